@@ -1,0 +1,11 @@
+from snakemake.exceptions import WorkflowError
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+
+include: "rules/common.smk"
+include: "rules/image.smk"
+include: "rules/measure.smk"
+include: "rules/aggregate.smk"
+include: "rules/paper.smk"

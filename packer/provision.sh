@@ -1,0 +1,24 @@
+#!/bin/sh
+# Turns the base root filesystem into the image: compiles the workloads, notes the versions
+# of their tools, and leaves nothing behind that differs from build to build.
+# PACKAGING is the Packer source for which it runs (docker or qemu); the files must be the same.
+set -eu
+
+target=/opt/strata
+echo "provisioning for $PACKAGING"
+mkdir -p "$target/workloads" /data
+for folder in /tmp/workloads/*/; do
+    name=$(basename "$folder")
+    [ "$name" != common ] || continue
+    echo "building $name"
+    mkdir -p "$target/workloads/$name"
+    (cd "$folder" && bash build.sh "$target/workloads/$name")
+done
+
+# The versions of what the workloads asked for by name and of the libraries behind it: every cell reads this list.
+# shellcheck disable=SC2046  # each name is a word of its own
+dpkg-query --show --showformat '${Package} ${Version}\n' $(cat /tmp/workloads/packages) \
+    libc6 liblzma5 '*openblas0*' 2>/dev/null | sort -u | awk 'NF == 2' >"$target/packages"
+
+rm -rf /tmp/workloads /etc/apt/sources.list /etc/apt/sources.list.d/* /etc/apt/apt.conf.d/99mmdebstrap
+rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/* /var/cache/ldconfig/aux-cache

@@ -1,0 +1,19 @@
+# One rule for every cell: the plan gives the order, the testbed is there once.
+
+
+rule cell:
+    input:
+        plan=ancient("results/plan.json"),
+        image=ancient("results/image.json"),
+    output:
+        log="results/raw/{environment}/{workload}/{repetition}.log",
+        record="results/raw/{environment}/{workload}/{repetition}.json",
+    log:
+        "results/failed/{environment}/{workload}/{repetition}.log",
+    params:
+        fingerprint=experiment.fingerprint,
+    priority: experiment.priority
+    resources:
+        testbed=1,
+    shell:
+        "{STRATA} cell {wildcards.environment} {wildcards.workload} {wildcards.repetition}"

@@ -1,0 +1,48 @@
+"""The command ``python -m strata``."""
+
+import sys
+
+
+def _cell(words: list[str]) -> None:
+    from strata import cell
+    from strata.errors import UserError
+
+    if len(words) != 3 or not words[2].isdigit():
+        raise UserError("usage: python -m strata cell ENVIRONMENT WORKLOAD REPETITION")
+    cell.measure(words[0], words[1], int(words[2]))
+
+
+def _keeper(words: list[str]) -> None:
+    from strata import keeper
+
+    keeper.keep({"pid": int(words[0]), "start": words[1]})
+
+
+def main(words: list[str]) -> int:
+    """Run a command; a user's mistake gives a message and status 1 (2 for the command line itself)."""
+    # These two start once for every cell or run: they skip what the others need to import.
+    quick = {"cell": _cell, "keeper": _keeper}
+    from strata.errors import UserError
+
+    try:
+        if words and words[0] in quick:
+            quick[words[0]](words[1:])
+            return 0
+        from strata import commands
+
+        return commands.main(words)
+    except UserError as error:
+        print(f"strata: {error}" if "\n" not in str(error) else str(error), file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        return 141
+    except Exception as error:
+        if type(error).__name__ == "Interrupted":
+            return 143
+        raise
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

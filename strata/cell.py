@@ -1,0 +1,263 @@
+"""Measure one cell: bring its system up, warm up, run, check, and only then put log and record in place."""
+
+import hashlib
+import os
+import re
+import signal
+import sys
+import time
+
+from strata import observe, places, plan, progress, testbed
+from strata.errors import CellFailed, UserError
+from strata.files import read_json, write_json
+from strata.process import TimedOut, capture, run_to_file
+
+PROGRAMS = "/opt/strata/workloads"
+
+
+class Interrupted(Exception):
+    """A signal asked this process to end."""
+
+
+def _on_signal(number: int, frame: object) -> None:
+    raise Interrupted(signal.Signals(number).name)
+
+
+def utc(moment: float) -> str:
+    """Seconds since the epoch as UTC, ISO 8601 with milliseconds."""
+    whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(moment))
+    return f"{whole}.{int(moment % 1 * 1000):03d}Z"
+
+
+def fill(argv: list[str], values: dict, folder: str) -> list[str]:
+    """A declared command with its parameters; lists become ``a,b``, empty values the empty word.
+
+    A program without a slash is one of the workload's own, in `folder`.
+    """
+    words = []
+    for word in argv:
+        if word.startswith("{") and word.endswith("}"):
+            value = values[word[1:-1]]
+            items = value if isinstance(value, list) else [value]
+            word = ",".join("" if item is None else str(item) for item in items)
+        words.append(word)
+    if "/" not in words[0]:
+        words[0] = f"{folder}/{words[0]}"
+    return words
+
+
+def checks(declared: list[dict], log: str) -> list[dict]:
+    """``[{name, passed}, …]``: whether a line of the log matches each declared pattern."""
+    return [
+        {"name": check["name"], "passed": re.search(check["pattern"], log, re.MULTILINE) is not None}
+        for check in declared
+    ]
+
+
+def measure(environment: str, workload: str, repetition: int) -> None:
+    """Measure a cell and put its log and record into results/raw.
+
+    Raises CellFailed, with the log, the reason and the command that reruns it; the output so far is
+    then in results/failed and nothing in results/raw.
+    """
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, _on_signal)
+    experiment = plan.read()
+    _check_name(experiment, environment, workload, repetition)
+    cell = Cell(experiment, environment, workload, repetition)
+    with testbed.exclusive():
+        cell.run()
+
+
+def _check_name(experiment: dict, environment: str, workload: str, repetition: int) -> None:
+    known = experiment["environments"]
+    if environment not in known:
+        raise UserError(f"{places.PLAN}: there is no environment '{environment}'; there are {', '.join(known)}")
+    if not known[environment]["available"]:
+        raise UserError(f"environment '{environment}' is not available here: {known[environment]['reason']}")
+    if workload not in experiment["workloads"]:
+        names = ", ".join(experiment["workloads"])
+        raise UserError(f"{places.PLAN}: there is no workload '{workload}'; there are {names}")
+    if not 1 <= repetition <= experiment["repetitions"]:
+        raise UserError(f"{places.PLAN}: there is no repetition {repetition}; there are {experiment['repetitions']}")
+
+
+class Cell:
+    """One cell on its way from the plan to its log and record."""
+
+    def __init__(self, experiment: dict, environment: str, workload: str, repetition: int) -> None:
+        self.plan, self.environment, self.workload, self.repetition = experiment, environment, workload, repetition
+        self.name = f"{environment} · {workload} · repetition {repetition}"
+        self.key = (environment, workload, repetition)
+        self.target = places.cell_path("raw", *self.key, "log")
+        self.draft = places.cell_path("tmp", *self.key, "log")
+        self.begun = time.time()
+        self.record: dict = {}
+
+    def run(self) -> None:
+        """Measure; whatever goes wrong, the system is taken down and nothing looks complete."""
+        progress.announce(self.name)
+        os.makedirs(os.path.dirname(self.draft), exist_ok=True)
+        try:
+            system = self._measure()
+        except BaseException as error:
+            self._give_up(error)
+            raise AssertionError("unreachable") from error
+        self._put_in_place()
+        testbed.end_cell(system)
+        if system.facts["owner"]["pid"] == os.getpid():
+            testbed.take_down()
+        progress.done(self.name, self.record["seconds"])
+
+    def _measure(self) -> testbed.System:
+        ticks = [observe.cpu_times()]
+        before = observe.moment()
+        entry = self.plan["environments"][self.environment]
+        system = testbed.bring_up(self.environment, entry["layers"], self.repetition, self._image(entry["layers"]))
+        testbed.begin_cell(system)
+        observed = capture(system.top.command_plain(observe.command()), check=False).stdout
+        inside = observe.understand(observe.split(observed))
+        values = self._values(inside)
+        self.record = {
+            "format": 1,
+            "environment": self.environment,
+            "workload": self.workload,
+            "repetition": self.repetition,
+            "block": self.repetition,
+            "position": {
+                "planned": plan.position(self.plan, *self.key),
+                "actual": None,
+            },
+            "started": utc(self.begun),
+            "ended": None,
+            "seconds": None,
+            "seed": values["seed"],
+            "scale": self.plan["scale"],
+            "parameters": {key: value for key, value in values.items() if key != "seed"},
+            "commands": [],
+            "checks": [],
+            "image": {"recipe": self.plan["image"]["recipe"], "id": system.facts["image"]},
+            "system": {
+                **{key: system.facts[key] for key in ("id", "layers", "up_started", "up_seconds", "cells_before")}
+            },
+            "observed": {
+                "inside": inside,
+                "host": {"static": observe.host(), "before": before, "after": None, "during": None},
+                "client": None,
+            },
+        }
+        values = self._bring_files(system, values)
+        ticks.append(observe.cpu_times())
+        before |= observe.shares(ticks[0], ticks[1])
+        self._run_steps(system, values)
+        host = self.record["observed"]["host"]
+        host["after"] = observe.moment()
+        host["during"] = observe.shares(ticks[1], observe.cpu_times())
+        self._check()
+        return system
+
+    def _image(self, stack: list[dict]) -> dict | None:
+        from strata.layers import layer_class
+
+        if not any(layer_class(name).needs_image for entry in stack for name in entry):
+            return None
+        from strata import image
+
+        return image.require(self.plan["image"]["recipe"])
+
+    def _values(self, inside: dict) -> dict:
+        """The parameters, with what only the system under test can say, and the cell's seed."""
+        values = dict(self.plan["workloads"][self.workload]["parameters"])
+        for key, value in values.items():
+            if isinstance(value, dict):
+                if not isinstance(inside["cpus"], int):
+                    raise CellFailed(f"the system under test does not say how many CPUs it has; set {key}")
+                values[key] = inside["cpus"]
+        values["seed"] = plan.cell_seed(self.plan, self.workload, self.repetition)
+        return values
+
+    def _bring_files(self, system: testbed.System, values: dict) -> dict:
+        """Copy files named by parameters into the system; the values become their places there."""
+        inside = dict(values)
+        for key in self._spec()["files"]:
+            if values[key] is not None:
+                inside[key] = f"/data/given-{key}"
+                system.top.put(values[key], inside[key])
+        return inside
+
+    def _spec(self) -> dict:
+        return self.plan["workloads"][self.workload]["cell"]
+
+    def _run_steps(self, system: testbed.System, values: dict) -> None:
+        folder = PROGRAMS + "/" + self.workload
+        output = os.open(self.draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
+        try:
+            for step in self._spec()["steps"]:
+                argv = fill(step["argv"], values, folder)
+                command = {"step": step["step"], "argv": argv, "exit": None, "started": utc(time.time())}
+                self.record["commands"].append(command)
+                try:
+                    code, seconds = run_to_file(system.top.command(argv), output, step["timeout"])
+                except TimedOut as error:
+                    raise CellFailed(f"its {step['step']} step was ended: {error}") from None
+                command |= {"exit": code, "seconds": round(seconds, 4), "timeout": step["timeout"]}
+                if code != 0:
+                    raise CellFailed(f"its {step['step']} step ended with exit code {code}")
+            os.fsync(output)
+        finally:
+            os.close(output)
+
+    def _check(self) -> None:
+        with open(self.draft, "rb") as file:
+            content = file.read()
+        self.record["log"] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        self.record["checks"] = checks(self._spec()["checks"], content.decode(errors="replace"))
+        failed = [check["name"] for check in self.record["checks"] if not check["passed"]]
+        if failed:
+            raise CellFailed(f"its check failed: {', '.join(failed)}")
+
+    def _finish_record(self) -> None:
+        ended = time.time()
+        self.record["ended"], self.record["seconds"] = utc(ended), round(ended - self.begun, 3)
+
+    def _put_in_place(self) -> None:
+        """The record first and the log last: where the log is, all is."""
+        counter = "results/raw/.measured"
+        number = ((read_json(counter) or {}).get("cells") or 0) + 1
+        self.record["position"]["actual"] = number
+        self._finish_record()
+        write_json(counter, {"cells": number})
+        write_json(places.cell_path("raw", *self.key, "json"), self.record)
+        os.replace(self.draft, self.target)
+        for suffix in ("log", "json"):
+            try:
+                os.unlink(places.cell_path("failed", *self.key, suffix))
+            except FileNotFoundError:
+                pass
+
+    def _give_up(self, error: BaseException) -> None:
+        """Take the system down, keep what was printed for the person who looks, and say what to do."""
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        try:
+            testbed.take_down()
+        except UserError as trouble:
+            print(f"strata: {trouble}; `python -m strata clean` tries again", file=sys.stderr)
+        progress.failed()
+        if isinstance(error, Interrupted):
+            raise CellFailed(f"{self.name} was ended by {error}; nothing of it is kept") from None
+        reason = str(error) if isinstance(error, (UserError, OSError)) else f"{type(error).__name__}: {error}"
+        log = places.cell_path("failed", *self.key, "log")
+        os.makedirs(os.path.dirname(log), exist_ok=True)
+        if os.path.exists(self.draft):
+            os.replace(self.draft, log)
+        else:
+            open(log, "w").close()
+        if self.record:
+            self._finish_record()
+        write_json(places.cell_path("failed", *self.key, "json"), {**self.record, "error": reason})
+        raise CellFailed(
+            f"cell failed: {self.name}: {reason}\n"
+            f"  log:   {log}\n"
+            f"  rerun: snakemake --cores 1 {self.target}"
+        ) from (None if isinstance(error, (UserError, OSError)) else error)

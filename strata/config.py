@@ -1,0 +1,138 @@
+"""The experiment on one page: read config.yaml, check it, and fill in what it leaves open."""
+
+import copy
+
+import jsonschema
+
+from strata import checking, layers, recipe, workload
+from strata.errors import UserError
+
+FILE = "config.yaml"
+
+
+def merge(base: dict, over: dict) -> dict:
+    """`base` with the values of `over` laid over it, mapping by mapping (as Snakemake does with --config)."""
+    merged = copy.copy(base)
+    for key, value in over.items():
+        if isinstance(value, dict) and isinstance(merged.get(key), dict):
+            merged[key] = merge(merged[key], value)
+        else:
+            merged[key] = value
+    return merged
+
+
+def read(over: dict | None = None, path: str = FILE) -> dict:
+    """The checked config with `over` (such as Snakemake's --config) laid over the file.
+
+    Layers come out as ``[{name: options}, …]``, workloads as ``{name: {parameter: value}}``.
+    Raises UserError with one line for each mistake: file, key, what is wrong, what would be right.
+    """
+    data = merge(checking.read_yaml(path), over or {})
+    found = checking.findings(checking.schema("config"), data)
+    if not found:
+        found = _cross_check(data)
+    checking.complain(path, found)
+    return {
+        "image": {},
+        "client": "namespace",
+        "partial": False,
+        **data,
+        "environments": {
+            name: {"label": entry.get("label", name), "layers": [_normal(layer) for layer in entry["layers"]]}
+            for name, entry in data["environments"].items()
+        },
+        "workloads": {name: overrides or {} for name, overrides in data["workloads"].items()},
+    }
+
+
+def _normal(layer: str | dict) -> dict:
+    """A layer as ``{name: options}``."""
+    return {layer: {}} if isinstance(layer, str) else {name: options or {} for name, options in layer.items()}
+
+
+def _cross_check(data: dict) -> list[tuple[str, str]]:
+    """What a schema cannot say: which layers and workloads there are, and what goes together."""
+    found = []
+    for name, entry in data["environments"].items():
+        found += _check_stack(f"environments.{name}.layers", entry["layers"])
+    labels: dict[str, str] = {}
+    for name, entry in data["environments"].items():
+        label = entry.get("label", name)
+        if label in labels:
+            found.append((f"environments.{name}.label", f"'{label}' is also that of {labels[label]}; each needs its own"))
+        labels[label] = name
+    known = workload.known()
+    for name, overrides in data["workloads"].items():
+        if name not in known:
+            found.append((f"workloads.{name}", f"there is no folder workloads/{name}; {checking.nearest(name, known)}"))
+        elif overrides:
+            found += workload.check_overrides(name, overrides)
+    return found
+
+
+def _check_stack(key: str, stack: list) -> list[tuple[str, str]]:
+    below = "host"
+    found = []
+    for number, layer in enumerate(stack):
+        where = f"{key}.{number}"
+        if not (isinstance(layer, str) or (isinstance(layer, dict) and len(layer) == 1)):
+            shape = "must be the name of a layer, or one name with its options"
+            found.append((where, f"is {checking.describe(layer)}; {shape}"))
+            continue
+        ((name, options),) = _normal(layer).items() if isinstance(layer, str) else layer.items()
+        if name not in layers.LAYERS:
+            found.append((where, f"'{name}' is no layer; {checking.nearest(str(name), list(layers.LAYERS))}"))
+            continue
+        cls = layers.layer_class(name)
+        validator = jsonschema.Draft202012Validator(cls.options_schema)
+        found += checking.findings(validator, {} if options is None else options, f"{where}.{name}")
+        if name == "host" and number > 0:
+            found.append((where, "'host' is the bottom of a stack; it stands first or is left out"))
+        elif name != "host" and below not in cls.stands_on:
+            found.append((where, f"'{name}' cannot stand on '{below}'; it stands on {' or '.join(cls.stands_on)}"))
+        below = name
+    return found
+
+
+def experiment(config: dict, machine: dict) -> dict:
+    """The object of results/plan.json for a checked config on this machine (docs/contracts.md).
+
+    Raises UserError where no environment at all can be measured here.
+    """
+    environments = {}
+    for name, entry in config["environments"].items():
+        reason = None
+        for layer in entry["layers"]:
+            (kind,) = layer
+            reason = reason or layers.layer_class(kind).unavailable()
+        environments[name] = {**entry, "available": reason is None, "reason": reason}
+    if not any(entry["available"] for entry in environments.values()):
+        reasons = "; ".join(f"{name}: {entry['reason']}" for name, entry in environments.items())
+        raise UserError(f"config.yaml: environments: none can be measured on this machine ({reasons})")
+    workloads = {}
+    for name, overrides in config["workloads"].items():
+        declared = workload.load(name)
+        parameters, notes = workload.resolve(name, overrides, config["scale"], machine)
+        workloads[name] = {
+            "title": declared["title"],
+            "about": declared["about"],
+            "metrics": declared["metrics"],
+            "parameters": parameters,
+            "notes": notes,
+            "warmup": declared["warmup"]["about"],
+            "cell": workload.cell(name, config["scale"]),
+        }
+    described = recipe.describe(config["image"])
+    available = sum(entry["available"] for entry in environments.values())
+    return {
+        "format": 1,
+        "scale": config["scale"],
+        "seed": config["seed"],
+        "repetitions": config["repetitions"],
+        "client": config["client"],
+        "image": {key: described[key] for key in ("recipe", "distribution", "release")},
+        "machine": machine,
+        "environments": environments,
+        "workloads": workloads,
+        "cells": available * len(workloads) * config["repetitions"],
+    }

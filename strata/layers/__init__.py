@@ -1,0 +1,31 @@
+"""Layers: what wraps a command.  An environment is a stack of them on the host.
+
+A new layer is a file in this folder and a line in :data:`LAYERS`.
+"""
+
+import importlib
+
+from strata.layers.base import Context, Layer
+
+# The name in config.yaml, and the class that does it (imported only when it is used).
+LAYERS = {
+    "host": "strata.layers.host:Host",
+    "chroot": "strata.layers.chroot:Chroot",
+    "docker": "strata.layers.docker:Docker",
+}
+
+
+def layer_class(name: str) -> type[Layer]:
+    """The class of a layer by its name in the config."""
+    module, _, attribute = LAYERS[name].partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def build(layers: list[dict], context: Context) -> list[Layer]:
+    """The stack for ``[{name: options}, …]``, the host at the bottom; the last one is the system under test."""
+    stack = [layer_class("host")(None, {}, context)]
+    for entry in layers:
+        ((name, options),) = entry.items()
+        if name != "host":
+            stack.append(layer_class(name)(stack[-1], options, context))
+    return stack

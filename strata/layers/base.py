@@ -1,0 +1,97 @@
+"""What every layer can do."""
+
+import os
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+# The environment variables of every measured command, the same in every layer.
+VARIABLES = [
+    "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "HOME=/root",
+    "LC_ALL=C.UTF-8",
+]
+
+
+class Context:
+    """What the layers of one system under test share.
+
+    id: names everything that belongs to the system (container, cgroup, folder).
+    folder: the system's own folder on the host.
+    image: the object in the image's image.json (with `folder`), or None where no layer needs one.
+    """
+
+    def __init__(self, id: str, folder: str, image: dict | None) -> None:
+        self.id, self.folder, self.image = id, folder, image
+
+    @property
+    def data(self) -> str:
+        """The host's folder for the data of a system that keeps them outside of itself."""
+        return os.path.join(self.folder, "data")
+
+
+class Layer(ABC):
+    """One layer of a stack.  `below` is the layer it stands on, None for the host."""
+
+    name: ClassVar[str]
+    stands_on: ClassVar[tuple[str, ...]] = ("host",)
+    needs_image: ClassVar[bool] = True
+    options_schema: ClassVar[dict] = {"type": "object", "additionalProperties": False}
+
+    def __init__(self, below: "Layer | None", options: dict, context: Context) -> None:
+        self.below, self.options, self.context = below, options, context
+
+    @classmethod
+    @abstractmethod
+    def unavailable(cls) -> str | None:
+        """Why this machine cannot provide the layer, with what would change that; None if it can.
+
+        Must be quick: it is asked whenever the workflow is read.  `strata doctor` tries for real.
+        """
+
+    @abstractmethod
+    def up(self) -> None:
+        """Bring the layer up, fresh.  Raises UserError."""
+
+    @abstractmethod
+    def down(self) -> None:
+        """Remove all that `up` made, also what an interrupted `up` left; it may be called twice."""
+
+    @abstractmethod
+    def wrap(self, argv: list[str]) -> list[str]:
+        """The command for the layer below that runs `argv` in this one."""
+
+    @abstractmethod
+    def put(self, source: str, target: str) -> None:
+        """Copy a file of the host to `target` in this layer."""
+
+    @abstractmethod
+    def get(self, source: str, target: str) -> None:
+        """Copy a file of this layer to `target` on the host."""
+
+    def address(self) -> str:
+        """Where a client reaches a server in this layer."""
+        assert self.below is not None
+        return self.below.address()
+
+    def command(self, argv: list[str]) -> list[str]:
+        """The command for the host that runs `argv` in this layer, with the common variables."""
+        wrapped, layer = ["env", "-i", *VARIABLES, *argv], self
+        while layer is not None:
+            wrapped = layer.wrap(wrapped)
+            layer = layer.below
+        return wrapped
+
+    def run_below(self, argv: list[str], timeout: float = 120, check: bool = True) -> str:
+        """Run a command of the machinery on the layer below and return its output."""
+        from strata.process import capture
+
+        assert self.below is not None
+        return capture(self.below.command_plain(argv), timeout, check).stdout
+
+    def command_plain(self, argv: list[str]) -> list[str]:
+        """Like :meth:`command`, with the variables that the layer has anyway."""
+        wrapped, layer = list(argv), self
+        while layer is not None:
+            wrapped = layer.wrap(wrapped)
+            layer = layer.below
+        return wrapped

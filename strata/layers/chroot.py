@@ -1,0 +1,70 @@
+"""The image's files on the bare host: a change of root, and no namespace or virtual device in between."""
+
+import os
+import shutil
+
+from strata import cgroups
+from strata.errors import UserError
+from strata.files import mounts_below
+from strata.layers.base import Layer
+from strata.process import as_root, capture
+
+
+class Chroot(Layer):
+    """Native: the image's tree, read-only, with the host's /proc, /sys and /dev, and /data on the host's disk."""
+
+    name = "chroot"
+
+    @classmethod
+    def unavailable(cls) -> str | None:
+        if os.geteuid() != 0 and not shutil.which("sudo"):
+            return "a change of root needs root: run as root or install sudo"
+        return None
+
+    @property
+    def root(self) -> str:
+        return os.path.join(self.context.folder, "root")
+
+    def up(self) -> None:
+        assert self.context.image
+        tree = os.path.join(self.context.image["folder"], "tree")
+        temporary = os.path.join(self.context.folder, "tmp")
+        for folder in (self.root, self.context.data, temporary):
+            os.makedirs(folder, exist_ok=True)
+        os.chmod(temporary, 0o1777)
+        script = """
+            root=$1 tree=$2 data=$3 tmp=$4
+            mount --bind "$tree" "$root"
+            mount --make-private "$root"
+            mount -o remount,bind,ro "$root"
+            mount --bind /proc "$root/proc"
+            mount --bind /sys "$root/sys"
+            mount --rbind /dev "$root/dev"
+            for name in proc sys dev; do
+                mount --make-rslave "$root/$name"
+            done
+            mount --bind "$data" "$root/data"
+            mount --bind "$tmp" "$root/tmp"
+        """
+        capture(as_root(["sh", "-euc", script, "strata", self.root, tree, self.context.data, temporary]))
+        cgroups.make(self.context.id)
+
+    def down(self) -> None:
+        cgroups.remove(self.context.id)
+        for point in mounts_below(self.context.folder):
+            if point in mounts_below(self.context.folder):
+                capture(as_root(["umount", "-R", "--", point]))
+
+    def wrap(self, argv: list[str]) -> list[str]:
+        return as_root([*cgroups.enter(self.context.id), "chroot", self.root, *argv])
+
+    def _outside(self, path: str) -> str:
+        if not path.startswith("/data/") or ".." in path.split("/"):
+            raise UserError(f"{path}: only files below /data are exchanged with a system under test")
+        return self.context.data + path.removeprefix("/data")
+
+    def put(self, source: str, target: str) -> None:
+        shutil.copyfile(source, self._outside(target))
+
+    def get(self, source: str, target: str) -> None:
+        shutil.copyfile(self._outside(source), target)

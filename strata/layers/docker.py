@@ -1,0 +1,143 @@
+"""A Docker container of the image."""
+
+import hashlib
+import os
+import shutil
+import socket
+
+from strata import cgroups, places
+from strata.errors import UserError
+from strata.layers.base import Layer
+
+LABEL = "strata.home"
+
+
+def tag(image: dict) -> str:
+    """The name under which the image is known to Docker."""
+    return f"strata/image:{image['recipe'][:12]}"
+
+
+def home_mark() -> str:
+    """A mark for what belongs to this user's installation, so that nothing else is ever removed."""
+    return hashlib.sha256(places.home().encode()).hexdigest()[:16]
+
+
+class Docker(Layer):
+    """A container that stays up for a block; commands are executed in it.
+
+    network: bridge (with NAT) or host.  data: volume (a folder of the layer below, as with
+    ``docker run -v``) or layered (in the container's own layered file system).
+    """
+
+    name = "docker"
+    options_schema = {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["network", "data"],
+        "properties": {
+            "network": {"enum": ["bridge", "host"], "description": "bridge or host"},
+            "data": {"enum": ["volume", "layered"], "description": "volume or layered"},
+        },
+    }
+
+    @classmethod
+    def unavailable(cls) -> str | None:
+        if not shutil.which("docker"):
+            return "Docker is not installed: run `make setup`"
+        if not answers() and not shutil.which("dockerd"):
+            return "no Docker daemon answers and none is installed: start it, or run `make setup`"
+        return None
+
+    def up(self) -> None:
+        assert self.below and self.context.image
+        if self.below.name == "host":
+            start_daemon()
+            load_image(self.context.image)
+        driver = self.run_below(["docker", "info", "--format", "{{.CgroupDriver}}"]).strip()
+        place = []
+        if self.options["data"] == "volume":
+            self.run_below(["mkdir", "-p", self.context.data])
+            place = ["--volume", f"{self.context.data}:/data"]
+        self.run_below(
+            ["docker", "run", "--detach", "--init", "--pull", "never", "--name", self.context.id]
+            + ["--hostname", "strata"] * (self.options["network"] != "host")
+            + ["--label", f"{LABEL}={home_mark()}", "--network", self.options["network"]]
+            + ["--cgroup-parent", cgroups.parent_for(driver), *place]
+            + [tag(self.context.image), "sleep", "infinity"]
+        )
+
+    def down(self) -> None:
+        found = self.run_below(
+            ["docker", "ps", "--all", "--quiet", "--filter", f"name=^/{self.context.id}$"], check=False
+        )
+        if found.strip():
+            self.run_below(["docker", "rm", "--force", "--volumes", self.context.id])
+
+    def wrap(self, argv: list[str]) -> list[str]:
+        return ["docker", "exec", self.context.id, *argv]
+
+    def put(self, source: str, target: str) -> None:
+        self.run_below(["docker", "cp", source, f"{self.context.id}:{target}"], timeout=3600)
+
+    def get(self, source: str, target: str) -> None:
+        self.run_below(["docker", "cp", f"{self.context.id}:{source}", target], timeout=3600)
+
+    def address(self) -> str:
+        if self.options["network"] == "host":
+            return super().address()
+        form = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
+        return self.run_below(["docker", "inspect", "--format", form, self.context.id]).strip()
+
+
+def answers() -> bool:
+    """Whether a Docker daemon listens where the client will look for it."""
+    if not os.environ.get("DOCKER_HOST", "unix://").startswith("unix://"):
+        return True
+    path = os.environ.get("DOCKER_HOST", "").removeprefix("unix://") or "/var/run/docker.sock"
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(path)
+        except PermissionError:
+            return True
+        except OSError:
+            return False
+    return True
+
+
+def start_daemon() -> None:
+    """See that a daemon answers; start one where no service manager does."""
+    from strata.process import capture
+
+    if answers():
+        return
+    capture([os.path.join(os.path.dirname(places.__file__), "..", "scripts", "dockerd.sh")], timeout=90)
+    if not answers():
+        raise UserError("no Docker daemon answers: see what `scripts/dockerd.sh` says")
+
+
+def load_image(image: dict) -> None:
+    """See that Docker has exactly this image, from the cache if it was removed from Docker."""
+    from strata.process import capture
+
+    form = ["docker", "image", "inspect", "--format", "{{.Id}}", tag(image)]
+    found = capture(form, check=False).stdout.strip()
+    if found != image["id"]:
+        capture(["docker", "load", "--quiet", "--input", os.path.join(image["folder"], "image.tar")], timeout=600)
+        found = capture(form).stdout.strip()
+    if found != image["id"]:
+        raise UserError(
+            f"Docker knows {tag(image)} as {found}, not as {image['id']}: "
+            "run `python -m strata image --rebuild`"
+        )
+
+
+def sweep() -> list[str]:
+    """Remove every container of this installation; returns their ids."""
+    from strata.process import capture
+
+    if not shutil.which("docker") or not answers():
+        return []
+    found = capture(["docker", "ps", "--all", "--quiet", "--filter", f"label={LABEL}={home_mark()}"]).stdout.split()
+    if found:
+        capture(["docker", "rm", "--force", "--volumes", *found])
+    return found

@@ -1,0 +1,38 @@
+"""The host itself, at the bottom of every stack."""
+
+import os
+import shutil
+
+from strata.layers.base import Layer
+
+
+class Host(Layer):
+    """Runs commands as they are, with the host's own files."""
+
+    name = "host"
+    stands_on = ()
+    needs_image = False
+
+    @classmethod
+    def unavailable(cls) -> str | None:
+        return None
+
+    def up(self) -> None:
+        os.makedirs(self.context.data, exist_ok=True)
+
+    def down(self) -> None:
+        from strata.files import remove_tree
+
+        remove_tree(self.context.folder)
+
+    def wrap(self, argv: list[str]) -> list[str]:
+        return argv
+
+    def put(self, source: str, target: str) -> None:
+        shutil.copyfile(source, target)
+
+    def get(self, source: str, target: str) -> None:
+        shutil.copyfile(source, target)
+
+    def address(self) -> str:
+        return "127.0.0.1"

@@ -1,0 +1,160 @@
+"""What is observed of a system: read from the kernel's own files, never taken from a configuration.
+
+The same text is read on the host (by opening the files) and inside a system under test (by one
+``tail`` that prints them), and understood by the same functions.
+"""
+
+import os
+import re
+
+NOT_AVAILABLE = "not available"
+CPU = "/sys/devices/system/cpu"
+FILES = [
+    "/proc/version",
+    "/etc/os-release",
+    "/proc/cpuinfo",
+    "/proc/meminfo",
+    "/proc/self/cgroup",
+    "/sys/kernel/mm/transparent_hugepage/enabled",
+    "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+    "/sys/class/dmi/id/product_name",
+    *(f"{CPU}/cpu0/cache/index{number}/size" for number in range(5)),
+    "/opt/strata/packages",
+]
+HOST_FILES = [
+    f"{CPU}/cpu0/cpufreq/scaling_governor",
+    f"{CPU}/intel_pstate/no_turbo",
+    f"{CPU}/cpufreq/boost",
+]
+VULNERABILITIES = f"{CPU}/vulnerabilities"
+
+
+def command() -> list[str]:
+    """The command that prints what :func:`split` takes apart; files that are missing are no error."""
+    return ["tail", "-v", "-n", "+1", *FILES]
+
+
+def split(text: str) -> dict[str, str]:
+    """Path → content, from the output of :func:`command`."""
+    parts = re.split(r"^==> (/[^\n]*) <==\n", text, flags=re.MULTILINE)
+    return {path: content.strip("\n") for path, content in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+def read_files(paths: list[str]) -> dict[str, str]:
+    """Path → content of those files that can be read."""
+    found = {}
+    for path in paths:
+        try:
+            with open(path, errors="replace") as file:
+                found[path] = file.read().strip("\n")
+        except OSError:
+            continue
+    return found
+
+
+def _field(text: str, name: str) -> str | None:
+    match = re.search(rf"^{re.escape(name)}\s*[:=]\s*(.+)$", text, re.MULTILINE)
+    return match[1].strip().strip('"') if match else None
+
+
+def _chosen(text: str) -> str | None:
+    match = re.search(r"\[(\w+)\]", text)
+    return match[1] if match else None
+
+
+def _bytes(text: str) -> int:
+    unit = {"K": 1024, "M": 1024**2, "G": 1024**3}.get(text[-1], 0)
+    return int(text[:-1]) * unit if unit else int(text)
+
+
+def _groups(text: str) -> list[str]:
+    """The control groups of a process, each once, whatever the number of hierarchies."""
+    return sorted({line.split(":", 2)[2] for line in text.splitlines()})
+
+
+def understand(files: dict[str, str]) -> dict:
+    """The facts of ``observed.inside`` (docs/contracts.md); what is not there is "not available"."""
+    cpuinfo = files.get("/proc/cpuinfo", "")
+    first = cpuinfo.split("\n\n", 1)[0]
+    sockets = len(set(re.findall(r"^physical id\s*: (\d+)$", cpuinfo, re.MULTILINE)))
+    cores, siblings = _field(first, "cpu cores"), _field(first, "siblings")
+    caches = [_bytes(text) for path, text in files.items() if path.startswith(f"{CPU}/cpu0/cache/") and text]
+    memory = _field(files.get("/proc/meminfo", ""), "MemTotal")
+    version = files.get("/proc/version", "").split()
+    flags = (_field(first, "flags") or "").split()
+    facts = {
+        "kernel": version[2] if len(version) > 2 else None,
+        "os": _field(files.get("/etc/os-release", ""), "PRETTY_NAME"),
+        "cpu_model": _field(first, "model name"),
+        "cpus": len(re.findall(r"^processor\s*:", cpuinfo, re.MULTILINE)) or None,
+        "sockets": sockets or None,
+        "cores_per_socket": int(cores) if cores else None,
+        "threads_per_core": int(siblings) // int(cores) if cores and siblings else None,
+        "cache_bytes": max(caches) if caches else None,
+        "memory_bytes": int(memory.split()[0]) * 1024 if memory else None,
+        "huge_pages": _chosen(files.get("/sys/kernel/mm/transparent_hugepage/enabled", "")),
+        "clocksource": files.get("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        "virtualization": "guest of a hypervisor" if "hypervisor" in flags else ("none seen" if flags else None),
+        "machine": files.get("/sys/class/dmi/id/product_name"),
+        "cgroup": ", ".join(_groups(files.get("/proc/self/cgroup", ""))),
+        "microcode": _field(first, "microcode"),
+        "versions": dict(
+            line.split(" ", 1) for line in files.get("/opt/strata/packages", "").splitlines() if " " in line
+        )
+        or None,
+    }
+    return {key: NOT_AVAILABLE if value in (None, "") else value for key, value in facts.items()}
+
+
+def host() -> dict:
+    """The unchanging facts of the host."""
+    files = read_files(FILES)
+    facts = understand(files)
+    facts.pop("versions")
+    policy = read_files(HOST_FILES)
+    turbo = policy.get(f"{CPU}/cpufreq/boost")
+    if f"{CPU}/intel_pstate/no_turbo" in policy:
+        turbo = {"0": "1", "1": "0"}.get(policy[f"{CPU}/intel_pstate/no_turbo"])
+    facts["governor"] = policy.get(f"{CPU}/cpu0/cpufreq/scaling_governor", NOT_AVAILABLE)
+    facts["turbo"] = {"1": "on", "0": "off"}.get(turbo or "", NOT_AVAILABLE)
+    try:
+        names = sorted(os.listdir(VULNERABILITIES))
+    except OSError:
+        names = []
+    known = read_files([f"{VULNERABILITIES}/{name}" for name in names])
+    facts["vulnerabilities"] = {os.path.basename(path): text for path, text in known.items()} or NOT_AVAILABLE
+    return facts
+
+
+def cpu_times() -> tuple[int, ...]:
+    """The first line of /proc/stat: ticks of user, nice, system, idle, iowait, irq, softirq, steal …"""
+    with open("/proc/stat") as file:
+        return tuple(int(word) for word in file.readline().split()[1:])
+
+
+def shares(before: tuple[int, ...], after: tuple[int, ...]) -> dict:
+    """``{steal_share, busy_share}`` of all CPUs' time between two readings; without a tick, not available."""
+    ticks = [late - early for early, late in zip(before, after, strict=True)][:8]
+    total = sum(ticks)
+    if total <= 0:
+        return {"steal_share": NOT_AVAILABLE, "busy_share": NOT_AVAILABLE}
+    idle, steal = ticks[3] + ticks[4], ticks[7]
+    return {"steal_share": round(steal / total, 5), "busy_share": round((total - idle - steal) / total, 5)}
+
+
+def moment() -> dict:
+    """What changes on the host: load, swap in use (bytes), temperature (°C) and frequency (MHz) of the first CPU."""
+    files = read_files(
+        ["/proc/loadavg", "/proc/meminfo", "/sys/class/thermal/thermal_zone0/temp"]
+        + [f"{CPU}/cpu0/cpufreq/scaling_cur_freq"]
+    )
+    memory = files.get("/proc/meminfo", "")
+    total, free = _field(memory, "SwapTotal"), _field(memory, "SwapFree")
+    temperature = files.get("/sys/class/thermal/thermal_zone0/temp")
+    frequency = files.get(f"{CPU}/cpu0/cpufreq/scaling_cur_freq")
+    return {
+        "load1": float(files["/proc/loadavg"].split()[0]) if "/proc/loadavg" in files else NOT_AVAILABLE,
+        "swap_used_bytes": (int(total.split()[0]) - int(free.split()[0])) * 1024 if total and free else NOT_AVAILABLE,
+        "temperature_c": int(temperature) / 1000 if temperature else NOT_AVAILABLE,
+        "frequency_mhz": int(frequency) / 1000 if frequency else NOT_AVAILABLE,
+    }

@@ -1,0 +1,76 @@
+"""The order of measurement, and what a cell is made of.
+
+Block after block; in each the environments in a random order, in each of them the workloads
+in a random order.  Every order follows from the seed and the block alone, so that one cell's
+place is known without making the whole plan.
+"""
+
+import hashlib
+import json
+import random
+
+from strata import places
+from strata.errors import UserError
+from strata.files import read_json, write_if_changed
+
+
+def block_order(plan: dict, block: int) -> list[tuple[str, str]]:
+    """The (environment, workload) pairs of a block (from 1) in the planned order."""
+    chance = random.Random(f"{plan['seed']}/{block}")
+    environments = sorted(name for name, entry in plan["environments"].items() if entry["available"])
+    chance.shuffle(environments)
+    order = []
+    for environment in environments:
+        workloads = sorted(plan["workloads"])
+        chance.shuffle(workloads)
+        order += [(environment, workload) for workload in workloads]
+    return order
+
+
+def position(plan: dict, environment: str, workload: str, repetition: int) -> int:
+    """The place of a cell in the plan, from 1."""
+    order = block_order(plan, repetition)
+    return (repetition - 1) * len(order) + order.index((environment, workload)) + 1
+
+
+def rows(plan: dict) -> list[tuple[int, int, str, str, int]]:
+    """(position, block, environment, workload, repetition) of every cell, in the planned order."""
+    found = []
+    for block in range(1, plan["repetitions"] + 1):
+        for environment, workload in block_order(plan, block):
+            found.append((len(found) + 1, block, environment, workload, block))
+    return found
+
+
+def cell_seed(plan: dict, workload: str, repetition: int) -> int:
+    """A cell's seed (below 2^31), the same in every environment so that all do equal work."""
+    text = f"{plan['seed']}/{workload}/{repetition}"
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") >> 1
+
+
+def fingerprint(plan: dict, environment: str, workload: str) -> str:
+    """What decides a cell's result besides chance; a cell is measured again when it changes."""
+    parts = {
+        "seed": plan["seed"],
+        "image": plan["image"]["recipe"],
+        "layers": plan["environments"][environment]["layers"],
+        "parameters": plan["workloads"][workload]["parameters"],
+        "steps": [[step["step"], *step["argv"]] for step in plan["workloads"][workload]["cell"]["steps"]],
+    }
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def write(plan: dict) -> None:
+    """Write results/plan.json and plan.csv, each only where it changed."""
+    lines = ["position,block,environment,workload,repetition"]
+    lines += [",".join(str(field) for field in row) for row in rows(plan)]
+    write_if_changed(places.PLAN.replace(".json", ".csv"), "\n".join(lines) + "\n")
+    write_if_changed(places.PLAN, json.dumps(plan, indent=1, ensure_ascii=False) + "\n")
+
+
+def read() -> dict:
+    """The plan in results/.  Raises UserError where there is none."""
+    plan = read_json(places.PLAN)
+    if plan is None:
+        raise UserError(f"{places.PLAN}: there is no plan yet: run `python -m strata plan` or snakemake")
+    return plan

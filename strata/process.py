@@ -1,0 +1,112 @@
+"""Run commands without being busy, end what was started, and nothing else."""
+
+import os
+import select
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+
+from strata.errors import UserError
+
+
+class TimedOut(Exception):
+    """A command took longer than it may."""
+
+
+def start_time(pid: int) -> str | None:
+    """Field 22 of /proc/PID/stat: with the id it names one process for good.  None if there is none."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            fields = file.read().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return None if fields[0] in "ZX" else fields[19]
+
+
+def identity(pid: int) -> dict:
+    """What names a process even after its id was given to another one."""
+    return {"pid": pid, "start": start_time(pid)}
+
+
+def alive(process: dict | None) -> bool:
+    """Whether the process of :func:`identity` still runs."""
+    return bool(process) and process["start"] is not None and start_time(process["pid"]) == process["start"]
+
+
+def wait_for(pid: int, timeout: float | None) -> bool:
+    """Sleep until process `pid` ends or `timeout` seconds are over; whether it ended."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        return bool(poll.poll(None if timeout is None else max(0, timeout) * 1000))
+    finally:
+        os.close(descriptor)
+
+
+def end(process: subprocess.Popen, patience: float = 5.0) -> None:
+    """End a child and the session it leads: first asked, then forced."""
+    for number, wait in ((signal.SIGTERM, patience), (signal.SIGKILL, None)):
+        try:
+            os.killpg(process.pid, number)
+        except ProcessLookupError:
+            break
+        if wait_for(process.pid, wait):
+            break
+    process.wait()
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def run_to_file(argv: Sequence[str], output: int, timeout: float | None) -> tuple[int, float]:
+    """Run a command, standard output and error into descriptor `output`.
+
+    Returns the exit code and the seconds it took.  Raises :class:`TimedOut` after `timeout`
+    seconds.  However it ends, the command's session is gone afterwards.
+    """
+    begun = time.monotonic()
+    process = subprocess.Popen(
+        argv, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+    )
+    try:
+        if not wait_for(process.pid, timeout):
+            raise TimedOut(f"no end after {timeout:g} s")
+        return process.wait(), time.monotonic() - begun
+    finally:
+        if process.returncode is None:
+            end(process)
+
+
+def capture(argv: Sequence[str], timeout: float = 120, check: bool = True) -> subprocess.CompletedProcess:
+    """Run a command of the machinery and return what it printed (text).
+
+    Raises :class:`UserError` with the command's own words if it fails and `check` is set.
+    """
+    try:
+        done = subprocess.run(
+            argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=timeout
+        )
+    except FileNotFoundError:
+        raise UserError(f"{argv[0]} is not installed: run `make setup`") from None
+    except subprocess.TimeoutExpired:
+        raise UserError(f"`{' '.join(argv)}` did not end within {timeout:g} s") from None
+    if check and done.returncode != 0:
+        words = (done.stderr or done.stdout).strip() or f"exit code {done.returncode}"
+        raise UserError(f"`{' '.join(argv)}` failed: {words}")
+    return done
+
+
+def as_root(argv: Sequence[str]) -> list[str]:
+    """The command with the rights of root: as it is for root, through sudo (never asking) for others."""
+    if os.geteuid() == 0:
+        return list(argv)
+    if not shutil.which("sudo"):
+        raise UserError(f"`{argv[0]}` needs root: install sudo or run as root (docs/privileges.md)")
+    return ["sudo", "-n", "--", *argv]

@@ -1,0 +1,56 @@
+"""Say how far a run is: cells done of all, what runs now, and about how long the rest will take."""
+
+import sys
+import time
+
+from strata.files import read_json, write_json
+from strata.process import alive, identity
+
+PATH = "results/tmp/run.json"
+
+
+def begin(owner: int, cells: int) -> None:
+    """Note that the workflow of process `owner` is going to measure so many cells."""
+    write_json(PATH, {"owner": identity(owner), "cells": cells, "done": 0, "started": time.time()})
+
+
+def _current() -> dict | None:
+    run = read_json(PATH)
+    return run if run and run["cells"] and alive(run["owner"]) else None
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a person says them."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 90 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def announce(name: str) -> None:
+    """Say which cell runs now."""
+    run = _current()
+    count = f"[{run['done'] + 1}/{run['cells']}] " if run else ""
+    print(f"{count}{name} …", file=sys.stderr, flush=True)
+
+
+def done(name: str, seconds: float) -> None:
+    """Say that a cell is done, and how long the rest will take at the pace so far."""
+    run = _current()
+    if run is None:
+        print(f"{name}: {seconds:.1f} s", file=sys.stderr, flush=True)
+        return
+    run["done"] += 1
+    write_json(PATH, run)
+    left = run["cells"] - run["done"]
+    rest = (time.time() - run["started"]) / run["done"] * left
+    words = f"; {left} to go, about {duration(rest)}" if left else "; that was the last cell"
+    print(f"[{run['done']}/{run['cells']}] {name}: {seconds:.1f} s{words}", file=sys.stderr, flush=True)
+
+
+def failed() -> None:
+    """Count a failed cell, so that the time left stays true."""
+    run = _current()
+    if run:
+        write_json(PATH, {**run, "done": run["done"] + 1})

@@ -1,0 +1,64 @@
+"""Published rules by which the sizes of a workload follow from the machine.
+
+A parameter's value in workload.yaml is a literal or ``{rule: NAME, …}``.  Each rule
+returns the value and a sentence about it for the paper (or None).  The rule ``cpus``
+is left in place here: it is what the system under test sees, so the cell resolves it.
+"""
+
+import math
+
+GIB = 1024**3
+
+
+def cache_multiple(machine: dict, factor: int, element_bytes: int, at_least: int) -> tuple[int, str | None]:
+    """Elements of an array of `factor` times the last-level cache (STREAM's rule asks for 4), at least `at_least`."""
+    cache = machine["cache_bytes"]
+    if cache is None:
+        return at_least, "The size of the last-level cache is not available; the arrays have the rule's minimum."
+    return max(at_least, math.ceil(factor * cache / element_bytes)), None
+
+
+def memory_power(machine: dict, fraction: float, element_bytes: int) -> tuple[int, str | None]:
+    """Largest k with 2^k elements within `fraction` of the memory (HPC Challenge asks for half)."""
+    return int(math.log2(machine["memory_bytes"] * fraction / element_bytes)), None
+
+
+def fitting(
+    machine: dict, values: list[int], element_bytes: int, power: int, fraction: float, multiple: int
+) -> tuple[list[int], str | None]:
+    """Those of the published orders whose matrix fits in `fraction` of the memory, or the largest that does."""
+    room = machine["memory_bytes"] * fraction
+    fits = [value for value in values if element_bytes * value**power <= room]
+    left_out = [value for value in values if value not in fits]
+    if not left_out:
+        return fits, None
+    if not fits:
+        largest = int((room / element_bytes) ** (1 / power)) // multiple * multiple
+        fits = [max(largest, multiple)]
+    needs = ", ".join(f"{value:,} ({element_bytes * value**power / 1e9:.1f} GB)" for value in left_out)
+    return fits, f"Left out for want of memory ({machine['memory_bytes'] / 1e9:.1f} GB here): {needs}."
+
+
+RULES = {"cache-multiple": cache_multiple, "memory-power": memory_power, "fitting": fitting}
+
+
+def at_scale(value: object, scale: str) -> object:
+    """The value of a setting that may be given by scale (``{smoke: …, quick: …, paper: …}``)."""
+    if isinstance(value, dict) and scale in value:
+        return value[scale]
+    return value
+
+
+def resolve(value: object, machine: dict) -> tuple[object, str | None]:
+    """Apply a rule to the machine; literals and the rule ``cpus`` stay as they are."""
+    if not isinstance(value, dict) or value["rule"] == "cpus":
+        return value, None
+    arguments = {key: item for key, item in value.items() if key != "rule"}
+    return RULES[value["rule"]](machine, **arguments)
+
+
+def memory_needed(form: str, value: object) -> int:
+    """Bytes that a parameter's value makes a workload hold; `form` is such as ``24*n``, ``8*n^2`` or ``8*2^n``."""
+    factor, shape = form.split("*", 1)
+    largest = max(value) if isinstance(value, list) else value
+    return int(factor) * {"n": largest, "n^2": largest**2, "2^n": 2**largest}[shape]

@@ -1,0 +1,162 @@
+"""The system under test: at most one on this machine, fresh in every block, gone when its run is over.
+
+What is up is written down in ``testbed.json`` of :func:`strata.places.home` before it is brought
+up, so that whoever comes next (another cell, the keeper, ``strata clean``) can remove it, also
+after a kill.  All of it is done under the machine's lock.
+"""
+
+import contextlib
+import os
+import shutil
+import time
+from collections.abc import Iterator
+
+from strata import layers, places
+from strata.errors import UserError
+from strata.files import locked, read_json, write_json
+from strata.process import alive, identity
+
+OWNER = "STRATA_OWNER"
+
+
+def state_path() -> str:
+    """The file that says what is up."""
+    return os.path.join(places.home(), "testbed.json")
+
+
+def read_state() -> dict:
+    """``{system, cell}``: what is up, and the process of the cell that runs in it (each may be None)."""
+    return read_json(state_path()) or {"system": None, "cell": None}
+
+
+def write_state(state: dict) -> None:
+    """Write down what is up."""
+    write_json(state_path(), state)
+
+
+@contextlib.contextmanager
+def exclusive() -> Iterator[None]:
+    """Hold this machine: no measurement of any run overlaps with what happens inside."""
+    with locked(places.machine_lock(), "testbed: another measurement is under way on this machine; waiting"):
+        yield
+
+
+def owner() -> dict:
+    """The process to whose end a system lives: the workflow that STRATA_OWNER names, else this one."""
+    named = os.environ.get(OWNER, "")
+    process = identity(int(named)) if named.isdigit() else None
+    return process if process and process["start"] else identity(os.getpid())
+
+
+def _stack(system: dict, image: dict | None) -> list[layers.Layer]:
+    folder = os.path.join(places.home(), "systems", system["id"])
+    return layers.build(system["layers"], layers.Context(system["id"], folder, image))
+
+
+def take_down() -> bool:
+    """Remove the system that is up, if there is one; whether there was one."""
+    state = read_state()
+    system = state["system"]
+    if system is None:
+        return False
+    for layer in reversed(_stack(system, None)):
+        layer.down()
+    write_state({"system": None, "cell": None})
+    return True
+
+
+class System:
+    """A system under test that is up: the top of its stack, and what is written down about it."""
+
+    def __init__(self, facts: dict, top: layers.Layer) -> None:
+        self.facts, self.top = facts, top
+
+
+def bring_up(environment: str, stack: list[dict], block: int, image: dict | None) -> System:
+    """The system for an environment in a block: the one that is up if it is exactly that, else a fresh one.
+
+    One is used again only in the same run (owner), results folder and block, and only after a cell
+    that ended well.  Raises UserError if it cannot be brought up; nothing is left then.
+    """
+    state = read_state()
+    wanted = {
+        "results": os.path.abspath("results"),
+        "environment": environment,
+        "block": block,
+        "layers": stack,
+        "image": image["id"] if image else None,
+        "owner": owner(),
+    }
+    system = state["system"]
+    fits = system is not None and all(system[key] == value for key, value in wanted.items())
+    if fits and state["cell"] is None:
+        return System(system, _stack(system, image)[-1])
+    take_down()
+    system = {
+        **wanted,
+        "id": f"strata-{os.urandom(5).hex()}",
+        "cells_before": 0,
+        "up_started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "up_seconds": None,
+    }
+    write_state({"system": system, "cell": identity(os.getpid())})
+    begun = time.monotonic()
+    built = _stack(system, image)
+    for layer in built:
+        layer.up()
+    system["up_seconds"] = round(time.monotonic() - begun, 3)
+    write_state({"system": system, "cell": None})
+    _see_keeper(system["owner"])
+    return System(system, built[-1])
+
+
+def begin_cell(system: System) -> None:
+    """Note that a cell runs in the system; if its process dies, the system is not used again."""
+    write_state({"system": system.facts, "cell": identity(os.getpid())})
+
+
+def end_cell(system: System) -> None:
+    """Note that the cell ended well."""
+    system.facts["cells_before"] += 1
+    write_state({"system": system.facts, "cell": None})
+
+
+def _see_keeper(process: dict) -> None:
+    """Have a keeper wait for the end of the owner, unless the owner is this very process."""
+    from strata import keeper
+
+    if process["pid"] != os.getpid():
+        keeper.see(process)
+
+
+def clean() -> list[str]:
+    """Remove whatever of ours was left on this machine; returns what it was, in words.
+
+    Raises UserError while a run is at work.
+    """
+    from strata.files import mounts_below, remove_tree
+    from strata.layers import docker
+    from strata.process import as_root, capture
+
+    removed = []
+    state = read_state()
+    if state["system"] and alive(state["system"]["owner"]) and state["system"]["owner"]["pid"] != os.getpid():
+        raise UserError(f"a run is at work (process {state['system']['owner']['pid']}); end it first")
+    if take_down():
+        removed.append(f"system {state['system']['id']} ({state['system']['environment']})")
+    removed += [f"container {name}" for name in docker.sweep()]
+    systems = os.path.join(places.home(), "systems")
+    for name in sorted(os.listdir(systems)) if os.path.isdir(systems) else []:
+        folder = os.path.join(systems, name)
+        for layer in reversed(layers.build([{"chroot": {}}], layers.Context(name, folder, None))):
+            layer.down()
+        removed.append(f"folder {folder}")
+    images = os.path.join(places.home(), "images")
+    for name in sorted(os.listdir(images)) if os.path.isdir(images) else []:
+        if name.startswith("building-"):
+            for point in mounts_below(os.path.join(images, name)):
+                capture(as_root(["umount", "--", point]))
+            remove_tree(os.path.join(images, name))
+            removed.append(f"unfinished image {name}")
+    shutil.rmtree("results/tmp", ignore_errors=True)
+    return removed

@@ -1,0 +1,68 @@
+"""What the Snakefile asks of the package: the experiment, its cells, their order and their inputs."""
+
+import fcntl
+import functools
+import os
+
+from strata import config, machine, places, plan, progress, testbed
+from strata.errors import UserError
+
+
+class Workflow:
+    """The experiment as the rules see it.
+
+    settings: the checked config.  plan: the object of results/plan.json.
+    """
+
+    def __init__(self, over: dict) -> None:
+        self.settings = config.read(over)
+        self.plan = config.experiment(self.settings, machine.facts())
+        self.partial = self.settings["partial"]
+        self.workloads = sorted(self.plan["workloads"])
+        self.environments = sorted(name for name, entry in self.plan["environments"].items() if entry["available"])
+        self._fingerprint = functools.cache(lambda *cell: plan.fingerprint(self.plan, *cell))
+        self._order = functools.cache(lambda block: plan.block_order(self.plan, block))
+        self._lock: int | None = None
+
+    def cells(self, workload: str) -> list[str]:
+        """Logs of a workload's cells: all that are planned, or in a partial run those that are there."""
+        logs = [
+            places.cell_path("raw", environment, workload, repetition, "log")
+            for environment in self.environments
+            for repetition in range(1, self.plan["repetitions"] + 1)
+        ]
+        return [log for log in logs if os.path.exists(log)] if self.partial else logs
+
+    def measured(self) -> list[str]:
+        """Workloads that have a cell to show."""
+        return [workload for workload in self.workloads if self.cells(workload)]
+
+    def fingerprint(self, wildcards: object) -> str:
+        """What decides a cell's result besides chance; see :func:`strata.plan.fingerprint`."""
+        return self._fingerprint(wildcards.environment, wildcards.workload)
+
+    def priority(self, wildcards: object) -> int:
+        """Higher for what the plan has earlier, and always above that of the rules that come after."""
+        block = int(wildcards.repetition)
+        order = self._order(block)
+        place = (block - 1) * len(order) + order.index((wildcards.environment, wildcards.workload))
+        return self.plan["cells"] - place
+
+    def begin(self, cells: int) -> None:
+        """Take this folder for the run that starts now; the kernel frees it when the run ends, however it does."""
+        os.makedirs("results/tmp", exist_ok=True)
+        self._lock = os.open("results/tmp/run.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(
+                "another run is at work in this folder; wait for it to end (nothing needs to be unlocked)"
+            ) from None
+        progress.begin(os.getpid(), cells)
+
+    def end(self) -> None:
+        """Remove the system that the run left up, at once rather than by the keeper."""
+        with testbed.exclusive():
+            system = testbed.read_state()["system"]
+            if system and system["owner"]["pid"] == os.getpid():
+                testbed.take_down()

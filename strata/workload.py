@@ -1,0 +1,143 @@
+"""Workloads: what a folder of workloads/ declares, and its parameters for one experiment."""
+
+import functools
+import hashlib
+import os
+
+import jsonschema
+
+from strata import checking, sizing
+from strata.errors import UserError
+
+FOLDER = "workloads"
+
+
+def known() -> list[str]:
+    """Names of the workloads of this project."""
+    if not os.path.isdir(FOLDER):
+        return []
+    return sorted(name for name in os.listdir(FOLDER) if os.path.isfile(f"{FOLDER}/{name}/workload.yaml"))
+
+
+@functools.cache
+def load(name: str) -> dict:
+    """The declaration of a workload, checked.  Raises UserError that names file and key."""
+    path = f"{FOLDER}/{name}/workload.yaml"
+    data = checking.read_yaml(path)
+    found = checking.findings(checking.schema("workload"), data)
+    if not found:
+        found = _cross_check(data)
+    checking.complain(path, found)
+    return data
+
+
+def _cross_check(data: dict) -> list[tuple[str, str]]:
+    parameters = data["parameters"]
+    found = []
+    for name, parameter in parameters.items():
+        key = f"parameters.{name}"
+        try:
+            jsonschema.Draft202012Validator.check_schema(parameter["schema"])
+        except jsonschema.SchemaError as error:
+            found.append((f"{key}.schema", f"is not a JSON Schema: {error.message}"))
+        if parameter.get("file", name) not in parameters:
+            found.append((f"{key}.file", f"names no parameter; {checking.nearest(parameter['file'], list(parameters))}"))
+        for scale in ("value", "smoke", "quick", "paper"):
+            value = parameter.get(scale)
+            if isinstance(value, dict) and value.get("rule") not in {"cpus", *sizing.RULES}:
+                rules = ["cpus", *sizing.RULES]
+                hint = checking.nearest(str(value.get("rule")), rules)
+                found.append((f"{key}.{scale}.rule", f"is no rule; {hint}"))
+    for section, steps in sections(data):
+        for number, step in enumerate(steps):
+            for word in step["argv"]:
+                name = placeholder(word)
+                if name and name not in parameters and name != "seed":
+                    hint = checking.nearest(name, [*parameters, "seed"])
+                    found.append((f"{section}.{number}.argv", f"'{word}' names no parameter; {hint}"))
+    return found
+
+
+def placeholder(word: str) -> str | None:
+    """The parameter that stands for a word of a command: ``{threads}`` gives ``threads``."""
+    return word[1:-1] if word.startswith("{") and word.endswith("}") else None
+
+
+def sections(data: dict) -> list[tuple[str, list]]:
+    """The declared steps in the order in which a cell takes them."""
+    return [
+        ("prepare", data.get("prepare", [])),
+        ("warmup", data["warmup"].get("steps", [])),
+        ("run", data["run"]),
+    ]
+
+
+def check_overrides(name: str, overrides: dict) -> list[tuple[str, str]]:
+    """Findings about the parameters that the config sets for a workload."""
+    declared = load(name)["parameters"]
+    found = []
+    for key, value in overrides.items():
+        where = f"workloads.{name}.{key}"
+        if key not in declared:
+            found.append((where, f"unknown parameter; {checking.nearest(str(key), list(declared))}"))
+            continue
+        validator = jsonschema.Draft202012Validator(declared[key]["schema"])
+        wrong = checking.findings(validator, value, where)
+        found += wrong
+        if not wrong and declared[key].get("file") and value is not None and not os.path.isfile(value):
+            found.append((where, f"is {checking.describe(value)}; there is no such file"))
+    return found
+
+
+def resolve(name: str, overrides: dict, scale: str, machine: dict) -> tuple[dict, list[str]]:
+    """Parameters of a workload on this machine and sentences on how they came about.
+
+    Raises UserError if a value needs more memory than the machine has.
+    """
+    values, notes = {}, []
+    for key, declared in load(name)["parameters"].items():
+        if key in overrides:
+            values[key] = overrides[key]
+        else:
+            chosen = declared["value"] if "value" in declared else declared[scale]
+            values[key], note = sizing.resolve(chosen, machine)
+            notes += [note] if note else []
+        if "memory" in declared and isinstance(values[key], (int, list)):
+            needs = sizing.memory_needed(declared["memory"], values[key])
+            if needs > 0.9 * machine["memory_bytes"]:
+                raise UserError(
+                    f"config.yaml: workloads.{name}.{key}: {values[key]} needs {needs / 1e9:.1f} GB of memory, "
+                    f"of which this machine has {machine['memory_bytes'] / 1e9:.1f}; choose a smaller value"
+                )
+    return values, notes
+
+
+def cell(name: str, scale: str) -> dict:
+    """What a cell of the workload does: ``{steps: [{step, argv, timeout}], checks, files}``.
+
+    `files` names the parameters whose values are files of the host.
+    """
+    declared = load(name)
+    return {
+        "steps": [
+            {"step": section, "argv": step["argv"], "timeout": sizing.at_scale(step["timeout"], scale)}
+            for section, steps in sections(declared)
+            for step in steps
+        ],
+        "checks": declared["checks"],
+        "files": [key for key, parameter in declared["parameters"].items() if "file" in parameter],
+    }
+
+
+def check_files(name: str, values: dict) -> None:
+    """Check the files that parameters name against their SHA-1.  Raises UserError with both hashes."""
+    for key, parameter in load(name)["parameters"].items():
+        if "file" not in parameter or values[key] is None:
+            continue
+        with open(values[key], "rb") as file:
+            found = hashlib.file_digest(file, "sha1").hexdigest()
+        if found != values[parameter["file"]]:
+            raise UserError(
+                f"config.yaml: workloads.{name}.{key}: {values[key]} has SHA-1 {found}, not "
+                f"{values[parameter['file']]}; give that file, or its hash as {parameter['file']}"
+            )

@@ -1,0 +1,138 @@
+/*
+ * Solution of a dense system of linear equations by LU factorisation with
+ * partial pivoting (LAPACK dgesv, here OpenBLAS), in GFLOPS.
+ *
+ * Operations are counted as 2/3 n^3 + 2 n^2 (Dongarra, Luszczek, Petitet: The
+ * LINPACK benchmark: past, present and future, 2003); a solution counts when its
+ * scaled residual  ||Ax - b|| / (eps (||A|| ||x|| + ||b||) n)  in the infinity
+ * norm is below 16, HPL's threshold.  Every size is solved at least MIN-TRIALS
+ * times and for at least MIN-SECONDS; a first, smaller solution that wakes the
+ * threads is not counted.
+ *
+ * Usage:  linpack --threads N --sizes N[,N...] --min-trials N --min-seconds S --seed N
+ * Output: one JSON object a line; the last one is {"done": true}.
+ */
+#define _GNU_SOURCE
+#include <cblas.h>
+#include <float.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "strata.h"
+
+#define RESIDUAL_LIMIT 16.0
+
+/* LAPACK's driver, as Fortran compilers name it. */
+extern void dgesv_(const int *n, const int *columns_of_b, double *a, const int *lda, int *pivot,
+                   double *b, const int *ldb, int *info);
+
+/* A number in [-0.5, 0.5) for each index: a counter through SplitMix64's mixing (Steele et al., 2014). */
+static double random_at(uint64_t seed, uint64_t index)
+{
+    uint64_t z = seed + (index + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    z ^= z >> 31;
+    return (double)(z >> 11) * 0x1p-53 - 0.5;
+}
+
+static void fill(double *a, double *b, long n, uint64_t seed)
+{
+#pragma omp parallel for schedule(static)
+    for (long column = 0; column < n; column++)
+        for (long row = 0; row < n; row++)
+            a[column * n + row] = random_at(seed, (uint64_t)(column * n + row));
+    for (long row = 0; row < n; row++)
+        b[row] = random_at(seed, (uint64_t)(n * n + row));
+}
+
+/* The scaled residual of x.  The matrix is made again from its seed, so that only one copy is ever held. */
+static double residual(const double *x, long n, uint64_t seed)
+{
+    double norm_a = 0, norm_x = 0, norm_b = 0, norm_r = 0;
+#pragma omp parallel for schedule(static) reduction(max : norm_a, norm_x, norm_b, norm_r)
+    for (long row = 0; row < n; row++) {
+        double b = random_at(seed, (uint64_t)(n * n + row));
+        double sum = -b, absolute = 0;
+        for (long column = 0; column < n; column++) {
+            double entry = random_at(seed, (uint64_t)(column * n + row));
+            sum += entry * x[column];
+            absolute += fabs(entry);
+        }
+        norm_a = fmax(norm_a, absolute);
+        norm_x = fmax(norm_x, fabs(x[row]));
+        norm_b = fmax(norm_b, fabs(b));
+        norm_r = fmax(norm_r, isfinite(sum) ? fabs(sum) : DBL_MAX);
+    }
+    return norm_r / (DBL_EPSILON * (norm_a * norm_x + norm_b) * (double)n);
+}
+
+static void solve(double *a, double *b, int *pivot, long n)
+{
+    int order = (int)n, one = 1, info = 0;
+    dgesv_(&order, &one, a, &order, pivot, b, &order, &info);
+    if (info != 0) {
+        fprintf(stderr, "dgesv reports info = %d at n = %ld\n", info, n);
+        exit(1);
+    }
+}
+
+/* Measures one size; returns whether every residual passed. */
+static int measure(long n, long min_trials, double min_seconds, uint64_t seed)
+{
+    double operations = 2.0 / 3.0 * (double)n * (double)n * (double)n + 2.0 * (double)n * (double)n;
+    double *a = huge_alloc((size_t)n * (size_t)n * sizeof *a);
+    double *b = huge_alloc((size_t)n * sizeof *b);
+    int *pivot = huge_alloc((size_t)n * sizeof *pivot);
+    double total = 0, worst = 0;
+    long trial = 0;
+
+    long small = n < 500 ? n : 500;
+    fill(a, b, small, seed);
+    solve(a, b, pivot, small);
+    while (trial < min_trials || total < min_seconds) {
+        uint64_t trial_seed = seed + (uint64_t)++trial;
+        fill(a, b, n, trial_seed);
+        double start = now();
+        solve(a, b, pivot, n);
+        double seconds = now() - start;
+        double scaled = residual(b, n, trial_seed);
+        total += seconds;
+        worst = fmax(worst, scaled);
+        printf("{\"n\": %ld, \"trial\": %ld, \"gflops\": %.6g, \"seconds\": %.9g, \"residual\": %.4g}\n",
+               n, trial, 1e-9 * operations / seconds, seconds, scaled);
+    }
+    int passed = worst < RESIDUAL_LIMIT;
+    printf("{\"n\": %ld, \"trials\": %ld, \"gflops_of_all\": %.6g, \"seconds\": %.9g, "
+           "\"verified\": %s, \"worst_residual\": %.4g, \"limit\": %g, \"huge_page_bytes\": %lld}\n",
+           n, trial, 1e-9 * operations * (double)trial / total, total, json_bool(passed), worst,
+           RESIDUAL_LIMIT, huge_page_bytes());
+    fflush(stdout);
+    free(a);
+    free(b);
+    free(pivot);
+    return passed;
+}
+
+int main(int argc, char **argv)
+{
+    long threads = option_long(argc, argv, "--threads", 1, 4096);
+    long min_trials = option_long(argc, argv, "--min-trials", 1, 1000000);
+    double min_seconds = option_double(argc, argv, "--min-seconds", 0, 86400);
+    long seed = option_long(argc, argv, "--seed", 0, 1L << 53);
+    char *sizes = strdup(option_text(argc, argv, "--sizes"));
+    int passed = 1;
+
+    openblas_set_num_threads((int)threads);
+    printf("{\"tool\": \"strata-linpack\", \"threads\": %d, \"blas\": \"%s\", \"core\": \"%s\"}\n",
+           openblas_get_num_threads(), openblas_get_config(), openblas_get_corename());
+    for (char *size = strtok(sizes, ","); size; size = strtok(NULL, ","))
+        passed &= measure((long)parse_number("--sizes", size, 10, 200000), min_trials, min_seconds,
+                          (uint64_t)seed);
+    free(sizes);
+    if (passed)
+        puts("{\"done\": true}");
+    return passed ? 0 : 1;
+}

@@ -1,0 +1,35 @@
+#!/bin/bash
+# Compresses FILE with parallel xz, its text in the page cache and its output thrown away.
+# Usage: measure.sh warmup|run FILE THREADS LEVEL MIN_SECONDS
+# A warm-up reads the file into the cache and proves that what is compressed comes back;
+# a run repeats the compression for at least MIN_SECONDS.  One JSON object a line.
+set -euo pipefail
+
+mode=$1 file=$2 threads=$3 level=$4 min_seconds=$5
+compress=(xz "-$level" "-T$threads" -kc -- "$file")
+bytes=$(stat -c %s -- "$file")
+
+if [ "$mode" = warmup ]; then
+    before=$(sha256sum <"$file")
+    after=$("${compress[@]}" | xz -dc | sha256sum)
+    if [ "$before" != "$after" ]; then
+        echo '{"round_trip": false}'
+        exit 1
+    fi
+    echo '{"round_trip": true}'
+    exit 0
+fi
+
+version=$(xz --version | head -n 1)
+printf '{"tool": "%s", "threads": %d, "level": %d, "bytes": %d}\n' "$version" "$threads" "$level" "$bytes"
+limit=$(awk -v s="$min_seconds" 'BEGIN {printf "%d", s * 1e6}')
+total=0 pass=0
+while [ "$pass" -eq 0 ] || [ "$total" -lt "$limit" ]; do
+    start=${EPOCHREALTIME/[.,]/}
+    "${compress[@]}" >/dev/null
+    end=${EPOCHREALTIME/[.,]/}
+    pass=$((pass + 1)) total=$((total + end - start))
+    printf '{"pass": %d, "microseconds": %d}\n' "$pass" $((end - start))
+done
+printf '{"passes": %d, "bytes_of_all": %d, "microseconds_of_all": %d}\n{"done": true}\n' \
+    "$pass" $((bytes * pass)) "$total"

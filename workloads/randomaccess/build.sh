@@ -1,0 +1,6 @@
+#!/bin/bash
+# Compiles the program for the architecture's baseline, so that one file runs on the host and in any guest.
+# Run in the image, in this folder, with the target folder as argument.
+set -euo pipefail
+
+gcc -std=gnu17 -O3 -fopenmp -Wall -Wextra -Werror -I ../common -o "$1/randomaccess" src/randomaccess.c -lm

@@ -1,0 +1,159 @@
+/*
+ * Random updates of a table in memory, in giga-updates per second (GUPS).
+ *
+ * The rules are those of the HPC Challenge RandomAccess benchmark
+ * (Luszczek et al., 2005): a table of 2^k 64-bit words, table[i] = i at first;
+ * updates table[r mod 2^k] ^= r for a sequence r over GF(2) with the feedback
+ * polynomial x^64 + x^2 + x + 1; at most 1 % of the words may be wrong in the
+ * end, since threads may race for a word.  The code is written anew.
+ *
+ * The whole is repeated for at least MIN-SECONDS of updating.
+ *
+ * Usage:  randomaccess --threads N --log2 K --updates-per-word M --min-seconds S
+ * Output: one JSON object a line; the last one is {"done": true}.
+ */
+#define _GNU_SOURCE
+#include <omp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "strata.h"
+
+#define POLYNOMIAL 7u
+#define PERIOD INT64_C(1317624576693539401)
+
+/* The state after one step of the sequence. */
+static inline uint64_t next(uint64_t r)
+{
+    return (r << 1) ^ ((int64_t)r < 0 ? POLYNOMIAL : 0u);
+}
+
+/*
+ * The state after STEPS steps from 1: square-and-multiply with the step's
+ * matrix over GF(2), whose columns are kept as 64-bit words.
+ */
+static uint64_t state_after(int64_t steps)
+{
+    uint64_t column[64], state = 1;
+    for (int bit = 0; bit < 64; bit++)
+        column[bit] = next(UINT64_C(1) << bit);
+    for (steps %= PERIOD; steps > 0; steps >>= 1) {
+        if (steps & 1) {
+            uint64_t image = 0;
+            for (int bit = 0; bit < 64; bit++)
+                if (state >> bit & 1)
+                    image ^= column[bit];
+            state = image;
+        }
+        uint64_t square[64];
+        for (int bit = 0; bit < 64; bit++) {
+            square[bit] = 0;
+            for (int k = 0; k < 64; k++)
+                if (column[bit] >> k & 1)
+                    square[bit] ^= column[k];
+        }
+        for (int bit = 0; bit < 64; bit++)
+            column[bit] = square[bit];
+    }
+    return state;
+}
+
+/* First update of share THREAD of THREADS. */
+static int64_t share_start(int64_t updates, int thread, int threads)
+{
+    return updates / threads * thread + (updates % threads) * thread / threads;
+}
+
+/* Applies the updates of this thread's share; with ATOMIC no thread can undo another's. */
+static void apply_share(uint64_t *table, uint64_t mask, int64_t updates, int atomic)
+{
+    int me = omp_get_thread_num(), all = omp_get_num_threads();
+    int64_t first = share_start(updates, me, all);
+    int64_t last = share_start(updates, me + 1, all);
+    uint64_t r = state_after(first);
+    if (atomic)
+        for (int64_t i = first; i < last; i++) {
+            r = next(r);
+            __atomic_fetch_xor(&table[r & mask], r, __ATOMIC_RELAXED);
+        }
+    else
+        for (int64_t i = first; i < last; i++) {
+            r = next(r);
+            table[r & mask] ^= r;
+        }
+}
+
+/* Makes table[i] = i, by the threads that will use it. */
+static void reset(uint64_t *table, int64_t words)
+{
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < words; i++)
+        table[i] = (uint64_t)i;
+}
+
+/* Seconds that all updates took once; the words left wrong are added to WRONG. */
+static double run_pass(uint64_t *table, int64_t words, int64_t updates, int64_t *wrong)
+{
+    uint64_t mask = (uint64_t)words - 1;
+    int64_t bad = 0;
+
+    reset(table, words);
+    double start = now();
+#pragma omp parallel
+    apply_share(table, mask, updates, 0);
+    double seconds = now() - start;
+
+    /* The same updates once more, now without races, must restore table[i] = i. */
+#pragma omp parallel
+    apply_share(table, mask, updates, 1);
+#pragma omp parallel for schedule(static) reduction(+ : bad)
+    for (int64_t i = 0; i < words; i++)
+        bad += table[i] != (uint64_t)i;
+    *wrong += bad;
+    return seconds;
+}
+
+int main(int argc, char **argv)
+{
+    long threads = option_long(argc, argv, "--threads", 1, 4096);
+    long log2 = option_long(argc, argv, "--log2", 10, 44);
+    long per_word = option_long(argc, argv, "--updates-per-word", 1, 64);
+    double min_seconds = option_double(argc, argv, "--min-seconds", 0, 86400);
+    int64_t words = INT64_C(1) << log2;
+    int64_t updates = words * per_word;
+    uint64_t *table = huge_alloc((size_t)words * sizeof *table);
+    int team = 0;
+
+    omp_set_dynamic(0);
+    omp_set_num_threads((int)threads);
+#pragma omp parallel
+    {
+#pragma omp single
+        team = omp_get_num_threads();
+    }
+    reset(table, words);
+    printf("{\"tool\": \"strata-randomaccess\", \"threads\": %d, \"log2\": %ld, "
+           "\"table_bytes\": %lld, \"updates_per_pass\": %lld, \"huge_page_bytes\": %lld}\n",
+           team, log2, (long long)(words * 8), (long long)updates, huge_page_bytes());
+
+    double total = 0;
+    int64_t wrong = 0;
+    long passes = 0;
+    while (passes == 0 || total < min_seconds) {
+        double seconds = run_pass(table, words, updates, &wrong);
+        total += seconds;
+        passes++;
+        printf("{\"pass\": %ld, \"gups\": %.6g, \"seconds\": %.9g}\n", passes,
+               1e-9 * (double)updates / seconds, seconds);
+    }
+    double share = (double)wrong / ((double)words * (double)passes);
+    int passed = share <= 0.01;
+    printf("{\"passes\": %ld, \"gups_of_all\": %.6g, \"seconds\": %.9g, \"verified\": %s, "
+           "\"wrong_words\": %lld, \"wrong_share\": %.3g, \"limit\": 0.01}\n",
+           passes, 1e-9 * (double)updates * (double)passes / total, total, json_bool(passed),
+           (long long)wrong, share);
+    if (passed)
+        puts("{\"done\": true}");
+    return passed ? 0 : 1;
+}

@@ -1,0 +1,139 @@
+/*
+ * Sustainable memory bandwidth of four vector kernels.
+ *
+ * The kernels, the byte counts per iteration (16, 16, 24, 24) and the rule
+ * "best of the trials after the first" are those that J. D. McCalpin published
+ * for STREAM (Memory bandwidth and machine balance in current high performance
+ * computers, IEEE TCCA Newsletter, 1995).  The code is written anew.
+ *
+ * Usage:  stream --threads N --elements N --trials N
+ * Output: one JSON object a line; the last one is {"done": true}.
+ */
+#define _GNU_SOURCE
+#include <float.h>
+#include <math.h>
+#include <omp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "strata.h"
+
+static const double SCALAR = 3.0;
+static const double FIRST[3] = {1.0, 2.0, 0.0};
+
+enum kernel { COPY, SCALE, ADD, TRIAD, KERNELS };
+static const char *const NAME[KERNELS] = {"copy", "scale", "add", "triad"};
+static const int BYTES[KERNELS] = {16, 16, 24, 24};
+
+static void run_kernel(enum kernel which, size_t n, double *restrict a,
+                       double *restrict b, double *restrict c)
+{
+    switch (which) {
+    case COPY:
+#pragma omp parallel for schedule(static)
+        for (size_t i = 0; i < n; i++)
+            c[i] = a[i];
+        break;
+    case SCALE:
+#pragma omp parallel for schedule(static)
+        for (size_t i = 0; i < n; i++)
+            b[i] = SCALAR * c[i];
+        break;
+    case ADD:
+#pragma omp parallel for schedule(static)
+        for (size_t i = 0; i < n; i++)
+            c[i] = a[i] + b[i];
+        break;
+    case TRIAD:
+#pragma omp parallel for schedule(static)
+        for (size_t i = 0; i < n; i++)
+            a[i] = b[i] + SCALAR * c[i];
+        break;
+    default:
+        break;
+    }
+}
+
+/* Largest relative difference of an array to the value all of it must have. */
+static double worst_error(const double *x, size_t n, double expected)
+{
+    double worst = 0.0;
+#pragma omp parallel for schedule(static) reduction(max : worst)
+    for (size_t i = 0; i < n; i++) {
+        double error = fabs(x[i] - expected) / fabs(expected);
+        /* A NaN compares false with everything: make it the worst error. */
+        if (!(error <= worst))
+            worst = isnan(error) ? DBL_MAX : error;
+    }
+    return worst;
+}
+
+int main(int argc, char **argv)
+{
+    long threads = option_long(argc, argv, "--threads", 1, 4096);
+    long elements = option_long(argc, argv, "--elements", 1000, LONG_MAX / 24);
+    long trials = option_long(argc, argv, "--trials", 2, 100000);
+    size_t n = (size_t)elements;
+    double *array[3];
+
+    omp_set_dynamic(0);
+    omp_set_num_threads((int)threads);
+    for (int k = 0; k < 3; k++)
+        array[k] = huge_alloc(n * sizeof(double));
+
+    int team = 0;
+#pragma omp parallel
+    {
+#pragma omp single
+        team = omp_get_num_threads();
+    }
+    /* First touch by the thread that will use the page. */
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < n; i++)
+        for (int k = 0; k < 3; k++)
+            array[k][i] = FIRST[k];
+
+    printf("{\"tool\": \"strata-stream\", \"threads\": %d, \"elements\": %zu, "
+           "\"trials\": %ld, \"array_bytes\": %zu, \"huge_page_bytes\": %lld}\n",
+           team, n, trials, n * sizeof(double), huge_page_bytes());
+
+    double best[KERNELS], worst[KERNELS], sum[KERNELS];
+    for (int k = 0; k < KERNELS; k++) {
+        best[k] = DBL_MAX;
+        worst[k] = sum[k] = 0.0;
+    }
+    for (long trial = 0; trial < trials; trial++)
+        for (int k = 0; k < KERNELS; k++) {
+            double start = now();
+            run_kernel((enum kernel)k, n, array[0], array[1], array[2]);
+            double seconds = now() - start;
+            if (trial == 0) /* warm-up, declared in workload.yaml */
+                continue;
+            best[k] = fmin(best[k], seconds);
+            worst[k] = fmax(worst[k], seconds);
+            sum[k] += seconds;
+        }
+    for (int k = 0; k < KERNELS; k++)
+        printf("{\"kernel\": \"%s\", \"gbps\": %.6g, \"best_seconds\": %.9g, "
+               "\"mean_seconds\": %.9g, \"worst_seconds\": %.9g}\n",
+               NAME[k], 1e-9 * BYTES[k] * (double)n / best[k], best[k],
+               sum[k] / (double)(trials - 1), worst[k]);
+
+    double expected[3] = {FIRST[0], FIRST[1], FIRST[2]};
+    for (long trial = 0; trial < trials; trial++) {
+        expected[2] = expected[0];
+        expected[1] = SCALAR * expected[2];
+        expected[2] = expected[0] + expected[1];
+        expected[0] = expected[1] + SCALAR * expected[2];
+    }
+    double error = 0.0;
+    for (int k = 0; k < 3; k++)
+        error = fmax(error, worst_error(array[k], n, expected[k]));
+    int passed = error <= 1e-13;
+    printf("{\"verified\": %s, \"error\": %.3g, \"limit\": 1e-13}\n", json_bool(passed), error);
+    if (passed)
+        puts("{\"done\": true}");
+    return passed ? 0 : 1;
+}

@@ -9,12 +9,14 @@ rule tidy:
         "results/tidy/{workload}.csv",
     log:
         "results/logs/tidy-{workload}.log",
+    conda:
+        "../envs/analysis.yaml"
     params:
         # A run that was gone in between must not stay in the table.
         cells=lambda table: experiment.cells(table.workload),
         partial="--partial" if experiment.partial else "",
     shell:
-        "{ANALYSIS}/tidy.R --plan {input.plan} --workload {wildcards.workload}"
+        "Rscript analysis/tidy.R --plan {input.plan} --workload {wildcards.workload}"
         " --out {output} {params.partial} 2>&1 | tee {log}"
 
 
@@ -26,8 +28,10 @@ rule summary:
         "results/summary/{workload}.csv",
     log:
         "results/logs/summary-{workload}.log",
+    conda:
+        "../envs/analysis.yaml"
     shell:
-        "{ANALYSIS}/summary.R --plan {input.plan} --tidy {input.tidy} --out {output}"
+        "Rscript analysis/summary.R --plan {input.plan} --tidy {input.tidy} --out {output}"
         " 2>&1 | tee {log}"
 
 
@@ -40,10 +44,12 @@ rule figure:
         multiext("results/figures/{workload}", ".pdf", ".png", ".csv"),
     log:
         "results/logs/figure-{workload}.log",
+    conda:
+        "../envs/analysis.yaml"
     params:
         stem=lambda figure: f"results/figures/{figure.workload}",
     shell:
-        "{ANALYSIS}/figure.R --plan {input.plan} --summary {input.summary} --tidy {input.tidy}"
+        "Rscript analysis/figure.R --plan {input.plan} --summary {input.summary} --tidy {input.tidy}"
         " --out {params.stem} 2>&1 | tee {log}"
 
 
@@ -55,6 +61,8 @@ rule order_figure:
         multiext("results/figures/order", ".pdf", ".png", ".csv"),
     log:
         "results/logs/figure-order.log",
+    conda:
+        "../envs/analysis.yaml"
     shell:
-        "{ANALYSIS}/figure.R --order --plan {input.plan} --out results/figures/order"
+        "Rscript analysis/figure.R --order --plan {input.plan} --out results/figures/order"
         " {input.tidy} 2>&1 | tee {log}"

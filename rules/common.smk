@@ -1,24 +1,22 @@
 # The experiment, what happens around a run, and the target of a plain `snakemake`.
 import json
-import os
-import shlex
 import sys
 
 sys.path.insert(0, workflow.basedir)
 
+from snakemake.logging import logger
+from strata import progress
 from strata.errors import UserError
 from strata.workflow import Workflow
 
-os.environ.setdefault("STRATA_OWNER", str(os.getpid()))
-os.environ["PYTHONPATH"] = workflow.basedir
 OVERRIDES = json.dumps(
     {key: value for key, value in config.items() if key != "partial"}
 )
-STRATA = f"{shlex.quote(sys.executable)} -m strata"
-ANALYSIS = f"Rscript {shlex.quote(workflow.basedir)}/analysis"
+
+logger.addFilter(progress.is_news)
 
 try:
-    experiment = Workflow(config)
+    experiment = Workflow(config, workflow.basedir)
 except UserError as error:
     raise WorkflowError(str(error))
 

@@ -7,11 +7,13 @@ rule plan:
         order="results/plan.csv",
     log:
         "results/logs/plan.log",
+    conda:
+        "../envs/strata.yaml"
     params:
         config=lambda wildcards: OVERRIDES,
         plan=lambda wildcards: json.dumps(experiment.plan, sort_keys=True),
     shell:
-        "{STRATA} plan --config {params.config:q} 2>&1 | tee {log}"
+        "python -m strata plan --config {params.config:q} 2>&1 | tee {log}"
 
 
 rule image:
@@ -20,8 +22,10 @@ rule image:
         manifest="results/image-manifest.json",
     log:
         "results/logs/image.log",
+    conda:
+        "../envs/strata.yaml"
     params:
         config=lambda wildcards: OVERRIDES,
         recipe=experiment.plan["image"]["recipe"],
     shell:
-        "{STRATA} image --config {params.config:q} 2>&1 | tee {log}"
+        "python -m strata image --config {params.config:q} 2>&1 | tee {log}"

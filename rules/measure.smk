@@ -10,10 +10,12 @@ rule cell:
         record="results/raw/{environment}/{workload}/{repetition}.json",
     log:
         "results/failed/{environment}/{workload}/{repetition}.log",
-    params:
-        fingerprint=experiment.fingerprint,
     priority: experiment.priority
+    conda:
+        "../envs/strata.yaml"
     resources:
         testbed=1,
+    params:
+        fingerprint=experiment.fingerprint,
     shell:
-        "{STRATA} cell {wildcards.environment} {wildcards.workload} {wildcards.repetition}"
+        "python -m strata cell {wildcards.environment} {wildcards.workload} {wildcards.repetition}"

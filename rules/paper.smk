@@ -16,8 +16,10 @@ rule report:
         "paper/report.pdf",
     log:
         "results/logs/report.log",
+    conda:
+        "../envs/analysis.yaml"
     params:
         partial="--partial" if experiment.partial else "",
     shell:
-        "{ANALYSIS}/report.R --plan {input.plan} --out {output} {params.partial}"
+        "Rscript analysis/report.R --plan {input.plan} --out {output} {params.partial}"
         " 2>&1 | tee {log}"

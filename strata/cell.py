@@ -1,5 +1,6 @@
 """Measure one cell: bring its system up, warm up, run, check, and only then put log and record in place."""
 
+import contextlib
 import hashlib
 import os
 import re
@@ -230,10 +231,8 @@ class Cell:
         write_json(places.cell_path("raw", *self.key, "json"), self.record)
         os.replace(self.draft, self.target)
         for suffix in ("log", "json"):
-            try:
+            with contextlib.suppress(FileNotFoundError):
                 os.unlink(places.cell_path("failed", *self.key, suffix))
-            except FileNotFoundError:
-                pass
 
     def _give_up(self, error: BaseException) -> None:
         """Take the system down, keep what was printed for the person who looks, and say what to do."""
@@ -257,7 +256,5 @@ class Cell:
             self._finish_record()
         write_json(places.cell_path("failed", *self.key, "json"), {**self.record, "error": reason})
         raise CellFailed(
-            f"cell failed: {self.name}: {reason}\n"
-            f"  log:   {log}\n"
-            f"  rerun: snakemake --cores 1 {self.target}"
+            f"cell failed: {self.name}: {reason}\n  log:   {log}\n  rerun: snakemake --cores 1 {self.target}"
         ) from (None if isinstance(error, (UserError, OSError)) else error)

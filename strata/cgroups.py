@@ -36,7 +36,9 @@ def hierarchies(mountinfo: str = "/proc/self/mountinfo") -> list[str]:
     with open(mountinfo) as file:
         lines = [line.split() for line in file]
     kinds = {fields[4]: fields[fields.index("-") + 1] for fields in lines}
-    return sorted(point for point, kind in kinds.items() if kind.startswith("cgroup") and f"{point}/".startswith(f"{ROOT}/"))
+    return sorted(
+        point for point, kind in kinds.items() if kind.startswith("cgroup") and f"{point}/".startswith(f"{ROOT}/")
+    )
 
 
 def groups_of(id: str) -> list[str]:

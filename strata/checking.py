@@ -4,6 +4,7 @@ import difflib
 import functools
 import json
 import os
+from typing import Any, cast
 
 import jsonschema
 import yaml
@@ -96,15 +97,15 @@ def _kinds(types: str | list[str]) -> str:
 def _sentence(error: jsonschema.ValidationError) -> list[tuple[str, str]]:
     """(key, what is wrong and what would be right) for one finding of the schema."""
     key = ".".join(str(part) for part in error.absolute_path)
-    limit, value = error.validator_value, error.instance
+    limit, declared, value = cast(Any, error.validator_value), cast(dict, error.schema), cast(Any, error.instance)
     match error.validator:
         case "additionalProperties":
-            known = list(error.schema.get("properties", {}))
+            known = list(declared.get("properties", {}))
             extra = [name for name in value if name not in known]
             return [(f"{key}.{name}".lstrip("."), f"unknown key; {nearest(str(name), known)}") for name in extra]
         case "required":
             missing = [name for name in limit if name not in value]
-            hint = error.schema.get("properties", {})
+            hint = declared.get("properties", {})
             return [
                 (f"{key}.{name}".lstrip("."), f"missing; it is {hint.get(name, {}).get('description', 'required')}")
                 for name in missing

@@ -59,7 +59,9 @@ def _cross_check(data: dict) -> list[tuple[str, str]]:
     for name, entry in data["environments"].items():
         label = entry.get("label", name)
         if label in labels:
-            found.append((f"environments.{name}.label", f"'{label}' is also that of {labels[label]}; each needs its own"))
+            found.append(
+                (f"environments.{name}.label", f"'{label}' is also that of {labels[label]}; each needs its own")
+            )
         labels[label] = name
     known = workload.known()
     for name, overrides in data["workloads"].items():

@@ -81,8 +81,8 @@ def host_sources(folder: str = "/etc/apt") -> list[tuple[str, str, str]]:
                         found += [(address, suite, keyring) for suite in stanza.get("suites", "").split()]
         elif path.endswith(".list"):
             for match in re.finditer(r"^deb\s+(?:\[([^\]]*)\]\s+)?(\S+)\s+(\S+)", text, re.MULTILINE):
-                signed = re.search(r"signed-by=(/\S+)", match[1] or "")
-                found.append((match[2], match[3], signed[1] if signed else ""))
+                option = re.search(r"signed-by=(/\S+)", match[1] or "")
+                found.append((match[2], match[3], option[1] if option else ""))
     return found
 
 

@@ -1,9 +1,9 @@
 """Files that are whole or not there, and trees that are removed only when nothing is mounted in them."""
 
+import contextlib
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 from strata.errors import UserError
 from strata.process import as_root, capture
@@ -29,10 +29,8 @@ def write_text(path: str, text: str) -> None:
             os.fsync(file.fileno())
         os.replace(sibling, path)
     except OSError as error:
-        try:
+        with contextlib.suppress(OSError):
             os.unlink(sibling)
-        except OSError:
-            pass
         raise UserError(f"{path}: cannot be written: {error.strerror}") from None
 
 
@@ -77,7 +75,7 @@ def remove_tree(folder: str) -> None:
         capture(as_root(["rm", "-rf", "--one-file-system", "--", folder]), timeout=600)
 
 
-@contextmanager
+@contextlib.contextmanager
 def locked(path: str, waiting: str | None = None) -> Iterator[None]:
     """Hold the lock of a file; the kernel frees it whenever the holder ends.
 

@@ -26,6 +26,8 @@ HOST_FILES = [
     f"{CPU}/intel_pstate/no_turbo",
     f"{CPU}/cpufreq/boost",
 ]
+TEMPERATURE = "/sys/class/thermal/thermal_zone0/temp"
+FREQUENCY = f"{CPU}/cpu0/cpufreq/scaling_cur_freq"
 VULNERABILITIES = f"{CPU}/vulnerabilities"
 
 
@@ -144,14 +146,11 @@ def shares(before: tuple[int, ...], after: tuple[int, ...]) -> dict:
 
 def moment() -> dict:
     """What changes on the host: load, swap in use (bytes), temperature (°C) and frequency (MHz) of the first CPU."""
-    files = read_files(
-        ["/proc/loadavg", "/proc/meminfo", "/sys/class/thermal/thermal_zone0/temp"]
-        + [f"{CPU}/cpu0/cpufreq/scaling_cur_freq"]
-    )
+    files = read_files(["/proc/loadavg", "/proc/meminfo", TEMPERATURE, FREQUENCY])
     memory = files.get("/proc/meminfo", "")
     total, free = _field(memory, "SwapTotal"), _field(memory, "SwapFree")
-    temperature = files.get("/sys/class/thermal/thermal_zone0/temp")
-    frequency = files.get(f"{CPU}/cpu0/cpufreq/scaling_cur_freq")
+    temperature = files.get(TEMPERATURE)
+    frequency = files.get(FREQUENCY)
     return {
         "load1": float(files["/proc/loadavg"].split()[0]) if "/proc/loadavg" in files else NOT_AVAILABLE,
         "swap_used_bytes": (int(total.split()[0]) - int(free.split()[0])) * 1024 if total and free else NOT_AVAILABLE,

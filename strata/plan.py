@@ -35,7 +35,7 @@ def position(plan: dict, environment: str, workload: str, repetition: int) -> in
 
 def rows(plan: dict) -> list[tuple[int, int, str, str, int]]:
     """(position, block, environment, workload, repetition) of every cell, in the planned order."""
-    found = []
+    found: list[tuple[int, int, str, str, int]] = []
     for block in range(1, plan["repetitions"] + 1):
         for environment, workload in block_order(plan, block):
             found.append((len(found) + 1, block, environment, workload, block))

@@ -1,5 +1,6 @@
 """Run commands without being busy, end what was started, and nothing else."""
 
+import contextlib
 import os
 import select
 import shutil
@@ -32,7 +33,9 @@ def identity(pid: int) -> dict:
 
 def alive(process: dict | None) -> bool:
     """Whether the process of :func:`identity` still runs."""
-    return bool(process) and process["start"] is not None and start_time(process["pid"]) == process["start"]
+    if process is None or process["start"] is None:
+        return False
+    return start_time(process["pid"]) == process["start"]
 
 
 def wait_for(pid: int, timeout: float | None) -> bool:
@@ -59,10 +62,8 @@ def end(process: subprocess.Popen, patience: float = 5.0) -> None:
         if wait_for(process.pid, wait):
             break
     process.wait()
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
 
 
 def run_to_file(argv: Sequence[str], output: int, timeout: float | None) -> tuple[int, float]:

@@ -6,6 +6,8 @@ is left in place here: it is what the system under test sees, so the cell resolv
 """
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 GIB = 1024**3
 
@@ -39,7 +41,11 @@ def fitting(
     return fits, f"Left out for want of memory ({machine['memory_bytes'] / 1e9:.1f} GB here): {needs}."
 
 
-RULES = {"cache-multiple": cache_multiple, "memory-power": memory_power, "fitting": fitting}
+RULES: dict[str, Callable[..., tuple[Any, str | None]]] = {
+    "cache-multiple": cache_multiple,
+    "memory-power": memory_power,
+    "fitting": fitting,
+}
 
 
 def at_scale(value: object, scale: str) -> object:
@@ -57,7 +63,7 @@ def resolve(value: object, machine: dict) -> tuple[object, str | None]:
     return RULES[value["rule"]](machine, **arguments)
 
 
-def memory_needed(form: str, value: object) -> int:
+def memory_needed(form: str, value: Any) -> int:
     """Bytes that a parameter's value makes a workload hold; `form` is such as ``24*n``, ``8*n^2`` or ``8*2^n``."""
     factor, shape = form.split("*", 1)
     largest = max(value) if isinstance(value, list) else value

@@ -3,6 +3,8 @@
 import fcntl
 import functools
 import os
+import sys
+from typing import Any
 
 from strata import config, machine, places, plan, progress, testbed
 from strata.errors import UserError
@@ -14,7 +16,11 @@ class Workflow:
     settings: the checked config.  plan: the object of results/plan.json.
     """
 
-    def __init__(self, over: dict) -> None:
+    def __init__(self, over: dict, project: str) -> None:
+        # The rules' commands find this interpreter and this package, and know whose end to outlive.
+        os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
+        os.environ["PYTHONPATH"] = project
+        os.environ.setdefault(testbed.OWNER, str(os.getpid()))
         self.settings = config.read(over)
         self.plan = config.experiment(self.settings, machine.facts())
         self.partial = self.settings["partial"]
@@ -37,11 +43,11 @@ class Workflow:
         """Workloads that have a cell to show."""
         return [workload for workload in self.workloads if self.cells(workload)]
 
-    def fingerprint(self, wildcards: object) -> str:
+    def fingerprint(self, wildcards: Any) -> str:
         """What decides a cell's result besides chance; see :func:`strata.plan.fingerprint`."""
         return self._fingerprint(wildcards.environment, wildcards.workload)
 
-    def priority(self, wildcards: object) -> int:
+    def priority(self, wildcards: Any) -> int:
         """Higher for what the plan has earlier, and always above that of the rules that come after."""
         block = int(wildcards.repetition)
         order = self._order(block)

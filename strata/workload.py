@@ -41,7 +41,9 @@ def _cross_check(data: dict) -> list[tuple[str, str]]:
         except jsonschema.SchemaError as error:
             found.append((f"{key}.schema", f"is not a JSON Schema: {error.message}"))
         if parameter.get("file", name) not in parameters:
-            found.append((f"{key}.file", f"names no parameter; {checking.nearest(parameter['file'], list(parameters))}"))
+            found.append(
+                (f"{key}.file", f"names no parameter; {checking.nearest(parameter['file'], list(parameters))}")
+            )
         for scale in ("value", "smoke", "quick", "paper"):
             value = parameter.get(scale)
             if isinstance(value, dict) and value.get("rule") not in {"cpus", *sizing.RULES}:

@@ -75,11 +75,7 @@ class Layer(ABC):
 
     def command(self, argv: list[str]) -> list[str]:
         """The command for the host that runs `argv` in this layer, with the common variables."""
-        wrapped, layer = ["env", "-i", *VARIABLES, *argv], self
-        while layer is not None:
-            wrapped = layer.wrap(wrapped)
-            layer = layer.below
-        return wrapped
+        return self.command_plain(["env", "-i", *VARIABLES, *argv])
 
     def run_below(self, argv: list[str], timeout: float = 120, check: bool = True) -> str:
         """Run a command of the machinery on the layer below and return its output."""
@@ -90,7 +86,8 @@ class Layer(ABC):
 
     def command_plain(self, argv: list[str]) -> list[str]:
         """Like :meth:`command`, with the variables that the layer has anyway."""
-        wrapped, layer = list(argv), self
+        wrapped = list(argv)
+        layer: Layer | None = self
         while layer is not None:
             wrapped = layer.wrap(wrapped)
             layer = layer.below

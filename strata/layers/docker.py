@@ -4,6 +4,7 @@ import hashlib
 import os
 import shutil
 import socket
+from typing import ClassVar
 
 from strata import cgroups, places
 from strata.errors import UserError
@@ -30,7 +31,7 @@ class Docker(Layer):
     """
 
     name = "docker"
-    options_schema = {
+    options_schema: ClassVar[dict] = {
         "type": "object",
         "additionalProperties": False,
         "required": ["network", "data"],
@@ -49,7 +50,8 @@ class Docker(Layer):
         return None
 
     def up(self) -> None:
-        assert self.below and self.context.image
+        assert self.below
+        assert self.context.image
         if self.below.name == "host":
             start_daemon()
             load_image(self.context.image)
@@ -126,8 +128,7 @@ def load_image(image: dict) -> None:
         found = capture(form).stdout.strip()
     if found != image["id"]:
         raise UserError(
-            f"Docker knows {tag(image)} as {found}, not as {image['id']}: "
-            "run `python -m strata image --rebuild`"
+            f"Docker knows {tag(image)} as {found}, not as {image['id']}: run `python -m strata image --rebuild`"
         )
 
 

@@ -1,0 +1,44 @@
+# The commands of the README.  Each installs what it lacks first, and is quick where nothing is lacking.
+
+PYTHON := .venv/bin/python
+SNAKEMAKE := .venv/bin/snakemake
+
+.PHONY: paper paper-partial test test-unit test-system lint format bench doctor setup clean
+
+paper: setup            ## measure what is missing and make paper/report.pdf
+	$(SNAKEMAKE) --cores 1 paper/report.pdf
+
+paper-partial: setup    ## make the paper from the cells that are there, its gaps shown
+	$(SNAKEMAKE) --cores 1 --config partial=true -- paper/report.pdf
+
+test: setup-test lint test-unit test-system  ## everything that CI runs
+
+test-unit:
+	$(PYTHON) -m pytest -q tests/unit
+	Rscript -e 'testthat::test_dir("analysis/tests/testthat", reporter = "summary", stop_on_failure = TRUE)'
+
+test-system:
+	$(PYTHON) -m pytest -q -x tests/system
+
+lint:                   ## Python, R, shell and Snakemake
+	scripts/lint.sh
+
+format:                 ## what can be formatted by a tool
+	.venv/bin/ruff format .
+	.venv/bin/snakefmt Snakefile rules
+
+bench: setup-test       ## measure the machinery itself
+	$(PYTHON) tests/bench/bench.py
+
+doctor: setup           ## what this machine can and cannot measure
+	$(PYTHON) -m strata doctor
+
+clean:                  ## remove what an interrupted run left on this machine (results stay)
+	$(PYTHON) -m strata clean
+
+setup:
+	@scripts/setup.sh run
+
+.PHONY: setup-test
+setup-test:
+	@scripts/setup.sh test

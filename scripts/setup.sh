@@ -1,0 +1,95 @@
+#!/bin/bash
+# Installs what is missing: system packages, a virtual environment with pinned Python packages, a Docker daemon.
+# Usage: setup.sh run|test.  Asks nothing, says what it does, and is quick where all is there.
+set -euo pipefail
+
+purpose=${1:-run}
+cd "$(dirname "$0")/.."
+root=()
+[ "$(id -u)" = 0 ] || root=(sudo -n)
+
+say() { echo "setup: $*" >&2; }
+
+# The lines of packages.txt whose thing is not there, as "thing package".
+missing() {
+    local r_packages
+    r_packages=" $(Rscript -e 'cat(rownames(installed.packages(priority = "NA")))' 2>/dev/null || true) "
+    while read -r kind thing package; do
+        if [[ $kind = "#" || ($kind = test && $purpose = run) ]]; then
+            continue
+        fi
+        case $thing in
+        r:*) [[ $r_packages == *" ${thing#r:} "* ]] && continue ;;
+        tex:*) [ -n "$(kpsewhich "${thing#tex:}" 2>/dev/null || true)" ] && continue ;;
+        *) [ -n "$(PATH=$PATH:/usr/sbin:/sbin type -P "$thing" || true)" ] && continue ;;
+        esac
+        echo "$thing $package"
+    done <scripts/packages.txt
+}
+
+install_packages() {
+    local lacking packages
+    lacking=$(missing)
+    [ -n "$lacking" ] || return 0
+    packages=$(cut -d ' ' -f 2 <<<"$lacking" | sort -u | tr '\n' ' ')
+    if ! type -P apt-get >/dev/null; then
+        say "this distribution has no apt; install what gives these, then run this again:"
+        while read -r thing package; do
+            echo "  $thing   (Debian: $package)" >&2
+        done <<<"$lacking"
+        exit 1
+    fi
+    if [ "$(id -u)" != 0 ] && ! sudo -n true 2>/dev/null; then
+        say "these packages are missing and sudo asks for a password; run: sudo apt-get install $packages"
+        exit 1
+    fi
+    say "installing $packages"
+    export DEBIAN_FRONTEND=noninteractive
+    "${root[@]}" apt-get -qq update
+    # shellcheck disable=SC2086  # a list of names
+    "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install $packages >/dev/null
+    # From Debian 13 on the client of Docker is a package of its own.
+    if ! type -P docker >/dev/null; then
+        "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install docker-cli >/dev/null
+    fi
+    lacking=$(missing)
+    if [ -n "$lacking" ]; then
+        say "still missing after the installation: $(cut -d ' ' -f 1 <<<"$lacking" | tr '\n' ' ')"
+        exit 1
+    fi
+}
+
+find_python() {
+    for name in python3 python3.14 python3.13 python3.12 python3.11; do
+        if "$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+            echo "$name"
+            return
+        fi
+    done
+    say "Python 3.11 or newer is needed; found $(python3 --version 2>&1 || echo none)"
+    exit 1
+}
+
+install_python_packages() {
+    local list=requirements.txt python wanted
+    [ "$purpose" = run ] || list=requirements-test.txt
+    wanted=$(cat requirements.txt "$list" | sha256sum | cut -c -32)
+    if grep -qs "$wanted" .venv/strata-stamp; then
+        return 0
+    fi
+    python=$(find_python)
+    if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
+        say "installing python3-venv"
+        "${root[@]}" apt-get -qq update
+        "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y install python3-venv >/dev/null
+    fi
+    say "installing Python packages into .venv"
+    [ -x .venv/bin/python ] || "$python" -m venv .venv
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement "$list"
+    # The tests' list holds the run's: having it is having both.
+    { echo "$wanted"; [ "$purpose" = run ] || cat requirements.txt requirements.txt | sha256sum | cut -c -32; } >.venv/strata-stamp
+}
+
+install_packages
+install_python_packages
+scripts/dockerd.sh

@@ -1,0 +1,120 @@
+"""Say what this machine can and cannot measure, and what would change that.  Tries rather than trusts."""
+
+import os
+import shutil
+import sys
+
+from strata import cgroups, config, layers, machine, observe, places
+from strata.errors import UserError
+from strata.layers import docker
+from strata.process import capture
+
+GOOD, LACKING, BAD = "yes", "not here", "NO"
+
+
+def _layer(name: str) -> tuple[str, str]:
+    reason = layers.layer_class(name).unavailable()
+    return (GOOD, "") if reason is None else (BAD, reason)
+
+
+def _docker() -> tuple[str, str]:
+    mark, reason = _layer("docker")
+    if mark != GOOD:
+        return mark, reason
+    if not docker.answers():
+        return BAD, "no daemon answers: `make setup` (or scripts/dockerd.sh) starts one"
+    done = capture(["docker", "info", "--format", "{{.ServerVersion}}, {{.Driver}}, {{.CgroupDriver}}"], check=False)
+    if done.returncode != 0:
+        words = (done.stderr or done.stdout).strip().splitlines() or ["it fails without a word"]
+        return BAD, f"the client cannot use the daemon: {words[-1]}"
+    return GOOD, f"version, storage, cgroup driver: {done.stdout.strip()}"
+
+
+def _program(name: str, purpose: str) -> tuple[str, str]:
+    place = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+    return (GOOD, purpose) if place else (BAD, f"{purpose}: run `make setup`")
+
+
+def _root() -> tuple[str, str]:
+    if os.geteuid() == 0:
+        return GOOD, "this user is root"
+    if shutil.which("sudo") and capture(["sudo", "-n", "true"], check=False).returncode == 0:
+        return GOOD, "through sudo without a password"
+    return BAD, "native runs and the image need root: run as root, or allow sudo without a password"
+
+
+def _counters() -> tuple[str, str]:
+    found = [name for name in os.listdir("/sys/bus/event_source/devices") if name.startswith("cpu")]
+    if found:
+        return GOOD, "cycles can be counted"
+    return LACKING, "cycles are shown as not available; a machine (or hypervisor) that exposes them would change that"
+
+
+def _frequency() -> tuple[str, str]:
+    governor = observe.host()["governor"]
+    if governor == observe.NOT_AVAILABLE:
+        return LACKING, "the frequency policy is shown as not available; bare metal would change that"
+    if governor != "performance":
+        return LACKING, f"the governor is {governor}; the originals measured with performance"
+    return GOOD, "the governor is performance"
+
+
+def _huge_pages() -> tuple[str, str]:
+    mode = observe.host()["huge_pages"]
+    if mode in ("madvise", "always"):
+        return GOOD, f"transparent huge pages: {mode}"
+    return LACKING, f"transparent huge pages: {mode}; `madvise` would let STREAM and RandomAccess use them"
+
+
+def _space(needed: float = 3e9) -> tuple[str, str]:
+    folder = places.home()
+    while not os.path.isdir(folder):
+        folder = os.path.dirname(folder)
+    free = shutil.disk_usage(folder).free
+    words = f"{free / 1e9:.0f} GB free for {places.home()}"
+    return (GOOD, words) if free > needed else (BAD, f"{words}; the image needs {needed / 1e9:.0f} GB")
+
+
+def _kvm() -> tuple[str, str]:
+    if not os.path.exists("/dev/kvm"):
+        return LACKING, "no /dev/kvm: no hardware acceleration of virtual machines"
+    return LACKING, "/dev/kvm exists; whether it can run a guest is not tried yet: no environment here uses one"
+
+
+def main() -> int:
+    """Print the findings; returns 0 if every configured environment can be measured."""
+    facts = machine.facts()
+    cache = facts["cache_bytes"]
+    print(
+        f"This machine: {facts['cpus']} CPUs, {facts['memory_bytes'] / 1e9:.1f} GB of memory, last-level cache "
+        + (f"{cache / 2**20:.0f} MiB" if cache else observe.NOT_AVAILABLE)
+        + f", control groups version {2 if cgroups.unified() else 1}"
+    )
+    rows = [
+        ("root rights", *_root()),
+        ("Docker", *_docker()),
+        ("Packer", *_program("packer", "provisions the image")),
+        ("mmdebstrap", *_program("mmdebstrap", "makes the base of the image")),
+        ("R", *_program("Rscript", "aggregates and draws")),
+        ("LaTeX", *_program("pdflatex", "sets the paper")),
+        ("disk space", *_space()),
+        ("huge pages", *_huge_pages()),
+        ("hardware counters", *_counters()),
+        ("frequency policy", *_frequency()),
+        ("KVM", *_kvm()),
+    ]
+    for name, mark, words in rows:
+        print(f"  {name:18} {mark:9} {words}")
+    try:
+        experiment = config.experiment(config.read(), facts)
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print("Environments of config.yaml:")
+    for name, entry in experiment["environments"].items():
+        print(f"  {name:18} {GOOD if entry['available'] else BAD:9} {entry['reason'] or entry['label']}")
+    for name, entry in experiment["workloads"].items():
+        for note in entry["notes"]:
+            print(f"  {name}: {note}")
+    bad = any(mark == BAD for _, mark, _ in rows)
+    return int(bad or not all(entry["available"] for entry in experiment["environments"].values()))

@@ -127,6 +127,8 @@ def _sentence(error: jsonschema.ValidationError) -> list[tuple[str, str]]:
         case "pattern":
             name = f"{key}.{value}" if "propertyNames" in error.absolute_schema_path else key
             return [(name.lstrip("."), f"is {describe(value)}; must match {limit}")]
+        case "oneOf":
+            return [(key, declared.get("description", error.message))]
         case "propertyNames":
             return [finding for inner in error.context for finding in _sentence(inner)]
         case _:

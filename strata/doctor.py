@@ -44,8 +44,8 @@ def _root() -> tuple[str, str]:
 
 
 def _counters() -> tuple[str, str]:
-    found = [name for name in os.listdir("/sys/bus/event_source/devices") if name.startswith("cpu")]
-    if found:
+    devices = "/sys/bus/event_source/devices"
+    if os.path.isdir(devices) and any(name.startswith("cpu") for name in os.listdir(devices)):
         return GOOD, "cycles can be counted"
     return LACKING, "cycles are shown as not available; a machine (or hypervisor) that exposes them would change that"
 

@@ -20,9 +20,9 @@ def read_json(path: str) -> dict | None:
 
 def write_text(path: str, text: str) -> None:
     """Write a file by way of a sibling, so that a reader sees the old or the new one, whole."""
-    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     sibling = f"{path}.{os.getpid()}.part"
     try:
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         with open(sibling, "w") as file:
             file.write(text)
             file.flush()

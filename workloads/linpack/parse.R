@@ -3,8 +3,8 @@
 #' @param lines the log's lines
 #' @param parameters the record's parameters
 #' @return data frame: metric, unit, value, factors (`n`, the order of the matrix)
-#' @source count of operations: J. Dongarra, P. Luszczek, A. Petitet, The LINPACK benchmark: past, present and future,
-#'   Concurrency and Computation 15, 2003
+#' @source count of operations: J. Dongarra, P. Luszczek, A. Petitet, The LINPACK benchmark: past, present and
+#'   future, Concurrency and Computation 15, 2003
 #' @section Errors: broken_log
 parse_linpack <- function(lines, parameters) {
   log <- read_log(lines, header = "tool", trial = "trial", size = "trials")

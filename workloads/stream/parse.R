@@ -3,8 +3,8 @@
 #' @param lines the log's lines
 #' @param parameters the record's parameters
 #' @return data frame: metric, unit, value, factors
-#' @source bytes of an iteration: J. D. McCalpin, Memory bandwidth and machine balance in current high performance
-#'   computers, IEEE TCCA Newsletter, 1995
+#' @source bytes of an iteration: J. D. McCalpin, Memory bandwidth and machine balance in current high
+#'   performance computers, IEEE TCCA Newsletter, 1995
 #' @section Errors: broken_log
 parse_stream <- function(lines, parameters) {
   bytes <- c(copy = 16, scale = 16, add = 24, triad = 24)
@@ -13,6 +13,7 @@ parse_stream <- function(lines, parameters) {
   check <- require_one(log, "check")
   require_that(identical(header$tool, "strata-stream"), "this is not a log of STREAM")
   require_asked(header, parameters, c("threads", "elements", "trials"))
+  require_close("array_bytes", number(header, "array_bytes"), 8 * number(header, "elements"), tolerance = 0)
   require_that(isTRUE(check$verified), "the result was not verified")
   require_that(number(check, "error", zero = TRUE) <= number(check, "limit"), "the error is above its limit")
   require_that(identical(lapply(log$kernel, `[[`, "kernel"), as.list(names(bytes))),

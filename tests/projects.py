@@ -1,0 +1,89 @@
+"""Small projects for tests and benchmarks: the real code on an experiment of their own."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = ["Snakefile", "rules", "schemas", "strata", "analysis", "profiles", "envs", "packer", "scripts"]
+
+# A workload that needs nothing but the host: prints what a program would.
+NOOP = {
+    "title": "No operation",
+    "about": "Prints a number and ends.",
+    "packages": [],
+    "metrics": {"rate": {"label": "Rate", "unit": "1/s", "better": "higher"}},
+    "parameters": {"number": {"about": "What is printed", "schema": {"type": "integer"}, "value": 7}},
+    "warmup": {"about": "none"},
+    "run": [{"argv": ["/bin/echo", "{number}"], "timeout": 20}],
+    "checks": [{"name": "printed", "pattern": r"^\d+$"}],
+}
+
+
+def write_yaml(path: Path, data: dict) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(yaml.safe_dump(data, sort_keys=False))
+
+
+def make(folder: Path, config: dict, workloads: dict[str, dict] | None = None) -> Path:
+    """A project in `folder` with this config; its workloads are the real ones, or those given as data."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in SHARED:
+        (folder / name).symlink_to(ROOT / name)
+    (folder / "paper").mkdir()
+    for file in (ROOT / "paper").glob("*"):
+        if file.suffix not in (".pdf", ".html"):
+            (folder / "paper" / file.name).symlink_to(file)
+    if workloads is None:
+        (folder / "workloads").symlink_to(ROOT / "workloads")
+    for name, data in (workloads or {}).items():
+        write_yaml(folder / "workloads" / name / "workload.yaml", data)
+    write_yaml(folder / "config.yaml", config)
+    return folder
+
+
+def on_host(**more: object) -> dict:
+    """A config whose only environment is the host itself."""
+    return {
+        "scale": "smoke",
+        "repetitions": 2,
+        "seed": 1,
+        "environments": {"bare": {"layers": ["host"]}},
+        "workloads": {"noop": None},
+        **more,
+    }
+
+
+def command(*words: str) -> list[str]:
+    return [sys.executable, "-m", *words]
+
+
+def environment() -> dict[str, str]:
+    """The variables of a command in a small project, without those of a run around it."""
+    variables = {**os.environ, "PYTHONPATH": str(ROOT)}
+    variables.pop("STRATA_OWNER", None)
+    return variables
+
+
+def run(folder: Path, *words: str, timeout: float = 600, **more: str) -> subprocess.CompletedProcess:
+    """Run ``python -m WORDS`` in a project."""
+    return subprocess.run(
+        command(*words),
+        cwd=folder,
+        env={**environment(), **more},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+
+
+def records(folder: Path) -> list[dict]:
+    """All records of a project, in the order in which they were measured."""
+    found = [json.loads(path.read_text()) for path in folder.glob("results/raw/*/*/*.json")]
+    return sorted(found, key=lambda record: record["position"]["actual"])

@@ -1,0 +1,33 @@
+import projects
+import pytest
+
+from strata import workload
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A project on the host alone, in its own folder and with its own home, as the working directory."""
+
+    def build(config=None, workloads=None):
+        workload.load.cache_clear()
+        folder = projects.make(
+            tmp_path / "project",
+            config or projects.on_host(),
+            {"noop": projects.NOOP} if workloads is None else workloads,
+        )
+        monkeypatch.chdir(folder)
+        return folder
+
+    monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("STRATA_OWNER", raising=False)
+    yield build
+    workload.load.cache_clear()
+
+
+@pytest.fixture
+def checkout(monkeypatch):
+    """The checkout itself as the working directory."""
+    workload.load.cache_clear()
+    monkeypatch.chdir(projects.ROOT)
+    yield projects.ROOT
+    workload.load.cache_clear()

@@ -1,0 +1,265 @@
+"""A cell from its beginning to its end, on the host alone: no image, no container."""
+
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+
+import projects
+import pytest
+
+from strata import cell, keeper, process, testbed
+
+
+def workload_with(**changes):
+    return {**projects.NOOP, **changes}
+
+
+def shell(script, timeout=20):
+    return [{"argv": ["/bin/sh", "-c", script], "timeout": timeout}]
+
+
+@pytest.fixture
+def run(project):
+    """Plan a project with one workload and measure a cell of it."""
+
+    def go(repetition="1", environment="bare", name="noop", **changes):
+        folder = project(workloads={"noop": workload_with(**changes)})
+        assert projects.run(folder, "strata", "plan").returncode == 0
+        done = projects.run(folder, "strata", "cell", environment, name, repetition)
+        return folder, done
+
+    return go
+
+
+def raw(folder, suffix="log", repetition=1):
+    return folder / f"results/raw/bare/noop/{repetition}.{suffix}"
+
+
+def test_a_good_cell_leaves_log_and_record_and_nothing_else(run, tmp_path):
+    folder, done = run()
+    assert done.returncode == 0, done.stderr
+    assert raw(folder).read_text() == "7\n"
+    record = json.loads(raw(folder, "json").read_text())
+    assert record["environment"] == "bare"
+    assert record["parameters"] == {"number": 7}
+    assert record["position"]["planned"] in (1, 2)
+    assert record["position"]["actual"] == 1
+    assert record["commands"][0]["argv"] == ["/bin/echo", "7"]
+    assert record["commands"][0]["exit"] == 0
+    assert record["checks"] == [{"name": "printed", "passed": True}]
+    assert record["log"]["bytes"] == 2
+    assert record["observed"]["inside"]["cpus"] >= 1
+    assert set(record["observed"]["host"]) == {"static", "before", "after", "during"}
+    assert not (folder / "results/failed").exists()
+    assert list((folder / "results/tmp").rglob("*.log")) == []
+    assert testbed.read_state() == {"system": None, "cell": None}
+    assert os.listdir(tmp_path / "home/systems") == [] if (tmp_path / "home/systems").exists() else True
+
+
+FAILURES = {
+    "a bad exit code": ({"run": shell("echo 7; exit 5")}, "its run step ended with exit code 5", "7\n"),
+    "a failed check": ({"run": shell("echo seven")}, "its check failed: printed", "seven\n"),
+    "no output": ({"run": shell(":")}, "its check failed: printed", ""),
+    "too much time": ({"run": shell("echo 7; sleep 60", 0.3)}, "its run step was ended: no end after 0.3 s", "7\n"),
+    "a failed preparation": ({"prepare": shell("echo no; exit 1")}, "its prepare step ended with exit code 1", "no\n"),
+    "a failed warm-up": (
+        {"warmup": {"about": "x", "steps": shell("exit 9")}},
+        "its warmup step ended with exit code 9",
+        "",
+    ),
+    "a program that is not there": (
+        {"run": [{"argv": ["/no/such"], "timeout": 5}]},
+        "exit code 127",
+        "No such file",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(FAILURES))
+def test_a_cell_that_fails_leaves_nothing_that_looks_complete(run, name):
+    changes, reason, printed = FAILURES[name]
+    folder, done = run(**changes)
+    assert done.returncode == 1
+    assert "cell failed: bare · noop · repetition 1: " in done.stderr
+    assert reason in done.stderr
+    assert "log:   results/failed/bare/noop/1.log" in done.stderr
+    assert "rerun: snakemake --cores 1 results/raw/bare/noop/1.log" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (folder / "results/raw").exists()
+    assert printed in (folder / "results/failed/bare/noop/1.log").read_text()
+    assert reason in json.loads((folder / "results/failed/bare/noop/1.json").read_text())["error"]
+    assert testbed.read_state() == {"system": None, "cell": None}
+
+
+def test_a_later_success_removes_the_traces_of_a_failure(run):
+    folder, done = run(run=shell("test -e ok && echo 7"))
+    assert done.returncode == 1
+    (folder / "ok").touch()
+    assert projects.run(folder, "strata", "cell", "bare", "noop", "1").returncode == 0
+    assert raw(folder).exists()
+    assert not list((folder / "results/failed").rglob("*.log"))
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (["cell", "moon", "noop", "1"], "there is no environment 'moon'; there are bare"),
+        (["cell", "bare", "moon", "1"], "there is no workload 'moon'; there are noop"),
+        (["cell", "bare", "noop", "9"], "there is no repetition 9; there are 2"),
+        (["cell", "bare", "noop", "-1"], "usage:"),
+        (["cell", "bare", "noop"], "usage:"),
+        (["cell", "../../etc", "noop", "1"], "there is no environment"),
+    ],
+)
+def test_a_cell_that_is_not_planned_is_refused(project, words, part):
+    folder = project()
+    projects.run(folder, "strata", "plan")
+    done = projects.run(folder, "strata", *words)
+    assert done.returncode == 1
+    assert part in done.stderr
+    assert not (folder / "results/raw").exists()
+
+
+def start(folder, *words, **more):
+    return subprocess.Popen(
+        projects.command("strata", *words),
+        cwd=folder,
+        env={**projects.environment(), **more},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_until(condition, seconds=15):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_cell_that_is_asked_to_end_ends_with_what_it_started(project, number):
+    folder = project(workloads={"noop": workload_with(run=shell("echo $$ >pid; sleep 60"))})
+    projects.run(folder, "strata", "plan")
+    measuring = start(folder, "cell", "bare", "noop", "1")
+    wait_until(lambda: (folder / "pid").exists() and (folder / "pid").read_text().strip())
+    measuring.send_signal(number)
+    _, errors = measuring.communicate(timeout=20)
+    assert measuring.returncode == 1
+    assert f"was ended by {number.name}" in errors
+    assert process.start_time(int((folder / "pid").read_text())) is None
+    assert not (folder / "results/raw").exists()
+    assert testbed.read_state() == {"system": None, "cell": None}
+
+
+def test_after_a_kill_the_next_cell_gets_a_fresh_system(project):
+    folder = project(workloads={"noop": workload_with(run=shell("echo 7; test -e fast || sleep 60"))})
+    projects.run(folder, "strata", "plan")
+    measuring = start(folder, "cell", "bare", "noop", "1")
+    wait_until(lambda: testbed.read_state()["cell"] and list((folder / "results/tmp").rglob("1.log")))
+    before = testbed.read_state()["system"]["id"]
+    child = int(subprocess.check_output(["pgrep", "-P", str(measuring.pid)]).split()[0])
+    measuring.kill()
+    measuring.wait()
+    assert not (folder / "results/raw").exists()
+    os.killpg(child, signal.SIGKILL)
+    (folder / "fast").touch()
+    done = projects.run(folder, "strata", "cell", "bare", "noop", "1")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(raw(folder, "json").read_text())["system"]["id"] != before
+    assert testbed.read_state()["system"] is None
+
+
+def test_two_cells_at_once_never_overlap(project):
+    folder = project(workloads={"noop": workload_with(run=shell("date +%s%N; sleep 0.4; date +%s%N"))})
+    projects.run(folder, "strata", "plan")
+    both = [start(folder, "cell", "bare", "noop", repetition) for repetition in "12"]
+    errors = [measuring.communicate(timeout=60)[1] for measuring in both]
+    assert [measuring.returncode for measuring in both] == [0, 0], errors
+    assert any("another measurement is under way on this machine; waiting" in text for text in errors)
+    spans = sorted([int(line) for line in raw(folder, repetition=r).read_text().split()] for r in (1, 2))
+    assert spans[0][1] <= spans[1][0]
+    assert {record["position"]["actual"] for record in projects.records(folder)} == {1, 2}
+
+
+def test_within_a_run_a_system_is_kept_for_a_block_and_fresh_in_the_next(project):
+    two = {"noop": projects.NOOP, "again": projects.NOOP}
+    folder = project(projects.on_host(workloads={"noop": None, "again": None}), two)
+    projects.run(folder, "strata", "plan")
+    owner = subprocess.Popen(["sleep", "60"])
+    try:
+        for words in (("noop", "1"), ("again", "1"), ("noop", "2")):
+            done = projects.run(folder, "strata", "cell", "bare", *words, STRATA_OWNER=str(owner.pid))
+            assert done.returncode == 0, done.stderr
+        systems = [(record["system"]["id"], record["system"]["cells_before"]) for record in projects.records(folder)]
+        assert systems[0][0] == systems[1][0] != systems[2][0]
+        assert [count for _, count in systems] == [0, 1, 0]
+        assert testbed.read_state()["system"]["id"] == systems[2][0]
+    finally:
+        owner.kill()
+        owner.wait()
+    # The keeper sees the owner's end and removes what it left up.
+    wait_until(lambda: testbed.read_state()["system"] is None)
+    wait_until(lambda: not process.alive(json.loads(open(keeper.path()).read())["keeper"]))
+
+
+def test_a_machine_is_not_cleaned_while_a_run_is_at_work(project):
+    folder = project()
+    projects.run(folder, "strata", "plan")
+    owner = subprocess.Popen(["sleep", "60"])
+    try:
+        projects.run(folder, "strata", "cell", "bare", "noop", "1", STRATA_OWNER=str(owner.pid))
+        done = projects.run(folder, "strata", "clean")
+        assert done.returncode == 1
+        assert f"a run is at work (process {owner.pid})" in done.stderr
+    finally:
+        owner.kill()
+        owner.wait()
+    wait_until(lambda: testbed.read_state()["system"] is None)
+    assert projects.run(folder, "strata", "clean").returncode == 0
+
+
+def test_a_results_folder_that_cannot_be_written_is_told(project):
+    folder = project()
+    projects.run(folder, "strata", "plan")
+    (folder / "results/raw").write_text("in the way")
+    done = projects.run(folder, "strata", "cell", "bare", "noop", "1")
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "results/raw" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("argv", "values", "words"),
+    [
+        (["tool", "{n}"], {"n": 3}, ["/p/tool", "3"]),
+        (["/bin/x", "{n}"], {"n": [1, 2]}, ["/bin/x", "1,2"]),
+        (["x/y", "{n}", "{m}"], {"n": None, "m": 0.5}, ["x/y", "", "0.5"]),
+        (["tool", "{n} more", "$(rm)"], {"n": 3}, ["/p/tool", "{n} more", "$(rm)"]),
+        (["tool", "{n}"], {"n": "; rm -rf /"}, ["/p/tool", "; rm -rf /"]),
+    ],
+)
+def test_parameters_stand_for_whole_words_and_meet_no_shell(argv, values, words):
+    assert cell.fill(argv, values, "/p") == words
+
+
+def test_the_lock_is_free_again_after_its_holder_is_gone(project):
+    project()
+    taken, release = threading.Event(), threading.Event()
+
+    def hold():
+        with testbed.exclusive():
+            taken.set()
+            release.wait(10)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    taken.wait(10)
+    release.set()
+    with testbed.exclusive():
+        pass
+    holder.join()

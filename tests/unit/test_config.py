@@ -1,0 +1,235 @@
+import copy
+
+import projects
+import pytest
+import yaml
+
+from strata import config, workload
+from strata.errors import UserError
+
+MACHINE = {"cpus": 4, "memory_bytes": 16 * 2**30, "cache_bytes": 32 * 2**20}
+
+
+@pytest.fixture
+def page(checkout):
+    return yaml.safe_load((checkout / "config.yaml").read_text())
+
+
+def complaint(tmp_path, data):
+    path = tmp_path / "config.yaml"
+    path.write_text(data if isinstance(data, str) else yaml.safe_dump(data))
+    with pytest.raises(UserError) as caught:
+        config.read(path=str(path))
+    return str(caught.value)
+
+
+def test_the_default_page_is_good_and_small(checkout):
+    settings = config.read()
+    assert settings["scale"] == "smoke"
+    assert settings["repetitions"] == 5
+    assert list(settings["environments"]) == ["native", "docker", "docker-hostnet", "docker-layered"]
+    assert settings["environments"]["native"]["layers"] == [{"chroot": {}}]
+    assert set(settings["workloads"]) == {"pxz", "linpack", "stream", "randomaccess"}
+
+
+# (where to put it, what, the key that the message names, a part of the remedy)
+MISTAKES = [
+    (["scale"], "smok", "scale:", "smoke, quick, paper"),
+    (["scale"], 3, "scale:", "smoke, quick, paper"),
+    (["repetitions"], 0, "repetitions:", "at least 1"),
+    (["repetitions"], "five", "repetitions:", "a whole number"),
+    (["repetitions"], 2.5, "repetitions:", "a whole number"),
+    (["repetitions"], True, "repetitions:", "a whole number"),
+    (["repetitions"], 10**6, "repetitions:", "at most 10000"),
+    (["seed"], -1, "seed:", "at least 0"),
+    (["seed"], None, "seed:", "a whole number"),
+    (["repetition"], 5, "repetition:", "did you mean 'repetitions'?"),
+    (["sede"], 5, "sede:", "did you mean 'seed'?"),
+    (["image"], "debian", "image:", "a mapping"),
+    (["image", "distribution"], "fedora", "image.distribution:", "host, debian, ubuntu"),
+    (["image", "distro"], "host", "image.distro:", "did you mean 'distribution'?"),
+    (["image", "release"], "../x", "image.release:", "must match"),
+    (["image", "mirror"], "not an address", "image.mirror:", "must match"),
+    (["environments"], {}, "environments:", "at least 1"),
+    (["environments"], [], "environments:", "a mapping"),
+    (["environments", "../up"], {"layers": ["chroot"]}, "environments.../up:", "must match"),
+    (["environments", "two words"], {"layers": ["chroot"]}, "environments.two words:", "must match"),
+    (["environments", "-dash"], {"layers": ["chroot"]}, "environments.-dash:", "must match"),
+    (["environments", 'q"uote'], {"layers": ["chroot"]}, "environments.", "must match"),
+    (["environments", "new\nline"], {"layers": ["chroot"]}, "environments.", "must match"),
+    (["environments", "native"], {}, "environments.native.layers:", "missing"),
+    (["environments", "native"], None, "environments.native:", "a mapping"),
+    (["environments", "native", "layers"], [], "environments.native.layers:", "at least 1"),
+    (["environments", "native", "layers"], ["chrot"], "environments.native.layers.0:", "did you mean 'chroot'?"),
+    (["environments", "native", "layers"], [7], "environments.native.layers.0:", "the name of a layer"),
+    (["environments", "native", "layers"], [{"a": 1, "b": 2}], "environments.native.layers.0:", "one name"),
+    (["environments", "native", "layers"], ["docker"], "layers.0.docker.network:", "bridge or host"),
+    (["environments", "native", "layers"], ["chroot", "chroot"], "layers.1:", "it stands on host"),
+    (["environments", "native", "layers"], ["chroot", "host"], "layers.1:", "bottom of a stack"),
+    (["environments", "native", "lable"], "x", "environments.native.lable:", "did you mean 'label'?"),
+    (["environments", "native", "label"], "Docker", "label:", "each needs its own"),
+    (
+        ["environments", "docker", "layers"],
+        [{"docker": {"network": "brige", "data": "volume"}}],
+        "docker.network:",
+        "bridge, host",
+    ),
+    (["environments", "docker", "layers"], [{"docker": {"network": "host"}}], "docker.data:", "volume or layered"),
+    (["environments", "docker", "layers"], [{"docker": "host"}], "layers.0.docker:", "a mapping"),
+    (["workloads"], {}, "workloads:", "at least 1"),
+    (["workloads", "strem"], {}, "workloads.strem:", "did you mean 'stream'?"),
+    (["workloads", "common"], {}, "workloads.common:", "there is no folder"),
+    (["workloads", "../etc"], {}, "workloads.../etc:", "must match"),
+    (["workloads", "stream"], "all", "workloads.stream:", "a mapping"),
+    (["workloads", "stream"], {"element": 5}, "workloads.stream.element:", "did you mean 'elements'?"),
+    (["workloads", "stream"], {"elements": 5}, "workloads.stream.elements:", "at least 1000"),
+    (["workloads", "stream"], {"elements": "5; rm -rf /"}, "workloads.stream.elements:", "a whole number"),
+    (["workloads", "linpack"], {"sizes": []}, "workloads.linpack.sizes:", "at least 1"),
+    (["workloads", "linpack"], {"sizes": [1000, 1000]}, "workloads.linpack.sizes:", "once"),
+    (["workloads", "pxz"], {"corpus": "/no/such/enwik9"}, "workloads.pxz.corpus:", "no such file"),
+    (["workloads", "pxz"], {"level": 10}, "workloads.pxz.level:", "at most 9"),
+    (["client"], "moon", "client:", "namespace"),
+    (["partial"], "yes", "partial:", "true or false"),
+]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "key", "remedy"), MISTAKES, ids=[str(m[0]) + repr(m[1])[:20] for m in MISTAKES]
+)
+def test_a_mistake_is_told_with_file_key_and_remedy(page, tmp_path, path, value, key, remedy):
+    data = copy.deepcopy(page)
+    inner = data
+    for part in path[:-1]:
+        inner = inner[part]
+    inner[path[-1]] = value
+    message = complaint(tmp_path, data)
+    assert f"{tmp_path}/config.yaml: " in message
+    assert key in message
+    assert remedy in message
+
+
+@pytest.mark.parametrize("key", ["scale", "repetitions", "seed", "environments", "workloads"])
+def test_a_missing_key_is_named(page, tmp_path, key):
+    del page[key]
+    assert f"config.yaml: {key}: missing" in complaint(tmp_path, page)
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("scale: smoke\nscale: paper\n", "line 2, column 1: the key 'scale' stands twice"),
+        ("scale: [smoke\n", "line 2"),
+        ("- a\n- b\n", "must be a mapping"),
+        ("", "must be a mapping of keys to values, not empty"),
+        ("1: 2\n", "is not text"),
+        ("a: !!python/object/apply:os.system [true]\n", "line 1"),
+        ("scale: \x07\n", "not valid YAML"),
+    ],
+)
+def test_what_is_no_page_is_refused_with_its_place(checkout, tmp_path, text, part):
+    assert part in complaint(tmp_path, text)
+
+
+def test_a_file_that_is_not_text_is_refused(checkout, tmp_path):
+    path = tmp_path / "config.yaml"
+    path.write_bytes(b"scale: \xff\xfe\n")
+    with pytest.raises(UserError, match="not UTF-8"):
+        config.read(path=str(path))
+
+
+def test_overrides_are_laid_over_the_page_and_checked(checkout):
+    settings = config.read({"workloads": {"stream": {"trials": 3}}})
+    assert settings["workloads"]["stream"] == {"trials": 3}
+    assert "pxz" in settings["workloads"]
+    with pytest.raises(UserError, match='scale: is "huge"'):
+        config.read({"scale": "huge"})
+
+
+def test_a_size_that_does_not_fit_is_refused_before_anything_starts(checkout):
+    settings = config.read({"workloads": {"linpack": {"sizes": [65000]}}})
+    with pytest.raises(UserError, match=r"workloads.linpack.sizes: .* needs 33.8 GB of memory"):
+        config.experiment(settings, MACHINE)
+
+
+def test_paper_scale_follows_the_published_rules(checkout):
+    plan = config.experiment(config.read({"scale": "paper"}), MACHINE)
+    assert plan["workloads"]["stream"]["parameters"]["elements"] == 80_000_000
+    assert plan["workloads"]["randomaccess"]["parameters"]["log2"] == 30
+    assert plan["workloads"]["linpack"]["parameters"]["sizes"] == [41000]
+    assert "45,000 (16.2 GB)" in plan["workloads"]["linpack"]["notes"][0]
+    assert plan["workloads"]["pxz"]["parameters"]["bytes"] == 10**9
+    large = {"cpus": 64, "memory_bytes": 256 * 2**30, "cache_bytes": 256 * 2**20}
+    plan = config.experiment(config.read({"scale": "paper"}), large)
+    assert plan["workloads"]["linpack"]["parameters"]["sizes"] == [45000, 65000]
+    assert plan["workloads"]["stream"]["parameters"]["elements"] == 4 * 256 * 2**20 // 8
+
+
+def test_an_environment_that_cannot_be_had_keeps_its_place_and_its_reason(checkout, monkeypatch):
+    from strata.layers.docker import Docker
+
+    monkeypatch.setattr(Docker, "unavailable", classmethod(lambda cls: "Docker is not installed"))
+    plan = config.experiment(config.read(), MACHINE)
+    assert plan["environments"]["docker"]["available"] is False
+    assert plan["environments"]["docker"]["reason"] == "Docker is not installed"
+    assert plan["cells"] == 1 * 4 * 5
+
+
+def test_no_environment_at_all_is_an_error(project):
+    project()
+    settings = config.read()
+    settings["environments"]["bare"]["layers"] = [{"docker": {}}]
+    from strata.layers.docker import Docker
+
+    original = Docker.unavailable
+    Docker.unavailable = classmethod(lambda cls: "not here")
+    try:
+        with pytest.raises(UserError, match="none can be measured"):
+            config.experiment(settings, MACHINE)
+    finally:
+        Docker.unavailable = original
+
+
+WORKLOAD_MISTAKES = [
+    ({"metrics": {}}, "metrics: is empty"),
+    ({"metrics": {"rate": {"label": "R", "unit": "1/s", "better": "more"}}}, 'metrics.rate.better: is "more"'),
+    ({"titel": "x"}, "titel: unknown key; did you mean 'title'?"),
+    ({"run": [{"argv": ["a", "{nubmer}"], "timeout": 1}]}, "did you mean 'number'?"),
+    ({"run": [{"argv": ["a"], "timeout": 0}]}, "run.0.timeout: must be seconds"),
+    ({"run": [{"argv": "a b", "timeout": 1}]}, 'run.0.argv: is "a b"; must be a list'),
+    ({"checks": []}, "checks: is empty"),
+    ({"packages": ["a b; rm"]}, "packages.0"),
+    (
+        {"parameters": {"number": {"about": "x", "schema": {"type": "integer"}, "value": {"rule": "cpu"}}}},
+        "did you mean 'cpus'?",
+    ),
+    ({"parameters": {"number": {"about": "x", "schema": {"type": "intger"}, "value": 1}}}, "is not a JSON Schema"),
+    (
+        {"parameters": {"number": {"about": "x", "schema": {}, "smoke": 1}}},
+        "parameters.number: must have either value, or",
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "part"), WORKLOAD_MISTAKES)
+def test_a_mistake_in_a_workload_is_told_with_its_file(project, change, part):
+    project(workloads={"noop": {**projects.NOOP, **change}})
+    with pytest.raises(UserError) as caught:
+        workload.load("noop")
+    assert "workloads/noop/workload.yaml: " in str(caught.value)
+    assert part in str(caught.value)
+
+
+def test_the_command_line_shows_a_message_and_no_traceback(project):
+    folder = project(projects.on_host(scale="smok"))
+    done = projects.run(folder, "strata", "check")
+    assert done.returncode == 1
+    assert done.stderr == 'strata: config.yaml: scale: is "smok"; must be one of smoke, quick, paper\n'
+
+
+def test_snakemake_shows_the_same_message_and_starts_nothing(project):
+    folder = project(projects.on_host(scale="smok"))
+    done = projects.run(folder, "snakemake", "--cores", "1")
+    assert done.returncode != 0
+    assert 'config.yaml: scale: is "smok"; must be one of smoke, quick, paper' in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (folder / "results").exists()

@@ -1,0 +1,67 @@
+import pytest
+
+from strata import observe
+
+CPUINFO = "\n\n".join(
+    f"processor\t: {cpu}\nmodel name\t: Some CPU @ 2.40GHz\nmicrocode\t: 0x1a\nphysical id\t: {cpu // 4}\n"
+    "siblings\t: 4\ncpu cores\t: 2\nflags\t\t: fpu vme sse2"
+    for cpu in range(8)
+)
+FILES = {
+    "/proc/version": "Linux version 6.1.0-21-amd64 (build) #1 SMP",
+    "/etc/os-release": 'NAME="Debian"\nPRETTY_NAME="Debian GNU/Linux 13 (trixie)"',
+    "/proc/cpuinfo": CPUINFO,
+    "/proc/meminfo": "MemTotal:       16384 kB\nSwapTotal:       100 kB\nSwapFree:       60 kB",
+    "/proc/self/cgroup": "2:cpu:/strata/abc\n1:name=systemd:/strata/abc\n0::/strata/abc",
+    "/sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never",
+    "/sys/devices/system/cpu/cpu0/cache/index0/size": "32K",
+    "/sys/devices/system/cpu/cpu0/cache/index3/size": "20M",
+    "/opt/strata/packages": "libc6 2.41-12\nxz-utils 5.8.1-1",
+}
+
+
+def test_facts_are_read_from_the_kernels_files():
+    facts = observe.understand(FILES)
+    assert facts["kernel"] == "6.1.0-21-amd64"
+    assert facts["os"] == "Debian GNU/Linux 13 (trixie)"
+    assert facts["cpu_model"] == "Some CPU @ 2.40GHz"
+    assert (facts["cpus"], facts["sockets"], facts["cores_per_socket"], facts["threads_per_core"]) == (8, 2, 2, 2)
+    assert facts["cache_bytes"] == 20 * 2**20
+    assert facts["memory_bytes"] == 16384 * 1024
+    assert facts["huge_pages"] == "madvise"
+    assert facts["cgroup"] == "/strata/abc"
+    assert facts["virtualization"] == "none seen"
+    assert facts["versions"] == {"libc6": "2.41-12", "xz-utils": "5.8.1-1"}
+
+
+def test_what_is_not_there_is_not_available_and_never_invented():
+    facts = observe.understand({})
+    assert set(facts.values()) == {"not available"}
+
+
+@pytest.mark.parametrize("missing", list(FILES))
+def test_each_file_may_be_missing(missing):
+    facts = observe.understand({path: text for path, text in FILES.items() if path != missing})
+    assert None not in facts.values()
+
+
+def test_what_tail_prints_is_taken_apart():
+    text = "==> /proc/version <==\nLinux version 1\n\n==> /etc/os-release <==\nA=1\n==> not a header <==\nB=2\n\n"
+    assert observe.split(text) == {
+        "/proc/version": "Linux version 1",
+        "/etc/os-release": "A=1\n==> not a header <==\nB=2",
+    }
+
+
+def test_shares_are_of_all_ticks_and_not_invented_without_one():
+    before = (100, 0, 0, 900, 0, 0, 0, 0, 50, 0)
+    after = (130, 0, 10, 950, 0, 0, 0, 10, 70, 0)
+    assert observe.shares(before, after) == {"steal_share": 0.1, "busy_share": 0.4}
+    assert observe.shares(before, before) == {"steal_share": "not available", "busy_share": "not available"}
+
+
+def test_this_host_can_be_observed():
+    facts = observe.host()
+    assert facts["cpus"] >= 1
+    assert facts["memory_bytes"] > 2**28
+    assert isinstance(observe.moment()["load1"], float)

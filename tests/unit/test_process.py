@@ -1,0 +1,82 @@
+import os
+import resource
+import subprocess
+import sys
+import time
+
+import pytest
+
+from strata import process
+from strata.errors import UserError
+
+
+@pytest.fixture
+def output(tmp_path):
+    descriptor = os.open(tmp_path / "out", os.O_RDWR | os.O_CREAT)
+    yield descriptor
+    os.close(descriptor)
+
+
+def text(descriptor):
+    return os.pread(descriptor, 10000, 0).decode()
+
+
+def test_both_streams_go_to_the_file_and_the_code_comes_back(output):
+    code, seconds = process.run_to_file(["sh", "-c", "echo out; echo err >&2; exit 3"], output, 10)
+    assert code == 3
+    assert 0 < seconds < 10
+    assert text(output) == "out\nerr\n"
+
+
+def test_a_command_over_its_time_is_ended_with_all_its_children(output):
+    script = "sleep 300 & echo $!; sleep 300"
+    with pytest.raises(process.TimedOut, match=r"no end after 0.3 s"):
+        process.run_to_file(["sh", "-c", script], output, 0.3)
+    child = int(text(output))
+    assert process.start_time(child) is None
+
+
+def test_a_command_that_ignores_the_request_is_forced(output, monkeypatch):
+    monkeypatch.setattr(process.end, "__defaults__", (0.3,))
+    begun = time.monotonic()
+    with pytest.raises(process.TimedOut):
+        process.run_to_file(["sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"], output, 0.3)
+    assert time.monotonic() - begun < 10
+
+
+def test_waiting_costs_no_cpu_time(output):
+    before = resource.getrusage(resource.RUSAGE_SELF)
+    process.run_to_file(["sleep", "1"], output, 10)
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    assert used < 0.01
+
+
+def test_a_process_is_named_by_more_than_its_id():
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    name = process.identity(child.pid)
+    assert process.alive(name)
+    assert not process.alive({**name, "start": "1"})
+    child.communicate(b"\n")
+    assert not process.alive(name)
+    assert not process.alive(None)
+
+
+def test_a_failing_command_of_the_machinery_is_told_in_its_own_words():
+    with pytest.raises(UserError, match="`sh -c echo no such luck >&2; exit 1` failed: no such luck"):
+        process.capture(["sh", "-c", "echo no such luck >&2; exit 1"])
+    with pytest.raises(UserError, match="is not installed"):
+        process.capture(["no-such-program"])
+    with pytest.raises(UserError, match="did not end within"):
+        process.capture(["sleep", "5"], timeout=0.2)
+
+
+def test_rights_are_asked_for_only_where_they_are_lacking(monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert process.as_root(["mount"]) == ["mount"]
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr("shutil.which", lambda name: "/usr/bin/sudo")
+    assert process.as_root(["mount"]) == ["sudo", "-n", "--", "mount"]
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    with pytest.raises(UserError, match="needs root"):
+        process.as_root(["mount"])

@@ -1,0 +1,90 @@
+import shutil
+
+import projects
+import pytest
+import yaml
+
+from strata import recipe, workload
+from strata.recipe import significant
+
+
+@pytest.fixture
+def copy(tmp_path, monkeypatch):
+    """A copy of all that makes the image."""
+    for name in ("packer", "workloads"):
+        shutil.copytree(projects.ROOT / name, tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("strata.distribution.os_release", lambda: {"ID": "debian", "VERSION_CODENAME": "bookworm"})
+    workload.load.cache_clear()
+    yield tmp_path
+    workload.load.cache_clear()
+
+
+def edit(path, old, new):
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    workload.load.cache_clear()
+
+
+def test_comments_blank_lines_and_the_analysis_do_not_change_the_image(copy):
+    before = recipe.describe({})
+    edit(copy / "workloads/stream/src/stream.c", "/* First touch", "/* The first touch")
+    edit(copy / "packer/provision.sh", "# Turns", "# This turns")
+    edit(copy / "packer/image.pkr.hcl", "# The image", "\n# This is the image")
+    edit(copy / "workloads/pxz/measure.sh", "# Usage:", "#\n# Usage:")
+    (copy / "workloads/stream/parse.R").write_text("parse_stream <- function(lines, parameters) NULL\n")
+    (copy / "workloads/stream/README.md").write_text("STREAM\n")
+    edit(copy / "workloads/stream/workload.yaml", "smoke: 20000000", "smoke: 10000000")
+    assert recipe.describe({}) == before
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("workloads/stream/src/stream.c", "SCALAR = 3.0", "SCALAR = 3.5"),
+        ("workloads/common/strata.h", "<< 20", "<< 21"),
+        ("workloads/pxz/measure.sh", "set -euo pipefail", "set -eu"),
+        ("workloads/stream/build.sh", "-O3", "-O2"),
+        ("packer/provision.sh", "/data", "/datum"),
+    ],
+)
+def test_what_runs_changes_the_image_but_not_its_base(copy, file, old, new):
+    before = recipe.describe({})
+    edit(copy / file, old, new)
+    after = recipe.describe({})
+    assert after["recipe"] != before["recipe"]
+    assert after["base"] == before["base"]
+
+
+def test_packages_release_and_a_new_workload_change_the_base(copy):
+    before = recipe.describe({})
+    assert recipe.describe({"release": "sid"})["base"] != before["base"]
+    assert recipe.describe({"mirror": "file:///srv/debian"})["base"] != before["base"]
+    declared = yaml.safe_load((copy / "workloads/stream/workload.yaml").read_text())
+    projects.write_yaml(copy / "workloads/new/workload.yaml", {**declared, "packages": ["sysbench"]})
+    assert recipe.describe({})["base"] != before["base"]
+
+
+def test_a_file_that_can_no_longer_be_executed_changes_the_image(copy):
+    before = recipe.describe({})
+    (copy / "workloads/pxz/measure.sh").chmod(0o644)
+    assert recipe.describe({})["recipe"] != before["recipe"]
+
+
+@pytest.mark.parametrize(
+    ("name", "one", "other", "same"),
+    [
+        ("a.c", b"int x; // one\n", b"int x; /* two */\n", True),
+        ("a.c", b'char *s = "// one";\n', b'char *s = "// two";\n', False),
+        ("a.c", b"char c = '\"'; // one\n", b"char c = '\"'; // two\n", True),
+        ("a.c", b"int a; /* a\n b */ int b;\n", b"int a;   int b;\n", True),
+        ("a.sh", b"#!/bin/sh\n# one\ntrue\n", b"#!/bin/sh\ntrue\n", True),
+        ("a.sh", b"#!/bin/sh\ntrue\n", b"#!/bin/bash\ntrue\n", False),
+        ("a.sh", b"echo '#1'\n", b"echo '#2'\n", False),
+        ("a.txt", b"# one\n", b"# two\n", False),
+    ],
+)
+def test_what_counts_of_a_file(name, one, other, same):
+    first, second = (b" ".join(significant(name, text).split()) for text in (one, other))
+    assert (first == second) is same

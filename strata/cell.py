@@ -98,14 +98,13 @@ class Cell:
     def run(self) -> None:
         """Measure; whatever goes wrong, the system is taken down and nothing looks complete."""
         progress.announce(self.name)
-        os.makedirs(os.path.dirname(self.draft), exist_ok=True)
         try:
+            os.makedirs(os.path.dirname(self.draft), exist_ok=True)
             system = self._measure()
+            self._put_in_place()
+            testbed.end_cell(system)
         except BaseException as error:
-            self._give_up(error)
-            raise AssertionError("unreachable") from error
-        self._put_in_place()
-        testbed.end_cell(system)
+            raise self._give_up(error) from error
         if system.facts["owner"]["pid"] == os.getpid():
             testbed.take_down()
         progress.done(self.name, self.record["seconds"])
@@ -234,19 +233,28 @@ class Cell:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(places.cell_path("failed", *self.key, suffix))
 
-    def _give_up(self, error: BaseException) -> None:
+    def _give_up(self, error: BaseException) -> CellFailed:
         """Take the system down, keep what was printed for the person who looks, and say what to do."""
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         try:
             testbed.take_down()
-        except UserError as trouble:
+        except (UserError, OSError) as trouble:
             print(f"strata: {trouble}; `python -m strata clean` tries again", file=sys.stderr)
-        progress.failed()
         if isinstance(error, Interrupted):
-            raise CellFailed(f"{self.name} was ended by {error}; nothing of it is kept") from None
+            return CellFailed(f"{self.name} was ended by {error}; nothing of it is kept")
         reason = str(error) if isinstance(error, (UserError, OSError)) else f"{type(error).__name__}: {error}"
         log = places.cell_path("failed", *self.key, "log")
+        try:
+            progress.failed()
+            self._keep_traces(log, reason)
+        except (OSError, UserError) as trouble:
+            log = f"could not be kept: {trouble}"
+        return CellFailed(
+            f"cell failed: {self.name}: {reason}\n  log:   {log}\n  rerun: snakemake --cores 1 {self.target}"
+        )
+
+    def _keep_traces(self, log: str, reason: str) -> None:
         os.makedirs(os.path.dirname(log), exist_ok=True)
         if os.path.exists(self.draft):
             os.replace(self.draft, log)
@@ -255,6 +263,3 @@ class Cell:
         if self.record:
             self._finish_record()
         write_json(places.cell_path("failed", *self.key, "json"), {**self.record, "error": reason})
-        raise CellFailed(
-            f"cell failed: {self.name}: {reason}\n  log:   {log}\n  rerun: snakemake --cores 1 {self.target}"
-        ) from (None if isinstance(error, (UserError, OSError)) else error)

@@ -43,7 +43,9 @@ linpack_rate <- function(size, trials, parameters) {
   require_close("gflops", numbers(trials, "gflops"), 1e-9 * operations / seconds)
   require_close("seconds of all trials", total, sum(seconds))
   require_close("gflops_of_all", rate, 1e-9 * operations * count / total)
-  require_that(count >= asked(parameters, "min_trials") && total >= asked(parameters, "min_seconds") * (1 - 1e-8),
-               "size ", plain(n), " ran ", plain(count), " trials in ", plain(total), " s, less than was asked for")
+  require_that(count >= asked(parameters, "min_trials") &&
+                 total >= asked(parameters, "min_seconds") * (1 - 1e-8),
+               "size ", plain(n), " ran ", plain(count), " trials in ", plain(total),
+               " s, less than was asked for")
   rate
 }

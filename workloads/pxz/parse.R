@@ -5,7 +5,8 @@
 #' @return data frame: metric, unit, value, factors
 #' @section Errors: broken_log
 parse_pxz <- function(lines, parameters) {
-  log <- read_log(lines, corpus = "corpus", warmup = "round_trip", header = "tool", pass = "pass", total = "passes")
+  log <- read_log(lines, corpus = "corpus", warmup = "round_trip", header = "tool", pass = "pass",
+                  total = "passes")
   corpus <- require_one(log, "corpus")
   header <- require_one(log, "header")
   total <- require_one(log, "total")

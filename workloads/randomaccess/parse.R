@@ -20,7 +20,8 @@ parse_randomaccess <- function(lines, parameters) {
   rate <- number(total, "gups_of_all")
   require_counted(log$pass, "pass", passes)
   require_that(isTRUE(total$verified), "the table was not verified")
-  require_that(number(total, "wrong_share", zero = TRUE) <= number(total, "limit"), "too many words are wrong")
+  require_that(number(total, "wrong_share", zero = TRUE) <= number(total, "limit"),
+               "too many words are wrong")
   require_close("gups", numbers(log$pass, "gups"), 1e-9 * updates / seconds)
   require_close("seconds of all passes", all_seconds, sum(seconds))
   require_close("gups_of_all", rate, 1e-9 * updates * passes / all_seconds)

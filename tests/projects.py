@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
-SHARED = ["Snakefile", "rules", "schemas", "strata", "analysis", "profiles", "envs", "packer", "scripts"]
+SHARED = ["Snakefile", "rules", "schemas", "strata", "analysis", "published", "profiles", "envs", "packer", "scripts"]
 
 # A workload that needs nothing but the host: prints what a program would.
 NOOP = {
@@ -29,17 +30,28 @@ def write_yaml(path: Path, data: dict) -> None:
     path.write_text(yaml.safe_dump(data, sort_keys=False))
 
 
-def make(folder: Path, config: dict, workloads: dict[str, dict] | None = None) -> Path:
-    """A project in `folder` with this config; its workloads are the real ones, or those given as data."""
+def make(folder: Path, config: dict, workloads: dict[str, dict] | None = None, copy: bool = False) -> Path:
+    """A project in `folder` with this config.
+
+    Its workloads are the real ones, or those given as data; with `copy` its files may be edited.
+    """
+
+    def bring(source: Path, target: Path) -> None:
+        if not copy:
+            target.symlink_to(source)
+        elif source.is_dir():
+            shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, target)
+
     folder.mkdir(parents=True, exist_ok=True)
-    for name in SHARED:
-        (folder / name).symlink_to(ROOT / name)
     (folder / "paper").mkdir()
-    for file in (ROOT / "paper").glob("*"):
-        if file.suffix not in (".pdf", ".html"):
-            (folder / "paper" / file.name).symlink_to(file)
+    sources = [ROOT / name for name in SHARED]
+    sources += [file for file in (ROOT / "paper").glob("*") if file.suffix not in (".pdf", ".html")]
+    for source in sources:
+        bring(source, folder / source.relative_to(ROOT))
     if workloads is None:
-        (folder / "workloads").symlink_to(ROOT / "workloads")
+        bring(ROOT / "workloads", folder / "workloads")
     for name, data in (workloads or {}).items():
         write_yaml(folder / "workloads" / name / "workload.yaml", data)
     write_yaml(folder / "config.yaml", config)
@@ -56,6 +68,11 @@ def on_host(**more: object) -> dict:
         "workloads": {"noop": None},
         **more,
     }
+
+
+def default(**more: object) -> dict:
+    """The config of the checkout, with some of its keys replaced."""
+    return {**yaml.safe_load((ROOT / "config.yaml").read_text()), **more}
 
 
 def command(*words: str) -> list[str]:

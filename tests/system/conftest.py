@@ -1,0 +1,67 @@
+"""Real Docker, the real image, and a look at the machine before and after."""
+
+import json
+import os
+import subprocess
+import time
+
+import projects
+import pytest
+
+from strata import places, testbed, workload
+
+
+def lines(*argv):
+    return set(subprocess.run(argv, capture_output=True, text=True, check=False).stdout.split("\n")) - {""}
+
+
+def left_on_machine():
+    """Everything of ours that could be left on this machine, named."""
+    mounts = {line.split()[4] for line in open("/proc/self/mountinfo") if "/systems/strata-" in line}
+    groups = lines("find", "/sys/fs/cgroup", "-mindepth", "1", "-type", "d", "-name", "strata-*")
+    folder = os.path.join(places.home(), "systems")
+    return {
+        "containers": lines("docker", "ps", "--all", "--quiet"),
+        "volumes": lines("docker", "volume", "ls", "--quiet"),
+        "networks": lines("docker", "network", "ls", "--quiet"),
+        "mounts": mounts,
+        "groups": groups,
+        "systems": set(os.listdir(folder)) if os.path.isdir(folder) else set(),
+        "state": json.dumps(testbed.read_state()),
+        "keepers": lines("pgrep", "-f", "^[^ ]*python[^ ]* -m strata keeper"),
+        "cells": lines("pgrep", "-f", "^[^ ]*python[^ ]* -m strata cell"),
+        "tools": lines("pgrep", "-f", "^/opt/strata/workloads/"),
+    }
+
+
+def settle(before, seconds=30):
+    """The machine as it is once it equals `before`, or after some seconds."""
+    deadline = time.monotonic() + seconds
+    while (now := left_on_machine()) != before and time.monotonic() < deadline:
+        time.sleep(0.2)
+    return now
+
+
+@pytest.fixture
+def machine_stays():
+    """The test leaves nothing on the machine."""
+    before = left_on_machine()
+    yield before
+    assert settle(before) == before
+
+
+@pytest.fixture(scope="session")
+def image():
+    """The image of the checkout, built if it is not in the cache."""
+    done = projects.run(projects.ROOT, "strata", "image", timeout=1800)
+    assert done.returncode == 0, done.stderr
+    found = json.loads((projects.ROOT / "results/image.json").read_text())
+    return {**found, "folder": os.path.join(places.home(), "images", found["recipe"])}
+
+
+@pytest.fixture
+def checkout(monkeypatch):
+    workload.load.cache_clear()
+    monkeypatch.chdir(projects.ROOT)
+    monkeypatch.delenv("STRATA_OWNER", raising=False)
+    return projects.ROOT

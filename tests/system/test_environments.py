@@ -1,0 +1,136 @@
+"""The four environments differ in what they should, and in nothing else."""
+
+import os
+import subprocess
+
+import pytest
+
+from strata import config, testbed
+from strata.layers import base
+
+ENVIRONMENTS = ["native", "docker", "docker-hostnet", "docker-layered"]
+
+
+@pytest.fixture
+def up(checkout, image, machine_stays):
+    """Bring an environment up under the machine's lock; everything is down afterwards."""
+    layers = config.read()["environments"]
+
+    def bring(name, block=1):
+        system = testbed.bring_up(name, layers[name]["layers"], block, image)
+        return system.top
+
+    with testbed.exclusive():
+        yield bring
+        testbed.take_down()
+
+
+def inside(top, *argv):
+    return subprocess.run(top.command(list(argv)), capture_output=True, text=True, check=True).stdout.strip()
+
+
+def namespaces(top):
+    names = ["mnt", "net", "pid", "uts", "ipc"]
+    return dict(zip(names, inside(top, "readlink", *(f"/proc/self/ns/{name}" for name in names)).split(), strict=True))
+
+
+def own_namespaces():
+    return {name: os.readlink(f"/proc/self/ns/{name}") for name in ["mnt", "net", "pid", "uts", "ipc"]}
+
+
+def test_native_is_the_bare_host_with_the_images_files(up, image):
+    top = up("native")
+    assert namespaces(top) == own_namespaces()
+    assert inside(top, "cat", "/etc/debian_version").startswith("13")
+    assert inside(top, "stat", "-c", "%d", "/data") == str(os.stat(top.context.data).st_dev)
+
+
+def test_native_cannot_change_the_images_files(up):
+    done = subprocess.run(up("native").command(["touch", "/opt/strata/x"]), capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "Read-only" in done.stderr
+
+
+def test_docker_has_a_network_and_files_of_its_own(up):
+    top = up("docker")
+    own = own_namespaces()
+    assert all(value != own[name] for name, value in namespaces(top).items())
+    assert inside(top, "stat", "-f", "-c", "%T", "/") == "overlayfs"
+    assert inside(top, "stat", "-f", "-c", "%T", "/data") != "overlayfs"
+    assert top.address().count(".") == 3
+
+
+def test_docker_on_the_hosts_network_is_in_the_hosts_namespace(up):
+    top = up("docker-hostnet")
+    assert namespaces(top)["net"] == own_namespaces()["net"]
+    assert namespaces(top)["mnt"] != own_namespaces()["mnt"]
+
+
+def test_layered_data_lie_in_the_containers_layers(up):
+    assert inside(up("docker-layered"), "stat", "-f", "-c", "%T", "/data") == "overlayfs"
+
+
+def test_all_run_the_same_program_with_the_same_variables(up):
+    seen = set()
+    for name in ENVIRONMENTS:
+        top = up(name)
+        program = inside(top, "sha256sum", "/opt/strata/workloads/linpack/linpack")
+        seen.add((program, inside(top, "env"), inside(top, "id", "-u")))
+    assert len(seen) == 1
+    assert set(next(iter(seen))[1].splitlines()) == set(base.VARIABLES)
+
+
+def test_native_and_containers_stand_beside_each_other_in_every_hierarchy(up):
+    parents = {}
+    for name in ENVIRONMENTS:
+        groups = inside(up(name), "cat", "/proc/self/cgroup").splitlines()
+        parents[name] = {line.split(":", 2)[0]: os.path.dirname(line.split(":", 2)[2]) for line in groups}
+    assert len({frozenset(parent.items()) for parent in parents.values()}) == 1
+    assert set(parents["native"].values()) <= {"/strata", "/strata.slice"}
+
+
+def test_a_block_gets_a_fresh_system_and_the_same_block_the_same(up):
+    first = up("docker")
+    inside(first, "touch", "/data/left", "/left")
+    assert up("docker").context.id == first.context.id
+    fresh = up("docker", block=2)
+    assert fresh.context.id != first.context.id
+    assert (
+        inside(fresh, "sh", "-c", "ls /data /left 2>&1 || true")
+        == "ls: cannot access '/left': No such file or directory\n/data:"
+    )
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_a_file_goes_in_and_comes_back_byte_for_byte(up, name, tmp_path):
+    top = up(name)
+    content = os.urandom(100_000)
+    (tmp_path / "in").write_bytes(content)
+    top.put(str(tmp_path / "in"), "/data/file")
+    assert inside(top, "stat", "-c", "%s", "/data/file") == "100000"
+    top.get("/data/file", str(tmp_path / "out"))
+    assert (tmp_path / "out").read_bytes() == content
+
+
+def test_a_process_that_a_native_run_leaves_is_ended_with_the_system(up):
+    top = up("native")
+    subprocess.run(top.command(["sh", "-c", "setsid sleep 300 >/dev/null 2>&1 &"]), check=True)
+    found = subprocess.check_output(["pgrep", "-f", "^sleep 300$"], text=True).split()
+    assert found
+    testbed.take_down()
+    assert subprocess.run(["pgrep", "-f", "^sleep 300$"], capture_output=True, check=False).returncode == 1
+
+
+def test_a_container_of_somebody_else_is_never_touched(up, image):
+    from strata.layers import docker
+
+    argv = ["docker", "run", "--detach", "--rm", "--network", "none", docker.tag(image), "sleep", "300"]
+    other = subprocess.check_output(argv, text=True).strip()
+    try:
+        up("docker")
+        testbed.take_down()
+        docker.sweep()
+        state = subprocess.check_output(["docker", "inspect", "-f", "{{.State.Running}}", other], text=True)
+        assert state.strip() == "true"
+    finally:
+        subprocess.run(["docker", "rm", "--force", other], capture_output=True, check=True)

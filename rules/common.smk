@@ -5,15 +5,14 @@ import sys
 sys.path.insert(0, workflow.basedir)
 
 from snakemake.logging import logger
-from strata import progress
 from strata.errors import UserError
-from strata.workflow import Workflow
+from strata.workflow import Workflow, is_news
 
 OVERRIDES = json.dumps(
     {key: value for key, value in config.items() if key != "partial"}
 )
 
-logger.addFilter(progress.is_news)
+logger.addFilter(is_news)
 
 try:
     experiment = Workflow(config, workflow.basedir)

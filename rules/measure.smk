@@ -4,7 +4,7 @@
 rule cell:
     input:
         plan=ancient("results/plan.json"),
-        image=ancient("results/image.json"),
+        image=ancient("results/image.json") if experiment.needs_image() else [],
     output:
         log="results/raw/{environment}/{workload}/{repetition}.log",
         record="results/raw/{environment}/{workload}/{repetition}.json",
@@ -19,3 +19,9 @@ rule cell:
         fingerprint=experiment.fingerprint,
     shell:
         "python -m strata cell {wildcards.environment} {wildcards.workload} {wildcards.repetition}"
+
+
+rule cells:
+    # A target: every cell, and nothing made of them.
+    input:
+        [experiment.cells(workload) for workload in experiment.workloads],

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import select
-import shutil
 import signal
 import subprocess
 import time
@@ -108,6 +107,8 @@ def as_root(argv: Sequence[str]) -> list[str]:
     """The command with the rights of root: as it is for root, through sudo (never asking) for others."""
     if os.geteuid() == 0:
         return list(argv)
+    import shutil
+
     if not shutil.which("sudo"):
         raise UserError(f"`{argv[0]}` needs root: install sudo or run as root (docs/privileges.md)")
     return ["sudo", "-n", "--", *argv]

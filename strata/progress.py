@@ -1,6 +1,5 @@
 """Say how far a run is: cells done of all, what runs now, and about how long the rest will take."""
 
-import logging
 import sys
 import time
 
@@ -8,11 +7,6 @@ from strata.files import read_json, write_json
 from strata.process import alive, identity
 
 PATH = "results/tmp/run.json"
-
-
-def is_news(record: logging.LogRecord) -> bool:
-    """Whether a message of Snakemake's tells a person something that ours do not."""
-    return not record.getMessage().startswith(("Select jobs to execute", "Execute ", "Using shell: "))
 
 
 def begin(owner: int, cells: int) -> None:

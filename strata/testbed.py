@@ -7,7 +7,6 @@ after a kill.  All of it is done under the machine's lock.
 
 import contextlib
 import os
-import shutil
 import time
 from collections.abc import Iterator
 
@@ -158,5 +157,5 @@ def clean() -> list[str]:
                 capture(as_root(["umount", "--", point]))
             remove_tree(os.path.join(images, name))
             removed.append(f"unfinished image {name}")
-    shutil.rmtree("results/tmp", ignore_errors=True)
+    remove_tree("results/tmp")
     return removed

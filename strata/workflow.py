@@ -2,12 +2,19 @@
 
 import fcntl
 import functools
+import logging
 import os
 import sys
 from typing import Any
 
-from strata import config, machine, places, plan, progress, testbed
+from strata import config, layers, machine, places, plan, progress, testbed
 from strata.errors import UserError
+
+
+def is_news(record: logging.LogRecord) -> bool:
+    """Whether a message of Snakemake's tells a person something that the cells' own lines do not."""
+    noise = ("Select jobs to execute", "Execute ", "Using shell: ", "Conda environments: ignored")
+    return not record.getMessage().startswith(noise)
 
 
 class Workflow:
@@ -38,6 +45,13 @@ class Workflow:
             for repetition in range(1, self.plan["repetitions"] + 1)
         ]
         return [log for log in logs if os.path.exists(log)] if self.partial else logs
+
+    def needs_image(self) -> bool:
+        """Whether a configured environment runs anything of the image (the bare host does not)."""
+        kinds = {
+            kind for name in self.environments for entry in self.plan["environments"][name]["layers"] for kind in entry
+        }
+        return any(layers.layer_class(kind).needs_image for kind in kinds)
 
     def measured(self) -> list[str]:
         """Workloads that have a cell to show."""

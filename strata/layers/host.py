@@ -1,9 +1,15 @@
 """The host itself, at the bottom of every stack."""
 
 import os
-import shutil
 
 from strata.layers.base import Layer
+
+
+def copy(source: str, target: str) -> None:
+    """Copy a file's bytes."""
+    import shutil
+
+    shutil.copyfile(source, target)
 
 
 class Host(Layer):
@@ -29,10 +35,10 @@ class Host(Layer):
         return argv
 
     def put(self, source: str, target: str) -> None:
-        shutil.copyfile(source, target)
+        copy(source, target)
 
     def get(self, source: str, target: str) -> None:
-        shutil.copyfile(source, target)
+        copy(source, target)
 
     def address(self) -> str:
         return "127.0.0.1"

@@ -1,0 +1,358 @@
+"""The whole way from a config to a paper, on real Docker, twice over."""
+
+import csv
+import itertools
+import json
+import math
+import os
+import re
+import signal
+import statistics
+import subprocess
+import time
+
+import projects
+import pytest
+
+from strata import process, testbed
+
+ENVIRONMENTS = ["native", "docker", "docker-hostnet", "docker-layered"]
+
+
+def config(**more):
+    small = {"stream": {"elements": 2_000_000}, "pxz": {"bytes": 4_000_000, "min_seconds": 0.1}}
+    return projects.default(**{"repetitions": 2, "workloads": small, **more})
+
+
+def snakemake(folder, *words, **more):
+    return projects.run(folder, "snakemake", "--cores", "4", *words, **more)
+
+
+def start(folder, *words):
+    return subprocess.Popen(
+        projects.command("snakemake", "--cores", "1", *words),
+        cwd=folder,
+        env=projects.environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def table(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def spans(folder):
+    """(start, end) of every measured command of a project, in seconds of the day, in order."""
+    found = []
+    for record in projects.records(folder):
+        for command in record["commands"]:
+            clock = command["started"][11:-1].split(":")
+            begun = int(clock[0]) * 3600 + int(clock[1]) * 60 + float(clock[2])
+            found.append((begun, begun + command["seconds"]))
+    return sorted(found)
+
+
+def wait_until(condition, seconds=120):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
+
+
+@pytest.fixture(scope="module")
+def made(image, tmp_path_factory):
+    """A project whose paper was made with four cores on offer, and what that printed."""
+    folder = projects.make(tmp_path_factory.mktemp("made") / "project", config(), copy=True)
+    done = snakemake(folder, "paper/report.pdf", timeout=1200)
+    assert done.returncode == 0, done.stderr + done.stdout
+    return folder, done
+
+
+def needed(folder, *words):
+    """How many jobs of each rule a run would do."""
+    done = projects.run(folder, "snakemake", "--dry-run", "--quiet", "rules", "--", *words)
+    assert done.returncode == 0, done.stderr
+    counts = re.findall(r"^(\w+)\s+(\d+)$", done.stdout + done.stderr, re.MULTILINE)
+    return {name: int(count) for name, count in counts if name not in ("total",)}
+
+
+def test_the_paper_is_made_and_nothing_is_left_to_do(made):
+    folder, _ = made
+    assert (folder / "paper/report.pdf").read_bytes().startswith(b"%PDF")
+    assert needed(folder, "paper/report.pdf") == {}
+
+
+def test_progress_counts_the_cells_and_tells_the_time_left(made):
+    _, done = made
+    assert "[1/16] " in done.stderr
+    assert re.search(r"\[15/16\] .* 1 to go, about \d", done.stderr)
+    assert "[16/16]" in done.stderr
+    assert "that was the last cell" in done.stderr
+
+
+def test_cells_were_measured_in_the_planned_order(made):
+    folder, _ = made
+    records = projects.records(folder)
+    assert [record["position"]["planned"] for record in records] == list(range(1, 17))
+    assert [record["position"]["actual"] for record in records] == list(range(1, 17))
+    planned = [(row["environment"], row["workload"]) for row in table(folder / "results/plan.csv")]
+    assert [(record["environment"], record["workload"]) for record in records] == planned
+
+
+def test_no_two_measurements_overlapped_though_four_cores_were_offered(made):
+    found = spans(made[0])
+    assert len(found) >= 16
+    assert all(earlier[1] <= later[0] + 0.002 for earlier, later in itertools.pairwise(found))
+
+
+def test_each_system_was_brought_up_once_a_block(made):
+    systems = {}
+    for record in projects.records(made[0]):
+        systems.setdefault((record["environment"], record["block"]), set()).add(record["system"]["id"])
+    assert all(len(ids) == 1 for ids in systems.values())
+    assert len({next(iter(ids)) for ids in systems.values()}) == 8
+
+
+def test_every_environment_was_observed_to_run_the_same_image(made):
+    records = projects.records(made[0])
+    assert len({record["image"]["id"] for record in records}) == 1
+    assert len({json.dumps(record["observed"]["inside"]["versions"]) for record in records}) == 1
+    assert {record["observed"]["inside"]["os"] for record in records} == {"Debian GNU/Linux 13 (trixie)"}
+
+
+def stream_values(log):
+    """Metric → value, read from a raw log by other means than the analysis."""
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    return {line["kernel"]: line["gbps"] for line in lines if "kernel" in line}
+
+
+def pxz_values(log):
+    total = next(json.loads(line) for line in log.read_text().splitlines() if "bytes_of_all" in line)
+    return {"throughput": total["bytes_of_all"] / total["microseconds_of_all"]}
+
+
+@pytest.mark.parametrize(("workload", "reader"), [("stream", stream_values), ("pxz", pxz_values)])
+def test_every_number_of_the_summary_is_traced_to_its_raw_logs(made, workload, reader):
+    folder, _ = made
+    rows = table(folder / f"results/summary/{workload}.csv")
+    assert {row["environment"] for row in rows} == set(ENVIRONMENTS)
+    native = {row["metric"]: row for row in rows if row["environment"] == "native"}
+    for row in rows:
+        logs = row["logs"].split(";")
+        assert len(logs) == int(row["n"]) == 2
+        assert all(f"/{row['environment']}/{workload}/" in log for log in logs)
+        values = [reader(folder / log)[row["metric"]] for log in logs]
+        mean, sd = statistics.mean(values), statistics.stdev(values)
+        half = 12.706204736 * sd / math.sqrt(2)  # Student's t, one degree of freedom
+        for column, expected in {
+            "mean": mean,
+            "sd": sd,
+            "mean_low": mean - half,
+            "mean_high": mean + half,
+            "median": statistics.median(values),
+            "min": min(values),
+            "max": max(values),
+        }.items():
+            assert math.isclose(float(row[column]), expected, rel_tol=1e-6, abs_tol=1e-9), (row, column)
+        assert row["median_low"] == row["median_high"] == ""
+        assert "few-runs" in row["flags"]
+        if row["environment"] == "native":
+            assert row["ratio"] == ""
+        else:
+            assert math.isclose(float(row["ratio"]), mean / float(native[row["metric"]]["mean"]), rel_tol=1e-6)
+
+
+def test_every_row_of_tidy_names_the_log_that_holds_its_value(made):
+    folder, _ = made
+    rows = table(folder / "results/tidy/stream.csv")
+    assert len(rows) == 4 * 2 * 4
+    for row in rows:
+        assert math.isclose(stream_values(folder / row["log"])[row["metric"]], float(row["value"]))
+        assert row["check"] == "passed"
+
+
+def text_of(folder):
+    return subprocess.check_output(["pdftotext", "-layout", folder / "paper/report.pdf", "-"], text=True)
+
+
+def test_the_paper_shows_what_was_measured(made):
+    folder, _ = made
+    text = text_of(folder)
+    for words in ("Table 1", "Native", "Docker", "References", "GB/s", "n = 2"):
+        assert words in text
+    for column in ("mean_low", "ratio_low", "few-runs", "docker-hostnet_"):
+        assert column not in text
+
+
+def test_a_deleted_log_reruns_that_cell_and_what_depends_on_it(made, machine_stays):
+    folder, _ = made
+    kept = {path: path.stat().st_mtime_ns for path in folder.glob("results/raw/*/*/*.log")}
+    gone = folder / "results/raw/docker/stream/2.log"
+    gone.unlink()
+    assert needed(folder, "paper/report.pdf") == {
+        "cell": 1,
+        "tidy": 1,
+        "summary": 1,
+        "figure": 1,
+        "order_figure": 1,
+        "report": 1,
+    }
+    done = projects.run(folder, "snakemake", "--cores", "1", "results/raw/docker/stream/2.log")
+    assert done.returncode == 0, done.stderr
+    assert "[1/1] docker · stream · repetition 2" in done.stderr
+    assert {path for path in kept if path.stat().st_mtime_ns != kept[path]} == {gone}
+    again = json.loads(gone.with_suffix(".json").read_text())
+    assert again["position"]["actual"] == 17
+    assert snakemake(folder, "paper/report.pdf").returncode == 0
+    assert needed(folder, "paper/report.pdf") == {}
+
+
+def test_an_edited_comment_or_script_reruns_nothing(made):
+    folder, _ = made
+    for name in ("rules/measure.smk", "strata/cell.py", "workloads/stream/workload.yaml", "packer/provision.sh"):
+        path = folder / name
+        path.write_text(path.read_text() + "\n# An edited comment.\n")
+    page = folder / "config.yaml"
+    page.write_text("# Another comment.\n" + page.read_text())
+    program = folder / "workloads/stream/src/stream.c"
+    program.write_text("// A comment.\n" + program.read_text())
+    assert needed(folder, "paper/report.pdf") == {}
+
+
+def test_a_changed_parameter_reruns_just_its_workload(made):
+    folder, _ = made
+    over = json.dumps({"stream": {"trials": 5}})
+    done = projects.run(folder, "snakemake", "-n", "--quiet", "rules", "--config", f"workloads={over}", "--", "all")
+    assert re.search(r"^cell\s+8$", done.stdout + done.stderr, re.MULTILINE), done.stderr
+
+
+def test_another_seed_gives_another_order(made, tmp_path):
+    folder, _ = made
+    orders = []
+    for seed in (2014, 2014, 2015):
+        other = projects.make(tmp_path / f"seed-{seed}-{len(orders)}", config(seed=seed))
+        assert projects.run(other, "strata", "plan").returncode == 0
+        orders.append((other / "results/plan.csv").read_text())
+    assert orders[0] == orders[1] != orders[2]
+    assert orders[0] == (folder / "results/plan.csv").read_text()
+
+
+def test_a_partial_paper_shows_its_gap(made, machine_stays):
+    folder, _ = made
+    log, record = folder / "results/raw/native/pxz/1.log", folder / "results/raw/native/pxz/1.json"
+    kept = log.read_bytes(), record.read_bytes()
+    log.unlink()
+    record.unlink()
+    done = snakemake(folder, "--config", "partial=true", "--", "paper/report.pdf")
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert not log.exists()
+    text = text_of(folder)
+    assert "partial" in text.lower()
+    assert len(table(folder / "results/tidy/pxz.csv")) == 7
+    log.write_bytes(kept[0])
+    record.write_bytes(kept[1])
+    done = snakemake(folder, "paper/report.pdf")
+    assert done.returncode == 0, done.stderr
+    assert len(table(folder / "results/tidy/pxz.csv")) == 8
+    assert "partial" not in text_of(folder).lower().replace("partial pivoting", "")
+
+
+def test_a_broken_log_is_an_error_that_names_it_and_never_a_number(made):
+    folder, _ = made
+    log = folder / "results/raw/docker/pxz/1.log"
+    whole = log.read_bytes()
+    log.write_bytes(whole[: len(whole) // 2])
+    try:
+        before = (folder / "results/tidy/pxz.csv").read_bytes()
+        done = snakemake(folder, "results/summary/pxz.csv")
+        assert done.returncode != 0
+        assert "results/raw/docker/pxz/1.log" in done.stdout + done.stderr
+        table_now = folder / "results/tidy/pxz.csv"
+        assert not table_now.exists() or table_now.read_bytes() == before
+    finally:
+        log.write_bytes(whole)
+    assert snakemake(folder, "paper/report.pdf").returncode == 0
+
+
+def test_two_runs_at_once_in_one_folder_are_told_apart(image, tmp_path, machine_stays):
+    folder = projects.make(tmp_path / "twice", config())
+    first = start(folder, "results/raw/native/pxz/1.log", "results/raw/native/stream/1.log")
+    wait_until(lambda: list(folder.glob("results/tmp/native/*/1.log")))
+    second = projects.run(folder, "snakemake", "--cores", "1", "results/raw/docker/stream/1.log")
+    assert second.returncode != 0
+    assert "another run is at work in this folder" in second.stderr
+    assert "Traceback" not in second.stderr
+    _, errors = first.communicate(timeout=300)
+    assert first.returncode == 0, errors
+
+
+def test_two_runs_at_once_in_two_folders_never_overlap(image, tmp_path, machine_stays):
+    folders = [projects.make(tmp_path / name, config()) for name in ("one", "other")]
+    targets = [f"results/raw/{name}/stream/1.log" for name in ("native", "docker")]
+    runs = [start(folder, *targets) for folder in folders]
+    for run in runs:
+        _, errors = run.communicate(timeout=300)
+        assert run.returncode == 0, errors
+    found = sorted(spans(folders[0]) + spans(folders[1]))
+    assert len(found) == 4
+    assert all(earlier[1] <= later[0] + 0.002 for earlier, later in itertools.pairwise(found))
+
+
+def test_a_cell_that_fails_fails_alone(image, tmp_path, machine_stays):
+    folder = projects.make(tmp_path / "failing", config(repetitions=1), copy=True)
+    declared = folder / "workloads/stream/workload.yaml"
+    declared.write_text(declared.read_text().replace("'\"verified\": true'", "'never printed'"))
+    done = snakemake(folder, "paper/report.pdf")
+    assert done.returncode != 0
+    assert len(projects.records(folder)) == 4
+    assert {record["workload"] for record in projects.records(folder)} == {"pxz"}
+    assert done.stderr.count("cell failed: ") == 4
+    assert "its check failed: result verified" in done.stderr
+    assert "rerun: snakemake --cores 1 results/raw/docker/stream/1.log" in done.stderr
+    assert (folder / "results/failed/docker/stream/1.log").read_text().count("gbps") == 4
+    assert not (folder / "paper/report.pdf").exists()
+    assert "Traceback" not in done.stderr
+    done = snakemake(folder, "--config", "partial=true", "--", "paper/report.pdf")
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert "partial" in text_of(folder).lower()
+
+
+@pytest.mark.parametrize("environment", ["native", "docker"])
+@pytest.mark.parametrize("victim", ["workflow", "cell", "tool"])
+def test_a_killed_run_leaves_nothing_and_resumes(image, tmp_path, machine_stays, environment, victim):
+    folder = projects.make(tmp_path / "killed", config())
+    log = f"results/raw/{environment}/pxz/1.log"
+    run = start(folder, log)
+    tool = "^(/bin/)?bash /opt/strata/workloads/pxz/measure.sh"
+    wait_until(lambda: subprocess.run(["pgrep", "-f", tool], capture_output=True, check=False).returncode == 0)
+    if victim == "workflow":
+        run.kill()
+    elif victim == "cell":
+        os.kill(testbed.read_state()["cell"]["pid"], signal.SIGKILL)
+    else:
+        subprocess.run(["pkill", "-KILL", "-f", tool], check=True)
+    run.communicate(timeout=120)
+    assert run.returncode != 0
+    assert not (folder / log).exists()
+    wait_until(lambda: testbed.read_state()["system"] is None, 60)
+    done = projects.run(folder, "snakemake", "--cores", "1", log)
+    assert done.returncode == 0, done.stderr
+    assert (folder / log).exists()
+    assert "unlock" not in done.stderr
+
+
+def test_an_interrupted_run_ends_its_cell_and_its_system(image, tmp_path, machine_stays):
+    folder = projects.make(tmp_path / "interrupted", config())
+    run = start(folder, "results/raw/docker/pxz/1.log", "results/raw/docker/pxz/2.log")
+    wait_until(lambda: list(folder.glob("results/tmp/docker/pxz/*.log")))
+    os.killpg(run.pid, signal.SIGINT)
+    run.communicate(timeout=120)
+    assert run.returncode != 0
+    assert not list(folder.glob("results/raw/*/*/*.log"))
+    wait_until(lambda: testbed.read_state()["system"] is None, 60)
+    assert process.start_time(run.pid) is None

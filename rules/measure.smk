@@ -9,7 +9,7 @@ rule cell:
         log="results/raw/{environment}/{workload}/{repetition}.log",
         record="results/raw/{environment}/{workload}/{repetition}.json",
     log:
-        "results/failed/{environment}/{workload}/{repetition}.log",
+        "results/logs/cells/{environment}/{workload}/{repetition}.log",
     priority: experiment.priority
     conda:
         "../envs/strata.yaml"

@@ -104,7 +104,10 @@ class Cell:
             self._put_in_place()
             testbed.end_cell(system)
         except BaseException as error:
-            raise self._give_up(error) from error
+            failure = self._give_up(error)
+            self._note(str(failure), error)
+            raise failure from error
+        self._note(f"measured in {self.record['seconds']} s")
         if system.facts["owner"]["pid"] == os.getpid():
             testbed.take_down()
         progress.done(self.name, self.record["seconds"])
@@ -253,6 +256,18 @@ class Cell:
         return CellFailed(
             f"cell failed: {self.name}: {reason}\n  log:   {log}\n  rerun: snakemake --cores 1 {self.target}"
         )
+
+    def _note(self, text: str, error: BaseException | None = None) -> None:
+        """Write down how the cell went; an error that nobody foresaw with its traceback."""
+        path = places.cell_path("logs/cells", *self.key, "log")
+        if error is not None and not isinstance(error, (UserError, OSError, Interrupted)):
+            import traceback
+
+            text += "\n" + "".join(traceback.format_exception(error))
+        with contextlib.suppress(OSError):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w") as file:
+                file.write(f"{utc(time.time())} {self.name}: {text}\n")
 
     def _keep_traces(self, log: str, reason: str) -> None:
         os.makedirs(os.path.dirname(log), exist_ok=True)

@@ -7,7 +7,7 @@ IMAGE = "results/image.json"
 
 
 def cell_path(kind: str, environment: str, workload: str, repetition: int, suffix: str) -> str:
-    """Path of a cell's file below the project; `kind` is raw, failed or tmp."""
+    """Path of a cell's file below the project; `kind` is raw, failed, tmp or logs/cells."""
     return f"results/{kind}/{environment}/{workload}/{repetition}.{suffix}"
 
 

@@ -1,0 +1,277 @@
+# From the raw logs and records of one workload to its tidy table.
+
+TIDY_COLUMNS <- c(
+  environment = "character", workload = "character", repetition = "integer", block = "integer",
+  position = "integer", order = "integer", metric = "character", unit = "character", value = "numeric",
+  factors = "character", check = "character", log = "character"
+)
+
+#' The tidy table of a workload
+#'
+#' @param plan as from `read_plan`
+#' @param workload its name
+#' @param parse the workload's parser, a function of lines and parameters
+#' @param partial whether cells that were not measured are left out; otherwise they are an error
+#' @return data frame with the columns of TIDY_COLUMNS; in the order of the plan, of its metrics, and of the
+#'   log
+#' @section Errors: a missing log, a broken log or record, records that disagree; each names the file and the
+#'   reason
+tidy_workload <- function(plan, workload, parse, partial = FALSE) {
+  metrics <- metrics_of(plan, workload)
+  cells <- read_cells(plan)
+  cells <- cells[cells$workload == workload, ]
+  cells$path <- file.path("raw", cells$environment, workload, cells$repetition)
+  cells$log <- file.path(plan$results, paste0(cells$path, ".log"))
+  cells$record <- file.path(plan$results, paste0(cells$path, ".json"))
+  cells <- cells[order(cells$position), ]
+  there <- file.exists(cells$log)
+  if (!partial && !all(there)) {
+    stop(sum(!there), " of ", nrow(cells), " cells of ", workload, " were not measured: ",
+         shortened(cells$log[!there]), call. = FALSE)
+  }
+  note_unplanned(plan$results, workload, cells$log)
+  cells <- cells[there, ]
+  records <- lapply(seq_len(nrow(cells)), function(i) read_record(cells[i, ], plan))
+  check_agreement(records, cells)
+  check_digests(records, cells)
+  values <- Map(parse_cell, cells$log, records, MoreArgs = list(parse = parse, metrics = metrics))
+  bind_values(values, records, cells, basename(normalizePath(plan$results)))
+}
+
+#' Says which logs are left out because the plan does not hold their cells
+#'
+#' @param results folder of results
+#' @param workload its name
+#' @param planned paths of the logs that the plan holds
+note_unplanned <- function(results, workload, planned) {
+  folders <- file.path(results, "raw", list.files(file.path(results, "raw")), workload)
+  found <- unlist(lapply(folders, list.files, pattern = "[.]log$", full.names = TRUE))
+  others <- setdiff(found, planned)
+  if (length(others) > 0) {
+    message("left out, since the plan does not hold them: ", shortened(others))
+  }
+}
+
+#' The parser of a workload
+#'
+#' @param root folder of the project
+#' @param workload its name
+#' @return the function `parse_W` of workloads/W/parse.R
+#' @section Errors: there is none
+load_parser <- function(root, workload) {
+  path <- file.path(root, "workloads", workload, "parse.R")
+  if (!file.exists(path)) {
+    stop_about(path, "no such file; every workload needs a parser")
+  }
+  functions <- new.env(parent = environment(load_parser))
+  sys.source(path, functions)
+  name <- paste0("parse_", gsub("-", "_", workload, fixed = TRUE))
+  if (!is.function(functions[[name]])) {
+    stop_about(path, "it does not define ", name)
+  }
+  functions[[name]]
+}
+
+#' The record of a cell
+#'
+#' @param cell row of the plan, with `record` and `log`, the paths of its files
+#' @param plan as from `read_plan`
+#' @return the record as nested lists
+#' @section Errors: no record; a record of another cell or another log; a command or a check that failed
+read_record <- function(cell, plan) {
+  record <- read_json(cell$record)
+  wrong <- tryCatch(record_fault(record, cell, plan), error = function(e) "it is not laid out as a record")
+  if (length(wrong) > 0) {
+    stop_about(cell$record, wrong[[1]])
+  }
+  record
+}
+
+#' What is wrong with a record
+#'
+#' @inheritParams read_record
+#' @param record the record
+#' @return the reasons why the cell can't be used; none where it can
+record_fault <- function(record, cell, plan) {
+  c(identity_fault(record, cell, plan), outcome_fault(record, cell))
+}
+
+#' Whether a record is that of its cell
+#'
+#' @inheritParams record_fault
+#' @return the reasons why it is not; none where it is
+identity_fault <- function(record, cell, plan) {
+  says <- function(key) is_number(record[[key]], cell[[key]])
+  order <- record$position$actual
+  c(
+    if (!is_number(record$format, 1)) "not a record of format 1",
+    if (!identical(record$environment, cell$environment)) "it is of another environment than its path",
+    if (!identical(record$workload, cell$workload)) "it is of another workload than its path",
+    if (!says("repetition")) "it is of another repetition than its path",
+    if (!says("block")) "it is of another block than the plan's",
+    if (!is_number(record$position$planned, cell$position)) "it has another position than the plan's",
+    if (!is.numeric(order) || !isTRUE(order >= 1)) "it does not say in which order it was measured",
+    if (!identical(record$scale, plan$scale)) "it is of another scale than the plan's"
+  )
+}
+
+#' Whether a cell succeeded and left the log that it recorded
+#'
+#' @inheritParams record_fault
+#' @return the reasons why it did not; none where it did
+outcome_fault <- function(record, cell) {
+  exits <- lapply(record$commands, `[[`, "exit")
+  passed <- vapply(record$checks, function(check) isTRUE(check$passed), NA)
+  c(
+    if (length(exits) == 0) "it holds no command",
+    if (!all(vapply(exits, is_number, NA, expected = 0))) "a command failed",
+    if (length(passed) == 0) "nothing was checked",
+    if (!all(passed)) paste("a check failed:", record$checks[!passed][[1]]$name),
+    if (!is_number(record$log$bytes, file.size(cell$log))) "its log has another size than it says",
+    if (!is.character(record$log$sha256)) "it does not hold the digest of its log",
+    if (!is.character(record$image$recipe)) "it does not say in which image it was measured"
+  )
+}
+
+#' Whether a value of a record is a certain number
+#'
+#' @param value the value, of any kind
+#' @param expected the number
+#' @return TRUE or FALSE
+is_number <- function(value, expected) {
+  is.numeric(value) && length(value) == 1 && !is.na(value) && value == expected
+}
+
+#' Checks that the cells of one table belong together
+#'
+#' They must come from one image and, but for the number of threads, which is what an environment has
+#' processors, have the same parameters.  No two can have been measured at the same time.
+#'
+#' @param records list of records
+#' @param cells data frame with a row for each record
+#' @section Errors: two records that disagree
+check_agreement <- function(records, cells) {
+  agree <- function(what, values, within) {
+    first <- match(within, within)
+    differ <- which(values != values[first])
+    if (length(differ) > 0) {
+      stop_about(cells$record[differ[[1]]], "it has ", what, " other than ", cells$record[first[differ[[1]]]])
+    }
+  }
+  text <- function(x) vapply(x, function(value) paste(deparse(value), collapse = ""), "")
+  if (length(records) > 0) {
+    agree("an image", vapply(records, function(record) record$image$recipe, ""), rep("", length(records)))
+    fixed <- lapply(records, function(record) {
+      names <- setdiff(sort(names(record$parameters), method = "radix"), "threads")
+      record$parameters[names]
+    })
+    agree("parameters", text(fixed), rep("", length(records)))
+    agree("a number of threads", text(lapply(records, function(record) record$parameters$threads)),
+          cells$environment)
+    actual <- vapply(records, function(record) as.double(record$position$actual), 0)
+    twice <- anyDuplicated(actual)
+    if (twice > 0) {
+      stop_about(cells$record[twice], "its place in the order of measurement is that of ",
+                 cells$record[match(actual[twice], actual)])
+    }
+  }
+}
+
+#' Checks that logs are those that were recorded
+#'
+#' @param records list of records
+#' @param cells data frame with a row for each record and the column `log`
+#' @section Errors: a log with another digest
+check_digests <- function(records, cells) {
+  if (length(records) == 0) {
+    return(invisible())
+  }
+  recorded <- vapply(records, function(record) record$log$sha256, "")
+  found <- system2("xargs", c("-d", shQuote("\\n"), "sha256sum", "--"), input = cells$log, stdout = TRUE)
+  differ <- which(length(found) != nrow(cells) | substr(found, 1, 64) != recorded)
+  if (length(differ) > 0) {
+    stop_about(cells$log[differ[[1]]], "it is not the log that was recorded: its SHA-256 differs")
+  }
+}
+
+#' What one log holds
+#'
+#' @param log path of the log
+#' @param record its record
+#' @param parse the workload's parser
+#' @param metrics as from `metrics_of`
+#' @return data frame as the parser's, in the order of the metrics
+#' @section Errors: a broken log; values that are not those of the workload's metrics
+parse_cell <- function(log, record, parse, metrics) {
+  values <- tryCatch(parse(log_lines(log), record$parameters), error = function(e) {
+    stop_about(log, conditionMessage(e))
+  })
+  fault <- values_fault(values, metrics)
+  if (length(fault) > 0) {
+    stop_about(log, fault[[1]])
+  }
+  values[order(match(values$metric, metrics$metric)), ]
+}
+
+#' The lines of a log
+#'
+#' @param path the log
+#' @return character vector
+#' @section Errors: not a text file
+log_lines <- function(path) {
+  lines <- unlist(strsplit(read_text(path), "\n", fixed = TRUE, useBytes = TRUE))
+  Encoding(lines) <- "UTF-8"
+  lines
+}
+
+#' What is wrong with the values of a parser
+#'
+#' @param values data frame of a parser
+#' @param metrics as from `metrics_of`
+#' @return the reasons why they can't be used; none where they can
+values_fault <- function(values, metrics) {
+  known <- match(values$metric, metrics$metric)
+  absent <- setdiff(metrics$metric, values$metric)
+  c(
+    if (anyNA(known)) paste0("the parser returns ", values$metric[is.na(known)][[1]], ", which is no metric"),
+    if (length(absent) > 0) paste("no value of", absent[[1]]),
+    if (!identical(values$unit, metrics$unit[known])) "the parser returns another unit than the workload's",
+    if (!is.numeric(values$value) || !all(is.finite(values$value) & values$value > 0)) {
+      "a value is not positive"
+    },
+    if (anyDuplicated(values[c("metric", "factors")]) > 0) "the parser returns a value twice"
+  )
+}
+
+#' One table of the values of all cells
+#'
+#' @param values list of data frames, one for each cell
+#' @param records list of records
+#' @param cells data frame with a row for each record
+#' @param results name of the folder of results
+#' @return data frame with the columns of TIDY_COLUMNS
+bind_values <- function(values, records, cells, results) {
+  of_cell <- rep(seq_len(nrow(cells)), vapply(values, nrow, 0L))
+  of_values <- function(name, type) {
+    as.vector(unlist(lapply(values, `[[`, name), use.names = FALSE), type)
+  }
+  data.frame(
+    cells[of_cell, c("environment", "workload", "repetition", "block", "position")],
+    order = vapply(records, function(record) as.double(record$position$actual), 0)[of_cell],
+    metric = of_values("metric", "character"), unit = of_values("unit", "character"),
+    value = of_values("value", "numeric"), factors = of_values("factors", "character"),
+    check = rep("passed", length(of_cell)),
+    log = file.path(results, paste0(cells$path, ".log"), fsep = "/")[of_cell],
+    row.names = NULL
+  )
+}
+
+#' A list of names that is not too long for a message
+#'
+#' @param x names
+#' @param most how many are shown
+#' @return one text
+shortened <- function(x, most = 20) {
+  rest <- length(x) - most
+  paste0(paste(utils::head(x, most), collapse = ", "), if (rest > 0) paste(" and", rest, "more"))
+}

@@ -1,0 +1,219 @@
+# What the paper rests on: plan, image, records, summaries and the published values, read and checked against one
+# another.
+
+#' Reads all that the paper is made of
+#'
+#' @param path path of plan.json; the other results lie beside it
+#' @param root folder of the project
+#' @param partial whether cells may be missing; otherwise they are an error
+#' @return the evidence, a list:
+#'   `plan`, as from `read_plan`; `image` and `packages` (name to version), as of image.json and image-manifest.json;
+#'   `environments`, as from `environment_table`; `cells`, the plan's cells with a logical column `measured`;
+#'   `records`, a list with an element for each measured cell, in the plan's order; `comparisons`, as from
+#'   `compare`; `published`, as from `read_published`; `failed`, as from `read_failures`; `partial`, TRUE where a cell
+#'   is missing
+#' @section Errors: a missing or broken file; records and summaries that do not belong together
+read_evidence <- function(path, root, partial = FALSE) {
+  plan <- read_plan(path)
+  cells <- read_cells(plan)
+  cells <- cells[order(cells$position), ]
+  records <- read_records(plan, cells)
+  cells$measured <- !vapply(records, is.null, NA)
+  if (!partial && !all(cells$measured)) {
+    missing <- cells[!cells$measured, ]
+    stop(sum(!cells$measured), " of ", nrow(cells), " cells were not measured, the first of them ",
+         paste(missing[1, c("environment", "workload", "repetition")], collapse = "/"),
+         "; measure them, or build the paper from what is there (partial: true in config.yaml)", call. = FALSE)
+  }
+  evidence <- list(
+    plan = plan, cells = cells, records = records[cells$measured],
+    image = read_described(file.path(plan$results, "image.json")),
+    packages = read_described(file.path(plan$results, "image-manifest.json"))$packages,
+    environments = environment_table(plan, cells),
+    published = read_published(file.path(root, "published", "ibm-table1.json")),
+    failed = read_failures(plan, cells[!cells$measured, ]),
+    partial = !all(cells$measured)
+  )
+  summary <- read_summaries(plan, cells, partial)
+  evidence$comparisons <- compare(summary, plan)
+  evidence
+}
+
+#' A JSON file that says of itself that its format is 1
+#'
+#' @param path the file
+#' @return nested lists; an empty list where there is no such file
+#' @section Errors: not JSON
+read_described <- function(path) {
+  if (file.exists(path)) read_json(path) else list()
+}
+
+#' The records of the cells that were measured
+#'
+#' @param plan as from `read_plan`
+#' @param cells as from `read_cells`
+#' @return list with an element for each cell: the record with `path` and `head`, as from `read_head`, or NULL where the
+#'   cell has no log
+#' @section Errors: a log without a record; a record of another cell, image or scale
+read_records <- function(plan, cells) {
+  base <- file.path(plan$results, "raw", cells$environment, cells$workload, cells$repetition)
+  records <- lapply(seq_len(nrow(cells)), function(i) {
+    if (!file.exists(paste0(base[[i]], ".log"))) {
+      return(NULL)
+    }
+    path <- paste0(base[[i]], ".json")
+    record <- read_json(path)
+    for (key in c("environment", "workload", "repetition")) {
+      if (!identical(as.character(record[[key]]), as.character(cells[[key]][[i]]))) {
+        stop_about(path, "it is of another ", key, " than its path")
+      }
+    }
+    if (!identical(record$scale, plan$scale)) {
+      stop_about(path, "it is of another scale than the plan's")
+    }
+    record$path <- path
+    record$head <- read_head(paste0(base[[i]], ".log"))
+    record
+  })
+  recipe <- unlist(lapply(records, function(record) record$image$recipe))
+  if (length(unique(recipe)) > 1) {
+    measured <- records[!vapply(records, is.null, NA)]
+    stop_about(measured[[which(recipe != recipe[[1]])[[1]]]]$path, "it has an image other than ", measured[[1]]$path)
+  }
+  records
+}
+
+#' The summaries of all workloads
+#'
+#' @param plan as from `read_plan`
+#' @param cells with the column `measured`
+#' @param partial whether a summary may be missing
+#' @return data frame with the columns of SUMMARY_COLUMNS
+#' @section Errors: a summary is missing, broken, or of other runs than the records
+read_summaries <- function(plan, cells, partial) {
+  tables <- lapply(names(plan$workloads), function(workload) {
+    path <- file.path(plan$results, "summary", paste0(workload, ".csv"))
+    measured <- cells[cells$workload == workload & cells$measured, ]
+    if (nrow(measured) == 0 && !file.exists(path)) {
+      return(NULL)
+    }
+    summary <- read_summary(path, plan)
+    unknown <- setdiff(summary$metric, metrics_of(plan, workload)$metric)
+    if (length(unknown) > 0) {
+      stop_about(path, unknown[[1]], " is no metric of ", workload)
+    }
+    runs <- table(factor(measured$environment, names(plan$environments)))[summary$environment]
+    if (any(summary$n > runs)) {
+      stop_about(path, "it counts more runs of ", summary$environment[summary$n > runs][[1]],
+                 " than there are records; it is older than they are")
+    }
+    summary[summary$n > 0, ]
+  })
+  do.call(rbind, c(list(empty_table(SUMMARY_COLUMNS)), tables))
+}
+
+#' What became of cells that were tried and failed
+#'
+#' @param plan as from `read_plan`
+#' @param cells that were not measured
+#' @return character vector with an element for each cell: the reason, "" where the cell was not tried
+read_failures <- function(plan, cells) {
+  paths <- file.path(plan$results, "failed", cells$environment, cells$workload, paste0(cells$repetition, ".json"))
+  vapply(paths, function(path) {
+    error <- if (file.exists(path)) read_json(path)$error
+    if (is.character(error)) first_line(paste0(error, "\n")) else ""
+  }, "", USE.NAMES = FALSE)
+}
+
+#' The environments of a plan
+#'
+#' @param plan as from `read_plan`
+#' @param cells with the column `measured`
+#' @return data frame, a row for each: name, label, available, reason ("" where none is given), planned and measured
+#'   (numbers of cells), and kind, as from `kind_of`
+environment_table <- function(plan, cells) {
+  names <- names(plan$environments)
+  entries <- unname(plan$environments)
+  count <- function(x) as.integer(table(factor(x, names)))
+  data.frame(
+    name = names, label = environment_labels(plan, names),
+    available = vapply(entries, function(entry) isTRUE(entry$available), NA),
+    reason = vapply(entries, function(entry) if (is.character(entry$reason)) entry$reason else "", ""),
+    planned = count(cells$environment), measured = count(cells$environment[cells$measured]),
+    kind = vapply(entries, function(entry) kind_of(entry$layers), "")
+  )
+}
+
+#' The kind of isolation that a stack of layers gives
+#'
+#' @param layers list of one-element named lists: layer to options
+#' @return "bare Linux", "containers", "virtual machines", "containers in virtual machines" or "other environments"
+kind_of <- function(layers) {
+  names <- unlist(lapply(layers, names))
+  if (all(names %in% c("vm", "docker")) && all(c("vm", "docker") %in% names)) {
+    "containers in virtual machines"
+  } else if (length(names) > 0 && all(names == "docker")) {
+    "containers"
+  } else if (length(names) > 0 && all(names == "vm")) {
+    "virtual machines"
+  } else if (all(names %in% c("host", "chroot"))) {
+    "bare Linux"
+  } else {
+    "other environments"
+  }
+}
+
+#' The values that the originals published
+#'
+#' @param path the file
+#' @return nested lists: `publication`, `environments` (name to label) and `rows`
+#' @section Errors: no such file; another format
+read_published <- function(path) {
+  published <- read_json(path)
+  if (!identical(as.double(published$format), 1)) {
+    stop_about(path, "not published values of format 1")
+  }
+  published
+}
+
+#' A field of a record
+#'
+#' @param record the record
+#' @param ... names that lead to the field
+#' @return its value; NULL where there is none
+field <- function(record, ...) {
+  for (name in c(...)) {
+    if (!is.list(record)) {
+      return(NULL)
+    }
+    record <- record[[name]]
+  }
+  record
+}
+
+#' A number that a field of every record holds
+#'
+#' @param records list of records
+#' @param ... names that lead to the field
+#' @return numeric vector; NA where the field is missing or "not available"
+field_numbers <- function(records, ...) {
+  vapply(records, function(record) {
+    value <- field(record, ...)
+    if (is.numeric(value) && length(value) == 1) as.double(value) else NA_real_
+  }, 0)
+}
+
+#' The time over which was measured
+#'
+#' @param records list of records
+#' @return POSIXct vector: the first start and the last end; empty where nothing was measured
+measured_period <- function(records) {
+  time <- function(key) {
+    text <- unlist(lapply(records, `[[`, key))
+    as.POSIXct(sub("Z$", "", text), format = "%Y-%m-%dT%H:%M:%OS", tz = "UTC")
+  }
+  if (length(records) == 0) {
+    return(as.POSIXct(character(), tz = "UTC"))
+  }
+  range(time("started"), time("ended"), na.rm = TRUE)
+}

@@ -1,0 +1,397 @@
+# The figures: what a workload's runs were, and in which order they were measured.
+
+FIGURE_COLUMNS <- c(environment = "character", label = "character", panel = "character", what = "character",
+                    order = "integer", n = "integer", value = "numeric", low = "numeric", high = "numeric")
+
+#' What the figure of a workload draws
+#'
+#' @param summary rows of the summary
+#' @param tidy rows of the tidy table
+#' @param plan as from `read_plan`
+#' @return list of two data frames.  `runs`: environment, label, panel, order, value and `row`, the height at
+#'   which the point stands.  `means`: environment, label, panel, n, value, low, high, row.  Panels are
+#'   factors in the order of the plan's metrics; rows count from the bottom, the plan's first environment is
+#'   at the top.
+workload_data <- function(summary, tidy, plan) {
+  metrics <- metrics_of(plan, tidy$workload[[1]])
+  environments <- intersect(names(plan$environments), summary$environment)
+  row_of <- function(environment) length(environments) + 1 - match(environment, environments)
+  panels <- unique(tidy[c("metric", "factors")])
+  panels <- panels[order(match(panels$metric, metrics$metric), natural_rank(panels$factors)), ]
+  names_of_panels <- panel_names(panels, metrics)
+  panel_of <- function(table) {
+    factor(names_of_panels[match(paste(table$metric, table$factors), paste(panels$metric, panels$factors))],
+           names_of_panels)
+  }
+  runs <- data.frame(environment = tidy$environment, label = environment_labels(plan, tidy$environment),
+                     panel = panel_of(tidy), order = tidy$order, value = tidy$value)
+  runs <- runs[order(row_of(runs$environment), runs$panel, runs$order, decreasing = c(TRUE, FALSE, FALSE),
+                     method = "radix"), ]
+  place <- stats::ave(runs$order, runs$environment, runs$panel, FUN = function(x) spread(length(x)))
+  means <- data.frame(environment = summary$environment,
+                      label = environment_labels(plan, summary$environment), panel = panel_of(summary),
+                      n = summary$n, value = summary$mean, low = summary$mean_low, high = summary$mean_high,
+                      row = row_of(summary$environment))
+  runs$row <- row_of(runs$environment) + place
+  list(runs = runs, means = means)
+}
+
+#' What the figure of a workload draws, as one table
+#'
+#' @param data as from `workload_data`
+#' @return data frame with the columns of FIGURE_COLUMNS; `what` is "run" or "mean"
+drawn <- function(data) {
+  table <- rbind(
+    cbind(data$runs, what = "run", n = NA, low = NA, high = NA),
+    cbind(data$means, what = "mean", order = NA)[c(names(data$runs), "what", "n", "low", "high")]
+  )
+  table$panel <- as.character(table$panel)
+  table[names(FIGURE_COLUMNS)]
+}
+
+#' Heights at which the runs of one environment stand around its row, from the first measured to the last
+#'
+#' @param n number of runs
+#' @return numbers from high to low, in the upper part of the row: the lower part is the mean's
+spread <- function(n) {
+  reach <- min(0.23, 0.06 * (n - 1))
+  0.13 + if (n == 1) 0 else seq(reach, -reach, length.out = n)
+}
+
+#' Names of panels
+#'
+#' @param panels data frame: metric, factors
+#' @param metrics as from `metrics_of`
+#' @return text: the metric where it differs between panels, its unit where that differs, and the factors
+panel_names <- function(panels, metrics) {
+  metric <- metrics[match(panels$metric, metrics$metric), ]
+  name <- if (length(unique(metric$label)) > 1) metric$label else ""
+  if (length(unique(metric$unit)) > 1) {
+    name <- paste0(metric$label, " (", metric$unit, ")")
+  }
+  factors <- gsub("=", " = ", gsub(";", ", ", panels$factors, fixed = TRUE), fixed = TRUE)
+  paste0(name, ifelse(name != "" & factors != "", ", ", ""), thousands(factors))
+}
+
+#' Whole numbers of five and more digits in a text, with their thousands separated
+#'
+#' @param x texts
+#' @return texts
+thousands <- function(x) {
+  found <- gregexpr("(?<![0-9.])[0-9]{5,}(?![0-9.])", x, perl = TRUE)
+  regmatches(x, found) <- lapply(regmatches(x, found), function(numbers) {
+    format(as.numeric(numbers), big.mark = ",", scientific = FALSE, trim = TRUE)
+  })
+  x
+}
+
+#' The figure of a workload
+#'
+#' Every run is a point; beside them stand the mean and its 95 % interval; a line marks the mean of native.
+#' The axis of values starts at zero where the smallest value drawn is below half of the largest; elsewhere
+#' zero would hide what is to be seen, and the axis says that it does not start there.
+#'
+#' @param data as from `workload_data`
+#' @param plan as from `read_plan`
+#' @param workload its name
+#' @return ggplot2 plot
+workload_figure <- function(data, plan, workload) {
+  means <- data$means
+  rows <- means[!duplicated(means$environment), ]
+  marks <- environment_marks(names(plan$environments))
+  from_zero <- starts_at_zero(data)
+  ggplot2::ggplot(means, ggplot2::aes(.data$value, .data$row)) +
+    ggplot2::geom_hline(yintercept = rows$row[-1] + 0.5, colour = "grey90", linewidth = 0.25) +
+    ggplot2::geom_vline(ggplot2::aes(xintercept = .data$value), means[means$environment == REFERENCE, ],
+                        colour = PALE, linewidth = 0.3, linetype = "22") +
+    ggplot2::geom_point(environment_aes(), data$runs, stroke = 0.4, alpha = 0.8) +
+    mean_layers(means) +
+    ggplot2::facet_wrap(ggplot2::vars(.data$panel), nrow = panel_rows(nlevels(means$panel)),
+                        scales = "free_x") +
+    ggplot2::scale_x_continuous(axis_title(plan, workload, means, from_zero),
+                                breaks = round_breaks(if (nlevels(means$panel) == 1) 5 else 3),
+                                limits = value_limits(from_zero), oob = scales::oob_keep,
+                                expand = ggplot2::expansion(mult = c(if (from_zero) 0 else 0.06, 0.06))) +
+    ggplot2::scale_y_continuous(NULL, breaks = rows$row, labels = rows$label,
+                                limits = c(0.5, max(rows$row) + 0.5), expand = c(0, 0),
+                                sec.axis = ggplot2::dup_axis(labels = run_counts(means, rows$environment))) +
+    environment_scales(marks, environment_labels(plan, marks$environment)) +
+    figure_theme() +
+    ggplot2::theme(legend.position = "none", panel.grid.major.y = ggplot2::element_blank(),
+                   axis.text.y.right = ggplot2::element_text(colour = PALE),
+                   axis.ticks.y = ggplot2::element_blank()) +
+    if (nlevels(means$panel) == 1) ggplot2::theme(strip.text = ggplot2::element_blank())
+}
+
+#' Layers that draw means and their intervals under the runs
+#'
+#' @param means as of `workload_data`
+#' @return list of ggplot2 layers
+mean_layers <- function(means) {
+  bars <- means[!is.na(means$low), ]
+  list(
+    ggplot2::geom_segment(ggplot2::aes(x = .data$low, xend = .data$high,
+                                       y = .data$row - 0.32, yend = .data$row - 0.32),
+                          bars, colour = INK, linewidth = 0.5),
+    ggplot2::geom_segment(ggplot2::aes(xend = .data$value, y = .data$row - 0.42, yend = .data$row - 0.22),
+                          colour = INK, linewidth = 0.7)
+  )
+}
+
+#' Whether the axis of a figure starts at zero
+#'
+#' @param data as from `workload_data`
+#' @return TRUE where the smallest value of any panel is below half of its largest
+starts_at_zero <- function(data) {
+  values <- c(data$runs$value, data$means$low, data$means$high)
+  panel <- c(data$runs$panel, data$means$panel, data$means$panel)
+  any(tapply(values, panel, function(x) min(x, na.rm = TRUE) < max(x, na.rm = TRUE) / 2))
+}
+
+#' Title of the axis of values
+#'
+#' @param plan as from `read_plan`
+#' @param workload its name
+#' @param means as of `workload_data`
+#' @param from_zero whether the axis starts at zero
+#' @return text
+axis_title <- function(plan, workload, means, from_zero) {
+  metrics <- metrics_of(plan, workload)
+  same <- function(column) if (length(unique(metrics[[column]])) == 1) metrics[[column]][[1]]
+  panels <- nlevels(means$panel)
+  label <- same("label")
+  unit <- same("unit")
+  quantity <- if (is.null(unit)) NULL else if (is.null(label)) unit else paste0(label, " (", unit, ")")
+  better <- same("better")
+  first <- paste(c(quantity, if (!is.null(better)) paste(better, "is better")), collapse = ", ")
+  second <- if (!from_zero) paste(if (panels > 1) "axes do" else "axis does", "not start at zero")
+  paste(c(if (first != "") first, second), collapse = if (panels > 1) "; " else "\n")
+}
+
+#' How many runs stand in each row, as text
+#'
+#' @param means as of `workload_data`
+#' @param environments the environments whose rows they are
+#' @return texts such as "5 runs" or, where panels differ, "4 to 5 runs"
+run_counts <- function(means, environments) {
+  vapply(environments, function(environment) {
+    n <- means$n[means$environment == environment]
+    paste(paste(unique(range(n)), collapse = " to "), if (max(n) == 1) "run" else "runs")
+  }, "", USE.NAMES = FALSE)
+}
+
+#' How panels are laid out: at most four stand side by side
+#'
+#' @param panels their number
+#' @return number of rows
+panel_rows <- function(panels) {
+  ceiling(panels / 4)
+}
+
+#' Round numbers within a range
+#'
+#' @param count about how many
+#' @return function of a range, as ggplot2 takes for the breaks of an axis
+round_breaks <- function(count) {
+  function(range) {
+    breaks <- pretty(range, count)
+    breaks[breaks >= range[[1]] & breaks <= range[[2]]]
+  }
+}
+
+#' Limits of the axis of values
+#'
+#' An axis that does not start at zero spans at least 2 % of its values, so that what is tiny looks tiny.
+#'
+#' @param from_zero whether the axis starts at zero
+#' @return function of the range of the values, as ggplot2 takes for the limits of an axis
+value_limits <- function(from_zero) {
+  function(range) {
+    if (from_zero) {
+      return(c(0, range[[2]]))
+    }
+    range(range, mean(range) * c(0.99, 1.01))
+  }
+}
+
+#' Size of the figure of a workload
+#'
+#' @param means as of `workload_data`
+#' @return width and height in inches: a column of the paper for one panel, its full width for more
+workload_size <- function(means) {
+  panels <- nlevels(means$panel)
+  rows <- panel_rows(panels)
+  c(if (panels == 1) COLUMN_WIDTH else FULL_WIDTH,
+    rows * (0.27 * length(unique(means$environment)) + if (panels == 1) 0.2 else 0.35) + 0.25)
+}
+
+#' Deviation of every run from the mean of its environment
+#'
+#' @param tidy list of tidy tables
+#' @param plan as from `read_plan`
+#' @return data frame: environment, label, workload, title, metric, factors, block, order, value, deviation in
+#'   % of the mean of the runs of the same environment, metric and factors
+order_data <- function(tidy, plan) {
+  runs <- do.call(rbind, tidy)
+  mean_of_group <- stats::ave(runs$value, runs$environment, runs$workload, runs$metric, runs$factors)
+  titles <- vapply(names(plan$workloads), function(name) plan$workloads[[name]]$title, "")
+  shown <- intersect(names(titles), runs$workload)
+  runs <- data.frame(
+    environment = factor(runs$environment, intersect(names(plan$environments), runs$environment)),
+    label = environment_labels(plan, runs$environment), workload = runs$workload,
+    title = factor(titles[runs$workload], titles[shown]), metric = runs$metric, factors = runs$factors,
+    block = runs$block, order = runs$order, value = runs$value,
+    deviation = 100 * (runs$value / mean_of_group - 1)
+  )
+  runs[order(runs$order, match(runs$workload, shown)), ]
+}
+
+#' The run-order figure
+#'
+#' @param data as from `order_data`
+#' @param plan as from `read_plan`
+#' @return ggplot2 plot
+order_figure <- function(data, plan) {
+  marks <- environment_marks(names(plan$environments))
+  marks <- marks[marks$environment %in% data$environment, ]
+  ggplot2::ggplot(data, ggplot2::aes(.data$order, .data$deviation)) +
+    ggplot2::geom_vline(xintercept = block_starts(data), colour = "grey80", linewidth = 0.25) +
+    ggplot2::geom_hline(yintercept = 0, colour = PALE, linewidth = 0.25) +
+    ggplot2::geom_point(environment_aes(), stroke = 0.4, alpha = 0.8) +
+    ggplot2::facet_wrap(ggplot2::vars(.data$title), ncol = 1, scales = "free_y") +
+    ggplot2::scale_x_continuous("Place in the order of measurement; vertical lines part the blocks",
+                                breaks = few_whole, expand = ggplot2::expansion(mult = 0.015)) +
+    ggplot2::scale_y_continuous("Deviation from the mean of the environment (%)", breaks = round_breaks(3),
+                                limits = function(range) range(range, -0.5, 0.5), labels = signed,
+                                expand = ggplot2::expansion(mult = 0.12)) +
+    environment_scales(marks, environment_labels(plan, marks$environment)) +
+    ggplot2::guides(colour = ggplot2::guide_legend(nrow = legend_rows(nrow(marks)), byrow = TRUE)) +
+    figure_theme() +
+    ggplot2::theme(legend.position = "top", panel.grid.major.x = ggplot2::element_blank())
+}
+
+#' Places between the blocks in the order of measurement
+#'
+#' @param data as from `order_data`
+#' @return numbers halfway between the last run of a block and the first of the next; none where blocks were
+#'   measured in turns, as after a rerun of single cells
+block_starts <- function(data) {
+  first <- as.vector(tapply(data$order, data$block, min))
+  last <- as.vector(tapply(data$order, data$block, max))
+  by_time <- order(first)
+  first <- first[by_time][-1]
+  last <- last[by_time][-length(last)]
+  ((first + last) / 2)[last < first]
+}
+
+#' A few whole numbers within a range
+#'
+#' @param range two numbers
+#' @return numbers
+few_whole <- function(range) {
+  unique(round(pretty(range, 8)))
+}
+
+#' Numbers with their sign
+#'
+#' @param x numbers
+#' @return texts
+signed <- function(x) {
+  text <- format(abs(x), trim = TRUE)
+  paste0(ifelse(x > 0, "+", ifelse(x < 0, "\u2212", "")), text)
+}
+
+#' Size of the run-order figure
+#'
+#' @param data as from `order_data`
+#' @return width and height in inches
+order_size <- function(data) {
+  c(FULL_WIDTH, 0.7 + 0.15 * legend_rows(nlevels(data$environment)) + 0.85 * nlevels(data$title))
+}
+
+#' How many rows a legend takes
+#'
+#' @param entries their number
+#' @return number of rows
+legend_rows <- function(entries) {
+  ceiling(entries / 4)
+}
+
+#' A figure that says that nothing was measured
+#'
+#' @return ggplot2 plot
+empty_figure <- function() {
+  ggplot2::ggplot() +
+    ggplot2::annotate("text", 0, 0, label = "Nothing was measured.", family = FONT, colour = INK,
+                      size = FONT_SIZE / ggplot2::.pt) +
+    ggplot2::theme_void()
+}
+
+#' Writes a figure as PDF and PNG, and what it draws as CSV
+#'
+#' The PDF embeds its fonts and does not say when it was made, so that the same figure is the same file.
+#'
+#' @param figure ggplot2 plot
+#' @param data data frame
+#' @param out path without extension
+#' @param size width and height in inches
+write_figure <- function(figure, data, out, size) {
+  save <- function(path, device, ...) {
+    write_whole(path, function(temporary) {
+      device(temporary, width = size[[1]], height = size[[2]], ...)
+      tryCatch(print(figure), finally = grDevices::dev.off())
+      if (endsWith(path, ".pdf")) {
+        forget_date(temporary)
+      }
+    })
+  }
+  save(paste0(out, ".pdf"), grDevices::cairo_pdf)
+  save(paste0(out, ".png"), grDevices::png, units = "in", res = 200, type = "cairo")
+  write_csv(data, paste0(out, ".csv"))
+}
+
+#' Replaces the date of creation in a PDF by one that never changes
+#'
+#' A date that is packed in a compressed part of the file stays.
+#'
+#' @param path the PDF
+forget_date <- function(path) {
+  bytes <- readBin(path, "raw", file.size(path))
+  start <- grepRaw("/CreationDate (D:", bytes, fixed = TRUE)
+  if (length(start) > 0) {
+    digits <- start + nchar("/CreationDate (D:") + 0:13
+    bytes[digits] <- charToRaw("20000101000000")
+    writeBin(bytes, path)
+  }
+}
+
+#' Draws and writes the figure of a workload
+#'
+#' @param summary,tidy,plan as from `read_summary`, `read_tidy` and `read_plan`
+#' @param out path without extension
+#' @section Errors: summary and tidy table are not of the same runs
+draw_workload <- function(summary, tidy, plan, out) {
+  if (nrow(tidy) == 0 && nrow(summary) == 0) {
+    return(write_figure(empty_figure(), empty_table(FIGURE_COLUMNS), out, c(COLUMN_WIDTH, 0.6)))
+  }
+  count <- function(table) sort(paste(table$environment, table$metric, table$factors))
+  if (!identical(unique(count(tidy)), count(summary)) || sum(summary$n) != nrow(tidy)) {
+    stop("the summary and the tidy table are not of the same runs", call. = FALSE)
+  }
+  data <- workload_data(summary, tidy, plan)
+  figure <- workload_figure(data, plan, tidy$workload[[1]])
+  write_figure(figure, drawn(data), out, workload_size(data$means))
+}
+
+#' Draws and writes the run-order figure
+#'
+#' @param tables list of tidy tables
+#' @param plan as from `read_plan`
+#' @param out path without extension
+draw_order <- function(tables, plan, out) {
+  data <- order_data(tables, plan)
+  if (nrow(data) == 0) {
+    return(write_figure(empty_figure(), data, out, c(COLUMN_WIDTH, 0.6)))
+  }
+  write_figure(order_figure(data, plan), data, out, order_size(data))
+}

@@ -1,0 +1,482 @@
+# What the data say, in sentences.  Every sentence must stay true for any data: where an environment, an interval or
+# native itself is missing, it says so.
+
+MINIMUM_EFFECT <- 0.02
+
+# The readings of a ratio, as of `verdict`, in the order in which they are told.
+VERDICTS <- c("slower", "faster", "equal", "open", "unknown")
+
+#' How a ratio to native is read
+#'
+#' A difference is called only where the interval excludes 1 and the ratio itself is away from 1 by more than the
+#' minimum effect.  Where the whole interval lies within the minimum effect, no difference that matters is left.
+#'
+#' @param ratio,low,high ratio to native and its interval; vectors of one length, with NA for what is not known
+#' @param better "higher" or "lower", for each
+#' @param minimum effect, as a share
+#' @return character vector: "slower", "faster", "equal", "open" (an interval too wide for any of these), "unknown"
+#'   (no interval) or "" (no ratio)
+verdict <- function(ratio, low, high, better, minimum = MINIMUM_EFFECT) {
+  bounded <- !is.na(ratio) & !is.na(low) & !is.na(high)
+  excludes <- bounded & (low > 1 | high < 1)
+  called <- excludes & abs(ratio - 1) > minimum
+  slower <- called & xor(ratio > 1, better == "higher")
+  equal <- bounded & low >= 1 - minimum & high <= 1 + minimum
+  ifelse(is.na(ratio), "", ifelse(!bounded, "unknown", ifelse(
+    slower, "slower", ifelse(called, "faster", ifelse(equal, "equal", "open"))
+  )))
+}
+
+#' The summaries with what the paper says of each row
+#'
+#' @param summary data frame with the columns of SUMMARY_COLUMNS
+#' @param plan as from `read_plan`
+#' @return the summary in the order of the plan's workloads and metrics, of the factors, and of the environments, with
+#'   the columns `environment_label`, `title` (of the workload), `metric_label` (with its factors), `name` (of workload
+#'   and metric), `series` (the same number for rows that are compared) and `verdict`
+compare <- function(summary, plan) {
+  workloads <- names(plan$workloads)
+  if (nrow(summary) == 0) {
+    text <- c("environment_label", "title", "metric_label", "name", "verdict")
+    summary[text] <- list(character())
+    summary$series <- integer()
+    return(summary)
+  }
+  metrics <- do.call(rbind, lapply(workloads, function(workload) {
+    cbind(workload = workload, metrics_of(plan, workload))
+  }))
+  key <- paste(metrics$workload, metrics$metric)
+  place <- match(paste(summary$workload, summary$metric), key)
+  environment <- match(summary$environment, names(plan$environments))
+  order <- order(place, natural_rank(summary$factors), environment)
+  summary <- summary[order, ]
+  place <- place[order]
+  summary$environment_label <- environment_labels(plan, summary$environment)
+  summary$title <- vapply(summary$workload, function(name) plan$workloads[[name]]$title, "", USE.NAMES = FALSE)
+  summary$metric_label <- trimws(paste0(metrics$label[place], factor_text(summary$factors)))
+  summary$name <- paste0(summary$title, " ", lower_first(summary$metric_label))
+  series <- paste(place, summary$factors)
+  summary$series <- match(series, unique(series))
+  summary$verdict <- verdict(summary$ratio, summary$ratio_low, summary$ratio_high, summary$better)
+  rownames(summary) <- NULL
+  summary
+}
+
+#' Factors as text behind the label of a metric
+#'
+#' A factor called n is printed as "order", since n is the number of runs.
+#'
+#' @param factors such as "n=1000;clients=4", "" where there are none
+#' @return texts such as ", order 1,000, clients 4"
+factor_text <- function(factors) {
+  vapply(strsplit(factors, ";", fixed = TRUE), function(pairs) {
+    if (length(pairs) == 0) {
+      return("")
+    }
+    name <- sub("=.*", "", pairs)
+    value <- sub("^[^=]*=?", "", pairs)
+    number <- suppressWarnings(as.numeric(value))
+    value <- ifelse(is.na(number), value, quantity(number))
+    name <- ifelse(name == "n", "order", words(name))
+    paste0(", ", paste0(name, NO_BREAK, value, collapse = ", "))
+  }, "")
+}
+
+#' The comparisons with native, without native itself
+#'
+#' @param evidence as from `read_evidence`
+#' @param environment name of one environment, or NULL for all
+#' @return rows of the comparisons that have a ratio
+ratios <- function(evidence, environment = NULL) {
+  rows <- evidence$comparisons
+  rows <- rows[!is.na(rows$ratio) & rows$environment != REFERENCE, ]
+  if (is.null(environment)) rows else rows[rows$environment == environment, ]
+}
+
+#' The title of the paper, by the kinds of environments that were measured
+#'
+#' @param evidence as from `read_evidence`
+#' @return text
+paper_title <- function(evidence) {
+  environments <- evidence$environments
+  present <- unique(environments$kind[environments$measured > 0])
+  kinds <- c("virtual machines", "containers", "containers in virtual machines", "bare Linux", "other environments")
+  present <- kinds[kinds %in% present]
+  if (all(c("virtual machines", "containers") %in% present)) {
+    present <- setdiff(present, "containers in virtual machines")
+  }
+  subject <- if (length(present) == 0) "virtual machines and containers" else listed(present)
+  titled <- gsub("\\b(?!in\\b|and\\b)([a-z])", "\\U\\1", subject, perl = TRUE)
+  paste0(titled, if (length(present) == 0) ": Nothing Measured Yet" else ", Measured Again",
+         if (evidence$partial && length(present) > 0) " (Partial Results)")
+}
+
+#' The abstract
+#'
+#' @param evidence as from `read_evidence`
+#' @return one text
+abstract_text <- function(evidence) {
+  environments <- evidence$environments
+  others <- environments$name[environments$measured > 0 & environments$name != REFERENCE]
+  paste(c(
+    scope_sentence(evidence),
+    if (evidence$partial) partial_sentence(evidence),
+    if (nrow(ratios(evidence)) > 0) {
+      paste0("Ratios are of means paired by block, with 95", THIN, "% intervals by Fieller\u2019s method; a difference ",
+             "is called only where the interval excludes equality and the ratio differs from it by more than ",
+             percent(MINIMUM_EFFECT, 0), ".")
+    },
+    vapply(others, function(name) overview(evidence, name, examples = if (length(others) > 4) 1 else 2), ""),
+    if (nrow(ratios(evidence)) == 0) "No environment can be compared with native.",
+    unavailable_sentence(environments),
+    if (evidence$plan$scale != "paper") {
+      paste0("The sizes are those of the scale \u201c", evidence$plan$scale, "\u201d, which tries the method and not the ",
+             "machine at full size.")
+    }
+  ), collapse = " ")
+}
+
+#' What was measured, in one sentence
+#'
+#' @param evidence as from `read_evidence`
+#' @return text
+scope_sentence <- function(evidence) {
+  environments <- evidence$environments[evidence$environments$measured > 0, ]
+  if (nrow(environments) == 0) {
+    return("Nothing was measured.")
+  }
+  titles <- unique(vapply(evidence$records, function(record) record$workload, ""))
+  titles <- vapply(intersect(names(evidence$plan$workloads), titles),
+                   function(name) evidence$plan$workloads[[name]]$title, "")
+  blocks <- length(unique(vapply(evidence$records, function(record) record$block, 0)))
+  paste0("On one machine (", machine_phrase(evidence), ") we ran ", listed(titles), " in ",
+         counted(nrow(environments), "environment"), " (", listed(in_sentence(environments$label)), "), all made of one image, in ",
+         counted(blocks, "block"), " of random order: ", counted(length(evidence$records), "run"), ".")
+}
+
+#' The machine in a few words
+#'
+#' @param evidence as from `read_evidence`
+#' @return text such as "Intel Xeon, 2 CPUs, 25.3 GB of memory"
+machine_phrase <- function(evidence) {
+  machine <- evidence$plan$machine
+  models <- unique(unlist(lapply(evidence$records, field, "observed", "host", "static", "cpu_model")))
+  models <- setdiff(models, NOT_AVAILABLE)
+  model <- if (length(models) == 1) gsub("\\((R|TM)\\)| CPU", "", models)
+  parts <- c(model, if (is.numeric(machine$cpus)) counted(machine$cpus, "CPU"),
+             if (is.numeric(machine$memory_bytes)) paste(bytes(machine$memory_bytes), "of memory"))
+  if (length(parts) == 0) "of unknown kind" else paste(parts, collapse = ", ")
+}
+
+#' How an environment compares with native over all metrics
+#'
+#' @param evidence as from `read_evidence`
+#' @param environment its name
+#' @param examples differences that are named with their numbers, of each kind
+#' @return one sentence
+overview <- function(evidence, environment, examples = 2) {
+  rows <- ratios(evidence, environment)
+  label <- in_sentence(evidence$environments$label[evidence$environments$name == environment])
+  if (nrow(rows) == 0) {
+    return(paste0(label, " has no ratio to native."))
+  }
+  if (nrow(rows) == 1) {
+    return(paste0("In ", rows$name, ", ", label, " is at ", ratio_text(rows), " of native: ",
+                  verdict_phrase(rows$verdict), "."))
+  }
+  parts <- vapply(split(rows, factor(rows$verdict, VERDICTS)), function(part) {
+    if (nrow(part) == 0) "" else overview_part(part, examples)
+  }, "")
+  parts <- parts[parts != ""]
+  first <- if (startsWith(parts[[1]], "is ")) "" else "is "
+  paste0("Of ", counted(nrow(rows), "metric"), ", ", label, " ", first, listed(parts), ".")
+}
+
+#' One kind of finding over several metrics
+#'
+#' @param rows of the comparisons, with one verdict
+#' @param examples that are named with their numbers
+#' @return part of a sentence
+overview_part <- function(rows, examples) {
+  rows <- rows[order(-abs(log(rows$ratio))), ]
+  count <- nrow(rows)
+  what <- c(
+    slower = "slower than native in", faster = "faster than native in",
+    equal = paste("within", percent(MINIMUM_EFFECT, 0), "of native in"),
+    open = "not told apart from native in", unknown = "compared without an interval in"
+  )[[rows$verdict[[1]]]]
+  shown <- utils::head(rows, examples)
+  named <- if (rows$verdict[[1]] %in% c("slower", "faster")) {
+    paste0(" (", if (count > nrow(shown)) "most in ", paste(paste0(shown$name, ": ", ratio_text(shown)), collapse = "; "),
+           ")")
+  } else if (rows$verdict[[1]] != "unknown") {
+    paste0(" (", if (count > 1) "intervals" else "interval", " from ", percent(min(rows$ratio_low)), " to ",
+           percent(max(rows$ratio_high)), ", ", n_is(n_text(rows$ratio_n)), ")")
+  }
+  paste0(what, " ", fixed(count, 0), named)
+}
+
+#' A ratio with its interval and its number of pairs
+#'
+#' @param rows of the comparisons
+#' @param n whether the number of pairs is named
+#' @return texts such as "96.2 % [95.0, 97.4] (n = 5)"
+ratio_text <- function(rows, n = TRUE) {
+  text <- percent_interval(rows$ratio, rows$ratio_low, rows$ratio_high)
+  if (n) paste0(text, ", ", n_is(rows$ratio_n)) else text
+}
+
+#' What a verdict means
+#'
+#' @param verdict one of VERDICTS
+#' @return text that follows a colon
+verdict_phrase <- function(verdict) {
+  minimum <- percent(MINIMUM_EFFECT, 0)
+  c(
+    slower = "it is slower", faster = "it is faster", equal = paste("a difference of", minimum, "or more is excluded"),
+    open = "no difference is shown, and none is excluded", unknown = "there is no interval, and so no finding"
+  )[[verdict]]
+}
+
+#' Which environments could not be measured
+#'
+#' @param environments as from `environment_table`
+#' @return one sentence, or NULL where all were available
+unavailable_sentence <- function(environments) {
+  labels <- in_sentence(environments$label[!environments$available])
+  if (length(labels) > 0) {
+    paste0(listed(labels), if (length(labels) == 1) " is" else " are", " not available on this machine.")
+  }
+}
+
+#' How much of the plan is missing
+#'
+#' @param evidence as from `read_evidence`
+#' @return one sentence
+partial_sentence <- function(evidence) {
+  cells <- evidence$cells
+  paste0("The results are partial: ", fixed(sum(!cells$measured), 0), " of ", counted(nrow(cells), "planned run"),
+         " ", if (sum(!cells$measured) == 1) "is" else "are", " missing.")
+}
+
+#' The runs that are missing
+#'
+#' @param evidence as from `read_evidence`
+#' @return character vector of one sentence for each environment and workload, with the reasons that are known
+missing_sentences <- function(evidence) {
+  cells <- evidence$cells[!evidence$cells$measured, ]
+  if (nrow(cells) == 0) {
+    return(character())
+  }
+  groups <- split(seq_len(nrow(cells)), paste(cells$workload, cells$environment), drop = TRUE)
+  unname(vapply(groups[order(vapply(groups, min, 0))], function(at) {
+    reasons <- unique(evidence$failed[at])
+    reasons <- reasons[reasons != ""]
+    paste0(evidence$plan$workloads[[cells$workload[at[[1]]]]]$title, " in ",
+           in_sentence(environment_labels(evidence$plan, cells$environment[at[[1]]])), ", ",
+           if (length(at) == 1) "repetition " else "repetitions ", ranges(cells$repetition[at]),
+           if (length(reasons) > 0) paste0(" (", paste(reasons, collapse = "; "), ")") else " (not tried)", ".")
+  }, ""))
+}
+
+#' What a workload showed
+#'
+#' @param evidence as from `read_evidence`
+#' @param workload its name
+#' @return one text
+workload_text <- function(evidence, workload) {
+  rows <- evidence$comparisons[evidence$comparisons$workload == workload, ]
+  others <- setdiff(unique(rows$environment), REFERENCE)
+  if (nrow(rows) == 0) {
+    return("No run of this workload was measured.")
+  }
+  native <- rows[rows$environment == REFERENCE, ]
+  paste(c(
+    if (nrow(native) > 0) level_sentence(native) else "Native was not measured, so that there is no ratio to it.",
+    if (nrow(native) == 0) {
+      vapply(others, function(name) level_sentence(rows[rows$environment == name, ]), "")
+    } else if (length(unique(rows$series)) == 1) {
+      one_series_sentences(rows[rows$environment != REFERENCE, ])
+    } else {
+      numbers <- nrow(rows) - nrow(native) <= 16
+      vapply(others, function(name) comparison_sentence(rows[rows$environment == name, ], numbers), "")
+    }
+  ), collapse = " ")
+}
+
+#' How the environments compare with native in a workload of one series
+#'
+#' @param rows of the comparisons, one for each environment other than native
+#' @return sentences, one for each verdict
+one_series_sentences <- function(rows) {
+  known <- rows[!is.na(rows$ratio), ]
+  usual <- if (nrow(known) > 0) as.integer(names(which.max(table(known$ratio_n)))) else 0
+  named <- function(part) {
+    listed(paste0(in_sentence(part$environment_label), ", at ", ratio_text(part, n = FALSE),
+                  ifelse(part$ratio_n == usual, "", paste0(NO_BREAK, "(", n_is(part$ratio_n), ")"))))
+  }
+  sentences <- vapply(split(known, factor(known$verdict, VERDICTS)), function(part) {
+    if (nrow(part) == 0) "" else paste0(upper_first(verdict_head(part$verdict[[1]])), ": ", named(part), ".")
+  }, "")
+  unpaired <- in_sentence(rows$environment_label[is.na(rows$ratio)])
+  c(
+    if (nrow(known) > 0) paste0("Ratios to native, of ", counted(usual, "pair"), " of runs:"),
+    sentences[sentences != ""],
+    if (length(unpaired) > 0) paste0(listed(unpaired), if (length(unpaired) == 1) " shares" else " share",
+                                     " no block with native.")
+  )
+}
+
+#' A verdict as the head of a list
+#'
+#' @param verdict one of VERDICTS
+#' @return text
+verdict_head <- function(verdict) {
+  minimum <- percent(MINIMUM_EFFECT, 0)
+  c(slower = "slower", faster = "faster", equal = paste("within", minimum),
+    open = paste("not told apart from native, nor shown to be within", minimum), unknown = "without an interval")[[verdict]]
+}
+
+#' The level that an environment reaches
+#'
+#' @param rows of the comparisons, of one environment and workload
+#' @param most metrics that are named
+#' @return one sentence
+level_sentence <- function(rows, most = 6) {
+  label <- in_sentence(rows$environment_label[[1]])
+  if (nrow(rows) > most) {
+    return(paste0(label, " was measured in ", counted(nrow(rows), "series", "series"), " (", n_is(n_text(rows$n)), ")."))
+  }
+  half <- (rows$mean_high - rows$mean_low) / 2
+  decimals <- mapply(decimals_for, half, rows$mean)
+  within <- interval(rows$mean_low, rows$mean_high, decimals)
+  level <- paste0(fixed(rows$mean, decimals), NO_BREAK, rows$unit, ifelse(within == "", "", paste0(" ", within)))
+  if (nrow(rows) > 1) {
+    level <- paste(lower_first(rows$metric_label), level)
+  }
+  paste0(label, " reached ", listed(level), " (mean",
+         if (all(within == "")) " without an interval" else paste0(" and 95", THIN, "% interval"), ", ",
+         n_is(n_text(rows$n)), ").")
+}
+
+#' Numbers of runs as text
+#'
+#' @param n numbers
+#' @return text such as "5" or "4 to 5"
+n_text <- function(n) {
+  if (min(n) == max(n)) fixed(n[[1]], 0) else paste(min(n), "to", max(n))
+}
+
+#' How an environment compares with native in a workload
+#'
+#' @param rows of the comparisons, of one environment and workload
+#' @param numbers whether the ratios are named, or only the metrics
+#' @param most metrics that are named; more are counted
+#' @return one sentence
+comparison_sentence <- function(rows, numbers = TRUE, most = 6) {
+  label <- in_sentence(rows$environment_label[[1]])
+  rows <- rows[!is.na(rows$ratio), ]
+  if (nrow(rows) == 0) {
+    return(paste0(label, " shares no block with native, so that there is no ratio."))
+  }
+  if (nrow(rows) == 1) {
+    return(paste0(label, " was at ", ratio_text(rows, n = FALSE), " of native (", counted(rows$ratio_n, "pair"), "): ",
+                  verdict_phrase(rows$verdict), "."))
+  }
+  parts <- vapply(split(rows, factor(rows$verdict, VERDICTS)), function(part) {
+    if (nrow(part) == 0) {
+      return("")
+    }
+    phrase <- c(
+      slower = "slower in ", faster = "faster in ", equal = paste0("within ", percent(MINIMUM_EFFECT, 0), " in "),
+      open = "not told apart in ", unknown = "without an interval in "
+    )[[part$verdict[[1]]]]
+    if (nrow(rows) > most) {
+      paste0(phrase, fixed(nrow(part), 0))
+    } else {
+      paste0(phrase, listed(paste0(lower_first(part$metric_label),
+                                   if (numbers) paste0(" (", ratio_text(part, n = FALSE), ")"))))
+    }
+  }, "")
+  paste0(label, " against native (", n_is(n_text(rows$ratio_n)), NO_BREAK, "pairs): ",
+         paste(parts[parts != ""], collapse = "; "), ".")
+}
+
+#' How many findings chance alone would give
+#'
+#' @param evidence as from `read_evidence`
+#' @return text
+multiplicity_text <- function(evidence) {
+  rows <- ratios(evidence)
+  bounded <- sum(rows$verdict %in% c("slower", "faster", "equal", "open"))
+  if (bounded == 0) {
+    return("No ratio has an interval, so that no difference is called.")
+  }
+  called <- sum(rows$verdict %in% c("slower", "faster"))
+  paste0("There are ", counted(bounded, "comparison"), " with native that have an interval. Were no environment any ",
+         "different, about ", format(signif(0.05 * bounded, 2)), " of these intervals would still exclude ",
+         "equality by chance, which the minimum effect of ", percent(MINIMUM_EFFECT, 0), " makes rarer; ",
+         if (called == 0) "no difference is called here." else paste0(counted(called, "difference"),
+                                                                      if (called == 1) " is" else " are", " called here."))
+}
+
+#' The line under the title
+#'
+#' @param evidence as from `read_evidence`
+#' @return text
+dateline <- function(evidence) {
+  period <- measured_period(evidence$records)
+  paste(c(
+    if (length(period) == 2 && !anyNA(period)) paste("Measured", period_text(period)) else "Nothing measured",
+    paste("scale", evidence$plan$scale),
+    paste("seed", format(evidence$plan$seed, scientific = FALSE))
+  ), collapse = " \u00b7 ")
+}
+
+#' The image in one sentence
+#'
+#' @param evidence as from `read_evidence`
+#' @return text
+image_text <- function(evidence) {
+  contents <- contents_text(evidence)
+  paste0(distribution_text(evidence), if (contents != NOT_AVAILABLE) paste(" with", contents), ".")
+}
+
+#' Which environments are in the plan, and which of them could be measured
+#'
+#' @param evidence as from `read_evidence`
+#' @return text
+environments_text <- function(evidence) {
+  environments <- evidence$environments
+  if (all(environments$available)) {
+    return(paste0("All ", fixed(nrow(environments), 0), " of the plan were available on this machine."))
+  }
+  paste0(fixed(sum(environments$available), 0), " of the ", fixed(nrow(environments), 0), " of the plan were available. ",
+         unavailable_sentence(environments), " The reasons are given there, and nothing was put in their place.")
+}
+
+#' What every run was checked for
+#'
+#' @param evidence as from `read_evidence`
+#' @return text
+checks_text <- function(evidence) {
+  checks <- vapply(evidence$records, function(record) length(record$checks), 0L)
+  paste0("A run counts only if every command ended without an error and every check of its output passed",
+         if (length(checks) > 0) paste0(", as did the ", counted(sum(checks), "check"), " of the ",
+                                        counted(length(checks), "run"), " reported here"),
+         ". A run that fails leaves no log among the results.")
+}
+
+#' How the order of the runs was made, and whether it was kept
+#'
+#' @param evidence as from `read_evidence`
+#' @return text
+order_text <- function(evidence) {
+  plan <- evidence$plan
+  planned <- field_numbers(evidence$records, "position", "planned")
+  actual <- field_numbers(evidence$records, "position", "actual")
+  kept <- !anyNA(c(planned, actual)) && !is.unsorted(actual[order(planned)], strictly = TRUE)
+  paste0("There are ", counted(plan$repetitions, "block"), "; the seed is ", format(plan$seed, scientific = FALSE), ". ",
+         if (length(evidence$records) == 0) "" else if (kept) "The runs were made in the planned order."
+         else "Not all runs were made in the planned order, as the records show.")
+}

@@ -1,0 +1,307 @@
+# From tables and texts to LaTeX, and from LaTeX to a PDF.
+
+LATEX_SPECIAL <- c(
+  "\\" = "\\textbackslash{}", "{" = "\\{", "}" = "\\}", "$" = "\\$", "&" = "\\&", "%" = "\\%", "#" = "\\#",
+  "_" = "\\_", "^" = "\\textasciicircum{}", "~" = "\\textasciitilde{}", "<" = "\\textless{}",
+  ">" = "\\textgreater{}", "|" = "\\textbar{}", "\"" = "\\textquotedbl{}", "-" = "{-}", "`" = "\\textasciigrave{}",
+  "'" = "\\textquotesingle{}", "\u2212" = "\\ensuremath{-}", "\u00a0" = "~", "\u202f" = "\\,", "\u2013" = "--",
+  "\u2014" = "---", "\u00b5" = "\\textmu{}", "\u03bc" = "\\textmu{}", "\u00d7" = "\\ensuremath{\\times}",
+  "\u00b1" = "\\ensuremath{\\pm}", "\u2264" = "\\ensuremath{\\leq}", "\u2265" = "\\ensuremath{\\geq}",
+  "\u2248" = "\\ensuremath{\\approx}", "\u2192" = "\\ensuremath{\\rightarrow}", "\u00b0" = "\\textdegree{}",
+  "\u2019" = "'", "\u2018" = "`", "\u201c" = "``", "\u201d" = "''", "\u2026" = "\\ldots{}", "\n" = " "
+)
+
+#' Text for LaTeX, in which nothing is markup
+#'
+#' Letters of Latin scripts stay; any other character that the fonts lack becomes its code point, such as "U+4E2D".
+#'
+#' @param text texts
+#' @return texts
+latex_escape <- function(text) {
+  vapply(enc2utf8(as.character(text)), function(one) {
+    letters_of <- strsplit(one, "", fixed = TRUE)[[1]]
+    special <- LATEX_SPECIAL[letters_of]
+    code <- vapply(letters_of, utf8ToInt, 0L)
+    known <- is.na(code) | (code >= 32 & code < 127) | (code >= 0xa1 & code < 0x180)
+    paste(ifelse(!is.na(special), special, ifelse(known, letters_of, sprintf("U+%04X", code))), collapse = "")
+  }, "", USE.NAMES = FALSE)
+}
+
+#' A table as LaTeX
+#'
+#' A table whose `rows` are too many for one page goes on in further tables under the same number.
+#'
+#' @param table as from `new_table`
+#' @param most_rows rows that one page has room for
+#' @return one text
+latex_table <- function(table, most_rows = 50) {
+  parts <- split_rows(table, most_rows)
+  texts <- vapply(seq_along(parts), function(i) latex_float(parts[[i]], i > 1, i == length(parts)), "")
+  paste0("\n", paste(texts, collapse = "\n"), "\n")
+}
+
+#' The rows of a table in parts that fit on a page
+#'
+#' A part ends where a group ends, unless the group alone is longer than a page.
+#'
+#' @param table as from `new_table`
+#' @param most_rows rows of a part
+#' @return list of tables
+split_rows <- function(table, most_rows) {
+  count <- nrow(table$cells)
+  if (count <= most_rows) {
+    return(list(table))
+  }
+  starts <- c(which(table$group_starts), count + 1)
+  from <- 1
+  parts <- list()
+  while (from <= count) {
+    ends <- starts[starts > from & starts <= from + most_rows] - 1
+    to <- if (length(ends) > 0) max(ends) else min(from + most_rows - 1, count)
+    rows <- from:to
+    part <- table
+    part$cells <- table$cells[rows, , drop = FALSE]
+    part$marks <- table$marks[rows, , drop = FALSE]
+    part$group_starts <- table$group_starts[rows]
+    part$head_rows <- table$head_rows[rows]
+    parts <- c(parts, list(part))
+    from <- to + 1
+  }
+  parts
+}
+
+#' One table of a page as LaTeX
+#'
+#' @param table as from `new_table`
+#' @param continued whether it goes on from a page before
+#' @param last whether the notes stand under it
+#' @return one text
+latex_float <- function(table, continued, last) {
+  float <- if (table$wide) "table*" else "table"
+  notes <- if (last) table$notes
+  caption <- latex_escape(sentence(paste0(table$caption, if (continued) " (continued)")))
+  paste(c(
+    sprintf("\\begin{%s}[tp]", float),
+    if (continued) "\\ContinuedFloat",
+    sprintf("\\caption{%s}", caption),
+    if (!continued) sprintf("\\label{table:%s}", table$id),
+    "\\begin{fittedtable}",
+    latex_tabular(table),
+    "\\end{fittedtable}",
+    if (length(notes) > 0) c("\\begin{tablenotes}", latex_notes(notes), "\\end{tablenotes}"),
+    sprintf("\\end{%s}", float)
+  ), collapse = "\n")
+}
+
+#' The notes under a table as LaTeX
+#'
+#' @param notes texts; the names of those that are marked are their letters
+#' @return character vector of lines
+latex_notes <- function(notes) {
+  letter <- names(notes)
+  if (is.null(letter)) {
+    letter <- rep("", length(notes))
+  }
+  mark <- ifelse(letter == "", "", sprintf("\\textsuperscript{%s}\\,", letter))
+  paste0(mark, latex_escape(notes), "\\enspace ")
+}
+
+#' The cells of a table as a LaTeX tabular
+#'
+#' @param table as from `new_table`
+#' @return character vector of lines
+latex_tabular <- function(table) {
+  columns <- table$columns
+  wraps <- columns$align == "wrap"
+  body <- latex_cells(table)
+  rows <- ifelse(table$head_rows, apply(as.matrix(table$cells), 1, latex_heads, columns = columns),
+                 paste0(apply(body, 1, paste, collapse = " & "), " \\\\"))
+  before <- ifelse(!table$group_starts | seq_along(rows) == 1, "", "\\addlinespace[3pt]\n")
+  before[table$head_rows] <- "\\midrule\n"
+  rows <- paste0(before, rows, ifelse(table$head_rows, "\n\\midrule", ""))
+  weight <- columns$weight / mean(columns$weight[wraps])
+  spec <- ifelse(wraps, sprintf("W{%.4f}", weight), c(left = "l", right = "r", decimal = "r", centre = "c")[columns$align])
+  close <- ifelse(columns$span == 0, "@{~}", "")
+  environment <- if (any(wraps)) c("tabularx}{\\linewidth", "tabularx") else c("tabular", "tabular")
+  c(
+    sprintf("\\begin{%s}{@{}%s@{}}", environment[[1]], paste0(close, spec, collapse = "")),
+    "\\toprule",
+    latex_spanners(columns$spanner),
+    latex_heads(columns$head, columns),
+    "\\midrule",
+    rows,
+    "\\bottomrule",
+    sprintf("\\end{%s}", environment[[2]])
+  )
+}
+
+#' A row of headings
+#'
+#' @param heads texts, one for each column
+#' @param columns of the table
+#' @return one line
+latex_heads <- function(heads, columns) {
+  text <- latex_escape(heads)
+  plain <- columns$span == 1 & columns$align %in% c("left", "wrap")
+  text <- ifelse(plain, text, sprintf("\\multicolumn{%d}{c}{%s}", as.integer(pmax(columns$span, 1)), text))
+  paste0(paste(text[columns$span > 0], collapse = " & "), " \\\\")
+}
+
+#' The headings that span several columns
+#'
+#' @param spanner one text for each column; "" where there is none; equal neighbours share one
+#' @return lines, none where no column has one
+latex_spanners <- function(spanner) {
+  if (all(spanner == "")) {
+    return(character())
+  }
+  runs <- rle(spanner)
+  last <- cumsum(runs$lengths)
+  first <- last - runs$lengths + 1
+  cells <- ifelse(runs$values == "", strrep(" & ", runs$lengths - 1),
+                  sprintf("\\multicolumn{%d}{c}{%s}", runs$lengths, latex_escape(runs$values)))
+  rules <- sprintf("\\cmidrule(lr){%d-%d}", first, last)[runs$values != ""]
+  c(paste0(paste(cells, collapse = " & "), " \\\\"), paste(rules, collapse = ""))
+}
+
+#' The cells of a table, each as LaTeX
+#'
+#' @param table as from `new_table`
+#' @return matrix of texts
+latex_cells <- function(table) {
+  cells <- as.matrix(table$cells)
+  result <- matrix("", nrow(cells), ncol(cells))
+  for (column in seq_len(ncol(cells))) {
+    align <- table$columns$align[[column]]
+    text <- if (align == "wrap") latex_breaking(cells[, column]) else latex_escape(cells[, column])
+    mark <- table$marks[, column]
+    marked <- ifelse(mark == "", "", sprintf("\\textsuperscript{%s}", latex_escape(mark)))
+    if (align == "decimal") {
+      marked <- ifelse(mark == "", "", sprintf("\\rlap{%s}", marked))
+    }
+    pad <- if (align == "decimal") latex_padding(cells[, column]) else ""
+    result[, column] <- paste0(text, marked, pad)
+  }
+  result
+}
+
+#' Space that aligns numbers of a column at their decimal points
+#'
+#' @param text numbers as texts; other texts are not padded
+#' @return for each the invisible digits that stand after it
+latex_padding <- function(text) {
+  numeric <- grepl("[0-9]$", text)
+  fraction <- ifelse(grepl(".", text, fixed = TRUE), sub("^[^.]*", "", text), "")
+  longest <- fraction[numeric][which.max(nchar(fraction[numeric]))]
+  missing <- if (length(longest) == 1) substring(longest, nchar(fraction) + 1) else ""
+  ifelse(numeric & missing != "", sprintf("\\phantom{%s}", missing), "")
+}
+
+#' Text for LaTeX that may break within long words
+#'
+#' Words of more than twenty letters, as hashes are, may break after every eighth; hashes stand in the typewriter font.
+#'
+#' @param text texts
+#' @return texts
+latex_breaking <- function(text) {
+  vapply(strsplit(text, " ", fixed = TRUE), function(all_words) {
+    words_of <- vapply(all_words, function(word) {
+      if (nchar(word) <= 20) {
+        return(latex_escape(word))
+      }
+      pieces <- regmatches(word, gregexpr(".{1,8}", word))[[1]]
+      broken <- paste(latex_escape(pieces), collapse = "\\allowbreak{}")
+      if (grepl("[0-9a-f]{32}", word)) sprintf("\\texttt{%s}", broken) else broken
+    }, "")
+    paste(words_of, collapse = " ")
+  }, "")
+}
+
+#' A figure as LaTeX
+#'
+#' @param path of the figure, relative to the document
+#' @param id what refers to it
+#' @param caption text
+#' @return one text; the document decides by its width whether it spans both columns
+latex_figure <- function(path, id, caption) {
+  sprintf("\n\\paperfigure{%s}{%s}{%s}\n", path, latex_escape(caption), paste0("figure:", id))
+}
+
+#' Runs LaTeX on a document until its references have settled
+#'
+#' @param folder that holds the document and all that belongs to it
+#' @param name of the document without its ending
+#' @param epoch seconds since 1970 that count as the time of the document
+#' @return path of the PDF
+#' @section Errors: LaTeX is missing or fails; the message holds the lines of its log that say why
+run_latex <- function(folder, name, epoch) {
+  if (Sys.which("pdflatex") == "" || Sys.which("bibtex") == "") {
+    stop("pdflatex and bibtex are needed: install texlive-latex-recommended, texlive-fonts-recommended and lmodern",
+         call. = FALSE)
+  }
+  home <- setwd(folder)
+  on.exit(setwd(home))
+  environment <- c(paste0("SOURCE_DATE_EPOCH=", format(epoch, scientific = FALSE)), "FORCE_SOURCE_DATE=1",
+                   "max_print_line=1000", "openout_any=p")
+  latex <- function() {
+    status <- suppressWarnings(system2("pdflatex", c("-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape",
+                                                     paste0(name, ".tex")),
+                                       stdout = FALSE, stderr = FALSE, env = environment))
+    if (status != 0) {
+      stop("LaTeX failed:\n", paste(latex_failure(log_of(name)), collapse = "\n"), call. = FALSE)
+    }
+  }
+  latex()
+  cited <- suppressWarnings(system2("bibtex", name, stdout = TRUE, stderr = TRUE, env = environment))
+  if (!is.null(attr(cited, "status")) || any(grepl("^Warning--I didn't find", cited))) {
+    stop("BibTeX failed:\n", paste(grep("^Warning|error|---", cited, value = TRUE), collapse = "\n"), call. = FALSE)
+  }
+  before <- NULL
+  for (pass in 1:4) {
+    latex()
+    now <- tools::md5sum(paste0(name, c(".aux", ".out")))
+    if (identical(now, before)) {
+      break
+    }
+    before <- now
+  }
+  file.path(folder, paste0(name, ".pdf"))
+}
+
+#' The lines of a LaTeX log
+#'
+#' @param name of the document without its ending
+#' @return character vector
+log_of <- function(name) {
+  path <- paste0(name, ".log")
+  if (file.exists(path)) {
+    iconv(readLines(path, warn = FALSE), "UTF-8", "UTF-8", sub = "?")
+  } else {
+    "pdflatex left no log"
+  }
+}
+
+#' The lines of a LaTeX log that say why it failed
+#'
+#' @param log lines
+#' @param most lines that are shown
+#' @return character vector
+latex_failure <- function(log, most = 12) {
+  at <- grep("^!|^l\\.[0-9]+|Fatal error|not found", log)
+  if (length(at) == 0) {
+    return(utils::tail(log, most))
+  }
+  shown <- sort(unique(as.vector(outer(at[[1]], 0:(most - 1), "+"))))
+  log[shown[shown <= length(log)]]
+}
+
+#' What a LaTeX log says about lines that are too long and references that lead nowhere
+#'
+#' @param log lines
+#' @param tolerance points by which a line may be too long
+#' @return messages, none where all is well
+latex_blemishes <- function(log, tolerance = 1) {
+  wide <- grep("^Overfull \\\\hbox", log, value = TRUE)
+  points <- as.numeric(sub(".*\\(([0-9.]+)pt too wide\\).*", "\\1", wide))
+  c(wide[points > tolerance], grep("undefined|multiply defined|Float too large", log, value = TRUE))
+}

@@ -1,0 +1,201 @@
+# What the parsers of the workloads share.
+#
+# The programs print one JSON object a line.  A parser says which kinds of objects a complete log holds,
+# checks them against what was asked and against one another, and returns what was measured.
+
+#' Stops because a log is not what a complete and correct run prints
+#'
+#' @param ... text of the reason; the caller adds the file
+#' @section Errors: always, of class "broken_log"
+broken_log <- function(...) {
+  stop(structure(class = c("broken_log", "error", "condition"), list(message = paste0(...), call = NULL)))
+}
+
+#' Stops unless a condition holds
+#'
+#' @param condition TRUE or FALSE; anything else counts as FALSE
+#' @param ... text of the reason
+#' @section Errors: broken_log
+require_that <- function(condition, ...) {
+  if (!isTRUE(condition)) {
+    broken_log(...)
+  }
+}
+
+#' The JSON objects of a log
+#'
+#' Lines that do not start with "{" are what tools print beside their results and are passed over.
+#'
+#' @param lines character vector
+#' @return list of named lists, in the order of the lines
+#' @section Errors: broken_log, where a line that starts with "{" is not one complete JSON object
+read_json_lines <- function(lines) {
+  at <- which(startsWith(lines, "{"))
+  text <- lines[at]
+  objects <- NULL
+  foreign <- !validUTF8(text)
+  if (any(foreign)) {
+    broken_log("line ", at[foreign][[1]], " is not a complete JSON object: it is not UTF-8")
+  }
+  # Flat objects are parsed at once.  Each such line holds one "{" and one "}", so that there are as many
+  # objects as lines only if every line is an object by itself.
+  if (all(grepl("^\\{[^][{}]*\\}[ \t\r]*$", text, useBytes = TRUE))) {
+    objects <- tryCatch(jsonlite::parse_json(paste0("[", paste(text, collapse = ","), "]")),
+                        error = function(e) NULL)
+  }
+  if (length(objects) != length(text)) {
+    objects <- Map(read_json_object, text, at, USE.NAMES = FALSE)
+  }
+  twice <- vapply(objects, function(object) anyDuplicated(names(object)) > 0, NA)
+  if (any(twice)) {
+    broken_log("line ", at[twice][[1]], " holds the same key twice")
+  }
+  objects
+}
+
+#' One line as a JSON object
+#'
+#' @param text the line
+#' @param number its number, for the message
+#' @return named list
+#' @section Errors: broken_log
+read_json_object <- function(text, number) {
+  tryCatch(jsonlite::parse_json(text), error = function(e) {
+    start <- substr(iconv(text, "UTF-8", "ASCII", sub = "byte"), 1, 60)
+    broken_log("line ", number, " is not a complete JSON object: ", start)
+  })
+}
+
+#' The objects of a complete log, by kind
+#'
+#' @param lines character vector
+#' @param ... for every kind its name and the key that only objects of this kind have
+#' @return list with an entry for every kind: the list of its objects, in the order of the lines
+#' @section Errors: broken_log, where the log does not end with `{"done": true}`, or where an object is of no
+#'   kind
+read_log <- function(lines, ...) {
+  keys <- c(...)
+  objects <- read_json_lines(lines)
+  count <- length(objects)
+  require_that(count > 0 && identical(objects[[count]], list(done = TRUE)),
+               "the log does not end with {\"done\": true}")
+  objects <- objects[-count]
+  kind <- vapply(objects, function(object) {
+    found <- which(keys %in% names(object))
+    if (length(found) == 1) found else NA_integer_
+  }, 0L)
+  if (anyNA(kind)) {
+    broken_log("an object with the keys ", paste(names(objects[is.na(kind)][[1]]), collapse = ", "),
+               " does not belong in this log")
+  }
+  split(objects, factor(names(keys)[kind], names(keys)))
+}
+
+#' The only object of a kind
+#'
+#' @param log as from `read_log`
+#' @param kind name of the kind
+#' @return the object
+#' @section Errors: broken_log, where there is none or more than one
+require_one <- function(log, kind) {
+  count <- length(log[[kind]])
+  require_that(count == 1, "there should be one ", kind, ", and there are ", count)
+  log[[kind]][[1]]
+}
+
+#' The numbers that objects hold
+#'
+#' @param objects list of objects
+#' @param key their key
+#' @param zero whether zero is allowed
+#' @return numeric vector, an element for each object
+#' @section Errors: broken_log, where a value is missing, not a number, not finite or not positive
+numbers <- function(objects, key, zero = FALSE) {
+  values <- lapply(objects, `[[`, key)
+  good <- vapply(values, function(value) {
+    is.numeric(value) && length(value) == 1 && is.finite(value) && (value > 0 || (zero && value == 0))
+  }, NA)
+  if (!all(good)) {
+    found <- values[!good][[1]]
+    found <- if (is.null(found)) "missing" else deparse1(found)
+    broken_log(key, " should be a positive number, and is ", found)
+  }
+  as.double(unlist(values))
+}
+
+#' The number that an object holds
+#'
+#' @inheritParams numbers
+#' @param object one object
+#' @return one number
+#' @section Errors: broken_log, as of `numbers`
+number <- function(object, key, zero = FALSE) {
+  numbers(list(object), key, zero)
+}
+
+#' Checks that a program did what it was asked to
+#'
+#' @param object what the program reported
+#' @param parameters what the record says was asked
+#' @param keys names of the parameters
+#' @section Errors: broken_log, where one differs or is missing
+require_asked <- function(object, parameters, keys) {
+  for (key in keys) {
+    found <- number(object, key, zero = TRUE)
+    expected <- asked(parameters, key)
+    require_that(found == expected, key, " should be ", plain(expected), ", and the log says ", plain(found))
+  }
+}
+
+#' A number that a program was asked for
+#'
+#' @param parameters the record's parameters
+#' @param key name of the parameter
+#' @return one number
+#' @section Errors: broken_log, where the record does not hold it
+asked <- function(parameters, key) {
+  value <- parameters[[key]]
+  require_that(is.numeric(value) && length(value) == 1,
+               "the record does not say which ", key, " was asked for")
+  as.double(value)
+}
+
+#' Checks that two numbers agree within the rounding of what was printed
+#'
+#' @param what name of the quantity
+#' @param found,expected vectors of one length, or `expected` one number
+#' @param tolerance relative; six significant digits are rounded by at most 5e-6
+#' @section Errors: broken_log
+require_close <- function(what, found, expected, tolerance = 1e-5) {
+  away <- which(!(abs(found - expected) <= tolerance * abs(expected)) %in% TRUE)
+  if (length(away) > 0) {
+    broken_log(what, " should be ", plain(expected[away][1]), ", and the log says ", plain(found[away][1]))
+  }
+}
+
+#' Checks that things are numbered 1, 2, 3 ...
+#'
+#' @param objects list of objects
+#' @param key the key that holds the number
+#' @param count how many there should be
+#' @section Errors: broken_log
+require_counted <- function(objects, key, count) {
+  require_that(length(objects) == count && all(numbers(objects, key) == seq_along(objects)),
+               "the log should hold each ", key, " from 1 to ", plain(count), " once and in order")
+}
+
+#' What was measured, in the form that parsers return
+#'
+#' @param metric,unit,value,factors vectors; factors are texts "name=value;..." or "" where there are none
+#' @return data frame with these columns, a row for each value
+measured <- function(metric, unit, value, factors = "") {
+  data.frame(metric = metric, unit = unit, value = value, factors = factors)
+}
+
+#' A number as plain text
+#'
+#' @param x numbers
+#' @return text without exponents of whole numbers
+plain <- function(x) {
+  ifelse(is.finite(x) & x == round(x) & abs(x) < 1e15, sprintf("%.0f", x), sprintf("%.9g", x))
+}

@@ -1,0 +1,98 @@
+# The plan: what was to be measured, in which order, and what it is called.
+
+#' The plan of an experiment
+#'
+#' @param path path of plan.json
+#' @return the plan as nested lists, with `path` and `results`, the folder that holds it
+#' @section Errors: no such file; not a plan; another format
+read_plan <- function(path) {
+  plan <- read_json(path)
+  if (!identical(as.double(plan$format), 1)) {
+    stop_about(path, "not a plan of format 1")
+  }
+  missing <- setdiff(c("environments", "workloads"), names(plan))
+  if (length(missing) > 0) {
+    stop_about(path, "it holds no ", missing[[1]])
+  }
+  plan$path <- path
+  plan$results <- dirname(path)
+  plan
+}
+
+#' The cells of a plan
+#'
+#' @param plan as from `read_plan`
+#' @return data frame in the order of measurement: position, block, environment, workload, repetition
+#' @section Errors: plan.csv is missing, broken, or names what plan.json does not know
+read_cells <- function(plan) {
+  path <- file.path(plan$results, "plan.csv")
+  cells <- read_csv(path, c(position = "integer", block = "integer", environment = "character",
+                            workload = "character", repetition = "integer"))
+  check_known(cells, plan, path)
+  if (anyDuplicated(cells[c("environment", "workload", "repetition")]) > 0) {
+    stop_about(path, "a cell stands there twice")
+  }
+  cells
+}
+
+#' Checks that a table names only what the plan knows
+#'
+#' @param table data frame with the columns environment and workload
+#' @param plan as from `read_plan`
+#' @param path the file that the table is from
+#' @section Errors: an environment or a workload that is not in the plan
+check_known <- function(table, plan, path) {
+  unknown <- c(setdiff(table$environment, names(plan$environments)),
+               setdiff(table$workload, names(plan$workloads)))
+  if (length(unknown) > 0) {
+    stop_about(path, unknown[[1]], " is not in ", plan$path)
+  }
+}
+
+#' A workload of a plan
+#'
+#' @param plan as from `read_plan`
+#' @param workload its name
+#' @return its entry
+#' @section Errors: the plan has no such workload
+planned_workload <- function(plan, workload) {
+  if (is.null(plan$workloads[[workload]])) {
+    stop_about(plan$path, "there is no workload ", workload, "; there are ",
+               paste(names(plan$workloads), collapse = ", "))
+  }
+  plan$workloads[[workload]]
+}
+
+#' Labels of environments
+#'
+#' @param plan as from `read_plan`
+#' @param environments names
+#' @return character vector
+environment_labels <- function(plan, environments) {
+  vapply(environments, function(name) {
+    label <- plan$environments[[name]]$label
+    if (is.null(label)) name else label
+  }, "", USE.NAMES = FALSE)
+}
+
+#' What is known of metrics
+#'
+#' @param plan as from `read_plan`
+#' @param workload its name
+#' @return data frame in the plan's order: metric, label, unit, better
+metrics_of <- function(plan, workload) {
+  metrics <- planned_workload(plan, workload)$metrics
+  text <- function(key) vapply(metrics, function(metric) metric[[key]], "", USE.NAMES = FALSE)
+  data.frame(metric = names(metrics), label = text("label"), unit = text("unit"), better = text("better"))
+}
+
+#' Place of texts in their natural order, in which numbers count as numbers
+#'
+#' @param x texts, as "n=500" and "n=12000"
+#' @return for every text its place among the different ones
+natural_rank <- function(x) {
+  different <- unique(x)
+  numbered <- gsub("([0-9]+)", "00000000000000000000\\1", different)
+  padded <- gsub("0*([0-9]{20})(?![0-9])", "\\1", numbered, perl = TRUE)
+  match(x, different[order(padded, different, method = "radix")])
+}

@@ -1,0 +1,21 @@
+#!/usr/bin/env Rscript
+# Writes the paper from the results.
+#
+# Usage: Rscript analysis/report.R --plan results/plan.json --out paper/report.pdf [--partial]
+# The other results lie beside the plan.  With --partial the paper is made of the cells that are there, and says so;
+# otherwise a missing cell is an error.  The PDF is written whole or not at all.
+
+file <- gsub("~+~", " ", sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)), fixed = TRUE)
+root <- dirname(dirname(normalizePath(file)))
+for (part in c("cli", "files", "plan", "cells", "statistics", "summaries", "wording", "evidence", "findings", "tables",
+               "testbed", "threats", "provenance", "latex", "writing", "document")) {
+  source(file.path(root, "analysis", paste0(part, ".R")), encoding = "UTF-8")
+}
+
+run_script("report.R", function(arguments) {
+  options <- parse_options(arguments, required = c("plan", "out"), switches = "partial")
+  say("reading the results")
+  evidence <- read_evidence(options$plan, root, options$partial)
+  write_report(evidence, root, options$out)
+  say(options$out, " is written")
+})

@@ -1,0 +1,182 @@
+# From the tidy table of one workload to its summary.
+
+SUMMARY_COLUMNS <- c(
+  environment = "character", workload = "character", metric = "character", unit = "character",
+  better = "character", factors = "character", n = "integer", mean = "numeric", sd = "numeric",
+  mean_low = "numeric", mean_high = "numeric", median = "numeric", median_low = "numeric",
+  median_high = "numeric", min = "numeric", max = "numeric", ratio = "numeric", ratio_low = "numeric",
+  ratio_high = "numeric", ratio_n = "integer", ratio_method = "character", normality_p = "numeric",
+  autocorrelation = "numeric", drift_p = "numeric", flags = "character", logs = "character"
+)
+
+REFERENCE <- "native"
+
+#' What the flags of a summary mean
+#'
+#' @return named character vector: code to sentence, in the order in which flags are printed
+flag_meanings <- function() {
+  c(
+    "missing" = "Fewer runs were measured than planned.",
+    "single-run" = "There is one run, from which neither deviation nor interval can be estimated.",
+    "few-runs" = "Below six runs there is no distribution-free 95 % interval of the median.",
+    "constant" = "The runs do not vary, so that no interval can be estimated.",
+    "no-pair" = "No block holds both this environment and native, so that there is no ratio.",
+    "one-pair" = "One block holds both this environment and native, so that the ratio has no interval.",
+    "ratio-unbounded" = "The data do not bound the ratio to native, so that it has no interval.",
+    "outlier" = "A run has a modified z score above 3.5; it is kept.",
+    "non-normal" = "The test of Shapiro and Wilk rejects normality at 5 %.",
+    "autocorrelated" = "Successive runs are correlated beyond the 95 % limits of independent ones.",
+    "drift" = "The values rise or fall with the order of measurement (Kendall's test at 5 %)."
+  )
+}
+
+#' The tidy table of a workload, read and checked
+#'
+#' @param path the file
+#' @param plan as from `read_plan`
+#' @return data frame with the columns of TIDY_COLUMNS
+#' @section Errors: a broken file; values that did not pass; names that the plan does not know; a value twice
+read_tidy <- function(path, plan) {
+  tidy <- read_csv(path, TIDY_COLUMNS)
+  check_known(tidy, plan, path)
+  if (length(unique(tidy$workload)) > 1) {
+    stop_about(path, "it holds more than one workload")
+  }
+  if (!all(tidy$check == "passed") || !all(is.finite(tidy$value) & tidy$value > 0)) {
+    stop_about(path, "it holds a value whose check did not pass")
+  }
+  if (anyDuplicated(tidy[c("environment", "metric", "factors", "repetition")]) > 0) {
+    stop_about(path, "it holds a value twice")
+  }
+  for (workload in unique(tidy$workload)) {
+    unknown <- setdiff(tidy$metric, metrics_of(plan, workload)$metric)
+    if (length(unknown) > 0) {
+      stop_about(path, unknown[[1]], " is no metric of ", workload)
+    }
+  }
+  tidy
+}
+
+#' The summary of a workload, read
+#'
+#' @param path the file
+#' @param plan as from `read_plan`
+#' @return data frame with the columns of SUMMARY_COLUMNS
+#' @section Errors: a broken file; names that the plan does not know
+read_summary <- function(path, plan) {
+  summary <- read_csv(path, SUMMARY_COLUMNS)
+  check_known(summary, plan, path)
+  summary
+}
+
+#' The summary of a workload
+#'
+#' @param tidy as from `read_tidy`
+#' @param plan as from `read_plan`
+#' @param cells as from `read_cells`
+#' @return data frame with the columns of SUMMARY_COLUMNS, in the order of the plan's environments, of its
+#'   metrics, and of the factors
+summarise_workload <- function(tidy, plan, cells) {
+  if (nrow(tidy) == 0) {
+    return(empty_table(SUMMARY_COLUMNS))
+  }
+  workload <- tidy$workload[[1]]
+  metrics <- metrics_of(plan, workload)
+  tidy <- tidy[order(tidy$order), ]
+  planned <- table(cells$environment[cells$workload == workload])
+  place <- list(match(tidy$environment, names(plan$environments)), match(tidy$metric, metrics$metric),
+                natural_rank(tidy$factors))
+  group <- interaction(place, drop = TRUE, lex.order = TRUE)
+  native <- tidy[tidy$environment == REFERENCE, ]
+  rows <- lapply(split(tidy, group), function(runs) {
+    first <- runs[1, ]
+    summarise_runs(runs, native[native$metric == first$metric & native$factors == first$factors, ],
+                   metrics$better[metrics$metric == first$metric], planned[[first$environment]])
+  })
+  bound <- lapply(names(SUMMARY_COLUMNS), function(name) unlist(lapply(rows, `[[`, name), use.names = FALSE))
+  as.data.frame(stats::setNames(bound, names(SUMMARY_COLUMNS)))
+}
+
+#' The summary of one environment, metric and set of factors
+#'
+#' @param runs rows of the tidy table, in the order of measurement
+#' @param native rows of native for the same metric and factors; none where it was not measured
+#' @param better "higher" or "lower"
+#' @param planned number of runs that were planned
+#' @return named list with an element for each of SUMMARY_COLUMNS
+summarise_runs <- function(runs, native, better, planned) {
+  x <- runs$value
+  mean_interval <- interval_of_mean(x)
+  median_interval <- interval_of_median(x)
+  ratio <- ratio_to_native(runs, native)
+  tests <- list(normality_p = normality(x), autocorrelation = lag1_autocorrelation(x), drift_p = drift(x))
+  c(
+    as.list(runs[1, c("environment", "workload", "metric", "unit")]),
+    list(better = better, factors = runs$factors[[1]], n = length(x), mean = mean(x), sd = stats::sd(x),
+         mean_low = mean_interval[["low"]], mean_high = mean_interval[["high"]], median = stats::median(x),
+         median_low = median_interval[["low"]], median_high = median_interval[["high"]],
+         min = min(x), max = max(x), ratio = ratio$ratio, ratio_low = ratio$low, ratio_high = ratio$high,
+         ratio_n = ratio$n, ratio_method = ratio_method(ratio$state)),
+    tests,
+    list(flags = paste(flags_of(x, planned, ratio, tests), collapse = ";"),
+         logs = paste(runs$log[order(runs$repetition)], collapse = ";"))
+  )
+}
+
+#' Ratio of an environment to native
+#'
+#' @inheritParams summarise_runs
+#' @return as from `paired_ratio`, over the blocks that hold both; for native itself, and where native was not
+#'   measured, all NA with the state ""
+ratio_to_native <- function(runs, native) {
+  if (nrow(native) == 0 || runs$environment[[1]] == REFERENCE) {
+    return(list(ratio = NA_real_, low = NA_real_, high = NA_real_, n = NA_integer_, state = ""))
+  }
+  pair <- match(runs$block, native$block)
+  paired_ratio(runs$value[!is.na(pair)], native$value[pair[!is.na(pair)]])
+}
+
+#' How a ratio and its interval were found
+#'
+#' @param state as of `paired_ratio`, or ""
+#' @return text
+ratio_method <- function(state) {
+  switch(state,
+         interval = , unbounded = "Fieller paired by block",
+         constant = , `one pair` = "paired by block",
+         "")
+}
+
+#' The flags of a summary
+#'
+#' @param x runs in the order of measurement
+#' @param planned number of runs that were planned
+#' @param ratio as from `ratio_to_native`
+#' @param tests list: normality_p, autocorrelation, drift_p
+#' @return codes of `flag_meanings`, in its order
+flags_of <- function(x, planned, ratio, tests) {
+  n <- length(x)
+  limits <- autocorrelation_limits(max(n, 3))
+  raised <- c(
+    "missing" = n < planned,
+    "single-run" = n == 1,
+    "few-runs" = is.na(median_rank(n)),
+    "constant" = (n > 1 && all_equal(x)) || ratio$state == "constant",
+    "no-pair" = ratio$state == "no pair",
+    "one-pair" = ratio$state == "one pair",
+    "ratio-unbounded" = ratio$state == "unbounded",
+    "outlier" = any(outliers(x)),
+    "non-normal" = tests$normality_p < SIGNIFICANCE,
+    "autocorrelated" = tests$autocorrelation < limits[["low"]] || tests$autocorrelation > limits[["high"]],
+    "drift" = tests$drift_p < SIGNIFICANCE
+  )
+  names(flag_meanings())[raised[names(flag_meanings())] %in% TRUE]
+}
+
+#' A table without rows
+#'
+#' @param columns named character vector: column to class
+#' @return data frame
+empty_table <- function(columns) {
+  as.data.frame(lapply(columns, function(class) if (class == "character") character() else numeric()))
+}

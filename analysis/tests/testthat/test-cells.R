@@ -1,0 +1,199 @@
+#' A results folder that a test may break, its plan, and the tidy table
+small <- function(...) {
+  read_plan(make_results(c("native", "docker"), "pxz", 2, ...))
+}
+tidied <- function(plan, ...) tidy_workload(plan, plan_workload(plan), parser_of(plan_workload(plan)), ...)
+plan_workload <- function(plan) names(plan$workloads)[[1]]
+raw <- function(plan, ...) file.path(plan$results, "raw", ...)
+
+#' Changes a record
+rewrite <- function(path, change) {
+  write_json(change(jsonlite::read_json(path)), path)
+}
+
+test_that("the tidy table holds every value in the order of the plan", {
+  plan <- read_plan(make_results(repetitions = 2))
+  cells <- read_cells(plan)
+  for (workload in names(planned_metrics)) {
+    tidy <- tidy_workload(plan, workload, parser_of(workload))
+    metrics <- names(planned_metrics[[workload]])
+    planned <- cells[cells$workload == workload, ]
+    expect_equal(names(tidy), names(TIDY_COLUMNS))
+    expect_equal(tidy$position, rep(planned$position, each = length(metrics)))
+    expect_equal(tidy$metric, rep(metrics, nrow(planned)))
+    expect_true(all(tidy$check == "passed"))
+    expect_equal(tidy$log, sprintf("results/raw/%s/%s/%d.log", tidy$environment, workload,
+                                   as.integer(tidy$repetition)))
+    expect_true(all(file.exists(file.path(plan$results, "..", tidy$log))))
+  }
+})
+
+test_that("values are those of the logs", {
+  plan <- small(slower = c(docker = 2), spread = 0)
+  tidy <- tidied(plan)
+  expect_equal(tidy$value[tidy$environment == "native"], rep(25165824 / 1526668, 2))
+  expect_equal(tidy$value[tidy$environment == "docker"], rep(25165824 / 1526668 / 2, 2))
+})
+
+test_that("several sizes keep their order", {
+  plan <- read_plan(make_results("native", "linpack", 1, spread = 0))
+  parameters <- list(threads = 2, sizes = list(500, 1500), min_trials = 2, min_seconds = 0)
+  write_cell(plan$results, read_cells(plan)[1, ], fixture("linpack", "two-sizes"),
+             function(r) updated(r, parameters = parameters))
+  expect_equal(tidied(plan)$factors, c("n=500", "n=1500"))
+})
+
+test_that("a missing cell is an error, or left out where that is asked for", {
+  plan <- small()
+  unlink(raw(plan, "docker", "pxz", c("2.log", "2.json")))
+  expect_error(tidied(plan), "1 of 4 cells of pxz were not measured: .*docker/pxz/2.log$")
+  expect_equal(nrow(tidied(plan, partial = TRUE)), 3)
+  unlink(raw(plan), recursive = TRUE)
+  expect_error(tidied(plan), "4 of 4 cells")
+  expect_equal(names(tidied(plan, partial = TRUE)), names(TIDY_COLUMNS))
+  expect_equal(nrow(tidied(plan, partial = TRUE)), 0)
+})
+
+test_that("a log without its record is an error, partial or not", {
+  plan <- small()
+  unlink(raw(plan, "docker", "pxz", "2.json"))
+  expect_error(tidied(plan), "docker/pxz/2.json: no such file")
+  expect_error(tidied(plan, partial = TRUE), "docker/pxz/2.json: no such file")
+})
+
+test_that("a log that the plan does not hold is named", {
+  plan <- small()
+  file.copy(raw(plan, "native", "pxz", "1.log"), raw(plan, "native", "pxz", "9.log"))
+  expect_message(tidied(plan), "left out, since the plan does not hold them: .*native/pxz/9.log")
+})
+
+test_that("a record that does not fit is an error that names it", {
+  broken <- list(
+    "not a record of format 1" = function(r) updated(r, format = 2),
+    "another environment" = function(r) updated(r, environment = "vm"),
+    "another workload" = function(r) updated(r, workload = "stream"),
+    "another repetition" = function(r) updated(r, repetition = 1),
+    "another block" = function(r) updated(r, block = 7),
+    "another position" = function(r) updated(r, position = list(planned = 99, actual = 4)),
+    "in which order" = function(r) updated(r, position = list(planned = r$position$planned)),
+    "another scale" = function(r) updated(r, scale = "paper"),
+    "it holds no command" = function(r) updated(r, commands = list()),
+    "a command failed" = function(r) updated(r, commands = list(list(exit = 0), list(exit = 137))),
+    "a command failed" = function(r) updated(r, commands = list(list(exit = NULL))),
+    "nothing was checked" = function(r) updated(r, checks = list()),
+    "a check failed: round" = function(r) updated(r, checks = list(list(name = "round", passed = FALSE))),
+    "another size than it says" = function(r) updated(r, log = list(bytes = 1, sha256 = r$log$sha256)),
+    "does not hold the digest" = function(r) updated(r, log = list(bytes = r$log$bytes)),
+    "in which image" = function(r) updated(r, image = list()),
+    "an image other than" = function(r) updated(r, image = list(recipe = "other")),
+    "parameters other than" = function(r) updated(r, parameters = updated(r$parameters, level = 9)),
+    "threads other than" = function(r) updated(r, parameters = updated(r$parameters, threads = 1)),
+    "order of measurement is that of" = function(r) updated(r, position = updated(r$position, actual = 1))
+  )
+  for (i in seq_along(broken)) {
+    plan <- small()
+    path <- raw(plan, "docker", "pxz", "2.json")
+    cells <- read_cells(plan)
+    stopifnot(cells$position[cells$environment == "docker" & cells$repetition == 2] != 1)
+    rewrite(path, broken[[i]])
+    expect_error(tidied(plan), paste0("(docker|native)/pxz/[12].json: .*", names(broken)[[i]]))
+  }
+})
+
+test_that("a record that is not JSON is an error that names it", {
+  plan <- small()
+  path <- raw(plan, "docker", "pxz", "2.json")
+  writeLines("{\"format\": 1,", path)
+  expect_error(tidied(plan), "docker/pxz/2.json: not valid JSON")
+  for (other in c("[]", "7", "\"text\"")) {
+    writeLines(other, path)
+    expect_error(tidied(plan), "docker/pxz/2.json: not a JSON object")
+  }
+  writeLines("{}", path)
+  expect_error(tidied(plan), "docker/pxz/2.json: not a record of format 1")
+  writeLines("{\"format\": 1, \"commands\": 7}", path)
+  expect_error(tidied(plan), "docker/pxz/2.json: it is not laid out as a record")
+})
+
+test_that("a log that was changed after it was recorded is an error that names it", {
+  plan <- small()
+  path <- raw(plan, "docker", "pxz", "2.log")
+  text <- readLines(path)
+  writeLines(sub("sha256\": \"7a", "sha256\": \"7b", text), path)
+  expect_error(tidied(plan), "docker/pxz/2.log: it is not the log that was recorded")
+  writeLines(text[-1], path)
+  expect_error(tidied(plan), "docker/pxz/2.json: its log has another size")
+})
+
+test_that("a broken log is an error that names it and the reason", {
+  plan <- small()
+  cell <- read_cells(plan)[4, ]
+  lines <- fixture("pxz")
+  name <- paste0(cell$environment, "/pxz/2.log: ")
+  write_cell(plan$results, cell, lines[-6])
+  expect_error(tidied(plan), paste0(name, "the log does not end with"))
+  write_cell(plan$results, cell, sub("\"pass\": 1", "\"pass\": 1 x", lines))
+  expect_error(tidied(plan), paste0(name, "line 4 is not a complete JSON object"))
+  write_cell(plan$results, cell, lines)
+  bytes <- c(charToRaw("binary"), as.raw(0), charToRaw("garbage\n"))
+  path <- raw(plan, cell$environment, "pxz", "2.log")
+  writeBin(bytes, path)
+  rewrite(sub("log$", "json", path), function(r) {
+    updated(r, log = list(bytes = length(bytes), sha256 = sha256(path)))
+  })
+  expect_error(tidied(plan), paste0(name, "not a text file"))
+})
+
+test_that("text that is not ASCII beside the results does no harm", {
+  plan <- small(spread = 0)
+  write_cell(plan$results, read_cells(plan)[4, ], c("xz: \u2018warning\u2019", "xz: \xe9", fixture("pxz")))
+  expect_equal(nrow(tidied(plan)), 4)
+})
+
+test_that("threads may differ between environments and only there", {
+  plan <- small(spread = 0)
+  for (i in 1:2) {
+    cell <- read_cells(plan)
+    cell <- cell[cell$environment == "docker" & cell$repetition == i, ]
+    write_cell(plan$results, cell, sub("\"threads\": 2", "\"threads\": 1", fixture("pxz")),
+               function(r) updated(r, parameters = updated(r$parameters, threads = 1)))
+  }
+  expect_equal(nrow(tidied(plan)), 4)
+})
+
+test_that("a parser that returns something else than the workload's metrics is an error", {
+  plan <- small()
+  returns <- function(...) function(lines, parameters) measured(...)
+  expect_error(tidy_workload(plan, "pxz", returns("speed", "MB/s", 1)), "1.log: the parser returns speed")
+  expect_error(tidy_workload(plan, "pxz", returns("throughput", "GB/s", 1)), "another unit")
+  expect_error(tidy_workload(plan, "pxz", returns("throughput", "MB/s", -1)), "not positive")
+  expect_error(tidy_workload(plan, "pxz", returns("throughput", "MB/s", NaN)), "not positive")
+  expect_error(tidy_workload(plan, "pxz", returns("throughput", "MB/s", c(1, 2))), "a value twice")
+  expect_error(tidy_workload(plan, "pxz", returns(character(), character(), numeric(), character())),
+               "no value of throughput")
+  expect_error(tidy_workload(plan, "pxz", function(lines, parameters) stop("oops")), "1.log: oops")
+})
+
+test_that("a workload without a parser is an error", {
+  expect_error(load_parser(project, "nonesuch"), "every workload needs a parser")
+})
+
+test_that("the script writes the table, from any folder and again the same", {
+  plan <- small()
+  out <- file.path(plan$results, "tidy", "pxz.csv")
+  run <- function() {
+    in_folder(dirname(plan$results), run_r("tidy.R", "--plan", "results/plan.json", "--workload", "pxz",
+                                           "--out", "results/tidy/pxz.csv"))
+  }
+  expect_equal(run(), list(status = 0L, output = character()))
+  expect_equal(read_tidy(out, plan), tidied(plan), tolerance = 1e-14)
+  first <- readLines(out)
+  expect_equal(run()$status, 0L)
+  expect_equal(readLines(out), first)
+  unlink(raw(plan, "docker", "pxz", "1.log"))
+  failed <- run()
+  expect_equal(failed$status, 1L)
+  expect_equal(failed$output,
+               "tidy.R: 1 of 4 cells of pxz were not measured: results/raw/docker/pxz/1.log")
+  expect_equal(readLines(out), first)
+})

@@ -1,0 +1,94 @@
+# One design for all figures: the look, and a colour and a shape for every environment.
+
+COLUMN_WIDTH <- 3.4
+FULL_WIDTH <- 7
+FONT <- "Latin Modern Sans"
+FONT_SIZE <- 8
+INK <- "grey15"
+PALE <- "grey45"
+
+#' Colours and shapes of the environments that every plan calls by the same names
+#'
+#' Colours are those of Okabe and Ito, told apart by colour-blind readers; shapes are all different, so that
+#' they are told apart in grey print; what runs in containers alone is filled, what runs in a virtual machine
+#' is open.
+#'
+#' @return data frame: environment, colour, shape, size in mm, for which all shapes look of one size
+#' @source M. Okabe, K. Ito, Color Universal Design, 2008
+known_environments <- function() {
+  data.frame(
+    environment = c("native", "docker", "docker-hostnet", "docker-layered",
+                    "vm", "vm-tuned", "vm-docker", "vm-docker-hostnet"),
+    colour = c("#000000", "#0072B2", "#56B4E9", "#009E73", "#D55E00", "#E69F00", "#CC79A7", "#8C7A00"),
+    shape = c(16, 15, 17, 18, 1, 0, 2, 5),
+    size = c(1.3, 1.3, 1.3, 1.7, 1.2, 1.2, 1.1, 1.1)
+  )
+}
+
+#' Colours and shapes of a plan's environments
+#'
+#' An environment that is not known by its name gets the next of the remaining shapes, and the colours from
+#' the start, in the order of the plan.
+#'
+#' @param environments names of all environments of the plan, in its order
+#' @return data frame: environment, colour, shape, size; a row for each of `environments`
+environment_marks <- function(environments) {
+  known <- known_environments()
+  marks <- known[match(environments, known$environment), ]
+  marks$environment <- environments
+  other <- which(is.na(marks$shape))
+  shapes <- c(6, 4, 3, 8, 7, 9, 10, 12, 13, 14, 11)
+  marks$shape[other] <- rep_len(shapes, length(other))
+  marks$colour[other] <- rep_len(known$colour[-1], length(other))
+  marks$size[other] <- 1.1
+  rownames(marks) <- NULL
+  marks
+}
+
+#' The aesthetics that tell environments apart
+#'
+#' @return ggplot2 aesthetics, for data with the column `environment`
+environment_aes <- function() {
+  ggplot2::aes(colour = .data$environment, shape = .data$environment, size = .data$environment)
+}
+
+#' Scales that give environments their colours, shapes and sizes
+#'
+#' @param marks as from `environment_marks`
+#' @param labels labels of the environments, in the order of `marks`
+#' @return list of ggplot2 scales
+environment_scales <- function(marks, labels) {
+  scale <- function(manual, column) {
+    values <- stats::setNames(marks[[column]], marks$environment)
+    manual(NULL, values = values, breaks = marks$environment, labels = labels)
+  }
+  list(scale(ggplot2::scale_colour_manual, "colour"), scale(ggplot2::scale_shape_manual, "shape"),
+       scale(ggplot2::scale_size_manual, "size"))
+}
+
+#' The theme of all figures
+#'
+#' @return ggplot2 theme
+figure_theme <- function() {
+  small <- ggplot2::rel(0.875)
+  ggplot2::theme_minimal(base_size = FONT_SIZE, base_family = FONT) +
+    ggplot2::theme(
+      text = ggplot2::element_text(colour = INK),
+      axis.text = ggplot2::element_text(size = small, colour = INK),
+      axis.title = ggplot2::element_text(size = small, colour = INK, lineheight = 1.1),
+      axis.ticks = ggplot2::element_line(colour = "grey60", linewidth = 0.25),
+      axis.ticks.length = ggplot2::unit(2, "pt"),
+      panel.grid.major = ggplot2::element_line(colour = "grey90", linewidth = 0.25),
+      panel.grid.minor = ggplot2::element_blank(),
+      panel.border = ggplot2::element_rect(colour = "grey60", fill = NA, linewidth = 0.25),
+      panel.spacing = ggplot2::unit(7, "pt"),
+      strip.text = ggplot2::element_text(size = small, colour = INK, hjust = 0,
+                                         margin = ggplot2::margin(0, 0, 2.5, 0)),
+      legend.text = ggplot2::element_text(size = small),
+      legend.key.size = ggplot2::unit(10, "pt"),
+      legend.margin = ggplot2::margin(0, 0, 0, 0),
+      legend.box.spacing = ggplot2::unit(3, "pt"),
+      legend.spacing.y = ggplot2::unit(0, "pt"),
+      plot.margin = ggplot2::margin(2, 2, 2, 2)
+    )
+}

@@ -1,0 +1,205 @@
+# Numbers and lists as a reader of a paper expects them: plain text with Unicode's minus sign and spaces that do not
+# break.  What is text here becomes LaTeX or HTML elsewhere.
+
+MINUS <- "\u2212"
+EN_DASH <- "\u2013"
+EM_DASH <- "\u2014"
+NO_BREAK <- "\u00a0"
+THIN <- "\u202f"
+NOT_AVAILABLE <- "not available"
+
+#' A number with a fixed count of decimals
+#'
+#' @param x numbers
+#' @param decimals decimals, one for all or one for each; negative counts round before the point
+#' @return text with thousands separated by commas; a zero has no sign; a missing number is ""
+fixed <- function(x, decimals) {
+  rounded <- round(x, decimals)
+  text <- mapply(function(value, places) formatC(abs(value), format = "f", digits = max(places, 0), big.mark = ","),
+                 rounded, rep_len(decimals, length(x)), USE.NAMES = FALSE)
+  text <- paste0(ifelse(!is.na(rounded) & rounded < 0, MINUS, ""), text)
+  ifelse(is.na(x), "", text)
+}
+
+#' A number of a count or a size, without a fraction where it has none
+#'
+#' @param x numbers
+#' @param digits significant digits of numbers that have a fraction
+#' @return text with thousands separated by commas
+quantity <- function(x, digits = 4) {
+  whole <- x == round(x)
+  ifelse(whole, fixed(x, 0), fixed(x, pmax(0, digits - 1 - magnitude(x))))
+}
+
+#' The decimal exponent of numbers
+#'
+#' @param x numbers
+#' @return the place of the first significant digit: 0 for 1 to 9.99, -1 for 0.1 to 0.99; 0 for zero
+magnitude <- function(x) {
+  ifelse(is.finite(x) & x != 0, floor(log10(abs(x)) + 1e-12), 0)
+}
+
+#' How many decimals a number deserves
+#'
+#' As many as show the smallest uncertainty with two significant digits.  Without any uncertainty the number is shown
+#' with four significant digits; it never has more than six.
+#'
+#' @param uncertainty standard deviations or half widths of intervals; missing and zero ones do not count
+#' @param value numbers, of which the largest counts
+#' @return number of decimals, at least 0
+decimals_for <- function(uncertainty, value) {
+  uncertainty <- uncertainty[is.finite(uncertainty) & uncertainty > 0]
+  largest <- magnitude(max(abs(value[is.finite(value)]), 0))
+  wanted <- if (length(uncertainty) > 0) 1 - magnitude(min(uncertainty)) else 3 - largest
+  max(0, min(wanted, 5 - largest))
+}
+
+#' An interval
+#'
+#' @param low,high numbers
+#' @param decimals of both
+#' @return text such as "[98.2, 100.0]"; "" where a limit is missing
+interval <- function(low, high, decimals) {
+  ifelse(is.na(low) | is.na(high), "", paste0("[", fixed(low, decimals), ",", NO_BREAK, fixed(high, decimals), "]"))
+}
+
+#' A share in per cent
+#'
+#' @param x shares, 1 for all
+#' @param decimals decimals
+#' @return text such as "99.1 %"
+percent <- function(x, decimals = 1) {
+  ifelse(is.na(x), "", paste0(fixed(100 * x, decimals), THIN, "%"))
+}
+
+#' A ratio in per cent with its interval
+#'
+#' @param ratio,low,high ratios, 1 for equal; the limits may be missing
+#' @return text such as "99.1 % [98.2, 100.0]"
+percent_interval <- function(ratio, low, high) {
+  decimals <- mapply(percent_decimals, low, high)
+  within <- interval(100 * low, 100 * high, decimals)
+  paste0(percent(ratio, decimals), ifelse(within == "", "", paste0(NO_BREAK, within)))
+}
+
+#' Decimals of a ratio in per cent
+#'
+#' @param low,high limits of its interval, 1 for equal
+#' @return 1, or 2 where the interval is narrower than 0.2 per cent
+percent_decimals <- function(low, high) {
+  if (is.finite(low) && is.finite(high) && high - low < 0.002) 2 else 1
+}
+
+#' A number of bytes
+#'
+#' @param x bytes
+#' @return text such as "25.3 GB", with decimal prefixes, four significant digits
+bytes <- function(x) {
+  prefix <- c("B", "kB", "MB", "GB", "TB", "PB")
+  place <- pmin(pmax(magnitude(x) %/% 3, 0), length(prefix) - 1)
+  scaled <- signif(x / 1000^place, 4)
+  paste0(quantity(scaled), NO_BREAK, prefix[place + 1])
+}
+
+#' Things in a sentence
+#'
+#' @param items texts
+#' @param last what stands before the last one
+#' @return one text such as "a, b and c"; things that hold commas themselves are parted by semicolons
+listed <- function(items, last = "and") {
+  count <- length(items)
+  if (count < 2) {
+    return(paste(items, collapse = ""))
+  }
+  if (count > 2 && any(grepl(", ", gsub("\\[[^]]*\\]", "", items), fixed = TRUE))) {
+    return(paste0(paste(items[-count], collapse = "; "), "; ", last, " ", items[[count]]))
+  }
+  paste(paste(items[-count], collapse = ", "), last, items[[count]])
+}
+
+#' A label within a sentence
+#'
+#' @param label texts such as "Docker, host network"
+#' @return texts in which what follows a comma stands in parentheses: "Docker (host network)"
+in_sentence <- function(label) {
+  sub(", (.+)$", " (\\1)", label)
+}
+
+#' A count of runs or pairs
+#'
+#' @param n text or number
+#' @return text such as "n = 5"
+n_is <- function(n) {
+  paste0("n", NO_BREAK, "=", NO_BREAK, n)
+}
+
+#' Text in which a number and its per-cent sign stay together
+#'
+#' @param text texts
+#' @return texts
+with_percent <- function(text) {
+  gsub("([0-9]) %", paste0("\\1", THIN, "%"), text)
+}
+
+#' A count of things
+#'
+#' @param n count
+#' @param one,many what one and what several are called
+#' @return text such as "1 run" or "5 runs"
+counted <- function(n, one, many = paste0(one, "s")) {
+  paste0(fixed(n, 0), NO_BREAK, ifelse(n == 1, one, many))
+}
+
+#' Numbers with runs of successive ones drawn together
+#'
+#' @param x whole numbers
+#' @return text such as "1, 3-5"
+ranges <- function(x) {
+  x <- sort(unique(x))
+  first <- x[!(x - 1) %in% x]
+  last <- x[!(x + 1) %in% x]
+  paste(ifelse(first == last, first, paste0(first, ifelse(last == first + 1, ", ", EN_DASH), last)), collapse = ", ")
+}
+
+#' The name of a parameter or a field as words
+#'
+#' @param name such as "updates_per_word"
+#' @return such as "updates per word"
+words <- function(name) {
+  gsub("[_.]+", " ", name)
+}
+
+#' A text with a small first letter, unless it begins with an abbreviation
+#'
+#' @param text texts
+#' @return texts
+lower_first <- function(text) {
+  plain_word <- grepl("^[A-Z]([a-z]|$| )", text)
+  ifelse(plain_word, paste0(tolower(substr(text, 1, 1)), substring(text, 2)), text)
+}
+
+#' A text with a capital first letter
+#'
+#' @param text texts
+#' @return texts
+upper_first <- function(text) {
+  paste0(toupper(substr(text, 1, 1)), substring(text, 2))
+}
+
+#' A text that ends as a sentence does
+#'
+#' @param text texts
+#' @return texts with a capital first letter and a full stop at the end
+sentence <- function(text) {
+  text <- upper_first(trimws(text))
+  ifelse(grepl("[.!?]$", text) | text == "", text, paste0(text, "."))
+}
+
+#' Text for Markdown, in which nothing is markup
+#'
+#' @param text texts
+#' @return texts
+as_markdown <- function(text) {
+  text <- gsub("[[:space:]]*\n[[:space:]]*", " ", text)
+  gsub("([][\\\\`*_{}<>#+~^$@|\"'&!-])", "\\\\\\1", text)
+}

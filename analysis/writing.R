@@ -1,0 +1,184 @@
+# What report.Rmd calls to put tables, figures and computed sentences on the page.
+
+#' A computed text as prose
+#'
+#' @param text texts without markup
+#' @return Markdown for knitr
+prose <- function(text) {
+  knitr::asis_output(paste(as_markdown(text), collapse = " "))
+}
+
+#' A table on the page
+#'
+#' @param table as from `new_table`, or NULL for none
+#' @return output for knitr
+show_table <- function(table) {
+  knitr::asis_output(if (is.null(table)) "" else raw_latex(latex_table(table)))
+}
+
+#' A figure on the page
+#'
+#' @param evidence as from `read_evidence`
+#' @param name of the figure's file without its ending
+#' @param caption text
+#' @return output for knitr; nothing where there is no such figure
+show_figure <- function(evidence, name, caption) {
+  knitr::asis_output(if (!has_figure(evidence, name)) "" else {
+    raw_latex(latex_figure(paste0("figures/", name, ".pdf"), name, caption))
+  })
+}
+
+#' Whether a figure was drawn
+#'
+#' @param evidence as from `read_evidence`
+#' @param name of the figure's file without its ending
+#' @return TRUE or FALSE
+has_figure <- function(evidence, name) {
+  length(evidence$records) > 0 && file.exists(figure_path(evidence, name))
+}
+
+#' Where a figure lies
+#'
+#' @param evidence as from `read_evidence`
+#' @param name of the figure's file without its ending
+#' @return path
+figure_path <- function(evidence, name) {
+  file.path(evidence$plan$results, "figures", paste0(name, ".pdf"))
+}
+
+#' LaTeX inside of Markdown
+#'
+#' @param text LaTeX
+#' @return Markdown
+raw_latex <- function(text) {
+  paste0("\n\n```{=latex}\n", text, "\n```\n\n")
+}
+
+#' A reference to a table or figure
+#'
+#' @param id of the table, or name of the figure
+#' @return text for knitr, such as "Table 3"
+see_table <- function(id) {
+  knitr::asis_output(sprintf("`Table~\\ref{table:%s}`{=latex}", id))
+}
+
+#' @rdname see_table
+see_figure <- function(id) {
+  knitr::asis_output(sprintf("`Figure~\\ref{figure:%s}`{=latex}", id))
+}
+
+#' The workloads, each with its paragraph and its figure
+#'
+#' @param evidence as from `read_evidence`
+#' @return output for knitr
+show_workloads <- function(evidence) {
+  names <- names(evidence$plan$workloads)
+  parts <- vapply(names, function(name) {
+    workload <- evidence$plan$workloads[[name]]
+    figure <- if (has_figure(evidence, name)) paste0(" ", see_figure(name), " shows every run.")
+    paste0("\n\n**", as_markdown(workload$title), ".** ", as_markdown(sentence(workload$about)), " ",
+           as_markdown(workload_text(evidence, name)), figure, "\n\n",
+           show_figure(evidence, name, workload_caption(evidence, name)))
+  }, "")
+  knitr::asis_output(paste(parts, collapse = "\n"))
+}
+
+#' The caption of a workload's figure
+#'
+#' @param evidence as from `read_evidence`
+#' @param workload its name
+#' @return text
+workload_caption <- function(evidence, workload) {
+  rows <- evidence$comparisons[evidence$comparisons$workload == workload, ]
+  metrics <- metrics_of(evidence$plan, workload)
+  same <- length(unique(metrics$unit)) == 1 && length(unique(metrics$better)) == 1
+  what <- if (same) {
+    paste0(listed(lower_first(metrics$label)), " in ", metrics$unit[[1]], "; ", metrics$better[[1]], " is better")
+  } else {
+    paste0(metrics$label, " in ", metrics$unit, " (", metrics$better, " is better)", collapse = ", ")
+  }
+  bars <- any(!is.na(rows$mean_low))
+  paste0(
+    rows$title[[1]], ": ", what, ". Points are single runs, ", n_is(n_text(rows$n)), " for each ",
+    "environment, the first measured on top; below them a tick marks the mean",
+    if (bars) paste0(" and a bar its 95", THIN, "% t interval"), ".",
+    if (REFERENCE %in% rows$environment) " The dashed line is the mean of native.",
+    " An axis that does not start at zero says so."
+  )
+}
+
+#' The caption of the run-order figure
+#'
+#' @param evidence as from `read_evidence`
+#' @return text
+order_caption <- function(evidence) {
+  paste0("Every measured value as its deviation in per cent from the mean of its environment and metric, in the order ",
+         "in which the ", counted(length(evidence$records), "run"), " were measured. A trend or a step would show that the ",
+         "machine changed under the experiment.")
+}
+
+#' Threats as paragraphs
+#'
+#' @param found as from `threats`
+#' @return output for knitr
+show_threats <- function(found) {
+  knitr::asis_output(paste0("**", as_markdown(names(found)), ".** ", as_markdown(found), collapse = "\n\n"))
+}
+
+#' Texts as a list
+#'
+#' @param items texts
+#' @return output for knitr; nothing where there are none
+show_list <- function(items) {
+  knitr::asis_output(paste0("\n\n", paste0("- ", as_markdown(items), recycle0 = TRUE, collapse = "\n"), "\n\n"))
+}
+
+#' How the section of results begins
+#'
+#' @param evidence as from `read_evidence`
+#' @return output for knitr
+show_results_opening <- function(evidence) {
+  if (length(evidence$records) == 0) {
+    return(prose("Nothing was measured, and so there are no results."))
+  }
+  published <- table_published(evidence)
+  knitr::asis_output(paste0(
+    see_table("printed"), " gives the results in the form of Table I of the original report, and ",
+    see_table("intervals"), " with their intervals. ",
+    if (!is.null(published)) {
+      paste0(see_table("published"), " repeats what was published in 2014, on another machine and, for Linpack and the ",
+             "compression, with other programs (Intel's MKL, and pxz); it is for orientation, and only its ratios can be set ",
+             "against those measured here. ")
+    }
+  ))
+}
+
+#' The runs that are missing
+#'
+#' @param evidence as from `read_evidence`
+#' @return output for knitr; nothing where none is missing
+show_missing <- function(evidence) {
+  items <- missing_sentences(evidence)
+  if (length(items) == 0) {
+    return(knitr::asis_output(""))
+  }
+  knitr::asis_output(paste0("\n\n**Missing runs.** ", prose(partial_sentence(evidence)), show_list(items)))
+}
+
+#' What the run-order figure is for
+#'
+#' @param evidence as from `read_evidence`
+#' @return output for knitr; nothing where there is no such figure
+show_order_sentence <- function(evidence) {
+  knitr::asis_output(if (has_figure(evidence, "order")) {
+    paste0(see_figure("order"), " shows all runs in the order in which they were measured.")
+  } else "")
+}
+
+#' The commands that make the paper again
+#'
+#' @param evidence as from `read_evidence`
+#' @return output for knitr
+show_commands <- function(evidence) {
+  knitr::asis_output("\n\n```\nsnakemake --cores 1 paper/report.pdf\n```\n\n")
+}

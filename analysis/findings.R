@@ -312,15 +312,16 @@ one_series_sentences <- function(rows) {
   known <- rows[!is.na(rows$ratio), ]
   usual <- if (nrow(known) > 0) as.integer(names(which.max(table(known$ratio_n)))) else 0
   named <- function(part) {
-    listed(paste0(in_sentence(part$environment_label), ", at ", ratio_text(part, n = FALSE),
+    listed(paste0(in_sentence(part$environment_label), " at ", ratio_text(part, n = FALSE),
                   ifelse(part$ratio_n == usual, "", paste0(NO_BREAK, "(", n_is(part$ratio_n), ")"))))
   }
   sentences <- vapply(split(known, factor(known$verdict, VERDICTS)), function(part) {
-    if (nrow(part) == 0) "" else paste0(upper_first(verdict_head(part$verdict[[1]])), ": ", named(part), ".")
+    if (nrow(part) == 0) "" else {
+      paste0(verdict_head(part$verdict[[1]]), " (", counted(usual, "pair"), "): ", named(part), ".")
+    }
   }, "")
   unpaired <- in_sentence(rows$environment_label[is.na(rows$ratio)])
   c(
-    if (nrow(known) > 0) paste0("Ratios to native, of ", counted(usual, "pair"), " of runs:"),
     sentences[sentences != ""],
     if (length(unpaired) > 0) paste0(listed(unpaired), if (length(unpaired) == 1) " shares" else " share",
                                      " no block with native.")
@@ -333,8 +334,9 @@ one_series_sentences <- function(rows) {
 #' @return text
 verdict_head <- function(verdict) {
   minimum <- percent(MINIMUM_EFFECT, 0)
-  c(slower = "slower", faster = "faster", equal = paste("within", minimum),
-    open = paste("not told apart from native, nor shown to be within", minimum), unknown = "without an interval")[[verdict]]
+  c(slower = "Slower than native", faster = "Faster than native", equal = paste("Within", minimum, "of native"),
+    open = paste("Not told apart from native, nor shown to be within", minimum, "of it"),
+    unknown = "Compared with native without an interval")[[verdict]]
 }
 
 #' The level that an environment reaches

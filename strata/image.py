@@ -74,11 +74,15 @@ def _build(config: dict, described: dict) -> dict:
     image_id = capture(["docker", "image", "inspect", "--format", "{{.Id}}", docker.tag(image)]).stdout.strip()
 
     say("unpacking the container image's files for native runs")
-    _export(docker.tag(image), os.path.join(work, "tree"))
+    archive, tree = os.path.join(work, "tree.tar"), os.path.join(work, "tree")
+    _export(docker.tag(image), archive)
+    os.makedirs(tree)
+    capture(as_root(["tar", "-C", tree, "--numeric-owner", "-xpf", archive]), timeout=600)
     capture(["docker", "save", "--output", os.path.join(work, "image.tar"), docker.tag(image)], timeout=600)
 
     say("hashing every file")
-    listing = manifest.make(os.path.join(work, "tree"))
+    listing = manifest.make(tree, archive)
+    os.unlink(archive)
     write_json(os.path.join(work, "manifest.json"), listing)
     image |= {
         "format": 1,
@@ -138,15 +142,11 @@ def _run_packer(base: str, tag: str, work: str) -> None:
         raise UserError(f"Packer could not provision the image (whole log: {log}):\n{last}")
 
 
-def _export(tag: str, tree: str) -> None:
-    """The files of a container image as a folder, with their owners."""
-    os.makedirs(tree)
+def _export(tag: str, archive: str) -> None:
+    """The files of a container image as a tar archive."""
     container = capture(["docker", "create", tag, "true"]).stdout.strip()
     try:
-        archive = f"{tree}.tar"
         capture(["docker", "export", "--output", archive, container], timeout=600)
-        capture(as_root(["tar", "-C", tree, "--numeric-owner", "-xpf", archive]), timeout=600)
-        os.unlink(archive)
     finally:
         capture(["docker", "rm", container])
 

@@ -4,29 +4,35 @@ import hashlib
 import json
 import os
 import re
+import tarfile
 
 # Files that Docker lays over every container, and what the kernel mounts: no part of the image.
 LAID_OVER = {"etc/hostname", "etc/hosts", "etc/resolv.conf", ".dockerenv"}
 NOT_FILES = {"proc", "sys", "dev", "run", "tmp", "data"}
 
 
-def hash_tree(tree: str) -> dict[str, str]:
-    """Path (relative to the tree) → ``sha256:…`` of a regular file or ``link:…`` of a symbolic link, sorted."""
-    found = {}
-    for folder, inner, names in os.walk(tree):
-        inside = os.path.relpath(folder, tree)
-        if inside == ".":
-            inner[:] = [name for name in inner if name not in NOT_FILES]
-        for name in [*names, *(part for part in inner if os.path.islink(os.path.join(folder, part)))]:
-            path = os.path.join(folder, name)
-            key = os.path.normpath(os.path.join(inside, name))
-            if key in LAID_OVER:
+def hash_archive(path: str) -> dict[str, str]:
+    """Path → ``sha256:…`` of a regular file or ``link:…`` of a symbolic link, sorted, of a tar archive of a container.
+
+    The archive is read rather than its tree, of which some files are root's alone.
+    """
+    found: dict[str, str] = {}
+    with tarfile.open(path) as archive:
+        for member in archive:
+            key = os.path.normpath(member.name)
+            if key in LAID_OVER or key.split("/")[0] in NOT_FILES:
                 continue
-            if os.path.islink(path):
-                found[key] = f"link:{os.readlink(path)}"
-            elif os.path.isfile(path):
-                with open(path, "rb") as file:
-                    found[key] = f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
+            if member.issym():
+                found[key] = f"link:{member.linkname}"
+            elif member.islnk():
+                found[key] = found[os.path.normpath(member.linkname)]
+            elif member.isfile():
+                content = archive.extractfile(member)
+                assert content
+                digest = hashlib.sha256()
+                while block := content.read(1 << 20):
+                    digest.update(block)
+                found[key] = f"sha256:{digest.hexdigest()}"
     return dict(sorted(found.items()))
 
 
@@ -44,9 +50,9 @@ def packages(tree: str) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def make(tree: str) -> dict:
-    """``{packages, files}`` of a tree."""
-    return {"packages": packages(tree), "files": hash_tree(tree)}
+def make(tree: str, archive: str) -> dict:
+    """``{packages, files}`` of a tree and the archive that it was unpacked from."""
+    return {"packages": packages(tree), "files": hash_archive(archive)}
 
 
 def digest(manifest: dict) -> str:

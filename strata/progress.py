@@ -11,7 +11,7 @@ PATH = "results/tmp/run.json"
 
 def begin(owner: int, cells: int) -> None:
     """Note that the workflow of process `owner` is going to measure so many cells."""
-    write_json(PATH, {"owner": identity(owner), "cells": cells, "done": 0, "started": time.time()})
+    write_json(PATH, {"owner": identity(owner), "cells": cells, "done": 0, "started": None})
 
 
 def _current() -> dict | None:
@@ -31,6 +31,8 @@ def duration(seconds: float) -> str:
 def announce(name: str) -> None:
     """Say which cell runs now."""
     run = _current()
+    if run and run["started"] is None:
+        write_json(PATH, {**run, "started": time.time()})
     count = f"[{run['done'] + 1}/{run['cells']}] " if run else ""
     print(f"{count}{name} …", file=sys.stderr, flush=True)
 

@@ -5,7 +5,6 @@ min_version("9.0")
 
 
 include: "rules/common.smk"
-include: "rules/image.smk"
 include: "rules/measure.smk"
 include: "rules/aggregate.smk"
 include: "rules/paper.smk"

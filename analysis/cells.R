@@ -80,7 +80,7 @@ load_parser <- function(root, workload) {
 #' @section Errors: no record; a record of another cell or another log; a command or a check that failed
 read_record <- function(cell, plan) {
   record <- read_json(cell$record)
-  wrong <- tryCatch(record_fault(record, cell, plan), error = function(e) "it is not laid out as a record")
+  wrong <- tryCatch(record_fault(record, cell), error = function(e) "it is not laid out as a record")
   if (length(wrong) > 0) {
     stop_about(cell$record, wrong[[1]])
   }
@@ -92,15 +92,15 @@ read_record <- function(cell, plan) {
 #' @inheritParams read_record
 #' @param record the record
 #' @return the reasons why the cell can't be used; none where it can
-record_fault <- function(record, cell, plan) {
-  c(identity_fault(record, cell, plan), outcome_fault(record, cell))
+record_fault <- function(record, cell) {
+  c(identity_fault(record, cell), outcome_fault(record, cell))
 }
 
 #' Whether a record is that of its cell
 #'
 #' @inheritParams record_fault
 #' @return the reasons why it is not; none where it is
-identity_fault <- function(record, cell, plan) {
+identity_fault <- function(record, cell) {
   says <- function(key) is_number(record[[key]], cell[[key]])
   order <- record$position$actual
   c(
@@ -109,9 +109,8 @@ identity_fault <- function(record, cell, plan) {
     if (!identical(record$workload, cell$workload)) "it is of another workload than its path",
     if (!says("repetition")) "it is of another repetition than its path",
     if (!says("block")) "it is of another block than the plan's",
-    if (!is_number(record$position$planned, cell$position)) "it has another position than the plan's",
-    if (!is.numeric(order) || !isTRUE(order >= 1)) "it does not say in which order it was measured",
-    if (!identical(record$scale, plan$scale)) "it is of another scale than the plan's"
+    if (!is.numeric(record$position$planned)) "it does not say which place it was planned for",
+    if (!is.numeric(order) || !isTRUE(order >= 1)) "it does not say in which order it was measured"
   )
 }
 
@@ -127,7 +126,7 @@ outcome_fault <- function(record, cell) {
     if (!all(vapply(exits, is_number, NA, expected = 0))) "a command failed",
     if (length(passed) == 0) "nothing was checked",
     if (!all(passed)) paste("a check failed:", record$checks[!passed][[1]]$name),
-    if (!is_number(record$log$bytes, file.size(cell$log))) "its log has another size than it says",
+    if (!is_number(record$log$bytes, file.size(cell$log))) paste(cell$log, "has another size than it says"),
     if (!is.character(record$log$sha256)) "it does not hold the digest of its log",
     if (!is.character(record$image$recipe)) "it does not say in which image it was measured"
   )
@@ -256,7 +255,9 @@ bind_values <- function(values, records, cells, results) {
     as.vector(unlist(lapply(values, `[[`, name), use.names = FALSE), type)
   }
   data.frame(
-    cells[of_cell, c("environment", "workload", "repetition", "block", "position")],
+    cells[of_cell, c("environment", "workload", "repetition", "block")],
+    # The place in the plan of its time, which may have grown since.
+    position = vapply(records, function(record) as.double(record$position$planned), 0)[of_cell],
     order = vapply(records, function(record) as.double(record$position$actual), 0)[of_cell],
     metric = of_values("metric", "character"), unit = of_values("unit", "character"),
     value = of_values("value", "numeric"), factors = of_values("factors", "character"),

@@ -3,8 +3,9 @@
 
 rule tidy:
     input:
-        plan="results/plan.json",
         cells=lambda table: experiment.cells(table.workload),
+        # A folder changes when a log in it is deleted: then that cell is measured again.
+        folders=lambda table: experiment.folders(table.workload),
     output:
         "results/tidy/{workload}.csv",
     log:
@@ -12,17 +13,18 @@ rule tidy:
     conda:
         "../envs/analysis.yaml"
     params:
-        # A run that was gone in between must not stay in the table.
+        # In a partial paper, a run that is gone must not stay in the table.
         cells=lambda table: experiment.cells(table.workload),
         partial="--partial" if experiment.partial else "",
+        # Labels, metrics and repetitions are the plan's: all that follows is made again when it changes.
+        plan=experiment.digest,
     shell:
-        "Rscript analysis/tidy.R --plan {input.plan} --workload {wildcards.workload}"
+        "Rscript analysis/tidy.R --plan results/plan.json --workload {wildcards.workload}"
         " --out {output} {params.partial} 2>&1 | tee {log}"
 
 
 rule summary:
     input:
-        plan="results/plan.json",
         tidy="results/tidy/{workload}.csv",
     output:
         "results/summary/{workload}.csv",
@@ -31,13 +33,12 @@ rule summary:
     conda:
         "../envs/analysis.yaml"
     shell:
-        "Rscript analysis/summary.R --plan {input.plan} --tidy {input.tidy} --out {output}"
+        "Rscript analysis/summary.R --plan results/plan.json --tidy {input.tidy} --out {output}"
         " 2>&1 | tee {log}"
 
 
 rule figure:
     input:
-        plan="results/plan.json",
         tidy="results/tidy/{workload}.csv",
         summary="results/summary/{workload}.csv",
     output:
@@ -49,13 +50,12 @@ rule figure:
     params:
         stem=lambda figure: f"results/figures/{figure.workload}",
     shell:
-        "Rscript analysis/figure.R --plan {input.plan} --summary {input.summary} --tidy {input.tidy}"
+        "Rscript analysis/figure.R --plan results/plan.json --summary {input.summary} --tidy {input.tidy}"
         " --out {params.stem} 2>&1 | tee {log}"
 
 
 rule order_figure:
     input:
-        plan="results/plan.json",
         tidy=expand("results/tidy/{workload}.csv", workload=experiment.measured()),
     output:
         multiext("results/figures/order", ".pdf", ".png", ".csv"),
@@ -64,5 +64,5 @@ rule order_figure:
     conda:
         "../envs/analysis.yaml"
     shell:
-        "Rscript analysis/figure.R --order --plan {input.plan} --out results/figures/order"
+        "Rscript analysis/figure.R --order --plan results/plan.json --out results/figures/order"
         " {input.tidy} 2>&1 | tee {log}"

@@ -1,5 +1,4 @@
 # The experiment, what happens around a run, and the target of a plain `snakemake`.
-import json
 import sys
 
 sys.path.insert(0, workflow.basedir)
@@ -7,10 +6,6 @@ sys.path.insert(0, workflow.basedir)
 from snakemake.logging import logger
 from strata.errors import UserError
 from strata.workflow import Workflow, is_news
-
-OVERRIDES = json.dumps(
-    {key: value for key, value in config.items() if key != "partial"}
-)
 
 logger.addFilter(is_news)
 

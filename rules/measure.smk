@@ -1,10 +1,9 @@
 # One rule for every cell: the plan gives the order, the testbed is there once.
+# Plan and image are made before the first job (experiment.begin): if they were jobs that cells
+# depend on, a changed plan would hide from Snakemake which cells' parameters have changed.
 
 
 rule cell:
-    input:
-        plan=ancient("results/plan.json"),
-        image=ancient("results/image.json") if experiment.needs_image() else [],
     output:
         log="results/raw/{environment}/{workload}/{repetition}.log",
         record="results/raw/{environment}/{workload}/{repetition}.json",

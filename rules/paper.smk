@@ -3,9 +3,6 @@
 
 rule report:
     input:
-        plan="results/plan.json",
-        image="results/image.json",
-        manifest="results/image-manifest.json",
         summaries=expand(
             "results/summary/{workload}.csv", workload=experiment.measured()
         ),
@@ -21,5 +18,5 @@ rule report:
     params:
         partial="--partial" if experiment.partial else "",
     shell:
-        "Rscript analysis/report.R --plan {input.plan} --out {output} {params.partial}"
+        "Rscript analysis/report.R --plan results/plan.json --out {output} {params.partial}"
         " 2>&1 | tee {log}"

@@ -1,6 +1,9 @@
 """The experiment on one page: read config.yaml, check it, and fill in what it leaves open."""
 
 import copy
+import json
+import re
+from typing import Any
 
 import jsonschema
 
@@ -19,6 +22,20 @@ def merge(base: dict, over: dict) -> dict:
         else:
             merged[key] = value
     return merged
+
+
+def typed(value: Any) -> Any:
+    """The value of a word of the command line, as it would be in the file.
+
+    Snakemake hands ``true`` and what is inside of a mapping over as text.
+    """
+    if isinstance(value, dict):
+        return {key: typed(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [typed(inner) for inner in value]
+    if isinstance(value, str) and re.fullmatch(r"true|false|null|-?(0|[1-9]\d*)(\.\d+)?", value):
+        return json.loads(value)
+    return value
 
 
 def read(over: dict | None = None, path: str = FILE) -> dict:

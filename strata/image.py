@@ -153,6 +153,8 @@ def _export(tag: str, archive: str) -> None:
 
 def publish(image: dict) -> None:
     """Write what the image is into the results, where it is not written yet."""
+    if (read_json(places.IMAGE) or {}).get("id") == image["id"] and os.path.exists("results/image-manifest.json"):
+        return
     known = {key: value for key, value in image.items() if key != "folder"}
     listing = read_json(os.path.join(image["folder"], "manifest.json"))
     write_json("results/image-manifest.json", listing)

@@ -2,13 +2,16 @@
 
 import fcntl
 import functools
+import hashlib
+import json
 import logging
 import os
 import sys
 from typing import Any
 
-from strata import config, layers, machine, places, plan, progress, testbed
+from strata import config, image, layers, machine, places, plan, progress, testbed
 from strata.errors import UserError
+from strata.workload import check_files
 
 
 def is_news(record: logging.LogRecord) -> bool:
@@ -28,11 +31,12 @@ class Workflow:
         os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
         os.environ["PYTHONPATH"] = project
         os.environ.setdefault(testbed.OWNER, str(os.getpid()))
-        self.settings = config.read(over)
+        self.settings = config.read(config.typed(over))
         self.plan = config.experiment(self.settings, machine.facts())
         self.partial = self.settings["partial"]
         self.workloads = sorted(self.plan["workloads"])
         self.environments = sorted(name for name, entry in self.plan["environments"].items() if entry["available"])
+        self.digest = hashlib.sha256(json.dumps(self.plan, sort_keys=True).encode()).hexdigest()
         self._fingerprint = functools.cache(lambda *cell: plan.fingerprint(self.plan, *cell))
         self._order = functools.cache(lambda block: plan.block_order(self.plan, block))
         self._lock: int | None = None
@@ -45,6 +49,11 @@ class Workflow:
             for repetition in range(1, self.plan["repetitions"] + 1)
         ]
         return [log for log in logs if os.path.exists(log)] if self.partial else logs
+
+    def folders(self, workload: str) -> list[str]:
+        """Those folders of a workload's logs that are there."""
+        logs = [places.cell_path("raw", environment, workload, 1, "log") for environment in self.environments]
+        return [os.path.dirname(log) for log in logs if os.path.isdir(os.path.dirname(log))]
 
     def needs_image(self) -> bool:
         """Whether a configured environment runs anything of the image (the bare host does not)."""
@@ -69,7 +78,10 @@ class Workflow:
         return self.plan["cells"] - place
 
     def begin(self, cells: int) -> None:
-        """Take this folder for the run that starts now; the kernel frees it when the run ends, however it does."""
+        """Take this folder for the run that starts now, write the plan, and see that the image is there.
+
+        The kernel frees the folder when the run ends, however it does.
+        """
         os.makedirs("results/tmp", exist_ok=True)
         self._lock = os.open("results/tmp/run.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
@@ -78,6 +90,11 @@ class Workflow:
             raise UserError(
                 "another run is at work in this folder; wait for it to end (nothing needs to be unlocked)"
             ) from None
+        for workload in self.workloads:
+            check_files(workload, self.plan["workloads"][workload]["parameters"])
+        plan.write(self.plan)
+        if self.needs_image() and (cells or not os.path.exists(places.IMAGE)):
+            image.publish(image.ensure(self.settings["image"]))
         progress.begin(os.getpid(), cells)
 
     def end(self) -> None:

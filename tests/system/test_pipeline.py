@@ -13,6 +13,7 @@ import time
 
 import projects
 import pytest
+import yaml
 
 from strata import process, testbed
 
@@ -75,7 +76,7 @@ def made(image, tmp_path_factory):
 
 def needed(folder, *words):
     """How many jobs of each rule a run would do."""
-    done = projects.run(folder, "snakemake", "--dry-run", "--quiet", "rules", "--", *words)
+    done = projects.run(folder, "snakemake", "--dry-run", "--quiet=rules", *words)
     assert done.returncode == 0, done.stderr
     counts = re.findall(r"^(\w+)\s+(\d+)$", done.stdout + done.stderr, re.MULTILINE)
     return {name: int(count) for name, count in counts if name not in ("total",)}
@@ -226,9 +227,26 @@ def test_an_edited_comment_or_script_reruns_nothing(made):
 
 def test_a_changed_parameter_reruns_just_its_workload(made):
     folder, _ = made
-    over = json.dumps({"stream": {"trials": 5}})
-    done = projects.run(folder, "snakemake", "-n", "--quiet", "rules", "--config", f"workloads={over}", "--", "all")
-    assert re.search(r"^cell\s+8$", done.stdout + done.stderr, re.MULTILINE), done.stderr
+    over = folder / "over.yaml"
+    projects.write_yaml(over, {"workloads": {"stream": {"trials": 5}}})
+    assert needed(folder, "--configfile", str(over), "--", "all")["cell"] == 8
+
+
+def test_a_plan_that_grows_keeps_what_was_measured(made, machine_stays):
+    folder, _ = made
+    before = {path: path.read_bytes() for path in folder.glob("results/raw/*/*/*.json")}
+    page = yaml.safe_load((folder / "config.yaml").read_text())
+    small = page["environments"]["docker-hostnet"]["layers"][0]["docker"]
+    page["environments"]["docker-both"] = {"layers": [{"docker": {**small, "data": "layered"}}]}
+    over = folder / "grown.yaml"
+    projects.write_yaml(over, page)
+    done = snakemake(folder, "--configfile", str(over), "--", "paper/report.pdf")
+    assert done.returncode == 0, done.stderr + done.stdout
+    after = {path: path.read_bytes() for path in folder.glob("results/raw/*/*/*.json")}
+    assert len(after) == len(before) + 4
+    assert all(after[path] == content for path, content in before.items())
+    assert {row["environment"] for row in table(folder / "results/summary/pxz.csv")} == {*ENVIRONMENTS, "docker-both"}
+    assert snakemake(folder, "paper/report.pdf").returncode == 0
 
 
 def test_another_seed_gives_another_order(made, tmp_path):

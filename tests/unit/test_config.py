@@ -145,6 +145,16 @@ def test_overrides_are_laid_over_the_page_and_checked(checkout):
         config.read({"scale": "huge"})
 
 
+def test_words_of_the_command_line_mean_what_they_would_in_the_file():
+    words = {"partial": "true", "seed": "-3", "workloads": {"stream": {"trials": "5", "list": ["1.5", "a1"]}}}
+    assert config.typed(words) == {
+        "partial": True,
+        "seed": -3,
+        "workloads": {"stream": {"trials": 5, "list": [1.5, "a1"]}},
+    }
+    assert config.typed({"a": "007", "b": None, "c": 5, "d": "5 GB"}) == {"a": "007", "b": None, "c": 5, "d": "5 GB"}
+
+
 def test_a_size_that_does_not_fit_is_refused_before_anything_starts(checkout):
     settings = config.read({"workloads": {"linpack": {"sizes": [65000]}}})
     with pytest.raises(UserError, match=r"workloads.linpack.sizes: .* needs 33.8 GB of memory"):

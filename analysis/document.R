@@ -29,7 +29,9 @@ write_report <- function(evidence, root, out) {
     message("paper: LaTeX notes: ", line)
   }
   write_whole(out, function(temporary) {
-    if (!file.copy(pdf, temporary)) stop("copying failed")
+    if (!file.copy(pdf, temporary)) {
+      stop("copying failed")
+    }
   })
 }
 
@@ -57,7 +59,7 @@ gather_figures <- function(evidence, folder) {
 knit_report <- function(evidence, source, folder) {
   knitr::opts_knit$set(rmarkdown.pandoc.to = "latex", root.dir = getwd(), progress = FALSE, verbose = FALSE)
   knitr::opts_chunk$set(echo = FALSE, error = FALSE)
-  scope <- new.env(parent = globalenv())
+  scope <- new.env(parent = environment(knit_report))
   scope$evidence <- evidence
   knitr::knit(source, file.path(folder, "report.md"), envir = scope, quiet = TRUE, encoding = "UTF-8")
 }
@@ -75,7 +77,8 @@ markdown_to_latex <- function(folder, template) {
   said <- suppressWarnings(system2(
     file.path(pandoc, "pandoc"),
     shQuote(c("--from=markdown-auto_identifiers", "--to=latex", "--natbib", "--wrap=preserve",
-              paste0("--template=", normalizePath(template)), paste0("--output=", file.path(folder, "report.tex")),
+              paste0("--template=", normalizePath(template)),
+              paste0("--output=", file.path(folder, "report.tex")),
               file.path(folder, "report.md"))),
     stdout = TRUE, stderr = TRUE
   ))

@@ -1,17 +1,16 @@
-# What the paper rests on: plan, image, records, summaries and the published values, read and checked against one
-# another.
+# What the paper rests on: plan, image, records, summaries and the published values, read and checked against
+# one another.
 
 #' Reads all that the paper is made of
 #'
 #' @param path path of plan.json; the other results lie beside it
 #' @param root folder of the project
 #' @param partial whether cells may be missing; otherwise they are an error
-#' @return the evidence, a list:
-#'   `plan`, as from `read_plan`; `image` and `packages` (name to version), as of image.json and image-manifest.json;
-#'   `environments`, as from `environment_table`; `cells`, the plan's cells with a logical column `measured`;
-#'   `records`, a list with an element for each measured cell, in the plan's order; `comparisons`, as from
-#'   `compare`; `published`, as from `read_published`; `failed`, as from `read_failures`; `partial`, TRUE where a cell
-#'   is missing
+#' @return the evidence, a list: `plan`, as from `read_plan`; `image` and `packages` (name to version), as of
+#'   image.json and image-manifest.json; `environments`, as from `environment_table`; `cells`, the plan's
+#'   cells with a logical column `measured`; `records`, a list with an element for each measured cell, in the
+#'   plan's order; `comparisons`, as from `compare`; `published`, as from `read_published`; `failed`, as from
+#'   `read_failures`; `partial`, TRUE where a cell is missing
 #' @section Errors: a missing or broken file; records and summaries that do not belong together
 read_evidence <- function(path, root, partial = FALSE) {
   plan <- read_plan(path)
@@ -23,7 +22,8 @@ read_evidence <- function(path, root, partial = FALSE) {
     missing <- cells[!cells$measured, ]
     stop(sum(!cells$measured), " of ", nrow(cells), " cells were not measured, the first of them ",
          paste(missing[1, c("environment", "workload", "repetition")], collapse = "/"),
-         "; measure them, or build the paper from what is there (partial: true in config.yaml)", call. = FALSE)
+         "; measure them, or build the paper from what is there (partial: true in config.yaml)",
+         call. = FALSE)
   }
   evidence <- list(
     plan = plan, cells = cells, records = records[cells$measured],
@@ -52,8 +52,8 @@ read_described <- function(path) {
 #'
 #' @param plan as from `read_plan`
 #' @param cells as from `read_cells`
-#' @return list with an element for each cell: the record with `path` and `head`, as from `read_head`, or NULL where the
-#'   cell has no log
+#' @return list with an element for each cell: the record with `path` and `head`, as from `read_head`, or NULL
+#'   where the cell has no log
 #' @section Errors: a log without a record; a record of another cell, image or scale
 read_records <- function(plan, cells) {
   base <- file.path(plan$results, "raw", cells$environment, cells$workload, cells$repetition)
@@ -78,7 +78,8 @@ read_records <- function(plan, cells) {
   recipe <- unlist(lapply(records, function(record) record$image$recipe))
   if (length(unique(recipe)) > 1) {
     measured <- records[!vapply(records, is.null, NA)]
-    stop_about(measured[[which(recipe != recipe[[1]])[[1]]]]$path, "it has an image other than ", measured[[1]]$path)
+    stop_about(measured[[which(recipe != recipe[[1]])[[1]]]]$path, "it has an image other than ",
+               measured[[1]]$path)
   }
   records
 }
@@ -118,7 +119,8 @@ read_summaries <- function(plan, cells, partial) {
 #' @param cells that were not measured
 #' @return character vector with an element for each cell: the reason, "" where the cell was not tried
 read_failures <- function(plan, cells) {
-  paths <- file.path(plan$results, "failed", cells$environment, cells$workload, paste0(cells$repetition, ".json"))
+  paths <- file.path(plan$results, "failed", cells$environment, cells$workload,
+                     paste0(cells$repetition, ".json"))
   vapply(paths, function(path) {
     error <- if (file.exists(path)) read_json(path)$error
     if (is.character(error)) first_line(paste0(error, "\n")) else ""
@@ -129,8 +131,8 @@ read_failures <- function(plan, cells) {
 #'
 #' @param plan as from `read_plan`
 #' @param cells with the column `measured`
-#' @return data frame, a row for each: name, label, available, reason ("" where none is given), planned and measured
-#'   (numbers of cells), and kind, as from `kind_of`
+#' @return data frame, a row for each: name, label, available, reason ("" where none is given), planned and
+#'   measured (numbers of cells), and kind, as from `kind_of`
 environment_table <- function(plan, cells) {
   names <- names(plan$environments)
   entries <- unname(plan$environments)
@@ -147,17 +149,21 @@ environment_table <- function(plan, cells) {
 #' The kind of isolation that a stack of layers gives
 #'
 #' @param layers list of one-element named lists: layer to options
-#' @return "bare Linux", "containers", "virtual machines", "containers in virtual machines" or "other environments"
+#' @return "bare Linux", "containers", "virtual machines", "containers in virtual machines" or "other
+#'   environments"
 kind_of <- function(layers) {
   names <- unlist(lapply(layers, names))
-  if (all(names %in% c("vm", "docker")) && all(c("vm", "docker") %in% names)) {
-    "containers in virtual machines"
-  } else if (length(names) > 0 && all(names == "docker")) {
-    "containers"
-  } else if (length(names) > 0 && all(names == "vm")) {
-    "virtual machines"
-  } else if (all(names %in% c("host", "chroot"))) {
+  isolating <- sort(unique(setdiff(names, c("host", "chroot"))))
+  if (length(names) == 0) {
+    "other environments"
+  } else if (length(isolating) == 0) {
     "bare Linux"
+  } else if (identical(isolating, "docker")) {
+    "containers"
+  } else if (identical(isolating, "vm")) {
+    "virtual machines"
+  } else if (identical(isolating, c("docker", "vm"))) {
+    "containers in virtual machines"
   } else {
     "other environments"
   }
@@ -206,14 +212,12 @@ field_numbers <- function(records, ...) {
 #' The time over which was measured
 #'
 #' @param records list of records
-#' @return POSIXct vector: the first start and the last end; empty where nothing was measured
+#' @return POSIXct vector: the first start and the last end; empty where none is known
 measured_period <- function(records) {
   time <- function(key) {
-    text <- unlist(lapply(records, `[[`, key))
+    text <- as.character(unlist(lapply(records, `[[`, key)))
     as.POSIXct(sub("Z$", "", text), format = "%Y-%m-%dT%H:%M:%OS", tz = "UTC")
   }
-  if (length(records) == 0) {
-    return(as.POSIXct(character(), tz = "UTC"))
-  }
-  range(time("started"), time("ended"), na.rm = TRUE)
+  times <- c(time("started"), time("ended"))
+  if (all(is.na(times))) as.POSIXct(character(), tz = "UTC") else range(times, na.rm = TRUE)
 }

@@ -1,5 +1,5 @@
-# What the data say, in sentences.  Every sentence must stay true for any data: where an environment, an interval or
-# native itself is missing, it says so.
+# What the data say, in sentences.  Every sentence must stay true for any data: where an environment, an
+# interval or native itself is missing, it says so.
 
 MINIMUM_EFFECT <- 0.02
 
@@ -8,20 +8,22 @@ VERDICTS <- c("slower", "faster", "equal", "open", "unknown")
 
 #' How a ratio to native is read
 #'
-#' A difference is called only where the interval excludes 1 and the ratio itself is away from 1 by more than the
-#' minimum effect.  Where the whole interval lies within the minimum effect, no difference that matters is left.
+#' A difference is called only where the interval excludes 1 and the ratio itself is away from 1 by more than
+#' the minimum effect.  Where the whole interval lies within the minimum effect, no difference that matters is
+#' left.
 #'
-#' @param ratio,low,high ratio to native and its interval; vectors of one length, with NA for what is not known
+#' @param ratio,low,high ratio to native and its interval; vectors of one length, with NA for what is not
+#'   known
 #' @param better "higher" or "lower", for each
 #' @param minimum effect, as a share
-#' @return character vector: "slower", "faster", "equal", "open" (an interval too wide for any of these), "unknown"
-#'   (no interval) or "" (no ratio)
+#' @return character vector: "slower", "faster", "equal", "open" (an interval too wide for any of these),
+#'   "unknown" (no interval) or "" (no ratio)
 verdict <- function(ratio, low, high, better, minimum = MINIMUM_EFFECT) {
   bounded <- !is.na(ratio) & !is.na(low) & !is.na(high)
   excludes <- bounded & (low > 1 | high < 1)
-  called <- excludes & abs(ratio - 1) > minimum
+  called <- excludes & abs(ratio - 1) > minimum + 1e-9
   slower <- called & xor(ratio > 1, better == "higher")
-  equal <- bounded & low >= 1 - minimum & high <= 1 + minimum
+  equal <- bounded & low >= 1 - minimum - 1e-9 & high <= 1 + minimum + 1e-9
   ifelse(is.na(ratio), "", ifelse(!bounded, "unknown", ifelse(
     slower, "slower", ifelse(called, "faster", ifelse(equal, "equal", "open"))
   )))
@@ -31,9 +33,10 @@ verdict <- function(ratio, low, high, better, minimum = MINIMUM_EFFECT) {
 #'
 #' @param summary data frame with the columns of SUMMARY_COLUMNS
 #' @param plan as from `read_plan`
-#' @return the summary in the order of the plan's workloads and metrics, of the factors, and of the environments, with
-#'   the columns `environment_label`, `title` (of the workload), `metric_label` (with its factors), `name` (of workload
-#'   and metric), `series` (the same number for rows that are compared) and `verdict`
+#' @return the summary in the order of the plan's workloads and metrics, of the factors, and of the
+#'   environments, with the columns `environment_label`, `title` (of the workload), `metric_label` (with its
+#'   factors), `name` (of workload and metric), `series` (the same number for rows that are compared) and
+#'   `verdict`
 compare <- function(summary, plan) {
   workloads <- names(plan$workloads)
   if (nrow(summary) == 0) {
@@ -52,7 +55,8 @@ compare <- function(summary, plan) {
   summary <- summary[order, ]
   place <- place[order]
   summary$environment_label <- environment_labels(plan, summary$environment)
-  summary$title <- vapply(summary$workload, function(name) plan$workloads[[name]]$title, "", USE.NAMES = FALSE)
+  summary$title <- vapply(summary$workload, function(name) plan$workloads[[name]]$title, "",
+                          USE.NAMES = FALSE)
   summary$metric_label <- trimws(paste0(metrics$label[place], factor_text(summary$factors)))
   summary$name <- paste0(summary$title, " ", lower_first(summary$metric_label))
   series <- paste(place, summary$factors)
@@ -100,7 +104,8 @@ ratios <- function(evidence, environment = NULL) {
 paper_title <- function(evidence) {
   environments <- evidence$environments
   present <- unique(environments$kind[environments$measured > 0])
-  kinds <- c("virtual machines", "containers", "containers in virtual machines", "bare Linux", "other environments")
+  kinds <- c("virtual machines", "containers", "containers in virtual machines", "bare Linux",
+             "other environments")
   present <- kinds[kinds %in% present]
   if (all(c("virtual machines", "containers") %in% present)) {
     present <- setdiff(present, "containers in virtual machines")
@@ -122,16 +127,16 @@ abstract_text <- function(evidence) {
     scope_sentence(evidence),
     if (evidence$partial) partial_sentence(evidence),
     if (nrow(ratios(evidence)) > 0) {
-      paste0("Ratios are of means paired by block, with 95", THIN, "% intervals by Fieller\u2019s method; a difference ",
-             "is called only where the interval excludes equality and the ratio differs from it by more than ",
-             percent(MINIMUM_EFFECT, 0), ".")
+      paste0("Ratios are of means paired by block, with 95", THIN, "% intervals by Fieller\u2019s method; a ",
+             "difference is called only where the interval excludes equality and the ratio differs from it ",
+             "by more than ", percent(MINIMUM_EFFECT, 0), ".")
     },
     vapply(others, function(name) overview(evidence, name, examples = if (length(others) > 4) 1 else 2), ""),
     if (nrow(ratios(evidence)) == 0) "No environment can be compared with native.",
     unavailable_sentence(environments),
     if (evidence$plan$scale != "paper") {
-      paste0("The sizes are those of the scale \u201c", evidence$plan$scale, "\u201d, which tries the method and not the ",
-             "machine at full size.")
+      paste0("The sizes are those of the scale \u201c", evidence$plan$scale, "\u201d, which tries the ",
+             "method and not the machine at full size.")
     }
   ), collapse = " ")
 }
@@ -150,7 +155,8 @@ scope_sentence <- function(evidence) {
                    function(name) evidence$plan$workloads[[name]]$title, "")
   blocks <- length(unique(vapply(evidence$records, function(record) record$block, 0)))
   paste0("On one machine (", machine_phrase(evidence), ") we ran ", listed(titles), " in ",
-         counted(nrow(environments), "environment"), " (", listed(in_sentence(environments$label)), "), all made of one image, in ",
+         counted(nrow(environments), "environment"), " (", listed(in_sentence(environments$label)),
+         "), all made of one image, in ",
          counted(blocks, "block"), " of random order: ", counted(length(evidence$records), "run"), ".")
 }
 
@@ -207,7 +213,8 @@ overview_part <- function(rows, examples) {
   )[[rows$verdict[[1]]]]
   shown <- utils::head(rows, examples)
   named <- if (rows$verdict[[1]] %in% c("slower", "faster")) {
-    paste0(" (", if (count > nrow(shown)) "most in ", paste(paste0(shown$name, ": ", ratio_text(shown)), collapse = "; "),
+    paste0(" (", if (count > nrow(shown)) "most in ",
+           paste(paste0(shown$name, ": ", ratio_text(shown)), collapse = "; "),
            ")")
   } else if (rows$verdict[[1]] != "unknown") {
     paste0(" (", if (count > 1) "intervals" else "interval", " from ", percent(min(rows$ratio_low)), " to ",
@@ -233,7 +240,8 @@ ratio_text <- function(rows, n = TRUE) {
 verdict_phrase <- function(verdict) {
   minimum <- percent(MINIMUM_EFFECT, 0)
   c(
-    slower = "it is slower", faster = "it is faster", equal = paste("a difference of", minimum, "or more is excluded"),
+    slower = "it is slower", faster = "it is faster",
+    equal = paste("a difference of", minimum, "or more is excluded"),
     open = "no difference is shown, and none is excluded", unknown = "there is no interval, and so no finding"
   )[[verdict]]
 }
@@ -255,7 +263,8 @@ unavailable_sentence <- function(environments) {
 #' @return one sentence
 partial_sentence <- function(evidence) {
   cells <- evidence$cells
-  paste0("The results are partial: ", fixed(sum(!cells$measured), 0), " of ", counted(nrow(cells), "planned run"),
+  paste0("The results are partial: ", fixed(sum(!cells$measured), 0), " of ",
+         counted(nrow(cells), "planned run"),
          " ", if (sum(!cells$measured) == 1) "is" else "are", " missing.")
 }
 
@@ -275,7 +284,7 @@ missing_sentences <- function(evidence) {
     paste0(evidence$plan$workloads[[cells$workload[at[[1]]]]]$title, " in ",
            in_sentence(environment_labels(evidence$plan, cells$environment[at[[1]]])), ", ",
            if (length(at) == 1) "repetition " else "repetitions ", ranges(cells$repetition[at]),
-           if (length(reasons) > 0) paste0(" (", paste(reasons, collapse = "; "), ")") else " (not tried)", ".")
+           " (", if (length(reasons) > 0) paste(reasons, collapse = "; ") else "not tried", ").")
   }, ""))
 }
 
@@ -292,7 +301,11 @@ workload_text <- function(evidence, workload) {
   }
   native <- rows[rows$environment == REFERENCE, ]
   paste(c(
-    if (nrow(native) > 0) level_sentence(native) else "Native was not measured, so that there is no ratio to it.",
+    if (nrow(native) > 0) {
+      level_sentence(native)
+    } else {
+      "Native was not measured, so that there is no ratio to it."
+    },
     if (nrow(native) == 0) {
       vapply(others, function(name) level_sentence(rows[rows$environment == name, ]), "")
     } else if (length(unique(rows$series)) == 1) {
@@ -310,15 +323,14 @@ workload_text <- function(evidence, workload) {
 #' @return sentences, one for each verdict
 one_series_sentences <- function(rows) {
   known <- rows[!is.na(rows$ratio), ]
-  usual <- if (nrow(known) > 0) as.integer(names(which.max(table(known$ratio_n)))) else 0
+  usual <- most_frequent(known$ratio_n)
   named <- function(part) {
     listed(paste0(in_sentence(part$environment_label), " at ", ratio_text(part, n = FALSE),
                   ifelse(part$ratio_n == usual, "", paste0(NO_BREAK, "(", n_is(part$ratio_n), ")"))))
   }
   sentences <- vapply(split(known, factor(known$verdict, VERDICTS)), function(part) {
-    if (nrow(part) == 0) "" else {
-      paste0(verdict_head(part$verdict[[1]]), " (", counted(usual, "pair"), "): ", named(part), ".")
-    }
+    head <- paste0(verdict_head(part$verdict), " (", counted(usual, "pair"), "): ")
+    if (nrow(part) == 0) "" else paste0(head[[1]], named(part), ".")
   }, "")
   unpaired <- in_sentence(rows$environment_label[is.na(rows$ratio)])
   c(
@@ -330,13 +342,14 @@ one_series_sentences <- function(rows) {
 
 #' A verdict as the head of a list
 #'
-#' @param verdict one of VERDICTS
-#' @return text
+#' @param verdict some of VERDICTS
+#' @return texts
 verdict_head <- function(verdict) {
   minimum <- percent(MINIMUM_EFFECT, 0)
-  c(slower = "Slower than native", faster = "Faster than native", equal = paste("Within", minimum, "of native"),
+  c(slower = "Slower than native", faster = "Faster than native",
+    equal = paste("Within", minimum, "of native"),
     open = paste("Not told apart from native, nor shown to be within", minimum, "of it"),
-    unknown = "Compared with native without an interval")[[verdict]]
+    unknown = "Compared with native without an interval")[verdict]
 }
 
 #' The level that an environment reaches
@@ -347,18 +360,29 @@ verdict_head <- function(verdict) {
 level_sentence <- function(rows, most = 6) {
   label <- in_sentence(rows$environment_label[[1]])
   if (nrow(rows) > most) {
-    return(paste0(label, " was measured in ", counted(nrow(rows), "series", "series"), " (", n_is(n_text(rows$n)), ")."))
+    return(paste0(label, " was measured in ", counted(nrow(rows), "series", "series"), " (",
+                  n_is(n_text(rows$n)), ")."))
   }
   half <- (rows$mean_high - rows$mean_low) / 2
   decimals <- mapply(decimals_for, half, rows$mean)
   within <- interval(rows$mean_low, rows$mean_high, decimals)
-  level <- paste0(fixed(rows$mean, decimals), NO_BREAK, rows$unit, ifelse(within == "", "", paste0(" ", within)))
+  level <- paste0(fixed(rows$mean, decimals), NO_BREAK, rows$unit,
+                  ifelse(within == "", "", paste0(" ", within)))
   if (nrow(rows) > 1) {
     level <- paste(lower_first(rows$metric_label), level)
   }
   paste0(label, " reached ", listed(level), " (mean",
          if (all(within == "")) " without an interval" else paste0(" and 95", THIN, "% interval"), ", ",
          n_is(n_text(rows$n)), ").")
+}
+
+#' The most frequent of numbers
+#'
+#' @param n numbers
+#' @return the one that stands there most often, the largest of several such; 0 where there are none
+most_frequent <- function(n) {
+  counts <- table(n)
+  max(0, as.numeric(names(counts)[counts == max(counts, 0)]))
 }
 
 #' Numbers of runs as text
@@ -382,7 +406,8 @@ comparison_sentence <- function(rows, numbers = TRUE, most = 6) {
     return(paste0(label, " shares no block with native, so that there is no ratio."))
   }
   if (nrow(rows) == 1) {
-    return(paste0(label, " was at ", ratio_text(rows, n = FALSE), " of native (", counted(rows$ratio_n, "pair"), "): ",
+    return(paste0(label, " was at ", ratio_text(rows, n = FALSE), " of native (",
+                  counted(rows$ratio_n, "pair"), "): ",
                   verdict_phrase(rows$verdict), "."))
   }
   parts <- vapply(split(rows, factor(rows$verdict, VERDICTS)), function(part) {
@@ -390,7 +415,8 @@ comparison_sentence <- function(rows, numbers = TRUE, most = 6) {
       return("")
     }
     phrase <- c(
-      slower = "slower in ", faster = "faster in ", equal = paste0("within ", percent(MINIMUM_EFFECT, 0), " in "),
+      slower = "slower in ", faster = "faster in ",
+      equal = paste0("within ", percent(MINIMUM_EFFECT, 0), " in "),
       open = "not told apart in ", unknown = "without an interval in "
     )[[part$verdict[[1]]]]
     if (nrow(rows) > most) {
@@ -404,24 +430,6 @@ comparison_sentence <- function(rows, numbers = TRUE, most = 6) {
          paste(parts[parts != ""], collapse = "; "), ".")
 }
 
-#' How many findings chance alone would give
-#'
-#' @param evidence as from `read_evidence`
-#' @return text
-multiplicity_text <- function(evidence) {
-  rows <- ratios(evidence)
-  bounded <- sum(rows$verdict %in% c("slower", "faster", "equal", "open"))
-  if (bounded == 0) {
-    return("No ratio has an interval, so that no difference is called.")
-  }
-  called <- sum(rows$verdict %in% c("slower", "faster"))
-  paste0("There are ", counted(bounded, "comparison"), " with native that have an interval. Were no environment any ",
-         "different, about ", format(signif(0.05 * bounded, 2)), " of these intervals would still exclude ",
-         "equality by chance, which the minimum effect of ", percent(MINIMUM_EFFECT, 0), " makes rarer; ",
-         if (called == 0) "no difference is called here." else paste0(counted(called, "difference"),
-                                                                      if (called == 1) " is" else " are", " called here."))
-}
-
 #' The line under the title
 #'
 #' @param evidence as from `read_evidence`
@@ -433,52 +441,4 @@ dateline <- function(evidence) {
     paste("scale", evidence$plan$scale),
     paste("seed", format(evidence$plan$seed, scientific = FALSE))
   ), collapse = " \u00b7 ")
-}
-
-#' The image in one sentence
-#'
-#' @param evidence as from `read_evidence`
-#' @return text
-image_text <- function(evidence) {
-  contents <- contents_text(evidence)
-  paste0(distribution_text(evidence), if (contents != NOT_AVAILABLE) paste(" with", contents), ".")
-}
-
-#' Which environments are in the plan, and which of them could be measured
-#'
-#' @param evidence as from `read_evidence`
-#' @return text
-environments_text <- function(evidence) {
-  environments <- evidence$environments
-  if (all(environments$available)) {
-    return(paste0("All ", fixed(nrow(environments), 0), " of the plan were available on this machine."))
-  }
-  paste0(fixed(sum(environments$available), 0), " of the ", fixed(nrow(environments), 0), " of the plan were available. ",
-         unavailable_sentence(environments), " The reasons are given there, and nothing was put in their place.")
-}
-
-#' What every run was checked for
-#'
-#' @param evidence as from `read_evidence`
-#' @return text
-checks_text <- function(evidence) {
-  checks <- vapply(evidence$records, function(record) length(record$checks), 0L)
-  paste0("A run counts only if every command ended without an error and every check of its output passed",
-         if (length(checks) > 0) paste0(", as did the ", counted(sum(checks), "check"), " of the ",
-                                        counted(length(checks), "run"), " reported here"),
-         ". A run that fails leaves no log among the results.")
-}
-
-#' How the order of the runs was made, and whether it was kept
-#'
-#' @param evidence as from `read_evidence`
-#' @return text
-order_text <- function(evidence) {
-  plan <- evidence$plan
-  planned <- field_numbers(evidence$records, "position", "planned")
-  actual <- field_numbers(evidence$records, "position", "actual")
-  kept <- !anyNA(c(planned, actual)) && !is.unsorted(actual[order(planned)], strictly = TRUE)
-  paste0("There are ", counted(plan$repetitions, "block"), "; the seed is ", format(plan$seed, scientific = FALSE), ". ",
-         if (length(evidence$records) == 0) "" else if (kept) "The runs were made in the planned order."
-         else "Not all runs were made in the planned order, as the records show.")
 }

@@ -3,22 +3,24 @@
 LATEX_SPECIAL <- c(
   "\\" = "\\textbackslash{}", "{" = "\\{", "}" = "\\}", "$" = "\\$", "&" = "\\&", "%" = "\\%", "#" = "\\#",
   "_" = "\\_", "^" = "\\textasciicircum{}", "~" = "\\textasciitilde{}", "<" = "\\textless{}",
-  ">" = "\\textgreater{}", "|" = "\\textbar{}", "\"" = "\\textquotedbl{}", "-" = "{-}", "`" = "\\textasciigrave{}",
-  "'" = "\\textquotesingle{}", "\u2212" = "\\ensuremath{-}", "\u00a0" = "~", "\u202f" = "\\,", "\u2013" = "--",
+  ">" = "\\textgreater{}", "|" = "\\textbar{}", "\"" = "\\textquotedbl{}", "-" = "{-}",
+  "`" = "\\textasciigrave{}", "'" = "\\textquotesingle{}",
+  "\u2212" = "\\ensuremath{-}", "\u00a0" = "~", "\u202f" = "\\,", "\u2013" = "--",
   "\u2014" = "---", "\u00b5" = "\\textmu{}", "\u03bc" = "\\textmu{}", "\u00d7" = "\\ensuremath{\\times}",
   "\u00b1" = "\\ensuremath{\\pm}", "\u2264" = "\\ensuremath{\\leq}", "\u2265" = "\\ensuremath{\\geq}",
   "\u2248" = "\\ensuremath{\\approx}", "\u2192" = "\\ensuremath{\\rightarrow}", "\u00b0" = "\\textdegree{}",
-  "\u2019" = "'", "\u2018" = "`", "\u201c" = "``", "\u201d" = "''", "\u2026" = "\\ldots{}", "\n" = " "
+  "\u2019" = "'", "\u2018" = "`", "\u201c" = "``", "\u201d" = "''", "\u2026" = "\\ldots{}"
 )
 
 #' Text for LaTeX, in which nothing is markup
 #'
-#' Letters of Latin scripts stay; any other character that the fonts lack becomes its code point, such as "U+4E2D".
+#' Letters of Latin scripts stay; any other character that the fonts lack becomes its code point, such as
+#' "U+4E2D".
 #'
 #' @param text texts
 #' @return texts
 latex_escape <- function(text) {
-  vapply(enc2utf8(as.character(text)), function(one) {
+  vapply(gsub("[[:cntrl:]]+", " ", enc2utf8(as.character(text))), function(one) {
     letters_of <- strsplit(one, "", fixed = TRUE)[[1]]
     special <- LATEX_SPECIAL[letters_of]
     code <- vapply(letters_of, utf8ToInt, 0L)
@@ -120,7 +122,8 @@ latex_tabular <- function(table) {
   before[table$head_rows] <- "\\midrule\n"
   rows <- paste0(before, rows, ifelse(table$head_rows, "\n\\midrule", ""))
   weight <- columns$weight / mean(columns$weight[wraps])
-  spec <- ifelse(wraps, sprintf("W{%.4f}", weight), c(left = "l", right = "r", decimal = "r", centre = "c")[columns$align])
+  spec <- ifelse(wraps, sprintf("W{%.4f}", weight),
+                 c(left = "l", right = "r", decimal = "r", centre = "c")[columns$align])
   close <- ifelse(columns$span == 0, "@{~}", "")
   environment <- if (any(wraps)) c("tabularx}{\\linewidth", "tabularx") else c("tabular", "tabular")
   c(
@@ -199,7 +202,8 @@ latex_padding <- function(text) {
 
 #' Text for LaTeX that may break within long words
 #'
-#' Words of more than twenty letters, as hashes are, may break after every eighth; hashes stand in the typewriter font.
+#' Words of more than twenty letters, as hashes are, may break after every eighth; hashes stand in the
+#' typewriter font.
 #'
 #' @param text texts
 #' @return texts
@@ -236,15 +240,16 @@ latex_figure <- function(path, id, caption) {
 #' @section Errors: LaTeX is missing or fails; the message holds the lines of its log that say why
 run_latex <- function(folder, name, epoch) {
   if (Sys.which("pdflatex") == "" || Sys.which("bibtex") == "") {
-    stop("pdflatex and bibtex are needed: install texlive-latex-recommended, texlive-fonts-recommended and lmodern",
-         call. = FALSE)
+    stop("pdflatex and bibtex are needed: install texlive-latex-recommended, texlive-fonts-recommended and ",
+         "lmodern", call. = FALSE)
   }
   home <- setwd(folder)
   on.exit(setwd(home))
   environment <- c(paste0("SOURCE_DATE_EPOCH=", format(epoch, scientific = FALSE)), "FORCE_SOURCE_DATE=1",
                    "max_print_line=1000", "openout_any=p")
   latex <- function() {
-    status <- suppressWarnings(system2("pdflatex", c("-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape",
+    status <- suppressWarnings(system2("pdflatex",
+                                       c("-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape",
                                                      paste0(name, ".tex")),
                                        stdout = FALSE, stderr = FALSE, env = environment))
     if (status != 0) {
@@ -254,7 +259,8 @@ run_latex <- function(folder, name, epoch) {
   latex()
   cited <- suppressWarnings(system2("bibtex", name, stdout = TRUE, stderr = TRUE, env = environment))
   if (!is.null(attr(cited, "status")) || any(grepl("^Warning--I didn't find", cited))) {
-    stop("BibTeX failed:\n", paste(grep("^Warning|error|---", cited, value = TRUE), collapse = "\n"), call. = FALSE)
+    stop("BibTeX failed:\n", paste(grep("^Warning|error|---", cited, value = TRUE), collapse = "\n"),
+         call. = FALSE)
   }
   before <- NULL
   for (pass in 1:4) {

@@ -16,8 +16,8 @@ table_of_provenance <- function(evidence) {
     c("Holds", contents_text(evidence)),
     c("Among them", package_text(evidence)),
     c("Source revision", revision_text(evidence)),
-    c("Experiment", paste0("scale ", evidence$plan$scale, ", ", counted(evidence$plan$repetitions, "block"), ", seed ",
-                           text(evidence$plan$seed, function(x) format(x, scientific = FALSE)))),
+    c("Experiment", paste0("scale ", evidence$plan$scale, ", ", counted(evidence$plan$repetitions, "block"),
+                           ", seed ", format(evidence$plan$seed, scientific = FALSE))),
     c("Measured", period_text(measured_period(evidence$records))),
     c("Analysed with", analysis_text())
   )
@@ -54,7 +54,8 @@ contents_text <- function(evidence) {
 
 #' The packages of the image that were asked for
 #'
-#' Their versions are those that the first run saw from inside, or those of the image's manifest where it saw none.
+#' Their versions are those that the first run saw from inside, or those of the image's manifest where it saw
+#' none.
 #'
 #' @param evidence as from `read_evidence`
 #' @return text: versions
@@ -87,14 +88,16 @@ period_text <- function(period) {
   }
   day <- format(period, "%Y-%m-%d", tz = "UTC")
   time <- format(period, "%H:%M", tz = "UTC")
-  paste0(day[[1]], " ", time[[1]], " to ", if (day[[1]] == day[[2]]) "" else paste0(day[[2]], " "), time[[2]], " UTC")
+  paste0(day[[1]], " ", time[[1]], " to ", if (day[[1]] == day[[2]]) "" else paste0(day[[2]], " "), time[[2]],
+         " UTC")
 }
 
 #' By what the results were analysed
 #'
 #' @return text
 analysis_text <- function() {
-  paste0("R ", getRversion(), ", knitr ", utils::packageVersion("knitr"), ", pandoc ", rmarkdown::pandoc_version())
+  paste0("R ", getRversion(), ", knitr ", utils::packageVersion("knitr"), ", pandoc ",
+         rmarkdown::pandoc_version())
 }
 
 #' The names of the checks that every run passed

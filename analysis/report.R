@@ -2,16 +2,17 @@
 # Writes the paper from the results.
 #
 # Usage: Rscript analysis/report.R --plan results/plan.json --out paper/report.pdf [--partial]
-# The other results lie beside the plan.  With --partial the paper is made of the cells that are there, and says so;
-# otherwise a missing cell is an error.  The PDF is written whole or not at all.
+# The other results lie beside the plan.  With --partial the paper is made of the cells that are there, and
+# says so; otherwise a missing cell is an error.  The PDF is written whole or not at all.
 
 if (!l10n_info()[["UTF-8"]]) {
   invisible(Sys.setlocale("LC_CTYPE", "C.UTF-8"))
 }
-file <- gsub("~+~", " ", sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)), fixed = TRUE)
+file <- gsub("~+~", " ", sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)),
+             fixed = TRUE)
 root <- dirname(dirname(normalizePath(file)))
-for (part in c("cli", "files", "plan", "cells", "statistics", "summaries", "wording", "evidence", "findings", "tables",
-               "testbed", "threats", "provenance", "latex", "writing", "document")) {
+for (part in c("cli", "files", "plan", "cells", "statistics", "summaries", "wording", "evidence", "findings",
+               "tables", "setup", "testbed", "threats", "provenance", "latex", "writing", "document")) {
   source(file.path(root, "analysis", paste0(part, ".R")), encoding = "UTF-8")
 }
 

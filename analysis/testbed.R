@@ -1,4 +1,5 @@
-# The machine as it was observed from the host and from inside of each environment, and its state during the runs.
+# The machine as it was observed from the host and from inside of each environment, and its state during the
+# runs.
 
 #' Values with the environments in which they were seen
 #'
@@ -6,8 +7,8 @@
 #' @param environments of the runs
 #' @param evidence as from `read_evidence`
 #' @param most different values of one environment that are listed; more are counted
-#' @return one text: the value alone where all environments agree, otherwise such as "2 (Native, Docker); 4 (KVM)"; the
-#'   last group, where it is large, as "all others"
+#' @return one text: the value alone where all environments agree, otherwise such as "2 (Native, Docker); 4
+#'   (KVM)"; the last group, where it is large, as "all others"
 grouped_text <- function(values, environments, evidence, most = 3) {
   names <- intersect(names(evidence$plan$environments), environments)
   if (length(names) == 0) {
@@ -26,8 +27,8 @@ grouped_text <- function(values, environments, evidence, most = 3) {
   labels <- in_sentence(environment_labels(evidence$plan, names))
   paste(vapply(seq_along(values), function(i) {
     members <- of_environment == values[[i]]
-    who <- if (i == length(values) && sum(members) >= 3) "all others" else paste(labels[members], collapse = ", ")
-    paste0(values[[i]], " (", who, ")")
+    rest <- i == length(values) && sum(members) >= 3
+    paste0(values[[i]], " (", if (rest) "all others" else paste(labels[members], collapse = ", "), ")")
   }, ""), collapse = "; ")
 }
 
@@ -89,7 +90,8 @@ cpus_text <- function(seen) {
   if (length(known) < length(shape)) {
     return(quantity(seen$cpus))
   }
-  paste0(quantity(seen$cpus), " (", paste0(counted(unlist(known), shape), c("", " each", " each"), collapse = ", "), ")")
+  paste0(quantity(seen$cpus), " (",
+         paste0(counted(unlist(known), shape), c("", " each", " each"), collapse = ", "), ")")
 }
 
 #' Which processors' flaws the host's kernel knows of
@@ -101,10 +103,12 @@ vulnerabilities_text <- function(value) {
     return(observed_text(value))
   }
   state <- vapply(value, function(one) paste(unlist(one), collapse = " "), "")
-  count <- c("not affected" = sum(grepl("^Not affected", state)), "mitigated" = sum(grepl("^Mitigation", state)),
+  count <- c("not affected" = sum(grepl("^Not affected", state)),
+             "mitigated" = sum(grepl("^Mitigation", state)),
              "vulnerable" = sum(grepl("^(KVM: )?Vulnerable", state)))
   count <- c(count, "other" = length(state) - sum(count))
-  paste0(paste(paste(count, names(count))[count > 0], collapse = ", "), "; of ", length(state), " that the kernel knows")
+  paste0(paste(paste(count, names(count))[count > 0], collapse = ", "), "; of ", length(state),
+         " that the kernel knows")
 }
 
 #' The testbed as the host and the environments saw it
@@ -119,13 +123,16 @@ table_of_testbed <- function(evidence) {
   environments <- vapply(records, `[[`, "", "environment")
   facts <- testbed_facts()
   of_host <- function(text) {
-    listed(unique(vapply(records, function(record) text(field(record, "observed", "host", "static")), "")), "or")
+    listed(unique(vapply(records, function(record) text(field(record, "observed", "host", "static")), "")),
+           "or")
   }
   of_inside <- function(text) {
     seen <- vapply(records, function(record) text(field(record, "observed", "inside")), "")
     grouped_text(seen, environments, evidence)
   }
-  rows <- do.call(rbind, lapply(facts, function(fact) c(fact$label, of_host(fact$text), of_inside(fact$text))))
+  rows <- do.call(rbind, lapply(facts, function(fact) {
+    c(fact$label, of_host(fact$text), of_inside(fact$text))
+  }))
   single <- function(label, name, text = observed_text) {
     c(label, of_host(function(seen) text(seen[[name]])), "")
   }
@@ -134,12 +141,13 @@ table_of_testbed <- function(evidence) {
                 single("Processor flaws", "vulnerabilities", vulnerabilities_text),
                 version_rows(records, environments, evidence), programs)
   new_table(
-    "testbed", paste0("The testbed as observed from the host and from inside of the environments, in each of ",
-                      counted(length(records), "run")),
-    list(column("Observation"), column("Host", "wrap", weight = 0.9), column("Inside the environments", "wrap", weight = 1.1)),
+    "testbed", paste("The testbed as observed from the host and from inside of the environments, in each of",
+                     counted(length(records), "run")),
+    list(column("Observation"), column("Host", "wrap", weight = 0.9),
+         column("Inside the environments", "wrap", weight = 1.1)),
     unname(rows),
-    notes = paste("One value inside stands for all environments; values that differ are followed by the environments",
-                  "that saw them.")
+    notes = paste("One value inside stands for all environments; values that differ are followed by the",
+                  "environments that saw them.")
   )
 }
 
@@ -148,8 +156,8 @@ table_of_testbed <- function(evidence) {
 #' @param records list of records
 #' @param environments of the records
 #' @param evidence as from `read_evidence`
-#' @return matrix of three columns of texts: a row that says in how many packages all runs agree, and a row for each in
-#'   which they do not; or NULL
+#' @return matrix of three columns of texts: a row that says in how many packages all runs agree, and a row
+#'   for each in which they do not; or NULL
 version_rows <- function(records, environments, evidence) {
   host <- observed_versions(records, "host", "static")
   inside <- observed_versions(records, "inside")
@@ -182,8 +190,8 @@ observed_versions <- function(records, ...) {
 
 #' What the measured programs said of themselves in their logs
 #'
-#' The object of a log that has the key "tool" names the program; its texts are shown, and how much of its memory was in
-#' huge pages.
+#' The object of a log that has the key "tool" names the program; its texts are shown, and how much of its
+#' memory was in huge pages.
 #'
 #' @param evidence as from `read_evidence`
 #' @param environments of the records
@@ -222,12 +230,17 @@ program_key <- function(key) {
 #' The first description of itself that a program printed
 #'
 #' @param path of the log
-#' @return named list; with `huge_page_bytes`, the largest in the log, where it is printed; empty where there is none
+#' @return named list; with `huge_page_bytes`, the largest in the log, where it is printed; empty where there
+#'   is none
 read_head <- function(path) {
   lines <- log_lines(path)
   lines <- lines[startsWith(lines, "{")]
   named <- grep("\"tool\"", lines, fixed = TRUE, value = TRUE)
-  head <- if (length(named) > 0) tryCatch(jsonlite::parse_json(named[[1]]), error = function(e) list()) else list()
+  head <- if (length(named) == 0) {
+    list()
+  } else {
+    tryCatch(jsonlite::parse_json(named[[1]]), error = function(e) list())
+  }
   pages <- regmatches(lines, regexpr("(?<=\"huge_page_bytes\": )[0-9]+", lines, perl = TRUE))
   if (length(pages) > 0) {
     head$huge_page_bytes <- max(as.double(pages))
@@ -249,7 +262,8 @@ table_of_conditions <- function(evidence) {
   quantities <- list(
     list("Load (1 min)", "load1", identity), list("CPU steal (%)", "steal_share", share),
     list("CPU busy (%)", "busy_share", share), list("Swap used (GB)", "swap_used_bytes", gigabytes),
-    list("Temperature (\u00b0C)", "temperature_c", identity), list("Frequency (MHz)", "frequency_mhz", identity)
+    list("Temperature (\u00b0C)", "temperature_c", identity),
+    list("Frequency (MHz)", "frequency_mhz", identity)
   )
   phases <- c("before", "during", "after")
   rows <- t(vapply(quantities, function(one) {
@@ -262,9 +276,12 @@ table_of_conditions <- function(evidence) {
     }, ""))
   }, character(4)))
   new_table(
-    "conditions", paste0("The host before, during and after the runs (", n_is(fixed(length(records), 0)), ")"),
-    list(column("Quantity"), column("Before", "right"), column("During", "right"), column("After", "right")), rows,
-    notes = "Median [least, most] over the runs; steal is time that a hypervisor gave to others.", wide = FALSE
+    "conditions", paste0("The host before, during and after the runs (", n_is(fixed(length(records), 0)),
+                         ")"),
+    list(column("Quantity"), column("Before", "right"), column("During", "right"),
+         column("After", "right")), rows,
+    notes = "Median [least, most] over the runs; steal is time that a hypervisor gave to others.",
+    wide = FALSE
   )
 }
 
@@ -300,7 +317,8 @@ frequency_text <- function(evidence) {
   if (all(c(governor, turbo) == NOT_AVAILABLE)) {
     return("Neither the frequency governor nor the state of turbo frequencies could be read on this host.")
   }
-  paste0("The frequency governor was ", listed(governor, "or"), "; turbo frequencies: ", listed(turbo, "or"), ".")
+  paste0("The frequency governor was ", listed(governor, "or"), "; turbo frequencies: ", listed(turbo, "or"),
+         ".")
 }
 
 #' How much processor time a hypervisor under the host took
@@ -316,8 +334,10 @@ steal_text <- function(evidence) {
   if (max(steal, na.rm = TRUE) == 0) {
     return(paste0("No processor time was stolen during the runs (", n_is(sum(!is.na(steal))), ")."))
   }
-  paste0("During the runs a hypervisor under the host took a median of ", percent(stats::median(steal, na.rm = TRUE)),
+  paste0("During the runs a hypervisor under the host took a median of ",
+         percent(stats::median(steal, na.rm = TRUE)),
          " of the processor time, and at most ", percent(max(steal, na.rm = TRUE)), " (",
-         evidence$plan$workloads[[worst$workload]]$title, " in ", in_sentence(environment_labels(evidence$plan, worst$environment)),
+         evidence$plan$workloads[[worst$workload]]$title, " in ",
+         in_sentence(environment_labels(evidence$plan, worst$environment)),
          ", repetition ", worst$repetition, "; ", n_is(sum(!is.na(steal))), ").")
 }

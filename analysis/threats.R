@@ -5,6 +5,10 @@
 #' @param evidence as from `read_evidence`
 #' @return named character vector: heading to text
 threats <- function(evidence) {
+  if (length(evidence$records) == 0) {
+    return(c("No results" = paste("Nothing was measured, so that nothing can be concluded.",
+                                  unavailable_sentence(evidence$environments))))
+  }
   found <- list(
     "Size" = size_threat(evidence),
     "One machine" = machine_threat(evidence),
@@ -14,8 +18,8 @@ threats <- function(evidence) {
     "Assumptions" = assumption_threat(evidence),
     "Differences between systems" = core_threat(evidence),
     "Missing runs" = if (evidence$partial) {
-      paste(partial_sentence(evidence), "Missing runs are not random where something made them fail: comparisons rest on",
-            "the blocks that are there.")
+      paste(partial_sentence(evidence), "Missing runs are not random where something made them fail:",
+            "comparisons rest on the blocks that are there.")
     },
     "Missing environments" = if (!all(evidence$environments$available)) {
       paste(unavailable_sentence(evidence$environments), "Nothing here speaks of them.")
@@ -31,10 +35,12 @@ threats <- function(evidence) {
 size_threat <- function(evidence) {
   switch(
     evidence$plan$scale,
-    smoke = paste("The sizes are small: each run takes seconds, and much of it is spent in caches and in starting up.",
-                  "They show that everything works, and should not be taken for the performance of a full-size run."),
-    quick = paste("The sizes are below those of the originals, so that effects that need large memory or long runs may not",
-                  "show.")
+    smoke = paste("The sizes are small: a run takes seconds, and much of it passes in caches and in starting",
+                  "up.",
+                  "They show that everything works, and should not be taken for the performance of a",
+                  "full-size run."),
+    quick = paste("The sizes are below those of the originals, so that effects that need large memory or",
+                  "long runs may not show.")
   )
 }
 
@@ -48,8 +54,8 @@ machine_threat <- function(evidence) {
   paste(c(
     "All runs come from one machine; another processor, kernel or storage may give other ratios.",
     if (length(guest) > 0) {
-      paste0("The host is itself a virtual machine (", listed(guest), "), so that \u201cnative\u201d means without any ",
-             "further layer, and not bare metal.")
+      paste0("The host is itself a virtual machine (", listed(guest), "), so that \u201cnative\u201d means ",
+             "without any further layer, and not bare metal.")
     }
   ), collapse = " ")
 }
@@ -64,13 +70,14 @@ load_text <- function(evidence) {
     return("The load before the runs is not available.")
   }
   paste0("Before a run the load average over one minute was ", fixed(stats::median(load, na.rm = TRUE), 2),
-         " in the median and at most ", fixed(max(load, na.rm = TRUE), 2), " (", n_is(sum(!is.na(load))), "); earlier runs of this experiment are part of it.")
+         " in the median and at most ", fixed(max(load, na.rm = TRUE), 2), " (", n_is(sum(!is.na(load))),
+         "); earlier runs of this experiment are part of it.")
 }
 
 #' Which arrays are smaller than the rule for memory benchmarks asks for
 #'
-#' The rule of STREAM asks for arrays of at least four times the last-level cache. A workload has arrays where its
-#' parameters are `elements` (of 8 bytes) or `log2` (of the number of words of 8 bytes).
+#' The rule of STREAM asks for arrays of at least four times the last-level cache. A workload has arrays where
+#' its parameters are `elements` (of 8 bytes) or `log2` (of the number of words of 8 bytes).
 #'
 #' @param evidence as from `read_evidence`
 #' @return text, or NULL where no array is known or all are large enough
@@ -88,7 +95,8 @@ cache_threat <- function(evidence) {
     return(NULL)
   }
   if (!is.numeric(cache)) {
-    return("The size of the last-level cache is not available, so that nobody can tell whether the arrays exceed it.")
+    return(paste("The size of the last-level cache is not available, so that nobody can tell whether the",
+                 "arrays exceed it."))
   }
   small <- which(!is.na(size) & size < 4 * cache)
   if (length(small) == 0) {
@@ -113,7 +121,8 @@ runs_threat <- function(evidence) {
     paste0("There are ", n_text(rows$n), if (max(rows$n) == 1) " run" else " runs",
            " of each environment; the originals report ten."),
     if (min(rows$n) < 6) {
-      paste0("Below six runs no distribution-free 95", THIN, "% interval of a median exists, and none is printed.")
+      paste0("Below six runs no distribution-free 95", THIN,
+             "% interval of a median exists, and none is printed.")
     },
     if (open > 0) {
       paste0(counted(open, "comparison"), if (open == 1) " is" else " are",

@@ -1,5 +1,5 @@
-# Numbers and lists as a reader of a paper expects them: plain text with Unicode's minus sign and spaces that do not
-# break.  What is text here becomes LaTeX or HTML elsewhere.
+# Numbers and lists as a reader of a paper expects them: plain text with Unicode's minus sign and spaces that
+# do not break.  What is text here becomes LaTeX or HTML elsewhere.
 
 MINUS <- "\u2212"
 EN_DASH <- "\u2013"
@@ -15,20 +15,20 @@ NOT_AVAILABLE <- "not available"
 #' @return text with thousands separated by commas; a zero has no sign; a missing number is ""
 fixed <- function(x, decimals) {
   rounded <- round(x, decimals)
-  text <- mapply(function(value, places) formatC(abs(value), format = "f", digits = max(places, 0), big.mark = ","),
-                 rounded, rep_len(decimals, length(x)), USE.NAMES = FALSE)
+  one <- function(value, places) formatC(abs(value), format = "f", digits = max(places, 0), big.mark = ",")
+  text <- mapply(one, rounded, rep_len(decimals, length(x)), USE.NAMES = FALSE)
   text <- paste0(ifelse(!is.na(rounded) & rounded < 0, MINUS, ""), text)
   ifelse(is.na(x), "", text)
 }
 
-#' A number of a count or a size, without a fraction where it has none
+#' A number of a count or a size
 #'
 #' @param x numbers
 #' @param digits significant digits of numbers that have a fraction
-#' @return text with thousands separated by commas
+#' @return text with thousands separated by commas, and no zeros at the end of a fraction
 quantity <- function(x, digits = 4) {
-  whole <- x == round(x)
-  ifelse(whole, fixed(x, 0), fixed(x, pmax(0, digits - 1 - magnitude(x))))
+  text <- fixed(x, ifelse(is.na(x) | x == round(x), 0, pmax(0, digits - 1 - magnitude(x))))
+  ifelse(grepl(".", text, fixed = TRUE), sub("\\.?0+$", "", text), text)
 }
 
 #' The decimal exponent of numbers
@@ -41,8 +41,8 @@ magnitude <- function(x) {
 
 #' How many decimals a number deserves
 #'
-#' As many as show the smallest uncertainty with two significant digits.  Without any uncertainty the number is shown
-#' with four significant digits; it never has more than six.
+#' As many as show the smallest uncertainty with two significant digits.  Without any uncertainty the number
+#' is shown with four significant digits; it never has more than six.
 #'
 #' @param uncertainty standard deviations or half widths of intervals; missing and zero ones do not count
 #' @param value numbers, of which the largest counts
@@ -60,7 +60,8 @@ decimals_for <- function(uncertainty, value) {
 #' @param decimals of both
 #' @return text such as "[98.2, 100.0]"; "" where a limit is missing
 interval <- function(low, high, decimals) {
-  ifelse(is.na(low) | is.na(high), "", paste0("[", fixed(low, decimals), ",", NO_BREAK, fixed(high, decimals), "]"))
+  text <- paste0("[", fixed(low, decimals), ",", NO_BREAK, fixed(high, decimals), "]")
+  ifelse(is.na(low) | is.na(high), "", text)
 }
 
 #' A share in per cent
@@ -158,7 +159,8 @@ ranges <- function(x) {
   x <- sort(unique(x))
   first <- x[!(x - 1) %in% x]
   last <- x[!(x + 1) %in% x]
-  paste(ifelse(first == last, first, paste0(first, ifelse(last == first + 1, ", ", EN_DASH), last)), collapse = ", ")
+  paste(ifelse(first == last, first, paste0(first, ifelse(last == first + 1, ", ", EN_DASH), last)),
+        collapse = ", ")
 }
 
 #' The name of a parameter or a field as words
@@ -200,6 +202,6 @@ sentence <- function(text) {
 #' @param text texts
 #' @return texts
 as_markdown <- function(text) {
-  text <- gsub("[[:space:]]*\n[[:space:]]*", " ", text)
+  text <- gsub("[[:cntrl:]]+", " ", text)
   gsub("([][\\\\`*_{}<>#+~^$@|\"'&!-])", "\\\\\\1", text)
 }

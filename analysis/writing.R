@@ -23,9 +23,10 @@ show_table <- function(table) {
 #' @param caption text
 #' @return output for knitr; nothing where there is no such figure
 show_figure <- function(evidence, name, caption) {
-  knitr::asis_output(if (!has_figure(evidence, name)) "" else {
-    raw_latex(latex_figure(paste0("figures/", name, ".pdf"), name, caption))
-  })
+  if (!has_figure(evidence, name)) {
+    return(knitr::asis_output(""))
+  }
+  knitr::asis_output(raw_latex(latex_figure(paste0("figures/", name, ".pdf"), name, caption)))
 }
 
 #' Whether a figure was drawn
@@ -93,7 +94,8 @@ workload_caption <- function(evidence, workload) {
   metrics <- metrics_of(evidence$plan, workload)
   same <- length(unique(metrics$unit)) == 1 && length(unique(metrics$better)) == 1
   what <- if (same) {
-    paste0(listed(lower_first(metrics$label)), " in ", metrics$unit[[1]], "; ", metrics$better[[1]], " is better")
+    paste0(listed(lower_first(metrics$label)), " in ", metrics$unit[[1]], "; ", metrics$better[[1]],
+           " is better")
   } else {
     paste0(metrics$label, " in ", metrics$unit, " (", metrics$better, " is better)", collapse = ", ")
   }
@@ -112,9 +114,9 @@ workload_caption <- function(evidence, workload) {
 #' @param evidence as from `read_evidence`
 #' @return text
 order_caption <- function(evidence) {
-  paste0("Every measured value as its deviation in per cent from the mean of its environment and metric, in the order ",
-         "in which the ", counted(length(evidence$records), "run"), " were measured. A trend or a step would show that the ",
-         "machine changed under the experiment.")
+  paste0("Every measured value as its deviation in per cent from the mean of its environment and metric, in ",
+         "the order in which the ", counted(length(evidence$records), "run"), " were measured. A trend or a ",
+         "step would show that the machine changed under the experiment.")
 }
 
 #' Threats as paragraphs
@@ -130,7 +132,8 @@ show_threats <- function(found) {
 #' @param items texts
 #' @return output for knitr; nothing where there are none
 show_list <- function(items) {
-  knitr::asis_output(paste0("\n\n", paste0("- ", as_markdown(items), recycle0 = TRUE, collapse = "\n"), "\n\n"))
+  knitr::asis_output(paste0("\n\n", paste0("- ", as_markdown(items), recycle0 = TRUE, collapse = "\n"),
+                            "\n\n"))
 }
 
 #' How the section of results begins
@@ -146,9 +149,9 @@ show_results_opening <- function(evidence) {
     see_table("printed"), " gives the results in the form of Table I of the original report, and ",
     see_table("intervals"), " with their intervals. ",
     if (!is.null(published)) {
-      paste0(see_table("published"), " repeats what was published in 2014, on another machine and, for Linpack and the ",
-             "compression, with other programs (Intel's MKL, and pxz); it is for orientation, and only its ratios can be set ",
-             "against those measured here. ")
+      paste0(see_table("published"), " repeats what was published in 2014, on another machine and, for ",
+             "Linpack and the compression, with other programs (Intel's MKL, and pxz); it is for ",
+             "orientation, and only its ratios can be set against those measured here. ")
     }
   ))
 }
@@ -170,9 +173,8 @@ show_missing <- function(evidence) {
 #' @param evidence as from `read_evidence`
 #' @return output for knitr; nothing where there is no such figure
 show_order_sentence <- function(evidence) {
-  knitr::asis_output(if (has_figure(evidence, "order")) {
-    paste0(see_figure("order"), " shows all runs in the order in which they were measured.")
-  } else "")
+  sentence <- paste(see_figure("order"), "shows all runs in the order in which they were measured.")
+  knitr::asis_output(if (has_figure(evidence, "order")) sentence else "")
 }
 
 #' The commands that make the paper again
@@ -181,4 +183,21 @@ show_order_sentence <- function(evidence) {
 #' @return output for knitr
 show_commands <- function(evidence) {
   knitr::asis_output("\n\n```\nsnakemake --cores 1 paper/report.pdf\n```\n\n")
+}
+
+# Where the workloads that come with the project are from, in Markdown.
+WORKLOAD_SOURCES <- c(
+  pxz = "the compression is done by XZ Utils [@xz]",
+  linpack = "Linpack [@dongarra2003] calls OpenBLAS [@xianyi2012]",
+  stream = "STREAM follows McCalpin [@mccalpin1995]",
+  randomaccess = "RandomAccess follows HPC Challenge [@luszczek2006]"
+)
+
+#' Where the workloads are from
+#'
+#' @param evidence as from `read_evidence`
+#' @return output for knitr; nothing where none of the known ones is in the plan
+show_sources <- function(evidence) {
+  known <- WORKLOAD_SOURCES[intersect(names(evidence$plan$workloads), names(WORKLOAD_SOURCES))]
+  knitr::asis_output(sentence(listed(known)))
 }

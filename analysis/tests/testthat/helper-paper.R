@@ -1,0 +1,81 @@
+# What the tests of the paper share: its functions, and evidence made by hand.
+
+for (part in c("wording", "evidence", "findings", "tables", "setup", "testbed", "threats", "provenance",
+               "latex", "writing", "document")) {
+  source(file.path(project, "analysis", paste0(part, ".R")), local = environment(), encoding = "UTF-8")
+}
+
+#' Text with plain spaces and signs, as it is read
+read_aloud <- function(text) {
+  gsub(NO_BREAK, " ", gsub(THIN, " ", gsub(MINUS, "-", text)))
+}
+
+#' A row of a summary
+summary_row <- function(environment, mean = 10, ratio = NA, low = NA, high = NA, n = 5, sd = 0.1,
+                        workload = "stream", metric = "copy", factors = "", better = "higher", flags = "",
+                        ratio_n = if (is.na(ratio)) NA else n) {
+  row <- as.data.frame(lapply(SUMMARY_COLUMNS, function(class) if (class == "character") "" else NA_real_))
+  half <- if (n > 1) 0.2 else NA_real_
+  updated(row, environment = environment, workload = workload, metric = metric, unit = "GB/s",
+          better = better, factors = factors, n = n, mean = mean, sd = if (n > 1) sd else NA_real_,
+          mean_low = mean - half, mean_high = mean + half, median = mean, ratio = ratio, ratio_low = low,
+          ratio_high = high, ratio_n = ratio_n, flags = flags)
+}
+
+#' A plan for made-up evidence
+small_plan <- function(environments = c(native = "Native", docker = "Docker"), unavailable = character(),
+                       better = "higher", scale = "smoke") {
+  entries <- Map(function(name, label) {
+    layer <- list(docker = list(network = "bridge", data = "volume"))
+    list(label = label, layers = list(if (name == "native") list(chroot = list()) else layer),
+         available = !name %in% unavailable, reason = if (name %in% unavailable) "no such device & 100 %")
+  }, names(environments), environments)
+  metric <- function(label) list(label = label, unit = "GB/s", better = better)
+  list(
+    format = 1, scale = scale, seed = 7, repetitions = 5, image = list(recipe = strrep("ab", 32)),
+    machine = list(cpus = 2, memory_bytes = 4e9, cache_bytes = 32e6), environments = entries,
+    workloads = list(
+      stream = list(title = "STREAM", about = "Bandwidth.", warmup = "none", notes = list(),
+                    metrics = list(copy = metric("Copy"), scale = metric("Scale")),
+                    parameters = list(threads = list(rule = "cpus"), elements = 20000000)),
+      `new-load` = list(title = "A new load", about = "Anything_at all.", warmup = "one pass", notes = list(),
+                        metrics = list(rate = metric("Rate")), parameters = list())
+    ),
+    results = "nowhere"
+  )
+}
+
+#' A record for made-up evidence
+small_record <- function(environment, repetition = 1, inside = list(), workload = "stream", steal = 0.01,
+                         head = list(), threads = 2) {
+  list(environment = environment, workload = workload, repetition = repetition, block = repetition,
+       position = list(planned = repetition, actual = repetition),
+       started = "2026-01-02T03:04:05.000Z", ended = "2026-01-02T03:05:05.500Z",
+       parameters = list(threads = threads), checks = list(list(name = "result verified", passed = TRUE)),
+       observed = list(inside = utils::modifyList(list(kernel = "6.1", cpus = 2), inside), host = list(
+         static = list(kernel = "6.1", governor = "not available"),
+         before = list(load1 = 0.5), during = list(steal_share = steal), after = list(load1 = 0.7)
+       )), head = head, path = "nowhere.json")
+}
+
+#' Evidence made of rows of summaries and of records
+small_evidence <- function(rows = list(), plan = small_plan(), records = list(), missing = 0) {
+  summary <- do.call(rbind, c(list(empty_table(SUMMARY_COLUMNS)), rows))
+  if (length(records) == 0) {
+    records <- lapply(unique(summary$environment), small_record)
+  }
+  cells <- data.frame(position = seq_along(records), block = rep(1, length(records)),
+                      environment = vapply(records, `[[`, "", "environment"),
+                      workload = vapply(records, `[[`, "", "workload"),
+                      repetition = vapply(records, `[[`, 0, "repetition"),
+                      measured = rep(TRUE, length(records)))
+  if (missing > 0) {
+    cells <- rbind(cells, data.frame(position = length(records) + seq_len(missing), block = seq_len(missing),
+                                     environment = "docker", workload = "stream",
+                                     repetition = 10 + seq_len(missing), measured = FALSE))
+  }
+  list(plan = plan, cells = cells, records = records, image = list(), packages = list(),
+       environments = environment_table(plan, cells), comparisons = compare(summary, plan),
+       published = read_published(file.path(project, "published", "ibm-table1.json")),
+       failed = rep("", missing), partial = missing > 0)
+}

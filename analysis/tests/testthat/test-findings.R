@@ -1,0 +1,165 @@
+test_that("a difference is called only beyond the interval and the minimum effect", {
+  read <- function(ratio, low, high, better = "higher") verdict(ratio, low, high, better)
+  expect_equal(read(0.95, 0.93, 0.97), "slower")
+  expect_equal(read(1.05, 1.03, 1.07), "faster")
+  expect_equal(read(1.05, 1.03, 1.07, "lower"), "slower")
+  expect_equal(read(0.95, 0.93, 0.97, "lower"), "faster")
+  expect_equal(read(0.99, 0.985, 0.995), "equal")
+  expect_equal(read(0.985, 0.978, 0.992), "open")
+  expect_equal(read(0.95, 0.89, 1.01), "open")
+  expect_equal(read(1, 1, 1), "equal")
+  expect_equal(read(0.95, NA, NA), "unknown")
+  expect_equal(read(NA, NA, NA), "")
+})
+
+test_that("the minimum effect itself is no difference, and a hair more is one", {
+  expect_equal(verdict(0.98, 0.975, 0.985, "higher"), "open")
+  expect_equal(verdict(0.9799, 0.975, 0.985, "higher"), "slower")
+  expect_equal(verdict(0.95, 0.90, 1, "higher"), "open")
+  expect_equal(verdict(0.95, 0.90, 0.9999, "higher"), "slower")
+  expect_equal(verdict(1, 0.98, 1.02, "higher"), "equal")
+  expect_equal(verdict(1, 0.9799, 1.02, "higher"), "open")
+})
+
+test_that("rows are ordered and named by the plan", {
+  rows <- list(summary_row("docker", factors = "n=12000"), summary_row("native", factors = "n=12000"),
+               summary_row("native", factors = "n=500"), summary_row("native", metric = "scale"))
+  rows <- compare(do.call(rbind, rows), small_plan())
+  expect_equal(rows$environment, c("native", "native", "docker", "native"))
+  expect_equal(read_aloud(rows$metric_label),
+               c("Copy, order 500", "Copy, order 12,000", "Copy, order 12,000", "Scale"))
+  expect_equal(rows$series, c(1, 2, 2, 3))
+  expect_equal(read_aloud(rows$name[[1]]), "STREAM copy, order 500")
+})
+
+test_that("factors are words", {
+  expect_equal(read_aloud(factor_text(c("", "clients=40;request_mode=tcp"))),
+               c("", ", clients 40, request mode tcp"))
+})
+
+test_that("an environment is told by verdicts, with numbers, intervals and pairs", {
+  evidence <- small_evidence(list(
+    summary_row("native"), summary_row("native", metric = "scale"),
+    summary_row("docker", ratio = 0.95, low = 0.93, high = 0.97),
+    summary_row("docker", ratio = 0.999, low = 0.995, high = 1.003, metric = "scale")
+  ))
+  expect_equal(read_aloud(overview(evidence, "docker")), paste(
+    "Of 2 metrics, Docker is slower than native in 1 (STREAM copy: 95.0 % [93.0, 97.0], n = 5) and within",
+    "2 % of native in 1 (interval from 99.5 % to 100.3 %, n = 5)."
+  ))
+  text <- read_aloud(workload_text(evidence, "stream"))
+  expect_match(text, "Native reached copy 10.00 GB/s [9.80, 10.20] and scale", fixed = TRUE)
+  expect_match(text, "(n = 5 pairs): slower in copy (95.0 % [93.0, 97.0]); within 2 % in scale", fixed = TRUE)
+})
+
+test_that("a workload of one series is told by verdicts", {
+  plan <- small_plan(c(native = "Native", docker = "Docker", `docker-hostnet` = "Docker, host network"))
+  evidence <- small_evidence(list(
+    summary_row("native"), summary_row("docker", ratio = 1.1, low = 1.05, high = 1.15),
+    summary_row("docker-hostnet", ratio = 0.9, low = 0.8, high = 1.1, n = 4)
+  ), plan)
+  text <- read_aloud(workload_text(evidence, "stream"))
+  expect_match(text, "Faster than native (5 pairs): Docker at 110.0 % [105.0, 115.0].", fixed = TRUE)
+  expect_match(text, "Docker (host network) at 90.0 % [80.0, 110.0]", fixed = TRUE)
+  expect_match(text, "n = 4", fixed = TRUE)
+})
+
+test_that("without native there are levels and no ratios", {
+  evidence <- small_evidence(list(summary_row("docker", mean = 12.34, n = 3)))
+  text <- read_aloud(workload_text(evidence, "stream"))
+  expect_match(text, "Native was not measured", fixed = TRUE)
+  expect_match(text, "Docker reached 12.34 GB/s [12.14, 12.54] (mean and 95 % interval, n = 3)", fixed = TRUE)
+  expect_match(abstract_text(evidence), "No environment can be compared with native", fixed = TRUE)
+  expect_equal(multiplicity_text(evidence), "No ratio has an interval, so that no difference is called.")
+})
+
+test_that("without any run nothing is said to be measured", {
+  evidence <- small_evidence(plan = small_plan(unavailable = c("native", "docker")))
+  text <- abstract_text(evidence)
+  expect_match(text, "^Nothing was measured\\.")
+  expect_match(text, "Native and Docker are not available on this machine.", fixed = TRUE)
+  expect_no_match(text, "Fieller")
+  expect_equal(paper_title(evidence), "Virtual Machines and Containers: Nothing Measured Yet")
+  expect_equal(workload_text(evidence, "stream"), "No run of this workload was measured.")
+  expect_equal(names(threats(evidence)), "No results")
+})
+
+test_that("with native alone there is no talk of ratios", {
+  evidence <- small_evidence(list(summary_row("native")), small_plan(c(native = "Native")))
+  expect_equal(paper_title(evidence), "Bare Linux, Measured Again")
+  expect_no_match(abstract_text(evidence), "Fieller")
+  expect_no_match(workload_text(evidence, "stream"), "ratio")
+})
+
+test_that("one run has no interval, and nothing is found from it", {
+  evidence <- small_evidence(list(summary_row("native", n = 1), summary_row("docker", ratio = 0.5, n = 1)))
+  text <- read_aloud(workload_text(evidence, "stream"))
+  expect_match(text, "mean without an interval, n = 1", fixed = TRUE)
+  expect_match(text, "without an interval (1 pair): Docker at 50.0 %.", fixed = TRUE)
+  expect_no_match(read_aloud(abstract_text(evidence)), "slower", fixed = TRUE)
+})
+
+test_that("an environment that shares no block with native is named", {
+  evidence <- small_evidence(list(summary_row("native"), summary_row("docker")))
+  expect_match(workload_text(evidence, "stream"), "Docker shares no block with native", fixed = TRUE)
+  expect_equal(overview(evidence, "docker"), "Docker has no ratio to native.")
+})
+
+test_that("the title says what was measured, and that it is partial", {
+  vm <- list(layers = list(list(vm = list())), label = "KVM", available = TRUE)
+  nested <- list(layers = list(list(vm = list()), list(docker = list())), label = "Docker in KVM",
+                 available = TRUE)
+  plan <- small_plan()
+  plan$environments <- c(plan$environments, list(vm = vm, `vm-docker` = nested))
+  title <- function(measured, missing = 0) {
+    paper_title(small_evidence(lapply(measured, summary_row), plan, missing = missing))
+  }
+  expect_equal(title(c("native", "docker", "vm", "vm-docker")),
+               "Virtual Machines, Containers and Bare Linux, Measured Again")
+  expect_equal(title(c("native", "vm-docker"), 2),
+               "Containers in Virtual Machines and Bare Linux, Measured Again (Partial Results)")
+})
+
+test_that("missing runs are listed with their reasons", {
+  evidence <- small_evidence(list(summary_row("native"), summary_row("docker")), missing = 3)
+  evidence$failed <- c("", "killed_by signal 9", "")
+  expect_equal(read_aloud(partial_sentence(evidence)),
+               "The results are partial: 3 of 5 planned runs are missing.")
+  expect_equal(missing_sentences(evidence),
+               "STREAM in Docker, repetitions 11\u201313 (killed_by signal 9).")
+  expect_match(abstract_text(evidence), "The results are partial", fixed = TRUE)
+  expect_true("Missing runs" %in% names(threats(evidence)))
+})
+
+test_that("threats follow from the data", {
+  rows <- list(summary_row("native"), summary_row("docker", ratio = 0.95, low = 0.9, high = 1, n = 4,
+                                                  flags = "few-runs;outlier"))
+  found <- read_aloud(threats(small_evidence(rows)))
+  names(found) <- names(threats(small_evidence(rows)))
+  expect_match(found[["Size"]], "The sizes are small", fixed = TRUE)
+  expect_no_match(paste(names(found), collapse = " "), "Caches")
+  expect_match(found[["Few runs"]], "There are 4 to 5 runs", fixed = TRUE)
+  expect_match(found[["Few runs"]], "1 comparison is left open", fixed = TRUE)
+  expect_match(found[["Assumptions"]], "outliers in 1", fixed = TRUE)
+  expect_match(found[["Noise"]], "a median of 1.0 % of the processor time", fixed = TRUE)
+  expect_false("Missing environments" %in% names(found))
+})
+
+test_that("arrays are held against four times the cache", {
+  plan <- small_plan()
+  threat <- function(elements, cache) {
+    plan$workloads$stream$parameters$elements <- elements
+    plan$machine["cache_bytes"] <- list(cache)
+    cache_threat(list(plan = plan))
+  }
+  expect_null(threat(20000000, 40e6))
+  expect_match(threat(19999999, 40e6), "not memory alone", fixed = TRUE)
+  expect_match(threat(4999999, 40e6), "in part the cache", fixed = TRUE)
+  expect_match(threat(20000000, NULL), "not available", fixed = TRUE)
+})
+
+test_that("at full scale nothing is said of small sizes", {
+  evidence <- small_evidence(list(summary_row("native", n = 10)), small_plan(scale = "paper"))
+  expect_false(any(c("Size", "Few runs") %in% names(threats(evidence))))
+  expect_no_match(abstract_text(evidence), "scale", fixed = TRUE)
+})

@@ -1,0 +1,74 @@
+plain_table <- function(cells, ...) {
+  heads <- paste0("H", seq_len(ncol(cells)))
+  new_table("t", "caption & 100 %", lapply(heads, column, align = "right"), cells, ...)
+}
+
+test_that("nothing is markup in what becomes LaTeX", {
+  expect_equal(latex_escape("50 % & #1_x {y} ~ ^ \\ $"),
+               "50 \\% \\& \\#1\\_x \\{y\\} \\textasciitilde{} \\textasciicircum{} \\textbackslash{} \\$")
+  expect_equal(latex_escape(paste0(MINUS, "3", THIN, "%", NO_BREAK, "\u00b5s")),
+               "\\ensuremath{-}3\\,\\%~\\textmu{}s")
+  expect_equal(latex_escape(c("--", "caf\u00e9", "\u4e2d", "a\033b\nc", "")),
+               c("{-}{-}", "caf\u00e9", "U+4E2D", "a b c", ""))
+})
+
+test_that("long words may break, and hashes stand in the typewriter font", {
+  expect_equal(latex_breaking("short words stay"), "short words stay")
+  expect_equal(latex_breaking("a_word_of_more_than_twenty_letters"),
+               paste0("a\\_word\\_o\\allowbreak{}f\\_more\\_t\\allowbreak{}han\\_twen\\allowbreak{}",
+                      "ty\\_lette\\allowbreak{}rs"))
+  expect_match(latex_breaking(strrep("0a", 32)), "^\\\\texttt\\{0a0a0a0a\\\\allowbreak")
+})
+
+test_that("a table has its caption, label, heads and rows", {
+  text <- latex_table(plain_table(cbind(c("1", "2"), c("a", "b"))))
+  expect_match(text, "\\begin{table*}[tp]\n\\caption{Caption \\& 100 \\%.}\n\\label{table:t}", fixed = TRUE)
+  expect_match(text, "\\begin{tabular}{@{}rr@{}}", fixed = TRUE)
+  expect_match(text, "\\multicolumn{1}{c}{H1} & \\multicolumn{1}{c}{H2} \\\\\n\\midrule\n", fixed = TRUE)
+  expect_match(text, "\\midrule\n1 & a \\\\\n2 & b \\\\\n\\bottomrule", fixed = TRUE)
+})
+
+test_that("numbers are aligned at their points", {
+  expect_equal(latex_padding(c("1.25", "10", "2.5", "n/a")),
+               c("", "\\phantom{.25}", "\\phantom{5}", ""))
+  expect_equal(latex_padding(c("a", "b")), c("", ""))
+})
+
+test_that("marks stand on their cells and notes under the table", {
+  marks <- cbind(c("a", ""), c("", ""))
+  text <- latex_table(plain_table(cbind(c("1", "2"), c("x", "y")), marks = marks,
+                                  notes = c(a = "5 % off", "General.")))
+  expect_match(text, "1\\textsuperscript{a} & x", fixed = TRUE)
+  expect_match(text, "\\textsuperscript{a}\\,5 \\% off", fixed = TRUE)
+  expect_match(text, "General.", fixed = TRUE)
+})
+
+test_that("equal neighbouring spanners share one heading", {
+  expect_equal(latex_spanners(c("", "", "A", "A", "B")),
+               c(" &  & \\multicolumn{2}{c}{A} & \\multicolumn{1}{c}{B} \\\\",
+                 "\\cmidrule(lr){3-4}\\cmidrule(lr){5-5}"))
+  expect_equal(latex_spanners(c("", "")), character())
+})
+
+test_that("a long table is split between groups, with its notes at the end and one number", {
+  cells <- cbind(as.character(1:10), "x")
+  table <- plain_table(cells, group_starts = rep(c(TRUE, FALSE, FALSE), length.out = 10), notes = "The note.")
+  parts <- split_rows(table, 4)
+  expect_equal(lapply(parts, function(part) part$cells[[1]]), list(c("1", "2", "3"), c("4", "5", "6"),
+                                                                  c("7", "8", "9", "10")))
+  text <- latex_table(table, 4)
+  expect_length(gregexpr("\\label{table:t}", text, fixed = TRUE)[[1]], 1)
+  expect_length(gregexpr("\\ContinuedFloat", text, fixed = TRUE)[[1]], 2)
+  expect_length(gregexpr("The note.", text, fixed = TRUE)[[1]], 1)
+  expect_equal(unlist(lapply(split_rows(table, 2), function(part) part$cells[[1]])), as.character(1:10))
+})
+
+test_that("what a LaTeX log says is found", {
+  log <- c("This is pdfTeX", "! Undefined control sequence.", "l.12 \\nonsense", "more")
+  expect_equal(latex_failure(log), log[2:4])
+  expect_equal(latex_failure("quiet"), "quiet")
+  notes <- c("Overfull \\hbox (0.5pt too wide) in paragraph",
+             "Overfull \\hbox (12.1pt too wide) in paragraph",
+             "LaTeX Warning: Reference `x' on page 1 undefined")
+  expect_equal(latex_blemishes(notes), notes[2:3])
+})

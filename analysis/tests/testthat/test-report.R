@@ -1,0 +1,156 @@
+#' A results folder with all that the paper needs
+make_paper_results <- function(...) {
+  plan_path <- make_results(..., workloads = c("stream", "linpack"))
+  results <- dirname(plan_path)
+  plan <- read_plan(plan_path)
+  write_json(list(format = 1, id = "sha256:f00", distribution = "debian", release = "trixie",
+                  architecture = "x86_64", package_count = 2, file_count = 3, manifest_sha256 = strrep("0a",
+                                                                                                       32)),
+             file.path(results, "image.json"))
+  write_json(list(packages = list(gcc = "14")), file.path(results, "image-manifest.json"))
+  analyse(plan_path)
+  plan_path
+}
+
+#' Makes tidy tables, summaries and figures anew
+analyse <- function(plan_path) {
+  plan <- read_plan(plan_path)
+  cells <- read_cells(plan)
+  tables <- lapply(names(plan$workloads), function(name) {
+    tidy <- tidy_workload(plan, name, parser_of(name), partial = TRUE)
+    path <- function(kind) file.path(plan$results, kind, paste0(name, ".csv"))
+    write_csv(tidy, path("tidy"))
+    summary <- summarise_workload(tidy, plan, cells)
+    write_csv(summary, path("summary"))
+    draw_workload(summary, tidy, plan, file.path(plan$results, "figures", name))
+    tidy
+  })
+  draw_order(tables, plan, file.path(plan$results, "figures", "order"))
+}
+
+#' The text of a PDF
+text_of <- function(pdf) {
+  paste(system2("pdftotext", c("-layout", shQuote(pdf), "-"), stdout = TRUE), collapse = "\n")
+}
+
+skip_without_latex <- function() {
+  skip_if(any(Sys.which(c("pdflatex", "bibtex", "pandoc", "pdftotext")) == ""), "LaTeX or pandoc is missing")
+}
+
+test_that("the paper is written, the same bytes from any folder and locale", {
+  skip_without_latex()
+  plan <- make_paper_results(labels = c("Native", "Docker & 100%_#$", "VM, \u4e2d~^\\"))
+  out <- file.path(tempfile(), "report.pdf")
+  done <- run_r("report.R", "--plan", plan, "--out", out)
+  expect_equal(done$status, 0)
+  expect_no_match(done$output, "LaTeX notes")
+  expect_no_match(done$output, "arning")
+  text <- text_of(out)
+  expect_match(text, "Docker & 100%_#$", fixed = TRUE)
+  expect_match(text, "Measured Again", fixed = TRUE)
+  expect_no_match(text, "??", fixed = TRUE)
+  expect_no_match(text, "partial", fixed = TRUE)
+  for (number in 1:17) {
+    expect_match(text, paste0("[", number, "] "), fixed = TRUE)
+  }
+  again <- file.path(tempfile(), "again.pdf")
+  in_folder(dirname(dirname(plan)), {
+    suppressWarnings(system2(file.path(R.home("bin"), "Rscript"), shQuote(c(
+      file.path(project, "analysis", "report.R"), "--plan", "results/plan.json", "--out", again
+    )), env = c("LC_ALL=C", "TZ=Asia/Tokyo"), stdout = FALSE, stderr = FALSE))
+  })
+  expect_equal(unname(tools::md5sum(again)), unname(tools::md5sum(out)))
+})
+
+test_that("a missing cell is an error, or a paper that says so", {
+  skip_without_latex()
+  plan <- make_paper_results()
+  unlink(file.path(dirname(plan), "raw", "docker", "linpack", c("2.log", "2.json")))
+  failed <- file.path(dirname(plan), "failed", "docker", "linpack")
+  dir.create(failed, recursive = TRUE)
+  write_json(list(error = "killed by signal 9"), file.path(failed, "2.json"))
+  out <- tempfile(fileext = ".pdf")
+  done <- run_r("report.R", "--plan", plan, "--out", out)
+  expect_equal(done$status, 1)
+  expect_match(done$output[length(done$output)], "1 of 18 cells were not measured.*docker/linpack/2")
+  expect_false(file.exists(out))
+  analyse(plan)
+  expect_equal(run_r("report.R", "--plan", plan, "--out", out, "--partial")$status, 0)
+  text <- text_of(out)
+  expect_match(text, "(Partial Results)", fixed = TRUE)
+  expect_match(text, "killed by signal 9", fixed = TRUE)
+})
+
+test_that("nothing measured is a paper too", {
+  skip_without_latex()
+  plan <- make_results(repetitions = 1)
+  unlink(file.path(dirname(plan), "raw"), recursive = TRUE)
+  out <- tempfile(fileext = ".pdf")
+  done <- run_r("report.R", "--plan", plan, "--out", out, "--partial")
+  expect_equal(done$status, 0)
+  expect_match(text_of(out), "Nothing was measured", fixed = TRUE)
+})
+
+test_that("records and summaries that do not belong together are errors that name the file", {
+  plan <- make_paper_results(repetitions = 2)
+  results <- dirname(plan)
+  fails <- function(pattern) {
+    expect_error(read_evidence(plan, project), pattern)
+  }
+  expect_silent(read_evidence(plan, project))
+  record <- file.path(results, "raw", "docker", "stream", "1.json")
+  kept <- readLines(record)
+  writeLines(sub("\"docker\"", "\"native\"", kept, fixed = TRUE), record)
+  fails("docker/stream/1.json: it is of another environment")
+  writeLines(sub("0123abcd", "ffffffff", kept, fixed = TRUE), record)
+  fails("it has an image other than")
+  writeLines("{", record)
+  fails("docker/stream/1.json: not valid JSON")
+  unlink(record)
+  fails("docker/stream/1.json: no such file")
+  writeLines(kept, record)
+  summary <- file.path(results, "summary", "stream.csv")
+  kept <- readLines(summary)
+  writeLines(sub("GB/s,higher,,2,", "GB/s,higher,,9,", kept), summary)
+  fails("stream.csv: it counts more runs")
+  writeLines(sub(",copy,", ",cpy,", kept), summary)
+  fails("stream.csv: cpy is no metric")
+  unlink(summary)
+  fails("stream.csv: no such file")
+})
+
+test_that("a missing figure, a failed LaTeX and bad options leave the earlier paper as it was", {
+  skip_without_latex()
+  plan <- make_paper_results(repetitions = 2)
+  out <- tempfile(fileext = ".pdf")
+  writeLines("the earlier paper", out)
+  evidence <- read_evidence(plan, project)
+  root <- tempfile("root-")
+  dir.create(root)
+  file.copy(file.path(project, "paper"), root, recursive = TRUE)
+  template <- file.path(root, "paper", "template.tex")
+  writeLines(sub("\\maketitle", "\\maketitle\\nonsense", readLines(template), fixed = TRUE), template)
+  expect_error(capture.output(write_report(evidence, root, out)),
+               "LaTeX failed:\n! Undefined control sequence")
+  figure <- file.path(dirname(plan), "figures", "order.pdf")
+  unlink(figure)
+  done <- run_r("report.R", "--plan", plan, "--out", out)
+  expect_equal(done$status, 1)
+  expect_equal(done$output[length(done$output)], paste0("report.R: ", figure, ": no such figure"))
+  expect_match(run_r("report.R", "--plan", plan)$output, "missing: --out", all = FALSE)
+  expect_match(run_r("report.R", "--plan", "none.json", "--out", out)$output, "none.json: no such file",
+               all = FALSE)
+  expect_equal(readLines(out), "the earlier paper")
+})
+
+test_that("sources are named for the workloads of the plan alone, and are in the references", {
+  expect_equal(as.character(show_sources(small_evidence())), "STREAM follows McCalpin [@mccalpin1995].")
+  plan <- small_plan()
+  plan$workloads$stream <- NULL
+  expect_equal(as.character(show_sources(small_evidence(plan = plan))), "")
+  references <- readLines(file.path(project, "paper", "references.bib"))
+  text <- c(WORKLOAD_SOURCES, readLines(file.path(project, "paper", "report.Rmd")))
+  cited <- unique(unlist(regmatches(text, gregexpr("(?<=@)[a-z]+[0-9]*", text, perl = TRUE))))
+  known <- sub("^@[a-z]+\\{(.*),$", "\\1", grep("^@", references, value = TRUE))
+  expect_setequal(cited, known)
+})

@@ -62,6 +62,11 @@ def read(over: dict | None = None, path: str = FILE) -> dict:
     }
 
 
+def percent(text: str) -> float:
+    """The share that a text such as ``5%`` means."""
+    return float(text.removesuffix("%")) / 100
+
+
 def _normal(layer: str | dict) -> dict:
     """A layer as ``{name: options}``."""
     return {layer: {}} if isinstance(layer, str) else {name: options or {} for name, options in layer.items()}
@@ -72,6 +77,12 @@ def _cross_check(data: dict) -> list[tuple[str, str]]:
     found = []
     for name, entry in data["environments"].items():
         found += _check_stack(f"environments.{name}.layers", entry["layers"])
+    repetitions = data["repetitions"]
+    if isinstance(repetitions, dict):
+        if repetitions["max"] < repetitions["min"]:
+            found.append(("repetitions.max", f"is {repetitions['max']}; must be at least min, {repetitions['min']}"))
+        if percent(repetitions["target"]) == 0:
+            found.append(("repetitions.target", "is 0%; must be more than 0%"))
     labels: dict[str, str] = {}
     for name, entry in data["environments"].items():
         label = entry.get("label", name)
@@ -142,16 +153,21 @@ def experiment(config: dict, machine: dict) -> dict:
             "cell": workload.cell(name, config["scale"]),
         }
     described = recipe.describe(config["image"])
+    repetitions, precision = config["repetitions"], None
+    if isinstance(repetitions, dict):
+        precision = {**repetitions, "target": percent(repetitions["target"])}
+        repetitions = precision["max"]
     available = sum(entry["available"] for entry in environments.values())
     return {
         "format": 1,
         "scale": config["scale"],
         "seed": config["seed"],
-        "repetitions": config["repetitions"],
+        "repetitions": repetitions,
+        **({"precision": precision} if precision else {}),
         "client": config["client"],
         "image": {key: described[key] for key in ("recipe", "distribution", "release")},
         "machine": machine,
         "environments": environments,
         "workloads": workloads,
-        "cells": available * len(workloads) * config["repetitions"],
+        "cells": available * len(workloads) * repetitions,
     }

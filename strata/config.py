@@ -52,6 +52,7 @@ def read(over: dict | None = None, path: str = FILE) -> dict:
     return {
         "image": {},
         "client": "namespace",
+        "order": "blocks",
         "partial": False,
         **data,
         "environments": {
@@ -83,6 +84,8 @@ def _cross_check(data: dict) -> list[tuple[str, str]]:
             found.append(("repetitions.max", f"is {repetitions['max']}; must be at least min, {repetitions['min']}"))
         if percent(repetitions["target"]) == 0:
             found.append(("repetitions.target", "is 0%; must be more than 0%"))
+        if data.get("order") == "sequential":
+            found.append(("order", "is sequential, which needs a fixed number of repetitions; must be blocks"))
     labels: dict[str, str] = {}
     for name, entry in data["environments"].items():
         label = entry.get("label", name)
@@ -162,6 +165,7 @@ def experiment(config: dict, machine: dict) -> dict:
         "format": 1,
         "scale": config["scale"],
         "seed": config["seed"],
+        "order": config["order"],
         "repetitions": repetitions,
         **({"precision": precision} if precision else {}),
         "client": config["client"],

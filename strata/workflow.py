@@ -36,10 +36,11 @@ class Workflow:
         self.plan = config.experiment(self.settings, machine.facts())
         self.partial = self.settings["partial"]
         self.workloads = sorted(self.plan["workloads"])
-        self.environments = sorted(name for name, entry in self.plan["environments"].items() if entry["available"])
+        self.environments = sorted(plan.available(self.plan))
         self.digest = hashlib.sha256(json.dumps(self.plan, sort_keys=True).encode()).hexdigest()
         self._fingerprint = functools.cache(lambda *cell: plan.fingerprint(self.plan, *cell))
-        self._order = functools.cache(lambda block: plan.block_order(self.plan, block))
+        order = enumerate(plan.rows(self.plan))
+        self._position = {(name, workload, block): place for place, (_, block, name, workload, _) in order}
         self._lock: int | None = None
 
     def cells(self, workload: str, checkpoints: Any = None) -> list[str]:
@@ -99,10 +100,7 @@ class Workflow:
 
     def priority(self, wildcards: Any) -> int:
         """Higher for what the plan has earlier, and always above that of the rules that come after."""
-        block = int(wildcards.repetition)
-        order = self._order(block)
-        place = (block - 1) * len(order) + order.index((wildcards.environment, wildcards.workload))
-        return self.plan["cells"] - place
+        return self.plan["cells"] - self._position[wildcards.environment, wildcards.workload, int(wildcards.repetition)]
 
     def begin(self, cells: int) -> None:
         """Take this folder for the run that starts now, write the plan, and see that the image is there.

@@ -3,7 +3,7 @@
 PYTHON := .venv/bin/python
 SNAKEMAKE := .venv/bin/snakemake
 
-.PHONY: paper paper-partial test test-unit test-system lint format bench doctor setup clean
+.PHONY: paper paper-partial test test-unit test-system lint format aa bench doctor setup clean
 
 paper: setup            ## measure what is missing and make paper/report.pdf
 	$(SNAKEMAKE) --cores 1 paper/report.pdf
@@ -26,6 +26,9 @@ lint:                   ## Python, R, shell and Snakemake
 format:                 ## what can be formatted by a tool
 	.venv/bin/ruff format .
 	.venv/bin/snakefmt Snakefile rules
+
+aa: setup             ## the A/A test: one environment under two names
+	$(PYTHON) scripts/aa.py
 
 bench: setup-test       ## measure the machinery itself
 	$(PYTHON) tests/bench/bench.py

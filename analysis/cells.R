@@ -12,13 +12,13 @@ TIDY_COLUMNS <- c(
 #' @param workload its name
 #' @param parse the workload's parser, a function of lines and parameters
 #' @param partial whether cells that were not measured are left out; otherwise they are an error
+#' @param cells the plan's cells, as from `read_cells`
 #' @return data frame with the columns of TIDY_COLUMNS; in the order of the plan, of its metrics, and of the
 #'   log
 #' @section Errors: a missing log, a broken log or record, records that disagree; each names the file and the
 #'   reason
-tidy_workload <- function(plan, workload, parse, partial = FALSE) {
+tidy_workload <- function(plan, workload, parse, partial = FALSE, cells = read_cells(plan)) {
   metrics <- metrics_of(plan, workload)
-  cells <- read_cells(plan)
   cells <- cells[cells$workload == workload, ]
   cells$path <- file.path("raw", cells$environment, workload, cells$repetition)
   cells$log <- file.path(plan$results, paste0(cells$path, ".log"))

@@ -136,3 +136,12 @@ write_whole <- function(path, write) {
 first_line <- function(text) {
   substr(strsplit(text, "\n", fixed = TRUE)[[1]][[1]], 1, 200)
 }
+
+#' Writes a list as a JSON file, whole or not at all
+#'
+#' @param object named list; NULL becomes null, vectors of length 1 become scalars
+#' @param path the file
+write_json <- function(object, path) {
+  text <- jsonlite::toJSON(object, auto_unbox = TRUE, digits = 10, null = "null", pretty = TRUE)
+  write_whole(path, function(temporary) writeLines(text, temporary))
+}

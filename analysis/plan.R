@@ -22,9 +22,10 @@ read_plan <- function(path) {
 #' The cells of a plan
 #'
 #' @param plan as from `read_plan`
+#' @param blocks how many of the plan's blocks; those that were needed, unless given
 #' @return data frame in the order of measurement: position, block, environment, workload, repetition
 #' @section Errors: plan.csv is missing, broken, or names what plan.json does not know
-read_cells <- function(plan) {
+read_cells <- function(plan, blocks = needed_blocks(plan)) {
   path <- file.path(plan$results, "plan.csv")
   cells <- read_csv(path, c(position = "integer", block = "integer", environment = "character",
                             workload = "character", repetition = "integer"))
@@ -32,7 +33,18 @@ read_cells <- function(plan) {
   if (anyDuplicated(cells[c("environment", "workload", "repetition")]) > 0) {
     stop_about(path, "a cell stands there twice")
   }
-  cells
+  cells[cells$block <= blocks, ]
+}
+
+#' How many blocks of a plan were needed
+#'
+#' @param plan as from `read_plan`
+#' @return all of them, unless blocks were added until a target was reached: then the first number of blocks
+#'   that was enough
+needed_blocks <- function(plan) {
+  found <- lapply(list.files(file.path(plan$results, "precision"), "^[0-9]+[.]json$", full.names = TRUE), read_json)
+  enough <- vapply(Filter(function(state) isTRUE(state$enough), found), function(state) as.double(state$block), 0)
+  if (is.null(plan$precision) || length(enough) == 0) Inf else min(enough)
 }
 
 #' Checks that a table names only what the plan knows

@@ -3,7 +3,7 @@
 
 rule tidy:
     input:
-        cells=lambda table: experiment.cells(table.workload),
+        cells=lambda table: experiment.cells(table.workload, checkpoints),
         # A folder changes when a log in it is deleted: then that cell is measured again.
         folders=lambda table: experiment.folders(table.workload),
     output:
@@ -14,7 +14,9 @@ rule tidy:
         "../envs/analysis.yaml"
     params:
         # In a partial paper, a run that is gone must not stay in the table.
-        cells=lambda table: experiment.cells(table.workload),
+        gone=lambda table: (
+            experiment.cells(table.workload) if experiment.partial else []
+        ),
         partial="--partial" if experiment.partial else "",
         # Labels, metrics and repetitions are the plan's: all that follows is made again when it changes.
         plan=experiment.digest,

@@ -23,4 +23,25 @@ rule cell:
 rule cells:
     # A target: every cell, and nothing made of them.
     input:
-        [experiment.cells(workload) for workload in experiment.workloads],
+        lambda wildcards: experiment.all_logs(experiment.blocks(checkpoints)),
+
+
+if experiment.adaptive:
+
+    checkpoint precision:
+        # After this block: is every interval within the target, or are more blocks needed?
+        input:
+            lambda precision: experiment.all_logs(int(precision.block)),
+        output:
+            "results/precision/{block}.json",
+        log:
+            "results/logs/precision-{block}.log",
+        wildcard_constraints:
+            block=r"[1-9]\d*",
+        conda:
+            "../envs/analysis.yaml"
+        params:
+            plan=experiment.digest,
+        shell:
+            "Rscript analysis/precision.R --plan results/plan.json --block {wildcards.block}"
+            " --out {output} 2>&1 | tee {log}"

@@ -52,6 +52,7 @@ def read(over: dict | None = None, path: str = FILE) -> dict:
     return {
         "image": {},
         "client": "namespace",
+        "order": "blocks",
         "partial": False,
         **data,
         "environments": {
@@ -60,6 +61,11 @@ def read(over: dict | None = None, path: str = FILE) -> dict:
         },
         "workloads": {name: overrides or {} for name, overrides in data["workloads"].items()},
     }
+
+
+def percent(text: str) -> float:
+    """The share that a text such as ``5%`` means."""
+    return float(text.removesuffix("%")) / 100
 
 
 def _normal(layer: str | dict) -> dict:
@@ -72,6 +78,14 @@ def _cross_check(data: dict) -> list[tuple[str, str]]:
     found = []
     for name, entry in data["environments"].items():
         found += _check_stack(f"environments.{name}.layers", entry["layers"])
+    repetitions = data["repetitions"]
+    if isinstance(repetitions, dict):
+        if repetitions["max"] < repetitions["min"]:
+            found.append(("repetitions.max", f"is {repetitions['max']}; must be at least min, {repetitions['min']}"))
+        if percent(repetitions["target"]) == 0:
+            found.append(("repetitions.target", "is 0%; must be more than 0%"))
+        if data.get("order") == "sequential":
+            found.append(("order", "is sequential, which needs a fixed number of repetitions; must be blocks"))
     labels: dict[str, str] = {}
     for name, entry in data["environments"].items():
         label = entry.get("label", name)
@@ -142,16 +156,22 @@ def experiment(config: dict, machine: dict) -> dict:
             "cell": workload.cell(name, config["scale"]),
         }
     described = recipe.describe(config["image"])
+    repetitions, precision = config["repetitions"], None
+    if isinstance(repetitions, dict):
+        precision = {**repetitions, "target": percent(repetitions["target"])}
+        repetitions = precision["max"]
     available = sum(entry["available"] for entry in environments.values())
     return {
         "format": 1,
         "scale": config["scale"],
         "seed": config["seed"],
-        "repetitions": config["repetitions"],
+        "order": config["order"],
+        "repetitions": repetitions,
+        **({"precision": precision} if precision else {}),
         "client": config["client"],
         "image": {key: described[key] for key in ("recipe", "distribution", "release")},
         "machine": machine,
         "environments": environments,
         "workloads": workloads,
-        "cells": available * len(workloads) * config["repetitions"],
+        "cells": available * len(workloads) * repetitions,
     }

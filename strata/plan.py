@@ -2,7 +2,8 @@
 
 Block after block; in each the environments in a random order, in each of them the workloads
 in a random order.  Every order follows from the seed and the block alone, so that one cell's
-place is known without making the whole plan.
+place is known without making the whole plan.  (``order: sequential`` is the naive alternative, for
+comparison: all repetitions of one environment, then of the next, nothing in random order.)
 """
 
 import hashlib
@@ -14,10 +15,15 @@ from strata.errors import UserError
 from strata.files import read_json, write_if_changed
 
 
+def available(plan: dict) -> list[str]:
+    """Names of the environments that can be measured here, in the order of the config."""
+    return [name for name, entry in plan["environments"].items() if entry["available"]]
+
+
 def block_order(plan: dict, block: int) -> list[tuple[str, str]]:
     """The (environment, workload) pairs of a block (from 1) in the planned order."""
     chance = random.Random(f"{plan['seed']}/{block}")
-    environments = sorted(name for name, entry in plan["environments"].items() if entry["available"])
+    environments = sorted(available(plan))
     chance.shuffle(environments)
     order = []
     for environment in environments:
@@ -29,17 +35,24 @@ def block_order(plan: dict, block: int) -> list[tuple[str, str]]:
 
 def position(plan: dict, environment: str, workload: str, repetition: int) -> int:
     """The place of a cell in the plan, from 1."""
+    if plan["order"] == "sequential":
+        environments, workloads = available(plan), list(plan["workloads"])
+        before = environments.index(environment) * plan["repetitions"] + repetition - 1
+        return before * len(workloads) + workloads.index(workload) + 1
     order = block_order(plan, repetition)
     return (repetition - 1) * len(order) + order.index((environment, workload)) + 1
 
 
 def rows(plan: dict) -> list[tuple[int, int, str, str, int]]:
     """(position, block, environment, workload, repetition) of every cell, in the planned order."""
-    found: list[tuple[int, int, str, str, int]] = []
-    for block in range(1, plan["repetitions"] + 1):
-        for environment, workload in block_order(plan, block):
-            found.append((len(found) + 1, block, environment, workload, block))
-    return found
+    blocks = range(1, plan["repetitions"] + 1)
+    if plan["order"] == "sequential":
+        cells = [
+            (block, name, workload) for name in available(plan) for block in blocks for workload in plan["workloads"]
+        ]
+    else:
+        cells = [(block, *cell) for block in blocks for cell in block_order(plan, block)]
+    return [(place, block, name, workload, block) for place, (block, name, workload) in enumerate(cells, 1)]
 
 
 def cell_seed(plan: dict, workload: str, repetition: int) -> int:

@@ -28,13 +28,20 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
+def _count(run: dict | None, ahead: int) -> str:
+    """Which cell of how many; repetitions up to a precision may add some that were not foreseen."""
+    if run is None:
+        return ""
+    number = run["done"] + ahead
+    return f"[{number}/{max(number, run['cells'])}] "
+
+
 def announce(name: str) -> None:
     """Say which cell runs now."""
     run = _current()
     if run and run["started"] is None:
         write_json(PATH, {**run, "started": time.time()})
-    count = f"[{run['done'] + 1}/{run['cells']}] " if run else ""
-    print(f"{count}{name} …", file=sys.stderr, flush=True)
+    print(f"{_count(run, 1)}{name} …", file=sys.stderr, flush=True)
 
 
 def done(name: str, seconds: float) -> None:
@@ -47,8 +54,8 @@ def done(name: str, seconds: float) -> None:
     write_json(PATH, run)
     left = run["cells"] - run["done"]
     rest = (time.time() - run["started"]) / run["done"] * left
-    words = f"; {left} to go, about {duration(rest)}" if left else "; that was the last cell"
-    print(f"[{run['done']}/{run['cells']}] {name}: {seconds:.1f} s{words}", file=sys.stderr, flush=True)
+    words = f"; {left} to go, about {duration(rest)}" if left > 0 else "; that was the last cell"
+    print(f"{_count(run, 0)}{name}: {seconds:.1f} s{words}", file=sys.stderr, flush=True)
 
 
 def failed() -> None:

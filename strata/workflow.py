@@ -11,6 +11,7 @@ from typing import Any
 
 from strata import config, image, layers, machine, places, plan, progress, testbed
 from strata.errors import UserError
+from strata.files import read_json
 from strata.workload import check_files
 
 
@@ -35,20 +36,47 @@ class Workflow:
         self.plan = config.experiment(self.settings, machine.facts())
         self.partial = self.settings["partial"]
         self.workloads = sorted(self.plan["workloads"])
-        self.environments = sorted(name for name, entry in self.plan["environments"].items() if entry["available"])
+        self.environments = sorted(plan.available(self.plan))
         self.digest = hashlib.sha256(json.dumps(self.plan, sort_keys=True).encode()).hexdigest()
         self._fingerprint = functools.cache(lambda *cell: plan.fingerprint(self.plan, *cell))
-        self._order = functools.cache(lambda block: plan.block_order(self.plan, block))
+        order = enumerate(plan.rows(self.plan))
+        self._position = {(name, workload, block): place for place, (_, block, name, workload, _) in order}
         self._lock: int | None = None
 
-    def cells(self, workload: str) -> list[str]:
-        """Logs of a workload's cells: all that are planned, or in a partial run those that are there."""
-        logs = [
+    def cells(self, workload: str, checkpoints: Any = None) -> list[str]:
+        """Logs of a workload's cells: all that are planned, or in a partial run those that are there.
+
+        Where repetitions are added until the target is reached, `checkpoints` (Snakemake's) tells how many.
+        """
+        logs = self.logs(workload, self.plan["repetitions"] if self.partial else self.blocks(checkpoints))
+        return [log for log in logs if os.path.exists(log)] if self.partial else logs
+
+    def logs(self, workload: str, blocks: int) -> list[str]:
+        """Logs of a workload's cells in the first blocks of the plan."""
+        return [
             places.cell_path("raw", environment, workload, repetition, "log")
             for environment in self.environments
-            for repetition in range(1, self.plan["repetitions"] + 1)
+            for repetition in range(1, blocks + 1)
         ]
-        return [log for log in logs if os.path.exists(log)] if self.partial else logs
+
+    def all_logs(self, blocks: int) -> list[str]:
+        """Logs of every workload's cells in the first blocks of the plan."""
+        return [log for workload in self.workloads for log in self.logs(workload, blocks)]
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether blocks are added until the target is reached."""
+        return "precision" in self.plan and not self.partial
+
+    def blocks(self, checkpoints: Any) -> int:
+        """How many blocks are to be measured; raises Snakemake's own exception while that is open."""
+        if not self.adaptive:
+            return self.plan["repetitions"]
+        for block in range(self.plan["precision"]["min"], self.plan["precision"]["max"] + 1):
+            found = read_json(checkpoints.precision.get(block=block).output[0])
+            if found and found["enough"]:
+                return block
+        return self.plan["repetitions"]
 
     def folders(self, workload: str) -> list[str]:
         """Those folders of a workload's logs that are there."""
@@ -64,7 +92,7 @@ class Workflow:
 
     def measured(self) -> list[str]:
         """Workloads that have a cell to show."""
-        return [workload for workload in self.workloads if self.cells(workload)]
+        return [workload for workload in self.workloads if not self.partial or self.cells(workload)]
 
     def fingerprint(self, wildcards: Any) -> str:
         """What decides a cell's result besides chance; see :func:`strata.plan.fingerprint`."""
@@ -72,10 +100,7 @@ class Workflow:
 
     def priority(self, wildcards: Any) -> int:
         """Higher for what the plan has earlier, and always above that of the rules that come after."""
-        block = int(wildcards.repetition)
-        order = self._order(block)
-        place = (block - 1) * len(order) + order.index((wildcards.environment, wildcards.workload))
-        return self.plan["cells"] - place
+        return self.plan["cells"] - self._position[wildcards.environment, wildcards.workload, int(wildcards.repetition)]
 
     def begin(self, cells: int) -> None:
         """Take this folder for the run that starts now, write the plan, and see that the image is there.

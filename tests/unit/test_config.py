@@ -243,3 +243,25 @@ def test_snakemake_shows_the_same_message_and_starts_nothing(project):
     assert 'config.yaml: scale: is "smok"; must be one of smoke, quick, paper' in done.stderr
     assert "Traceback" not in done.stderr
     assert not (folder / "results").exists()
+
+
+ADAPTIVE_MISTAKES = [
+    ({"min": 5, "max": 3, "target": "5%"}, "repetitions.max: is 3; must be at least min, 5"),
+    ({"min": 1, "max": 3, "target": "5%"}, "repetitions.min: is 1; must be at least 2"),
+    ({"min": 2, "max": 3, "target": 5}, "repetitions.target: is 5; must be text"),
+    ({"min": 2, "max": 3, "target": "0%"}, "repetitions.target: is 0%"),
+    ({"min": 2, "max": 3}, "repetitions.target: missing; it is half-width"),
+    ({"min": 2, "max": 3, "target": "5%", "cap": 9}, "repetitions.cap: unknown key"),
+]
+
+
+@pytest.mark.parametrize(("value", "part"), ADAPTIVE_MISTAKES)
+def test_repetitions_to_a_precision_are_checked(page, tmp_path, value, part):
+    assert part in complaint(tmp_path, {**page, "repetitions": value})
+
+
+def test_repetitions_to_a_precision_plan_up_to_the_cap(checkout):
+    over = {"repetitions": {"min": 3, "max": 7, "target": "2.5%"}}
+    plan = config.experiment(config.read(over), MACHINE)
+    assert plan["repetitions"] == 7
+    assert plan["precision"] == {"min": 3, "max": 7, "target": 0.025}

@@ -6,10 +6,11 @@ import pytest
 from strata import plan
 
 
-def experiment(seed=1, repetitions=4, absent=()):
+def experiment(seed=1, repetitions=4, absent=(), order="blocks"):
     names = ["native", "docker", "vm", "other"]
     return {
         "seed": seed,
+        "order": order,
         "repetitions": repetitions,
         "image": {"recipe": "r"},
         "environments": {name: {"available": name not in absent, "layers": [{name: {}}]} for name in names},
@@ -52,9 +53,17 @@ def test_every_environment_comes_first_about_equally_often():
     assert all(400 < count < 600 for count in first.values())
 
 
-def test_a_position_is_known_without_the_whole_plan():
-    for position, _, environment, workload, repetition in plan.rows(experiment()):
-        assert plan.position(experiment(), environment, workload, repetition) == position
+@pytest.mark.parametrize("order", ["blocks", "sequential"])
+def test_a_position_is_known_without_the_whole_plan(order):
+    planned = experiment(order=order)
+    for position, _, environment, workload, repetition in plan.rows(planned):
+        assert plan.position(planned, environment, workload, repetition) == position
+
+
+def test_the_naive_order_takes_one_environment_after_the_other():
+    rows = plan.rows(experiment(order="sequential", absent=["vm"]))
+    assert [name for name, _ in groupby(row[2] for row in rows)] == ["native", "docker", "other"]
+    assert [row[1] for row in rows[:12]] == [1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4]
 
 
 def test_what_is_not_available_is_not_planned():

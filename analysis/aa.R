@@ -1,0 +1,24 @@
+#!/usr/bin/env Rscript
+# The A/A test: how often two names of the same environment are called different.
+#
+# Usage: Rscript analysis/aa.R --out FOLDER PROJECT...
+# Every PROJECT is the folder of one experiment with the environments `native` and `native-again`, whose tidy
+# tables are made.  Writes measured.csv and simulated.csv to FOLDER, and prints both.
+
+file <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
+root <- dirname(dirname(normalizePath(gsub("~+~", " ", file, fixed = TRUE))))
+for (part in c("cli", "files", "plan", "logs", "cells", "statistics", "summaries", "alike")) {
+  source(file.path(root, "analysis", paste0(part, ".R")))
+}
+
+run_script("aa.R", function(arguments) {
+  options <- parse_options(arguments, required = "out", rest = "projects")
+  measured <- compare_alike(do.call(rbind, lapply(options$rest, read_alike)))
+  simulated <- simulate_alike(SCENARIOS, repetitions = c(5, 10), replicates = 4000, seed = 2014)
+  for (name in c("measured", "simulated")) {
+    table <- get(name)
+    write_csv(table, file.path(options$out, paste0(name, ".csv")), digits = 4)
+    cat(name, "\n")
+    print(table, row.names = FALSE, digits = 3)
+  }
+})

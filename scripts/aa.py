@@ -1,0 +1,71 @@
+"""The A/A test: measure one environment twice under two names, in our order and in the naive one.
+
+Makes many small experiments below results/aa, each a project of its own with the real workloads, alternating
+the two orders so that what happens to the machine happens to both, and has R say how often the two names were
+called different.  Usage: aa.py [--experiments 12] [--repetitions 5]
+"""
+
+import argparse
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = ["Snakefile", "rules", "schemas", "strata", "analysis", "profiles", "envs", "packer", "workloads"]
+# Small sizes: it is the comparison that is tested, not the machine.
+WORKLOADS = {
+    "stream": {"elements": 4_000_000, "trials": 10},
+    "randomaccess": {"log2": 20, "min_seconds": 0.2},
+    "linpack": {"sizes": [500], "min_seconds": 0.2},
+}
+
+
+def make(folder: Path, order: str, seed: int, repetitions: int) -> None:
+    """A project with the environments `native` and `native-again`, unless it is there already."""
+    if folder.exists():
+        return
+    folder.mkdir(parents=True)
+    for name in SHARED:
+        (folder / name).symlink_to(ROOT / name)
+    names = {"native": "Native", "native-again": "Native again"}
+    config = {
+        "scale": "smoke",
+        "repetitions": repetitions,
+        "seed": seed,
+        "order": order,
+        "environments": {name: {"label": label, "layers": ["chroot"]} for name, label in names.items()},
+        "workloads": WORKLOADS,
+    }
+    (folder / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
+
+
+def main() -> None:
+    """Measure what is missing of all experiments, and compare."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--experiments", type=int, default=12, help="experiments in each order")
+    parser.add_argument("--repetitions", type=int, default=5, help="runs of each name in an experiment")
+    options = parser.parse_args()
+    base = ROOT / "results/aa"
+    targets = [f"results/tidy/{name}.csv" for name in WORKLOADS]
+    projects = []
+    for number in range(1, options.experiments + 1):
+        orders = ["blocks", "sequential"]
+        random.Random(number).shuffle(orders)
+        for order in orders:
+            folder = base / f"{order}-{options.repetitions}-{number}"
+            make(folder, order, number, options.repetitions)
+            print(f"A/A: experiment {number} of {options.experiments}, {order}", file=sys.stderr, flush=True)
+            command = [sys.executable, "-m", "snakemake", "--cores", "1", "--directory", str(folder)]
+            variables = {**os.environ, "PYTHONPATH": str(ROOT)}
+            variables.pop("STRATA_OWNER", None)
+            subprocess.run([*command, *targets], cwd=folder, env=variables, check=True)
+            projects.append(str(folder))
+    subprocess.run(["Rscript", str(ROOT / "analysis/aa.R"), "--out", str(base), *projects], check=True)
+
+
+if __name__ == "__main__":
+    main()

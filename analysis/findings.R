@@ -68,9 +68,7 @@ compare <- function(summary, plan) {
 
 #' Factors as text behind the label of a metric
 #'
-#' A factor called n is printed as "order", since n is the number of runs.
-#'
-#' @param factors such as "n=1000;clients=4", "" where there are none
+#' @param factors such as "order=1000;clients=4", "" where there are none
 #' @return texts such as ", order 1,000, clients 4"
 factor_text <- function(factors) {
   vapply(strsplit(factors, ";", fixed = TRUE), function(pairs) {
@@ -81,8 +79,7 @@ factor_text <- function(factors) {
     value <- sub("^[^=]*=?", "", pairs)
     number <- suppressWarnings(as.numeric(value))
     value <- ifelse(is.na(number), value, quantity(number))
-    name <- ifelse(name == "n", "order", words(name))
-    paste0(", ", paste0(name, NO_BREAK, value, collapse = ", "))
+    paste0(", ", paste0(words(name), NO_BREAK, value, collapse = ", "))
   }, "")
 }
 

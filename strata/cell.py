@@ -136,6 +136,7 @@ class Cell:
             "seconds": None,
             "seed": values["seed"],
             "scale": self.plan["scale"],
+            "source": self.plan["source"],
             "parameters": {key: value for key, value in values.items() if key != "seed"},
             "commands": [],
             "checks": [],

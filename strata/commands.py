@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import sys
 
 from strata import __version__
@@ -26,7 +27,7 @@ def _plan(options: argparse.Namespace) -> int:
     experiment = config.experiment(config.read(_over(options)), machine.facts())
     for name, entry in experiment["workloads"].items():
         workload.check_files(name, entry["parameters"])
-    plan.write(experiment)
+    plan.write({**experiment, "source": plan.source(os.getcwd())})
     if options.show:
         for row in plan.rows(experiment):
             print(f"{row[0]:6d}  block {row[1]:<5d} {row[2]} · {row[3]}")

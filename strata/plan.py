@@ -13,6 +13,7 @@ import random
 from strata import places
 from strata.errors import UserError
 from strata.files import read_json, write_if_changed
+from strata.process import capture
 
 
 def available(plan: dict) -> list[str]:
@@ -71,6 +72,19 @@ def fingerprint(plan: dict, environment: str, workload: str) -> str:
         "steps": [[step["step"], *step["argv"]] for step in plan["workloads"][workload]["cell"]["steps"]],
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def source(project: str) -> dict:
+    """``{revision, changed}`` of the project's source: the commit, and whether files differ from it."""
+    git = ["git", "-C", project]
+    try:
+        revision = capture([*git, "rev-parse", "HEAD"], check=False)
+        status = capture([*git, "status", "--porcelain"], check=False)
+    except UserError:
+        return {"revision": None, "changed": None}
+    if revision.returncode != 0:
+        return {"revision": None, "changed": None}
+    return {"revision": revision.stdout.strip(), "changed": bool(status.stdout.strip())}
 
 
 def write(plan: dict) -> None:

@@ -32,6 +32,7 @@ class Workflow:
         os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
         os.environ["PYTHONPATH"] = project
         os.environ.setdefault(testbed.OWNER, str(os.getpid()))
+        self.project = project
         self.settings = config.read(config.typed(over))
         self.plan = config.experiment(self.settings, machine.facts())
         self.partial = self.settings["partial"]
@@ -117,7 +118,7 @@ class Workflow:
             ) from None
         for workload in self.workloads:
             check_files(workload, self.plan["workloads"][workload]["parameters"])
-        plan.write(self.plan)
+        plan.write({**self.plan, "source": plan.source(self.project)})
         if self.needs_image() and (cells or not os.path.exists(places.IMAGE)):
             image.publish(image.ensure(self.settings["image"]))
         progress.begin(os.getpid(), cells)

@@ -18,7 +18,7 @@ parse_linpack <- function(lines, parameters) {
   trials <- split(log$trial, factor(numbers(log$trial, "n"), n))
   require_that(sum(lengths(trials)) == length(log$trial), "a trial is of no size that was asked for")
   rate <- mapply(linpack_rate, log$size, trials, MoreArgs = list(parameters = parameters))
-  measured("gflops", "GFLOPS", rate, paste0("n=", plain(n)))
+  measured("gflops", "GFLOPS", rate, paste0("order=", plain(n)))
 }
 
 #' The rate over all solutions of one size

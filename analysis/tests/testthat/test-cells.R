@@ -40,7 +40,7 @@ test_that("several sizes keep their order", {
   parameters <- list(threads = 2, sizes = list(500, 1500), min_trials = 2, min_seconds = 0)
   write_cell(plan$results, read_cells(plan)[1, ], fixture("linpack", "two-sizes"),
              function(r) updated(r, parameters = parameters))
-  expect_equal(tidied(plan)$factors, c("n=500", "n=1500"))
+  expect_equal(tidied(plan)$factors, c("order=500", "order=1500"))
 })
 
 test_that("a missing cell is an error, or left out where that is asked for", {

@@ -22,8 +22,8 @@ test_that("the minimum effect itself is no difference, and a hair more is one", 
 })
 
 test_that("rows are ordered and named by the plan", {
-  rows <- list(summary_row("docker", factors = "n=12000"), summary_row("native", factors = "n=12000"),
-               summary_row("native", factors = "n=500"), summary_row("native", metric = "scale"))
+  rows <- list(summary_row("docker", factors = "order=12000"), summary_row("native", factors = "order=12000"),
+               summary_row("native", factors = "order=500"), summary_row("native", metric = "scale"))
   rows <- compare(do.call(rbind, rows), small_plan())
   expect_equal(rows$environment, c("native", "native", "docker", "native"))
   expect_equal(read_aloud(rows$metric_label),

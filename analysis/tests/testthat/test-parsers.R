@@ -10,10 +10,10 @@ test_that("captured logs are read", {
                data.frame(metric = c("copy", "scale", "add", "triad"), unit = "GB/s",
                           value = c(31.1398, 30.2523, 34.4096, 33.0236), factors = ""))
   expect_equal(parser_of("linpack")(fixture("linpack"), asked_for$linpack),
-               data.frame(metric = "gflops", unit = "GFLOPS", value = 42.54, factors = "n=1000"))
+               data.frame(metric = "gflops", unit = "GFLOPS", value = 42.54, factors = "order=1000"))
   expect_equal(parser_of("linpack")(fixture("linpack", "two-sizes"), two_sizes),
                data.frame(metric = "gflops", unit = "GFLOPS", value = c(35.6222, 54.8443),
-                          factors = c("n=500", "n=1500")))
+                          factors = c("order=500", "order=1500")))
   expect_equal(parser_of("randomaccess")(fixture("randomaccess"), asked_for$randomaccess),
                data.frame(metric = "gups", unit = "GUPS", value = 0.338893, factors = ""))
   expect_equal(parser_of("pxz")(fixture("pxz"), asked_for$pxz),
@@ -175,5 +175,5 @@ test_that("matrices of 100,000 keep their size in the factors", {
   lines[3] <- sprintf(paste("{\"n\": 100000, \"trials\": 1, \"gflops_of_all\": %.6g, \"seconds\": 10,",
                             "\"verified\": true, \"worst_residual\": 0.01, \"limit\": 16}"), rate)
   parameters <- updated(asked_for$linpack, sizes = list(100000), min_trials = 1)
-  expect_equal(parser_of("linpack")(lines, parameters)$factors, "n=100000")
+  expect_equal(parser_of("linpack")(lines, parameters)$factors, "order=100000")
 })

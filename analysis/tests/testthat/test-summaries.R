@@ -63,10 +63,10 @@ test_that("ratios are of the same metric and the same factors", {
   plan <- read_plan(make_results(c("native", "docker"), "linpack", 2))
   tidy <- tidy_workload(plan, "linpack", parser_of("linpack"))
   large <- tidy
-  large$factors <- "n=12000"
+  large$factors <- "order=12000"
   large$value <- ifelse(large$environment == "docker", c(50, 52), c(100, 104))
   s <- summarise_workload(rbind(tidy, large), plan, read_cells(plan))
-  expect_equal(s$factors, c("n=1000", "n=12000", "n=1000", "n=12000"))
+  expect_equal(s$factors, c("order=1000", "order=12000", "order=1000", "order=12000"))
   expect_equal(s$ratio[[4]], 0.5)
   expect_gt(s$ratio[[3]], 0.9)
 })

@@ -4,7 +4,8 @@
 NOMINAL <- 0.05
 MINIMUM_EFFECT <- 0.02
 
-# How a machine may change while it is measured, in shares of the mean over a whole experiment: a steady drift,
+# How a machine may change while it is measured, in shares of the mean over a whole experiment: a steady
+# drift,
 # the standard deviation of the random walk's end, and of independent noise.
 SCENARIOS <- list(
   "steady machine" = list(drift = 0, walk = 0, noise = 0.01),
@@ -54,7 +55,8 @@ share_of_calls <- function(calls) {
 #' The values of one experiment
 #'
 #' @param project folder of a project whose tidy tables are made
-#' @return data frame with the columns experiment, order (of measurement: blocks or sequential), workload, metric,
+#' @return data frame with the columns experiment, order (of measurement: blocks or sequential), workload,
+#'   metric,
 #'   factors, environment, block, value
 #' @section Errors: a table is missing or broken
 read_alike <- function(project) {
@@ -98,7 +100,8 @@ machine_values <- function(count, scenario) {
 
 #' One simulated experiment
 #'
-#' @param order blocks (both names in random order in every block) or sequential (all of one, then of the other)
+#' @param order blocks (both names in random order in every block) or sequential (all of one, then of the
+#'   other)
 #' @param repetitions runs of each name
 #' @param scenario as for `machine_values`
 #' @return list of first and second, the values of the two names in the order of their runs

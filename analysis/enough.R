@@ -15,7 +15,8 @@ relative_half_width <- function(summary) {
 
 #' Whether enough blocks were measured
 #'
-#' The rule looks at the widths of intervals alone and never at the differences between environments, so that a
+#' The rule looks at the widths of intervals alone and never at the differences between environments, so that
+#' a
 #' run does not end because its result looks good.  (Looking at the data to decide when to stop still narrows
 #' the final intervals a little; the paper says how many blocks there were and why.)
 #'
@@ -25,7 +26,8 @@ relative_half_width <- function(summary) {
 #' @return list of block, target, enough, reason, metrics and reached (how many there are, and how many are
 #'   within the target), and widest: environment, workload, metric, factors and half_width (null if there is
 #'   no interval)
-#' @source R. Maricq et al.: Taming Performance Variability. OSDI 2018, for repetitions up to a given precision
+#' @source R. Maricq et al.: Taming Performance Variability. OSDI 2018, for repetitions up to a given
+#'   precision
 enough_runs <- function(summary, precision, block) {
   widths <- relative_half_width(summary)
   within <- widths <= precision$target

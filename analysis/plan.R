@@ -42,8 +42,9 @@ read_cells <- function(plan, blocks = needed_blocks(plan)) {
 #' @return all of them, unless blocks were added until a target was reached: then the first number of blocks
 #'   that was enough
 needed_blocks <- function(plan) {
-  found <- lapply(list.files(file.path(plan$results, "precision"), "^[0-9]+[.]json$", full.names = TRUE), read_json)
-  enough <- vapply(Filter(function(state) isTRUE(state$enough), found), function(state) as.double(state$block), 0)
+  states <- list.files(file.path(plan$results, "precision"), "^[0-9]+[.]json$", full.names = TRUE)
+  final <- Filter(function(state) isTRUE(state$enough), lapply(states, read_json))
+  enough <- vapply(final, function(state) as.double(state$block), 0)
   if (is.null(plan$precision) || length(enough) == 0) Inf else min(enough)
 }
 

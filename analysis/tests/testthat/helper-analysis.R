@@ -1,7 +1,9 @@
 # The functions under test, captured logs, and small results folders made from them.
 
 project <- normalizePath(file.path("..", "..", ".."))
-for (part in c("cli", "files", "plan", "logs", "cells", "statistics", "summaries", "enough", "alike", "theme", "figures")) {
+parts <- c("cli", "files", "plan", "logs", "cells", "statistics", "summaries", "enough", "alike", "theme",
+           "figures")
+for (part in parts) {
   source(file.path(project, "analysis", paste0(part, ".R")), local = environment())
 }
 

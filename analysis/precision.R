@@ -1,8 +1,8 @@
 #!/usr/bin/env Rscript
 # Says after a block whether every mean is known well enough, or whether more blocks are needed.
 #
-# Usage: Rscript analysis/precision.R --plan results/plan.json --block NUMBER --out
-# results/precision/NUMBER.json
+# Usage: Rscript analysis/precision.R --plan results/plan.json --block NUMBER
+#          --out results/precision/NUMBER.json
 
 file <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 root <- dirname(dirname(normalizePath(gsub("~+~", " ", file, fixed = TRUE))))

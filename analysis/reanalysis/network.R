@@ -1,0 +1,188 @@
+# The typed-in workbooks of netperf and nuttcp: the only results of these that were published.
+
+#' The environment that a label means
+#'
+#' @param label text such as "Docker NAT"
+#' @return names; NA for a label of none
+environment_of_label <- function(label) {
+  label <- tolower(label)
+  docker <- grepl("docker|container", label)
+  host <- grepl("host|--net|no.?nat", label)
+  ifelse(docker & host, "docker-hostnet",
+         ifelse(docker, "docker",
+                ifelse(grepl("\\b(kvm|vm)\\b|virtual", label), "vm",
+                       ifelse(grepl("\\b(native|linux|bare|bml|host)\\b|bare.?metal", label), "native", NA))))
+}
+
+#' The label of a number in a sheet: the nearest text to its left, or above it, that satisfies a test
+#'
+#' @param sheet as from `read_sheet`
+#' @param row,column of the number
+#' @param accept function of texts; TRUE for those that will do
+#' @param where "left" or "above"
+#' @return text; NA where there is none
+label_of <- function(sheet, row, column, accept, where) {
+  near <- if (where == "left") {
+    sheet[sheet$row == row & sheet$column < column, ]
+  } else {
+    sheet[sheet$column == column & sheet$row < row, ]
+  }
+  near <- near[near$text != "" & accept(near$text), ]
+  if (nrow(near) == 0) NA_character_ else near$text[[which.max(if (where == "left") near$column else near$row)]]
+}
+
+#' The environment of a number in a sheet, by its row's label or else its column's
+#'
+#' @param sheet as from `read_sheet`
+#' @param row,column of the number
+#' @return name; NA where neither names one
+environment_of_cell <- function(sheet, row, column) {
+  accept <- function(text) !is.na(environment_of_label(text))
+  label <- label_of(sheet, row, column, accept, "left")
+  environment_of_label(if (is.na(label)) label_of(sheet, row, column, accept, "above") else label)
+}
+
+#' Reads the workbook of netperf
+#'
+#' Columns B and F hold rates of TCP_RR and UDP_RR; latency is the reciprocal.  An empty or zero cell was not measured.
+#'
+#' @param path of the workbook
+#' @return as from `imported`, with the column `environment` in `values`; factor `test`; metrics rate (tx/s) and
+#'   latency (us); a problem's line is the row, and it names the cell
+read_netperf <- function(path) {
+  sheet <- read_sheet(path)
+  rates <- sheet[!is.na(sheet$number) & sheet$column %in% c(2, 6), ]
+  values <- list()
+  unreadable <- list()
+  for (i in seq_len(nrow(rates))) {
+    cell <- rates[i, ]
+    environment <- environment_of_cell(sheet, cell$row, cell$column)
+    named <- toupper(c(label_of(sheet, cell$row, cell$column, is_test, "above"),
+                       label_of(sheet, cell$row, cell$column, is_test, "left")))
+    named <- named[!is.na(named)]
+    test <- if (length(named) == 0) c("2" = "TCP", "6" = "UDP")[[as.character(cell$column)]] else
+      regmatches(named[[1]], regexpr("TCP|UDP", named[[1]]))
+    if (is.na(environment) || cell$number <= 0) {
+      unreadable <- c(unreadable, list(problems(cell$row, paste0(
+        cell$cell, ": ", if (is.na(environment)) "no label names its environment" else "zero, and so not measured"
+      ))))
+    } else {
+      row <- readings(c("rate", "latency"), c("tx/s", "us"), c(cell$number, 1e6 / cell$number),
+                      paste0("test=", test, "_RR"), 1, cell$row)
+      values <- c(values, list(cbind(row, environment = environment)))
+    }
+  }
+  network_result(values, c(unreadable, empty_cells(sheet, rates)))
+}
+
+#' Whether a text names a test of netperf
+#'
+#' @param text texts
+#' @return logical vector
+is_test <- function(text) {
+  grepl("TCP|UDP", text, ignore.case = TRUE)
+}
+
+#' Environments of a sheet that have a label and no number beside it
+#'
+#' @param sheet as from `read_sheet`
+#' @param numbers rows of it that were read
+#' @return list of data frames as from `problems`
+empty_cells <- function(sheet, numbers) {
+  labels <- sheet[sheet$text != "" & !is.na(environment_of_label(sheet$text)) & sheet$column < 6, ]
+  between <- labels$row >= min(numbers$row, Inf) & labels$row <= max(numbers$row, -Inf)
+  empty <- labels[between & !labels$row %in% numbers$row, ]
+  lapply(seq_len(nrow(empty)), function(i) {
+    problems(empty$row[[i]], paste0(empty$cell[[i]], ": no rate is given for ", empty$text[[i]]))
+  })
+}
+
+#' Reads the workbook of nuttcp
+#'
+#' Rows 5 and 7 hold the rates of one connection in Mbit/s, rows 6 and 8 the same in Gbit/s, which are not read; rows 19
+#' to 24 hold a table over numbers of connections, which was not published.  Zero is what an empty cell amounts to.
+#'
+#' @param path of the workbook
+#' @return as from `imported`, with the columns `environment` and `published` in `values`; factors `direction`
+#'   (transmit, of the system under test, or receive) or `connections`; metric throughput in Mbit/s or, over
+#'   connections, as typed
+read_nuttcp <- function(path) {
+  sheet <- read_sheet(path)
+  values <- unreadable <- list()
+  take <- function(cell, unit, factors, published) {
+    environment <- environment_of_cell(sheet, cell$row, cell$column)
+    if (is.na(environment) || cell$number <= 0) {
+      reason <- if (is.na(environment)) "no label names its environment" else "zero, and so not measured"
+      unreadable <<- c(unreadable, list(problems(cell$row, paste0(cell$cell, ": ", reason))))
+    } else {
+      row <- readings("throughput", unit, cell$number, factors, 1, cell$row)
+      values <<- c(values, list(cbind(row, environment = environment, published = published)))
+    }
+  }
+  for (row in c(5, 7)) {
+    cells <- sheet[sheet$row == row & !is.na(sheet$number) & sheet$column > 1, ]
+    direction <- direction_of(sheet, row)
+    for (i in seq_len(nrow(cells))) take(cells[i, ], "Mbit/s", paste0("direction=", direction), TRUE)
+  }
+  table <- sheet[sheet$row %in% 19:24 & !is.na(sheet$number), ]
+  for (row in unique(table$row)) {
+    cells <- table[table$row == row, ]
+    count <- connections_of(sheet, row)
+    labelled <- !is.na(vapply(cells$column, function(column) environment_of_cell(sheet, row, column), ""))
+    cells <- cells[labelled & !(cells$column == count$column), ]
+    unit <- function(x) if (x < 100) "Gbit/s" else "Mbit/s"
+    for (i in seq_len(nrow(cells))) {
+      take(cells[i, ], unit(cells$number[[i]]), paste0("connections=", count$text), FALSE)
+    }
+  }
+  network_result(values, unreadable)
+}
+
+#' The direction that a row of nuttcp's workbook is about
+#'
+#' @param sheet as from `read_sheet`
+#' @param row its number
+#' @return "transmit" or "receive": as its label says, or else the first row is what the system under test transmits
+direction_of <- function(sheet, row) {
+  text <- toupper(paste(sheet$text[sheet$row %in% c(row, row - 1) & sheet$column <= 2], collapse = " "))
+  own <- toupper(paste(sheet$text[sheet$row == row], collapse = " "))
+  told <- function(text) {
+    if (grepl("C(LIENT)? *(-+>|TO) *S|TRANSMIT", text)) {
+      "transmit"
+    } else if (grepl("S(ERVER)? *(-+>|TO) *C|RECEIVE", text)) {
+      "receive"
+    }
+  }
+  c(told(own), told(text), if (row == 5) "transmit" else "receive")[[1]]
+}
+
+#' The number of connections of a row of nuttcp's second table
+#'
+#' @param sheet as from `read_sheet`
+#' @param row its number
+#' @return list: `text`, the number, and `column` of it (0 where it is part of a text or not told)
+connections_of <- function(sheet, row) {
+  cells <- sheet[sheet$row == row, ]
+  first <- cells[which.min(cells$column), ]
+  if (first$text != "") {
+    found <- regmatches(first$text, regexpr("[0-9]+", first$text))
+    return(list(text = if (length(found) == 1) found else paste("row", row), column = 0))
+  }
+  whole <- first$number == round(first$number) && first$column == 1
+  list(text = if (whole) plain(first$number) else paste("row", row), column = if (whole) first$column else 0)
+}
+
+#' What the importers of workbooks return
+#'
+#' @param values list of data frames with the column `environment`
+#' @param unreadable list of data frames as from `problems`
+#' @return as from `imported`
+network_result <- function(values, unreadable) {
+  result <- imported(list(), unreadable)
+  if (length(values) > 0) {
+    result$values <- do.call(rbind, values)
+  } else if (nrow(result$problems) == 0) {
+    result$problems <- problems(1, "the workbook holds none of the expected numbers")
+  }
+  result
+}

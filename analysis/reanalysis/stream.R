@@ -1,0 +1,65 @@
+# STREAM of the HPC Challenge suite: one block a run, the best of ten passes for each kernel.
+
+#' Reads a log of STREAM
+#'
+#' The threads that a run asked for tell its sockets: 32 are both, 16 are one.
+#'
+#' @param lines of the log
+#' @return as from `imported`; metrics copy, scale, add, triad in GB/s (10^9 bytes); factor `sockets`
+read_stream <- function(lines) {
+  starts <- grep("^Running stream", lines)
+  starts <- if (length(starts) == 0) grep("^This system uses [0-9]+ bytes per", lines) else starts
+  count <- c("1" = 0L, "2" = 0L)
+  values <- list()
+  unreadable <- if (length(starts) == 0) list(problems(1, "no run of STREAM in this file")) else list()
+  for (at in blocks_of(lines, starts)) {
+    read <- stream_block(lines, at)
+    if (is.null(read$problem)) {
+      count[[read$sockets]] <- count[[read$sockets]] + 1L
+      read$value$repetition <- count[[read$sockets]]
+      values <- c(values, list(read$value))
+    } else {
+      unreadable <- c(unreadable, list(read$problem))
+    }
+  }
+  imported(values, unreadable)
+}
+
+#' Reads one run of STREAM
+#'
+#' @param lines of the log
+#' @param at numbers of the block's lines
+#' @return list: `value`, four rows, and `sockets`; or `problem`
+stream_block <- function(lines, at) {
+  block <- lines[at]
+  unusable <- function(reason) list(problem = problems(at[[1]], reason))
+  kernels <- c("Copy", "Scale", "Add", "Triad")
+  place <- vapply(kernels, function(kernel) {
+    found <- grep(paste0("^", kernel, ": +[0-9]"), block)
+    if (length(found) == 1) found else NA_integer_
+  }, 0L)
+  if (anyNA(place)) {
+    return(unusable(paste("a run that does not hold one rate for each kernel; without:",
+                          paste(kernels[is.na(place)], collapse = ", "))))
+  }
+  rates <- suppressWarnings(as.numeric(sub("^[A-Za-z]+: +([^ ]+).*$", "\\1", block[place])))
+  if (!all(is.finite(rates) & rates > 0)) {
+    return(unusable("a rate that is not a positive number"))
+  }
+  if (!any(grepl("^Solution Validates", block))) {
+    return(unusable("a run whose solution did not validate"))
+  }
+  head <- grep("Rate \\(", block, value = TRUE)
+  if (length(head) != 1 || !grepl("Rate \\((GB|MB)/s\\)", head)) {
+    return(unusable("the unit of the rates is not told"))
+  }
+  if (grepl("(MB/s)", head, fixed = TRUE)) rates <- rates / 1000
+  threads <- first_number(block, "^Number of Threads requested = ([0-9]+)")
+  by_threads <- c("32" = 2L, "16" = 1L)[as.character(threads)]
+  named <- sockets_named(block)
+  if (is.na(by_threads) || (!is.na(named) && named != by_threads)) {
+    return(unusable("its sockets can't be told from its threads, or contradict the processors it names"))
+  }
+  list(value = readings(tolower(kernels), "GB/s", rates, paste0("sockets=", by_threads), NA, at[place]),
+       sockets = as.character(by_threads))
+}

@@ -8,27 +8,27 @@
 #'
 #' @param lines of the log
 #' @return as from `imported`, and `blocks`, a data frame with a row for each block that holds trials: `block`, `line`,
-#'   `trials`, `asked`, `complete`, `sockets`, `threads`, `tuned`, `text` and, in `values`, the column `block`
+#'   `trials`, `asked`, `complete`, `sockets`, `threads`, `tuned`; in `values`, the columns `block` and `key`
 read_linpack <- function(lines) {
   headed <- grep("^Running linpack", lines)
   scripts <- grep("^This is a SAMPLE run script", lines)
-  # Some blocks have no header of their own: the script's first line starts them, unless a header stands just above.
-  bare <- scripts[!vapply(scripts, function(line) any(headed < line & headed >= line - 2), NA)]
+  # Some blocks have no header of their own: then the script's first line starts them.
+  bare <- scripts[!mapply(function(from, to) any(headed > from & headed < to), c(0, scripts)[seq_along(scripts)], scripts)]
   starts <- sort(c(headed, bare))
   starts <- if (length(starts) == 0) grep("^Intel\\(R\\) Optimized LINPACK Benchmark data", lines) else starts
   values <- unreadable <- blocks <- list()
-  for (at in blocks_of(lines, starts)) {
-    read <- linpack_block(lines, at)
+  sections <- blocks_of(lines, starts)
+  for (number in seq_along(sections)) {
+    read <- linpack_block(lines, sections[[number]])
     unreadable <- c(unreadable, list(read$problems))
     if (!is.null(read$block)) {
-      number <- length(blocks) + 1L
-      values <- c(values, list(cbind(read$values, block = rep(number, nrow(read$values)))))
+      values <- c(values, list(cbind(read$values, block = number)))
       blocks <- c(blocks, list(cbind(block = number, read$block)))
     }
   }
   if (length(starts) == 0) unreadable <- list(problems(1, "no run of Linpack in this file"))
-  result <- imported(list(), unreadable)
-  result$values <- if (length(values) == 0) cbind(result$values, block = integer()) else do.call(rbind, values)
+  result <- imported(values, unreadable)
+  if (length(values) == 0) result$values <- cbind(result$values, key = character(), block = integer())
   result$blocks <- do.call(rbind, blocks)
   result
 }
@@ -73,13 +73,14 @@ linpack_block <- function(lines, at) {
   }
   cpus <- first_number(block, "^Number of CPUs: *([0-9]+)")
   list(
-    values = readings("gflops", "GFLOPS", gflops[passed], paste0("N=", field(used, 1)), seq_along(used), at[used]),
+    values = cbind(readings("gflops", "GFLOPS", gflops[passed], paste0("N=", field(used, 1)), seq_along(used), at[used]),
+                   key = block_key(block, "^[0-9]+ +[0-9]+ +[0-9]+ +[0-9.]")),
     problems = unreadable,
     block = data.frame(
       line = at[[1]], trials = length(used), asked = asked, complete = complete && all(passed), threads = threads,
       sockets = if (!is.na(named)) named else unname(c("32" = 2L, "16" = 1L)[as.character(threads)]),
       # A virtual machine that shows the host's topology has few sockets; an untuned one has as many as processors.
-      tuned = isTRUE(cpus < first_number(block, "^Number of cores: *([0-9]+)")), text = block_text(block)
+      tuned = isTRUE(cpus < first_number(block, "^Number of cores: *([0-9]+)"))
     )
   )
 }

@@ -19,15 +19,11 @@ read_randomaccess <- function(lines) {
   values <- Filter(Negate(is.null), lapply(read, `[[`, "value"))
   single <- vapply(values, function(value) value$factors == "sockets=1", NA)
   late <- !single & cumsum(single) > 0
-  late_problems <- lapply(values[late], function(value) {
+  late_problems <- lapply(unname(values[late]), function(value) {
     problems(value$line, "its rate is that of two sockets, and it comes after runs on one: its sockets can't be told")
   })
   values <- values[!late]
-  for (sockets in c("sockets=1", "sockets=2")) {
-    of_these <- which(vapply(values, function(value) value$factors == sockets, NA))
-    for (i in seq_along(of_these)) values[[of_these[[i]]]]$repetition <- i
-  }
-  imported(values, c(lapply(read, `[[`, "problem"), late_problems,
+  block_values(values, c(lapply(read, `[[`, "problem"), late_problems,
                      if (length(starts) == 0) list(problems(1, "no run of RandomAccess in this file"))))
 }
 
@@ -60,5 +56,6 @@ gups_block <- function(lines, at) {
   if (!is.na(named) && named != by_rate) {
     return(unusable("the processors it names contradict its rate", at[[rate_line]]))
   }
-  list(value = readings("gups", "GUP/s", rate, paste0("sockets=", by_rate), NA, at[[rate_line]]))
+  value <- readings("gups", "GUP/s", rate, paste0("sockets=", by_rate), NA, at[[rate_line]])
+  list(value = cbind(value, key = block_key(block, "^(CPU time used|Real time used)|Updates +per second")))
 }

@@ -28,7 +28,20 @@ problems <- function(line = integer(), reason = character()) {
 #' @return list: `values`, `problems`
 imported <- function(values, unreadable = list()) {
   nothing <- readings(character(), character(), double(), character(), integer(), integer())
-  list(values = do.call(rbind, c(list(nothing), values)), problems = do.call(rbind, c(list(problems()), unreadable)))
+  values <- Filter(function(one) !is.null(one) && nrow(one) > 0, values)
+  list(values = if (length(values) == 0) nothing else do.call(rbind, values), problems = do.call(rbind, c(list(problems()), unreadable)))
+}
+
+#' What an importer of a log of blocks returns
+#'
+#' @param values list of data frames as from `readings`, one for each block, with the column `key` as from `block_key`
+#' @param unreadable list of data frames as from `problems`
+#' @return as from `imported`; `repetition` counts the blocks
+block_values <- function(values, unreadable) {
+  for (i in seq_along(values)) values[[i]]$repetition <- rep(i, nrow(values[[i]]))
+  result <- imported(list(), unreadable)
+  result$values <- if (length(values) == 0) cbind(result$values, key = character()) else do.call(rbind, values)
+  result
 }
 
 #' Splits a log at the lines that start a block
@@ -52,13 +65,14 @@ first_number <- function(lines, pattern) {
   if (length(found) == 0) NA_real_ else suppressWarnings(as.numeric(found[[1]][[2]]))
 }
 
-#' The text of a block, for telling copies
+#' What tells a block from any other: its time and its results
 #'
 #' @param lines of a block
-#' @return one text; blank lines and blanks at the ends of lines do not count
-block_text <- function(lines) {
-  trimmed <- trimws(lines, "right")
-  paste(trimmed[trimmed != ""], collapse = "\n")
+#' @param pattern regular expression of the lines of its results
+#' @return one text, the same for copies of a block
+block_key <- function(lines, pattern) {
+  time <- grep("^(Generated on|Current date/time)", lines, value = TRUE)
+  paste(trimws(c(time, grep(pattern, lines, value = TRUE)), "right"), collapse = "\n")
 }
 
 #' Sockets that a block says it ran on
@@ -70,5 +84,7 @@ sockets_named <- function(lines) {
   if (length(named) == 0) {
     return(NA_integer_)
   }
-  if (grepl("--interleave=0,1", named[[1]], fixed = TRUE)) 2L else if (grepl("--localalloc", named[[1]], fixed = TRUE)) 1L else NA_integer_
+  both <- grepl("--interleave=0,1", named[[1]], fixed = TRUE)
+  one <- grepl("--localalloc", named[[1]], fixed = TRUE)
+  if (both) 2L else if (one) 1L else NA_integer_
 }

@@ -55,7 +55,7 @@ group_is_whole <- function(text, groups) {
   last <- paste0("====== ", REDIS_TESTS[[length(REDIS_TESTS)]], " ======")
   rate <- grepl("^[0-9.]+ requests per second", text)
   vapply(blocks_of(text, groups), function(at) {
-    head <- at[text[at] == last]
+    head <- at[endsWith(text[at], last)]
     length(head) > 0 && any(rate[at[at > head[[1]]]])
   }, NA)
 }

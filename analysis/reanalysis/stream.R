@@ -9,27 +9,18 @@
 read_stream <- function(lines) {
   starts <- grep("^Running stream", lines)
   starts <- if (length(starts) == 0) grep("^This system uses [0-9]+ bytes per", lines) else starts
-  count <- c("1" = 0L, "2" = 0L)
-  values <- list()
-  unreadable <- if (length(starts) == 0) list(problems(1, "no run of STREAM in this file")) else list()
-  for (at in blocks_of(lines, starts)) {
-    read <- stream_block(lines, at)
-    if (is.null(read$problem)) {
-      count[[read$sockets]] <- count[[read$sockets]] + 1L
-      read$value$repetition <- count[[read$sockets]]
-      values <- c(values, list(read$value))
-    } else {
-      unreadable <- c(unreadable, list(read$problem))
-    }
-  }
-  imported(values, unreadable)
+  read <- lapply(blocks_of(lines, starts), function(at) stream_block(lines, at))
+  block_values(Filter(Negate(is.null), lapply(read, `[[`, "value")), c(
+    lapply(read, `[[`, "problem"),
+    if (length(starts) == 0) list(problems(1, "no run of STREAM in this file"))
+  ))
 }
 
 #' Reads one run of STREAM
 #'
 #' @param lines of the log
 #' @param at numbers of the block's lines
-#' @return list: `value`, four rows, and `sockets`; or `problem`
+#' @return list: `value`, four rows, or `problem`
 stream_block <- function(lines, at) {
   block <- lines[at]
   unusable <- function(reason) list(problem = problems(at[[1]], reason))
@@ -60,6 +51,6 @@ stream_block <- function(lines, at) {
   if (is.na(by_threads) || (!is.na(named) && named != by_threads)) {
     return(unusable("its sockets can't be told from its threads, or contradict the processors it names"))
   }
-  list(value = readings(tolower(kernels), "GB/s", rates, paste0("sockets=", by_threads), NA, at[place]),
-       sockets = as.character(by_threads))
+  value <- readings(tolower(kernels), "GB/s", rates, paste0("sockets=", by_threads), NA, at[place])
+  list(value = cbind(value, key = block_key(block, "^(Copy|Scale|Add|Triad):")))
 }

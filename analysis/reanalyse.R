@@ -10,7 +10,7 @@ if (!l10n_info()[["UTF-8"]]) {
 }
 file <- gsub("~+~", " ", sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)), fixed = TRUE)
 root <- dirname(dirname(normalizePath(file)))
-for (part in c("cli", "files", "logs", "wording", file.path("reanalysis", c(
+for (part in c("cli", "files", "logs", "statistics", "wording", file.path("reanalysis", c(
   "source", "readings", "randomaccess", "stream", "linpack", "fio", "sysbench", "dstat", "redis", "spreadsheet",
   "network", "catalogue", "collect", "mysql", "series", "published", "differences"
 )))) {

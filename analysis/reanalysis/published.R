@@ -5,16 +5,21 @@
 #'
 #' @param root folder of the project
 #' @return data frame with a row for each printed number: `place` ("Table I", "Figure 3", ...), workload, environment,
-#'   metric, unit, factors, `statistic` (value, mean, sd, min, max, deviation_percent), `published` (text), `tolerance`
+#'   metric, unit, factors, `statistic` (value, mean, sd, min, max, deviation_percent), `planned` (values behind it), `published`
+#'   (text), `tolerance`
 #'   (half of the last digit of a table; for figures, what they can be read to)
 read_published_values <- function(root) {
   figures <- read_csv(file.path(root, "published", "ibm-figures.csv"), c(
     figure = "integer", workload = "character", environment = "character", metric = "character", unit = "character",
-    factors = "character", statistic = "character", published = "character", tolerance = "numeric"
+    factors = "character", statistic = "character", n = "integer", published = "character", tolerance = "numeric"
   ))
+  names(figures)[names(figures) == "n"] <- "planned"
   figures <- cbind(place = paste("Figure", figures$figure), figures[-1])
   rbind(published_table(read_json(file.path(root, "published", "ibm-table1.json"))), figures)
 }
+
+#' Runs behind each mean of Table I
+TABLE_RUNS <- 10
 
 #' The rows of Table I
 #'
@@ -30,7 +35,8 @@ published_table <- function(table) {
       value <- row$values[[name]]
       printed <- c(mean = value$mean, deviation_percent = value$deviation_percent, sd = value$sd)
       data.frame(place = "Table I", workload = row$workload, environment = names[[name]], metric = row$metric,
-                 unit = row$unit, factors = factors, statistic = names(printed), published = unname(printed),
+                 unit = row$unit, factors = factors, statistic = names(printed), planned = TABLE_RUNS,
+                 published = unname(printed),
                  tolerance = half_of_last_digit(printed), row.names = NULL)
     }))
   }))

@@ -56,6 +56,6 @@ gups_block <- function(lines, at) {
   if (!is.na(named) && named != by_rate) {
     return(unusable("the processors it names contradict its rate", at[[rate_line]]))
   }
-  value <- readings("gups", "GUP/s", rate, paste0("sockets=", by_rate), NA, at[[rate_line]])
+  value <- readings("gups", "GUPS", rate, paste0("sockets=", by_rate), NA, at[[rate_line]])
   list(value = cbind(value, key = block_key(block, "^(CPU time used|Real time used)|Updates +per second")))
 }

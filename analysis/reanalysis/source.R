@@ -32,7 +32,7 @@ open_source <- function(path) {
   files <- if (!bare) files_in_folder(path)
   if (has_git && !any(is_result(files))) {
     source$git <- TRUE
-    if (source$revision == NOT_OBSERVED) {
+    if (source$revision == NOT_AVAILABLE) {
       stop_about(path, "this git repository has no commit that HEAD points to")
     }
     files <- files_in_commit(source, "HEAD")
@@ -46,9 +46,6 @@ open_source <- function(path) {
   source$private <- sort(files[private], method = "radix")
   source
 }
-
-#' What can't be observed
-NOT_OBSERVED <- "not available"
 
 #' Whether a path is that of a private key, or lies in a folder that holds some
 #'
@@ -93,10 +90,10 @@ leads_out <- function(source, files) {
 #' @return 40 hexadecimal digits, or "not available"
 revision_of <- function(source) {
   if (!source$has_git) {
-    return(NOT_OBSERVED)
+    return(NOT_AVAILABLE)
   }
   said <- run_git(source, c("rev-parse", "--verify", "--quiet", "HEAD^{commit}"))
-  if (said$status == 0) said$lines[[1]] else NOT_OBSERVED
+  if (said$status == 0) said$lines[[1]] else NOT_AVAILABLE
 }
 
 #' Paths of the files in a folder

@@ -9,7 +9,7 @@ import os
 import sys
 from typing import Any
 
-from strata import config, image, layers, machine, places, plan, progress, testbed
+from strata import config, image, layers, machine, places, plan, progress, published, testbed
 from strata.errors import UserError
 from strata.files import read_json
 from strata.workload import check_files
@@ -103,10 +103,19 @@ class Workflow:
         """Higher for what the plan has earlier, and always above that of the rules that come after."""
         return self.plan["cells"] - self._position[wildcards.environment, wildcards.workload, int(wildcards.repetition)]
 
-    def begin(self, cells: int) -> None:
+    def published_raw(self) -> str:
+        """Where the published raw results are.  Raises UserError where the config does not say."""
+        return published.named(self.settings)
+
+    def published_state(self) -> str:
+        """What changes when the published raw results do."""
+        return published.state(self.published_raw())
+
+    def begin(self, cells: int, measuring: bool = True) -> None:
         """Take this folder for the run that starts now, write the plan, and see that the image is there.
 
-        The kernel frees the folder when the run ends, however it does.
+        The kernel frees the folder when the run ends, however it does.  Where nothing of the experiment is wanted
+        (`measuring` is false), neither plan nor image is needed.
         """
         os.makedirs("results/tmp", exist_ok=True)
         self._lock = os.open("results/tmp/run.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -116,6 +125,8 @@ class Workflow:
             raise UserError(
                 "another run is at work in this folder; wait for it to end (nothing needs to be unlocked)"
             ) from None
+        if not measuring:
+            return
         for workload in self.workloads:
             check_files(workload, self.plan["workloads"][workload]["parameters"])
         plan.write({**self.plan, "source": plan.source(self.project)})

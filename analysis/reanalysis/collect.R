@@ -173,7 +173,9 @@ collect_linpack <- function(source, files) {
   together(lapply(seq_along(read), function(i) {
     one <- once[[i]]$read
     at <- match(paste(i, one$values$block), paste(blocks$file, blocks$block))
-    one$values$factors <- paste0(one$values$factors, blocks$factors[at])
+    if (nrow(one$values) > 0) {
+      one$values$factors <- paste0(one$values$factors, blocks$factors[at])
+    }
     collected(files$file[[i]], one, "linpack", blocks$environment[at], blocks$selection[at], once[[i]]$note)
   }))
 }

@@ -8,10 +8,10 @@ environment_of_label <- function(label) {
   label <- tolower(label)
   docker <- grepl("docker|container", label)
   host <- grepl("host|--net|no.?nat", label)
-  ifelse(docker & host, "docker-hostnet",
-         ifelse(docker, "docker",
-                ifelse(grepl("\\b(kvm|vm)\\b|virtual", label), "vm",
-                       ifelse(grepl("\\b(native|linux|bare|bml|host)\\b|bare.?metal", label), "native", NA))))
+  vm <- grepl("\\b(kvm|vm)\\b|virtual", label)
+  native <- grepl("\\b(native|linux|bare|bml)\\b|bare.?metal", label)
+  as.character(ifelse(docker & host, "docker-hostnet",
+                      ifelse(docker, "docker", ifelse(vm, "vm", ifelse(native, "native", NA)))))
 }
 
 #' The label of a number in a sheet: the nearest text to its left, or above it, that satisfies a test

@@ -2,14 +2,14 @@
 
 #' Values that were read from a log
 #'
-#' @param metric,unit,value,factors,repetition,line vectors of one length or of length one; factors are texts
+#' @param value numbers
+#' @param metric,unit,factors,repetition,line vectors of the same length or of length one; factors are texts
 #'   "name=value;...", repetition counts the runs of a file, line is where the value stands
 #' @return data frame with these columns
 readings <- function(metric, unit, value, factors, repetition, line) {
-  table <- data.frame(metric = metric, unit = unit, value = as.double(value), factors = factors,
-                      repetition = as.integer(repetition), line = as.integer(line))
-  rownames(table) <- NULL
-  table
+  some <- function(column) rep_len(column, length(value))
+  data.frame(metric = some(metric), unit = some(unit), value = as.double(value), factors = some(factors),
+             repetition = as.integer(some(repetition)), line = as.integer(some(line)))
 }
 
 #' Lines that could not be used

@@ -7,7 +7,8 @@
 if (!l10n_info()[["UTF-8"]]) {
   invisible(Sys.setlocale("LC_CTYPE", "C.UTF-8"))
 }
-file <- gsub("~+~", " ", sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)), fixed = TRUE)
+file <- gsub("~+~", " ", sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)),
+             fixed = TRUE)
 root <- dirname(dirname(normalizePath(file)))
 for (part in c("cli", "files", "theme", "figures", "reanalysis/tables", "reanalysis/figures")) {
   source(file.path(root, "analysis", paste0(part, ".R")), encoding = "UTF-8")

@@ -7,7 +7,8 @@
 if (!l10n_info()[["UTF-8"]]) {
   invisible(Sys.setlocale("LC_CTYPE", "C.UTF-8"))
 }
-file <- gsub("~+~", " ", sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)), fixed = TRUE)
+file <- gsub("~+~", " ", sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)),
+             fixed = TRUE)
 root <- dirname(dirname(normalizePath(file)))
 for (part in c("cli", "files", "statistics", "wording", "tables", "latex", "writing", "document", "theme",
                "reanalysis/source", "reanalysis/tables", "reanalysis/figures", "reanalysis/paper")) {

@@ -3,14 +3,15 @@
 #' Files of the published results and their use
 #'
 #' @param files paths
-#' @return data frame: `file`; `reader`, name of the importer or ""; `environment`, or NA where the file's content tells
-#'   it; `note`, why a file is not read
+#' @return data frame: `file`; `reader`, name of the importer or ""; `environment`, or NA where the file's
+#'   content tells it; `note`, why a file is not read
 catalogue <- function(files) {
   table <- data.frame(file = files, reader = reader_of(files), environment = NA_character_, note = "")
   simple <- table$reader %in% c("randomaccess", "stream", "fio")
   table$environment[simple] <- environment_of_log(files[simple])
   linpack <- table$reader == "linpack"
-  table$environment[linpack] <- ifelse(grepl("/gce/", files[linpack]), "gce", environment_of_log(files[linpack]))
+  table$environment[linpack] <- ifelse(grepl("/gce/", files[linpack]), "gce",
+                                       environment_of_log(files[linpack]))
   mysql <- table$reader %in% c("sysbench", "dstat")
   table$environment[mysql] <- environment_of_mysql(files[mysql])
   redis <- table$reader == "redis"
@@ -38,8 +39,8 @@ reader_of <- function(files) {
   )
   reader <- rep("", length(files))
   for (name in rev(names(patterns))) reader[grepl(patterns[[name]], files)] <- name
-  reader[grepl("^mysql/.*/(decoded|results)[^/]*\\.csv$|/records[^/]*\\.(csv|png|pdf|xlsx|ods|R|RData)$|/[.~#][^/]*$|~$",
-               files)] <- ""
+  derived <- "^mysql/.*/(decoded|results)[^/]*\\.csv$|/records[^/]*\\.(csv|png|pdf|xlsx|ods|R|RData)$"
+  reader[grepl(paste0(derived, "|/[.~#][^/]*$|~$"), files)] <- ""
   reader
 }
 
@@ -63,24 +64,22 @@ environment_of_redis <- function(files) {
 
 #' Environment of a file of the database's results, by its folders
 #'
-#' What the paper calls a container with NAT and a volume (docker-nofs) had the host's network and the container's file
-#' system: a transaction takes as many packets as natively, and a third of those behind NAT.
+#' What the paper calls a container with NAT and a volume (docker-nofs) had the host's network and the
+#' container's file system: a transaction takes as many packets as natively, and a third of those behind
+#' NAT.
 #'
 #' @param files paths
 #' @return names; "unknown" where the path does not tell
 environment_of_mysql <- function(files) {
   path <- tolower(sub("^mysql/results/", "", files))
   path <- sub("rebooted-[^/]*/", "rebooted/", path)
-  told <- function(pattern) grepl(pattern, path)
-  ifelse(told("nofs-nonet"), "docker-layered",
-         ifelse(told("nofs"), "docker-hostnet-layered",
-                ifelse(told("nethost-hostfs"), "docker-hostnet",
-                       ifelse(told("nethost"), "docker-hostnet-layered",
-                              ifelse(told("docker-single-container"), "docker-layered",
-                                     ifelse(told("docker"), "docker-hostnet",
-                                            ifelse(told("(^|[/_-])(kvm|vm)([/_.-]|$)"), "vm",
-                                                   ifelse(told("(^|[/_-])(bml|native|bare)([/_.-]|$)"), "native",
-                                                          "unknown"))))))))
+  rules <- c("nofs-nonet" = "docker-layered", "nofs" = "docker-hostnet-layered",
+             "nethost-hostfs" = "docker-hostnet", "nethost" = "docker-hostnet-layered",
+             "docker-single-container" = "docker-layered", "docker" = "docker-hostnet",
+             "(^|[/_-])(kvm|vm)([/_.-]|$)" = "vm", "(^|[/_-])(bml|native|bare)([/_.-]|$)" = "native")
+  environment <- rep("unknown", length(files))
+  for (rule in rev(names(rules))) environment[grepl(rule, path)] <- rules[[rule]]
+  environment
 }
 
 #' Why a file is not read
@@ -88,10 +87,13 @@ environment_of_mysql <- function(files) {
 #' @param files paths
 #' @return texts
 note_of <- function(files) {
-  ifelse(grepl("\\.(xlsx?|ods)$", files), "a spreadsheet of results whose raw logs are there, or that were not published",
-         ifelse(grepl("^at-[0-9a-f]+/", files), "of an older revision; read where that revision is asked for",
-                ifelse(grepl("\\.(csv|r|rdata|png|pdf|eps|svg|gp|plt|awk)$", files, ignore.case = TRUE),
-                       "derived from raw results, or a script that does so",
-                       ifelse(grepl("/results/", files), "not of a form that is known to hold raw results",
-                              "not among the results"))))
+  rules <- c(
+    "^at-[0-9a-f]+/" = "of an older revision; read where that revision is asked for",
+    "\\.(xlsx?|ods)$" = "a spreadsheet: its raw logs are read instead, or it was not published as a result",
+    "\\.(csv|[Rr]|[Rr][Dd]ata|png|pdf|eps|svg|gp|plt|awk)$" = "derived from raw results, or a script",
+    "/results/" = "not of a form that is known to hold raw results"
+  )
+  note <- rep("not among the results", length(files))
+  for (rule in rev(names(rules))) note[grepl(rule, files)] <- rules[[rule]]
+  note
 }

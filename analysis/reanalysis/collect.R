@@ -4,13 +4,15 @@
 #'
 #' @param source as from `open_source`
 #' @param say function that is told what is being read
-#' @return list: `tidy`, one row for each value (workload, environment, metric, unit, factors, selection, repetition,
-#'   value, file, line); `unreadable` (file, line, reason); `sources` (file, use, values, note)
+#' @return list: `tidy`, one row for each value (workload, environment, metric, unit, factors, selection,
+#'   repetition, value, file, line); `unreadable` (file, line, reason); `sources` (file, use, values, note)
 collect <- function(source, say = function(...) NULL) {
   table <- catalogue(source$files)
   result <- list(values = list(), unreadable = list(), notes = list())
-  parts <- list(randomaccess = collect_blocks, stream = collect_blocks, linpack = collect_linpack, fio = collect_fio,
-                sysbench = collect_mysql, netperf = collect_network, nuttcp = collect_network, redis = collect_redis)
+  parts <- list(randomaccess = collect_blocks, stream = collect_blocks, linpack = collect_linpack,
+                fio = collect_fio,
+                sysbench = collect_mysql, netperf = collect_network, nuttcp = collect_network,
+                redis = collect_redis)
   for (name in names(parts)) {
     files <- table[table$reader %in% c(name, if (name == "sysbench") "dstat"), ]
     if (nrow(files) == 0) {
@@ -50,7 +52,8 @@ collected <- function(file, read, workload, environment, selection, note = "") {
                selection = selection, values[c("repetition", "value")], file = file, line = values$line)
   }
   bad <- if (nrow(read$problems) > 0) data.frame(file = file, read$problems)
-  list(values = list(table), unreadable = list(bad), notes = if (note != "") stats::setNames(list(note), file))
+  list(values = list(table), unreadable = list(bad),
+       notes = if (note != "") stats::setNames(list(note), file))
 }
 
 #' Puts what collectors return together
@@ -100,7 +103,8 @@ without_copies <- function(read, seen) {
   copy <- met(seen, keys)
   read$values <- read$values[!read$values$key %in% keys[copy], ]
   list(read = read, note = if (any(copy)) {
-    paste0(if (all(copy)) "all" else sum(copy), " of its ", length(copy), " blocks are copies of blocks of another file")
+    paste0(if (all(copy)) "all" else sum(copy), " of its ", length(copy),
+           " blocks are copies of blocks of another file")
   } else {
     ""
   })
@@ -116,8 +120,9 @@ combined_first <- function(files) {
 
 #' Collects the logs of RandomAccess or STREAM
 #'
-#' The paper shows runs on two sockets; those on one are a variant.  The logs named after one of both repeat the combined
-#' logs, and those of RandomAccess that are named after one socket repeat the runs on two.
+#' The paper shows runs on two sockets; those on one are a variant.  The logs named after one of both
+#' repeat the combined logs, and those of RandomAccess that are named after one socket repeat the runs on
+#' two.
 #'
 #' @param source as from `open_source`
 #' @param files rows of `catalogue`
@@ -127,7 +132,8 @@ collect_blocks <- function(source, files) {
   seen <- new.env(parent = emptyenv())
   files <- combined_first(files)
   together(lapply(seq_len(nrow(files)), function(i) {
-    read <- attempt(source, files$file[[i]], list(randomaccess = read_randomaccess, stream = read_stream)[[reader]])
+    read <- attempt(source, files$file[[i]],
+                    list(randomaccess = read_randomaccess, stream = read_stream)[[reader]])
     once <- without_copies(read, seen)
     read <- once$read
     misnamed <- grepl("single-socket", files$file[[i]]) && once$note != "" && nrow(read$values) == 0 &&
@@ -140,9 +146,10 @@ collect_blocks <- function(source, files) {
 
 #' Collects the logs of Linpack
 #'
-#' The paper shows, for each environment, the last complete block of ten trials or more on two sockets.  Other blocks on
-#' two sockets are superseded by it, even where they were cut off; blocks on one socket, and those of another machine
-#' (gce), are variants.  A virtual machine is tuned where it sees the host's topology.
+#' The paper shows, for each environment, the last complete block of ten trials or more on two sockets.
+#' Other blocks on two sockets are superseded by it, even where they were cut off; blocks on one socket,
+#' and those of another machine (gce), are variants.  A virtual machine is tuned where it sees the host's
+#' topology.
 #'
 #' @param source as from `open_source`
 #' @param files rows of `catalogue`
@@ -167,7 +174,8 @@ collect_linpack <- function(source, files) {
     blocks$factors <- paste0(
       ifelse(is.na(blocks$sockets) | environment == "gce", paste0(";threads=", blocks$threads),
              paste0(";sockets=", blocks$sockets)),
-      ifelse(last, "", paste0(";run=", sub("^linpack/results/", "", files$file[blocks$file]), ":", blocks$block))
+      ifelse(last, "",
+             paste0(";run=", sub("^linpack/results/", "", files$file[blocks$file]), ":", blocks$block))
     )
   }
   together(lapply(seq_along(read), function(i) {
@@ -185,8 +193,8 @@ HIDDEN_JOBS <- "job=(seq-read-1|random-write-16);"
 
 #' Collects the outputs of fio
 #'
-#' The virtual machine's log was replaced after the paper's figures were made, so that theirs is read from the revision
-#' before; the later run is a variant, and so are the jobs that no figure shows.
+#' The virtual machine's log was replaced after the paper's figures were made, so that theirs is read from
+#' the revision before; the later run is a variant, and so are the jobs that no figure shows.
 #'
 #' @param source as from `open_source`
 #' @param files rows of `catalogue`
@@ -210,13 +218,14 @@ collect_fio <- function(source, files) {
   }), list(collected(earlier, old, "fio", "vm", shown(old)))))
 }
 
-#' Superseded log of redis-benchmark: measured again a day later over all numbers of connections, and in no figure
+#' Superseded log of redis-benchmark: measured again a day later over all numbers of connections, and in no
+#' figure
 SUPERSEDED_REDIS <- "run_dockerbridge_20140716_2252.txt"
 
 #' Collects the logs of redis-benchmark
 #'
-#' The paper shows the test SET, pooled over all logs of an environment but one, which is superseded; the other tests of
-#' the pooled logs are variants.
+#' The paper shows the test SET, pooled over all logs of an environment but one, which is superseded; the
+#' other tests of the pooled logs are variants.
 #'
 #' @param source as from `open_source`
 #' @param files rows of `catalogue`
@@ -226,7 +235,9 @@ collect_redis <- function(source, files) {
   together(lapply(seq_len(nrow(files)), function(i) {
     file <- files$file[[i]]
     if (is.na(files$environment[[i]])) {
-      return(collected(file, imported(list(), list(problems(1, "the file's name tells no known environment"))), "redis",
+      return(collected(file,
+                       imported(list(), list(problems(1, "the file's name tells no known environment"))),
+                       "redis",
                        NA, NA))
     }
     read <- attempt(source, file, read_redis)
@@ -250,7 +261,8 @@ collect_network <- function(source, files) {
   together(lapply(files$file, function(file) {
     read <- attempt(source, file, list(netperf = read_netperf, nuttcp = read_nuttcp)[[reader]], lines = FALSE)
     published <- if (is.null(read$values$published)) TRUE else read$values$published
-    collected(file, read, reader, read$values$environment, ifelse(rep_len(published, nrow(read$values)), "paper", "variant"),
+    collected(file, read, reader, read$values$environment,
+              ifelse(rep_len(published, nrow(read$values)), "paper", "variant"),
               "typed in by hand: no raw output was published, and the repetitions are unknown")
   }))
 }

@@ -2,15 +2,15 @@
 
 #' Compares the printed values with the raw results
 #'
-#' The standard deviations of STREAM were printed with the divisor n, all others with n - 1; each is computed as
-#' it was printed.
+#' The standard deviations of STREAM were printed with the divisor n, all others with n - 1; each is
+#' computed as it was printed.
 #'
 #' @param published as from `read_published_values`
 #' @param tidy table of values
-#' @return data frame: the columns of `published` without tolerance; `n` values; `recomputed`; `low` and `high`,
-#'   Student's 95 % interval of a mean; `rounded`, with as many digits as were printed; `difference` (recomputed
-#'   less published); `tolerance`; `verdict`: agrees, differs, incomplete (fewer values than are behind the
-#'   print) or not available; `note`; `files`, separated by ";"
+#' @return data frame: the columns of `published` without tolerance; `n` values; `recomputed`; `low` and
+#'   `high`, Student's 95 % interval of a mean; `rounded`, with as many digits as were printed;
+#'   `difference` (recomputed less published); `tolerance`; `verdict`: agrees, differs, incomplete (fewer
+#'   values than are behind the print) or not available; `note`; `files`, separated by ";"
 differences_from <- function(published, tidy) {
   used <- tidy[tidy$selection == "paper", ]
   key <- function(table) paste(table$workload, table$environment, table$metric, table$factors, sep = "\n")
@@ -36,7 +36,8 @@ differences_from <- function(published, tidy) {
     published[c("place", "workload", "environment", "metric", "unit", "factors", "statistic", "planned",
                 "published")],
     n = n, recomputed = recomputed, low = part("low"), high = part("high"),
-    rounded = ifelse(is.na(recomputed), "", sub("^-(0(\\.0*)?)$", "\\1", sprintf("%.*f", decimals, recomputed))),
+    rounded = ifelse(is.na(recomputed), "",
+                     sub("^-(0(\\.0*)?)$", "\\1", sprintf("%.*f", decimals, recomputed))),
     difference = recomputed - printed, tolerance = published$tolerance, verdict = verdict,
     note = note_on(published, verdict),
     files = vapply(rows, function(own) paste(unique(used$file[own]), collapse = ";"), ""), row.names = NULL
@@ -90,8 +91,9 @@ note_on <- function(published, verdict) {
   note[verdict == "differs" & is("Table I", "linpack", "vm")] <-
     "the one complete raw log of the untuned virtual machine gives about half of the printed rate"
   note[!missing & is(paste("Figure", 10:13), "mysql", "docker-hostnet-layered")] <-
-    "printed as Docker with NAT and a volume; measured with the host's network and the container's file system"
-  note[!missing & is("Figure 5", "fio")] <- "the mean of fio's bandwidth samples, over about 21 s and not 60 s"
+    "printed as Docker with NAT and a volume; it had the host's network and the container's files"
+  note[!missing & is("Figure 5",
+                     "fio")] <- "the mean of fio's bandwidth samples, over about 21 s and not 60 s"
   note
 }
 

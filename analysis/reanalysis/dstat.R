@@ -6,14 +6,15 @@ LEAST_SECONDS <- 20
 
 #' Reads a CSV file of dstat
 #'
-#' A run is a maximal stretch of seconds with a user share of at least 2 % and at least 20 s long; its first and last
-#' second are left out, and its processor use is 100 less the mean idle share.
+#' A run is a maximal stretch of seconds with a user share of at least 2 % and at least 20 s long; its
+#' first and last second are left out, and its processor use is 100 less the mean idle share.
 #'
 #' @param lines of the file
 #' @return as from `imported`; metric cpu (%), factor empty, repetition the number of the stretch
 read_dstat <- function(lines) {
   fields <- strsplit(lines, ",", fixed = TRUE)
-  heads <- which(vapply(fields, function(cells) identical(gsub("\"", "", cells)[1:3], c("usr", "sys", "idl")), NA))
+  heads <- which(vapply(fields, function(cells) identical(gsub("\"", "", cells)[1:3], c("usr", "sys", "idl")),
+                        NA))
   if (length(heads) == 0) {
     return(imported(list(), list(problems(1, "no header of dstat with usr, sys and idl in this file"))))
   }
@@ -26,7 +27,8 @@ read_dstat <- function(lines) {
   idle[whole] <- cells[2, ]
   headers <- grepl("^\"|^,*$", lines)
   odd <- which(!headers & (!whole | is.na(usr) | is.na(idle)))
-  # Only seconds count: a header between two samples, as of dstat's restart, ends a stretch like an idle second.
+  # Only seconds count: a header between two samples, as of dstat's restart, ends a stretch like an idle
+  # second.
   busy <- !is.na(usr) & usr >= BUSY_USER
   stretches <- rle(busy)
   ends <- cumsum(stretches$lengths)
@@ -34,7 +36,8 @@ read_dstat <- function(lines) {
   runs <- stretches$values & stretches$lengths >= LEAST_SECONDS
   inner <- Map(function(from, to) (from + 1):(to - 1), starts[runs], ends[runs])
   use <- vapply(inner, function(seconds) 100 - mean(idle[seconds]), 0)
-  imported(list(readings(rep("cpu", length(use)), rep("%", length(use)), use, rep("", length(use)), seq_along(use),
+  imported(list(readings(rep("cpu", length(use)), rep("%", length(use)), use, rep("", length(use)),
+                         seq_along(use),
                          starts[runs])),
            list(problems(odd, "a line that is neither a header nor a whole sample of dstat")))
 }
@@ -44,10 +47,11 @@ read_dstat <- function(lines) {
 #' Runs are in the order of the sysbench files, each with the same rising numbers of threads.
 #'
 #' @param values as in the result of `read_dstat`
-#' @param outputs list of vectors, one for each file of sysbench outputs in its order: the threads of its outputs
-#' @return `values` with factor `threads` and the number of the file as `repetition`; NULL where the stretches can't be
-#'   told apart: there are as many as outputs, or the files that are there agree in their threads and these fit in
-#'   a whole number of times
+#' @param outputs list of vectors, one for each file of sysbench outputs in its order: the threads of its
+#'   outputs
+#' @return `values` with factor `threads` and the number of the file as `repetition`; NULL where the
+#'   stretches can't be told apart: there are as many as outputs, or the files that are there agree in
+#'   their threads and these fit in a whole number of times
 assign_threads <- function(values, outputs) {
   threads <- unlist(outputs)
   count <- nrow(values)

@@ -2,15 +2,17 @@
 
 #' The figures: what they show, and how
 #'
-#' @return list named by the figures' numbers; of each `title` and, where there are any, `x`, the factor on the
-#'   horizontal axis with its name and scale, or `pair`, the metrics on both axes; `y`, the name of the vertical
-#'   axis; `unit`, what its values are divided by; `bars`, what the error bars are
+#' @return list named by the figures' numbers; of each `title` and, where there are any, `x`, the factor on
+#'   the horizontal axis with its name and scale, or `pair`, the metrics on both axes; `y`, the name of the
+#'   vertical axis; `unit`, what its values are divided by; `bars`, what the error bars are
 original_figures <- function() {
   list(
-    "3" = list(title = "Round-trip latency of netperf", kind = "dots", factor = "test", y = "Latency (\u00b5s)"),
+    "3" = list(title = "Round-trip latency of netperf", kind = "dots", factor = "test",
+               y = "Latency (\u00b5s)"),
     "5" = list(title = "Sequential input and output of fio", kind = "dots", factor = "job",
                y = "Bandwidth (MB/s)"),
-    "6" = list(title = "Random input and output of fio", kind = "dots", factor = "job", y = "Rate (1000 IOPS)",
+    "6" = list(title = "Random input and output of fio", kind = "dots", factor = "job",
+               y = "Rate (1000 IOPS)",
                unit = 1000),
     "7" = list(title = "Distribution of the latency of random reads (16 in flight)", kind = "distribution",
                x = "Completion latency (\u00b5s)", y = "Share of the reads (%)"),
@@ -23,8 +25,10 @@ original_figures <- function() {
     "11" = list(title = "Throughput of MySQL over the use of the processors", kind = "pairs",
                 pair = c("cpu", "throughput"), x = "Processor use (%)", y = "1000 transactions/s",
                 unit = c(1, 1000)),
-    "12" = list(title = "Latency of MySQL", kind = "lines", factor = "threads", x = "Threads", y = "Latency (ms)"),
-    "13" = list(title = "Latency of MySQL over its throughput", kind = "pairs", pair = c("throughput", "latency"),
+    "12" = list(title = "Latency of MySQL", kind = "lines", factor = "threads", x = "Threads",
+                y = "Latency (ms)"),
+    "13" = list(title = "Latency of MySQL over its throughput", kind = "pairs",
+                pair = c("throughput", "latency"),
                 x = "1000 transactions/s", y = "Latency (ms)", unit = c(1000, 1))
   )
 }
@@ -47,15 +51,16 @@ original_marks <- function(environments) {
 #'
 #' @return named vector; two environments that share a shape are never in one figure
 original_shapes <- function() {
-  c(native = 21, docker = 22, "docker-hostnet" = 24, "docker-hostnet-layered" = 25, "docker-layered" = 22, vm = 23)
+  c(native = 21, docker = 22, "docker-hostnet" = 24, "docker-hostnet-layered" = 25, "docker-layered" = 22,
+    vm = 23)
 }
 
 #' What a figure draws
 #'
 #' @param differences as from `read_differences`
 #' @param number of the figure
-#' @return data frame: `environment`, `panel` (text; "" where there is one panel), `x`, `y`, `low`, `high` (limits
-#'   of the error bar, or NA), `source` ("published" or "recomputed"), `n`
+#' @return data frame: `environment`, `panel` (text; "" where there is one panel), `x`, `y`, `low`, `high`
+#'   (limits of the error bar, or NA), `source` ("published" or "recomputed"), `n`
 figure_points <- function(differences, number) {
   figure <- original_figures()[[number]]
   rows <- differences[differences$place == paste("Figure", number), ]
@@ -76,7 +81,8 @@ figure_points <- function(differences, number) {
   # rows of one statistic or metric, in the order of those they belong to
   match_rows <- function(rows, base, keep) {
     candidates <- rows[keep, ]
-    candidates[match(paste(base$environment, base$factors), paste(candidates$environment, candidates$factors)), ]
+    candidates[match(paste(base$environment, base$factors),
+                     paste(candidates$environment, candidates$factors)), ]
   }
   points <- switch(figure$kind, dots = {
     both(rows, NA_real_, rows, factor_value(rows$factors, figure$factor), unit_y = unit[[2]])
@@ -119,7 +125,8 @@ original_figure <- function(points, number) {
   environments <- levels(points$environment)
   marks <- original_marks(environments)
   points$shown <- factor(points$source, c("published", "recomputed"))
-  points$fill <- ifelse(points$source == "published", NA, marks$colour[match(points$environment, environments)])
+  points$fill <- ifelse(points$source == "published", NA,
+                        marks$colour[match(points$environment, environments)])
   dots <- figure$kind == "dots"
   aes <- if (dots) {
     ggplot2::aes(x = .data$y, y = .data$environment, colour = .data$environment, shape = .data$environment)
@@ -138,7 +145,8 @@ original_figure <- function(points, number) {
   plot <- plot +
     ggplot2::geom_point(ggplot2::aes(size = .data$shown, fill = .data$fill), stroke = 0.4, na.rm = TRUE) +
     ggplot2::scale_fill_identity(na.value = NA) +
-    ggplot2::scale_size_manual(NULL, values = c(published = 2, recomputed = 1), drop = FALSE, guide = "none") +
+    ggplot2::scale_size_manual(NULL, values = c(published = 2, recomputed = 1), drop = FALSE,
+                               guide = "none") +
     ggplot2::scale_colour_manual(NULL, values = stats::setNames(marks$colour, environments),
                                  breaks = environments, labels = original_labels(environments)) +
     ggplot2::scale_shape_manual(NULL, values = stats::setNames(marks$shape, environments),
@@ -147,7 +155,8 @@ original_figure <- function(points, number) {
     ggplot2::theme(legend.position = "top", legend.justification = "left")
   if (dots) {
     plot + ggplot2::facet_wrap(~panel, nrow = 1) +
-      ggplot2::scale_y_discrete(NULL, limits = rev(environments), labels = original_labels(rev(environments))) +
+      ggplot2::scale_y_discrete(NULL, limits = rev(environments),
+                                labels = original_labels(rev(environments))) +
       ggplot2::scale_x_continuous(figure$y, limits = c(0, NA)) +
       ggplot2::theme(legend.position = "none")
   } else {

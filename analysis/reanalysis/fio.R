@@ -3,10 +3,10 @@
 #' Reads the output of fio
 #'
 #' @param lines of the log
-#' @return as from `imported`; factors `job`, `direction` (read, write, or both for the sum of a mixed job) and, for
-#'   percentiles, `percentile`.  Metrics: iops; bandwidth (of the job) and thread_bandwidth (the mean of the samples of
-#'   one thread) in KB/s; latency_submission, latency_completion, latency_total in us (means);
-#'   latency_percentile in us
+#' @return as from `imported`; factors `job`, `direction` (read, write, or both for the sum of a mixed job)
+#'   and, for percentiles, `percentile`.  Metrics: iops; bandwidth (of the job) and thread_bandwidth (the
+#'   mean of the samples of one thread) in KB/s; latency_submission, latency_completion, latency_total in
+#'   us (means); latency_percentile in us
 read_fio <- function(lines) {
   starts <- grep("^[^ ].*: \\(groupid=[0-9]+, jobs=[0-9]+\\):", lines)
   if (length(starts) == 0) {
@@ -37,7 +37,8 @@ fio_job <- function(lines, at) {
   }
   heads <- at[grepl("^ *(read|write) *: +io=", lines[at])]
   if (length(heads) == 0) {
-    return(list(problems = problems(at[[1]], paste0("the job ", job, " has neither a read nor a write section"))))
+    return(list(problems = problems(at[[1]],
+                                    paste0("the job ", job, " has neither a read nor a write section"))))
   }
   # What follows the last section's bandwidth belongs to the job as a whole.
   parts <- Map(function(from, to) from:to, heads, c(heads[-1] - 1, at[[length(at)]]))
@@ -79,7 +80,8 @@ fio_direction <- function(lines, at, job) {
   for (kind in names(kinds)) {
     place <- grep(paste0("^ *", kind, " *\\([a-z]+\\) *: *min="), section)
     if (length(place) == 1) {
-      add(kinds[[kind]], "us", fio_number(fio_field(section[[place]], "avg")) * microseconds(section[[place]]), place)
+      add(kinds[[kind]], "us",
+          fio_number(fio_field(section[[place]], "avg")) * microseconds(section[[place]]), place)
     } else {
       failed <- rbind(failed, problems(at[[1]], paste0(factors, ": no line of ", kind)))
     }
@@ -97,7 +99,8 @@ fio_direction <- function(lines, at, job) {
     below <- seq_along(section) > head & grepl("^ *\\|", section)
     below <- below & cumsum(seq_along(section) > head & !below) == 0
     for (place in which(below)) {
-      found <- regmatches(section[[place]], gregexpr("[0-9.]+th=\\[ *[0-9.]+[KMG]?\\]", section[[place]]))[[1]]
+      found <- regmatches(section[[place]],
+                          gregexpr("[0-9.]+th=\\[ *[0-9.]+[KMG]?\\]", section[[place]]))[[1]]
       percentile <- sub("th=.*", "", found)
       value <- fio_number(sub(".*\\[ *([^]]*)\\]", "\\1", found)) * scale
       add("latency_percentile", "us", value, rep(place, length(found)), paste0(";percentile=", percentile))

@@ -2,18 +2,20 @@
 
 #' Reads a log of MKL's Linpack
 #'
-#' A block is one start of the program.  A trial has eight fields, of which the last says whether the residual passed;
-#' the summary has five, of which the last is the maximum.  A block that ended before its first trial is listed; one that
-#' was cut off among its trials keeps them, and is marked as not complete.
+#' A block is one start of the program.  A trial has eight fields, of which the last says whether the
+#' residual passed; the summary has five, of which the last is the maximum.  A block that ended before its
+#' first trial is listed; one that was cut off among its trials keeps them, and is marked as not complete.
 #'
 #' @param lines of the log
-#' @return as from `imported`, and `blocks`, a data frame with a row for each block that holds trials: `block`, `line`,
-#'   `trials`, `asked`, `complete`, `sockets`, `threads`, `tuned`; in `values`, the columns `block` and `key`
+#' @return as from `imported`, and `blocks`, a data frame with a row for each block that holds trials:
+#'   `block`, `line`, `trials`, `asked`, `complete`, `sockets`, `threads`, `tuned`; in `values`, the
+#'   columns `block` and `key`
 read_linpack <- function(lines) {
   headed <- grep("^Running linpack", lines)
   scripts <- grep("^This is a SAMPLE run script", lines)
   # Some blocks have no header of their own: then the script's first line starts them.
-  bare <- scripts[!mapply(function(from, to) any(headed > from & headed < to), c(0, scripts)[seq_along(scripts)], scripts)]
+  bare <- scripts[!mapply(function(from, to) any(headed > from & headed < to),
+                          c(0, scripts)[seq_along(scripts)], scripts)]
   starts <- sort(c(headed, bare))
   starts <- if (length(starts) == 0) grep("^Intel\\(R\\) Optimized LINPACK Benchmark data", lines) else starts
   values <- unreadable <- blocks <- list()
@@ -46,7 +48,8 @@ linpack_block <- function(lines, at) {
   trial <- which(numeric & count == 8)
   summary <- which(numeric & count == 5)
   odd <- which(numeric & !count %in% c(5, 8))
-  unreadable <- problems(at[odd], rep("a line of results with neither a trial's eight fields nor a summary's five",
+  unreadable <- problems(at[odd],
+                         rep("a line of results with neither a trial's eight fields nor a summary's five",
                                       length(odd)))
   field <- function(rows, i) suppressWarnings(as.numeric(vapply(fields[rows], `[[`, "", i)))
   gflops <- field(trial, 5)
@@ -59,10 +62,12 @@ linpack_block <- function(lines, at) {
   complete <- length(summary) == 1 && isTRUE(length(trial) == asked)
   if (!complete) {
     unreadable <- rbind(unreadable, problems(at[[1]], paste0(
-      "a block that was cut off: ", length(trial), " of ", if (is.na(asked)) "an unknown number of" else asked,
+      "a block that was cut off: ", length(trial), " of ",
+      if (is.na(asked)) "an unknown number of" else asked,
       " trials", if (length(summary) == 0) ", and no summary"
     )))
-  } else if (abs(mean(gflops) - field(summary, 4)) > 1.01e-4 || abs(max(gflops) - field(summary, 5)) > 1.01e-4) {
+  } else if (abs(mean(gflops) - field(summary, 4)) > 1.01e-4 || abs(max(gflops) - field(summary,
+                                                                                        5)) > 1.01e-4) {
     unreadable <- rbind(unreadable, problems(at[[summary]], "the summary contradicts the trials above it"))
   }
   threads <- first_number(block, "^Number of threads: *([0-9]+)")
@@ -73,13 +78,16 @@ linpack_block <- function(lines, at) {
   }
   cpus <- first_number(block, "^Number of CPUs: *([0-9]+)")
   list(
-    values = cbind(readings("gflops", "GFLOPS", gflops[passed], paste0("N=", field(used, 1)), seq_along(used), at[used]),
+    values = cbind(readings("gflops", "GFLOPS", gflops[passed], paste0("N=", field(used, 1)), seq_along(used),
+                            at[used]),
                    key = block_key(block, "^[0-9]+ +[0-9]+ +[0-9]+ +[0-9.]")),
     problems = unreadable,
     block = data.frame(
-      line = at[[1]], trials = length(used), asked = asked, complete = complete && all(passed), threads = threads,
+      line = at[[1]], trials = length(used), asked = asked, complete = complete && all(passed),
+      threads = threads,
       sockets = if (!is.na(named)) named else unname(c("32" = 2L, "16" = 1L)[as.character(threads)]),
-      # A virtual machine that shows the host's topology has few sockets; an untuned one has as many as processors.
+      # A virtual machine that shows the host's topology has few sockets; an untuned one has as many as
+      # processors.
       tuned = isTRUE(cpus < first_number(block, "^Number of cores: *([0-9]+)"))
     )
   )

@@ -5,9 +5,9 @@ PAPER_MYSQL <- "mysql/results/performance-governor/"
 
 #' Collects the outputs of sysbench and dstat
 #'
-#' Folders with the performance governor are the paper's.  All others were measured earlier, with the default governor,
-#' and are superseded; their series bear the folder's name (`set`) and, where one folder holds several batches of runs,
-#' that of the batch.  A file that repeats another is not read twice.
+#' Folders with the performance governor are the paper's.  All others were measured earlier, with the
+#' default governor, and are superseded; their series bear the folder's name (`set`) and, where one folder
+#' holds several batches of runs, that of the batch.  A file that repeats another is not read twice.
 #'
 #' @param source as from `open_source`
 #' @param files rows of `catalogue`
@@ -109,7 +109,8 @@ collect_dstat <- function(source, file, threads, selection, ending, seen) {
   }
   assigned <- assign_threads(read$values, threads)
   if (is.null(assigned)) {
-    reason <- paste0(counted(nrow(read$values), "run"), " can be told, and the outputs of sysbench beside it are ",
+    reason <- paste0(counted(nrow(read$values), "run"),
+                     " can be told, and the outputs of sysbench beside it are ",
                      sum(lengths(threads)), ": they can't be matched")
     read <- list(values = read$values[0, ], problems = rbind(read$problems, problems(1, reason)))
   } else {

@@ -28,7 +28,8 @@ label_of <- function(sheet, row, column, accept, where) {
     sheet[sheet$column == column & sheet$row < row, ]
   }
   near <- near[near$text != "" & accept(near$text), ]
-  if (nrow(near) == 0) NA_character_ else near$text[[which.max(if (where == "left") near$column else near$row)]]
+  distance <- if (where == "left") near$column else near$row
+  if (nrow(near) == 0) NA_character_ else near$text[[which.max(distance)]]
 }
 
 #' The environment of a number in a sheet, by its row's label or else its column's
@@ -44,11 +45,12 @@ environment_of_cell <- function(sheet, row, column) {
 
 #' Reads the workbook of netperf
 #'
-#' Columns B and F hold rates of TCP_RR and UDP_RR; latency is the reciprocal.  An empty or zero cell was not measured.
+#' Columns B and F hold rates of TCP_RR and UDP_RR; latency is the reciprocal.  An empty or zero cell was
+#' not measured.
 #'
 #' @param path of the workbook
-#' @return as from `imported`, with the column `environment` in `values`; factor `test`; metrics rate (tx/s) and
-#'   latency (us); a problem's line is the row, and it names the cell
+#' @return as from `imported`, with the column `environment` in `values`; factor `test`; metrics rate
+#'   (tx/s) and latency (us); a problem's line is the row, and it names the cell
 read_netperf <- function(path) {
   sheet <- read_sheet(path)
   rates <- sheet[!is.na(sheet$number) & sheet$column %in% c(2, 6), ]
@@ -57,14 +59,11 @@ read_netperf <- function(path) {
   for (i in seq_len(nrow(rates))) {
     cell <- rates[i, ]
     environment <- environment_of_cell(sheet, cell$row, cell$column)
-    named <- toupper(c(label_of(sheet, cell$row, cell$column, is_test, "above"),
-                       label_of(sheet, cell$row, cell$column, is_test, "left")))
-    named <- named[!is.na(named)]
-    test <- if (length(named) == 0) c("2" = "TCP", "6" = "UDP")[[as.character(cell$column)]] else
-      regmatches(named[[1]], regexpr("TCP|UDP", named[[1]]))
+    test <- test_of_cell(sheet, cell$row, cell$column)
     if (is.na(environment) || cell$number <= 0) {
       unreadable <- c(unreadable, list(problems(cell$row, paste0(
-        cell$cell, ": ", if (is.na(environment)) "no label names its environment" else "zero, and so not measured"
+        cell$cell, ": ",
+        if (is.na(environment)) "no label names its environment" else "zero, and so not measured"
       ))))
     } else {
       row <- readings(c("rate", "latency"), c("tx/s", "us"), c(cell$number, 1e6 / cell$number),
@@ -75,12 +74,21 @@ read_netperf <- function(path) {
   network_result(values, c(unreadable, empty_cells(sheet, rates)))
 }
 
-#' Whether a text names a test of netperf
+#' The test of netperf that a number in its workbook belongs to
 #'
-#' @param text texts
-#' @return logical vector
-is_test <- function(text) {
-  grepl("TCP|UDP", text, ignore.case = TRUE)
+#' @param sheet as from `read_sheet`
+#' @param row,column of the number
+#' @return "TCP" or "UDP": as a text above it or to its left says, the nearest one to the left of its
+#'   column or in it; or else by its column
+test_of_cell <- function(sheet, row, column) {
+  tcp <- grepl("TCP", sheet$text, ignore.case = TRUE)
+  udp <- grepl("UDP", sheet$text, ignore.case = TRUE)
+  near <- sheet[xor(tcp, udp) & sheet$row <= row & sheet$column <= column, ]
+  if (nrow(near) == 0) {
+    return(c("2" = "TCP", "6" = "UDP")[[as.character(column)]])
+  }
+  near <- near[order(near$row == row, near$column == column, near$row, near$column), ]
+  if (grepl("TCP", near$text[[nrow(near)]], ignore.case = TRUE)) "TCP" else "UDP"
 }
 
 #' Environments of a sheet that have a label and no number beside it
@@ -99,13 +107,14 @@ empty_cells <- function(sheet, numbers) {
 
 #' Reads the workbook of nuttcp
 #'
-#' Rows 5 and 7 hold the rates of one connection in Mbit/s, rows 6 and 8 the same in Gbit/s, which are not read; rows 19
-#' to 24 hold a table over numbers of connections, which was not published.  Zero is what an empty cell amounts to.
+#' Rows 5 and 7 hold the rates of one connection in Mbit/s, rows 6 and 8 the same in Gbit/s, which are not
+#' read; rows 19 to 24 hold a table over numbers of connections, which was not published.  Zero is what an
+#' empty cell amounts to.
 #'
 #' @param path of the workbook
-#' @return as from `imported`, with the columns `environment` and `published` in `values`; factors `direction`
-#'   (transmit, of the system under test, or receive) or `connections`; metric throughput in Mbit/s or, over
-#'   connections, as typed
+#' @return as from `imported`, with the columns `environment` and `published` in `values`; factors
+#'   `direction` (transmit, of the system under test, or receive) or `connections`; metric throughput in
+#'   Mbit/s or, over connections, as typed
 read_nuttcp <- function(path) {
   sheet <- read_sheet(path)
   values <- unreadable <- list()
@@ -125,14 +134,11 @@ read_nuttcp <- function(path) {
     for (i in seq_len(nrow(cells))) take(cells[i, ], "Mbit/s", paste0("direction=", direction), TRUE)
   }
   table <- sheet[sheet$row %in% 19:24 & !is.na(sheet$number), ]
-  for (row in unique(table$row)) {
-    cells <- table[table$row == row, ]
-    count <- connections_of(sheet, row)
-    labelled <- !is.na(vapply(cells$column, function(column) environment_of_cell(sheet, row, column), ""))
-    cells <- cells[labelled & !(cells$column == count$column), ]
-    unit <- function(x) if (x < 100) "Gbit/s" else "Mbit/s"
-    for (i in seq_len(nrow(cells))) {
-      take(cells[i, ], unit(cells$number[[i]]), paste0("connections=", count$text), FALSE)
+  for (i in seq_len(nrow(table))) {
+    cell <- table[i, ]
+    connections <- connections_of(sheet, cell)
+    if (!is.na(connections)) {
+      take(cell, if (cell$number < 100) "Gbit/s" else "Mbit/s", paste0("connections=", connections), FALSE)
     }
   }
   network_result(values, unreadable)
@@ -142,7 +148,8 @@ read_nuttcp <- function(path) {
 #'
 #' @param sheet as from `read_sheet`
 #' @param row its number
-#' @return "transmit" or "receive": as its label says, or else the first row is what the system under test transmits
+#' @return "transmit" or "receive": as its label says, or else the first row is what the system under test
+#'   transmits
 direction_of <- function(sheet, row) {
   text <- toupper(paste(sheet$text[sheet$row %in% c(row, row - 1) & sheet$column <= 2], collapse = " "))
   own <- toupper(paste(sheet$text[sheet$row == row], collapse = " "))
@@ -156,20 +163,40 @@ direction_of <- function(sheet, row) {
   c(told(own), told(text), if (row == 5) "transmit" else "receive")[[1]]
 }
 
-#' The number of connections of a row of nuttcp's second table
+#' The number of connections that a cell of nuttcp's second table belongs to
+#'
+#' The environments stand either beside the rows or above the columns, and the connections on the other side.
 #'
 #' @param sheet as from `read_sheet`
-#' @param row its number
-#' @return list: `text`, the number, and `column` of it (0 where it is part of a text or not told)
-connections_of <- function(sheet, row) {
-  cells <- sheet[sheet$row == row, ]
-  first <- cells[which.min(cells$column), ]
-  if (first$text != "") {
-    found <- regmatches(first$text, regexpr("[0-9]+", first$text))
-    return(list(text = if (length(found) == 1) found else paste("row", row), column = 0))
+#' @param cell row of it, a number
+#' @return text; NA where the cell is itself a heading: a number of connections
+connections_of <- function(sheet, cell) {
+  names_one <- function(cells) any(!is.na(environment_of_label(cells$text)))
+  left <- sheet[sheet$row == cell$row & sheet$column < cell$column, ]
+  above <- sheet[sheet$column == cell$column & sheet$row < cell$row & sheet$row >= 17, ]
+  if (names_one(left)) {
+    named <- !is.na(environment_of_label(sheet$text)) & sheet$column < cell$column
+    heads <- above[!above$row %in% sheet$row[named], ]
+    head <- heads[which.max(heads$row), ]
+    return(if (nrow(head) == 1) heading_number(head) else paste("column", sub("[0-9]+$", "", cell$cell)))
   }
-  whole <- first$number == round(first$number) && first$column == 1
-  list(text = if (whole) plain(first$number) else paste("row", row), column = if (whole) first$column else 0)
+  if (!names_one(above)) {
+    return(NA_character_)
+  }
+  head <- left[which.min(left$column), ]
+  if (nrow(head) == 1) heading_number(head) else paste("row", cell$row)
+}
+
+#' The number in a heading
+#'
+#' @param head row of a sheet
+#' @return text; all of a text without a number
+heading_number <- function(head) {
+  if (!is.na(head$number)) {
+    return(plain(head$number))
+  }
+  found <- regmatches(head$text, regexpr("[0-9]+", head$text))
+  if (length(found) == 1) found else head$text
 }
 
 #' What the importers of workbooks return

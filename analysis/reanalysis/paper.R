@@ -9,7 +9,8 @@ table_one <- function(results) {
   base <- rows[rows$statistic == "mean", ]
   other <- function(name, column) {
     own <- rows[rows$statistic == name, ]
-    at <- match(paste(base$workload, base$environment, base$metric), paste(own$workload, own$environment, own$metric))
+    at <- match(paste(base$workload, base$environment, base$metric),
+                paste(own$workload, own$environment, own$metric))
     own[[column]][at]
   }
   printed <- function(mean, deviation, sd) {
@@ -23,7 +24,8 @@ table_one <- function(results) {
   new_table(
     "one", "Table I of the original report: mean (deviation from native) [standard deviation]",
     list(column("Workload"), column("Metric"), column("Environment"), column("As printed", "right"),
-         column("Recomputed", "right"), column("n", "right"), column(paste0("95", THIN, "% interval"), "right"),
+         column("Recomputed", "right"), column("n", "right"),
+         column(paste0("95", THIN, "% interval"), "right"),
          column("Difference of means", "right"), column("Verdict")),
     cbind(blank_repeats(upper_first(base$workload)), blank_repeats(paste0(base$metric, " (", base$unit, ")")),
           original_labels(base$environment),
@@ -33,10 +35,11 @@ table_one <- function(results) {
           mapply(interval, base$low, base$high, decimals + 1),
           ifelse(is.na(base$difference), "", mapply(fixed, base$difference, decimals + 1)), worst),
     group_starts = !duplicated(paste(base$workload, base$metric)),
-    notes = c(paste0("Agrees: mean, deviation and standard deviation round to the printed digits; STREAM's standard ",
-                     "deviations were printed with the divisor n, and are recomputed so. The intervals are Student's."),
+    notes = c(paste("Agrees: mean, deviation and standard deviation round to the printed digits; STREAM's",
+                    "standard deviations were printed with the divisor n, and are recomputed so. The",
+                    "intervals are Student's."),
               if (any(base$workload == "pxz")) "No raw results of parallel xz were published.",
-              if (any(wrong)) unique(base$note[wrong]))
+              if (any(wrong)) sentence(unique(base$note[wrong])))
   )
 }
 
@@ -97,9 +100,11 @@ table_of_contradictions <- function(results) {
       fixed(nrow(part), 0), setting_words(worst$factors), minus(worst$published), minus(worst$rounded),
       fixed(worst$n, 0), quantity(signif(worst$difference, 3), 3), worst$unit)
   }, character(10)))
-  new_table("contradictions", "Where the complete raw results contradict the print: the largest difference of each kind",
+  new_table("contradictions",
+            "Where the complete raw results contradict the print: the largest difference of each kind",
             list(column("Place"), column("Environment"), column("Quantity"), column("Values", "right"),
-                 column("Largest at"), column("Printed", "right"), column("Recomputed", "right"), column("n", "right"),
+                 column("Largest at"), column("Printed", "right"), column("Recomputed", "right"),
+                 column("n", "right"),
                  column("Difference", "right"), column("Unit")),
             unname(cells), group_starts = !duplicated(cells[, 1]))
 }
@@ -116,8 +121,8 @@ setting_words <- function(factors) {
 #'
 #' @param results as from `read_reanalysis`
 #' @param number of the figure
-#' @return list of tables, one for each metric and statistic: a row for each setting; for each environment the printed
-#'   value, the recomputed one, n and the difference
+#' @return list of tables, one for each metric and statistic: a row for each setting; for each environment
+#'   the printed value, the recomputed one, n and the difference
 tables_of_figure <- function(results, number) {
   rows <- results$differences[results$differences$place == paste("Figure", number), ]
   kinds <- unique(paste(rows$metric, rows$statistic))
@@ -138,7 +143,8 @@ tables_of_figure <- function(results, number) {
       lapply(c("Printed", "Recomputed", "n", "Difference"), column, align = "right",
              spanner = original_labels(environment))
     }), recursive = FALSE))
-    statistic <- c(value = "", mean = ", mean", sd = ", standard deviation", min = ", minimum", max = ", maximum",
+    statistic <- c(value = "", mean = ", mean", sd = ", standard deviation", min = ", minimum",
+                   max = ", maximum",
                    deviation_percent = ", deviation from native")[[part$statistic[[1]]]]
     new_table(paste0("figure-", number, "-", i),
               paste0("Figure ", number, ": ", words(part$metric[[1]]), statistic, " (", part$unit[[1]], ")"),
@@ -153,7 +159,8 @@ tables_of_figure <- function(results, number) {
 show_figure_tables <- function(results) {
   tables <- unlist(lapply(names(original_figures()), function(number) tables_of_figure(results, number)),
                    recursive = FALSE)
-  knitr::asis_output(paste(vapply(tables, function(table) raw_latex(latex_table(table)), ""), collapse = "\n"))
+  knitr::asis_output(paste(vapply(tables, function(table) raw_latex(latex_table(table)), ""),
+                           collapse = "\n"))
 }
 
 #' What could not be used
@@ -166,7 +173,8 @@ table_of_unreadable <- function(results) {
     return(NULL)
   }
   new_table("unreadable", "What could not be used, by file and line",
-            list(column("File", "wrap", weight = 1), column("Line", "right"), column("Reason", "wrap", weight = 1.2)),
+            list(column("File", "wrap", weight = 1), column("Line", "right"),
+                 column("Reason", "wrap", weight = 1.2)),
             cbind(blank_repeats(rows$file), fixed(rows$line, 0), sentence(rows$reason)),
             group_starts = !duplicated(rows$file))
 }
@@ -180,12 +188,13 @@ show_original_figures <- function(results) {
   knitr::asis_output(paste(vapply(names(figures), function(number) {
     figure <- figures[[number]]
     rows <- results$differences[results$differences$place == paste("Figure", number), ]
-    n <- range(rows$n[rows$n > 0], 0)
     seen <- rows$n[rows$n > 0]
     caption <- paste0(
       "Figure ", number, " of the original. ", sentence(figure$title), " Hollow: as printed",
-      if (length(seen) == 0) "; no raw results were read." else {
-        paste0("; filled: recomputed, ", n_is(paste(unique(range(seen)), collapse = paste0(" to "))), ".")
+      if (length(seen) == 0) {
+        "; no raw results were read."
+      } else {
+        paste0("; filled: recomputed, ", n_is(paste(unique(range(seen)), collapse = " to ")), ".")
       },
       if (!is.null(figure$bars) && length(seen) > 0) paste0(" Error bars: ", figure$bars, ".")
     )
@@ -203,12 +212,13 @@ abstract_of_reanalysis <- function(results) {
   table <- rows[rows$place == "Table I", ]
   testable <- table$verdict %in% c("agrees", "differs")
   paste0(
-    "The raw results that were published with the comparison of virtual machines and containers of 2014 were read ",
-    "again, ", counted(sum(results$sources$use == "read"), "file"), " with ",
+    "The raw results that were published with the comparison of virtual machines and containers of 2014 ",
+    "were read again, ", counted(sum(results$sources$use == "read"), "file"), " with ",
     counted(sum(results$sources$values), "value"), " in ", counted(nrow(results$series), "series", "series"),
     ". Of ", fixed(nrow(rows), 0), " values in its Table I and Figures 3 and 5 to 13, ",
     fixed(count("agrees"), 0), " follow from them, ", fixed(count("differs"), 0), " are contradicted, and ",
-    fixed(count("incomplete", NOT_AVAILABLE), 0), " can\u2019t be tested with the files that were read. Of the ",
+    fixed(count("incomplete", NOT_AVAILABLE), 0),
+    " can\u2019t be tested with the files that were read. Of the ",
     fixed(sum(testable), 0), " testable numbers of Table I, ", fixed(sum(table$verdict == "agrees"), 0),
     " agree to the last printed digit."
   )
@@ -220,14 +230,17 @@ abstract_of_reanalysis <- function(results) {
 #' @return one text
 source_sentence <- function(results) {
   revision <- results$source$revision
-  paste0("They were read from ",
-         if (revision == NOT_AVAILABLE) "a folder whose revision is not available" else {
-           paste0("revision ", substr(revision, 1, 12), " of the repository", if (!startsWith(revision, PUBLISHED_REVISION)) {
-             paste0(" (the formats were described from ", PUBLISHED_REVISION, ")")
-           })
-         }, "; ", counted(sum(results$sources$use == "read"), "file"), " held values, ",
-         counted(sum(results$sources$use == "not used"), "file"), " did not or repeated others, and ",
-         counted(sum(results$sources$use == "not opened"), "private key"), " were not opened.")
+  described <- startsWith(revision, PUBLISHED_REVISION)
+  from <- if (revision == NOT_AVAILABLE) {
+    "a folder whose revision is not available"
+  } else {
+    paste0("revision ", substr(revision, 1, 12), " of the repository",
+           if (!described) paste0(" (the formats were described from ", PUBLISHED_REVISION, ")"))
+  }
+  count <- function(use, one) counted(sum(results$sources$use == use), one)
+  paste0("They were read from ", from, "; ", count("read", "file"), " held values, ",
+         count("not used", "file"),
+         " did not or repeated others, and ", count("not opened", "private file"), " stayed closed.")
 }
 
 #' The range of n behind Redis' points
@@ -260,7 +273,8 @@ write_reanalysis <- function(results, root, out) {
   knitr::opts_chunk$set(echo = FALSE, error = FALSE)
   scope <- new.env(parent = environment(write_reanalysis))
   scope$results <- results
-  knitr::knit(file.path(root, "paper", "reanalysis.Rmd"), file.path(folder, "report.md"), envir = scope, quiet = TRUE,
+  knitr::knit(file.path(root, "paper", "reanalysis.Rmd"), file.path(folder, "report.md"), envir = scope,
+              quiet = TRUE,
               encoding = "UTF-8")
   say("pandoc")
   markdown_to_latex(folder, file.path(root, "paper", "template.tex"))

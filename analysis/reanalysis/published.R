@@ -1,17 +1,19 @@
-# The values that the paper printed: Table I with the digits as printed, and the figures as they were measured from
-# the vector and bitmap graphics of the document.
+# The values that the paper printed: Table I with the digits as printed, and the figures as they were
+# measured from the vector and bitmap graphics of the document.
 
 #' Reads the printed values
 #'
 #' @param root folder of the project
-#' @return data frame with a row for each printed number: `place` ("Table I", "Figure 3", ...), workload, environment,
-#'   metric, unit, factors, `statistic` (value, mean, sd, min, max, deviation_percent), `planned` (values behind it), `published`
-#'   (text), `tolerance`
-#'   (half of the last digit of a table; for figures, what they can be read to)
+#' @return data frame with a row for each printed number: `place` ("Table I", "Figure 3", ...), workload,
+#'   environment, metric, unit, factors, `statistic` (value, mean, sd, min, max, deviation_percent),
+#'   `planned` (values behind it), `published` (text), `tolerance` (half of the last digit of a table; for
+#'   figures, what they can be read to)
 read_published_values <- function(root) {
   figures <- read_csv(file.path(root, "published", "ibm-figures.csv"), c(
-    figure = "integer", workload = "character", environment = "character", metric = "character", unit = "character",
-    factors = "character", statistic = "character", n = "integer", published = "character", tolerance = "numeric"
+    figure = "integer", workload = "character", environment = "character", metric = "character",
+    unit = "character",
+    factors = "character", statistic = "character", n = "integer", published = "character",
+    tolerance = "numeric"
   ))
   names(figures)[names(figures) == "n"] <- "planned"
   figures <- cbind(place = paste("Figure", figures$figure), figures[-1])
@@ -30,7 +32,8 @@ published_table <- function(table) {
   do.call(rbind, lapply(table$rows, function(row) {
     conditions <- row$conditions
     factors <- paste(c(if (!is.null(conditions$order)) paste0("N=", plain(conditions$order)),
-                       if (!is.null(conditions$sockets)) paste0("sockets=", conditions$sockets)), collapse = ";")
+                       if (!is.null(conditions$sockets)) paste0("sockets=", conditions$sockets)),
+                       collapse = ";")
     do.call(rbind, lapply(intersect(names(names), names(row$values)), function(name) {
       value <- row$values[[name]]
       printed <- c(mean = value$mean, deviation_percent = value$deviation_percent, sd = value$sd)

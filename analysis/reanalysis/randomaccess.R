@@ -1,14 +1,15 @@
 # RandomAccess (GUPS): blocks appended to one log, two sockets first, then one.
 
-#' Updates per second in billions below which a run used two sockets: 128 updates at a time are shared by the threads,
-#' so that the machine's two sockets are about 3.6 times slower (0.012) than one (0.045)
+#' Updates per second in billions below which a run used two sockets: 128 updates at a time are shared by
+#' the threads, so that the machine's two sockets are about 3.6 times slower (0.012) than one (0.045)
 GUPS_OF_TWO_SOCKETS <- 0.025
 
 #' Reads a log of RandomAccess
 #'
-#' Only native runs name their processors.  For the others the rate tells the sockets, and where it tells another
-#' number than the block's header, or where a block of two sockets follows one of a single socket, the block is not used.
-#' The file's name is not asked: the logs named after a single socket are copies of the runs on two.
+#' Only native runs name their processors.  For the others the rate tells the sockets, and where it tells
+#' another number than the block's header, or where a block of two sockets follows one of a single socket,
+#' the block is not used. The file's name is not asked: the logs named after a single socket are copies of
+#' the runs on two.
 #'
 #' @param lines of the log
 #' @return as from `imported`; factor `sockets`
@@ -20,7 +21,8 @@ read_randomaccess <- function(lines) {
   single <- vapply(values, function(value) value$factors == "sockets=1", NA)
   late <- !single & cumsum(single) > 0
   late_problems <- lapply(unname(values[late]), function(value) {
-    problems(value$line, "its rate is that of two sockets, and it comes after runs on one: its sockets can't be told")
+    problems(value$line,
+             "its rate is that of two sockets, and it comes after runs on one: its sockets can't be told")
   })
   values <- values[!late]
   block_values(values, c(lapply(read, `[[`, "problem"), late_problems,
@@ -34,28 +36,41 @@ read_randomaccess <- function(lines) {
 #' @return list: `value`, one row, or `problem`
 gups_block <- function(lines, at) {
   block <- lines[at]
-  rate_line <- grep("Billion\\(10\\^9\\) Updates +per second", block)
-  unusable <- function(reason, line = at[[1]]) list(problem = problems(line, reason))
-  if (length(rate_line) != 1) {
-    return(unusable(if (length(rate_line) == 0) "a run that ends without a rate" else "a run with several rates"))
+  place <- grep("Billion\\(10\\^9\\) Updates +per second", block)
+  if (length(place) != 1) {
+    reason <- if (length(place) == 0) "a run that ends without a rate" else "a run with several rates"
+    return(list(problem = problems(at[[1]], reason)))
   }
-  rate <- suppressWarnings(as.numeric(sub(" .*", "", trimws(block[[rate_line]]))))
+  rate <- suppressWarnings(as.numeric(sub(" .*", "", trimws(block[[place]]))))
+  sockets <- if (isTRUE(rate < GUPS_OF_TWO_SOCKETS)) 2L else 1L
+  reason <- gups_fault(block, rate, sockets)
+  if (!is.null(reason)) {
+    return(list(problem = problems(at[[place]], reason)))
+  }
+  value <- readings("gups", "GUPS", rate, paste0("sockets=", sockets), NA, at[[place]])
+  list(value = cbind(value, key = block_key(block, "^(CPU time used|Real time used)|Updates +per second")))
+}
+
+#' What is wrong with a run of RandomAccess
+#'
+#' @param block its lines
+#' @param rate that it printed
+#' @param sockets that the rate tells
+#' @return text; NULL where nothing is
+gups_fault <- function(block, rate, sockets) {
   if (!isTRUE(is.finite(rate) && rate > 0)) {
-    return(unusable("the rate is not a positive number", at[[rate_line]]))
+    return("the rate is not a positive number")
   }
   if (!any(grepl("^Found [0-9]+ errors in [0-9]+ locations \\(passed\\)", block))) {
-    return(unusable("a run whose verification did not pass or is missing"))
+    return("a run whose verification did not pass or is missing")
   }
-  updates <- first_number(block, "^Number of updates = ([0-9]+)")
-  seconds <- first_number(block, "^Real time used = ([0-9.]+)")
-  if (!is.na(updates) && !is.na(seconds) && abs(updates / seconds / 1e9 / rate - 1) > 1e-4) {
-    return(unusable("the rate contradicts the updates and the time", at[[rate_line]]))
+  expected <- first_number(block, "^Number of updates = ([0-9]+)") /
+    first_number(block, "^Real time used = ([0-9.]+)") / 1e9
+  if (!is.na(expected) && abs(expected / rate - 1) > 1e-4) {
+    return("the rate contradicts the updates and the time")
   }
-  by_rate <- if (rate < GUPS_OF_TWO_SOCKETS) 2L else 1L
-  named <- sockets_named(block)
-  if (!is.na(named) && named != by_rate) {
-    return(unusable("the processors it names contradict its rate", at[[rate_line]]))
+  if (!sockets_named(block) %in% c(NA, sockets)) {
+    return("the processors it names contradict its rate")
   }
-  value <- readings("gups", "GUPS", rate, paste0("sockets=", by_rate), NA, at[[rate_line]])
-  list(value = cbind(value, key = block_key(block, "^(CPU time used|Real time used)|Updates +per second")))
+  NULL
 }

@@ -29,18 +29,21 @@ problems <- function(line = integer(), reason = character()) {
 imported <- function(values, unreadable = list()) {
   nothing <- readings(character(), character(), double(), character(), integer(), integer())
   values <- Filter(function(one) !is.null(one) && nrow(one) > 0, values)
-  list(values = if (length(values) == 0) nothing else do.call(rbind, values), problems = do.call(rbind, c(list(problems()), unreadable)))
+  list(values = if (length(values) == 0) nothing else do.call(rbind, values),
+       problems = do.call(rbind, c(list(problems()), unreadable)))
 }
 
 #' What an importer of a log of blocks returns
 #'
-#' @param values list of data frames as from `readings`, one for each block, with the column `key` as from `block_key`
+#' @param values list of data frames as from `readings`, one for each block, with the column `key` as from
+#'   `block_key`
 #' @param unreadable list of data frames as from `problems`
 #' @return as from `imported`; `repetition` counts the blocks
 block_values <- function(values, unreadable) {
   for (i in seq_along(values)) values[[i]]$repetition <- rep(i, nrow(values[[i]]))
   result <- imported(list(), unreadable)
-  result$values <- if (length(values) == 0) cbind(result$values, key = character()) else do.call(rbind, values)
+  result$values <- if (length(values) == 0) cbind(result$values, key = character()) else do.call(rbind,
+                                                                                                 values)
   result
 }
 

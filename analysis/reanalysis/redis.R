@@ -5,14 +5,14 @@ REDIS_TESTS <- c("PING_INLINE", "PING_BULK", "SET", "GET", "LPUSH", "LPOP", "SAD
 
 #' Reads a log of redis-benchmark
 #'
-#' Progress is overwritten by carriage returns, and a result's header shares its line with it: what counts is what
-#' follows the last carriage return.  A result belongs to the test that its header names; where a header or a rate was
-#' lost, so is the result, and it is listed.  A last run that was cut off, and so holds fewer numbers of connections than
-#' the first, is not used.
+#' Progress is overwritten by carriage returns, and a result's header shares its line with it: what counts
+#' is what follows the last carriage return.  A result belongs to the test that its header names; where a
+#' header or a rate was lost, so is the result, and it is listed.  A last run that was cut off, and so
+#' holds fewer numbers of connections than the first, is not used.
 #'
 #' @param lines of the log
-#' @return as from `imported`; factors `test`, `connections`; metrics throughput (requests/s) and latency (ms), which is
-#'   connections over throughput
+#' @return as from `imported`; factors `test`, `connections`; metrics throughput (requests/s) and latency
+#'   (ms), which is connections over throughput
 read_redis <- function(lines) {
   text <- sub("^.*\r", "", lines)
   groups <- grep("^\\[DBG\\] Run #[0-9]+: Connections [0-9]+", text)
@@ -38,8 +38,9 @@ read_redis <- function(lines) {
 #'
 #' @param run,connections of every group, in the order of the log
 #' @param whole whether the group came to its last test
-#' @return number of the last run, where it lacks connections that an earlier run has or the end of its last group;
-#'   otherwise none.  The only run of a log has nothing to be compared with and is kept unless its last group was cut.
+#' @return number of the last run, where it lacks connections that an earlier run has or the end of its
+#'   last group; otherwise none.  The only run of a log has nothing to be compared with and is kept unless
+#'   its last group was cut.
 partial_runs <- function(run, connections, whole) {
   last <- run[[length(run)]]
   lacks <- !all(connections[run != last] %in% connections[run == last])

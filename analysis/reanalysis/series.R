@@ -9,12 +9,14 @@ SERIES_KEY <- c("workload", "environment", "metric", "unit", "factors", "selecti
 #' Statistics of every series
 #'
 #' @param tidy table of values
-#' @return data frame: the columns of `SERIES_KEY`, `n`, `mean`, `sd` (sample; NA from one value), `min`, `max`, `median`
+#' @return data frame: the columns of `SERIES_KEY`, `n`, `mean`, `sd` (sample; NA from one value), `min`,
+#'   `max`, `median`
 series_of <- function(tidy) {
   groups <- split(seq_len(nrow(tidy)), interaction(tidy[SERIES_KEY], drop = TRUE, sep = "\n"))
   first <- vapply(groups, `[[`, 0L, 1)
   of <- function(f) vapply(groups, function(rows) f(tidy$value[rows]), 0, USE.NAMES = FALSE)
-  table <- data.frame(tidy[first, SERIES_KEY], n = lengths(groups), mean = of(mean), sd = of(stats::sd), min = of(min),
+  table <- data.frame(tidy[first, SERIES_KEY], n = lengths(groups), mean = of(mean), sd = of(stats::sd),
+                      min = of(min),
                       max = of(max), median = of(stats::median))
   rownames(table) <- NULL
   numbers <- vapply(strsplit(gsub("[^0-9;]", "", table$factors), ";"), function(parts) {

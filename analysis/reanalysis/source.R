@@ -1,8 +1,8 @@
-# Where the published results are read from: a folder, a checkout, or a git repository without one.  Private keys that
-# lie among them are told by their names and never opened.
+# Where the published results are read from: a folder, a checkout, or a git repository without one.
+# Private keys that lie among them are told by their names and never opened.
 
-#' Revision of the repository that the formats were described from, and the one that holds the virtual machine's
-#' storage run of the paper, which a later commit replaced
+#' Revision of the repository that the formats were described from, and the one that holds the virtual
+#' machine's storage run of the paper, which a later commit replaced
 PUBLISHED_REVISION <- "6820500"
 STORAGE_REVISION <- "b72ae3e"
 
@@ -12,13 +12,15 @@ RESULT_FOLDERS <- c("RandomAccess", "Stream", "linpack", "fio", "mysql", "netper
 #' Opens the published results
 #'
 #' @param path folder, checkout, or git directory
-#' @return list: `path`; `git`, TRUE where files come from the repository's objects rather than from the folder;
-#'   `has_git`, whether older revisions can be asked for; `revision`, the commit or "not available"; `files`, paths of
-#'   all files, without private ones; `private`, paths of those; `opened`, an environment that records what was read
+#' @return list: `path`; `git`, TRUE where files come from the repository's objects rather than from the
+#'   folder; `has_git`, whether older revisions can be asked for; `revision`, the commit or "not
+#'   available"; `files`, paths of all files, without private ones; `private`, paths of those; `opened`, an
+#'   environment that records what was read
 #' @section Errors: no such folder; none of the known results in it; git missing where it is needed
 open_source <- function(path) {
   if (!dir.exists(path)) {
-    stop_about(path, if (file.exists(path)) "not a folder" else "no such folder", "; published_raw should be a checkout ",
+    stop_about(path, if (file.exists(path)) "not a folder" else "no such folder",
+               "; published_raw should be a checkout ",
                "or a git directory of the published results")
   }
   path <- normalizePath(path)
@@ -129,7 +131,8 @@ files_in_commit <- function(source, revision) {
 run_git <- function(source, arguments, out = NULL) {
   always <- c("-C", source$path, "-c", paste0("safe.directory=", source$path), "-c", "core.quotePath=false",
               "-c", "core.fsmonitor=false", "--no-pager")
-  said <- suppressWarnings(system2("git", shQuote(c(always, arguments)), stdout = if (is.null(out)) TRUE else out,
+  said <- suppressWarnings(system2("git", shQuote(c(always, arguments)),
+                                   stdout = if (is.null(out)) TRUE else out,
                                    stderr = FALSE))
   if (!is.null(out)) {
     return(list(status = said, lines = character()))
@@ -162,7 +165,8 @@ fetch <- function(source, file, revision = "") {
     return(file.path(source$path, file))
   }
   copy <- tempfile("published-", fileext = paste0(".", tools::file_ext(file)))
-  said <- run_git(source, c("cat-file", "blob", paste0(if (revision == "") "HEAD" else revision, ":", file)), copy)
+  said <- run_git(source, c("cat-file", "blob", paste0(if (revision == "") "HEAD" else revision, ":", file)),
+                  copy)
   if (said$status != 0) {
     unlink(copy)
     return(NULL)
@@ -173,8 +177,8 @@ fetch <- function(source, file, revision = "") {
 
 #' The lines of a published log
 #'
-#' What is not ASCII becomes a question mark, since nothing that is read is written so.  A carriage return is progress that a terminal overwrites, and
-#' stays in its line.
+#' What is not ASCII becomes a question mark, since nothing that is read is written so.  A carriage return
+#' is progress that a terminal overwrites, and stays in its line.
 #'
 #' @param path of the file
 #' @return character vector

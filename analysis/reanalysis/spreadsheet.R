@@ -3,8 +3,8 @@
 #' Reads the cells of the first sheet of a workbook
 #'
 #' @param path of the file
-#' @return data frame: `row` and `column` (numbers), `cell` (such as B5), `text` ("" for a number), `number` (NA for
-#'   text); empty cells have no row
+#' @return data frame: `row` and `column` (numbers), `cell` (such as B5), `text` ("" for a number),
+#'   `number` (NA for text); empty cells have no row
 #' @section Errors: broken_log, where the file is no workbook
 read_sheet <- function(path) {
   names <- tryCatch(suppressWarnings(utils::unzip(path, list = TRUE)$Name), error = function(e) character())
@@ -18,12 +18,14 @@ read_sheet <- function(path) {
   name <- xml2::xml_attr(cells, "r")
   type <- xml2::xml_attr(cells, "t", default = "n")
   value <- xml2::xml_text(xml2::xml_find_first(cells, "./v"))
-  text <- ifelse(type == "inlineStr", vapply(cells, string_of, ""), ifelse(type %in% c("str", "e", "b"), value, ""))
+  text <- ifelse(type == "inlineStr", vapply(cells, string_of, ""),
+                 ifelse(type %in% c("str", "e", "b"), value, ""))
   indexed <- which(type == "s")
   text[indexed] <- shared[as.integer(value[indexed]) + 1]
   number <- suppressWarnings(as.numeric(ifelse(type == "n", value, NA)))
   filled <- !is.na(number) | (!is.na(text) & trimws(text) != "")
-  table <- data.frame(row = as.integer(sub("^[A-Z]+", "", name)), column = column_number(sub("[0-9]+$", "", name)),
+  table <- data.frame(row = as.integer(sub("^[A-Z]+", "", name)),
+                      column = column_number(sub("[0-9]+$", "", name)),
                       cell = name, text = trimws(text), number = number)
   table[filled, ]
 }

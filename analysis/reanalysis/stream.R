@@ -34,23 +34,37 @@ stream_block <- function(lines, at) {
                           paste(kernels[is.na(place)], collapse = ", "))))
   }
   rates <- suppressWarnings(as.numeric(sub("^[A-Za-z]+: +([^ ]+).*$", "\\1", block[place])))
+  unit <- sub("^.*Rate \\(([^)]*)\\).*$", "\\1", grep("Rate \\(", block, value = TRUE))
+  threads <- first_number(block, "^Number of Threads requested = ([0-9]+)")
+  sockets <- unname(c("32" = 2L, "16" = 1L)[as.character(threads)])
+  fault <- stream_fault(block, rates, unit, sockets)
+  if (!is.null(fault)) {
+    return(unusable(fault))
+  }
+  if (unit == "MB/s") rates <- rates / 1000
+  value <- readings(tolower(kernels), "GB/s", rates, paste0("sockets=", sockets), NA, at[place])
+  list(value = cbind(value, key = block_key(block, "^(Copy|Scale|Add|Triad):")))
+}
+
+#' What is wrong with a run of STREAM
+#'
+#' @param block its lines
+#' @param rates that it printed
+#' @param unit texts: that of the rates, as often as it is named
+#' @param sockets that its threads tell, or NA
+#' @return text; NULL where nothing is
+stream_fault <- function(block, rates, unit, sockets) {
   if (!all(is.finite(rates) & rates > 0)) {
-    return(unusable("a rate that is not a positive number"))
+    return("a rate that is not a positive number")
   }
   if (!any(grepl("^Solution Validates", block))) {
-    return(unusable("a run whose solution did not validate"))
+    return("a run whose solution did not validate")
   }
-  head <- grep("Rate \\(", block, value = TRUE)
-  if (length(head) != 1 || !grepl("Rate \\((GB|MB)/s\\)", head)) {
-    return(unusable("the unit of the rates is not told"))
+  if (length(unit) != 1 || !unit %in% c("GB/s", "MB/s")) {
+    return("the unit of the rates is not told")
   }
-  if (grepl("(MB/s)", head, fixed = TRUE)) rates <- rates / 1000
-  threads <- first_number(block, "^Number of Threads requested = ([0-9]+)")
-  by_threads <- c("32" = 2L, "16" = 1L)[as.character(threads)]
-  named <- sockets_named(block)
-  if (is.na(by_threads) || (!is.na(named) && named != by_threads)) {
-    return(unusable("its sockets can't be told from its threads, or contradict the processors it names"))
+  if (is.na(sockets) || !sockets_named(block) %in% c(NA, sockets)) {
+    return("its sockets can't be told from its threads, or contradict the processors it names")
   }
-  value <- readings(tolower(kernels), "GB/s", rates, paste0("sockets=", by_threads), NA, at[place])
-  list(value = cbind(value, key = block_key(block, "^(Copy|Scale|Add|Triad):")))
+  NULL
 }

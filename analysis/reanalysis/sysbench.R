@@ -2,11 +2,12 @@
 
 #' Reads a file of sysbench outputs
 #'
-#' Throughput is transactions over total time; the rate that sysbench prints is a little off, since it is rounded
-#' otherwise, and serves as a check.
+#' Throughput is transactions over total time; the rate that sysbench prints is a little off, since it is
+#' rounded otherwise, and serves as a check.
 #'
 #' @param lines of the file
-#' @return as from `imported`; factor `threads`; metrics throughput (tx/s), latency (ms, mean) and latency_p95 (ms)
+#' @return as from `imported`; factor `threads`; metrics throughput (tx/s), latency (ms, mean) and
+#'   latency_p95 (ms)
 read_sysbench <- function(lines) {
   starts <- grep("^sysbench [0-9.]+:", lines)
   if (length(starts) == 0) {

@@ -33,7 +33,8 @@ read_reanalysis <- function(folder) {
       factors = "character", selection = "character", n = "integer", mean = "numeric", sd = "numeric",
       min = "numeric", max = "numeric", median = "numeric"
     )),
-    unreadable = read_csv(path("unreadable.csv"), c(file = "character", line = "integer", reason = "character")),
+    unreadable = read_csv(path("unreadable.csv"),
+                          c(file = "character", line = "integer", reason = "character")),
     sources = read_csv(path("sources.csv"),
                        c(file = "character", use = "character", values = "integer", note = "character")),
     source = read_json(path("source.json"))
@@ -46,7 +47,8 @@ read_reanalysis <- function(folder) {
 #' @return texts
 original_labels <- function(environments) {
   known <- c(native = "Native", docker = "Docker", "docker-hostnet" = "Docker, host network",
-             "docker-hostnet-layered" = "Docker, host network, AUFS", "docker-layered" = "Docker, AUFS", vm = "KVM",
+             "docker-hostnet-layered" = "Docker, host network, AUFS", "docker-layered" = "Docker, AUFS",
+             vm = "KVM",
              "vm-tuned" = "KVM, tuned")
   ifelse(environments %in% names(known), unname(known[environments]), environments)
 }

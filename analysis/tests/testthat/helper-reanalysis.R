@@ -1,7 +1,8 @@
 # Small imitations of the published logs, written for these tests, and folders of them.
 
 for (part in c("wording", file.path("reanalysis", c(
-  "source", "readings", "randomaccess", "stream", "linpack", "fio", "sysbench", "dstat", "redis", "spreadsheet",
+  "source", "readings", "randomaccess", "stream", "linpack", "fio", "sysbench", "dstat", "redis",
+  "spreadsheet",
   "network", "catalogue", "collect", "mysql", "series", "published", "differences", "tables", "figures"
 )))) {
   source(file.path(project, "analysis", paste0(part, ".R")), local = environment(), encoding = "UTF-8")
@@ -11,7 +12,8 @@ for (part in c("wording", file.path("reanalysis", c(
 gups_log <- function(rate, minute = 0, numa = "", apt = FALSE, passed = "passed", seconds = 1 / rate) {
   c(strrep("-", 80),
     paste0("Running gups", numa, ", started at Sat Jul 12 11:19:40 CDT 2014"),
-    if (apt) c("Selecting previously unselected package libgomp1:amd64.", "Processing triggers for libc-bin ..."),
+    if (apt) c("Selecting previously unselected package libgomp1:amd64.",
+               "Processing triggers for libc-bin ..."),
     sprintf("Generated on 2014-07-12:16:%02d:40 GMT", minute),
     "Main table size   = 2^33 = 8589934592 words",
     "Number of updates = 1000000000",
@@ -30,14 +32,17 @@ stream_log <- function(rates, threads = 32, minute = 0, unit = "GB/s", valid = T
     "This system uses 8 bytes per DOUBLE PRECISION word.",
     paste("Number of Threads requested =", threads),
     sprintf("Function      Rate (%s)   Avg time     Min time     Max time", unit),
-    sprintf("%-7s %14.4f       0.6440       0.6395       0.6686", c("Copy:", "Scale:", "Add:", "Triad:"), rates),
+    sprintf("%-7s %14.4f       0.6440       0.6395       0.6686", c("Copy:", "Scale:", "Add:", "Triad:"),
+            rates),
     if (valid) "Solution Validates", "")
 }
 
 #' A start of Linpack
-linpack_log <- function(gflops, asked = length(gflops), header = TRUE, day = 17, cpus = 2, cores = 16, threads = 32,
+linpack_log <- function(gflops, asked = length(gflops), header = TRUE, day = 17, cpus = 2, cores = 16,
+                        threads = 32,
                         summary = TRUE, check = "pass", numa = "", average = mean(gflops)) {
-  c(if (header) c(strrep("-", 80), paste0("Running linpack", numa, ", started at Thu Jul 17 22:17:38 CDT 2014")),
+  c(if (header) c(strrep("-", 80),
+                  paste0("Running linpack", numa, ", started at Thu Jul 17 22:17:38 CDT 2014")),
     "This is a SAMPLE run script for SMP LINPACK. Change it to reflect",
     "Intel(R) Optimized LINPACK Benchmark data", "",
     sprintf("Current date/time: Thu Jul %d 22:17:39 2014", day),
@@ -75,8 +80,10 @@ FIO_END <- c("", "Run status group 0 (all jobs):", "   READ: io=19699MB, aggrb=3
 #' An output of sysbench
 sysbench_log <- function(threads, transactions = 204320, seconds = 60.0026, avg = 2.93, write = 0,
                          rate = transactions / seconds) {
-  c("sysbench 0.4.12:  multi-threaded system evaluation benchmark", "", sprintf("Number of threads: %d", threads),
-    "Doing read-only test", "    queries performed:", sprintf("        write:                           %d", write),
+  c("sysbench 0.4.12:  multi-threaded system evaluation benchmark", "",
+    sprintf("Number of threads: %d", threads),
+    "Doing read-only test", "    queries performed:",
+    sprintf("        write:                           %d", write),
     sprintf("    transactions:                        %d (%.2f per sec.)", transactions, rate),
     sprintf("    total time:                          %.4fs", seconds),
     "         min:                                  2.20ms",

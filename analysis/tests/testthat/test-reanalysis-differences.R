@@ -1,11 +1,14 @@
-printed <- function(statistic, published, tolerance, workload = "stream", environment = "native", planned = 3) {
-  data.frame(place = "Table I", workload = workload, environment = environment, metric = "copy", unit = "GB/s",
+printed <- function(statistic, published, tolerance, workload = "stream", environment = "native",
+                    planned = 3) {
+  data.frame(place = "Table I", workload = workload, environment = environment, metric = "copy",
+             unit = "GB/s",
              factors = "sockets=2", statistic = statistic, planned = planned, published = published,
              tolerance = tolerance)
 }
 
 values <- function(x, workload = "stream", environment = "native", selection = "paper") {
-  data.frame(workload = workload, environment = environment, metric = "copy", unit = "GB/s", factors = "sockets=2",
+  data.frame(workload = workload, environment = environment, metric = "copy", unit = "GB/s",
+             factors = "sockets=2",
              selection = selection, repetition = seq_along(x), value = x, file = "a.log", line = seq_along(x))
 }
 
@@ -15,7 +18,8 @@ test_that("a value agrees where it rounds to what was printed", {
   expect_equal(one$rounded, "41.3")
   expect_equal(one$difference, mean(c(41.2, 41.3, 41.38)) - 41.3)
   expect_equal(c(one$low, one$high), as.numeric(t.test(c(41.2, 41.3, 41.38))$conf.int))
-  expect_equal(differences_from(printed("mean", "41.4", 0.05), values(c(41.2, 41.3, 41.38)))$verdict, "differs")
+  expect_equal(differences_from(printed("mean", "41.4", 0.05), values(c(41.2, 41.3, 41.38)))$verdict,
+               "differs")
 })
 
 test_that("fewer values than are behind the print decide nothing; other selections do not count", {
@@ -74,7 +78,8 @@ test_that("figures hold printed and recomputed points, each with its own error b
 test_that("the samples agree with Table I digit by digit, and with Figures 5 to 7", {
   samples <- Filter(dir.exists, c(Sys.getenv("STRATA_PUBLISHED_RAW"), "/work/shared/ibm-raw-samples",
                                   file.path(dirname(project), "shared", "ibm-raw-samples")))
-  skip_if(length(samples) == 0, "no published raw results beside the checkout (STRATA_PUBLISHED_RAW names them)")
+  skip_if(length(samples) == 0,
+          "no published raw results beside the checkout (STRATA_PUBLISHED_RAW names them)")
   all <- collect(open_source(samples[[1]]))
   differences <- differences_from(read_published_values(project), all$tidy)
   table <- differences[differences$place == "Table I" & differences$n > 0, ]

@@ -1,7 +1,8 @@
 values_of <- function(read, pattern = "") read$values$value[grepl(pattern, read$values$factors)]
 
 test_that("RandomAccess: sockets come from the processors named or the rate, never from order alone", {
-  read <- read_randomaccess(c(gups_log(0.0125, 1, BOTH), gups_log(0.0127, 2, apt = TRUE), gups_log(0.0455, 3, ONE),
+  read <- read_randomaccess(c(gups_log(0.0125, 1, BOTH), gups_log(0.0127, 2, apt = TRUE),
+                              gups_log(0.0455, 3, ONE),
                               gups_log(0.0460, 4)))
   expect_equal(values_of(read, "sockets=2"), c(0.0125, 0.0127))
   expect_equal(values_of(read, "sockets=1"), c(0.0455, 0.0460))
@@ -72,9 +73,11 @@ test_that("Linpack: failed, headless, bare and cut blocks", {
 
 test_that("fio: units differ by line, numbers carry suffixes, fields have blanks", {
   read <- read_fio(c(fio_section("a", bw = "1.5MB/s", iops = "1.2K"),
-                     fio_section("b", 1, "write", unit = "msec", avg = "22.37", max = "323", percentiles = c("5", "1.5K")),
+                     fio_section("b", 1, "write", unit = "msec", avg = "22.37", max = "323",
+                                 percentiles = c("5", "1.5K")),
                      FIO_END))
-  get <- function(metric, factors) read$values$value[read$values$metric == metric & read$values$factors == factors]
+  get <- function(metric,
+                  factors) read$values$value[read$values$metric == metric & read$values$factors == factors]
   expect_equal(get("iops", "job=a;direction=read"), 1200)
   expect_equal(get("bandwidth", "job=a;direction=read"), 1536)
   expect_equal(get("thread_bandwidth", "job=a;direction=read"), 42031.22)
@@ -89,7 +92,8 @@ test_that("fio: units differ by line, numbers carry suffixes, fields have blanks
 })
 
 test_that("fio: a mixed job is the sum, a percentile of zero is kept, what fails is listed", {
-  mixed <- read_fio(c(fio_section("m", direction = c("read", "write"), iops = 100, percentiles = c("0", "9")), FIO_END))
+  mixed <- read_fio(c(fio_section("m", direction = c("read", "write"), iops = 100, percentiles = c("0", "9")),
+                      FIO_END))
   both <- mixed$values[mixed$values$factors == "job=m;direction=both", ]
   expect_equal(both$value[both$metric == "iops"], 200)
   expect_true(0 %in% mixed$values$value)
@@ -102,7 +106,8 @@ test_that("fio: a mixed job is the sum, a percentile of zero is kept, what fails
 })
 
 test_that("sysbench: transactions over time, output by output, and a cut one is listed", {
-  read <- read_sysbench(c(sysbench_log(10), sysbench_log(30, 406018, 60.0036, 4.42), head(sysbench_log(50), 7)))
+  read <- read_sysbench(c(sysbench_log(10), sysbench_log(30, 406018, 60.0036, 4.42),
+                          head(sysbench_log(50), 7)))
   rates <- read$values[read$values$metric == "throughput", ]
   expect_equal(rates$value, c(204320 / 60.0026, 406018 / 60.0036))
   expect_equal(rates$factors, c("threads=10", "threads=30"))
@@ -112,9 +117,11 @@ test_that("sysbench: transactions over time, output by output, and a cut one is 
   expect_match(read_sysbench(sysbench_log(10, write = 4))$problems$reason, "read-only")
 })
 
-test_that("dstat: runs are long busy stretches without their ends; blips, headers and broken lines are none", {
+test_that("dstat: runs are long busy stretches without their ends; blips, headers and broken lines are none",
+          {
   run <- function(use) dstat_seconds(c(50, rep(use, 20), 2), 100 - c(50, rep(use, 20), 2))
-  lines <- c(DSTAT_HEAD, dstat_seconds(10), dstat_seconds(rep(0, 3)), run(20), dstat_seconds(0), run(80), "", "",
+  lines <- c(DSTAT_HEAD, dstat_seconds(10), dstat_seconds(rep(0, 3)), run(20), dstat_seconds(0), run(80), "",
+             "",
              DSTAT_HEAD[-1], dstat_seconds(30), dstat_seconds(rep(1.9, 30)), run(40), "12.0,0.1,8")
   read <- read_dstat(lines)
   expect_equal(read$values$value, c(20, 80, 40))
@@ -176,7 +183,8 @@ test_that("redis: a last run that was cut off is left out, a killed log's whole 
 test_that("workbooks: rates by labels, latency as reciprocal, empty and zero cells are told", {
   path <- write_workbook(tempfile(fileext = ".xlsx"), list(
     A1 = "TCP_RR", B2 = "tx/s", E1 = "UDP_RR", A3 = "Native", B3 = 25000, C3 = 40, E3 = "Native", F3 = 20000,
-    A4 = "Docker NAT", B4 = NA, A5 = "Docker Host", B5 = 24000, E5 = "Docker Host", F5 = 0, A6 = "KVM", B6 = 12500,
+    A4 = "Docker NAT", B4 = NA, A5 = "Docker Host", B5 = 24000, E5 = "Docker Host", F5 = 0, A6 = "KVM",
+    B6 = 12500,
     E6 = "KVM", F6 = 16000, B9 = 5
   ))
   read <- read_netperf(path)
@@ -186,6 +194,19 @@ test_that("workbooks: rates by labels, latency as reciprocal, empty and zero cel
   expect_equal(latency$value[latency$factors == "test=UDP_RR"], c(50, 62.5))
   expect_match(read$problems$reason, "A4: no rate is given for Docker NAT", all = FALSE)
   expect_match(read$problems$reason, "F5: zero", all = FALSE)
+})
+
+test_that("workbooks: a test is named above its own rates, wherever its title stands", {
+  rows <- list(A3 = "Native", B3 = 25000, F3 = 20000)
+  test <- function(...) {
+    path <- write_workbook(tempfile(fileext = ".xlsx"), c(list(...), rows))
+    values <- read_netperf(path)$values
+    values$factors[match(c(25000, 20000), values$value)]
+  }
+  expect_equal(test(), c("test=TCP_RR", "test=UDP_RR"))
+  expect_equal(test(A1 = "TCP_RR", E1 = "UDP_RR"), c("test=TCP_RR", "test=UDP_RR"))
+  expect_equal(test(B1 = "UDP_RR", F1 = "tcp"), c("test=UDP_RR", "test=TCP_RR"))
+  expect_equal(test(A1 = "TCP_RR and UDP_RR"), c("test=TCP_RR", "test=UDP_RR"))
 })
 
 test_that("workbooks: nuttcp's rows, directions, and its second table", {
@@ -204,6 +225,15 @@ test_that("workbooks: nuttcp's rows, directions, and its second table", {
   expect_equal(get("native", "connections=2"), 9.41)
   expect_equal(sum(read$values$published), 5)
   expect_match(read$problems$reason, "D5: zero")
+  turned <- write_workbook(tempfile(fileext = ".xlsx"), list(
+    B4 = "Native", A5 = "C->S", B5 = 9410, A18 = "connections", B18 = 1, C18 = 4, A19 = "Native", B19 = 9.4,
+    C19 = 9.41,
+    A20 = "Docker NAT", B20 = 7.12, C20 = 9.3
+  ))
+  read <- read_nuttcp(turned)
+  expect_equal(get("docker", "connections=1"), 7.12)
+  expect_equal(get("native", "connections=4"), 9.41)
+  expect_equal(nrow(read$values), 5)
   writeLines("not a workbook", path)
   expect_error(read_nuttcp(path), "not an Excel workbook", class = "broken_log")
 })

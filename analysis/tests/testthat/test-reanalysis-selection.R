@@ -31,7 +31,8 @@ test_that("Linpack: the last complete block of ten is the paper's, all others ar
       linpack_log(131, cpus = 32, cores = 32, day = 1), linpack_log(ten(130), cpus = 32, cores = 32, day = 2),
       linpack_log(ten(284)[1:6], asked = 10, summary = FALSE, day = 3), linpack_log(ten(285), day = 4)
     ),
-    "linpack/results/vm.two-socket.interleavedalloc.log" = linpack_log(ten(130), header = FALSE, cpus = 32, cores = 32,
+    "linpack/results/vm.two-socket.interleavedalloc.log" = linpack_log(ten(130), header = FALSE, cpus = 32,
+                                                                       cores = 32,
                                                                       day = 2),
     "linpack/results/native.log" = linpack_log(c(280, 281, 282), day = 5),
     "linpack/results/linux.log" = c(linpack_log(ten(290), numa = BOTH, day = 6),
@@ -78,16 +79,21 @@ test_that("fio: the older revision is read from git, from a checkout and from a 
   }
 })
 
-test_that("MySQL: folders tell environments; copies are met once; the truncated file keeps its whole outputs", {
+test_that("MySQL: folders tell environments; copies are met once; the truncated file keeps its whole outputs",
+          {
   levels <- c(10, 30, 50)
-  file <- function(plus, levels) unlist(lapply(levels, function(threads) sysbench_log(threads, 200000 + threads + plus)))
+  file <- function(plus,
+                   levels) unlist(lapply(levels,
+                                         function(threads) sysbench_log(threads, 200000 + threads + plus)))
   base <- "mysql/results/"
   files <- list()
   for (i in 0:2) {
     files[[paste0(base, "performance-governor/KVM/records-20140716112752-", i)]] <- file(i, levels)
     files[[paste0(base, "KVM/records-20140716112752-", i)]] <- file(i, levels)
-    files[[paste0(base, "performance-governor/docker-nofs/records-20140702224410-", i)]] <- file(10 + i, levels)
-    files[[paste0(base, "docker-single-container-nethost-hostfs-10run/records-20140617000000", i)]] <- file(20 + i, levels)
+    files[[paste0(base, "performance-governor/docker-nofs/records-20140702224410-", i)]] <- file(10 + i,
+                                                                                                 levels)
+    files[[paste0(base, "docker-single-container-nethost-hostfs-10run/records-20140617000000",
+                  i)]] <- file(20 + i, levels)
     files[[paste0(base, "rebooted-arldcn24/records-20140620000000-", i)]] <- file(30 + i, 100)
     files[[paste0(base, "rebooted-arldcn24/records-20140621000000-", i)]] <- file(40 + i, 100)
   }
@@ -117,7 +123,8 @@ test_that("MySQL: folders tell environments; copies are met once; the truncated 
 test_that("MySQL: processors that can't be matched with outputs are listed", {
   all <- collect_folder("mysql/results/performance-governor/bml/records-20140702111751-0" =
                           c(sysbench_log(10), sysbench_log(30)),
-                        "mysql/results/performance-governor/bml/dstat-a.csv" = c(DSTAT_HEAD, dstat_seconds(rep(9, 30))))
+                        "mysql/results/performance-governor/bml/dstat-a.csv" = c(DSTAT_HEAD,
+                                                                                 dstat_seconds(rep(9, 30))))
   expect_match(all$unreadable$reason, "can't be matched")
   expect_false("cpu" %in% all$tidy$metric)
 })
@@ -140,16 +147,19 @@ test_that("files that can't be read are listed, and the others are read all the 
   all <- collect_folder("Stream/results/vm.log" = as.raw(c(1, 0, 2)), "Stream/results/docker.log" = raw(),
                         "Stream/results/linux.log" = stream_log(1:4), "netperf/netperf.xlsx" = "no workbook",
                         "redis/results/run_vm_20140716_1509.txt" = as.raw(c(0xff, 0x0a)))
-  expect_setequal(all$unreadable$file, c("Stream/results/vm.log", "Stream/results/docker.log", "netperf/netperf.xlsx",
+  expect_setequal(all$unreadable$file,
+                  c("Stream/results/vm.log", "Stream/results/docker.log", "netperf/netperf.xlsx",
                                          "redis/results/run_vm_20140716_1509.txt"))
   expect_equal(nrow(all$tidy), 4)
 })
 
 test_that("series have sample statistics, and numbers sort as numbers", {
   tidy <- data.frame(workload = "redis", environment = "vm", metric = "m", unit = "u",
-                     factors = paste0("connections=", c(100, 100, 20, 100)), selection = "paper", value = c(1, 2, 7, 6))
+                     factors = paste0("connections=", c(100, 100, 20, 100)), selection = "paper",
+                     value = c(1, 2, 7, 6))
   series <- series_of(tidy)
-  expect_equal(names(series), c("workload", "environment", "metric", "unit", "factors", "selection", "n", "mean", "sd",
+  expect_equal(names(series),
+               c("workload", "environment", "metric", "unit", "factors", "selection", "n", "mean", "sd",
                                 "min", "max", "median"))
   expect_equal(series$factors, c("connections=20", "connections=100"))
   expect_equal(series$sd, c(NA, sd(c(1, 2, 6))))

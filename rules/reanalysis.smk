@@ -4,13 +4,6 @@ REANALYSIS_TABLES = ["tidy", "series", "unreadable", "differences", "sources"]
 REANALYSIS_FIGURES = [f"figure-{number}" for number in (3, *range(5, 14))]
 
 
-def published_raw(_):
-    try:
-        return experiment.published_raw()
-    except UserError as error:
-        raise WorkflowError(str(error))
-
-
 rule reanalysis_tables:
     input:
         table="published/ibm-table1.json",
@@ -23,7 +16,7 @@ rule reanalysis_tables:
     conda:
         "../envs/analysis.yaml"
     params:
-        raw=published_raw,
+        raw=lambda _: experiment.published_raw(),
         state=lambda _: experiment.published_state(),
     shell:
         "Rscript analysis/reanalyse.R --raw {params.raw:q} --out results/reanalysis 2>&1 | tee {log}"

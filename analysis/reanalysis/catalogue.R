@@ -33,8 +33,8 @@ reader_of <- function(files) {
     fio = "^fio/results/(linux|native|docker|vm|kvm)[^/]*\\.log$",
     dstat = "^mysql/results/.+/dstat[^/]*\\.csv$",
     sysbench = "^mysql/results/.*(/records[^/]*|/[^./]+(\\.(log|out))?)$",
-    netperf = "^netperf/(.+/)?netperf[^/]*\\.xlsx$",
-    nuttcp = "^nuttcp/(.+/)?nuttcp[^/]*\\.xlsx$",
+    netperf = "(^|/)netperf[^/]*\\.xlsx$",
+    nuttcp = "(^|/)nuttcp[^/]*\\.xlsx$",
     redis = "^redis/results/(.+/)?run_[^/]+\\.txt$"
   )
   reader <- rep("", length(files))

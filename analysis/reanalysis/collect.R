@@ -97,14 +97,14 @@ met <- function(seen, keys) {
 #'
 #' @param read as from `imported`, whose values have a column `key` that is the same for copies of a block
 #' @param seen environment of the keys that were met, which is added to
+#' @param environment of the log: only logs of the same one repeat each other
 #' @return list: `read` without copies, and `note` about them
-without_copies <- function(read, seen) {
+without_copies <- function(read, seen, environment) {
   keys <- unique(read$values$key)
-  copy <- met(seen, keys)
+  copy <- met(seen, paste(rep_len(environment, length(keys)), keys))
   read$values <- read$values[!read$values$key %in% keys[copy], ]
   list(read = read, note = if (any(copy)) {
-    paste0(if (all(copy)) "all" else sum(copy), " of its ", length(copy),
-           " blocks are copies of blocks of another file")
+    paste(if (all(copy)) "all" else sum(copy), "of its blocks repeat blocks of another file")
   } else {
     ""
   })
@@ -134,7 +134,7 @@ collect_blocks <- function(source, files) {
   together(lapply(seq_len(nrow(files)), function(i) {
     read <- attempt(source, files$file[[i]],
                     list(randomaccess = read_randomaccess, stream = read_stream)[[reader]])
-    once <- without_copies(read, seen)
+    once <- without_copies(read, seen, files$environment[[i]])
     read <- once$read
     misnamed <- grepl("single-socket", files$file[[i]]) && once$note != "" && nrow(read$values) == 0 &&
       reader == "randomaccess"
@@ -158,7 +158,7 @@ collect_linpack <- function(source, files) {
   seen <- new.env(parent = emptyenv())
   files <- combined_first(files)
   read <- lapply(files$file, function(file) attempt(source, file, read_linpack))
-  once <- lapply(read, without_copies, seen)
+  once <- Map(function(one, environment) without_copies(one, seen, environment), read, files$environment)
   blocks <- do.call(rbind, lapply(seq_along(read), function(i) {
     block <- read[[i]]$blocks
     block <- block[block$block %in% once[[i]]$read$values$block, ]
@@ -241,7 +241,8 @@ collect_redis <- function(source, files) {
                        NA, NA))
     }
     read <- attempt(source, file, read_redis)
-    if (nrow(read$values) > 0 && met(seen, paste(read$values$value, collapse = " "))) {
+    key <- paste(c(files$environment[[i]], read$values$value), collapse = " ")
+    if (nrow(read$values) > 0 && met(seen, key)) {
       return(collected(file, imported(list()), "redis", NA, NA, "a copy of another file"))
     }
     old <- basename(file) == SUPERSEDED_REDIS

@@ -19,7 +19,7 @@ read_dstat <- function(lines) {
     return(imported(list(), list(problems(1, "no header of dstat with usr, sys and idl in this file"))))
   }
   columns <- length(fields[[heads[[1]]]])
-  sample <- grepl("^[0-9.]+,[0-9.]+,[0-9.]+,[-+0-9.e,]*$", lines) & seq_along(lines) > heads[[1]]
+  sample <- grepl("^[-+0-9.e]+,[-+0-9.e]+,[-+0-9.e]+,[-+0-9.e,]*$", lines) & seq_along(lines) > heads[[1]]
   whole <- sample & lengths(fields) == columns
   cells <- vapply(fields[whole], function(cells) suppressWarnings(as.numeric(cells[c(1, 3)])), c(0, 0))
   usr <- idle <- rep(NA_real_, length(lines))

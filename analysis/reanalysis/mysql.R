@@ -33,7 +33,9 @@ collect_mysql_set <- function(source, files, seen) {
   digits <- gsub("[^0-9]", "", basename(outputs$file))
   outputs <- outputs[order(digits, outputs$file, method = "radix"), ]
   reads <- lapply(outputs$file, function(file) attempt(source, file, read_records))
-  copy <- vapply(reads, function(read) !is.null(read$key) && met(seen, read$key), NA)
+  copy <- vapply(seq_along(reads), function(i) {
+    !is.null(reads[[i]]$key) && met(seen, paste(outputs$environment[[i]], reads[[i]]$key))
+  }, NA)
   foreign <- vapply(seq_along(reads), function(i) {
     nrow(reads[[i]]$values) == 0 && !grepl("^records", basename(outputs$file[[i]]))
   }, NA)
@@ -104,7 +106,8 @@ batch_factors <- function(files) {
 #' @return as from `collected`
 collect_dstat <- function(source, file, threads, selection, ending, seen) {
   read <- attempt(source, file$file, read_dstat)
-  if (nrow(read$values) > 0 && met(seen, paste(c("dstat", read$values$value), collapse = " "))) {
+  key <- paste(c("dstat", file$environment, read$values$value), collapse = " ")
+  if (nrow(read$values) > 0 && met(seen, key)) {
     return(collected(file$file, imported(list()), "mysql", NA, NA, "a copy of another file"))
   }
   assigned <- assign_threads(read$values, threads)

@@ -6,27 +6,20 @@ GUPS_OF_TWO_SOCKETS <- 0.025
 
 #' Reads a log of RandomAccess
 #'
-#' Only native runs name their processors.  For the others the rate tells the sockets, and where it tells
-#' another number than the block's header, or where a block of two sockets follows one of a single socket,
-#' the block is not used. The file's name is not asked: the logs named after a single socket are copies of
-#' the runs on two.
+#' Only native runs name their processors; for the others the rate tells the sockets.  Where both are there and
+#' contradict each other, the run is not used.  The file's name is not asked: the logs that are named after a
+#' single socket are copies of the runs on two.
 #'
 #' @param lines of the log
 #' @return as from `imported`; factor `sockets`
 read_randomaccess <- function(lines) {
   starts <- grep("^Running gups", lines)
-  starts <- c(if (length(starts) == 0) grep("^Main table size", lines), starts)
+  starts <- if (length(starts) == 0) grep("^Main table size", lines) else starts
   read <- lapply(blocks_of(lines, starts), function(at) gups_block(lines, at))
-  values <- Filter(Negate(is.null), lapply(read, `[[`, "value"))
-  single <- vapply(values, function(value) value$factors == "sockets=1", NA)
-  late <- !single & cumsum(single) > 0
-  late_problems <- lapply(unname(values[late]), function(value) {
-    problems(value$line,
-             "its rate is that of two sockets, and it comes after runs on one: its sockets can't be told")
-  })
-  values <- values[!late]
-  block_values(values, c(lapply(read, `[[`, "problem"), late_problems,
-                     if (length(starts) == 0) list(problems(1, "no run of RandomAccess in this file"))))
+  block_values(Filter(Negate(is.null), lapply(read, `[[`, "value")), c(
+    lapply(read, `[[`, "problem"),
+    if (length(starts) == 0) list(problems(1, "no run of RandomAccess in this file"))
+  ))
 }
 
 #' Reads one run of RandomAccess

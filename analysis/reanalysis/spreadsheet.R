@@ -22,7 +22,10 @@ read_sheet <- function(path) {
                  ifelse(type %in% c("str", "e", "b"), value, ""))
   indexed <- which(type == "s")
   text[indexed] <- shared[as.integer(value[indexed]) + 1]
-  number <- suppressWarnings(as.numeric(ifelse(type == "n", value, NA)))
+  # A number may be stored as text.
+  plain_text <- grepl("^ *-?[0-9]+([.][0-9]+)? *$", text)
+  number <- suppressWarnings(as.numeric(ifelse(type == "n", value, ifelse(plain_text, text, NA))))
+  text[plain_text] <- ""
   filled <- !is.na(number) | (!is.na(text) & trimws(text) != "")
   table <- data.frame(row = as.integer(sub("^[A-Z]+", "", name)),
                       column = column_number(sub("[0-9]+$", "", name)),

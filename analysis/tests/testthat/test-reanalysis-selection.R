@@ -15,7 +15,7 @@ test_that("blocks that another log repeats are counted once, misnamed copies inc
   expect_equal(series_in(all, selection = "variant")$mean, 0.04575)
   expect_true(all(all$tidy$file == "RandomAccess/results/vm.log"))
   note <- all$sources$note[all$sources$file == "RandomAccess/results/vm.single-socket.localalloc.log"]
-  expect_match(note, "copies.*its runs used two")
+  expect_match(note, "all of its blocks repeat.*its runs used two")
 })
 
 test_that("a log of one part alone is read where the combined log is missing", {
@@ -79,12 +79,11 @@ test_that("fio: the older revision is read from git, from a checkout and from a 
   }
 })
 
-test_that("MySQL: folders tell environments; copies are met once; the truncated file keeps its whole outputs",
-          {
+test_that("MySQL: folders tell environments; copies count once; a truncated file keeps whole outputs", {
   levels <- c(10, 30, 50)
-  file <- function(plus,
-                   levels) unlist(lapply(levels,
-                                         function(threads) sysbench_log(threads, 200000 + threads + plus)))
+  file <- function(plus, levels) {
+    unlist(lapply(levels, function(threads) sysbench_log(threads, 200000 + threads + plus)))
+  }
   base <- "mysql/results/"
   files <- list()
   for (i in 0:2) {
@@ -126,6 +125,8 @@ test_that("MySQL: processors that can't be matched with outputs are listed", {
                         "mysql/results/performance-governor/bml/dstat-a.csv" = c(DSTAT_HEAD,
                                                                                  dstat_seconds(rep(9, 30))))
   expect_match(all$unreadable$reason, "can't be matched")
+  alone <- collect_folder("mysql/results/bml/dstat-a.csv" = c(DSTAT_HEAD, dstat_seconds(rep(9, 30))))
+  expect_match(alone$unreadable$reason, "can't be matched")
   expect_false("cpu" %in% all$tidy$metric)
 })
 

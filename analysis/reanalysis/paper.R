@@ -15,7 +15,7 @@ table_one <- function(results) {
   }
   printed <- function(mean, deviation, sd) {
     deviation <- ifelse(is.na(deviation) | deviation == "", "", paste0("(", minus(deviation), THIN, "%)"))
-    ifelse(mean == "", EM_DASH, trimws(paste0(mean, " ", deviation, " [", sd, "]")))
+    ifelse(mean == "", EM_DASH, paste0(mean, ifelse(deviation == "", "", " "), deviation, " [", sd, "]"))
   }
   decimals <- nchar(sub("^[^.]*\\.?", "", base$published))
   wrong <- base$verdict == "differs"
@@ -148,8 +148,21 @@ tables_of_figure <- function(results, number) {
                    deviation_percent = ", deviation from native")[[part$statistic[[1]]]]
     new_table(paste0("figure-", number, "-", i),
               paste0("Figure ", number, ": ", words(part$metric[[1]]), statistic, " (", part$unit[[1]], ")"),
-              columns, cbind(setting_words(settings), cells))
+              columns, cbind(setting_words(varying_factors(settings)), cells))
   })
+}
+
+#' Factors without those that are the same everywhere
+#'
+#' @param factors texts "name=value;..."
+#' @return texts; all of them where nothing varies
+varying_factors <- function(factors) {
+  parts <- strsplit(factors, ";", fixed = TRUE)
+  common <- Reduce(intersect, parts)
+  if (length(factors) == 1 || any(lengths(parts) == length(common))) {
+    return(factors)
+  }
+  vapply(parts, function(part) paste(setdiff(part, common), collapse = ";"), "")
 }
 
 #' All tables of all figures, one below the other

@@ -6,9 +6,9 @@ GUPS_OF_TWO_SOCKETS <- 0.025
 
 #' Reads a log of RandomAccess
 #'
-#' Only native runs name their processors; for the others the rate tells the sockets.  Where both are there and
-#' contradict each other, the run is not used.  The file's name is not asked: the logs that are named after a
-#' single socket are copies of the runs on two.
+#' Only native runs name their processors; for the others the rate tells the sockets.  Where both are there
+#' and contradict each other, the run is not used.  The file's name is not asked: the logs that are named
+#' after a single socket are copies of the runs on two.
 #'
 #' @param lines of the log
 #' @return as from `imported`; factor `sockets`

@@ -90,3 +90,31 @@ test_that("the samples agree with Table I digit by digit, and with Figures 5 to 
   expect_true(all(figures$verdict == "agrees"))
   expect_equal(nrow(figures), 6 + 9 + 48)
 })
+
+test_that("the paper's texts and tables say what the tables hold", {
+  for (part in c("tables", "latex", "writing", "reanalysis/paper")) {
+    source(file.path(project, "analysis", paste0(part, ".R")), local = TRUE, encoding = "UTF-8")
+  }
+  expect_equal(varying_factors(c("test=SET;connections=1", "test=SET;connections=2")),
+               c("connections=1", "connections=2"))
+  expect_equal(varying_factors(c("a=1", "a=1;b=2")), c("a=1", "a=1;b=2"))
+  out <- tempfile()
+  dir.create(out)
+  folder <- published_folder("linpack/results/linux.log" = linpack_log(rep(c(289.7, 291.96), 5), numa = BOTH),
+                             "linpack/results/vm.log" = linpack_log(rep(130, 10), cpus = 32, cores = 32),
+                             "common/id_rsa" = "secret")
+  expect_equal(run_r("reanalyse.R", "--raw", folder, "--out", out)$status, 0)
+  results <- read_reanalysis(out)
+  one <- table_one(results)
+  shown <- apply(one$cells, 1, paste, collapse = "|")
+  expect_match(shown, "Native\\|290.8 \\[1.13\\]\\|290.8 \\[1.19\\]\\|10\\|.*differs", all = FALSE)
+  expect_match(shown, "KVM\\|241.3 .*\\|130.0 .*differs", all = FALSE)
+  expect_match(source_sentence(results), "1\u00a0private file stayed closed|1\u00a0private file,? stayed")
+  contradictions <- table_of_contradictions(results)
+  expect_equal(nrow(contradictions$cells), 4)
+  verdicts <- table_of_verdicts(results)
+  expect_equal(verdicts$cells[[2]][[12]], "1,148")
+  expect_match(abstract_of_reanalysis(results), "Of 1,148 values")
+  expect_length(tables_of_figure(results, "8"), 3)
+  expect_match(latex_table(tables_of_figure(results, "10")[[1]]), "Recomputed")
+})

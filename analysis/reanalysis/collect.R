@@ -78,7 +78,7 @@ attempt <- function(source, file, read, revision = "", lines = TRUE) {
     if (is.null(path)) {
       broken_log("the file can't be read from revision ", if (revision == "") "HEAD" else revision)
     }
-    read(if (lines) log_lines(path) else path)
+    read(if (lines) published_lines(path) else path)
   }, broken_log = function(e) imported(list(), list(problems(1, conditionMessage(e)))))
 }
 

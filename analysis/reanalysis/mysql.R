@@ -32,7 +32,7 @@ collect_mysql_set <- function(source, files, seen) {
   outputs <- files[files$reader == "sysbench", ]
   digits <- gsub("[^0-9]", "", basename(outputs$file))
   outputs <- outputs[order(digits, outputs$file, method = "radix"), ]
-  reads <- lapply(outputs$file, function(file) attempt(source, file, read_records))
+  reads <- lapply(outputs$file, function(file) attempt(source, file, read_outputs))
   copy <- vapply(seq_along(reads), function(i) {
     !is.null(reads[[i]]$key) && met(seen, paste(outputs$environment[[i]], reads[[i]]$key))
   }, NA)
@@ -71,7 +71,7 @@ collect_mysql_set <- function(source, files, seen) {
 #'
 #' @param lines of the file
 #' @return as from `read_sysbench`, and `key`
-read_records <- function(lines) {
+read_outputs <- function(lines) {
   c(read_sysbench(lines), list(key = paste(c("sysbench", trimws(lines, "right")), collapse = "\n")))
 }
 

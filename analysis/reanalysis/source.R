@@ -183,7 +183,7 @@ fetch <- function(source, file, revision = "") {
 #' @param path of the file
 #' @return character vector
 #' @section Errors: broken_log, where the file can't be read, is empty or holds NUL bytes
-log_lines <- function(path) {
+published_lines <- function(path) {
   size <- file.size(path)
   require_that(!is.na(size), "the file can't be read")
   require_that(size > 0, "the file is empty")

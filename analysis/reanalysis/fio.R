@@ -65,50 +65,69 @@ fio_job <- function(lines, at) {
 fio_direction <- function(lines, at, job) {
   section <- lines[at]
   factors <- paste0("job=", job, ";direction=", sub("^ *(read|write).*", "\\1", section[[1]]))
-  rows <- list()
-  failed <- problems()
-  add <- function(metric, unit, value, place, more = "") {
-    if (all(is.finite(value) & value >= 0) && length(value) > 0) {
-      rows[[length(rows) + 1]] <<- readings(metric, unit, value, paste0(factors, more), 1, at[place])
-    } else {
-      failed <<- rbind(failed, problems(at[[place[[1]]]], paste0(factors, ": no ", metric, " can be read")))
+  average <- function(place) fio_number(fio_field(section[[place]], "avg"))
+  one <- function(metric, unit, pattern, value) {
+    place <- grep(pattern, section)
+    if (length(place) != 1) {
+      return(list(problems = problems(at[[1]], paste0(factors, ": no line of ", words(metric)))))
     }
+    fio_values(metric, unit, value(place), factors, at[[place]])
   }
-  add("iops", "IOPS", fio_number(fio_field(section[[1]], "iops")), 1)
-  add("bandwidth", "KB/s", fio_bytes(fio_field(section[[1]], "bw")) / 1024, 1)
   kinds <- c(slat = "latency_submission", clat = "latency_completion", lat = "latency_total")
-  for (kind in names(kinds)) {
-    place <- grep(paste0("^ *", kind, " *\\([a-z]+\\) *: *min="), section)
-    if (length(place) == 1) {
-      add(kinds[[kind]], "us",
-          fio_number(fio_field(section[[place]], "avg")) * microseconds(section[[place]]), place)
-    } else {
-      failed <- rbind(failed, problems(at[[1]], paste0(factors, ": no line of ", kind)))
-    }
-  }
-  place <- grep("^ *bw *\\([KMG]?B/s\\) *: *min=", section)
-  if (length(place) == 1) {
-    scale <- fio_bytes(paste0("1", sub("^ *bw *\\(([KMG]?B/s)\\).*", "\\1", section[[place]]))) / 1024
-    add("thread_bandwidth", "KB/s", fio_number(fio_field(section[[place]], "avg")) * scale, place)
+  parts <- c(
+    list(fio_values("iops", "IOPS", fio_number(fio_field(section[[1]], "iops")), factors, at[[1]]),
+         fio_values("bandwidth", "KB/s", fio_bytes(fio_field(section[[1]], "bw")) / 1024, factors, at[[1]])),
+    lapply(names(kinds), function(kind) {
+      one(kinds[[kind]], "us", paste0("^ *", kind, " *\\([a-z]+\\) *: *min="),
+          function(place) average(place) * microseconds(section[[place]]))
+    }),
+    list(one("thread_bandwidth", "KB/s", "^ *bw *\\([KMG]?B/s\\) *: *min=", function(place) {
+      unit <- sub("^ *bw *\\(([KMG]?B/s)\\).*", "\\1", section[[place]])
+      average(place) * fio_bytes(paste0("1", unit)) / 1024
+    })),
+    fio_percentiles(section, at, factors)
+  )
+  list(values = do.call(rbind, lapply(parts, `[[`, "values")),
+       problems = do.call(rbind, lapply(parts, `[[`, "problems")))
+}
+
+#' Values of one line, or the problem that there are none
+#'
+#' @param metric,unit,value,factors as of `readings`
+#' @param line number of the line
+#' @return list: `values` or `problems`
+fio_values <- function(metric, unit, value, factors, line) {
+  if (length(value) > 0 && all(is.finite(value) & value >= 0)) {
+    list(values = readings(metric, unit, value, factors, 1, line))
   } else {
-    failed <- rbind(failed, problems(at[[1]], paste0(factors, ": no line of bandwidth samples")))
+    list(problems = problems(line, paste0(factors[[1]], ": no ", words(metric), " can be read")))
   }
+}
+
+#' Reads the percentiles of the completion latency
+#'
+#' @param section lines of a read or write section
+#' @param at their numbers
+#' @param factors of the section
+#' @return list of results of `fio_values`, one for each line of percentiles
+fio_percentiles <- function(section, at, factors) {
   head <- grep("^ *clat percentiles \\(", section)
-  if (length(head) == 1) {
-    scale <- microseconds(section[[head]])
-    below <- seq_along(section) > head & grepl("^ *\\|", section)
-    below <- below & cumsum(seq_along(section) > head & !below) == 0
-    for (place in which(below)) {
-      found <- regmatches(section[[place]],
-                          gregexpr("[0-9.]+th=\\[ *[0-9.]+[KMG]?\\]", section[[place]]))[[1]]
-      percentile <- sub("th=.*", "", found)
-      value <- fio_number(sub(".*\\[ *([^]]*)\\]", "\\1", found)) * scale
-      add("latency_percentile", "us", value, rep(place, length(found)), paste0(";percentile=", percentile))
-    }
-  } else {
-    failed <- rbind(failed, problems(at[[1]], paste0(factors, ": no percentiles of the completion latency")))
+  if (length(head) != 1) {
+    return(list(list(problems = problems(at[[1]], paste0(factors, ": no percentiles of the latency")))))
   }
-  list(values = do.call(rbind, rows), problems = failed)
+  after <- seq_along(section) > head
+  listed <- after & grepl("^ *\\|", section)
+  listed <- listed & cumsum(after & !listed) == 0
+  unlist(lapply(which(listed), function(place) {
+    found <- regmatches(section[[place]], gregexpr("[0-9.]+th=\\[[^]]*\\]?", section[[place]]))[[1]]
+    value <- fio_number(sub(".*\\[ *([^]]*)\\]?", "\\1", found)) * microseconds(section[[head]])
+    more <- paste0(factors, ";percentile=", sub("th=.*", "", found), recycle0 = TRUE)
+    good <- !is.na(value) & endsWith(found, "]")
+    c(if (any(good)) list(fio_values("latency_percentile", "us", value[good], more[good], at[[place]])),
+      if (!all(good) || length(found) == 0) {
+        list(list(problems = problems(at[[place]], paste0(factors, ": a percentile that can't be read"))))
+      })
+  }), recursive = FALSE)
 }
 
 #' A field of a line such as "iops=84044 , runt= 60002msec"

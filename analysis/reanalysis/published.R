@@ -31,7 +31,7 @@ published_table <- function(table) {
   names <- c(native = "native", docker = "docker", kvm = "vm", kvm_tuned = "vm-tuned")
   do.call(rbind, lapply(table$rows, function(row) {
     conditions <- row$conditions
-    factors <- paste(c(if (!is.null(conditions$order)) paste0("N=", plain(conditions$order)),
+    factors <- paste(c(if (!is.null(conditions$order)) paste0("order=", plain(conditions$order)),
                        if (!is.null(conditions$sockets)) paste0("sockets=", conditions$sockets)),
                        collapse = ";")
     do.call(rbind, lapply(intersect(names(names), names(row$values)), function(name) {

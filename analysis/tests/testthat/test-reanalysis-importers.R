@@ -42,7 +42,7 @@ test_that("STREAM: rates in GB/s, sockets from threads, and only what validated"
 test_that("Linpack: the summary is no trial", {
   read <- read_linpack(linpack_log(c(291.5, 290.3, 292.1)))
   expect_equal(read$values$value, c(291.5, 290.3, 292.1))
-  expect_equal(read$values$factors, rep("N=45000", 3))
+  expect_equal(read$values$factors, rep("order=45000", 3))
   expect_true(read$blocks$complete)
   expect_equal(nrow(read$problems), 0)
   wrong <- read_linpack(linpack_log(c(291.5, 290.3), average = 290.0))
@@ -102,6 +102,13 @@ test_that("fio: a mixed job is the sum, a percentile of zero is kept, what fails
   expect_setequal(sub(".*(error|iops|announced|summary).*", "\\1", broken$problems$reason),
                   c("error", "iops", "announced", "summary"))
   expect_false("iops" %in% broken$values$metric)
+  garbled <- fio_section("g")
+  at <- grep("99.99th", garbled)
+  garbled[[at]] <- "     | 99.95th=[ 80x0], 99.99th=[ 9000]"
+  read <- read_fio(c(garbled, FIO_END))
+  expect_equal(read$problems$line, at)
+  expect_match(read$problems$reason, "percentile")
+  expect_true(9000 %in% read$values$value)
   expect_match(read_fio("fio: unknown option")$problems$reason, "no job")
 })
 

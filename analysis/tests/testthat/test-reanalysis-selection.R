@@ -42,7 +42,7 @@ test_that("Linpack: the last complete block of ten is the paper's, all others ar
   paper <- series_in(all, selection = "paper")
   expect_equal(paper$environment, c("native", "vm", "vm-tuned"))
   expect_equal(paper$mean, c(290.55, 130.55, 285.55))
-  expect_true(all(paper$factors == "N=45000;sockets=2"))
+  expect_true(all(paper$factors == "order=45000;sockets=2"))
   old <- series_in(all, selection = "superseded")
   expect_setequal(old$n, c(1, 6, 3))
   expect_true(all(grepl(";run=.*:[0-9]$", old$factors)))

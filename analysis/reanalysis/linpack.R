@@ -77,7 +77,7 @@ linpack_block <- function(lines, at) {
   }
   cpus <- first_number(block, "^Number of CPUs: *([0-9]+)")
   list(
-    values = cbind(readings("gflops", "GFLOPS", gflops[passed], paste0("order=", field(used, 1)),
+    values = cbind(readings("gflops", "GFLOPS", gflops[passed], paste0("order=", plain(field(used, 1))),
                             seq_along(used), at[used]),
                    key = block_key(block, "^[0-9]+ +[0-9]+ +[0-9]+ +[0-9.]")),
     problems = unreadable,

@@ -39,10 +39,15 @@ class Workflow:
         self.workloads = sorted(self.plan["workloads"])
         self.environments = sorted(plan.available(self.plan))
         self.digest = hashlib.sha256(json.dumps(self.plan, sort_keys=True).encode()).hexdigest()
-        self._fingerprint = functools.cache(lambda *cell: plan.fingerprint(self.plan, *cell))
+        fingerprint = functools.cache(lambda *cell: plan.fingerprint(self.plan, *cell))
         order = enumerate(plan.rows(self.plan))
-        self._position = {(name, workload, block): place for place, (_, block, name, workload, _) in order}
+        position = {(name, workload, block): place for place, (_, block, name, workload, _) in order}
         self._lock: int | None = None
+        # Snakemake looks at the signature of these for every job: plain functions have it cheaper than methods.
+        self.fingerprint = lambda wildcards: fingerprint(wildcards.environment, wildcards.workload)
+        self.priority = lambda wildcards: (
+            self.plan["cells"] - position[wildcards.environment, wildcards.workload, int(wildcards.repetition)]
+        )
 
     def cells(self, workload: str, checkpoints: Any = None) -> list[str]:
         """Logs of a workload's cells: all that are planned, or in a partial run those that are there.
@@ -94,14 +99,6 @@ class Workflow:
     def measured(self) -> list[str]:
         """Workloads that have a cell to show."""
         return [workload for workload in self.workloads if not self.partial or self.cells(workload)]
-
-    def fingerprint(self, wildcards: Any) -> str:
-        """What decides a cell's result besides chance; see :func:`strata.plan.fingerprint`."""
-        return self._fingerprint(wildcards.environment, wildcards.workload)
-
-    def priority(self, wildcards: Any) -> int:
-        """Higher for what the plan has earlier, and always above that of the rules that come after."""
-        return self.plan["cells"] - self._position[wildcards.environment, wildcards.workload, int(wildcards.repetition)]
 
     def published_raw(self) -> str:
         """Where the published raw results are.  Raises UserError where the config does not say."""

@@ -10,7 +10,6 @@ import pytest
 
 SAMPLES = [
     Path(os.environ["STRATA_PUBLISHED_RAW"]) if "STRATA_PUBLISHED_RAW" in os.environ else None,
-    Path("/work/shared/ibm-raw-samples"),
     projects.ROOT.parent / "shared/ibm-raw-samples",
 ]
 

@@ -10,7 +10,8 @@
 #'   image.json and image-manifest.json; `environments`, as from `environment_table`; `cells`, the plan's
 #'   cells with a logical column `measured`; `records`, a list with an element for each measured cell, in the
 #'   plan's order; `comparisons`, as from `compare`; `published`, as from `read_published`; `failed`, as from
-#'   `read_failures`; `partial`, TRUE where a cell is missing
+#'   `read_failures`; `precision`, as from
+#'   `read_precision`; `partial`, TRUE where a cell is missing
 #' @section Errors: a missing or broken file; records and summaries that do not belong together
 read_evidence <- function(path, root, partial = FALSE) {
   plan <- read_plan(path)
@@ -32,6 +33,7 @@ read_evidence <- function(path, root, partial = FALSE) {
     environments = environment_table(plan, cells),
     published = read_published(file.path(root, "published", "ibm-table1.json")),
     failed = read_failures(plan, cells[!cells$measured, ]),
+    precision = read_precision(plan, max(c(cells$block[cells$measured], 0))),
     partial = !all(cells$measured)
   )
   summary <- read_summaries(plan, cells, partial)
@@ -111,6 +113,16 @@ read_summaries <- function(plan, cells, partial) {
     summary[summary$n > 0, ]
   })
   do.call(rbind, c(list(empty_table(SUMMARY_COLUMNS)), tables))
+}
+
+#' What was known of the precision after the last block
+#'
+#' @param plan as from `read_plan`
+#' @param block the last block that was measured
+#' @return nested lists, as written by `enough_runs`; NULL where no target was set or nothing was written
+read_precision <- function(plan, block) {
+  path <- file.path(plan$results, "precision", paste0(block, ".json"))
+  if (!is.null(plan$precision) && file.exists(path)) read_json(path)
 }
 
 #' What became of cells that were tried and failed

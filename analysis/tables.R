@@ -177,6 +177,8 @@ table_of_intervals <- function(evidence) {
   })
   with_median <- any(!is.na(rows$median_low))
   with_ratio <- any(!is.na(rows$ratio))
+  with_need <- any(!is.na(rows$runs_needed)) || any(grepl("many-runs", rows$flags))
+  target <- paste0("\u00b1", percent(wanted_precision(evidence$plan)))
   starts <- !duplicated(rows$series)
   flags <- flag_letters(rows$flags)
   everywhere <- flags$everywhere
@@ -194,7 +196,10 @@ table_of_intervals <- function(evidence) {
     ifelse(is.na(rows$ratio_low), missing_ratio,
            interval(100 * rows$ratio_low, 100 * rows$ratio_high, ratio_decimals)),
     ifelse(is.na(rows$ratio), missing_ratio, fixed(rows$ratio_n, 0)),
+    ifelse(is.na(rows$p_adjusted), missing_ratio, p_text(rows$p_adjusted)),
     ifelse(rows$verdict == "", missing_ratio, reading(rows$verdict)),
+    if (with_need) or_dash(ifelse(grepl("many-runs", rows$flags), paste(">", fixed(MOST_RUNS, 0)),
+                                  fixed(rows$runs_needed, 0))),
     flags$letters
   )
   interval_head <- paste0("95", THIN, "% interval")
@@ -203,16 +208,21 @@ table_of_intervals <- function(evidence) {
     column("Mean", "right", "Level"), column(interval_head, "right", "Level"),
     column("Median", "right", "Level"), if (with_median) column(interval_head, "right", "Level"),
     column("%", "right", "Ratio to native"), column(interval_head, "right", "Ratio to native"),
-    column("Pairs", "right", "Ratio to native"), column("Reading", "left", "Ratio to native"),
+    column("Pairs", "right", "Ratio to native"), column("p", "right", "Ratio to native"),
+    column("Reading", "left", "Ratio to native"), if (with_need) column(paste("Runs for", target), "right"),
     column("Flags", "left")
   )
   unflagged <- flags$letters == ""
   minimum <- percent(MINIMUM_EFFECT, 0)
   notes <- c(
     if (with_ratio) {
-      paste0("Reading: slower or faster where the interval excludes 100", THIN, "% and the ratio differs ",
-             "from it by more than ", minimum, "; \u201c", reading("equal"), "\u201d where the whole ",
+      paste0("p: adjusted over all comparisons of this table. Reading: slower or faster where it is below ",
+             "0.05 and the ratio differs from 100", THIN, "% by more than ", minimum, "; \u201c", reading("equal"), "\u201d where the whole ",
              "interval lies within ", minimum, "; open otherwise.")
+    },
+    if (with_need) {
+      paste0("Runs for ", target, ": how many would bring the limits of the median\u2019s interval that near, ",
+             "as estimated from these runs.")
     },
     if (any(cells == EM_DASH)) paste0(EM_DASH, ": can\u2019t be estimated from these runs."),
     if (length(everywhere) > 0) paste("All rows:", paste(everywhere, collapse = " ")),
@@ -220,13 +230,21 @@ table_of_intervals <- function(evidence) {
   )
   keep <- rep(TRUE, ncol(cells))
   keep[ncol(cells)] <- !all(unflagged)
-  keep[ncol(cells) - 4:1] <- with_ratio
+  keep[ncol(cells) - with_need - 5:1] <- with_ratio
   new_table("intervals", paste0(
     "Means and medians", if (with_ratio) ", ratios of means paired by block,", " and their 95", THIN,
     "% intervals",
     if (evidence$partial) " (partial)"
   ), Filter(Negate(is.null), columns)[keep], cells[, keep, drop = FALSE], group_starts = starts,
   notes = notes)
+}
+
+#' A p value
+#'
+#' @param p p values
+#' @return texts of two significant digits, "<0.001" for smaller ones; "" where there is none
+p_text <- function(p) {
+  ifelse(is.na(p), "", ifelse(p < 0.001, "<0.001", significant(pmin(p, 1))))
 }
 
 #' Texts with a dash where they are empty

@@ -39,6 +39,20 @@ rule summary:
         " 2>&1 | tee {log}"
 
 
+rule comparisons:
+    # All workloads together: their comparisons are one family.
+    input:
+        expand("results/summary/{workload}.csv", workload=experiment.measured()),
+    output:
+        "results/comparisons.csv",
+    log:
+        "results/logs/comparisons.log",
+    conda:
+        "../envs/analysis.yaml"
+    shell:
+        "Rscript analysis/comparisons.R --plan results/plan.json --out {output} {input} 2>&1 | tee {log}"
+
+
 rule figure:
     input:
         tidy="results/tidy/{workload}.csv",

@@ -13,13 +13,14 @@ read_aloud <- function(text) {
 #' A row of a summary
 summary_row <- function(environment, mean = 10, ratio = NA, low = NA, high = NA, n = 5, sd = 0.1,
                         workload = "stream", metric = "copy", factors = "", better = "higher", flags = "",
-                        ratio_n = if (is.na(ratio)) NA else n) {
+                        ratio_n = if (is.na(ratio)) NA else n,
+                        p_value = if (is.na(low)) NA else if (low > 1 || high < 1) 0.001 else 0.5) {
   row <- as.data.frame(lapply(SUMMARY_COLUMNS, function(class) if (class == "character") "" else NA_real_))
   half <- if (n > 1) 0.2 else NA_real_
   updated(row, environment = environment, workload = workload, metric = metric, unit = "GB/s",
           better = better, factors = factors, n = n, mean = mean, sd = if (n > 1) sd else NA_real_,
           mean_low = mean - half, mean_high = mean + half, median = mean, ratio = ratio, ratio_low = low,
-          ratio_high = high, ratio_n = ratio_n, flags = flags)
+          ratio_high = high, ratio_n = ratio_n, p_value = p_value, flags = flags)
 }
 
 #' A plan for made-up evidence

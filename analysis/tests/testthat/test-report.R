@@ -50,7 +50,7 @@ test_that("the paper is written, the same bytes from any folder and locale", {
   expect_match(text, "Measured Again", fixed = TRUE)
   expect_no_match(text, "??", fixed = TRUE)
   expect_no_match(text, "partial", fixed = TRUE)
-  for (number in 1:17) {
+  for (number in 1:19) {
     expect_match(text, paste0("[", number, "] "), fixed = TRUE)
   }
   again <- file.path(tempfile(), "again.pdf")

@@ -10,7 +10,7 @@
 #'   image.json and image-manifest.json; `environments`, as from `environment_table`; `cells`, the plan's
 #'   cells with a logical column `measured`; `records`, a list with an element for each measured cell, in the
 #'   plan's order; `comparisons`, as from `compare`; `published`, as from `read_published`; `failed`, as from
-#'   `read_failures`; `precision`, as from
+#'   `read_failures`; `claims`, as from `read_tested_claims`; `publications`, of the claims; `precision`, as from
 #'   `read_precision`; `partial`, TRUE where a cell is missing
 #' @section Errors: a missing or broken file; records and summaries that do not belong together
 read_evidence <- function(path, root, partial = FALSE) {
@@ -38,6 +38,8 @@ read_evidence <- function(path, root, partial = FALSE) {
   )
   summary <- read_summaries(plan, cells, partial)
   evidence$comparisons <- compare(summary, plan)
+  evidence$claims <- read_tested_claims(file.path(plan$results, "claims.csv"))
+  evidence$publications <- read_claims(file.path(root, "published", "claims.json"))$publications
   evidence
 }
 
@@ -179,19 +181,6 @@ kind_of <- function(layers) {
   } else {
     "other environments"
   }
-}
-
-#' The values that the originals published
-#'
-#' @param path the file
-#' @return nested lists: `publication`, `environments` (name to label) and `rows`
-#' @section Errors: no such file; another format
-read_published <- function(path) {
-  published <- read_json(path)
-  if (!identical(as.double(published$format), 1)) {
-    stop_about(path, "not published values of format 1")
-  }
-  published
 }
 
 #' A field of a record

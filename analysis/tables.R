@@ -10,7 +10,8 @@
 #' @param group_starts for each row whether it begins a group
 #' @param notes texts that stand under the table; the names of those with a letter are the letters
 #' @param wide whether it spans both columns of a page
-#' @return list of these, `columns` as a data frame, and `head_rows`: for each row whether it holds headings
+#' @return list of these, `columns` as a data frame; `head_rows`: for each row whether it holds headings; and
+#'   `sources`, a matrix like `cells`: names as from `source_id` of what a number rests on, "" where there is none
 new_table <- function(id, caption, columns, cells, marks = NULL, group_starts = NULL, notes = character(),
                       wide = TRUE) {
   cells <- as.data.frame(cells, stringsAsFactors = FALSE)
@@ -22,7 +23,7 @@ new_table <- function(id, caption, columns, cells, marks = NULL, group_starts = 
     group_starts <- rep(FALSE, nrow(cells))
   }
   list(id = id, caption = caption, columns = do.call(rbind, columns), cells = cells, marks = marks,
-       group_starts = group_starts, head_rows = rep(FALSE, nrow(cells)), notes = notes, wide = wide)
+       sources = matrix("", nrow(cells), ncol(cells)), group_starts = group_starts, head_rows = rep(FALSE, nrow(cells)), notes = notes, wide = wide)
 }
 
 #' A column of a table
@@ -38,6 +39,15 @@ new_table <- function(id, caption, columns, cells, marks = NULL, group_starts = 
 column <- function(head, align = "left", spanner = "", weight = 1, span = 1) {
   data.frame(head = c(head, rep("", span - 1)), align = align, spanner = spanner, weight = weight,
              span = c(span, rep(0, span - 1)))
+}
+
+#' Names for what rows of the summary rest on
+#'
+#' @param rows of the comparisons
+#' @return texts, each different, of letters, digits and hyphens
+source_id <- function(rows) {
+  text <- paste("runs", rows$workload, rows$metric, rows$factors, rows$environment, sep = "-")
+  gsub("^-+|-+$", "", gsub("-+", "-", gsub("[^A-Za-z0-9.]+", "-", text)))
 }
 
 #' Values with empty cells where a value repeats the one above
@@ -89,7 +99,8 @@ table_as_printed <- function(evidence) {
     deviation <- if (name == REFERENCE) NA_real_ else own$ratio - 1
     list(label = environment_labels(evidence$plan, name),
          cells = printed_cells(fixed(own$mean, decimals), deviation, significant(own$sd)),
-         mark = ifelse(is.na(own$n) | own$n == usual, "", paste0("n=", own$n)))
+         mark = ifelse(is.na(own$n) | own$n == usual, "", paste0("n=", own$n)),
+         source = ifelse(is.na(own$n), "", source_id(own)))
   })
   absent <- vapply(groups, function(group) any(group$cells[, 1] == EM_DASH), NA)
   notes <- c(
@@ -112,10 +123,11 @@ table_as_printed <- function(evidence) {
 #' @param id,caption,notes as of `new_table`
 #' @param title,metric texts of the rows
 #' @param groups list with an element for each environment: `label`; `cells`, a matrix as from
-#'   `printed_cells`; and `mark`, a text for each row that is set on the mean, "" for none
+#'   `printed_cells`; `mark`, a text for each row that is set on the mean, "" for none; and `source`, names as
+#'   from `source_id`, or NULL
 #' @param room letters that fit on a line
 #' @return a table
-printed_table <- function(id, caption, title, metric, groups, notes, room = 150) {
+printed_table <- function(id, caption, title, metric, groups, notes, room = line_room()) {
   rows <- length(title)
   stub <- cbind(blank_repeats(title), metric)
   needs <- vapply(groups, function(group) {
@@ -131,6 +143,9 @@ printed_table <- function(id, caption, title, metric, groups, notes, room = 150)
     list(heads = heads, cells = do.call(cbind, c(list(stub), lapply(members, `[[`, "cells"), list(empty))),
          marks = do.call(cbind, c(list(matrix("", rows, 2)), lapply(members, function(group) {
            cbind(matrix("", rows, 2), group$mark)
+         }), list(empty))),
+         sources = do.call(cbind, c(list(matrix("", rows, 2)), lapply(members, function(group) {
+           matrix(if (is.null(group$source)) "" else group$source, rows, 3)
          }), list(empty))))
   })
   below <- seq_along(parts) > 1
@@ -143,7 +158,15 @@ printed_table <- function(id, caption, title, metric, groups, notes, room = 150)
                      unlist(lapply(below, function(head) c(if (head) TRUE, starts))),
                      notes)
   table$head_rows <- unlist(lapply(below, function(head) c(if (head) TRUE, rep(FALSE, rows))))
+  table$sources <- do.call(rbind, Map(function(part, head) rbind(if (head) "", part$sources), parts, below))
   table
+}
+
+#' How many letters of a table fit on a line
+#'
+#' @return number; without limit where the page scrolls
+line_room <- function() {
+  if (in_html()) Inf else 150
 }
 
 #' Columns that fit beside one another
@@ -228,15 +251,18 @@ table_of_intervals <- function(evidence) {
     if (length(everywhere) > 0) paste("All rows:", paste(everywhere, collapse = " ")),
     flags$notes
   )
+  numbers <- which(vapply(Filter(Negate(is.null), columns), function(one) one$align == "right", NA))
   keep <- rep(TRUE, ncol(cells))
   keep[ncol(cells)] <- !all(unflagged)
   keep[ncol(cells) - with_need - 5:1] <- with_ratio
-  new_table("intervals", paste0(
+  table <- new_table("intervals", paste0(
     "Means and medians", if (with_ratio) ", ratios of means paired by block,", " and their 95", THIN,
     "% intervals",
     if (evidence$partial) " (partial)"
   ), Filter(Negate(is.null), columns)[keep], cells[, keep, drop = FALSE], group_starts = starts,
   notes = notes)
+  table$sources[, which(keep) %in% numbers] <- source_id(rows)
+  table
 }
 
 #' A p value

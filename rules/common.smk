@@ -42,3 +42,4 @@ rule all:
     default_target: True
     input:
         "paper/report.pdf",
+        "paper/report.html",

@@ -1,7 +1,7 @@
 # What the tests of the paper share: its functions, and evidence made by hand.
 
-for (part in c("wording", "evidence", "findings", "tables", "setup", "testbed", "threats", "provenance",
-               "latex", "writing", "document")) {
+for (part in c("wording", "evidence", "published", "claiming", "findings", "tables", "claim_tables", "setup",
+               "testbed", "threats", "provenance", "latex", "html", "writing", "document", "ratio_figure")) {
   source(file.path(project, "analysis", paste0(part, ".R")), local = environment(), encoding = "UTF-8")
 }
 
@@ -78,5 +78,6 @@ small_evidence <- function(rows = list(), plan = small_plan(), records = list(),
   list(plan = plan, cells = cells, records = records, image = list(), packages = list(),
        environments = environment_table(plan, cells), comparisons = compare(summary, plan),
        published = read_published(file.path(project, "published", "ibm-table1.json")),
+       claims = empty_table(CLAIM_COLUMNS), publications = list(),
        failed = rep("", missing), partial = missing > 0)
 }

@@ -25,6 +25,10 @@ analyse <- function(plan_path) {
     draw_workload(summary, tidy, plan, file.path(plan$results, "figures", name))
     tidy
   })
+  claims <- read_claims(file.path(project, "published", "claims.json"))
+  write_csv(test_claims(claims, do.call(rbind, tables), plan, 1), file.path(plan$results, "claims.csv"))
+  summaries <- lapply(tables, summarise_workload, plan = plan, cells = cells)
+  draw_ratios(summaries, plan, project, file.path(plan$results, "figures", "ratios"))
   draw_order(tables, plan, file.path(plan$results, "figures", "order"))
 }
 

@@ -124,8 +124,8 @@ claim_parts <- function(claim, published, tidy, plan, sockets) {
   workloads <- claimed_workloads(claim, published, plan)
   rows <- tidy[tidy$workload %in% workloads, ]
   if (nrow(rows) == 0) {
-    title <- if (claim$workload == "*") "any workload" else claim$workload
-    return(part(reason = "workload", because = paste(title, "was not measured")))
+    because <- if (claim$workload == "*") "nothing" else paste("nothing of", claim$workload)
+    return(part(reason = "workload", because = paste(because, "was measured")))
   }
   parts <- lapply(claim$pairs, function(pair) {
     names <- vapply(pair, measured_as, "", published = published, tidy = rows)

@@ -75,7 +75,8 @@ html_rows <- function(table) {
       above <<- text[[1]]
     }
     paste0(if (starts[[i]]) "<tr class=\"group\">" else "<tr>",
-           paste0("<td class=\"", columns$align, "\">", text, "</td>", collapse = ""), "</tr>")
+           paste0("<td class=\"", columns$align, ifelse(columns$span == 0, " close", ""), "\">", text, "</td>",
+                  collapse = ""), "</tr>")
   }, "")
 }
 
@@ -116,7 +117,7 @@ html_figure <- function(path, link, id, caption) {
     sprintf("<figure class=\"drawing\" id=\"figure-%s\">", id),
     sprintf("<button class=\"zoom\" type=\"button\" aria-label=\"Enlarge figure\">"),
     sprintf("<img alt=\"%s\" style=\"width:%dpx\" src=\"data:image/png;base64,%s\">", html_escape(caption),
-            round(width / 2), gsub("\n", "", image, fixed = TRUE)),
+            round(width * 0.6), gsub("\n", "", image, fixed = TRUE)),
     "</button>",
     sprintf(paste0("<figcaption><b>Figure <span class=\"number\" data-of=\"figure-%s\"></span>.</b> %s ",
                    "<span class=\"files\">(%s)</span></figcaption>"),

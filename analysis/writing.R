@@ -193,7 +193,7 @@ show_claims_text <- function(evidence) {
   untested <- any(evidence$claims$parts == 0)
   knitr::asis_output(paste(c(
     paste("The publications say more than their tables of numbers. Their claims are part of this project as",
-          "data, each with its source and a tolerance that was set before measuring."),
+          "data, each with its source and a tolerance, which does not depend on what is measured here."),
     prose(claims_text(evidence)),
     if (tested) paste(see_table("claims"), "shows those of which at least a part was measured."),
     if (untested) paste(see_table("untested"), "lists the others, each with its reason.")
@@ -205,7 +205,12 @@ show_claims_text <- function(evidence) {
 #' @param evidence as from `read_evidence`
 #' @return output for knitr; nothing where there are none
 show_untested <- function(evidence) {
-  show_table(table_of_untested(evidence))
+  table <- table_of_untested(evidence)
+  if (is.null(table) || in_html()) {
+    return(show_table(table))
+  }
+  # An appendix: it follows the references.
+  knitr::asis_output(raw_latex(paste0("\\AtEndDocument{\\clearpage", latex_table(table), "}")))
 }
 
 #' The caption of the figure of ratios
@@ -246,7 +251,8 @@ show_order_sentence <- function(evidence) {
 #' @param evidence as from `read_evidence`
 #' @return output for knitr
 show_commands <- function(evidence) {
-  knitr::asis_output("\n\n```\nsnakemake --cores 1 paper/report.pdf paper/report.html\n```\n\n")
+  knitr::asis_output(paste0("\n\n```\nsnakemake --cores 1 paper/report.", if (in_html()) "html" else "pdf",
+                            "\n```\n\n"))
 }
 
 # Where the workloads that come with the project are from, in Markdown.

@@ -103,8 +103,14 @@ rule order_figure:
 
 rule ratios_figure:
     input:
-        published=["published/ibm-table1.json", "published/ibm-figures.csv", "published/claims.json"],
-        summaries=expand("results/summary/{workload}.csv", workload=experiment.measured()),
+        published=[
+            "published/ibm-table1.json",
+            "published/ibm-figures.csv",
+            "published/claims.json",
+        ],
+        summaries=expand(
+            "results/summary/{workload}.csv", workload=experiment.measured()
+        ),
     output:
         multiext("results/figures/ratios", ".pdf", ".png", ".csv"),
     log:

@@ -1,24 +1,24 @@
 # The paper, from the tables and figures: the same text as PDF and as a web page.
 
-PAPER_INPUTS = {
-    "summaries": expand(
-        "results/summary/{workload}.csv", workload=experiment.measured()
+results_of_the_paper = [
+    "results/comparisons.csv",
+    "results/claims.csv",
+    *expand(
+        "results/{kind}/{workload}.csv",
+        kind=["tidy", "summary"],
+        workload=experiment.measured(),
     ),
-    "comparisons": "results/comparisons.csv",
-    "claims": "results/claims.csv",
-    "figures": multiext(
-        "results/figures/", *[
-            f"{name}.{kind}"
-            for name in [*experiment.measured(), "order", "ratios"]
-            for kind in ("pdf", "png")
-        ]
+    *expand(
+        "results/figures/{figure}.{kind}",
+        figure=[*experiment.measured(), "order", "ratios"],
+        kind=["pdf", "png"],
     ),
-}
+]
 
 
 rule report:
     input:
-        **PAPER_INPUTS,
+        results_of_the_paper,
     output:
         "paper/report.pdf",
     log:
@@ -34,8 +34,7 @@ rule report:
 
 rule web_page:
     input:
-        **PAPER_INPUTS,
-        tidy=expand("results/tidy/{workload}.csv", workload=experiment.measured()),
+        results_of_the_paper,
     output:
         "paper/report.html",
     log:

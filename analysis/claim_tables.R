@@ -46,20 +46,22 @@ table_of_claims <- function(evidence) {
     sentence_or_dash(claims)
   )
   notes <- c(
-    paste0("Measured: the ratio of the two environments, paired by block, with Fieller\u2019s interval. Where a ",
-           "claim has several parts, their intervals hold together at 95", THIN, "%, and the part that decides ",
-           "is shown. Reproduced: every interval lies within the tolerance; contradicted: one lies outside of ",
-           "it; inconclusive: neither."),
+    paste0("Measured: the ratio of the two environments, paired by block, with Fieller\u2019s interval. ",
+           "Where a claim has several parts, their intervals hold together at 95", THIN, "%, and the part ",
+           "that decides is shown. Reproduced: every interval lies within the tolerance; contradicted: one ",
+           "lies outside of it; inconclusive: neither."),
     if (evidence$plan$scale != "paper") {
-      paste0("The sizes are those of the scale \u201c", evidence$plan$scale, "\u201d, below the originals\u2019.")
+      paste0("The sizes are those of the scale \u201c", evidence$plan$scale,
+             "\u201d, below the originals\u2019.")
     },
-    if (any(published_value(claims) == "")) paste0(EM_DASH, ": no number was published, or nothing is to be said.")
+    if (any(published_value(claims) == "")) paste0(EM_DASH, ": nothing was published.")
   )
   columns <- list(column("Claim", "wrap", weight = 1.5), column("Source", "wrap", weight = 0.7),
                   column("Published", "right"), column("Tolerance", "right"),
                   column("Measured here", "wrap", weight = 1.2), column("Verdict", "wrap", weight = 0.6),
                   column("Remark", "wrap"))
-  table <- new_table("claims", "Published claims, tested by what was measured here", columns, cells, notes = notes)
+  table <- new_table("claims", "Published claims, tested by what was measured here", columns, cells,
+                     notes = notes)
   table$sources[, 5] <- claim_source(claims, evidence)
   table
 }

@@ -4,7 +4,8 @@ CLAIM_COLUMNS <- c(
   id = "character", publication = "character", place = "character", statement = "character",
   workload = "character", published = "numeric", unit = "character", tolerance_low = "numeric",
   tolerance_high = "numeric", environment = "character", reference = "character",
-  measured_workload = "character", metric = "character", factors = "character", ratio = "numeric", ratio_low = "numeric", ratio_high = "numeric", ratio_n = "integer",
+  measured_workload = "character", metric = "character", factors = "character", ratio = "numeric",
+  ratio_low = "numeric", ratio_high = "numeric", ratio_n = "integer",
   level = "numeric", parts = "integer", verdict = "character", reason = "character", because = "character",
   note = "character", logs = "character"
 )
@@ -13,11 +14,11 @@ CLAIM_VERDICTS <- c("reproduced", "contradicted", "inconclusive", "not testable 
 
 #' The verdict on a claim
 #'
-#' A claim has parts: a ratio for each of its pairs of environments and each series.  A part is reproduced where
-#' its whole interval lies within the tolerance, contradicted where none of it does, and inconclusive
-#' otherwise or without an interval.  The claim is contradicted if any part is; failing that it is not testable
-#' if any part is not, since the rest alone can't reproduce it; failing that it is inconclusive if any part
-#' is; else it is reproduced.
+#' A claim has parts: a ratio for each of its pairs of environments and each series.  A part is reproduced
+#' where its whole interval lies within the tolerance, contradicted where none of it does, and inconclusive
+#' otherwise or without an interval.  The claim is contradicted if any part is; failing that it is not
+#' testable if any part is not, since the rest alone can't reproduce it; failing that it is inconclusive if
+#' any part is; else it is reproduced.
 #'
 #' @param low,high limits of the intervals, one for each part; NA where there is none
 #' @param from,to limits of the tolerance; NA for no limit
@@ -45,7 +46,8 @@ claim_verdict <- function(low, high, from, to, testable = rep(TRUE, length(low))
 #' @param sockets of the host; NA where that is not available
 #' @return data frame with the columns of CLAIM_COLUMNS, a row for each claim, in their order
 test_claims <- function(published, tidy, plan, sockets) {
-  rows <- lapply(published$claims, test_claim, published = published, tidy = tidy, plan = plan, sockets = sockets)
+  rows <- lapply(published$claims, test_claim, published = published, tidy = tidy, plan = plan,
+                 sockets = sockets)
   bound <- lapply(names(CLAIM_COLUMNS), function(name) unlist(lapply(rows, `[[`, name)))
   as.data.frame(stats::setNames(bound, names(CLAIM_COLUMNS)))
 }
@@ -66,8 +68,9 @@ test_claim <- function(claim, published, tidy, plan, sockets) {
     id = claim$id, publication = claim$publication, place = claim$place, statement = claim$statement,
     workload = claim$workload, published = number(claim$published$value),
     unit = c(claim$published$unit, "")[[1]], tolerance_low = from, tolerance_high = to,
-    environment = "", reference = "", measured_workload = "", metric = "", factors = "", ratio = NA_real_, ratio_low = NA_real_,
-    ratio_high = NA_real_, ratio_n = NA_real_, level = NA_real_, parts = 0, verdict = "not testable here",
+    environment = "", reference = "", measured_workload = "", metric = "", factors = "", ratio = NA_real_,
+    ratio_low = NA_real_, ratio_high = NA_real_, ratio_n = NA_real_, level = NA_real_, parts = 0,
+    verdict = "not testable here",
     reason = c(claim$untestable$reason, "")[[1]], because = c(claim$untestable$because, "")[[1]],
     note = c(claim$note, "")[[1]], logs = ""
   )
@@ -114,63 +117,79 @@ test_claim <- function(claim, published, tidy, plan, sockets) {
 #' @return data frame: environment, reference (names of the plan, "" where there is none), workload, metric,
 #'   factors, reason (why it can't be tested, as of `untestable_reasons`, or "") and because
 claim_parts <- function(claim, published, tidy, plan, sockets) {
-  part <- function(environment = "", reference = "", series = NULL, reason = "", because = "") {
-    if (is.null(series)) {
-      series <- data.frame(workload = claim$workload, metric = "", factors = "")
-    }
-    data.frame(environment, reference, series[c("workload", "metric", "factors")], reason, because,
-               row.names = NULL)
-  }
-  workloads <- claimed_workloads(claim, published, plan)
-  rows <- tidy[tidy$workload %in% workloads, ]
+  rows <- tidy[tidy$workload %in% claimed_workloads(claim, published, plan), ]
   if (nrow(rows) == 0) {
-    because <- if (claim$workload == "*") "nothing" else paste("nothing of", claim$workload)
-    return(part(reason = "workload", because = paste(because, "was measured")))
+    about <- if (claim$workload == "*") "nothing" else paste("nothing of", claim$workload)
+    return(untested_part(claim, reason = "workload", because = paste(about, "was measured")))
   }
-  parts <- lapply(claim$pairs, function(pair) {
+  do.call(rbind, lapply(claim$pairs, function(pair) {
     names <- vapply(pair, measured_as, "", published = published, tidy = rows)
-    for (i in which(names == "")) {
-      return(part(reason = "environment", because = absence(pair[[i]], published, plan)))
-    }
-    for (i in seq_along(pair)) {
-      needed <- published$environments[[pair[[i]]]]$accelerator
-      if (!is.null(needed) && !identical(plan$environments[[names[[i]]]]$accelerator, needed)) {
-        return(part(names[[1]], names[[2]], reason = "emulation", because = paste0(
-          names[[i]], " is not proven to be accelerated by hardware"
-        )))
-      }
+    obstacle <- environment_obstacle(pair, names, published, plan)
+    if (!is.null(obstacle)) {
+      return(do.call(untested_part, c(list(claim), obstacle)))
     }
     series <- unique(rows[rows$environment == names[[1]], c("workload", "metric", "factors")])
     wanted <- unlist(claim$metrics)
     series <- series[length(wanted) == 0 | series$metric %in% wanted, ]
-    if (nrow(series) == 0) {
-      return(part(names[[1]], names[[2]], reason = "metric", because = paste(
-        listed_plainly(wanted), "of", claim$workload, "was not measured"
-      )))
+    sized <- series[has_factors(series$factors, claim$factors), ]
+    obstacle <- series_obstacle(claim, series, sized, sockets)
+    if (is.null(obstacle)) {
+      data.frame(environment = names[[1]], reference = names[[2]], sized, reason = "", because = "",
+                 row.names = NULL)
+    } else {
+      do.call(untested_part, c(list(claim), obstacle))
     }
-    series <- series[has_factors(series$factors, claim$factors), ]
-    if (nrow(series) == 0) {
-      return(part(names[[1]], names[[2]], reason = "size", because = paste(
-        paste(names(claim$factors), unlist(claim$factors), collapse = ", "), "was not measured"
-      )))
-    }
-    if (is.numeric(claim$sockets) && !isTRUE(sockets >= claim$sockets)) {
-      return(part(names[[1]], names[[2]], series, "hardware", paste0(
-        "it takes ", claim$sockets, " sockets, and ",
-        if (is.na(sockets)) "the number here is not available" else paste("the host has", sockets)
-      )))
-    }
-    part(names[[1]], names[[2]], series)
-  })
-  do.call(rbind, parts)
+  }))
 }
 
-#' Texts one after the other
+#' A part of a claim that can't be tested
 #'
-#' @param items texts
-#' @return one text
-listed_plainly <- function(items) {
-  paste(gsub("_", " ", items), collapse = ", ")
+#' @param claim its entry
+#' @param reason as of `untestable_reasons`
+#' @param because text
+#' @return data frame of one row, as from `claim_parts`
+untested_part <- function(claim, reason, because) {
+  data.frame(environment = "", reference = "", workload = claim$workload, metric = "", factors = "",
+             reason = reason, because = because)
+}
+
+#' Why the environments of a claim can't be compared here
+#'
+#' @param pair their published names
+#' @param names those of the plan, as from `measured_as`
+#' @inheritParams test_claim
+#' @return list of reason and because; NULL where they can
+environment_obstacle <- function(pair, names, published, plan) {
+  for (i in which(names == "")) {
+    return(list(reason = "environment", because = absence(pair[[i]], published, plan)))
+  }
+  for (i in seq_along(pair)) {
+    needed <- published$environments[[pair[[i]]]]$accelerator
+    if (!is.null(needed) && !identical(plan$environments[[names[[i]]]]$accelerator, needed)) {
+      label <- environment_labels(plan, names[[i]])
+      return(list(reason = "emulation",
+                  because = paste(label, "is not proven to be accelerated by hardware")))
+    }
+  }
+}
+
+#' Why a claim can't be tested by the series that were measured
+#'
+#' @inheritParams test_claim
+#' @param series of the claim's workloads and metrics
+#' @param sized those of them that have its factors
+#' @return list of reason and because; NULL where it can
+series_obstacle <- function(claim, series, sized, sockets) {
+  if (nrow(series) == 0) {
+    what <- paste(gsub("_", " ", unlist(claim$metrics)), collapse = ", ")
+    list(reason = "metric", because = paste(what, "of", claim$workload, "was not measured"))
+  } else if (nrow(sized) == 0) {
+    what <- paste(names(claim$factors), unlist(claim$factors), collapse = ", ")
+    list(reason = "size", because = paste(what, "was not measured"))
+  } else if (is.numeric(claim$sockets) && !isTRUE(sockets >= claim$sockets)) {
+    here <- if (is.na(sockets)) "the number here is not available" else paste("the host has", sockets)
+    list(reason = "hardware", because = paste0("it takes ", claim$sockets, " sockets, and ", here))
+  }
 }
 
 #' The workloads that a claim is about
@@ -230,8 +249,8 @@ has_factors <- function(factors, wanted) {
 #' @param tidy rows of the tidy tables
 #' @param level of confidence
 #' @param claim,plan as of `test_claim`
-#' @return as from `paired_ratio`, and `logs`; where the claim is about performance, of its inverse for metrics
-#'   of which less is better
+#' @return as from `paired_ratio`, and `logs`; where the claim is about performance, of its inverse for
+#'   metrics of which less is better
 measured_ratio <- function(part, tidy, level, claim, plan) {
   of <- function(environment) {
     tidy[tidy$environment == environment & tidy$workload == part$workload & tidy$metric == part$metric &

@@ -19,7 +19,8 @@ write_paper <- function(evidence, root, out) {
 #' Writes the paper as a web page: one file that needs no network
 #'
 #' @inheritParams write_paper
-#' @section Errors: a figure or tidy table is missing; pandoc is missing or fails; the page that was there stays
+#' @section Errors: a figure or tidy table is missing; pandoc is missing or fails; the page that was there
+#'   stays
 write_page <- function(evidence, root, out) {
   folder <- tempfile("paper-")
   dir.create(folder)
@@ -122,8 +123,8 @@ knit_report <- function(evidence, source, folder, to = "latex") {
 #' @section Errors: pandoc is missing or fails
 markdown_to_latex <- function(folder, template) {
   run_pandoc(c("--from=markdown-auto_identifiers", "--to=latex", "--natbib", "--wrap=preserve",
-               paste0("--template=", normalizePath(template)), paste0("--output=", file.path(folder, "report.tex")),
-               file.path(folder, "report.md")))
+               paste0("--template=", normalizePath(template)),
+               paste0("--output=", file.path(folder, "report.tex")), file.path(folder, "report.md")))
 }
 
 #' Makes HTML of the knitted document
@@ -151,7 +152,8 @@ run_pandoc <- function(arguments) {
   if (is.null(pandoc)) {
     stop("pandoc is needed: install the package pandoc", call. = FALSE)
   }
-  said <- suppressWarnings(system2(file.path(pandoc, "pandoc"), shQuote(arguments), stdout = TRUE, stderr = TRUE))
+  said <- suppressWarnings(system2(file.path(pandoc, "pandoc"), shQuote(arguments), stdout = TRUE,
+                                   stderr = TRUE))
   if (!is.null(attr(said, "status"))) {
     stop("pandoc failed:\n", paste(said, collapse = "\n"), call. = FALSE)
   }

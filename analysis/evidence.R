@@ -10,8 +10,8 @@
 #'   image.json and image-manifest.json; `environments`, as from `environment_table`; `cells`, the plan's
 #'   cells with a logical column `measured`; `records`, a list with an element for each measured cell, in the
 #'   plan's order; `comparisons`, as from `compare`; `published`, as from `read_published`; `failed`, as from
-#'   `read_failures`; `claims`, as from `read_tested_claims`; `publications`, of the claims; `precision`, as from
-#'   `read_precision`; `partial`, TRUE where a cell is missing
+#'   `read_failures`; `claims`, as from `read_tested_claims`; `publications`, of the claims; `precision`, as
+#'   from `read_precision`; `partial`, TRUE where a cell is missing
 #' @section Errors: a missing or broken file; records and summaries that do not belong together
 read_evidence <- function(path, root, partial = FALSE) {
   plan <- read_plan(path)

@@ -1,6 +1,6 @@
 #!/usr/bin/env Rscript
-# Draws the figure of one workload, or of several the run-order figure or that of all ratios to native: OUT.pdf,
-# OUT.png, and OUT.csv, what is drawn.
+# Draws the figure of one workload, or of several the run-order figure or that of all ratios to native:
+# OUT.pdf, OUT.png, and OUT.csv, what is drawn.
 #
 # Usage: Rscript analysis/figure.R --plan results/plan.json --summary results/summary/NAME.csv
 #          --tidy results/tidy/NAME.csv --out results/figures/NAME
@@ -11,15 +11,17 @@
 
 file <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 root <- dirname(dirname(normalizePath(gsub("~+~", " ", file, fixed = TRUE))))
-for (part in c("cli", "files", "plan", "cells", "statistics", "summaries", "wording", "published", "findings", "theme",
-               "figures", "ratio_figure")) {
+for (part in c("cli", "files", "plan", "cells", "statistics", "summaries", "wording", "published", "findings",
+               "theme", "figures", "ratio_figure")) {
   source(file.path(root, "analysis", paste0(part, ".R")), encoding = "UTF-8")
 }
 
 run_script("figure.R", function(arguments) {
   kind <- intersect(c("order", "ratios"), sub("^--", "", arguments))
-  options <- parse_options(arguments, required = c("plan", "out", if (length(kind) == 0) c("summary", "tidy")),
-                           switches = kind, rest = if (length(kind) > 0) c(order = "tidy tables", ratios = "summaries")[kind])
+  several <- length(kind) > 0
+  options <- parse_options(arguments, required = c("plan", "out", if (!several) c("summary", "tidy")),
+                           switches = kind,
+                           rest = if (several) c(order = "tidy tables", ratios = "summaries")[kind])
   plan <- read_plan(options$plan)
   if (isTRUE(options$order)) {
     draw_order(lapply(options$rest, read_tidy, plan = plan), plan, options$out)

@@ -71,8 +71,8 @@ compare <- function(summary, plan) {
 }
 
 # The columns of comparisons.csv.
-COMPARISON_COLUMNS <- c("environment", "workload", "metric", "unit", "better", "factors", "ratio", "ratio_low",
-                        "ratio_high", "ratio_n", "p_value", "p_adjusted", "reading")
+COMPARISON_COLUMNS <- c("environment", "workload", "metric", "unit", "better", "factors", "ratio",
+                        "ratio_low", "ratio_high", "ratio_n", "p_value", "p_adjusted", "reading")
 
 #' All comparisons with native
 #'
@@ -147,8 +147,8 @@ abstract_text <- function(evidence) {
     if (evidence$partial) partial_sentence(evidence),
     if (nrow(ratios(evidence)) > 0) {
       paste0("Ratios are of means paired by block, with 95", THIN, "% intervals by Fieller\u2019s method; a ",
-             "difference is called only where it is significant with the false-discovery rate of all comparisons ",
-             "held at 5", THIN, "%, and the ratio differs from equality by more than ",
+             "difference is called only where it is significant with the false-discovery rate of all ",
+             "comparisons held at 5", THIN, "%, and the ratio differs from equality by more than ",
              percent(MINIMUM_EFFECT, 0), ".")
     },
     vapply(others, function(name) overview(evidence, name, examples = if (length(others) > 4) 1 else 2), ""),

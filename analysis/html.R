@@ -75,8 +75,8 @@ html_rows <- function(table) {
       above <<- text[[1]]
     }
     paste0(if (starts[[i]]) "<tr class=\"group\">" else "<tr>",
-           paste0("<td class=\"", columns$align, ifelse(columns$span == 0, " close", ""), "\">", text, "</td>",
-                  collapse = ""), "</tr>")
+           paste0("<td class=\"", columns$align, ifelse(columns$span == 0, " close", ""), "\">", text,
+                  "</td>", collapse = ""), "</tr>")
   }, "")
 }
 
@@ -156,7 +156,8 @@ relative_path <- function(out, path) {
   dir.create(dirname(out), showWarnings = FALSE, recursive = TRUE)
   from <- split(dirname(out))
   to <- split(path)
-  shared <- sum(cumprod(from[seq_len(min(length(from), length(to)))] == to[seq_len(min(length(from), length(to)))]))
+  both <- seq_len(min(length(from), length(to)))
+  shared <- sum(cumprod(from[both] == to[both]))
   paste(c(rep("..", length(from) - shared), to[-seq_len(shared)]), collapse = "/")
 }
 

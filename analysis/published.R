@@ -8,7 +8,7 @@ untestable_reasons <- function() {
     "statement" = "It is no statement about a difference between environments.",
     "workload" = "Its workload was not measured.",
     "environment" = "One of its environments was not measured.",
-    "emulation" = "It speaks of hardware acceleration, which was not proven for the virtual machine measured here.",
+    "emulation" = "It speaks of a virtual machine with hardware acceleration, which was not proven here.",
     "metric" = "Its metric was not measured.",
     "size" = "Its size or load was not measured.",
     "hardware" = "It holds for other hardware only."
@@ -36,8 +36,8 @@ FIGURE_VALUES <- c(place = "character", workload = "character", metric = "charac
 #'
 #' @param path the file
 #' @return nested lists: `publications`, `environments`, `workload_groups` and `claims`
-#' @section Errors: no such file; another format; a claim that lacks something, stands there twice, or names what
-#'   the file does not know
+#' @section Errors: no such file; another format; a claim that lacks something, stands there twice, or names
+#'   what the file does not know
 read_claims <- function(path) {
   published <- read_json(path)
   if (!identical(as.double(published$format), 1)) {
@@ -62,23 +62,32 @@ read_claims <- function(path) {
 #' @param published as from `read_claims`
 #' @return text; NULL where nothing is
 claim_error <- function(claim, published) {
-  for (key in c("publication", "place", "statement", "workload")) {
-    if (!is.character(claim[[key]])) {
-      return(paste("it has no", key))
-    }
+  needed <- c("publication", "place", "statement", "workload")
+  missing <- needed[!vapply(claim[needed], is.character, NA)]
+  if (length(missing) > 0) {
+    paste("it has no", missing[[1]])
+  } else if (!claim$publication %in% names(published$publications)) {
+    paste("there is no publication", claim$publication)
+  } else if (is.null(claim$untestable)) {
+    comparison_error(claim, names(published$environments))
+  } else if (!isTRUE(claim$untestable$reason %in% names(untestable_reasons()))) {
+    "the reason why it is not testable is not a known one"
+  } else if (!is.character(claim$untestable$because)) {
+    "why it is not testable is not explained"
   }
-  if (!claim$publication %in% names(published$publications)) {
-    return(paste("there is no publication", claim$publication))
-  }
-  if (!is.null(claim$untestable)) {
-    known <- claim$untestable$reason %in% names(untestable_reasons()) && is.character(claim$untestable$because)
-    return(if (!known) "the reason why it is not testable is not a known one, or not explained")
-  }
+}
+
+#' What is wrong with the comparison that a claim makes
+#'
+#' @param claim its entry
+#' @param environments names of the published environments
+#' @return text; NULL where nothing is
+comparison_error <- function(claim, environments) {
   names <- unlist(claim$pairs)
   if (length(names) == 0 || any(lengths(claim$pairs) != 2)) {
     return("it has no pairs of environments")
   }
-  unknown <- setdiff(names, names(published$environments))
+  unknown <- setdiff(names, environments)
   if (length(unknown) > 0) {
     return(paste("there is no environment", unknown[[1]]))
   }

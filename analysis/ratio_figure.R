@@ -1,15 +1,16 @@
 # The figure of all ratios to native, measured and published side by side.
 
-RATIO_COLUMNS <- c(panel = "character", environment = "character", series = "character", workload = "character",
-                   metric = "character", factors = "character", what = "character", n = "integer",
+RATIO_COLUMNS <- c(panel = "character", environment = "character", series = "character",
+                   workload = "character", metric = "character", factors = "character", what = "character",
+                   n = "integer",
                    ratio = "numeric", low = "numeric", high = "numeric", source = "character")
 
 #' The ratios to native that were published
 #'
 #' @param table as from `read_published`
 #' @param figures data frame with the columns of FIGURE_VALUES
-#' @return data frame: workload, metric, factors ("" for the table, whose sizes are the originals'), environment
-#'   (its published name), ratio, source (where it was published)
+#' @return data frame: workload, metric, factors ("" for the table, whose sizes are the originals'),
+#'   environment (its published name), ratio, source (where it was published)
 published_ratios <- function(table, figures) {
   printed <- do.call(rbind, lapply(table$rows, function(row) {
     mean <- vapply(row$values, function(value) as.numeric(value$mean), 0)
@@ -47,8 +48,8 @@ shown_with <- function(name, known, plan) {
 #' @param plan as from `read_plan`
 #' @param published as from `published_ratios`
 #' @param known `environments` of the claims
-#' @return data frame with the columns of RATIO_COLUMNS; `what` is "measured" or "published"; panels are factors
-#'   in the order of the plan, what was only published behind, and series in the order of the paper
+#' @return data frame with the columns of RATIO_COLUMNS; `what` is "measured" or "published"; panels are
+#'   factors in the order of the plan, what was only published behind, and series in the order of the paper
 ratio_data <- function(summary, plan, published, known) {
   rows <- compare(summary, plan)
   series <- rows[!duplicated(rows$series), c("workload", "metric", "factors", "name", "better")]
@@ -80,7 +81,8 @@ ratio_data <- function(summary, plan, published, known) {
     low = rep(NA_real_, nrow(published)), high = rep(NA_real_, nrow(published)), source = published$source
   )
   data <- rbind(ours, theirs)
-  data$panel <- factor(data$panel, unique(c(environment_labels(plan, names(plan$environments)), theirs$panel)))
+  data$panel <- factor(data$panel, unique(c(environment_labels(plan, names(plan$environments)),
+                                            theirs$panel)))
   data$panel <- droplevels(data$panel)
   data$series <- factor(data$series, unique(series$name))
   data <- data[order(data$panel, data$series, data$what), ]
@@ -113,16 +115,19 @@ ratio_figure <- function(data, plan) {
   data$colour[is.na(data$colour)] <- PALE
   measured <- data[data$what == "measured", ]
   bars <- measured[!is.na(measured$low), ]
-  beyond <- rbind(data.frame(bars, from = pmin(bars$high, limits[[2]]), to = limits[[2]])[bars$high > limits[[2]], ],
-                  data.frame(bars, from = pmax(bars$low, limits[[1]]), to = limits[[1]])[bars$low < limits[[1]], ])
+  beyond <- rbind(data.frame(bars, from = pmin(bars$high, limits[[2]]),
+                             to = limits[[2]])[bars$high > limits[[2]], ],
+                  data.frame(bars, from = pmax(bars$low, limits[[1]]),
+                             to = limits[[1]])[bars$low < limits[[1]], ])
   beyond$from <- beyond$to - sign(beyond$to - 1) * diff(limits) * 0.02
   mapping <- ggplot2::aes(.data$ratio, .data$y, colour = .data$colour, shape = .data$what)
   ggplot2::ggplot(data, mapping) +
     ggplot2::geom_vline(xintercept = 1, colour = PALE, linewidth = 0.3, linetype = "22") +
     ggplot2::geom_segment(ggplot2::aes(x = pmax(.data$low, limits[[1]]), xend = pmin(.data$high, limits[[2]]),
                                        yend = .data$y), bars, linewidth = 0.5, show.legend = FALSE) +
-    ggplot2::geom_segment(ggplot2::aes(x = .data$from, xend = .data$to, yend = .data$y), beyond, linewidth = 0.5,
-                          arrow = ggplot2::arrow(length = ggplot2::unit(3, "pt")), show.legend = FALSE) +
+    ggplot2::geom_segment(ggplot2::aes(x = .data$from, xend = .data$to, yend = .data$y), beyond,
+                          linewidth = 0.5, arrow = ggplot2::arrow(length = ggplot2::unit(3, "pt")),
+                          show.legend = FALSE) +
     ggplot2::geom_point(size = 1.5, stroke = 0.6, fill = "white") +
     ggplot2::facet_wrap(ggplot2::vars(.data$panel), nrow = ratio_rows(data),
                         labeller = ggplot2::label_wrap_gen(18)) +
@@ -132,7 +137,8 @@ ratio_figure <- function(data, plan) {
                                            published = "Published in 2014, other hardware")) +
     ggplot2::scale_x_continuous("Ratio to native; the axis does not start at zero", limits = limits,
                                 breaks = round_breaks(4)) +
-    ggplot2::scale_y_continuous(NULL, breaks = seq_len(nlevels(data$series)), labels = rev(levels(data$series)),
+    ggplot2::scale_y_continuous(NULL, breaks = seq_len(nlevels(data$series)),
+                                labels = rev(levels(data$series)),
                                 limits = c(0.5, nlevels(data$series) + 0.5), expand = c(0, 0)) +
     ggplot2::guides(shape = ggplot2::guide_legend(override.aes = list(colour = INK))) +
     figure_theme() +

@@ -1,7 +1,8 @@
 #!/usr/bin/env Rscript
 # Writes the paper from the results, as PDF or as a web page.
 #
-# Usage: Rscript analysis/report.R --plan results/plan.json --out paper/report.pdf|paper/report.html [--partial]
+# Usage: Rscript analysis/report.R --plan results/plan.json --out paper/report.pdf [--partial]
+# and the same with paper/report.html.
 # The other results lie beside the plan.  With --partial the paper is made of the cells that are there, and
 # says so; otherwise a missing cell is an error.  What is written is whole or not there at all.
 

@@ -221,8 +221,8 @@ precision_text <- function(evidence) {
   }
   rule <- paste0("Blocks were added until every mean\u2019s 95", THIN, "% interval was within \u00b1",
                  percent(asked$target), " of it, from ", fixed(asked$min, 0), " on and to ",
-                 fixed(asked$max, 0), " at most; the rule sees widths alone, and never the differences between ",
-                 "environments.")
+                 fixed(asked$max, 0), " at most; the rule sees widths alone, and never the differences ",
+                 "between environments.")
   last <- evidence$precision
   if (is.null(last)) {
     return(paste(rule, "How that went is not available."))
@@ -279,5 +279,6 @@ runs_needed_text <- function(evidence) {
     paste0(fixed(min(known), 0), " to ", fixed(max(known), 0), " (half of them at most ",
            fixed(floor(stats::median(known)), 0), ")")
   }
-  paste(c(paste0("To know the medians to ", target, ", the series need ", span, " runs."), most), collapse = " ")
+  paste(c(paste0("To know the medians to ", target, ", the series need ", span, " runs."), most),
+        collapse = " ")
 }

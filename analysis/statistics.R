@@ -91,8 +91,8 @@ paired_ratio <- function(measured, reference, level = LEVEL) {
 
 #' Test whether two paired means differ: Student's t test of the differences within the blocks
 #'
-#' It belongs to the interval of `paired_ratio`: where that has limits it excludes the ratio 1 if, and only if,
-#' this p value is below 1 - level, since Fieller's set at the ratio 1 is this very test.
+#' It belongs to the interval of `paired_ratio`: where that has limits it excludes the ratio 1 if, and only
+#' if, this p value is below 1 - level, since Fieller's set at the ratio 1 is this very test.
 #'
 #' @param measured,reference runs of two environments; elements at one place are of one block
 #' @return p value; NA wherever `paired_ratio` gives no limits
@@ -127,19 +127,20 @@ adjusted_p_values <- function(p) {
 
 #' How many runs the median's interval would need to be as narrow as wanted
 #'
-#' The distribution-free interval of the median of s runs is thought of over all samples of s that can be drawn
-#' from these runs with replacement; s is enough where the means of both its limits lie within the target.  The
-#' means are exact (the k-th smallest of s draws is at most the i-th smallest run with a probability that is a
-#' beta distribution's), so that no random numbers are needed.  Nothing is assumed of the distribution, but
-#' runs that were not measured can't be known: from few runs the answer is a rough one.
+#' The distribution-free interval of the median of s runs is thought of over all samples of s that can be
+#' drawn from these runs with replacement; s is enough where the means of both its limits lie within the
+#' target.  The means are exact (the k-th smallest of s draws is at most the i-th smallest run with a
+#' probability that is a beta distribution's), so that no random numbers are needed.  Nothing is assumed of
+#' the distribution, but runs that were not measured can't be known: from few runs the answer is a rough one.
 #'
 #' @param x runs
 #' @param target largest distance of the limits from the median, as a share of it
 #' @param most the cap
 #' @param level of confidence
-#' @return number of runs; Inf where the cap is not enough; NA from fewer than five runs or where all are equal
-#' @source R. Maricq et al., Taming Performance Variability, OSDI 2018, whose CONFIRM draws without replacement,
-#'   and so can't look beyond the runs there are
+#' @return number of runs; Inf where the cap is not enough; NA from fewer than five runs or where all are
+#'   equal
+#' @source R. Maricq et al., Taming Performance Variability, OSDI 2018, whose CONFIRM draws without
+#'   replacement, and so can't look beyond the runs there are
 runs_needed <- function(x, target = TARGET, most = MOST_RUNS, level = LEVEL) {
   n <- length(x)
   if (n < 5 || all_equal(x)) {

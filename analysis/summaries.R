@@ -140,8 +140,8 @@ summarise_runs <- function(runs, native, better, planned, target) {
 #' Ratio of an environment to native
 #'
 #' @inheritParams summarise_runs
-#' @return as from `paired_ratio`, over the blocks that hold both, and `p_value`, as from `paired_p_value`; for
-#'   native itself, and where native was not measured, all NA with the state ""
+#' @return as from `paired_ratio`, over the blocks that hold both, and `p_value`, as from `paired_p_value`;
+#'   for native itself, and where native was not measured, all NA with the state ""
 ratio_to_native <- function(runs, native) {
   if (nrow(native) == 0 || runs$environment[[1]] == REFERENCE) {
     return(list(ratio = NA_real_, low = NA_real_, high = NA_real_, n = NA_integer_, state = "",

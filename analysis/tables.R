@@ -11,7 +11,8 @@
 #' @param notes texts that stand under the table; the names of those with a letter are the letters
 #' @param wide whether it spans both columns of a page
 #' @return list of these, `columns` as a data frame; `head_rows`: for each row whether it holds headings; and
-#'   `sources`, a matrix like `cells`: names as from `source_id` of what a number rests on, "" where there is none
+#'   `sources`, a matrix like `cells`: names as from `source_id` of what a number rests on, "" where there is
+#'   none
 new_table <- function(id, caption, columns, cells, marks = NULL, group_starts = NULL, notes = character(),
                       wide = TRUE) {
   cells <- as.data.frame(cells, stringsAsFactors = FALSE)
@@ -23,7 +24,8 @@ new_table <- function(id, caption, columns, cells, marks = NULL, group_starts = 
     group_starts <- rep(FALSE, nrow(cells))
   }
   list(id = id, caption = caption, columns = do.call(rbind, columns), cells = cells, marks = marks,
-       sources = matrix("", nrow(cells), ncol(cells)), group_starts = group_starts, head_rows = rep(FALSE, nrow(cells)), notes = notes, wide = wide)
+       sources = matrix("", nrow(cells), ncol(cells)), group_starts = group_starts,
+       head_rows = rep(FALSE, nrow(cells)), notes = notes, wide = wide)
 }
 
 #' A column of a table
@@ -240,12 +242,12 @@ table_of_intervals <- function(evidence) {
   notes <- c(
     if (with_ratio) {
       paste0("p: adjusted over all comparisons of this table. Reading: slower or faster where it is below ",
-             "0.05 and the ratio differs from 100", THIN, "% by more than ", minimum, "; \u201c", reading("equal"), "\u201d where the whole ",
-             "interval lies within ", minimum, "; open otherwise.")
+             "0.05 and the ratio differs from 100", THIN, "% by more than ", minimum, "; \u201c",
+             reading("equal"), "\u201d where the whole interval lies within ", minimum, "; open otherwise.")
     },
     if (with_need) {
-      paste0("Runs for ", target, ": how many would bring the limits of the median\u2019s interval that near, ",
-             "as estimated from these runs.")
+      paste0("Runs for ", target, ": how many would bring the limits of the median\u2019s interval that ",
+             "near, as estimated from these runs.")
     },
     if (any(cells == EM_DASH)) paste0(EM_DASH, ": can\u2019t be estimated from these runs."),
     if (length(everywhere) > 0) paste("All rows:", paste(everywhere, collapse = " ")),

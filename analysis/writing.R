@@ -219,8 +219,9 @@ show_untested <- function(evidence) {
 #' @return text
 ratios_caption <- function(evidence) {
   rows <- ratios(evidence)
-  paste0("Ratios to native of everything that was measured; 1 is native. Filled: measured here, mean paired by ",
-         "block and its 95", THIN, "% interval", if (nrow(rows) > 0) paste0(" (", n_is(n_text(rows$ratio_n)), ")"),
+  paste0("Ratios to native of everything that was measured; 1 is native. Filled: measured here, mean paired ",
+         "by block and its 95", THIN, "% interval",
+         if (nrow(rows) > 0) paste0(" (", n_is(n_text(rows$ratio_n)), ")"),
          "; an arrow marks an interval that goes on beyond the axis. Hollow: published in 2014, on other ",
          "hardware and without an interval.")
 }

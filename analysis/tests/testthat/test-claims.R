@@ -24,7 +24,8 @@ plan_of <- function(environments = c("native", "docker", "vm"), accelerator = "k
     metrics <- lapply(planned_metrics[[name]], updated, better = better)
     list(title = name, metrics = metrics, parameters = list())
   }, names(planned_metrics))
-  list(environments = stats::setNames(entries, environments), workloads = workloads, results = "nowhere/results",
+  list(environments = stats::setNames(entries, environments), workloads = workloads,
+       results = "nowhere/results",
        path = "plan.json", scale = "smoke")
 }
 
@@ -67,11 +68,14 @@ test_that("of several parts the worst decides, and a part that is missing can't 
   expect_equal(says(c(0.5, 0.9), c(0.6, 1.02)), "contradicted")
   expect_equal(says(c(0.99, NA), c(1.01, NA), c(TRUE, FALSE)), "not testable here")
   expect_equal(says(c(0.5, NA), c(0.6, NA), c(TRUE, FALSE)), "contradicted")
-  expect_equal(attr(claim_verdict(c(0.99, 0.5), c(1, 0.6), 0.95, 1.05), "parts"), c("reproduced", "contradicted"))
+  expect_equal(attr(claim_verdict(c(0.99, 0.5), c(1, 0.6), 0.95, 1.05), "parts"),
+               c("reproduced", "contradicted"))
 })
 
 test_that("claims are reproduced or contradicted by runs that say so", {
-  like <- function(factor) tested("ibm-pxz-docker-similar", tidy_of(list(native = base, docker = base * near * factor)))
+  like <- function(factor) {
+    tested("ibm-pxz-docker-similar", tidy_of(list(native = base, docker = base * near * factor)))
+  }
   same <- like(1)
   fieller <- paired_ratio(base * near, base)
   expect_equal(same$verdict, "reproduced")
@@ -190,7 +194,8 @@ test_that("what was published stands in the figure of ratios beside what was mea
   values <- published_ratios(read_published(file.path(project, "published", "ibm-table1.json")),
                              read_csv(file.path(project, "published", "ibm-figures.csv"), FIGURE_VALUES))
   expect_equal(values$ratio[values$workload == "pxz" & values$environment == "kvm"], 59.2 / 76.2)
-  expect_equal(values$ratio[values$factors == "test=random_read" & values$environment == "kvm"], 46231 / 84131)
+  expect_equal(values$ratio[values$factors == "test=random_read" & values$environment == "kvm"],
+               46231 / 84131)
   tidy <- tidy_of(list(native = base, docker = base * near, vm = base * near * 0.8))
   plan <- read_plan(make_results(c("native", "docker", "vm"), "pxz"))
   drawn <- function(accelerator) {

@@ -33,7 +33,8 @@ test_that("an interval that excludes equality is not enough where the adjusted p
 test_that("the family of comparisons is that of all workloads", {
   rows <- rbind(summary_row("native"),
                 summary_row("docker", ratio = 0.9, low = 0.8, high = 0.99, p_value = 0.03),
-                summary_row("docker", ratio = 0.9, low = 0.8, high = 1.1, p_value = 0.4, workload = "new-load",
+                summary_row("docker", ratio = 0.9, low = 0.8, high = 1.1, p_value = 0.4,
+                            workload = "new-load",
                             metric = "rate"))
   table <- comparison_table(rows, small_plan())
   expect_equal(names(table), COMPARISON_COLUMNS)

@@ -52,7 +52,8 @@ test_that("every number of the tables of results leads to its runs", {
     expect_true(all(table$sources[own] %in% source_id(evidence$comparisons)))
   }
   many <- small_evidence(list(summary_row("native", factors = "n=1"), summary_row("native", factors = "n=10"),
-                              summary_row("docker", factors = "n=1"), summary_row("docker", factors = "n=10")))
+                              summary_row("docker", factors = "n=1"),
+                              summary_row("docker", factors = "n=10")))
   expect_equal(anyDuplicated(source_id(many$comparisons)), 0)
 })
 
@@ -115,7 +116,8 @@ test_that("nothing measured is a page too", {
   results <- dirname(plan)
   unlink(file.path(results, "raw"), recursive = TRUE)
   claims <- read_claims(file.path(project, "published", "claims.json"))
-  write_csv(test_claims(claims, empty_table(TIDY_COLUMNS), read_plan(plan), NA), file.path(results, "claims.csv"))
+  write_csv(test_claims(claims, empty_table(TIDY_COLUMNS), read_plan(plan), NA),
+            file.path(results, "claims.csv"))
   out <- file.path(results, "report.html")
   expect_equal(run_r("report.R", "--plan", plan, "--out", out, "--partial")$status, 0)
   expect_balanced(read_text(out))

@@ -165,7 +165,8 @@ test_that("the p value of a pair is that of the paired t test, and agrees with F
 })
 
 test_that("p values are adjusted as Benjamini and Hochberg's table has it, and as R does", {
-  published <- c(0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719,
+  published <- c(0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262,
+                 0.5719,
                  0.6528, 0.7590, 1)
   expect_equal(sum(adjusted_p_values(published) <= 0.05), 4)
   set.seed(2)

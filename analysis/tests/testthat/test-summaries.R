@@ -196,7 +196,8 @@ test_that("the same raw logs give the same bytes, in any locale and time zone", 
       script("tidy.R", "--workload", workload, "--out", path("tidy", workload))
       script("summary.R", "--tidy", path("tidy", workload), "--out", path("summary", workload))
     }
-    script("comparisons.R", "--out", file.path(folder, "comparisons.csv"), path("summary", c("stream", "pxz")))
+    script("comparisons.R", "--out", file.path(folder, "comparisons.csv"),
+           path("summary", c("stream", "pxz")))
     tools::md5sum(list.files(folder, recursive = TRUE, full.names = TRUE))
   }
   first <- tables("one", "LC_ALL=C.UTF-8")

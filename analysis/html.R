@@ -1,5 +1,8 @@
 # From tables and texts to a web page that is one file and needs no network.
 
+# Tables that rest on the records of all runs.
+RECORD_TABLES <- c("testbed", "conditions")
+
 #' Text for HTML, in which nothing is markup
 #'
 #' @param text texts
@@ -27,7 +30,9 @@ html_table <- function(table) {
     "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table\">",
     sprintf("<table%s>", if (any(table$head_rows)) "" else " class=\"sortable\""),
     html_head(table$columns), "<tbody>", html_rows(table), "</tbody>", "</table>", "</div>",
-    html_notes(table$notes), "</figure>"
+    html_notes(table$notes),
+    if (table$id %in% RECORD_TABLES) "<p class=\"note\"><a href=\"#records\">The records it rests on.</a></p>",
+    "</figure>"
   ), collapse = "\n")
 }
 
@@ -195,6 +200,23 @@ html_runs <- function(evidence, values, base) {
   }, "")
   paste(c("<section id=\"runs\"><h1>Runs behind the numbers</h1>",
           "<p>Every number of the tables of results leads here, and from here to the raw logs, as the tools",
-          "printed them, and to the records of what was observed. The tables of the testbed rest on the",
-          "records of all runs.</p>", items, "</section>"), collapse = "\n")
+          "printed them, and to the records of what was observed.</p>", items, html_records(evidence, base),
+          "</section>"), collapse = "\n")
+}
+
+#' The records of all runs as a list, to which the tables of the testbed lead
+#'
+#' @inheritParams html_runs
+#' @return one text; NULL where there are none
+html_records <- function(evidence, base) {
+  if (length(evidence$records) == 0) {
+    return(NULL)
+  }
+  paths <- vapply(evidence$records, function(record) {
+    file.path("results", "raw", record$environment, record$workload, paste0(record$repetition, ".json"))
+  }, "")
+  lines <- sprintf("<li><a href=\"%s\">%s</a></li>", html_escape(file.path(base, paths)),
+                   html_escape(sub("^results/raw/", "", paths)))
+  paste(c(sprintf("<details id=\"records\"><summary>The records of all %s</summary>",
+                  counted(length(paths), "run")), "<ul>", lines, "</ul>", "</details>"), collapse = "\n")
 }

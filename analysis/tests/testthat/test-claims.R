@@ -214,3 +214,27 @@ test_that("what was published stands in the figure of ratios beside what was mea
   draw_ratios(list(), plan, project, paste0(out, "-none"))
   expect_true(all(file.exists(paste0(out, c("", "-none"), rep(c(".pdf", ".png", ".csv"), each = 2)))))
 })
+
+test_that("what was published lies within the tolerances of the claims made of it", {
+  values <- published_ratios(read_published(file.path(project, "published", "ibm-table1.json")),
+                             read_csv(file.path(project, "published", "ibm-figures.csv"), FIGURE_VALUES))
+  alias <- c(kvm_untuned = "kvm", docker_volume = "docker")
+  checked <- 0
+  for (claim in published$claims) {
+    if (claim$publication != "ibm2014" || !is.null(claim$untestable) || isTRUE(claim$performance) ||
+          !is.null(claim$note) || length(claim$factors) == 0 && !claim$workload %in% names(asked_for)) {
+      next
+    }
+    for (pair in Filter(function(pair) pair[[2]] == "native", claim$pairs)) {
+      name <- if (pair[[1]] %in% names(alias)) alias[[pair[[1]]]] else pair[[1]]
+      own <- values[values$workload == claim$workload & values$environment == name &
+                      has_factors(values$factors, claim$factors), ]
+      own <- own[length(claim$metrics) == 0 | own$metric %in% unlist(claim$metrics), ]
+      low <- c(claim$tolerance$low, -Inf)[[1]]
+      high <- c(claim$tolerance$high, Inf)[[1]]
+      expect_true(all(own$ratio >= low - 0.005 & own$ratio <= high + 0.005), label = claim$id)
+      checked <- checked + nrow(own)
+    }
+  }
+  expect_gt(checked, 15)
+})

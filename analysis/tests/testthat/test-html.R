@@ -10,14 +10,22 @@ expect_balanced <- function(html) {
   open <- character()
   for (tag in tags_of(html)) {
     if (startsWith(tag, "</")) {
-      expect_equal(sub("</", "", tag), open[length(open)])
+      if (!identical(sub("</", "", tag), utils::tail(open, 1))) {
+        break
+      }
       open <- open[-length(open)]
     } else {
       open <- c(open, sub("<", "", tag))
     }
   }
-  expect_length(open, 0)
+  expect_equal(open, character())
 }
+
+test_that("a page whose tags do not match is noticed", {
+  expect_balanced("<p><a href=\"x\">b</a><br></p>")
+  expect_failure(expect_balanced("<p><a>b</p></a>"))
+  expect_failure(expect_balanced("<p><b>b</b>"))
+})
 
 test_that("nothing in a text is markup", {
   expect_equal(html_escape("<b a='1'>\"&amp;\n"), "&lt;b a=&#39;1&#39;&gt;&quot;&amp;amp; ")

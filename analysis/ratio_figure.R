@@ -17,11 +17,15 @@ published_ratios <- function(table, figures) {
     data.frame(workload = row$workload, metric = row$metric, factors = "", environment = names(mean),
                ratio = unname(mean / mean[[REFERENCE]]), source = table$publication$place)
   }))
-  key <- paste(figures$place, figures$workload, figures$metric, figures$factors)
-  native <- figures[figures$environment == REFERENCE, ]
-  base <- native$value[match(key, key[figures$environment == REFERENCE])]
-  drawn <- cbind(figures[c("workload", "metric", "factors", "environment")], ratio = figures$value / base,
-                 source = figures$place)
+  figures <- figures[figures$statistic %in% c("value", "mean"), ]
+  figures$environment <- unname(FIGURE_ENVIRONMENTS[figures$environment])
+  figures <- figures[!is.na(figures$environment), ]
+  figures <- figures[!duplicated(figures[c("workload", "metric", "factors", "environment")]), ]
+  key <- paste(figures$figure, figures$workload, figures$metric, figures$factors)
+  of_native <- figures$environment == REFERENCE
+  base <- figures$published[of_native][match(key, key[of_native])]
+  drawn <- data.frame(figures[c("workload", "metric", "factors", "environment")],
+                      ratio = figures$published / base, source = paste("Fig.", figures$figure))
   all <- rbind(printed, drawn)
   all[all$environment != REFERENCE & !is.na(all$ratio), ]
 }

@@ -85,7 +85,7 @@ install_python_packages() {
     fi
     say "installing Python packages into .venv"
     [ -x .venv/bin/python ] || "$python" -m venv .venv
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement "$list"
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --use-pep517 --requirement "$list"
     # The tests' list holds the run's: having it is having both.
     { echo "$wanted"; [ "$purpose" = run ] || cat requirements.txt requirements.txt | sha256sum | cut -c -32; } >.venv/strata-stamp
 }

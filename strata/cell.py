@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 
-from strata import observe, places, plan, progress, testbed
+from strata import keeper, observe, places, plan, progress, testbed
 from strata.errors import CellFailed, UserError
 from strata.files import read_json, write_json
 from strata.process import TimedOut, capture, run_to_file
@@ -118,6 +118,7 @@ class Cell:
         entry = self.plan["environments"][self.environment]
         system = testbed.bring_up(self.environment, entry["layers"], self.repetition, self._image(entry["layers"]))
         testbed.begin_cell(system)
+        keeper.see(system.facts["owner"])
         observed = capture(system.top.command_plain(observe.command()), check=False).stdout
         inside = observe.understand(observe.split(observed))
         values = self._values(inside)

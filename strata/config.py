@@ -7,7 +7,7 @@ from typing import Any
 
 import jsonschema
 
-from strata import checking, layers, recipe, workload
+from strata import checking, layers, published, recipe, workload
 from strata.errors import UserError
 
 FILE = "config.yaml"
@@ -54,6 +54,7 @@ def read(over: dict | None = None, path: str = FILE) -> dict:
         "client": "namespace",
         "order": "blocks",
         "partial": False,
+        "published_raw": None,
         **data,
         "environments": {
             name: {"label": entry.get("label", name), "layers": [_normal(layer) for layer in entry["layers"]]}
@@ -94,6 +95,9 @@ def _cross_check(data: dict) -> list[tuple[str, str]]:
                 (f"environments.{name}.label", f"'{label}' is also that of {labels[label]}; each needs its own")
             )
         labels[label] = name
+    if "published_raw" in data:
+        complaint = published.complaint(data["published_raw"])
+        found += [("published_raw", complaint)] if complaint else []
     known = workload.known()
     for name, overrides in data["workloads"].items():
         if name not in known:

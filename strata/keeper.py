@@ -20,7 +20,9 @@ def path() -> str:
 
 
 def see(owner: dict) -> None:
-    """Start a keeper for this owner unless one is there."""
+    """Start a keeper for this owner, unless one is there or the owner is this very process."""
+    if owner["pid"] == os.getpid():
+        return
     known = read_json(path())
     if known and known["owner"] == owner and alive(known["keeper"]):
         return

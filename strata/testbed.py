@@ -105,7 +105,6 @@ def bring_up(environment: str, stack: list[dict], block: int, image: dict | None
         layer.up()
     system["up_seconds"] = round(time.monotonic() - begun, 3)
     write_state({"system": system, "cell": None})
-    _see_keeper(system["owner"])
     return System(system, built[-1])
 
 
@@ -118,14 +117,6 @@ def end_cell(system: System) -> None:
     """Note that the cell ended well."""
     system.facts["cells_before"] += 1
     write_state({"system": system.facts, "cell": None})
-
-
-def _see_keeper(process: dict) -> None:
-    """Have a keeper wait for the end of the owner, unless the owner is this very process."""
-    from strata import keeper
-
-    if process["pid"] != os.getpid():
-        keeper.see(process)
 
 
 def clean() -> list[str]:

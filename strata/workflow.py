@@ -9,7 +9,7 @@ import os
 import sys
 from typing import Any
 
-from strata import config, image, layers, machine, places, plan, progress, testbed
+from strata import config, image, layers, machine, places, plan, progress, published, testbed
 from strata.errors import UserError
 from strata.files import read_json
 from strata.workload import check_files
@@ -39,10 +39,15 @@ class Workflow:
         self.workloads = sorted(self.plan["workloads"])
         self.environments = sorted(plan.available(self.plan))
         self.digest = hashlib.sha256(json.dumps(self.plan, sort_keys=True).encode()).hexdigest()
-        self._fingerprint = functools.cache(lambda *cell: plan.fingerprint(self.plan, *cell))
+        fingerprint = functools.cache(lambda *cell: plan.fingerprint(self.plan, *cell))
         order = enumerate(plan.rows(self.plan))
-        self._position = {(name, workload, block): place for place, (_, block, name, workload, _) in order}
+        position = {(name, workload, block): place for place, (_, block, name, workload, _) in order}
         self._lock: int | None = None
+        # Snakemake looks at the signature of these for every job: plain functions have it cheaper than methods.
+        self.fingerprint = lambda wildcards: fingerprint(wildcards.environment, wildcards.workload)
+        self.priority = lambda wildcards: (
+            self.plan["cells"] - position[wildcards.environment, wildcards.workload, int(wildcards.repetition)]
+        )
 
     def cells(self, workload: str, checkpoints: Any = None) -> list[str]:
         """Logs of a workload's cells: all that are planned, or in a partial run those that are there.
@@ -95,18 +100,19 @@ class Workflow:
         """Workloads that have a cell to show."""
         return [workload for workload in self.workloads if not self.partial or self.cells(workload)]
 
-    def fingerprint(self, wildcards: Any) -> str:
-        """What decides a cell's result besides chance; see :func:`strata.plan.fingerprint`."""
-        return self._fingerprint(wildcards.environment, wildcards.workload)
+    def published_raw(self) -> str:
+        """Where the published raw results are.  Raises UserError where the config does not say."""
+        return published.named(self.settings)
 
-    def priority(self, wildcards: Any) -> int:
-        """Higher for what the plan has earlier, and always above that of the rules that come after."""
-        return self.plan["cells"] - self._position[wildcards.environment, wildcards.workload, int(wildcards.repetition)]
+    def published_state(self) -> str:
+        """What changes when the published raw results do."""
+        return published.state(self.published_raw())
 
-    def begin(self, cells: int) -> None:
+    def begin(self, cells: int, measuring: bool = True) -> None:
         """Take this folder for the run that starts now, write the plan, and see that the image is there.
 
-        The kernel frees the folder when the run ends, however it does.
+        The kernel frees the folder when the run ends, however it does.  Where nothing of the experiment is wanted
+        (`measuring` is false), neither plan nor image is needed.
         """
         os.makedirs("results/tmp", exist_ok=True)
         self._lock = os.open("results/tmp/run.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -116,6 +122,8 @@ class Workflow:
             raise UserError(
                 "another run is at work in this folder; wait for it to end (nothing needs to be unlocked)"
             ) from None
+        if not measuring:
+            return
         for workload in self.workloads:
             check_files(workload, self.plan["workloads"][workload]["parameters"])
         plan.write({**self.plan, "source": plan.source(self.project)})

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import re
+import shutil
 import signal
 import statistics
 import subprocess
@@ -16,7 +17,9 @@ import projects
 import pytest
 import yaml
 
+from strata import image as images
 from strata import process, testbed
+from strata.layers import docker
 
 ENVIRONMENTS = ["native", "docker", "docker-hostnet", "docker-layered"]
 
@@ -383,6 +386,53 @@ def test_a_broken_log_is_an_error_that_names_it_and_never_a_number(made):
     finally:
         log.write_bytes(whole)
     assert snakemake(folder, "paper/report.pdf").returncode == 0
+
+
+COUNT = {
+    "title": "Counting",
+    "about": "Counts to a number.",
+    "packages": ["bash"],
+    "metrics": {"rate": {"label": "Rate", "unit": "1/s", "better": "higher"}},
+    "parameters": {"number": {"about": "Where to stop", "schema": {"type": "integer"}, "value": 200_000}},
+    "warmup": {"about": "none"},
+    "run": [{"argv": ["count", "{number}"], "timeout": 60}],
+    "checks": [{"name": "ran to its end", "pattern": "^done$"}],
+}
+COUNT_PROGRAM = """\
+#!/bin/bash
+set -euo pipefail
+start=${EPOCHREALTIME/[.,]/}
+for ((i = 0; i < $1; i++)); do :; done
+echo "rate $(($1 * 1000000 / (${EPOCHREALTIME/[.,]/} - start)))"
+echo done
+"""
+COUNT_PARSER = """\
+parse_count <- function(lines, parameters) {
+  rate <- as.numeric(sub("rate ", "", grep("^rate [0-9]+$", lines, value = TRUE)))
+  if (length(rate) != 1 || lines[[length(lines)]] != "done") broken_log("not one rate and an end")
+  data.frame(metric = "rate", unit = "1/s", value = rate, factors = "")
+}
+"""
+
+
+def test_a_workload_is_added_by_adding_its_folder(image, tmp_path, machine_stays):
+    page = config(repetitions=2, workloads={"count": None})
+    folder = projects.make(tmp_path / "counting", page, copy=True)
+    own = folder / "workloads/count"
+    projects.write_yaml(own / "workload.yaml", COUNT)
+    (own / "count").write_text(COUNT_PROGRAM)
+    (own / "build.sh").write_text('#!/bin/bash\nset -euo pipefail\ninstall -m 755 count "$1"\n')
+    (own / "parse.R").write_text(COUNT_PARSER)
+    done = snakemake(folder, "paper/report.pdf", timeout=900)
+    built = json.loads((folder / "results/image.json").read_text())
+    try:
+        assert done.returncode == 0, done.stderr + done.stdout
+        rows = table(folder / "results/summary/count.csv")
+        assert [row["n"] for row in rows] == ["2"] * 4
+        assert "Counting" in text_of(folder)
+    finally:
+        subprocess.run(["docker", "rmi", docker.tag(built)], check=True, capture_output=True)
+        shutil.rmtree(images.folder_of(built["recipe"]))
 
 
 def test_two_runs_at_once_in_one_folder_are_told_apart(image, tmp_path, machine_stays):

@@ -142,9 +142,9 @@ test_that("hardware, metric, size, workload and kind are reasons too", {
     latency = list(label = "Latency", unit = "ms", better = "lower"),
     throughput = list(label = "Requests", unit = "req/s", better = "higher")
   ))
-  expect_equal(reason("ibm-redis-nat-100conn", redis("throughput", "clients=100"), plan), "metric")
-  expect_equal(reason("ibm-redis-nat-100conn", redis("latency", "clients=10"), plan), "size")
-  expect_equal(reason("ibm-redis-nat-100conn", redis("latency", "clients=100;tls=no"), plan), "")
+  expect_equal(reason("ibm-redis-nat-100conn", redis("throughput", "connections=100"), plan), "metric")
+  expect_equal(reason("ibm-redis-nat-100conn", redis("latency", "connections=10"), plan), "size")
+  expect_equal(reason("ibm-redis-nat-100conn", redis("latency", "connections=100;tls=no"), plan), "")
 })
 
 test_that("a claim about performance turns ratios of costs round", {
@@ -194,7 +194,7 @@ test_that("what was published stands in the figure of ratios beside what was mea
   values <- published_ratios(read_published(file.path(project, "published", "ibm-table1.json")),
                              read_csv(file.path(project, "published", "ibm-figures.csv"), FIGURE_VALUES))
   expect_equal(values$ratio[values$workload == "pxz" & values$environment == "kvm"], 59.2 / 76.2)
-  expect_equal(values$ratio[values$factors == "test=random_read" & values$environment == "kvm"],
+  expect_equal(values$ratio[grepl("job=random-read-16x8", values$factors) & values$environment == "kvm"],
                46231 / 84131)
   tidy <- tidy_of(list(native = base, docker = base * near, vm = base * near * 0.8))
   plan <- read_plan(make_results(c("native", "docker", "vm"), "pxz"))
@@ -236,5 +236,5 @@ test_that("what was published lies within the tolerances of the claims made of i
       checked <- checked + nrow(own)
     }
   }
-  expect_gt(checked, 15)
+  expect_gt(checked, 10)
 })

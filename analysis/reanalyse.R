@@ -1,0 +1,38 @@
+#!/usr/bin/env Rscript
+# Reads the published raw results of the original paper into tables.
+#
+# Usage: Rscript analysis/reanalyse.R --raw DIR --out results/reanalysis DIR is a checkout or a git
+# directory.  Writes tidy.csv, series.csv, unreadable.csv, differences.csv, sources.csv and source.json to
+# the folder --out.
+
+if (!l10n_info()[["UTF-8"]]) {
+  invisible(Sys.setlocale("LC_CTYPE", "C.UTF-8"))
+}
+file <- gsub("~+~", " ", sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)),
+             fixed = TRUE)
+root <- dirname(dirname(normalizePath(file)))
+for (part in c("cli", "files", "logs", "statistics", "wording", file.path("reanalysis", c(
+  "source", "readings", "randomaccess", "stream", "linpack", "fio", "sysbench", "dstat", "redis",
+  "spreadsheet",
+  "network", "catalogue", "collect", "mysql", "series", "published", "differences"
+)))) {
+  source(file.path(root, "analysis", paste0(part, ".R")), encoding = "UTF-8")
+}
+
+run_script("reanalyse.R", function(arguments) {
+  options <- parse_options(arguments, required = c("raw", "out"))
+  source <- open_source(options$raw)
+  all <- collect(source, function(...) cat("reanalysis: ", ..., "\n", sep = ""))
+  series <- series_of(all$tidy)
+  differences <- differences_from(read_published_values(root), all$tidy)
+  write <- function(table, name) write_csv(table, file.path(options$out, name))
+  write(all$tidy, "tidy.csv")
+  write(series, "series.csv")
+  write(all$unreadable, "unreadable.csv")
+  write(differences, "differences.csv")
+  write(all$sources, "sources.csv")
+  write_source(source, file.path(options$out, "source.json"))
+  cat("reanalysis: ", counted(nrow(all$tidy), "value"), " in ", counted(nrow(series), "series", "series"),
+      "; ",
+      counted(nrow(all$unreadable), "place"), " that can't be used (unreadable.csv)\n", sep = "")
+})

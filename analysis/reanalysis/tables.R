@@ -1,0 +1,64 @@
+# The tables that the reanalysis writes, read back for its figures and its paper.
+
+#' The columns of differences.csv
+DIFFERENCE_COLUMNS <- c(
+  place = "character", workload = "character", environment = "character", metric = "character",
+  unit = "character", factors = "character", statistic = "character", planned = "integer",
+  published = "character", n = "integer", recomputed = "numeric", low = "numeric", high = "numeric",
+  rounded = "character", difference = "numeric", tolerance = "numeric", verdict = "character",
+  note = "character", files = "character"
+)
+
+#' Reads differences.csv
+#'
+#' @param path of the file
+#' @return data frame; `published` as printed, and `printed` as a number
+read_differences <- function(path) {
+  table <- read_csv(path, DIFFERENCE_COLUMNS)
+  table$printed <- as.numeric(table$published)
+  table
+}
+
+#' Reads what the paper of the reanalysis is made from
+#'
+#' @param folder that holds the tables and the figures
+#' @return list: `folder`, `series`, `differences`, `unreadable`, `sources`, `source`
+read_reanalysis <- function(folder) {
+  path <- function(name) file.path(folder, name)
+  list(
+    folder = folder,
+    differences = read_differences(path("differences.csv")),
+    series = read_csv(path("series.csv"), c(
+      workload = "character", environment = "character", metric = "character", unit = "character",
+      factors = "character", selection = "character", n = "integer", mean = "numeric", sd = "numeric",
+      min = "numeric", max = "numeric", median = "numeric"
+    )),
+    unreadable = read_csv(path("unreadable.csv"),
+                          c(file = "character", line = "integer", reason = "character")),
+    sources = read_csv(path("sources.csv"),
+                       c(file = "character", use = "character", values = "integer", note = "character")),
+    source = read_json(path("source.json"))
+  )
+}
+
+#' Labels of the environments of the original paper
+#'
+#' @param environments names
+#' @return texts
+original_labels <- function(environments) {
+  known <- c(native = "Native", docker = "Docker", "docker-hostnet" = "Docker, host network",
+             "docker-hostnet-layered" = "Docker, host network, AUFS", "docker-layered" = "Docker, AUFS",
+             vm = "KVM",
+             "vm-tuned" = "KVM, tuned")
+  ifelse(environments %in% names(known), unname(known[environments]), environments)
+}
+
+#' The value of a factor
+#'
+#' @param factors texts "name=value;..."
+#' @param name of the factor
+#' @return texts; "" where it is not there
+factor_value <- function(factors, name) {
+  found <- regmatches(factors, regexec(paste0("(^|;)", name, "=([^;]*)"), factors))
+  vapply(found, function(one) if (length(one) == 3) one[[3]] else "", "")
+}

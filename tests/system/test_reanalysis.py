@@ -1,0 +1,74 @@
+"""The published raw results, read again through the real pipeline."""
+
+import csv
+import os
+import subprocess
+from pathlib import Path
+
+import projects
+import pytest
+
+SAMPLES = [
+    Path(os.environ["STRATA_PUBLISHED_RAW"]) if "STRATA_PUBLISHED_RAW" in os.environ else None,
+    projects.ROOT.parent / "shared/ibm-raw-samples",
+]
+
+
+def snakemake(folder, *words):
+    return projects.run(folder, "snakemake", "--cores", "1", *words)
+
+
+@pytest.fixture
+def samples():
+    """Some of the published raw results."""
+    for folder in SAMPLES:
+        if folder and folder.is_dir():
+            return folder
+    pytest.skip("no published raw results here; the variable STRATA_PUBLISHED_RAW names them")
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("STRATA_OWNER", raising=False)
+    return projects.make(tmp_path / "project", projects.on_host(), {"noop": projects.NOOP})
+
+
+def table(project, name):
+    with open(project / f"results/reanalysis/{name}.csv", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_paper_of_the_reanalysis_from_the_samples(project, samples):
+    done = snakemake(project, "paper/reanalysis.pdf", "--config", f"published_raw={samples}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    text = subprocess.run(
+        ["pdftotext", "-layout", project / "paper/reanalysis.pdf", "-"], capture_output=True, text=True, check=True
+    ).stdout
+    assert "Linpack on untuned KVM" in text
+    assert not (project / "results/image.json").exists()
+    series = table(project, "series")
+    columns = "workload environment metric unit factors selection n mean sd min max median"
+    assert list(series[0]) == columns.split()
+    native = [row for row in series if row["workload"] == "linpack" and row["environment"] == "native"]
+    assert ("paper", "10") in {(row["selection"], row["n"]) for row in native}
+    wrong = {
+        (row["workload"], row["environment"]) for row in table(project, "differences") if row["verdict"] == "differs"
+    }
+    assert ("linpack", "vm") in wrong
+    # Every number leads to a line of a log.
+    row = next(row for row in table(project, "tidy") if row["metric"] == "gflops")
+    line = (samples / row["file"]).read_text().split("\n")[int(row["line"]) - 1]
+    assert f"{float(row['value']):.4f}" in line
+
+    again = snakemake(project, "paper/reanalysis.pdf", "--config", f"published_raw={samples}")
+    assert "Nothing to be done" in again.stdout + again.stderr
+
+
+def test_without_the_raw_results_the_message_says_how_to_name_them(project):
+    done = snakemake(project, "paper/reanalysis.pdf")
+    assert done.returncode != 0
+    assert "--config published_raw=DIR" in done.stdout + done.stderr
+    done = snakemake(project, "paper/reanalysis.pdf", "--config", "published_raw=/nowhere")
+    assert done.returncode != 0
+    assert "published_raw: there is no folder /nowhere" in done.stdout + done.stderr

@@ -1,0 +1,88 @@
+import os
+import subprocess
+
+import pytest
+
+from strata import config, published
+from strata.errors import UserError
+
+
+def git(folder, *arguments):
+    identity = ("-c", "user.name=test", "-c", "user.email=test@localhost")
+    subprocess.run(["git", "-C", folder, *identity, *arguments], check=True, capture_output=True)
+
+
+@pytest.fixture
+def results(tmp_path):
+    """A folder that looks like the published results, with a private key."""
+    log = tmp_path / "raw/Stream/results/vm.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("Triad: 45.6\n")
+    key = tmp_path / "raw/common/id_rsa"
+    key.parent.mkdir()
+    key.write_text("PRIVATE KEY\n")
+    return tmp_path / "raw"
+
+
+@pytest.fixture
+def repository(results):
+    git(results, "init", "-q")
+    git(results, "add", "-A")
+    git(results, "commit", "-q", "-m", "results")
+    return results
+
+
+def test_a_folder_a_checkout_and_a_bare_directory_are_good(results, tmp_path):
+    assert published.complaint(str(results)) is None
+    git(results, "init", "-q")
+    git(results, "add", "-A")
+    git(results, "commit", "-q", "-m", "results")
+    assert published.complaint(str(results)) is None
+    git(results, "clone", "-q", "--bare", str(results), str(tmp_path / "bare"))
+    assert published.complaint(str(tmp_path / "bare")) is None
+
+
+def test_what_is_no_folder_of_results_is_refused_by_name(tmp_path):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "empty").mkdir()
+    subprocess.run(["git", "init", "-q", "--bare", str(tmp_path / "repository")], check=True)
+    for name, reason in (
+        ("nowhere", "there is no folder"),
+        ("file", "is not a folder"),
+        ("empty", "holds none of the published results"),
+        ("repository", "holds none of the published results"),
+    ):
+        assert reason in (published.complaint(str(tmp_path / name)) or "")
+        assert str(tmp_path / name) in (published.complaint(str(tmp_path / name)) or "")
+
+
+def test_the_state_changes_with_the_results_and_opens_nothing(results):
+    before = published.state(str(results))
+    assert published.state(str(results)) == before
+    pipe = results / "Stream/results/common"
+    os.mkfifo(pipe)  # opening it would wait for ever
+    changed = published.state(str(results))
+    assert changed != before
+    pipe.unlink()
+    os.utime(results / "Stream/results/vm.log", (1, 1))
+    assert published.state(str(results)) not in (before, changed)
+
+
+def test_the_state_of_a_bare_directory_is_that_of_its_commit(repository, tmp_path):
+    bare = str(tmp_path / "bare")
+    git(repository, "clone", "-q", "--bare", str(repository), bare)
+    before = published.state(bare)
+    (repository / "Stream/results/vm.log").write_text("Triad: 45.7\n")
+    git(repository, "commit", "-q", "-a", "-m", "more")
+    git(repository, "push", "-q", bare, "HEAD")
+    assert published.state(bare) != before
+
+
+def test_the_config_names_the_folder_or_says_what_is_missing(checkout, results):
+    assert config.read({"published_raw": str(results)})["published_raw"] == str(results)
+    with pytest.raises(UserError, match="published_raw: there is no folder /nowhere"):
+        config.read({"published_raw": "/nowhere"})
+    with pytest.raises(UserError, match="published_raw: "):
+        config.read({"published_raw": 2014})
+    with pytest.raises(UserError, match="--config published_raw=DIR"):
+        published.named(config.read())

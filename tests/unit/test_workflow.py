@@ -1,0 +1,65 @@
+"""The workflow around the cells, on the host alone."""
+
+import os
+import subprocess
+import time
+
+import projects
+
+
+def wake_ups(pid):
+    """How often all threads of a process have been woken so far."""
+    found = 0
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/status") as file:
+            found += sum(int(line.split()[1]) for line in file if "ctxt_switches" in line)
+    return found
+
+
+def test_the_controller_is_idle_while_a_cell_measures(project):
+    last = {**projects.NOOP, "run": [{"argv": ["/bin/sh", "-c", "echo 7; test -e first || sleep 4"], "timeout": 20}]}
+    folder = project(projects.on_host(repetitions=40), {"noop": last})
+    (folder / "first").touch()
+    run = subprocess.Popen(
+        projects.command("snakemake", "--cores", "1", "--", "cells"),
+        cwd=folder,
+        env=projects.environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        while len(list(folder.glob("results/raw/*/*/*.log"))) < 30:
+            assert run.poll() is None
+            time.sleep(0.05)
+        (folder / "first").unlink()
+        time.sleep(1)
+        before = wake_ups(run.pid)
+        time.sleep(2)
+        count = wake_ups(run.pid) - before
+    finally:
+        run.terminate()
+        run.wait(30)
+    assert count <= 4
+
+
+def test_cells_run_in_the_planned_order_whatever_the_number_of_cores(project):
+    two = {"noop": projects.NOOP, "again": projects.NOOP}
+    folder = project(projects.on_host(repetitions=4, workloads={"noop": None, "again": None}), two)
+    done = projects.run(folder, "snakemake", "--cores", "4", "--", "cells")
+    assert done.returncode == 0, done.stderr
+    assert [record["position"]["planned"] for record in projects.records(folder)] == list(range(1, 9))
+
+
+def test_a_dry_run_leaves_no_trace(project):
+    folder = project()
+    done = projects.run(folder, "snakemake", "--dry-run", "--quiet=rules", "--", "cells")
+    assert done.returncode == 0, done.stderr
+    assert not (folder / "results").exists()
+
+
+def test_a_target_that_is_not_planned_is_refused(project):
+    folder = project()
+    for target in ("results/raw/moon/noop/1.log", "results/raw/bare/noop/0.log", "results/raw/bare/../x/1.log"):
+        done = projects.run(folder, "snakemake", "--cores", "1", target)
+        assert done.returncode != 0
+        assert "Traceback" not in done.stderr

@@ -31,7 +31,9 @@ html_table <- function(table) {
     sprintf("<table%s>", if (any(table$head_rows)) "" else " class=\"sortable\""),
     html_head(table$columns), "<tbody>", html_rows(table), "</tbody>", "</table>", "</div>",
     html_notes(table$notes),
-    if (table$id %in% RECORD_TABLES) "<p class=\"note\"><a href=\"#records\">The records it rests on.</a></p>",
+    if (table$id %in% RECORD_TABLES) {
+      "<p class=\"note\"><a href=\"#records\">The records it rests on.</a></p>"
+    },
     "</figure>"
   ), collapse = "\n")
 }

@@ -29,9 +29,9 @@ read_published <- function(path) {
 }
 
 # The columns of ibm-figures.csv, and what the claims call its environments.
-FIGURE_VALUES <- c(figure = "integer", workload = "character", environment = "character", metric = "character",
-                   unit = "character", factors = "character", statistic = "character", n = "integer",
-                   published = "numeric", tolerance = "numeric")
+FIGURE_VALUES <- c(figure = "integer", workload = "character", environment = "character",
+                   metric = "character", unit = "character", factors = "character", statistic = "character",
+                   n = "integer", published = "numeric", tolerance = "numeric")
 FIGURE_ENVIRONMENTS <- c(native = "native", docker = "docker", `docker-hostnet` = "docker_nethost",
                          `docker-layered` = "docker_nat_aufs", vm = "kvm")
 

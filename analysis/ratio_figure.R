@@ -119,10 +119,8 @@ ratio_figure <- function(data, plan) {
   data$colour[is.na(data$colour)] <- PALE
   measured <- data[data$what == "measured", ]
   bars <- measured[!is.na(measured$low), ]
-  beyond <- rbind(data.frame(bars, from = pmin(bars$high, limits[[2]]),
-                             to = limits[[2]])[bars$high > limits[[2]], ],
-                  data.frame(bars, from = pmax(bars$low, limits[[1]]),
-                             to = limits[[1]])[bars$low < limits[[1]], ])
+  beyond <- rbind(cbind(bars[bars$high > limits[[2]], ], to = rep(limits[[2]], sum(bars$high > limits[[2]]))),
+                  cbind(bars[bars$low < limits[[1]], ], to = rep(limits[[1]], sum(bars$low < limits[[1]]))))
   beyond$from <- beyond$to - sign(beyond$to - 1) * diff(limits) * 0.02
   mapping <- ggplot2::aes(.data$ratio, .data$y, colour = .data$colour, shape = .data$what)
   ggplot2::ggplot(data, mapping) +

@@ -5,11 +5,11 @@ SNAKEMAKE := .venv/bin/snakemake
 
 .PHONY: paper paper-partial test test-unit test-system lint format aa bench doctor setup clean
 
-paper: setup            ## measure what is missing and make paper/report.pdf
-	$(SNAKEMAKE) --cores 1 paper/report.pdf
+paper: setup            ## measure what is missing and make paper/report.pdf and .html
+	$(SNAKEMAKE) --cores 1 paper/report.pdf paper/report.html
 
 paper-partial: setup    ## make the paper from the cells that are there, its gaps shown
-	$(SNAKEMAKE) --cores 1 --config partial=true -- paper/report.pdf
+	$(SNAKEMAKE) --cores 1 --config partial=true -- paper/report.pdf paper/report.html
 
 test: setup-test lint test-unit test-system  ## everything that CI runs
 

@@ -1,4 +1,4 @@
-# From report.Rmd to the PDF, in a folder of its own that is removed in the end.
+# From report.Rmd to the PDF or the web page, in a folder of its own that is removed in the end.
 
 #' Tells where the script is
 #'
@@ -7,7 +7,46 @@ say <- function(...) {
   cat("paper: ", ..., "\n", sep = "")
 }
 
-#' Writes the paper
+#' Writes the paper, as a web page where the path ends so, and as PDF elsewhere
+#'
+#' @param evidence as from `read_evidence`
+#' @param root folder of the project
+#' @param out path
+write_paper <- function(evidence, root, out) {
+  if (endsWith(out, ".html")) write_page(evidence, root, out) else write_report(evidence, root, out)
+}
+
+#' Writes the paper as a web page: one file that needs no network
+#'
+#' @inheritParams write_paper
+#' @section Errors: a figure or tidy table is missing; pandoc is missing or fails; the page that was there
+#'   stays
+write_page <- function(evidence, root, out) {
+  folder <- tempfile("paper-")
+  dir.create(folder)
+  on.exit(unlink(folder, recursive = TRUE))
+  paper <- function(name) file.path(root, "paper", name)
+  check_figures(evidence, c(".png", ".csv"))
+  evidence$links <- relative_path(out, evidence$plan$results)
+  workloads <- unique(evidence$comparisons$workload)
+  values <- do.call(rbind, lapply(workloads, function(name) {
+    read_tidy(file.path(evidence$plan$results, "tidy", paste0(name, ".csv")), evidence$plan)
+  }))
+  say("tables and text")
+  knit_report(evidence, paper("report.Rmd"), folder, "html")
+  say("pandoc")
+  page <- markdown_to_html(folder, paper("template.html"), paper("references.bib"))
+  # What is put in below is done in this order, so that nothing in a text can stand for a part of the page.
+  parts <- list(runs = html_runs(evidence, values, relative_path(out, dirname(evidence$plan$results))),
+                script = read_text(paper("report.js")), style = read_text(paper("report.css")))
+  page <- number_floats(page)
+  for (name in names(parts)) {
+    page <- sub(paste0("<!--", name, "-->"), parts[[name]], page, fixed = TRUE)
+  }
+  write_whole(out, function(temporary) writeLines(page, temporary, useBytes = TRUE))
+}
+
+#' Writes the paper as PDF
 #'
 #' @param evidence as from `read_evidence`
 #' @param root folder of the project
@@ -39,16 +78,26 @@ write_report <- function(evidence, root, out) {
 #'
 #' @param evidence as from `read_evidence`
 #' @param folder that they are copied to
-#' @section Errors: a figure of a workload that was measured, or of the order, is missing
+#' @section Errors: as of `check_figures`
 gather_figures <- function(evidence, folder) {
+  file.copy(check_figures(evidence, ".pdf"), folder)
+}
+
+#' The files of the figures
+#'
+#' @param evidence as from `read_evidence`
+#' @param endings of the files
+#' @return paths
+#' @section Errors: a figure of a workload that was measured, of the order or of the ratios is missing
+check_figures <- function(evidence, endings) {
   workloads <- unique(vapply(evidence$records, `[[`, "", "workload"))
-  for (name in if (length(workloads) > 0) c(workloads, "order")) {
-    path <- figure_path(evidence, name)
-    if (!file.exists(path)) {
-      stop_about(path, "no such figure")
-    }
-    file.copy(path, folder)
+  names <- if (length(workloads) > 0) c(workloads, "order", "ratios")
+  paths <- file.path(evidence$plan$results, "figures",
+                     paste0(rep(names, each = length(endings)), endings, recycle0 = TRUE))
+  for (path in paths[!file.exists(paths)]) {
+    stop_about(path, "no such figure")
   }
+  paths
 }
 
 #' Runs the R code of the document
@@ -56,8 +105,11 @@ gather_figures <- function(evidence, folder) {
 #' @param evidence as from `read_evidence`, the one object that the document starts from
 #' @param source path of report.Rmd
 #' @param folder for report.md
-knit_report <- function(evidence, source, folder) {
-  knitr::opts_knit$set(rmarkdown.pandoc.to = "latex", root.dir = getwd(), progress = FALSE, verbose = FALSE)
+#' @param to "latex" or "html"
+knit_report <- function(evidence, source, folder, to = "latex") {
+  before <- knitr::opts_knit$get("rmarkdown.pandoc.to")
+  on.exit(knitr::opts_knit$set(rmarkdown.pandoc.to = before))
+  knitr::opts_knit$set(rmarkdown.pandoc.to = to, root.dir = getwd(), progress = FALSE, verbose = FALSE)
   knitr::opts_chunk$set(echo = FALSE, error = FALSE)
   scope <- new.env(parent = environment(knit_report))
   scope$evidence <- evidence
@@ -70,18 +122,38 @@ knit_report <- function(evidence, source, folder) {
 #' @param template path of the template
 #' @section Errors: pandoc is missing or fails
 markdown_to_latex <- function(folder, template) {
+  run_pandoc(c("--from=markdown-auto_identifiers", "--to=latex", "--natbib", "--wrap=preserve",
+               paste0("--template=", normalizePath(template)),
+               paste0("--output=", file.path(folder, "report.tex")), file.path(folder, "report.md")))
+}
+
+#' Makes HTML of the knitted document
+#'
+#' @param folder that holds report.md
+#' @param template,references paths of the template and of the references
+#' @return one text
+#' @section Errors: pandoc is missing or fails
+markdown_to_html <- function(folder, template, references) {
+  out <- file.path(folder, "report.html")
+  run_pandoc(c("--from=markdown", "--to=html5", "--wrap=preserve", "--toc", "--toc-depth=1", "--citeproc",
+               "--metadata=link-citations", "--metadata=reference-section-title=References",
+               paste0("--bibliography=", normalizePath(references)),
+               paste0("--template=", normalizePath(template)), paste0("--output=", out),
+               file.path(folder, "report.md")))
+  read_text(out)
+}
+
+#' Runs pandoc
+#'
+#' @param arguments of its command line
+#' @section Errors: pandoc is missing or fails
+run_pandoc <- function(arguments) {
   pandoc <- rmarkdown::find_pandoc()$dir
   if (is.null(pandoc)) {
     stop("pandoc is needed: install the package pandoc", call. = FALSE)
   }
-  said <- suppressWarnings(system2(
-    file.path(pandoc, "pandoc"),
-    shQuote(c("--from=markdown-auto_identifiers", "--to=latex", "--natbib", "--wrap=preserve",
-              paste0("--template=", normalizePath(template)),
-              paste0("--output=", file.path(folder, "report.tex")),
-              file.path(folder, "report.md"))),
-    stdout = TRUE, stderr = TRUE
-  ))
+  said <- suppressWarnings(system2(file.path(pandoc, "pandoc"), shQuote(arguments), stdout = TRUE,
+                                   stderr = TRUE))
   if (!is.null(attr(said, "status"))) {
     stop("pandoc failed:\n", paste(said, collapse = "\n"), call. = FALSE)
   }

@@ -10,7 +10,8 @@
 #'   image.json and image-manifest.json; `environments`, as from `environment_table`; `cells`, the plan's
 #'   cells with a logical column `measured`; `records`, a list with an element for each measured cell, in the
 #'   plan's order; `comparisons`, as from `compare`; `published`, as from `read_published`; `failed`, as from
-#'   `read_failures`; `partial`, TRUE where a cell is missing
+#'   `read_failures`; `claims`, as from `read_tested_claims`; `publications`, of the claims; `precision`, as
+#'   from `read_precision`; `partial`, TRUE where a cell is missing
 #' @section Errors: a missing or broken file; records and summaries that do not belong together
 read_evidence <- function(path, root, partial = FALSE) {
   plan <- read_plan(path)
@@ -32,10 +33,13 @@ read_evidence <- function(path, root, partial = FALSE) {
     environments = environment_table(plan, cells),
     published = read_published(file.path(root, "published", "ibm-table1.json")),
     failed = read_failures(plan, cells[!cells$measured, ]),
+    precision = read_precision(plan, max(c(cells$block[cells$measured], 0))),
     partial = !all(cells$measured)
   )
   summary <- read_summaries(plan, cells, partial)
   evidence$comparisons <- compare(summary, plan)
+  evidence$claims <- read_tested_claims(file.path(plan$results, "claims.csv"))
+  evidence$publications <- read_claims(file.path(root, "published", "claims.json"))$publications
   evidence
 }
 
@@ -113,6 +117,16 @@ read_summaries <- function(plan, cells, partial) {
   do.call(rbind, c(list(empty_table(SUMMARY_COLUMNS)), tables))
 }
 
+#' What was known of the precision after the last block
+#'
+#' @param plan as from `read_plan`
+#' @param block the last block that was measured
+#' @return nested lists, as written by `enough_runs`; NULL where no target was set or nothing was written
+read_precision <- function(plan, block) {
+  path <- file.path(plan$results, "precision", paste0(block, ".json"))
+  if (!is.null(plan$precision) && file.exists(path)) read_json(path)
+}
+
 #' What became of cells that were tried and failed
 #'
 #' @param plan as from `read_plan`
@@ -167,19 +181,6 @@ kind_of <- function(layers) {
   } else {
     "other environments"
   }
-}
-
-#' The values that the originals published
-#'
-#' @param path the file
-#' @return nested lists: `publication`, `environments` (name to label) and `rows`
-#' @section Errors: no such file; another format
-read_published <- function(path) {
-  published <- read_json(path)
-  if (!identical(as.double(published$format), 1)) {
-    stop_about(path, "not published values of format 1")
-  }
-  published
 }
 
 #' A field of a record

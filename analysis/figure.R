@@ -1,25 +1,32 @@
 #!/usr/bin/env Rscript
-# Draws the figure of one workload, or the run-order figure of several: OUT.pdf, OUT.png, and OUT.csv, what is
-# drawn.
+# Draws the figure of one workload, or of several the run-order figure or that of all ratios to native:
+# OUT.pdf, OUT.png, and OUT.csv, what is drawn.
 #
 # Usage: Rscript analysis/figure.R --plan results/plan.json --summary results/summary/NAME.csv
 #          --tidy results/tidy/NAME.csv --out results/figures/NAME
 #        Rscript analysis/figure.R --order --plan results/plan.json --out results/figures/order
 #          results/tidy/NAME.csv ...
+#        Rscript analysis/figure.R --ratios --plan results/plan.json --out results/figures/ratios
+#          results/summary/NAME.csv ...
 
 file <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 root <- dirname(dirname(normalizePath(gsub("~+~", " ", file, fixed = TRUE))))
-for (part in c("cli", "files", "plan", "cells", "statistics", "summaries", "theme", "figures")) {
-  source(file.path(root, "analysis", paste0(part, ".R")))
+for (part in c("cli", "files", "plan", "cells", "statistics", "summaries", "wording", "published", "findings",
+               "theme", "figures", "ratio_figure")) {
+  source(file.path(root, "analysis", paste0(part, ".R")), encoding = "UTF-8")
 }
 
 run_script("figure.R", function(arguments) {
-  by_order <- "--order" %in% arguments
-  options <- parse_options(arguments, required = c("plan", "out", if (!by_order) c("summary", "tidy")),
-                           switches = if (by_order) "order", rest = if (by_order) "tidy tables")
+  kind <- intersect(c("order", "ratios"), sub("^--", "", arguments))
+  several <- length(kind) > 0
+  options <- parse_options(arguments, required = c("plan", "out", if (!several) c("summary", "tidy")),
+                           switches = kind,
+                           rest = if (several) c(order = "tidy tables", ratios = "summaries")[kind])
   plan <- read_plan(options$plan)
-  if (by_order) {
+  if (isTRUE(options$order)) {
     draw_order(lapply(options$rest, read_tidy, plan = plan), plan, options$out)
+  } else if (isTRUE(options$ratios)) {
+    draw_ratios(lapply(options$rest, read_summary, plan = plan), plan, root, options$out)
   } else {
     draw_workload(read_summary(options$summary, plan), read_tidy(options$tidy, plan), plan, options$out)
   }

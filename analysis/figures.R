@@ -317,12 +317,13 @@ legend_rows <- function(entries) {
   ceiling(entries / 4)
 }
 
-#' A figure that says that nothing was measured
+#' A figure that says that there is nothing to show
 #'
+#' @param text that it says
 #' @return ggplot2 plot
-empty_figure <- function() {
+empty_figure <- function(text = "Nothing was measured.") {
   ggplot2::ggplot() +
-    ggplot2::annotate("text", 0, 0, label = "Nothing was measured.", family = FONT, colour = INK,
+    ggplot2::annotate("text", 0, 0, label = text, family = FONT, colour = INK,
                       size = FONT_SIZE / ggplot2::.pt) +
     ggplot2::theme_void()
 }

@@ -8,20 +8,21 @@ VERDICTS <- c("slower", "faster", "equal", "open", "unknown")
 
 #' How a ratio to native is read
 #'
-#' A difference is called only where the interval excludes 1 and the ratio itself is away from 1 by more than
-#' the minimum effect.  Where the whole interval lies within the minimum effect, no difference that matters is
-#' left.
+#' A difference is called only where the adjusted p value of the paired comparison is below 5 % and the ratio
+#' itself is away from 1 by more than the minimum effect.  Where the whole interval lies within the minimum
+#' effect, no difference that matters is left.
 #'
 #' @param ratio,low,high ratio to native and its interval; vectors of one length, with NA for what is not
 #'   known
 #' @param better "higher" or "lower", for each
+#' @param p p values as from `paired_p_value`, adjusted by `adjusted_p_values` over all comparisons
 #' @param minimum effect, as a share
 #' @return character vector: "slower", "faster", "equal", "open" (an interval too wide for any of these),
 #'   "unknown" (no interval) or "" (no ratio)
-verdict <- function(ratio, low, high, better, minimum = MINIMUM_EFFECT) {
+verdict <- function(ratio, low, high, better, p, minimum = MINIMUM_EFFECT) {
   bounded <- !is.na(ratio) & !is.na(low) & !is.na(high)
-  excludes <- bounded & (low > 1 | high < 1)
-  called <- excludes & abs(ratio - 1) > minimum + 1e-9
+  significant <- bounded & !is.na(p) & p < SIGNIFICANCE
+  called <- significant & abs(ratio - 1) > minimum + 1e-9
   slower <- called & xor(ratio > 1, better == "higher")
   equal <- bounded & low >= 1 - minimum - 1e-9 & high <= 1 + minimum + 1e-9
   ifelse(is.na(ratio), "", ifelse(!bounded, "unknown", ifelse(
@@ -35,14 +36,15 @@ verdict <- function(ratio, low, high, better, minimum = MINIMUM_EFFECT) {
 #' @param plan as from `read_plan`
 #' @return the summary in the order of the plan's workloads and metrics, of the factors, and of the
 #'   environments, with the columns `environment_label`, `title` (of the workload), `metric_label` (with its
-#'   factors), `name` (of workload and metric), `series` (the same number for rows that are compared) and
-#'   `verdict`
+#'   factors), `name` (of workload and metric), `series` (the same number for rows that are compared),
+#'   `p_adjusted` (over all comparisons with native of all workloads, which are one family) and `verdict`
 compare <- function(summary, plan) {
   workloads <- names(plan$workloads)
   if (nrow(summary) == 0) {
     text <- c("environment_label", "title", "metric_label", "name", "verdict")
     summary[text] <- list(character())
     summary$series <- integer()
+    summary$p_adjusted <- numeric()
     return(summary)
   }
   metrics <- do.call(rbind, lapply(workloads, function(workload) {
@@ -61,9 +63,29 @@ compare <- function(summary, plan) {
   summary$name <- paste0(summary$title, " ", lower_first(summary$metric_label))
   series <- paste(place, summary$factors)
   summary$series <- match(series, unique(series))
-  summary$verdict <- verdict(summary$ratio, summary$ratio_low, summary$ratio_high, summary$better)
+  summary$p_adjusted <- adjusted_p_values(summary$p_value)
+  summary$verdict <- verdict(summary$ratio, summary$ratio_low, summary$ratio_high, summary$better,
+                             summary$p_adjusted)
   rownames(summary) <- NULL
   summary
+}
+
+# The columns of comparisons.csv.
+COMPARISON_COLUMNS <- c("environment", "workload", "metric", "unit", "better", "factors", "ratio",
+                        "ratio_low", "ratio_high", "ratio_n", "p_value", "p_adjusted", "reading")
+
+#' All comparisons with native
+#'
+#' @param summary data frame with the columns of SUMMARY_COLUMNS, of all workloads
+#' @param plan as from `read_plan`
+#' @return data frame with the columns of COMPARISON_COLUMNS, a row for each ratio, in the order of `compare`;
+#'   `reading` is one of VERDICTS
+comparison_table <- function(summary, plan) {
+  rows <- compare(summary, plan)
+  rows$reading <- rows$verdict
+  rows <- rows[!is.na(rows$ratio), COMPARISON_COLUMNS]
+  rownames(rows) <- NULL
+  rows
 }
 
 #' Factors as text behind the label of a metric
@@ -125,8 +147,9 @@ abstract_text <- function(evidence) {
     if (evidence$partial) partial_sentence(evidence),
     if (nrow(ratios(evidence)) > 0) {
       paste0("Ratios are of means paired by block, with 95", THIN, "% intervals by Fieller\u2019s method; a ",
-             "difference is called only where the interval excludes equality and the ratio differs from it ",
-             "by more than ", percent(MINIMUM_EFFECT, 0), ".")
+             "difference is called only where it is significant with the false-discovery rate of all ",
+             "comparisons held at 5", THIN, "%, and the ratio differs from equality by more than ",
+             percent(MINIMUM_EFFECT, 0), ".")
     },
     vapply(others, function(name) overview(evidence, name, examples = if (length(others) > 4) 1 else 2), ""),
     if (nrow(ratios(evidence)) == 0) "No environment can be compared with native.",

@@ -34,9 +34,9 @@ latex_escape <- function(text) {
 #' A table whose `rows` are too many for one page goes on in further tables under the same number.
 #'
 #' @param table as from `new_table`
-#' @param most_rows rows that one page has room for
+#' @param most_rows rows that one page has room for; fewer where each takes several lines
 #' @return one text
-latex_table <- function(table, most_rows = 50) {
+latex_table <- function(table, most_rows = if (all(nchar(table$cells[[1]]) < 40)) 50 else 30) {
   parts <- split_rows(table, most_rows)
   texts <- vapply(seq_along(parts), function(i) latex_float(parts[[i]], i > 1, i == length(parts)), "")
   paste0("\n", paste(texts, collapse = "\n"), "\n")

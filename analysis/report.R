@@ -1,9 +1,10 @@
 #!/usr/bin/env Rscript
-# Writes the paper from the results.
+# Writes the paper from the results, as PDF or as a web page.
 #
 # Usage: Rscript analysis/report.R --plan results/plan.json --out paper/report.pdf [--partial]
+# and the same with paper/report.html.
 # The other results lie beside the plan.  With --partial the paper is made of the cells that are there, and
-# says so; otherwise a missing cell is an error.  The PDF is written whole or not at all.
+# says so; otherwise a missing cell is an error.  What is written is whole or not there at all.
 
 if (!l10n_info()[["UTF-8"]]) {
   invisible(Sys.setlocale("LC_CTYPE", "C.UTF-8"))
@@ -11,8 +12,9 @@ if (!l10n_info()[["UTF-8"]]) {
 file <- gsub("~+~", " ", sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)),
              fixed = TRUE)
 root <- dirname(dirname(normalizePath(file)))
-for (part in c("cli", "files", "plan", "cells", "statistics", "summaries", "wording", "evidence", "findings",
-               "tables", "setup", "testbed", "threats", "provenance", "latex", "writing", "document")) {
+for (part in c("cli", "files", "plan", "cells", "statistics", "summaries", "wording", "evidence",
+               "published", "claiming", "findings", "tables", "claim_tables", "setup", "testbed", "threats",
+               "provenance", "latex", "html", "writing", "document")) {
   source(file.path(root, "analysis", paste0(part, ".R")), encoding = "UTF-8")
 }
 
@@ -20,6 +22,6 @@ run_script("report.R", function(arguments) {
   options <- parse_options(arguments, required = c("plan", "out"), switches = "partial")
   say("reading the results")
   evidence <- read_evidence(options$plan, root, options$partial)
-  write_report(evidence, root, options$out)
+  write_paper(evidence, root, options$out)
   say(options$out, " is written")
 })

@@ -210,20 +210,75 @@ order_text <- function(evidence) {
          if (!kept) "Not all runs were made in the planned order, as the records show.")
 }
 
-#' How many findings chance alone would give
+#' How many blocks there were, and why
+#'
+#' @param evidence as from `read_evidence`
+#' @return text; "" where the number was set beforehand
+precision_text <- function(evidence) {
+  asked <- evidence$plan$precision
+  if (is.null(asked)) {
+    return("")
+  }
+  rule <- paste0("Blocks were added until every mean\u2019s 95", THIN, "% interval was within \u00b1",
+                 percent(asked$target), " of it, from ", fixed(asked$min, 0), " on and to ",
+                 fixed(asked$max, 0), " at most; the rule sees widths alone, and never the differences ",
+                 "between environments.")
+  last <- evidence$precision
+  if (is.null(last)) {
+    return(paste(rule, "How that went is not available."))
+  }
+  widest <- last$widest
+  width <- if (is.numeric(widest$half_width)) paste0("\u00b1", percent(widest$half_width)) else "no interval"
+  paste0(rule, " ", upper_first(counted(last$block, "block")), if (last$block == 1) " was" else " were",
+         " measured, because ", last$reason, "; ", fixed(last$reached, 0), " of ",
+         counted(last$metrics, "mean"), if (last$reached == 1) " was" else " were",
+         " within it, and the widest was ", width, " (", widest$workload, " ", words(widest$metric), " in ",
+         in_sentence(environment_labels(evidence$plan, widest$environment)), "). Stopping by the width ",
+         "narrows the final intervals a little.")
+}
+
+#' How the number of comparisons is allowed for
 #'
 #' @param evidence as from `read_evidence`
 #' @return text
 multiplicity_text <- function(evidence) {
   rows <- ratios(evidence)
-  bounded <- sum(rows$verdict %in% c("slower", "faster", "equal", "open"))
-  if (bounded == 0) {
+  tested <- sum(!is.na(rows$p_adjusted))
+  if (tested == 0) {
     return("No ratio has an interval, so that no difference is called.")
   }
   called <- sum(rows$verdict %in% c("slower", "faster"))
-  paste0("There are ", counted(bounded, "comparison"), " with native that have an interval. Were no ",
-         "environment any different, about ", format(signif(0.05 * bounded, 2)), " of these intervals would ",
-         "still exclude equality by chance, which the minimum effect of ", percent(MINIMUM_EFFECT, 0),
-         " makes rarer; ", if (called == 0) "no difference" else counted(called, "difference"),
-         if (called <= 1) " is" else " are", " called here.")
+  alone <- sum(rows$p_value < SIGNIFICANCE, na.rm = TRUE)
+  paste0("There are ", counted(tested, "comparison"), " with native that have an interval; ",
+         fixed(alone, 0), if (alone == 1) " excludes" else " exclude", " equality when looked at alone, ",
+         fixed(sum(rows$p_adjusted < SIGNIFICANCE, na.rm = TRUE), 0), " after the adjustment, and ",
+         if (called == 0) "no difference" else counted(called, "difference"),
+         if (called <= 1) " is" else " are", " called: those above the minimum effect.")
+}
+
+#' How well the medians are known, and what more would take
+#'
+#' @param evidence as from `read_evidence`
+#' @return text
+runs_needed_text <- function(evidence) {
+  rows <- evidence$comparisons
+  target <- paste0("\u00b1", percent(wanted_precision(evidence$plan)))
+  known <- rows$runs_needed[!is.na(rows$runs_needed)]
+  beyond <- sum(grepl("many-runs", rows$flags, fixed = TRUE))
+  most <- if (beyond > 0) {
+    paste0(counted(beyond, "series", "series"), " would need more than ", counted(MOST_RUNS, "run"), ".")
+  }
+  if (length(known) == 0) {
+    return(paste(c(paste0("How many would bring the medians to ", target,
+                          " can\u2019t be estimated", if (beyond == 0) " from these runs", "."), most),
+                 collapse = " "))
+  }
+  span <- if (min(known) == max(known)) {
+    fixed(known[[1]], 0)
+  } else {
+    paste0(fixed(min(known), 0), " to ", fixed(max(known), 0), " (half of them at most ",
+           fixed(floor(stats::median(known)), 0), ")")
+  }
+  paste(c(paste0("To know the medians to ", target, ", the series need ", span, " runs."), most),
+        collapse = " ")
 }

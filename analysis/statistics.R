@@ -4,6 +4,10 @@
 LEVEL <- 0.95
 SIGNIFICANCE <- 0.05
 
+# How well a median should be known, as a share of it, and the most runs that are thought of for that.
+TARGET <- 0.01
+MOST_RUNS <- 1000
+
 #' Student's t interval of the mean
 #'
 #' @param x runs
@@ -83,6 +87,80 @@ paired_ratio <- function(measured, reference, level = LEVEL) {
   }
   half <- sqrt(max(b^2 - a * c, 0))
   result("interval", ratio, (b - half) / a, (b + half) / a)
+}
+
+#' Test whether two paired means differ: Student's t test of the differences within the blocks
+#'
+#' It belongs to the interval of `paired_ratio`: where that has limits it excludes the ratio 1 if, and only
+#' if, this p value is below 1 - level, since Fieller's set at the ratio 1 is this very test.
+#'
+#' @param measured,reference runs of two environments; elements at one place are of one block
+#' @return p value; NA wherever `paired_ratio` gives no limits
+#' @source Student, The probable error of a mean, Biometrika 6, 1908
+paired_p_value <- function(measured, reference) {
+  if (paired_ratio(measured, reference)$state != "interval") {
+    return(NA_real_)
+  }
+  difference <- measured - reference
+  n <- length(difference)
+  error <- stats::sd(difference) / sqrt(n)
+  2 * stats::pt(-abs(mean(difference)) / error, n - 1)
+}
+
+#' p values adjusted for the number of comparisons, so that the false-discovery rate is controlled
+#'
+#' Calling every difference whose adjusted p value is below 5 % keeps the expected share of false ones among
+#' those called at 5 % at most.  That holds for independent comparisons and for positively dependent ones, as
+#' are those with one common reference.
+#'
+#' @param p p values of one family; NA where there was no test, which does not count
+#' @return adjusted p values, at the same places
+#' @source Y. Benjamini, Y. Hochberg, Controlling the false discovery rate, Journal of the Royal Statistical
+#'   Society B 57, 1995; for dependence Y. Benjamini, D. Yekutieli, Annals of Statistics 29, 2001
+adjusted_p_values <- function(p) {
+  tested <- which(!is.na(p))
+  falling <- tested[order(p[tested], decreasing = TRUE)]
+  rank <- rev(seq_along(falling))
+  p[falling] <- cummin(pmin(1, p[falling] * length(falling) / rank))
+  p
+}
+
+#' How many runs the median's interval would need to be as narrow as wanted
+#'
+#' The distribution-free interval of the median of s runs is thought of over all samples of s that can be
+#' drawn from these runs with replacement; s is enough where the means of both its limits lie within the
+#' target.  The means are exact (the k-th smallest of s draws is at most the i-th smallest run with a
+#' probability that is a beta distribution's), so that no random numbers are needed.  Nothing is assumed of
+#' the distribution, but runs that were not measured can't be known: from few runs the answer is a rough one.
+#'
+#' @param x runs
+#' @param target largest distance of the limits from the median, as a share of it
+#' @param most the cap
+#' @param level of confidence
+#' @return number of runs; Inf where the cap is not enough; NA from fewer than five runs or where all are
+#'   equal
+#' @source R. Maricq et al., Taming Performance Variability, OSDI 2018, whose CONFIRM draws without
+#'   replacement, and so can't look beyond the runs there are
+runs_needed <- function(x, target = TARGET, most = MOST_RUNS, level = LEVEL) {
+  n <- length(x)
+  if (n < 5 || all_equal(x)) {
+    return(NA_real_)
+  }
+  sorted <- sort(x)
+  middle <- stats::median(x)
+  mean_of_smallest <- function(k, s) {
+    sum(sorted * diff(c(0, stats::pbeta(seq_len(n) / n, k, s + 1 - k))))
+  }
+  for (s in seq_len(most)) {
+    rank <- median_rank(s, level)
+    if (!is.na(rank)) {
+      limits <- c(mean_of_smallest(rank, s), mean_of_smallest(s + 1 - rank, s))
+      if (all(abs(limits - middle) <= target * abs(middle))) {
+        return(s)
+      }
+    }
+  }
+  Inf
 }
 
 #' Shapiro and Wilk's test of normality

@@ -5,8 +5,9 @@ SUMMARY_COLUMNS <- c(
   better = "character", factors = "character", n = "integer", mean = "numeric", sd = "numeric",
   mean_low = "numeric", mean_high = "numeric", median = "numeric", median_low = "numeric",
   median_high = "numeric", min = "numeric", max = "numeric", ratio = "numeric", ratio_low = "numeric",
-  ratio_high = "numeric", ratio_n = "integer", ratio_method = "character", normality_p = "numeric",
-  autocorrelation = "numeric", drift_p = "numeric", flags = "character", logs = "character"
+  ratio_high = "numeric", ratio_n = "integer", ratio_method = "character", p_value = "numeric",
+  runs_needed = "integer", normality_p = "numeric", autocorrelation = "numeric", drift_p = "numeric",
+  flags = "character", logs = "character"
 )
 
 REFERENCE <- "native"
@@ -23,6 +24,7 @@ flag_meanings <- function() {
     "no-pair" = "No block holds both this environment and native, so that there is no ratio.",
     "one-pair" = "One block holds both this environment and native, so that the ratio has no interval.",
     "ratio-unbounded" = "The data do not bound the ratio to native, so that it has no interval.",
+    "many-runs" = "To know the median as well as wanted, more runs would be needed than the cap of 1000.",
     "outlier" = "A run has a modified z score above 3.5; it is kept.",
     "non-normal" = "The test of Shapiro and Wilk rejects normality at 5 %.",
     "autocorrelated" = "Successive runs are correlated beyond the 95 % limits of independent ones.",
@@ -91,10 +93,19 @@ summarise_workload <- function(tidy, plan, cells) {
   rows <- lapply(split(tidy, group), function(runs) {
     first <- runs[1, ]
     summarise_runs(runs, native[native$metric == first$metric & native$factors == first$factors, ],
-                   metrics$better[metrics$metric == first$metric], planned[[first$environment]])
+                   metrics$better[metrics$metric == first$metric], planned[[first$environment]],
+                   wanted_precision(plan))
   })
   bound <- lapply(names(SUMMARY_COLUMNS), function(name) unlist(lapply(rows, `[[`, name), use.names = FALSE))
   as.data.frame(stats::setNames(bound, names(SUMMARY_COLUMNS)))
+}
+
+#' How well medians should be known
+#'
+#' @param plan as from `read_plan`
+#' @return a share of the median: the target of the plan's precision, or TARGET where it has none
+wanted_precision <- function(plan) {
+  if (is.numeric(plan$precision$target)) plan$precision$target else TARGET
 }
 
 #' The summary of one environment, metric and set of factors
@@ -103,12 +114,14 @@ summarise_workload <- function(tidy, plan, cells) {
 #' @param native rows of native for the same metric and factors; none where it was not measured
 #' @param better "higher" or "lower"
 #' @param planned number of runs that were planned
+#' @param target as from `wanted_precision`
 #' @return named list with an element for each of SUMMARY_COLUMNS
-summarise_runs <- function(runs, native, better, planned) {
+summarise_runs <- function(runs, native, better, planned, target) {
   x <- runs$value
   mean_interval <- interval_of_mean(x)
   median_interval <- interval_of_median(x)
   ratio <- ratio_to_native(runs, native)
+  needed <- runs_needed(x, target)
   tests <- list(normality_p = normality(x), autocorrelation = lag1_autocorrelation(x), drift_p = drift(x))
   c(
     as.list(runs[1, c("environment", "workload", "metric", "unit")]),
@@ -116,9 +129,10 @@ summarise_runs <- function(runs, native, better, planned) {
          mean_low = mean_interval[["low"]], mean_high = mean_interval[["high"]], median = stats::median(x),
          median_low = median_interval[["low"]], median_high = median_interval[["high"]],
          min = min(x), max = max(x), ratio = ratio$ratio, ratio_low = ratio$low, ratio_high = ratio$high,
-         ratio_n = ratio$n, ratio_method = ratio_method(ratio$state)),
+         ratio_n = ratio$n, ratio_method = ratio_method(ratio$state), p_value = ratio$p_value,
+         runs_needed = if (is.finite(needed)) needed else NA_real_),
     tests,
-    list(flags = paste(flags_of(x, planned, ratio, tests), collapse = ";"),
+    list(flags = paste(flags_of(x, planned, ratio, tests, needed), collapse = ";"),
          logs = paste(runs$log[order(runs$repetition)], collapse = ";"))
   )
 }
@@ -126,14 +140,25 @@ summarise_runs <- function(runs, native, better, planned) {
 #' Ratio of an environment to native
 #'
 #' @inheritParams summarise_runs
-#' @return as from `paired_ratio`, over the blocks that hold both; for native itself, and where native was not
-#'   measured, all NA with the state ""
+#' @return as from `paired_ratio`, over the blocks that hold both, and `p_value`, as from `paired_p_value`;
+#'   for native itself, and where native was not measured, all NA with the state ""
 ratio_to_native <- function(runs, native) {
   if (nrow(native) == 0 || runs$environment[[1]] == REFERENCE) {
-    return(list(ratio = NA_real_, low = NA_real_, high = NA_real_, n = NA_integer_, state = ""))
+    return(list(ratio = NA_real_, low = NA_real_, high = NA_real_, n = NA_integer_, state = "",
+                p_value = NA_real_))
   }
-  pair <- match(runs$block, native$block)
-  paired_ratio(runs$value[!is.na(pair)], native$value[pair[!is.na(pair)]])
+  pairs <- paired_runs(runs, native)
+  c(paired_ratio(pairs$measured, pairs$reference),
+    list(p_value = paired_p_value(pairs$measured, pairs$reference)))
+}
+
+#' The values of two environments in the blocks that hold both
+#'
+#' @param runs,others rows of the tidy table, of one metric and set of factors
+#' @return list of `measured` and `reference`, values of `runs` and of `others`, pair by pair
+paired_runs <- function(runs, others) {
+  pair <- match(runs$block, others$block)
+  list(measured = runs$value[!is.na(pair)], reference = others$value[pair[!is.na(pair)]])
 }
 
 #' How a ratio and its interval were found
@@ -153,8 +178,9 @@ ratio_method <- function(state) {
 #' @param planned number of runs that were planned
 #' @param ratio as from `ratio_to_native`
 #' @param tests list: normality_p, autocorrelation, drift_p
+#' @param needed as from `runs_needed`
 #' @return codes of `flag_meanings`, in its order
-flags_of <- function(x, planned, ratio, tests) {
+flags_of <- function(x, planned, ratio, tests, needed) {
   n <- length(x)
   limits <- autocorrelation_limits(max(n, 3))
   raised <- c(
@@ -165,6 +191,7 @@ flags_of <- function(x, planned, ratio, tests) {
     "no-pair" = ratio$state == "no pair",
     "one-pair" = ratio$state == "one pair",
     "ratio-unbounded" = ratio$state == "unbounded",
+    "many-runs" = is.infinite(needed),
     "outlier" = any(outliers(x)),
     "non-normal" = tests$normality_p < SIGNIFICANCE,
     "autocorrelated" = tests$autocorrelation < limits[["low"]] || tests$autocorrelation > limits[["high"]],

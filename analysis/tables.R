@@ -10,7 +10,9 @@
 #' @param group_starts for each row whether it begins a group
 #' @param notes texts that stand under the table; the names of those with a letter are the letters
 #' @param wide whether it spans both columns of a page
-#' @return list of these, `columns` as a data frame, and `head_rows`: for each row whether it holds headings
+#' @return list of these, `columns` as a data frame; `head_rows`: for each row whether it holds headings; and
+#'   `sources`, a matrix like `cells`: names as from `source_id` of what a number rests on, "" where there is
+#'   none
 new_table <- function(id, caption, columns, cells, marks = NULL, group_starts = NULL, notes = character(),
                       wide = TRUE) {
   cells <- as.data.frame(cells, stringsAsFactors = FALSE)
@@ -22,7 +24,8 @@ new_table <- function(id, caption, columns, cells, marks = NULL, group_starts = 
     group_starts <- rep(FALSE, nrow(cells))
   }
   list(id = id, caption = caption, columns = do.call(rbind, columns), cells = cells, marks = marks,
-       group_starts = group_starts, head_rows = rep(FALSE, nrow(cells)), notes = notes, wide = wide)
+       sources = matrix("", nrow(cells), ncol(cells)), group_starts = group_starts,
+       head_rows = rep(FALSE, nrow(cells)), notes = notes, wide = wide)
 }
 
 #' A column of a table
@@ -38,6 +41,15 @@ new_table <- function(id, caption, columns, cells, marks = NULL, group_starts = 
 column <- function(head, align = "left", spanner = "", weight = 1, span = 1) {
   data.frame(head = c(head, rep("", span - 1)), align = align, spanner = spanner, weight = weight,
              span = c(span, rep(0, span - 1)))
+}
+
+#' Names for what rows of the summary rest on
+#'
+#' @param rows of the comparisons
+#' @return texts, each different, of letters, digits and hyphens
+source_id <- function(rows) {
+  text <- paste("runs", rows$workload, rows$metric, rows$factors, rows$environment, sep = "-")
+  gsub("^-+|-+$", "", gsub("-+", "-", gsub("[^A-Za-z0-9.]+", "-", text)))
 }
 
 #' Values with empty cells where a value repeats the one above
@@ -89,7 +101,8 @@ table_as_printed <- function(evidence) {
     deviation <- if (name == REFERENCE) NA_real_ else own$ratio - 1
     list(label = environment_labels(evidence$plan, name),
          cells = printed_cells(fixed(own$mean, decimals), deviation, significant(own$sd)),
-         mark = ifelse(is.na(own$n) | own$n == usual, "", paste0("n=", own$n)))
+         mark = ifelse(is.na(own$n) | own$n == usual, "", paste0("n=", own$n)),
+         source = ifelse(is.na(own$n), "", source_id(own)))
   })
   absent <- vapply(groups, function(group) any(group$cells[, 1] == EM_DASH), NA)
   notes <- c(
@@ -112,10 +125,11 @@ table_as_printed <- function(evidence) {
 #' @param id,caption,notes as of `new_table`
 #' @param title,metric texts of the rows
 #' @param groups list with an element for each environment: `label`; `cells`, a matrix as from
-#'   `printed_cells`; and `mark`, a text for each row that is set on the mean, "" for none
+#'   `printed_cells`; `mark`, a text for each row that is set on the mean, "" for none; and `source`, names as
+#'   from `source_id`, or NULL
 #' @param room letters that fit on a line
 #' @return a table
-printed_table <- function(id, caption, title, metric, groups, notes, room = 150) {
+printed_table <- function(id, caption, title, metric, groups, notes, room = line_room()) {
   rows <- length(title)
   stub <- cbind(blank_repeats(title), metric)
   needs <- vapply(groups, function(group) {
@@ -131,6 +145,9 @@ printed_table <- function(id, caption, title, metric, groups, notes, room = 150)
     list(heads = heads, cells = do.call(cbind, c(list(stub), lapply(members, `[[`, "cells"), list(empty))),
          marks = do.call(cbind, c(list(matrix("", rows, 2)), lapply(members, function(group) {
            cbind(matrix("", rows, 2), group$mark)
+         }), list(empty))),
+         sources = do.call(cbind, c(list(matrix("", rows, 2)), lapply(members, function(group) {
+           matrix(if (is.null(group$source)) "" else group$source, rows, 3)
          }), list(empty))))
   })
   below <- seq_along(parts) > 1
@@ -143,7 +160,15 @@ printed_table <- function(id, caption, title, metric, groups, notes, room = 150)
                      unlist(lapply(below, function(head) c(if (head) TRUE, starts))),
                      notes)
   table$head_rows <- unlist(lapply(below, function(head) c(if (head) TRUE, rep(FALSE, rows))))
+  table$sources <- do.call(rbind, Map(function(part, head) rbind(if (head) "", part$sources), parts, below))
   table
+}
+
+#' How many letters of a table fit on a line
+#'
+#' @return number; without limit where the page scrolls
+line_room <- function() {
+  if (in_html()) Inf else 150
 }
 
 #' Columns that fit beside one another
@@ -177,6 +202,8 @@ table_of_intervals <- function(evidence) {
   })
   with_median <- any(!is.na(rows$median_low))
   with_ratio <- any(!is.na(rows$ratio))
+  with_need <- any(!is.na(rows$runs_needed)) || any(grepl("many-runs", rows$flags))
+  target <- paste0("\u00b1", percent(wanted_precision(evidence$plan)))
   starts <- !duplicated(rows$series)
   flags <- flag_letters(rows$flags)
   everywhere <- flags$everywhere
@@ -194,7 +221,10 @@ table_of_intervals <- function(evidence) {
     ifelse(is.na(rows$ratio_low), missing_ratio,
            interval(100 * rows$ratio_low, 100 * rows$ratio_high, ratio_decimals)),
     ifelse(is.na(rows$ratio), missing_ratio, fixed(rows$ratio_n, 0)),
+    ifelse(is.na(rows$p_adjusted), missing_ratio, p_text(rows$p_adjusted)),
     ifelse(rows$verdict == "", missing_ratio, reading(rows$verdict)),
+    if (with_need) or_dash(ifelse(grepl("many-runs", rows$flags), paste(">", fixed(MOST_RUNS, 0)),
+                                  fixed(rows$runs_needed, 0))),
     flags$letters
   )
   interval_head <- paste0("95", THIN, "% interval")
@@ -203,30 +233,46 @@ table_of_intervals <- function(evidence) {
     column("Mean", "right", "Level"), column(interval_head, "right", "Level"),
     column("Median", "right", "Level"), if (with_median) column(interval_head, "right", "Level"),
     column("%", "right", "Ratio to native"), column(interval_head, "right", "Ratio to native"),
-    column("Pairs", "right", "Ratio to native"), column("Reading", "left", "Ratio to native"),
+    column("Pairs", "right", "Ratio to native"), column("p", "right", "Ratio to native"),
+    column("Reading", "left", "Ratio to native"), if (with_need) column(paste("Runs for", target), "right"),
     column("Flags", "left")
   )
   unflagged <- flags$letters == ""
   minimum <- percent(MINIMUM_EFFECT, 0)
   notes <- c(
     if (with_ratio) {
-      paste0("Reading: slower or faster where the interval excludes 100", THIN, "% and the ratio differs ",
-             "from it by more than ", minimum, "; \u201c", reading("equal"), "\u201d where the whole ",
-             "interval lies within ", minimum, "; open otherwise.")
+      paste0("p: adjusted over all comparisons of this table. Reading: slower or faster where it is below ",
+             "0.05 and the ratio differs from 100", THIN, "% by more than ", minimum, "; \u201c",
+             reading("equal"), "\u201d where the whole interval lies within ", minimum, "; open otherwise.")
+    },
+    if (with_need) {
+      paste0("Runs for ", target, ": how many would bring the limits of the median\u2019s interval that ",
+             "near, as estimated from these runs.")
     },
     if (any(cells == EM_DASH)) paste0(EM_DASH, ": can\u2019t be estimated from these runs."),
     if (length(everywhere) > 0) paste("All rows:", paste(everywhere, collapse = " ")),
     flags$notes
   )
+  numbers <- which(vapply(Filter(Negate(is.null), columns), function(one) one$align == "right", NA))
   keep <- rep(TRUE, ncol(cells))
   keep[ncol(cells)] <- !all(unflagged)
-  keep[ncol(cells) - 4:1] <- with_ratio
-  new_table("intervals", paste0(
+  keep[ncol(cells) - with_need - 5:1] <- with_ratio
+  table <- new_table("intervals", paste0(
     "Means and medians", if (with_ratio) ", ratios of means paired by block,", " and their 95", THIN,
     "% intervals",
     if (evidence$partial) " (partial)"
   ), Filter(Negate(is.null), columns)[keep], cells[, keep, drop = FALSE], group_starts = starts,
   notes = notes)
+  table$sources[, which(keep) %in% numbers] <- source_id(rows)
+  table
+}
+
+#' A p value
+#'
+#' @param p p values
+#' @return texts of two significant digits, "<0.001" for smaller ones; "" where there is none
+p_text <- function(p) {
+  ifelse(is.na(p), "", ifelse(p < 0.001, "<0.001", significant(pmin(p, 1))))
 }
 
 #' Texts with a dash where they are empty

@@ -8,6 +8,13 @@ NO_BREAK <- "\u00a0"
 THIN <- "\u202f"
 NOT_AVAILABLE <- "not available"
 
+#' Whether the paper is being written as a web page
+#'
+#' @return TRUE or FALSE
+in_html <- function() {
+  identical(knitr::opts_knit$get("rmarkdown.pandoc.to"), "html")
+}
+
 #' A number with a fixed count of decimals
 #'
 #' @param x numbers

@@ -1,4 +1,4 @@
-# What report.Rmd calls to put tables, figures and computed sentences on the page.
+# What report.Rmd calls to put tables, figures and computed sentences on the page, as LaTeX or as HTML.
 
 #' A computed text as prose
 #'
@@ -13,7 +13,10 @@ prose <- function(text) {
 #' @param table as from `new_table`, or NULL for none
 #' @return output for knitr
 show_table <- function(table) {
-  knitr::asis_output(if (is.null(table)) "" else raw_latex(latex_table(table)))
+  if (is.null(table)) {
+    return(knitr::asis_output(""))
+  }
+  knitr::asis_output(if (in_html()) raw_html(html_table(table)) else raw_latex(latex_table(table)))
 }
 
 #' A figure on the page
@@ -26,7 +29,12 @@ show_figure <- function(evidence, name, caption) {
   if (!has_figure(evidence, name)) {
     return(knitr::asis_output(""))
   }
-  knitr::asis_output(raw_latex(latex_figure(paste0("figures/", name, ".pdf"), name, caption)))
+  knitr::asis_output(if (in_html()) {
+    path <- file.path(evidence$plan$results, "figures", name)
+    raw_html(html_figure(path, file.path(evidence$links, "figures", name), name, caption))
+  } else {
+    raw_latex(latex_figure(paste0("figures/", name, ".pdf"), name, caption))
+  })
 }
 
 #' Whether a figure was drawn
@@ -55,17 +63,37 @@ raw_latex <- function(text) {
   paste0("\n\n```{=latex}\n", text, "\n```\n\n")
 }
 
+#' HTML inside of Markdown
+#'
+#' @param text HTML
+#' @return Markdown
+raw_html <- function(text) {
+  paste0("\n\n```{=html}\n", text, "\n```\n\n")
+}
+
 #' A reference to a table or figure
 #'
 #' @param id of the table, or name of the figure
 #' @return text for knitr, such as "Table 3"
 see_table <- function(id) {
-  knitr::asis_output(sprintf("`Table~\\ref{table:%s}`{=latex}", id))
+  see("table", id)
 }
 
 #' @rdname see_table
 see_figure <- function(id) {
-  knitr::asis_output(sprintf("`Figure~\\ref{figure:%s}`{=latex}", id))
+  see("figure", id)
+}
+
+#' @rdname see_table
+#' @param kind "table" or "figure"
+see <- function(kind, id) {
+  word <- upper_first(kind)
+  knitr::asis_output(if (in_html()) {
+    sprintf("`<a href=\"#%s-%s\">%s%s<span class=\"number\" data-of=\"%s-%s\"></span></a>`{=html}", kind, id,
+            word, NO_BREAK, kind, id)
+  } else {
+    sprintf("`%s~\\ref{%s:%s}`{=latex}", word, kind, id)
+  })
 }
 
 #' The workloads, each with its paragraph and its figure
@@ -156,6 +184,48 @@ show_results_opening <- function(evidence) {
   ))
 }
 
+#' How the claims fared
+#'
+#' @param evidence as from `read_evidence`
+#' @return output for knitr
+show_claims_text <- function(evidence) {
+  tested <- any(evidence$claims$parts > 0)
+  untested <- any(evidence$claims$parts == 0)
+  knitr::asis_output(paste(c(
+    paste("The publications say more than their tables of numbers. Their claims are part of this project as",
+          "data, each with its source and a tolerance, which does not depend on what is measured here."),
+    prose(claims_text(evidence)),
+    if (tested) paste(see_table("claims"), "shows those of which at least a part was measured."),
+    if (untested) paste(see_table("untested"), "lists the others, each with its reason.")
+  ), collapse = " "))
+}
+
+#' The claims that could not be tested
+#'
+#' @param evidence as from `read_evidence`
+#' @return output for knitr; nothing where there are none
+show_untested <- function(evidence) {
+  table <- table_of_untested(evidence)
+  if (is.null(table) || in_html()) {
+    return(show_table(table))
+  }
+  # An appendix: it follows the references.
+  knitr::asis_output(raw_latex(paste0("\\AtEndDocument{\\clearpage", latex_table(table), "}")))
+}
+
+#' The caption of the figure of ratios
+#'
+#' @param evidence as from `read_evidence`
+#' @return text
+ratios_caption <- function(evidence) {
+  rows <- ratios(evidence)
+  paste0("Ratios to native of everything that was measured; 1 is native. Filled: measured here, mean paired ",
+         "by block and its 95", THIN, "% interval",
+         if (nrow(rows) > 0) paste0(" (", n_is(n_text(rows$ratio_n)), ")"),
+         "; an arrow marks an interval that goes on beyond the axis. Hollow: published in 2014, on other ",
+         "hardware and without an interval.")
+}
+
 #' The runs that are missing
 #'
 #' @param evidence as from `read_evidence`
@@ -182,7 +252,8 @@ show_order_sentence <- function(evidence) {
 #' @param evidence as from `read_evidence`
 #' @return output for knitr
 show_commands <- function(evidence) {
-  knitr::asis_output("\n\n```\nsnakemake --cores 1 paper/report.pdf\n```\n\n")
+  knitr::asis_output(paste0("\n\n```\nsnakemake --cores 1 paper/report.", if (in_html()) "html" else "pdf",
+                            "\n```\n\n"))
 }
 
 # Where the workloads that come with the project are from, in Markdown.

@@ -39,6 +39,37 @@ rule summary:
         " 2>&1 | tee {log}"
 
 
+rule comparisons:
+    # All workloads together: their comparisons are one family.
+    input:
+        expand("results/summary/{workload}.csv", workload=experiment.measured()),
+    output:
+        "results/comparisons.csv",
+    log:
+        "results/logs/comparisons.log",
+    conda:
+        "../envs/analysis.yaml"
+    shell:
+        "Rscript analysis/comparisons.R --plan results/plan.json --out {output} {input} 2>&1 | tee {log}"
+
+
+rule claims:
+    # What was published, tested by what was measured; edited claims are tested again.
+    input:
+        published="published/claims.json",
+        tidy=expand("results/tidy/{workload}.csv", workload=experiment.measured()),
+    output:
+        "results/claims.csv",
+    log:
+        "results/logs/claims.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        plan=experiment.digest,
+    shell:
+        "Rscript analysis/claims.R --plan results/plan.json --out {output} {input.tidy} 2>&1 | tee {log}"
+
+
 rule figure:
     input:
         tidy="results/tidy/{workload}.csv",
@@ -68,3 +99,24 @@ rule order_figure:
     shell:
         "Rscript analysis/figure.R --order --plan results/plan.json --out results/figures/order"
         " {input.tidy} 2>&1 | tee {log}"
+
+
+rule ratios_figure:
+    input:
+        published=[
+            "published/ibm-table1.json",
+            "published/ibm-figures.csv",
+            "published/claims.json",
+        ],
+        summaries=expand(
+            "results/summary/{workload}.csv", workload=experiment.measured()
+        ),
+    output:
+        multiext("results/figures/ratios", ".pdf", ".png", ".csv"),
+    log:
+        "results/logs/figure-ratios.log",
+    conda:
+        "../envs/analysis.yaml"
+    shell:
+        "Rscript analysis/figure.R --ratios --plan results/plan.json --out results/figures/ratios"
+        " {input.summaries} 2>&1 | tee {log}"

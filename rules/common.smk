@@ -47,3 +47,4 @@ rule all:
     default_target: True
     input:
         "paper/report.pdf",
+        "paper/report.html",

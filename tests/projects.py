@@ -47,7 +47,7 @@ def make(folder: Path, config: dict, workloads: dict[str, dict] | None = None, c
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "paper").mkdir()
     sources = [ROOT / name for name in SHARED]
-    sources += [file for file in (ROOT / "paper").glob("*") if file.suffix not in (".pdf", ".html")]
+    sources += [file for file in (ROOT / "paper").glob("*") if file.name not in ("report.pdf", "report.html")]
     for source in sources:
         bring(source, folder / source.relative_to(ROOT))
     if workloads is None:

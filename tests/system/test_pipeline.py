@@ -1,6 +1,7 @@
 """The whole way from a config to a paper, on real Docker, twice over."""
 
 import csv
+import html.parser
 import itertools
 import json
 import math
@@ -72,7 +73,7 @@ def wait_until(condition, seconds=120):
 def made(image, tmp_path_factory):
     """A project whose paper was made with four cores on offer, and what that printed."""
     folder = projects.make(tmp_path_factory.mktemp("made") / "project", config(), copy=True)
-    done = snakemake(folder, "paper/report.pdf", timeout=1200)
+    done = snakemake(folder, "paper/report.pdf", "paper/report.html", timeout=1200)
     assert done.returncode == 0, done.stderr + done.stdout
     return folder, done
 
@@ -88,7 +89,8 @@ def needed(folder, *words):
 def test_the_paper_is_made_and_nothing_is_left_to_do(made):
     folder, _ = made
     assert (folder / "paper/report.pdf").read_bytes().startswith(b"%PDF")
-    assert needed(folder, "paper/report.pdf") == {}
+    assert (folder / "paper/report.html").read_text().startswith("<!DOCTYPE html>")
+    assert needed(folder, "paper/report.pdf", "paper/report.html") == {}
 
 
 def test_progress_counts_the_cells_and_tells_the_time_left(made):
@@ -193,6 +195,89 @@ def test_the_paper_shows_what_was_measured(made):
         assert column not in text
 
 
+def test_every_claim_has_a_verdict_that_its_numbers_bear_out(made):
+    folder, _ = made
+    published = json.loads((folder / "published/claims.json").read_text())["claims"]
+    rows = table(folder / "results/claims.csv")
+    assert [row["id"] for row in rows] == [claim["id"] for claim in published]
+    for row in rows:
+        if row["verdict"] == "not testable here":
+            assert row["reason"] in ("statement", "workload", "environment", "metric", "size", "hardware"), row
+            assert row["because"], row
+            continue
+        assert "kvm" not in row["id"] or row["verdict"] == "contradicted", row
+        low, high = (float(row[key] or "nan") for key in ("ratio_low", "ratio_high"))
+        start, end = float(row["tolerance_low"] or "-inf"), float(row["tolerance_high"] or "inf")
+        within, outside = start <= low <= high <= end, high < start or low > end
+        assert row["verdict"] == ("reproduced" if within else "contradicted" if outside else "inconclusive"), row
+        assert all((folder / log).exists() for log in row["logs"].split(";"))
+    tested = {row["id"] for row in rows if row["verdict"] != "not testable here"}
+    assert {"ibm-pxz-docker-similar", "vmw-stream-docker-1-2pct"} <= tested
+
+
+def test_the_comparisons_of_all_workloads_are_adjusted_as_one_family(made):
+    rows = table(made[0] / "results/comparisons.csv")
+    assert len(rows) == 3 * 5
+    ranked = sorted((row for row in rows if row["p_value"]), key=lambda row: float(row["p_value"]))
+    least = 1.0
+    for rank in range(len(ranked), 0, -1):
+        row = ranked[rank - 1]
+        least = min(least, float(row["p_value"]) * len(ranked) / rank)
+        assert math.isclose(float(row["p_adjusted"]), least, rel_tol=1e-6)
+        if row["reading"] in ("slower", "faster"):
+            assert least < 0.05
+            assert abs(float(row["ratio"]) - 1) > 0.02
+
+
+class Page(html.parser.HTMLParser):
+    """The ids of a page, its links, and the links that stand in its lists of runs, by the list's id."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.ids, self.links, self.sources, self.runs = set(), [], [], {}
+        self.details = None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        self.ids |= {found["id"]} if "id" in found else set()
+        self.sources += [found["src"]] if "src" in found else []
+        if tag == "details":
+            self.details = found["id"]
+        elif tag == "a":
+            self.links.append(found["href"])
+            self.runs.setdefault(self.details, []).append(found["href"])
+
+    def handle_endtag(self, tag):
+        self.details = None if tag == "details" else self.details
+
+
+def test_every_number_of_the_page_leads_to_its_logs_in_two_steps(made):
+    folder, _ = made
+    page = Page((folder / "paper/report.html").read_text())
+    for workload in ("stream", "pxz"):
+        for row in table(folder / f"results/summary/{workload}.csv"):
+            runs = "-".join(filter(None, ["runs", workload, row["metric"], row["factors"].replace("=", "-")]))
+            runs = f"{runs}-{row['environment']}"
+            assert f"#{runs}" in page.links
+            listed = {os.path.normpath(f"paper/{link}") for link in page.runs[runs]}
+            assert set(row["logs"].split(";")) <= listed
+    inner = {link[1:] for link in page.links if link.startswith("#")}
+    assert inner <= page.ids
+    for link in page.links:
+        if not link.startswith(("#", "https://")):
+            assert (folder / "paper" / link).exists(), link
+
+
+def test_the_page_is_one_file_that_needs_no_network(made):
+    text = (made[0] / "paper/report.html").read_text()
+    page = Page(text)
+    assert len(page.sources) == 4  # two workloads, their order, and the ratios
+    assert all(source.startswith("data:image/png;base64,") for source in page.sources)
+    assert not re.search(r"<link|@import|url\(|<script src|fetch\(|XMLHttpRequest", text)
+    assert "Published claims" in text
+
+
 def test_a_deleted_log_reruns_that_cell_and_what_depends_on_it(made, machine_stays):
     folder, _ = made
     kept = {path: path.stat().st_mtime_ns for path in folder.glob("results/raw/*/*/*.log")}
@@ -202,8 +287,11 @@ def test_a_deleted_log_reruns_that_cell_and_what_depends_on_it(made, machine_sta
         "cell": 1,
         "tidy": 1,
         "summary": 1,
+        "comparisons": 1,
+        "claims": 1,
         "figure": 1,
         "order_figure": 1,
+        "ratios_figure": 1,
         "report": 1,
     }
     done = projects.run(folder, "snakemake", "--cores", "1", "results/raw/docker/stream/2.log")

@@ -1,7 +1,7 @@
 # What the tests of the paper share: its functions, and evidence made by hand.
 
-for (part in c("wording", "evidence", "findings", "tables", "setup", "testbed", "threats", "provenance",
-               "latex", "writing", "document")) {
+for (part in c("wording", "evidence", "published", "claiming", "findings", "tables", "claim_tables", "setup",
+               "testbed", "threats", "provenance", "latex", "html", "writing", "document", "ratio_figure")) {
   source(file.path(project, "analysis", paste0(part, ".R")), local = environment(), encoding = "UTF-8")
 }
 
@@ -13,13 +13,14 @@ read_aloud <- function(text) {
 #' A row of a summary
 summary_row <- function(environment, mean = 10, ratio = NA, low = NA, high = NA, n = 5, sd = 0.1,
                         workload = "stream", metric = "copy", factors = "", better = "higher", flags = "",
-                        ratio_n = if (is.na(ratio)) NA else n) {
+                        ratio_n = if (is.na(ratio)) NA else n,
+                        p_value = if (is.na(low)) NA else if (low > 1 || high < 1) 0.001 else 0.5) {
   row <- as.data.frame(lapply(SUMMARY_COLUMNS, function(class) if (class == "character") "" else NA_real_))
   half <- if (n > 1) 0.2 else NA_real_
   updated(row, environment = environment, workload = workload, metric = metric, unit = "GB/s",
           better = better, factors = factors, n = n, mean = mean, sd = if (n > 1) sd else NA_real_,
           mean_low = mean - half, mean_high = mean + half, median = mean, ratio = ratio, ratio_low = low,
-          ratio_high = high, ratio_n = ratio_n, flags = flags)
+          ratio_high = high, ratio_n = ratio_n, p_value = p_value, flags = flags)
 }
 
 #' A plan for made-up evidence
@@ -77,5 +78,45 @@ small_evidence <- function(rows = list(), plan = small_plan(), records = list(),
   list(plan = plan, cells = cells, records = records, image = list(), packages = list(),
        environments = environment_table(plan, cells), comparisons = compare(summary, plan),
        published = read_published(file.path(project, "published", "ibm-table1.json")),
+       claims = empty_table(CLAIM_COLUMNS), publications = list(),
        failed = rep("", missing), partial = missing > 0)
+}
+
+#' A results folder with all that the paper needs
+make_paper_results <- function(...) {
+  plan_path <- make_results(..., workloads = c("stream", "linpack"))
+  results <- dirname(plan_path)
+  plan <- read_plan(plan_path)
+  write_json(list(format = 1, id = "sha256:f00", distribution = "debian", release = "trixie",
+                  architecture = "x86_64", package_count = 2, file_count = 3, manifest_sha256 = strrep("0a",
+                                                                                                       32)),
+             file.path(results, "image.json"))
+  write_json(list(packages = list(gcc = "14")), file.path(results, "image-manifest.json"))
+  analyse(plan_path)
+  plan_path
+}
+
+#' Makes tidy tables, summaries and figures anew
+analyse <- function(plan_path) {
+  plan <- read_plan(plan_path)
+  cells <- read_cells(plan)
+  tables <- lapply(names(plan$workloads), function(name) {
+    tidy <- tidy_workload(plan, name, parser_of(name), partial = TRUE)
+    path <- function(kind) file.path(plan$results, kind, paste0(name, ".csv"))
+    write_csv(tidy, path("tidy"))
+    summary <- summarise_workload(tidy, plan, cells)
+    write_csv(summary, path("summary"))
+    draw_workload(summary, tidy, plan, file.path(plan$results, "figures", name))
+    tidy
+  })
+  claims <- read_claims(file.path(project, "published", "claims.json"))
+  write_csv(test_claims(claims, do.call(rbind, tables), plan, 1), file.path(plan$results, "claims.csv"))
+  summaries <- lapply(tables, summarise_workload, plan = plan, cells = cells)
+  draw_ratios(summaries, plan, project, file.path(plan$results, "figures", "ratios"))
+  draw_order(tables, plan, file.path(plan$results, "figures", "order"))
+}
+
+#' Skips a test where a program that the paper needs is missing
+skip_without_latex <- function() {
+  skip_if(any(Sys.which(c("pdflatex", "bibtex", "pandoc", "pdftotext")) == ""), "LaTeX or pandoc is missing")
 }

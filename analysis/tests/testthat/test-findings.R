@@ -1,5 +1,9 @@
-test_that("a difference is called only beyond the interval and the minimum effect", {
-  read <- function(ratio, low, high, better = "higher") verdict(ratio, low, high, better)
+# The verdict with the p value of Fieller's interval as the only comparison
+read <- function(ratio, low, high, better = "higher") {
+  verdict(ratio, low, high, better, if (is.na(low)) NA else if (low > 1 || high < 1) 0.04 else 0.06)
+}
+
+test_that("a difference is called only where it is significant and beyond the minimum effect", {
   expect_equal(read(0.95, 0.93, 0.97), "slower")
   expect_equal(read(1.05, 1.03, 1.07), "faster")
   expect_equal(read(1.05, 1.03, 1.07, "lower"), "slower")
@@ -12,13 +16,56 @@ test_that("a difference is called only beyond the interval and the minimum effec
   expect_equal(read(NA, NA, NA), "")
 })
 
+test_that("an interval that excludes equality is not enough where the adjusted p value is not", {
+  expect_equal(verdict(0.95, 0.93, 0.97, "higher", 0.0499), "slower")
+  expect_equal(verdict(0.95, 0.93, 0.97, "higher", 0.05), "open")
+  rows <- do.call(rbind, lapply(c(0.03, 0.9, 0.8, 0.7), function(p) {
+    summary_row("docker", ratio = 0.95, low = 0.93, high = 0.97, p_value = p,
+                metric = if (p < 0.5) "copy" else "scale", factors = paste0("p=", p))
+  }))
+  rows <- compare(rows, small_plan())
+  expect_equal(rows$p_adjusted[rows$metric == "copy"], 0.12)
+  expect_equal(rows$verdict[rows$metric == "copy"], "open")
+  alone <- compare(rows[rows$metric == "copy", ], small_plan())
+  expect_equal(alone$verdict, "slower")
+})
+
+test_that("the family of comparisons is that of all workloads", {
+  rows <- rbind(summary_row("native"),
+                summary_row("docker", ratio = 0.9, low = 0.8, high = 0.99, p_value = 0.03),
+                summary_row("docker", ratio = 0.9, low = 0.8, high = 1.1, p_value = 0.4,
+                            workload = "new-load",
+                            metric = "rate"))
+  table <- comparison_table(rows, small_plan())
+  expect_equal(names(table), COMPARISON_COLUMNS)
+  expect_equal(table$p_adjusted, c(0.06, 0.4))
+  expect_equal(table$reading, c("open", "open"))
+})
+
 test_that("the minimum effect itself is no difference, and a hair more is one", {
-  expect_equal(verdict(0.98, 0.975, 0.985, "higher"), "open")
-  expect_equal(verdict(0.9799, 0.975, 0.985, "higher"), "slower")
-  expect_equal(verdict(0.95, 0.90, 1, "higher"), "open")
-  expect_equal(verdict(0.95, 0.90, 0.9999, "higher"), "slower")
-  expect_equal(verdict(1, 0.98, 1.02, "higher"), "equal")
-  expect_equal(verdict(1, 0.9799, 1.02, "higher"), "open")
+  expect_equal(read(0.98, 0.975, 0.985), "open")
+  expect_equal(read(0.9799, 0.975, 0.985), "slower")
+  expect_equal(read(0.95, 0.90, 1), "open")
+  expect_equal(read(0.95, 0.90, 0.9999), "slower")
+  expect_equal(read(1, 0.98, 1.02), "equal")
+  expect_equal(read(1, 0.9799, 1.02), "open")
+})
+
+test_that("the paper says how many blocks there were, and why", {
+  evidence <- small_evidence(list(summary_row("native")))
+  expect_equal(precision_text(evidence), "")
+  evidence$plan$precision <- list(min = 5, max = 30, target = 0.05)
+  expect_match(precision_text(evidence), "not available")
+  evidence$precision <- list(block = 7, target = 0.05, enough = TRUE, reason = "the target was reached",
+                             metrics = 2, reached = 2,
+                             widest = list(environment = "native", workload = "stream", metric = "copy",
+                                           half_width = 0.034))
+  expect_match(read_aloud(precision_text(evidence)), paste(
+    "from 5 on and to 30 at most.*7 blocks were measured, because the target was reached; 2 of 2 means were",
+    "within it, and the widest was .3.4 %"
+  ))
+  evidence$precision$widest$half_width <- NULL
+  expect_match(precision_text(evidence), "no interval")
 })
 
 test_that("rows are ordered and named by the plan", {

@@ -144,3 +144,73 @@ test_that("outliers are those of the modified z score", {
   expect_false(any(outliers(rep(5, 5))))
   expect_false(any(outliers(c(1, 1, 1, 100))))
 })
+
+test_that("the p value of a pair is that of the paired t test, and agrees with Fieller's interval", {
+  set.seed(5)
+  for (n in c(3, 5, 12)) {
+    for (effect in c(0, 0.005, 0.02)) {
+      reference <- rnorm(n, 100, 2)
+      measured <- reference * (1 + effect) + rnorm(n)
+      p <- paired_p_value(measured, reference)
+      expect_equal(p, t.test(measured, reference, paired = TRUE)$p.value)
+      found <- paired_ratio(measured, reference)
+      expect_equal(p < 0.05, found$low > 1 || found$high < 1)
+      half <- paired_ratio(measured, reference, level = 1 - p)
+      expect_equal(min(abs(c(half$low, half$high) - 1)), 0, tolerance = 1e-9)
+    }
+  }
+  expect_equal(paired_p_value(10, 11), NA_real_)
+  expect_equal(paired_p_value(c(2, 4, 6), c(1, 2, 3)), NA_real_)
+  expect_equal(paired_p_value(c(102, 103, 104), c(101, 102, 103)), 0)
+})
+
+test_that("p values are adjusted as Benjamini and Hochberg's table has it, and as R does", {
+  published <- c(0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262,
+                 0.5719,
+                 0.6528, 0.7590, 1)
+  expect_equal(sum(adjusted_p_values(published) <= 0.05), 4)
+  set.seed(2)
+  p <- c(runif(20), NA, 0.01, 0.01, 0)
+  expect_equal(adjusted_p_values(p), p.adjust(p, "BH"))
+  expect_equal(adjusted_p_values(c(NA, NA)), c(NA_real_, NA_real_))
+  expect_equal(adjusted_p_values(numeric()), numeric())
+})
+
+test_that("calls by adjusted p values hold the false-discovery rate where plain ones do not", {
+  set.seed(11)
+  rate <- function(adjust) {
+    mean(vapply(1:400, function(i) {
+      true <- rep(c(TRUE, FALSE), c(4, 16))
+      called <- adjust(2 * pnorm(-abs(rnorm(20, ifelse(true, 3.5, 0))))) < 0.05
+      if (any(called)) mean(!true[called]) else 0
+    }, 0))
+  }
+  expect_lt(rate(adjusted_p_values), 0.055)
+  expect_gt(rate(identity), 0.1)
+})
+
+test_that("the runs needed are those at which simulated intervals are narrow enough", {
+  set.seed(3)
+  x <- rnorm(40, 100, 3)
+  s <- runs_needed(x)
+  reach <- function(s) {
+    limits <- rowMeans(replicate(4000, interval_of_median(sample(x, s, replace = TRUE))))
+    max(abs(limits - median(x))) / median(x)
+  }
+  expect_lt(reach(s), 0.0103)
+  expect_gt(reach(s - 3), 0.0099)
+  expect_lt(runs_needed(x, 0.05), runs_needed(x, 0.02))
+  expect_equal(runs_needed(7 * x), s)
+  expect_equal(runs_needed(rev(x)), s)
+})
+
+test_that("runs needed are never fewer than an interval takes, nor more than the cap", {
+  expect_equal(runs_needed(c(100, 100.001, 99.999, 100.002, 100)), 6)
+  expect_equal(runs_needed(c(1, 100, 1, 100, 1, 100)), Inf)
+  expect_equal(runs_needed(1:4), NA_real_)
+  expect_equal(runs_needed(rep(5, 9)), NA_real_)
+  x <- c(98, 99, 100, 101, 102)
+  s <- runs_needed(x)
+  expect_equal(runs_needed(x, most = s), s)
+  expect_equal(runs_needed(x, most = s - 1), Inf)
+})

@@ -26,6 +26,8 @@ test_that("its numbers are those of the runs", {
   expect_equal(c(s$mean_low, s$mean_high), as.vector(t.test(x)$conf.int))
   expect_equal(c(s$ratio, s$ratio_low, s$ratio_high), c(fieller$ratio, fieller$low, fieller$high))
   expect_equal(c(s$ratio_n, s$drift_p), c(6, drift(x)))
+  expect_equal(s$p_value, t.test(x, runs("native"), paired = TRUE)$p.value)
+  expect_equal(s$runs_needed, runs_needed(x))
   expect_equal(s$ratio_method, "Fieller paired by block")
   expect_equal(s$logs, paste0("results/raw/docker/pxz/", 1:6, ".log", collapse = ";"))
   native <- made$summary[made$summary$environment == "native", ]
@@ -103,13 +105,15 @@ test_that("environments that share no block have no ratio", {
 })
 
 test_that("every flag is raised by data that deserve it, and by no other", {
-  flags <- function(x, planned = length(x), state = "interval") {
+  flags <- function(x, planned = length(x), state = "interval", needed = NA) {
     tests <- list(normality_p = normality(x), autocorrelation = lag1_autocorrelation(x), drift_p = drift(x))
-    flags_of(x, planned, list(state = state), tests)
+    flags_of(x, planned, list(state = state), tests, needed)
   }
   calm <- c(10, 10.1, 9.8, 9.9, 10.2, 10.05, 9.95, 9.85, 10.15, 10.02)
   expect_equal(flags(calm), character())
   expect_equal(flags(calm, 11), "missing")
+  expect_equal(flags(calm, needed = Inf), "many-runs")
+  expect_equal(flags(calm, needed = 999), character())
   expect_equal(flags(calm[1:5]), "few-runs")
   expect_equal(flags(10), c("single-run", "few-runs"))
   expect_equal(flags(rep(10, 7)), "constant")
@@ -166,4 +170,38 @@ test_that("the script writes the summary, again the same", {
   expect_equal(run()$status, 0L)
   expect_equal(readLines(out), first)
   expect_false(any(grepl("NA|NaN|Inf", first)))
+})
+
+test_that("the runs needed are those for the plan's target", {
+  plan <- read_plan(make_results("native", "pxz", 6, spread = 0.03))
+  tidy <- tidy_workload(plan, "pxz", parser_of("pxz"))
+  needed <- function(plan) summarise_workload(tidy, plan, read_cells(plan))[c("runs_needed", "flags")]
+  plan$precision <- list(min = 2, max = 6, target = 0.05)
+  expect_equal(needed(plan)$runs_needed, runs_needed(tidy$value, 0.05))
+  plan$precision$target <- 1e-9
+  expect_equal(needed(plan)$runs_needed, NA_real_)
+  expect_match(needed(plan)$flags, "many-runs")
+})
+
+test_that("the same raw logs give the same bytes, in any locale and time zone", {
+  plan <- make_results(workloads = c("stream", "pxz"), repetitions = 6, spread = 0.05)
+  tables <- function(name, environment) {
+    folder <- tempfile(name)
+    script <- function(script, ...) {
+      words <- shQuote(c(file.path(project, "analysis", script), "--plan", plan, ...))
+      expect_equal(system2(file.path(R.home("bin"), "Rscript"), words, env = environment), 0)
+    }
+    path <- function(kind, workload) file.path(folder, kind, paste0(workload, ".csv"))
+    for (workload in c("stream", "pxz")) {
+      script("tidy.R", "--workload", workload, "--out", path("tidy", workload))
+      script("summary.R", "--tidy", path("tidy", workload), "--out", path("summary", workload))
+    }
+    script("comparisons.R", "--out", file.path(folder, "comparisons.csv"),
+           path("summary", c("stream", "pxz")))
+    tools::md5sum(list.files(folder, recursive = TRUE, full.names = TRUE))
+  }
+  first <- tables("one", "LC_ALL=C.UTF-8")
+  again <- tables("two", c("LC_ALL=C", "TZ=Asia/Tokyo"))
+  expect_length(first, 5)
+  expect_equal(unname(again), unname(first))
 })

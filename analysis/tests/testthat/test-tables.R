@@ -70,8 +70,8 @@ test_that("the table of intervals shows n, intervals, ratios, readings and flags
                 flags = "missing;few-runs")
   )))
   expect_equal(cells_of(table), rbind(
-    c("STREAM copy (GB/s)", "Native", "5", "10.00", "[9.80, 10.20]", "10.00", "", "", "", "", ""),
-    c("", "Docker", "4", "9.50", "[9.30, 9.70]", "9.50", "95.0", "[93.0, 97.0]", "4", "slower", "a")
+    c("STREAM copy (GB/s)", "Native", "5", "10.00", "[9.80, 10.20]", "10.00", "", "", "", "", "", ""),
+    c("", "Docker", "4", "9.50", "[9.30, 9.70]", "9.50", "95.0", "[93.0, 97.0]", "4", "0.0010", "slower", "a")
   ))
   expect_equal(unname(table$notes[names(table$notes) == "a"]), unname(flag_meanings()["missing"]))
   expect_true(any(grepl("^All rows: Below six runs", table$notes)))
@@ -81,7 +81,24 @@ test_that("a ratio without limits is shown as such", {
   table <- table_of_intervals(small_evidence(list(
     summary_row("native"), summary_row("docker", ratio = 0.95, flags = "ratio-unbounded")
   )))
-  expect_equal(cells_of(table)[2, 7:11], c("95.0", EM_DASH, "5", "no interval", "a"))
+  expect_equal(cells_of(table)[2, 7:12], c("95.0", EM_DASH, "5", EM_DASH, "no interval", "a"))
+})
+
+test_that("p values are adjusted, and never printed as zero", {
+  expect_equal(p_text(c(0.03412, 0.2, 1, 1e-5, NA)), c("0.034", "0.20", "1.0", "<0.001", ""))
+})
+
+test_that("the runs needed have a column where they are known", {
+  row <- updated(summary_row("native", n = 6), runs_needed = 142)
+  over <- updated(summary_row("docker", n = 6, flags = "many-runs"), ratio_n = NA)
+  table <- table_of_intervals(small_evidence(list(row, over)))
+  at <- which(read_aloud(table$columns$head) == "Runs for \u00b11.0 %")
+  expect_equal(cells_of(table)[, at], c("142", "> 1,000"))
+  evidence <- small_evidence(list(row, over))
+  expect_match(read_aloud(runs_needed_text(evidence)), paste(
+    "the series need 142 runs. 1 series would need more than 1,000 runs."
+  ))
+  expect_match(runs_needed_text(small_evidence(list(summary_row("native")))), "estimated from these runs")
 })
 
 test_that("the interval of the median appears from six runs on", {

@@ -1,0 +1,294 @@
+# Published claims against what was measured: one verdict for each, from intervals and the stated tolerance.
+
+CLAIM_COLUMNS <- c(
+  id = "character", publication = "character", place = "character", statement = "character",
+  workload = "character", published = "numeric", unit = "character", tolerance_low = "numeric",
+  tolerance_high = "numeric", environment = "character", reference = "character",
+  measured_workload = "character", metric = "character", factors = "character", ratio = "numeric",
+  ratio_low = "numeric", ratio_high = "numeric", ratio_n = "integer",
+  level = "numeric", parts = "integer", verdict = "character", reason = "character", because = "character",
+  note = "character", logs = "character"
+)
+
+CLAIM_VERDICTS <- c("reproduced", "contradicted", "inconclusive", "not testable here")
+
+#' The verdict on a claim
+#'
+#' A claim has parts: a ratio for each of its pairs of environments and each series.  A part is reproduced
+#' where its whole interval lies within the tolerance, contradicted where none of it does, and inconclusive
+#' otherwise or without an interval.  The claim is contradicted if any part is; failing that it is not
+#' testable if any part is not, since the rest alone can't reproduce it; failing that it is inconclusive if
+#' any part is; else it is reproduced.
+#'
+#' @param low,high limits of the intervals, one for each part; NA where there is none
+#' @param from,to limits of the tolerance; NA for no limit
+#' @param testable for each part whether it can be tested here
+#' @return one of CLAIM_VERDICTS, with the attribute `parts`: the same for each part
+claim_verdict <- function(low, high, from, to, testable = rep(TRUE, length(low))) {
+  from <- if (is.na(from)) -Inf else from
+  to <- if (is.na(to)) Inf else to
+  known <- !is.na(low) & !is.na(high)
+  parts <- ifelse(!testable, "not testable here", ifelse(!known, "inconclusive", ifelse(
+    low > to | high < from, "contradicted", ifelse(low >= from & high <= to, "reproduced", "inconclusive")
+  )))
+  if (length(parts) == 0) {
+    parts <- "not testable here"
+  }
+  order <- c("contradicted", "not testable here", "inconclusive", "reproduced")
+  structure(order[min(match(parts, order))], parts = parts)
+}
+
+#' All claims, tested
+#'
+#' @param published as from `read_claims`
+#' @param tidy rows of the tidy tables of all workloads
+#' @param plan as from `read_plan`
+#' @param sockets of the host; NA where that is not available
+#' @return data frame with the columns of CLAIM_COLUMNS, a row for each claim, in their order
+test_claims <- function(published, tidy, plan, sockets) {
+  rows <- lapply(published$claims, test_claim, published = published, tidy = tidy, plan = plan,
+                 sockets = sockets)
+  bound <- lapply(names(CLAIM_COLUMNS), function(name) unlist(lapply(rows, `[[`, name)))
+  as.data.frame(stats::setNames(bound, names(CLAIM_COLUMNS)))
+}
+
+#' One claim, tested
+#'
+#' Where there are several parts, their intervals hold together at 95 % (Bonferroni), and the row shows the
+#' part that is farthest from the tolerance, or nearest to its edge.
+#'
+#' @inheritParams test_claims
+#' @param claim an entry of the claims
+#' @return named list with an element for each of CLAIM_COLUMNS
+test_claim <- function(claim, published, tidy, plan, sockets) {
+  number <- function(x) if (is.null(x)) NA_real_ else as.double(x)
+  from <- number(claim$tolerance$low)
+  to <- number(claim$tolerance$high)
+  row <- list(
+    id = claim$id, publication = claim$publication, place = claim$place, statement = claim$statement,
+    workload = claim$workload, published = number(claim$published$value),
+    unit = c(claim$published$unit, "")[[1]], tolerance_low = from, tolerance_high = to,
+    environment = "", reference = "", measured_workload = "", metric = "", factors = "", ratio = NA_real_,
+    ratio_low = NA_real_, ratio_high = NA_real_, ratio_n = NA_real_, level = NA_real_, parts = 0,
+    verdict = "not testable here",
+    reason = c(claim$untestable$reason, "")[[1]], because = c(claim$untestable$because, "")[[1]],
+    note = c(claim$note, "")[[1]], logs = ""
+  )
+  if (!is.null(claim$untestable)) {
+    return(row)
+  }
+  parts <- claim_parts(claim, published, tidy, plan, sockets)
+  testable <- parts$reason == ""
+  level <- 1 - (1 - LEVEL) / max(sum(testable), 1)
+  found <- lapply(which(testable), function(i) measured_ratio(parts[i, ], tidy, level, claim, plan))
+  interval <- function(key) {
+    limits <- rep(NA_real_, nrow(parts))
+    limits[testable] <- vapply(found, `[[`, 0, key)
+    limits
+  }
+  low <- interval("low")
+  high <- interval("high")
+  verdict <- claim_verdict(low, high, from, to, testable)
+  row$verdict <- as.vector(verdict)
+  row$parts <- sum(testable)
+  if (verdict == "not testable here") {
+    row[c("reason", "because")] <- parts[which(!testable)[[1]], c("reason", "because")]
+  }
+  if (any(testable)) {
+    beyond <- pmax(if (is.na(from)) -Inf else from - low, if (is.na(to)) -Inf else high - to)
+    rank <- match(attr(verdict, "parts"), c("contradicted", "inconclusive", "reproduced"), 9)
+    shown <- order(rank, -beyond)[[1]]
+    part <- found[[match(shown, which(testable))]]
+    row[c("environment", "reference", "measured_workload", "metric", "factors")] <-
+      parts[shown, c("environment", "reference", "workload", "metric", "factors")]
+    row[c("ratio", "ratio_low", "ratio_high", "ratio_n")] <- part[c("ratio", "low", "high", "n")]
+    row$level <- level
+    row$logs <- part$logs
+    if (verdict == "inconclusive" && is.na(part$low)) {
+      row$because <- "there are too few runs for an interval"
+    }
+  }
+  row
+}
+
+#' The parts of a claim: its pairs of environments in each of its series
+#'
+#' @inheritParams test_claim
+#' @return data frame: environment, reference (names of the plan, "" where there is none), workload, metric,
+#'   factors, reason (why it can't be tested, as of `untestable_reasons`, or "") and because
+claim_parts <- function(claim, published, tidy, plan, sockets) {
+  rows <- tidy[tidy$workload %in% claimed_workloads(claim, published, plan), ]
+  if (nrow(rows) == 0) {
+    about <- if (claim$workload == "*") "nothing" else paste("nothing of", claim$workload)
+    return(untested_part(claim, reason = "workload", because = paste(about, "was measured")))
+  }
+  do.call(rbind, lapply(claim$pairs, function(pair) {
+    names <- vapply(pair, measured_as, "", published = published, tidy = rows)
+    obstacle <- environment_obstacle(pair, names, published, plan)
+    if (!is.null(obstacle)) {
+      return(do.call(untested_part, c(list(claim), obstacle)))
+    }
+    series <- unique(rows[rows$environment == names[[1]], c("workload", "metric", "factors")])
+    wanted <- unlist(claim$metrics)
+    series <- series[length(wanted) == 0 | series$metric %in% wanted, ]
+    sized <- series[has_factors(series$factors, claim$factors), ]
+    obstacle <- series_obstacle(claim, series, sized, sockets)
+    if (is.null(obstacle)) {
+      data.frame(environment = names[[1]], reference = names[[2]], sized, reason = "", because = "",
+                 row.names = NULL)
+    } else {
+      do.call(untested_part, c(list(claim), obstacle))
+    }
+  }))
+}
+
+#' A part of a claim that can't be tested
+#'
+#' @param claim its entry
+#' @param reason as of `untestable_reasons`
+#' @param because text
+#' @return data frame of one row, as from `claim_parts`
+untested_part <- function(claim, reason, because) {
+  data.frame(environment = "", reference = "", workload = claim$workload, metric = "", factors = "",
+             reason = reason, because = because)
+}
+
+#' Why the environments of a claim can't be compared here
+#'
+#' @param pair their published names
+#' @param names those of the plan, as from `measured_as`
+#' @inheritParams test_claim
+#' @return list of reason and because; NULL where they can
+environment_obstacle <- function(pair, names, published, plan) {
+  for (i in which(names == "")) {
+    return(list(reason = "environment", because = absence(pair[[i]], published, plan)))
+  }
+  for (i in seq_along(pair)) {
+    needed <- published$environments[[pair[[i]]]]$accelerator
+    if (!is.null(needed) && !identical(plan$environments[[names[[i]]]]$accelerator, needed)) {
+      label <- environment_labels(plan, names[[i]])
+      return(list(reason = "emulation",
+                  because = paste(label, "is not proven to be accelerated by hardware")))
+    }
+  }
+}
+
+#' Why a claim can't be tested by the series that were measured
+#'
+#' @inheritParams test_claim
+#' @param series of the claim's workloads and metrics
+#' @param sized those of them that have its factors
+#' @return list of reason and because; NULL where it can
+series_obstacle <- function(claim, series, sized, sockets) {
+  if (nrow(series) == 0) {
+    what <- paste(gsub("_", " ", unlist(claim$metrics)), collapse = ", ")
+    list(reason = "metric", because = paste(what, "of", claim$workload, "was not measured"))
+  } else if (nrow(sized) == 0) {
+    what <- paste(names(claim$factors), unlist(claim$factors), collapse = ", ")
+    list(reason = "size", because = paste(what, "was not measured"))
+  } else if (is.numeric(claim$sockets) && !isTRUE(sockets >= claim$sockets)) {
+    here <- if (is.na(sockets)) "the number here is not available" else paste("the host has", sockets)
+    list(reason = "hardware", because = paste0("it takes ", claim$sockets, " sockets, and ", here))
+  }
+}
+
+#' The workloads that a claim is about
+#'
+#' @inheritParams test_claim
+#' @return names
+claimed_workloads <- function(claim, published, plan) {
+  group <- published$workload_groups[[claim$workload]]
+  if (claim$workload == "*") names(plan$workloads) else if (is.null(group)) claim$workload else unlist(group)
+}
+
+#' Which of the plan's environments stands for a published one
+#'
+#' @param environment its published name
+#' @param published as from `read_claims`
+#' @param tidy rows of the claim's workloads
+#' @return the first of `measured_as` that has runs; "" where none has
+measured_as <- function(environment, published, tidy) {
+  names <- intersect(unlist(published$environments[[environment]]$measured_as), tidy$environment)
+  if (length(names) > 0) names[[1]] else ""
+}
+
+#' Why a published environment was not measured
+#'
+#' @inheritParams measured_as
+#' @param plan as from `read_plan`
+#' @return text
+absence <- function(environment, published, plan) {
+  entry <- published$environments[[environment]]
+  names <- unlist(entry$measured_as)
+  planned <- plan$environments[names[names %in% names(plan$environments)]]
+  reasons <- unlist(lapply(planned, function(one) if (!isTRUE(one$available)) one$reason))
+  paste0(entry$label, if (length(names) == 0) {
+    " is none of the environments that can be measured"
+  } else if (length(planned) == 0) {
+    " is not in the plan"
+  } else if (length(reasons) > 0) {
+    paste0(" is not available here: ", reasons[[1]])
+  } else {
+    " was not measured"
+  })
+}
+
+#' Whether series have certain factors
+#'
+#' @param factors texts of the series, such as "order=1000;clients=4"
+#' @param wanted named list: factor to value
+#' @return logical vector
+has_factors <- function(factors, wanted) {
+  pairs <- paste0(names(wanted), "=", unlist(wanted), recycle0 = TRUE)
+  vapply(strsplit(factors, ";", fixed = TRUE), function(has) all(pairs %in% has), NA)
+}
+
+#' The ratio that a part of a claim is about
+#'
+#' @param part a row of `claim_parts`
+#' @param tidy rows of the tidy tables
+#' @param level of confidence
+#' @param claim,plan as of `test_claim`
+#' @return as from `paired_ratio`, and `logs`; where the claim is about performance, of its inverse for
+#'   metrics of which less is better
+measured_ratio <- function(part, tidy, level, claim, plan) {
+  of <- function(environment) {
+    tidy[tidy$environment == environment & tidy$workload == part$workload & tidy$metric == part$metric &
+           tidy$factors == part$factors, ]
+  }
+  sides <- list(of(part$environment), of(part$reference))
+  metrics <- metrics_of(plan, part$workload)
+  if (isTRUE(claim$performance) && metrics$better[metrics$metric == part$metric] == "lower") {
+    sides <- rev(sides)
+  }
+  pairs <- paired_runs(sides[[1]], sides[[2]])
+  logs <- unlist(lapply(sides, function(side) side$log[order(side$block)]))
+  c(paired_ratio(pairs$measured, pairs$reference, level), list(logs = paste(logs, collapse = ";")))
+}
+
+#' How many sockets the host has, as it was observed
+#'
+#' @param plan as from `read_plan`
+#' @param tidy rows of the tidy tables
+#' @return the fewest that a run saw; NA where none told
+host_sockets <- function(plan, tidy) {
+  logs <- unique(tidy$log)
+  seen <- vapply(file.path(dirname(plan$results), sub("[.]log$", ".json", logs)), function(path) {
+    sockets <- field(if (file.exists(path)) read_json(path), "observed", "host", "static", "sockets")
+    if (is.numeric(sockets)) as.double(sockets) else NA_real_
+  }, 0)
+  if (all(is.na(seen))) NA_real_ else min(seen, na.rm = TRUE)
+}
+
+#' The tested claims, read
+#'
+#' @param path of claims.csv
+#' @return data frame with the columns of CLAIM_COLUMNS
+#' @section Errors: a broken file; a verdict that is none
+read_tested_claims <- function(path) {
+  claims <- read_csv(path, CLAIM_COLUMNS)
+  if (!all(claims$verdict %in% CLAIM_VERDICTS)) {
+    stop_about(path, "'", setdiff(claims$verdict, CLAIM_VERDICTS)[[1]], "' is no verdict")
+  }
+  claims
+}

@@ -1,0 +1,19 @@
+#!/usr/bin/env Rscript
+# All comparisons with native, of all workloads: their p values adjusted as one family, and how each is read.
+#
+# Usage: Rscript analysis/comparisons.R --plan results/plan.json --out results/comparisons.csv
+#          results/summary/NAME.csv ...
+
+file <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
+root <- dirname(dirname(normalizePath(gsub("~+~", " ", file, fixed = TRUE))))
+for (part in c("cli", "files", "plan", "cells", "statistics", "summaries", "wording", "findings")) {
+  source(file.path(root, "analysis", paste0(part, ".R")), encoding = "UTF-8")
+}
+
+run_script("comparisons.R", function(arguments) {
+  options <- parse_options(arguments, required = c("plan", "out"), rest = "summaries")
+  plan <- read_plan(options$plan)
+  summaries <- lapply(options$rest, read_summary, plan = plan)
+  write_csv(comparison_table(do.call(rbind, c(list(empty_table(SUMMARY_COLUMNS)), summaries)), plan),
+            options$out, digits = 10)
+})

@@ -1,0 +1,224 @@
+# From tables and texts to a web page that is one file and needs no network.
+
+# Tables that rest on the records of all runs.
+RECORD_TABLES <- c("testbed", "conditions")
+
+#' Text for HTML, in which nothing is markup
+#'
+#' @param text texts
+#' @return texts
+html_escape <- function(text) {
+  text <- gsub("[[:cntrl:]]+", " ", enc2utf8(as.character(text)))
+  for (one in list(c("&", "&amp;"), c("<", "&lt;"), c(">", "&gt;"), c("\"", "&quot;"), c("'", "&#39;"))) {
+    text <- gsub(one[[1]], one[[2]], text, fixed = TRUE)
+  }
+  text
+}
+
+#' A table as HTML
+#'
+#' Its rows can be sorted unless headings stand among them.  A cell that is empty because it repeats the one
+#' above holds the text all the same, hidden until the rows are sorted.
+#'
+#' @param table as from `new_table`
+#' @return one text
+html_table <- function(table) {
+  paste(c(
+    sprintf("<figure class=\"table\" id=\"table-%s\">", table$id),
+    sprintf("<figcaption><b>Table <span class=\"number\" data-of=\"table-%s\"></span>.</b> %s</figcaption>",
+            table$id, html_escape(sentence(table$caption))),
+    "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table\">",
+    sprintf("<table%s>", if (any(table$head_rows)) "" else " class=\"sortable\""),
+    html_head(table$columns), "<tbody>", html_rows(table), "</tbody>", "</table>", "</div>",
+    html_notes(table$notes),
+    if (table$id %in% RECORD_TABLES) {
+      "<p class=\"note\"><a href=\"#records\">The records it rests on.</a></p>"
+    },
+    "</figure>"
+  ), collapse = "\n")
+}
+
+#' The head of a table
+#'
+#' @param columns of the table
+#' @return lines
+html_head <- function(columns) {
+  spanners <- if (any(columns$spanner != "")) {
+    runs <- rle(columns$spanner)
+    c("<tr>", ifelse(runs$values == "", sprintf("<td colspan=\"%d\"></td>", runs$lengths),
+                     sprintf("<th colspan=\"%d\" scope=\"colgroup\">%s</th>", runs$lengths,
+                             html_escape(runs$values))), "</tr>")
+  }
+  own <- which(columns$span > 0)
+  heads <- sprintf("<th scope=\"col\" data-column=\"%d\" colspan=\"%d\" class=\"%s\">%s</th>", own - 1L,
+                   as.integer(columns$span[own]), ifelse(columns$span[own] > 1, "centre", columns$align[own]),
+                   html_escape(columns$head[own]))
+  c("<thead>", spanners, "<tr class=\"heads\">", heads, "</tr>", "</thead>")
+}
+
+#' The rows of a table
+#'
+#' @param table as from `new_table`
+#' @return lines
+html_rows <- function(table) {
+  cells <- as.matrix(table$cells)
+  columns <- table$columns
+  starts <- table$group_starts
+  above <- ""
+  vapply(seq_len(nrow(cells)), function(i) {
+    if (table$head_rows[[i]]) {
+      heads <- sprintf("<th colspan=\"%d\">%s</th>", as.integer(columns$span), html_escape(cells[i, ]))
+      return(paste0("<tr class=\"group\">", paste(heads[columns$span > 0], collapse = ""), "</tr>"))
+    }
+    text <- html_escape(cells[i, ])
+    text <- ifelse(columns$align == "wrap", html_breaking(text), text)
+    linked <- table$sources[i, ] != "" & text != "" & cells[i, ] != EM_DASH
+    text <- ifelse(linked, sprintf("<a href=\"#%s\">%s</a>", table$sources[i, ], text), text)
+    text <- paste0(text, ifelse(table$marks[i, ] == "", "",
+                                sprintf("<sup>%s</sup>", html_escape(table$marks[i, ]))))
+    if (any(starts) && !starts[[i]] && cells[i, 1] == "") {
+      text[[1]] <- sprintf("<span class=\"repeat\">%s</span>", above)
+    } else {
+      above <<- text[[1]]
+    }
+    paste0(if (starts[[i]]) "<tr class=\"group\">" else "<tr>",
+           paste0("<td class=\"", columns$align, ifelse(columns$span == 0, " close", ""), "\">", text,
+                  "</td>", collapse = ""), "</tr>")
+  }, "")
+}
+
+#' Text in which hashes and other long words may break
+#'
+#' @param text escaped texts
+#' @return HTML
+html_breaking <- function(text) {
+  gsub("([0-9a-f]{32,})", "<code>\\1</code>", text)
+}
+
+#' The notes under a table
+#'
+#' @param notes texts; the names of those that are marked are their letters
+#' @return lines
+html_notes <- function(notes) {
+  if (length(notes) == 0) {
+    return(NULL)
+  }
+  letter <- if (is.null(names(notes))) rep("", length(notes)) else names(notes)
+  sprintf("<p class=\"note\">%s%s</p>", ifelse(letter == "", "", sprintf("<sup>%s</sup> ", letter)),
+          html_escape(notes))
+}
+
+#' A figure as HTML: the image within the page, and links to its files
+#'
+#' @param path of the figure without its ending
+#' @param link the same, from where the page lies
+#' @param id what refers to it
+#' @param caption text
+#' @return one text
+html_figure <- function(path, link, id, caption) {
+  png <- paste0(path, ".png")
+  image <- jsonlite::base64_enc(readBin(png, "raw", file.size(png)))
+  width <- sum(as.integer(readBin(png, "raw", 20)[17:20]) * 256^(3:0))
+  files <- sprintf("<a href=\"%s.%s\">%s</a>", html_escape(link), c("csv", "pdf"), c("data", "PDF"))
+  paste(c(
+    sprintf("<figure class=\"drawing\" id=\"figure-%s\">", id),
+    sprintf("<button class=\"zoom\" type=\"button\" aria-label=\"Enlarge figure\">"),
+    sprintf("<img alt=\"%s\" style=\"width:%dpx\" src=\"data:image/png;base64,%s\">", html_escape(caption),
+            round(width * 0.6), gsub("\n", "", image, fixed = TRUE)),
+    "</button>",
+    sprintf(paste0("<figcaption><b>Figure <span class=\"number\" data-of=\"figure-%s\"></span>.</b> %s ",
+                   "<span class=\"files\">(%s)</span></figcaption>"),
+            id, html_escape(sentence(caption)), paste(files, collapse = ", ")),
+    "</figure>"
+  ), collapse = "\n")
+}
+
+#' Gives the tables and figures of a page their numbers, in their order, wherever one is named
+#'
+#' @param page one text
+#' @return the page
+#' @section Errors: something is referred to that the page does not hold
+number_floats <- function(page) {
+  for (kind in c("table", "figure")) {
+    found <- regmatches(page, gregexpr(sprintf("<figure class=\"[a-z]+\" id=\"%s-[^\"]+\"", kind), page))[[1]]
+    ids <- sub(".*id=\"([^\"]+)\"", "\\1", found)
+    for (i in seq_along(ids)) {
+      page <- gsub(sprintf("<span class=\"number\" data-of=\"%s\"></span>", ids[[i]]), i, page, fixed = TRUE)
+    }
+  }
+  lost <- regmatches(page, regexpr("data-of=\"[^\"]+\"", page))
+  if (length(lost) > 0) {
+    stop("the page refers to what it does not hold: ", lost, call. = FALSE)
+  }
+  page
+}
+
+#' The way from the folder of a file to another path
+#'
+#' @param out the file
+#' @param path a path; both are absolute, or relative to the same folder
+#' @return relative path, of forward slashes
+relative_path <- function(out, path) {
+  split <- function(x) strsplit(normalizePath(x, "/", mustWork = FALSE), "/", fixed = TRUE)[[1]]
+  dir.create(dirname(out), showWarnings = FALSE, recursive = TRUE)
+  from <- split(dirname(out))
+  to <- split(path)
+  both <- seq_len(min(length(from), length(to)))
+  shared <- sum(cumprod(from[both] == to[both]))
+  paste(c(rep("..", length(from) - shared), to[-seq_len(shared)]), collapse = "/")
+}
+
+#' The runs behind every row of the summary, as lists to which the tables' numbers lead
+#'
+#' @param evidence as from `read_evidence`
+#' @param values rows of the tidy tables
+#' @param base way from the page to the folder that the logs' paths start from
+#' @return one text
+html_runs <- function(evidence, values, base) {
+  rows <- evidence$comparisons
+  items <- vapply(seq_len(nrow(rows)), function(i) {
+    row <- rows[i, ]
+    own <- values[values$workload == row$workload & values$metric == row$metric &
+                    values$factors == row$factors & values$environment == row$environment, ]
+    logs <- strsplit(row$logs, ";", fixed = TRUE)[[1]]
+    own <- own[match(logs, own$log), ]
+    value <- paste0(format(own$value, digits = 7, trim = TRUE), NO_BREAK, row$unit)
+    lines <- sprintf("<li><a href=\"%s\">%s</a>: %s (block %d, <a href=\"%s\">record</a>)</li>",
+                     html_escape(file.path(base, logs)), html_escape(sub("^results/raw/", "", logs)),
+                     html_escape(value), as.integer(own$block),
+                     html_escape(file.path(base, sub("[.]log$", ".json", logs))))
+    native <- rows[rows$series == row$series & rows$environment == REFERENCE, ]
+    paste(c(
+      sprintf("<details id=\"%s\"><summary>%s, %s: %s, mean %s%s%s</summary>", source_id(row),
+              html_escape(row$name), html_escape(row$environment_label), n_is(fixed(row$n, 0)),
+              format(row$mean, digits = 7), NO_BREAK, html_escape(row$unit)),
+      "<ul>", lines, "</ul>",
+      if (!is.na(row$ratio) && nrow(native) == 1) {
+        sprintf("<p>Its ratio is to <a href=\"#%s\">the runs of %s</a>.</p>", source_id(native),
+                html_escape(native$environment_label))
+      },
+      "</details>"
+    ), collapse = "\n")
+  }, "")
+  paste(c("<section id=\"runs\"><h1>Runs behind the numbers</h1>",
+          "<p>Every number of the tables of results leads here, and from here to the raw logs, as the tools",
+          "printed them, and to the records of what was observed.</p>", items, html_records(evidence, base),
+          "</section>"), collapse = "\n")
+}
+
+#' The records of all runs as a list, to which the tables of the testbed lead
+#'
+#' @inheritParams html_runs
+#' @return one text; NULL where there are none
+html_records <- function(evidence, base) {
+  if (length(evidence$records) == 0) {
+    return(NULL)
+  }
+  paths <- vapply(evidence$records, function(record) {
+    file.path("results", "raw", record$environment, record$workload, paste0(record$repetition, ".json"))
+  }, "")
+  lines <- sprintf("<li><a href=\"%s\">%s</a></li>", html_escape(file.path(base, paths)),
+                   html_escape(sub("^results/raw/", "", paths)))
+  paste(c(sprintf("<details id=\"records\"><summary>The records of all %s</summary>",
+                  counted(length(paths), "run")), "<ul>", lines, "</ul>", "</details>"), collapse = "\n")
+}

@@ -1,0 +1,176 @@
+# The figure of all ratios to native, measured and published side by side.
+
+RATIO_COLUMNS <- c(panel = "character", environment = "character", series = "character",
+                   workload = "character", metric = "character", factors = "character", what = "character",
+                   n = "integer",
+                   ratio = "numeric", low = "numeric", high = "numeric", source = "character")
+
+#' The ratios to native that were published
+#'
+#' @param table as from `read_published`
+#' @param figures data frame with the columns of FIGURE_VALUES
+#' @return data frame: workload, metric, factors ("" for the table, whose sizes are the originals'),
+#'   environment (its published name), ratio, source (where it was published)
+published_ratios <- function(table, figures) {
+  printed <- do.call(rbind, lapply(table$rows, function(row) {
+    mean <- vapply(row$values, function(value) as.numeric(value$mean), 0)
+    data.frame(workload = row$workload, metric = row$metric, factors = "", environment = names(mean),
+               ratio = unname(mean / mean[[REFERENCE]]), source = table$publication$place)
+  }))
+  figures <- figures[figures$statistic %in% c("value", "mean"), ]
+  figures$environment <- unname(FIGURE_ENVIRONMENTS[figures$environment])
+  figures <- figures[!is.na(figures$environment), ]
+  figures <- figures[!duplicated(figures[c("workload", "metric", "factors", "environment")]), ]
+  key <- paste(figures$figure, figures$workload, figures$metric, figures$factors)
+  of_native <- figures$environment == REFERENCE
+  base <- figures$published[of_native][match(key, key[of_native])]
+  drawn <- data.frame(figures[c("workload", "metric", "factors", "environment")],
+                      ratio = figures$published / base, source = paste("Fig.", figures$figure))
+  all <- rbind(printed, drawn)
+  all[all$environment != REFERENCE & !is.na(all$ratio), ]
+}
+
+#' Which environment of a plan a published one is shown with
+#'
+#' @param name its published name
+#' @param known `environments` of the claims: what each is measured as
+#' @param plan as from `read_plan`
+#' @return name; "" where the plan has none, or one whose virtual machine is not accelerated as the published
+#'   one was
+shown_with <- function(name, known, plan) {
+  entry <- known[[name]]
+  names <- intersect(unlist(entry$measured_as), names(plan$environments))
+  same <- vapply(names, function(one) {
+    is.null(entry$accelerator) || identical(plan$environments[[one]]$accelerator, entry$accelerator)
+  }, NA)
+  if (any(same)) names[same][[1]] else ""
+}
+
+#' What the figure of ratios draws
+#'
+#' @param summary data frame with the columns of SUMMARY_COLUMNS, of all workloads
+#' @param plan as from `read_plan`
+#' @param published as from `published_ratios`
+#' @param known `environments` of the claims
+#' @return data frame with the columns of RATIO_COLUMNS; `what` is "measured" or "published"; panels are
+#'   factors in the order of the plan, what was only published behind, and series in the order of the paper
+ratio_data <- function(summary, plan, published, known) {
+  rows <- compare(summary, plan)
+  series <- rows[!duplicated(rows$series), c("workload", "metric", "factors", "name", "better")]
+  series$name <- paste0(series$name, ifelse(series$better == "lower", " (lower is better)", ""))
+  measured <- rows[!is.na(rows$ratio), ]
+  label <- function(at) series$name[at]
+  key <- function(table) paste(table$workload, table$metric, table$factors)
+  ours <- data.frame(
+    panel = measured$environment_label, environment = measured$environment,
+    series = label(match(key(measured), key(series))), measured[c("workload", "metric", "factors")],
+    what = rep("measured", nrow(measured)), n = measured$ratio_n, ratio = measured$ratio,
+    low = measured$ratio_low, high = measured$ratio_high, source = rep("", nrow(measured))
+  )
+  # Table I was printed for one size of each workload: it stands with the largest that was measured.
+  last <- series[!duplicated(series[c("workload", "metric")], fromLast = TRUE), ]
+  at <- ifelse(published$factors == "",
+               match(paste(published$workload, published$metric), paste(last$workload, last$metric)),
+               match(key(published), key(series)))
+  at[published$factors == ""] <- match(key(last), key(series))[at[published$factors == ""]]
+  published <- published[!is.na(at), ]
+  at <- at[!is.na(at)]
+  with <- vapply(published$environment, shown_with, "", known = known, plan = plan, USE.NAMES = FALSE)
+  alone <- vapply(published$environment, function(name) known[[name]]$label, "", USE.NAMES = FALSE)
+  theirs <- data.frame(
+    panel = ifelse(with == "", paste(alone, "(published only)"),
+                   environment_labels(plan, ifelse(with == "", REFERENCE, with))),
+    environment = with, series = label(at), series[at, c("workload", "metric", "factors")],
+    what = rep("published", nrow(published)), n = rep(NA_real_, nrow(published)), ratio = published$ratio,
+    low = rep(NA_real_, nrow(published)), high = rep(NA_real_, nrow(published)), source = published$source
+  )
+  data <- rbind(ours, theirs)
+  data$panel <- factor(data$panel, unique(c(environment_labels(plan, names(plan$environments)),
+                                            theirs$panel)))
+  data$panel <- droplevels(data$panel)
+  data$series <- factor(data$series, unique(series$name))
+  data <- data[order(data$panel, data$series, data$what), ]
+  rownames(data) <- NULL
+  data
+}
+
+#' Limits of the axis of ratios
+#'
+#' All ratios are within; an interval may go on beyond by more than half of their largest distance from 1.
+#'
+#' @param data as from `ratio_data`
+#' @return two numbers
+ratio_limits <- function(data) {
+  reach <- max(0.05, 1.5 * max(abs(data$ratio - 1)))
+  inside <- pmin(pmax(c(data$low, data$high), max(0, 1 - reach)), 1 + reach)
+  range(c(data$ratio, 0.97, 1.03, inside), na.rm = TRUE)
+}
+
+#' The figure of all ratios to native
+#'
+#' @param data as from `ratio_data`
+#' @param plan as from `read_plan`
+#' @return ggplot2 plot
+ratio_figure <- function(data, plan) {
+  marks <- environment_marks(names(plan$environments))
+  limits <- ratio_limits(data)
+  data$y <- nlevels(data$series) + 1 - as.integer(data$series) + ifelse(data$what == "measured", 0.14, -0.2)
+  data$colour <- marks$colour[match(data$environment, marks$environment)]
+  data$colour[is.na(data$colour)] <- PALE
+  measured <- data[data$what == "measured", ]
+  bars <- measured[!is.na(measured$low), ]
+  beyond <- rbind(cbind(bars[bars$high > limits[[2]], ], to = rep(limits[[2]], sum(bars$high > limits[[2]]))),
+                  cbind(bars[bars$low < limits[[1]], ], to = rep(limits[[1]], sum(bars$low < limits[[1]]))))
+  beyond$from <- beyond$to - sign(beyond$to - 1) * diff(limits) * 0.02
+  mapping <- ggplot2::aes(.data$ratio, .data$y, colour = .data$colour, shape = .data$what)
+  ggplot2::ggplot(data, mapping) +
+    ggplot2::geom_vline(xintercept = 1, colour = PALE, linewidth = 0.3, linetype = "22") +
+    ggplot2::geom_segment(ggplot2::aes(x = pmax(.data$low, limits[[1]]), xend = pmin(.data$high, limits[[2]]),
+                                       yend = .data$y), bars, linewidth = 0.5, show.legend = FALSE) +
+    ggplot2::geom_segment(ggplot2::aes(x = .data$from, xend = .data$to, yend = .data$y), beyond,
+                          linewidth = 0.5, arrow = ggplot2::arrow(length = ggplot2::unit(3, "pt")),
+                          show.legend = FALSE) +
+    ggplot2::geom_point(size = 1.5, stroke = 0.6, fill = "white") +
+    ggplot2::facet_wrap(ggplot2::vars(.data$panel), nrow = ratio_rows(data),
+                        labeller = ggplot2::label_wrap_gen(18)) +
+    ggplot2::scale_colour_identity() +
+    ggplot2::scale_shape_manual(NULL, values = c(measured = 16, published = 21), drop = FALSE,
+                                labels = c(measured = "Measured here, with its 95 % interval",
+                                           published = "Published in 2014, other hardware")) +
+    ggplot2::scale_x_continuous("Ratio to native; the axis does not start at zero", limits = limits,
+                                breaks = round_breaks(4)) +
+    ggplot2::scale_y_continuous(NULL, breaks = seq_len(nlevels(data$series)),
+                                labels = rev(levels(data$series)),
+                                limits = c(0.5, nlevels(data$series) + 0.5), expand = c(0, 0)) +
+    ggplot2::guides(shape = ggplot2::guide_legend(override.aes = list(colour = INK))) +
+    figure_theme() +
+    ggplot2::theme(legend.position = "top", axis.ticks.y = ggplot2::element_blank())
+}
+
+#' How many rows of panels there are: at most five panels stand side by side
+#'
+#' @param data as from `ratio_data`
+#' @return number
+ratio_rows <- function(data) {
+  ceiling(nlevels(data$panel) / 5)
+}
+
+#' Draws and writes the figure of ratios
+#'
+#' @param summaries list of summaries
+#' @param plan as from `read_plan`
+#' @param root folder of the project, for what was published
+#' @param out path without extension
+draw_ratios <- function(summaries, plan, root, out) {
+  at <- function(name) file.path(root, "published", name)
+  published <- published_ratios(read_published(at("ibm-table1.json")),
+                                read_csv(at("ibm-figures.csv"), FIGURE_VALUES))
+  summary <- do.call(rbind, c(list(empty_table(SUMMARY_COLUMNS)), summaries))
+  if (all(is.na(summary$ratio))) {
+    return(write_figure(empty_figure("No ratio to native was measured."), empty_table(RATIO_COLUMNS), out,
+                        c(COLUMN_WIDTH, 0.6)))
+  }
+  data <- ratio_data(summary, plan, published, read_claims(at("claims.json"))$environments)
+  height <- ratio_rows(data) * (0.2 * nlevels(data$series) + 0.35) + 0.65
+  write_figure(ratio_figure(data, plan), data[names(RATIO_COLUMNS)], out, c(FULL_WIDTH, height))
+}

@@ -1,0 +1,251 @@
+for (part in c("wording", "evidence", "published", "claiming", "findings", "ratio_figure")) {
+  source(file.path(project, "analysis", paste0(part, ".R")), local = environment(), encoding = "UTF-8")
+}
+
+published <- read_claims(file.path(project, "published", "claims.json"))
+
+#' Tidy rows of two or more environments, one block after the other
+tidy_of <- function(values, workload = "pxz", metric = "throughput", factors = "") {
+  do.call(rbind, lapply(names(values), function(name) {
+    n <- length(values[[name]])
+    data.frame(environment = name, workload = workload, repetition = seq_len(n), block = seq_len(n),
+               position = seq_len(n), order = seq_len(n), metric = metric, unit = "MB/s",
+               value = values[[name]], factors = factors, check = "passed",
+               log = paste0("results/raw/", name, "/", workload, "/", seq_len(n), ".log"))
+  }))
+}
+
+#' A plan with these environments, and every workload of a kind
+plan_of <- function(environments = c("native", "docker", "vm"), accelerator = "kvm", better = "higher") {
+  entries <- lapply(environments, function(name) {
+    list(label = name, available = TRUE, accelerator = if (startsWith(name, "vm")) accelerator)
+  })
+  workloads <- Map(function(name) {
+    metrics <- lapply(planned_metrics[[name]], updated, better = better)
+    list(title = name, metrics = metrics, parameters = list())
+  }, names(planned_metrics))
+  list(environments = stats::setNames(entries, environments), workloads = workloads,
+       results = "nowhere/results",
+       path = "plan.json", scale = "smoke")
+}
+
+#' The row of one claim
+tested <- function(id, tidy, plan = plan_of(), sockets = 2, claims = published) {
+  rows <- test_claims(claims, tidy, plan, sockets)
+  expect_equal(names(rows), names(CLAIM_COLUMNS))
+  expect_equal(rows$id, vapply(claims$claims, `[[`, "", "id"))
+  rows[rows$id == id, ]
+}
+
+base <- c(100, 101, 99, 100.5, 99.5, 100.2)
+near <- c(0.999, 1.001, 1.0005, 0.9995, 1, 1.0002)
+
+test_that("the verdict follows from interval and tolerance", {
+  says <- function(low, high, from = 0.95, to = 1.05, ...) as.vector(claim_verdict(low, high, from, to, ...))
+  expect_equal(says(0.96, 1.04), "reproduced")
+  expect_equal(says(0.95, 1.05), "reproduced")
+  expect_equal(says(0.94, 1.04), "inconclusive")
+  expect_equal(says(0.96, 1.06), "inconclusive")
+  expect_equal(says(0.5, 2), "inconclusive")
+  expect_equal(says(0.5, 0.9499), "contradicted")
+  expect_equal(says(0.5, 0.95), "inconclusive")
+  expect_equal(says(1.0501, 2), "contradicted")
+  expect_equal(says(NA, NA), "inconclusive")
+  expect_equal(says(0.2, 0.3, NA, 0.6), "reproduced")
+  expect_equal(says(0.7, 0.8, NA, 0.6), "contradicted")
+  expect_equal(says(1.2, 9, 1.05, NA), "reproduced")
+  expect_equal(says(0.9, 1, 1.05, NA), "contradicted")
+  expect_equal(says(0.99, 1.01, testable = FALSE), "not testable here")
+  expect_equal(says(numeric(), numeric()), "not testable here")
+})
+
+test_that("of several parts the worst decides, and a part that is missing can't be reproduced", {
+  says <- function(low, high, testable = TRUE) {
+    as.vector(claim_verdict(low, high, 0.95, 1.05, rep_len(testable, length(low))))
+  }
+  expect_equal(says(c(0.99, 0.98), c(1.01, 1.02)), "reproduced")
+  expect_equal(says(c(0.99, 0.9), c(1.01, 1.02)), "inconclusive")
+  expect_equal(says(c(0.5, 0.9), c(0.6, 1.02)), "contradicted")
+  expect_equal(says(c(0.99, NA), c(1.01, NA), c(TRUE, FALSE)), "not testable here")
+  expect_equal(says(c(0.5, NA), c(0.6, NA), c(TRUE, FALSE)), "contradicted")
+  expect_equal(attr(claim_verdict(c(0.99, 0.5), c(1, 0.6), 0.95, 1.05), "parts"),
+               c("reproduced", "contradicted"))
+})
+
+test_that("claims are reproduced or contradicted by runs that say so", {
+  like <- function(factor) {
+    tested("ibm-pxz-docker-similar", tidy_of(list(native = base, docker = base * near * factor)))
+  }
+  same <- like(1)
+  fieller <- paired_ratio(base * near, base)
+  expect_equal(same$verdict, "reproduced")
+  expect_equal(c(same$ratio, same$ratio_low, same$ratio_high), c(fieller$ratio, fieller$low, fieller$high))
+  expect_equal(c(same$level, same$parts, same$ratio_n), c(0.95, 1, 6))
+  expect_match(same$logs, "docker/pxz/1.log.*native/pxz/6.log")
+  expect_equal(like(0.8)$verdict, "contradicted")
+  expect_equal(like(0.95)$verdict, "inconclusive")
+})
+
+test_that("several parts share one level, and the worst is shown", {
+  tidy <- do.call(rbind, lapply(names(planned_metrics$stream), function(metric) {
+    slower <- if (metric == "add") 0.96 else 1
+    tidy_of(list(native = base, docker = base * near * slower, vm = base * near), "stream", metric)
+  }))
+  row <- tested("ibm-stream-identical", tidy)
+  expect_equal(c(row$parts, row$level), c(8, 1 - 0.05 / 8))
+  expect_equal(c(row$environment, row$metric, row$verdict), c("docker", "add", "reproduced"))
+  fieller <- paired_ratio(base * near * 0.96, base, 1 - 0.05 / 8)
+  expect_equal(c(row$ratio_low, row$ratio_high), c(fieller$low, fieller$high))
+})
+
+test_that("environments that were not measured leave a claim untested", {
+  only_native <- tidy_of(list(native = base))
+  row <- tested("ibm-pxz-docker-similar", only_native)
+  expect_equal(c(row$verdict, row$reason), c("not testable here", "environment"))
+  expect_true(is.na(row$ratio))
+  plan <- plan_of()
+  plan$environments$docker <- list(label = "Docker", available = FALSE, reason = "no daemon")
+  expect_match(tested("ibm-pxz-docker-similar", only_native, plan)$because, "no daemon")
+  row <- tested("ibm-pxz-docker-similar", tidy_of(list(docker = base)))
+  expect_equal(row$because, "Native was not measured")
+  expect_equal(tested("vmw-linpack-container-free", tidy_of(list(vm = base), "linpack", "gflops"))$reason,
+               "environment")
+})
+
+test_that("a virtual machine under emulation tests no claim about KVM", {
+  tidy <- tidy_of(list(native = base, vm = base * near * 0.78, `vm-tuned` = base * near * 0.78))
+  environments <- c("native", "vm", "vm-tuned")
+  verdict <- function(accelerator) tested("ibm-pxz-kvm-22pct", tidy, plan_of(environments, accelerator))
+  expect_equal(verdict("kvm")$verdict, "reproduced")
+  for (accelerator in list("tcg", NULL, "not available")) {
+    row <- verdict(accelerator)
+    expect_equal(c(row$verdict, row$reason), c("not testable here", "emulation"))
+    expect_true(is.na(row$ratio))
+  }
+  rows <- test_claims(published, tidy, plan_of(environments, "tcg"), 2)
+  kvm <- vapply(published$claims, function(claim) any(grepl("kvm", unlist(claim$pairs))), NA)
+  expect_true(all(rows$verdict[kvm] == "not testable here"))
+})
+
+test_that("hardware, metric, size, workload and kind are reasons too", {
+  tidy <- tidy_of(list(native = base, docker = base, vm = base), "randomaccess", "gups")
+  reason <- function(id, ...) tested(id, ...)$reason
+  expect_equal(reason("ibm-randomaccess-same", tidy, sockets = 1), "hardware")
+  expect_match(tested("ibm-randomaccess-same", tidy, sockets = NA)$because, "not available")
+  expect_equal(reason("ibm-randomaccess-same", tidy, sockets = 2), "")
+  expect_equal(reason("ibm-linpack-docker-identical", tidy), "workload")
+  expect_equal(reason("ibm-redis-110k", tidy), "hardware")
+  expect_equal(reason("ibm-nuttcp-limit-9.41", tidy), "statement")
+  redis <- function(metric, factors) tidy_of(list(native = base, docker = base), "redis", metric, factors)
+  plan <- plan_of()
+  plan$workloads$redis <- list(title = "Redis", metrics = list(
+    latency = list(label = "Latency", unit = "ms", better = "lower"),
+    throughput = list(label = "Requests", unit = "req/s", better = "higher")
+  ))
+  expect_equal(reason("ibm-redis-nat-100conn", redis("throughput", "connections=100"), plan), "metric")
+  expect_equal(reason("ibm-redis-nat-100conn", redis("latency", "connections=10"), plan), "size")
+  expect_equal(reason("ibm-redis-nat-100conn", redis("latency", "connections=100;tls=no"), plan), "")
+})
+
+test_that("a claim about performance turns ratios of costs round", {
+  tidy <- tidy_of(list(native = base, docker = base * near, vm = base * rev(near) * 1.3))
+  claim <- "ibm-docker-geq-kvm"
+  expect_equal(tested(claim, tidy, plan_of(better = "lower"))$verdict, "reproduced")
+  expect_equal(tested(claim, tidy, plan_of(better = "higher"))$verdict, "contradicted")
+})
+
+test_that("too few runs leave a claim inconclusive, and say so", {
+  row <- tested("ibm-pxz-docker-similar", tidy_of(list(native = 100, docker = 100)))
+  expect_equal(row$verdict, "inconclusive")
+  expect_match(row$because, "too few runs")
+})
+
+test_that("every claim has one row, whatever was measured", {
+  rows <- test_claims(published, empty_table(TIDY_COLUMNS), plan_of(), NA_real_)
+  expect_equal(nrow(rows), length(published$claims))
+  expect_true(all(rows$verdict == "not testable here" & rows$reason %in% names(untestable_reasons())))
+  expect_true(all(rows$because != ""))
+})
+
+test_that("broken claims are errors that name them", {
+  path <- tempfile(fileext = ".json")
+  broken <- function(change) {
+    one <- published
+    one$claims <- list(change(one$claims[[1]]))
+    write_json(one, path)
+    read_claims(path)
+  }
+  expect_silent(broken(identity))
+  fails <- function(pattern, ...) expect_error(broken(function(claim) updated(claim, ...)), pattern)
+  fails("ibm-pxz-kvm-22pct: there is no publication x", publication = "x")
+  fails("there is no environment xen", pairs = list(list("xen", "native")))
+  fails("no pairs", pairs = list(list("docker")))
+  fails("no limit", tolerance = list(value = 1))
+  fails("wrong order", tolerance = list(low = 2, high = 1))
+  fails("not a known one", untestable = list(reason = "mood", because = "so"))
+  fails("not explained", untestable = list(reason = "hardware"))
+  expect_error(broken(function(claim) claim[names(claim) != "statement"]), "it has no statement")
+  expect_error(broken(function(claim) claim[names(claim) != "id"]), "no name")
+  writeLines("{\"format\": 2}", path)
+  expect_error(read_claims(path), "not claims of format 1")
+})
+
+test_that("what was published stands in the figure of ratios beside what was measured", {
+  values <- published_ratios(read_published(file.path(project, "published", "ibm-table1.json")),
+                             read_csv(file.path(project, "published", "ibm-figures.csv"), FIGURE_VALUES))
+  expect_equal(values$ratio[values$workload == "pxz" & values$environment == "kvm"], 59.2 / 76.2)
+  expect_equal(values$ratio[grepl("job=random-read-16x8", values$factors) & values$environment == "kvm"],
+               46231 / 84131)
+  tidy <- tidy_of(list(native = base, docker = base * near, vm = base * near * 0.8))
+  plan <- read_plan(make_results(c("native", "docker", "vm"), "pxz"))
+  drawn <- function(accelerator) {
+    plan$environments$vm$accelerator <- accelerator
+    ratio_data(summarise_workload(tidy, plan, read_cells(plan)), plan, values, published$environments)
+  }
+  data <- drawn("kvm")
+  expect_equal(as.character(data$panel), c("docker", "docker", "vm", "vm", "KVM, tuned (published only)"))
+  expect_equal(data$what, c("measured", "published", "measured", "published", "published"))
+  expect_equal(data$ratio[data$what == "published"], c(73.5, 59.2, 62.2) / 76.2)
+  expect_true("KVM (published only)" %in% drawn("tcg")$panel)
+  limits <- ratio_limits(data)
+  expect_true(all(data$ratio >= limits[[1]] & data$ratio <= limits[[2]]))
+  out <- tempfile()
+  draw_ratios(list(summarise_workload(tidy, plan, read_cells(plan))), plan, project, out)
+  single <- summarise_workload(tidy[tidy$block == 1, ], plan, read_cells(plan))
+  expect_true(all(is.na(single$ratio_low)))
+  draw_ratios(list(single), plan, project, paste0(out, "-single"))
+  wide <- updated(single, ratio_low = rep(0.001, 3), ratio_high = rep(99, 3))
+  wide$ratio_low[1] <- NA
+  expect_silent(draw_ratios(list(wide), plan, project, paste0(out, "-wide")))
+  draw_ratios(list(), plan, project, paste0(out, "-none"))
+  written <- outer(paste0(out, c("", "-none", "-single", "-wide")), c(".pdf", ".png", ".csv"), paste0)
+  expect_true(all(file.exists(written)))
+})
+
+#' The published ratios that a claim is made of
+#'
+#' @return numbers; none for claims that say how they differ from what was printed, and for those that are
+#'   about no certain load of a workload that is not in Table I
+printed_for <- function(claim, values) {
+  alias <- c(kvm_untuned = "kvm", docker_volume = "docker")
+  names <- unlist(lapply(Filter(function(pair) pair[[2]] == "native", claim$pairs), `[[`, 1))
+  names <- ifelse(names %in% names(alias), alias[names], names)
+  own <- values[values$workload == claim$workload & values$environment %in% names &
+                  has_factors(values$factors, claim$factors), ]
+  comparable <- is.null(claim$note) && (length(claim$factors) > 0 || claim$workload %in% names(asked_for))
+  own$ratio[comparable & (length(claim$metrics) == 0 | own$metric %in% unlist(claim$metrics))]
+}
+
+test_that("what was published lies within the tolerances of the claims made of it", {
+  values <- published_ratios(read_published(file.path(project, "published", "ibm-table1.json")),
+                             read_csv(file.path(project, "published", "ibm-figures.csv"), FIGURE_VALUES))
+  checked <- 0
+  for (claim in Filter(function(claim) claim$publication == "ibm2014", published$claims)) {
+    ratio <- printed_for(claim, values)
+    low <- c(claim$tolerance$low, -Inf)[[1]]
+    high <- c(claim$tolerance$high, Inf)[[1]]
+    expect_true(all(ratio >= low - 0.005 & ratio <= high + 0.005), label = claim$id)
+    checked <- checked + length(ratio)
+  }
+  expect_gt(checked, 10)
+})

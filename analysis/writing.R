@@ -106,10 +106,25 @@ show_workloads <- function(evidence) {
     workload <- evidence$plan$workloads[[name]]
     figure <- if (has_figure(evidence, name)) paste0(" ", see_figure(name), " shows every run.")
     paste0("\n\n**", as_markdown(workload$title), ".** ", as_markdown(sentence(workload$about)), " ",
-           as_markdown(workload_text(evidence, name)), figure, "\n\n",
+           as_markdown(workload_text(evidence, name)), figure, "\n\n", runs_behind(evidence, name),
            show_figure(evidence, name, workload_caption(evidence, name)))
   }, "")
   knitr::asis_output(paste(parts, collapse = "\n"))
+}
+
+#' Links from a workload's paragraph to the runs behind its numbers
+#'
+#' @param evidence as from `read_evidence`
+#' @param workload its name
+#' @return Markdown with a link for each metric and environment; "" outside of HTML, where nothing is clicked
+runs_behind <- function(evidence, workload) {
+  rows <- evidence$comparisons[evidence$comparisons$workload == workload, ]
+  if (!in_html() || nrow(rows) == 0) {
+    return("")
+  }
+  links <- sprintf("<a href=\"#%s\">%s, %s</a>", source_id(rows), html_escape(rows$metric_label),
+                   html_escape(rows$environment_label))
+  raw_html(paste0("<p class=\"sources\">Runs behind these numbers: ", paste(links, collapse = " · "), "</p>"))
 }
 
 #' The caption of a workload's figure

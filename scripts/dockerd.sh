@@ -10,7 +10,12 @@ root=()
 
 if [ "${1:-}" = stop ]; then
     if [ -s "$record" ] && [ "$(cat "/proc/$(cat "$record")/comm" 2>/dev/null)" = dockerd ]; then
-        "${root[@]}" kill "$(cat "$record")"
+        pid=$(cat "$record")
+        "${root[@]}" kill "$pid"
+        for _ in $(seq 100); do
+            [ -d "/proc/$pid" ] || break
+            sleep 0.1
+        done
     fi
     "${root[@]}" rm -f -- "$record"
     exit 0

@@ -128,7 +128,7 @@ outcome_fault <- function(record, cell) {
     if (!all(passed)) paste("a check failed:", record$checks[!passed][[1]]$name),
     if (!is_number(record$log$bytes, file.size(cell$log))) paste(cell$log, "has another size than it says"),
     if (!is.character(record$log$sha256)) "it does not hold the digest of its log",
-    if (!is.character(record$image$recipe)) "it does not say in which image it was measured"
+    if (!is.character(record$image$manifest_sha256)) "it does not say in which image it was measured"
   )
 }
 
@@ -159,7 +159,7 @@ check_agreement <- function(records, cells) {
   }
   text <- function(x) vapply(x, function(value) paste(deparse(value), collapse = ""), "")
   if (length(records) > 0) {
-    agree("an image", vapply(records, function(record) record$image$recipe, ""), rep("", length(records)))
+    agree("an image", vapply(records, function(record) record$image$manifest_sha256, ""), rep("", length(records)))
     fixed <- lapply(records, function(record) {
       names <- setdiff(sort(names(record$parameters), method = "radix"), "threads")
       record$parameters[names]

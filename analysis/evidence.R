@@ -79,10 +79,10 @@ read_records <- function(plan, cells) {
     record$head <- read_head(paste0(base[[i]], ".log"))
     record
   })
-  recipe <- unlist(lapply(records, function(record) record$image$recipe))
-  if (length(unique(recipe)) > 1) {
+  manifest <- unlist(lapply(records, function(record) record$image$manifest_sha256))
+  if (length(unique(manifest)) > 1) {
     measured <- records[!vapply(records, is.null, NA)]
-    stop_about(measured[[which(recipe != recipe[[1]])[[1]]]]$path, "it has an image other than ",
+    stop_about(measured[[which(manifest != manifest[[1]])[[1]]]]$path, "it has an image other than ",
                measured[[1]]$path)
   }
   records

@@ -116,7 +116,8 @@ class Cell:
         ticks = [observe.cpu_times()]
         before = observe.moment()
         entry = self.plan["environments"][self.environment]
-        system = testbed.bring_up(self.environment, entry["layers"], self.repetition, self._image(entry["layers"]))
+        image = self._image(entry["layers"])
+        system = testbed.bring_up(self.environment, entry["layers"], self.repetition, image)
         testbed.begin_cell(system)
         keeper.see(system.facts["owner"])
         observed = capture(system.top.command_plain(observe.command()), check=False).stdout
@@ -141,7 +142,11 @@ class Cell:
             "parameters": {key: value for key, value in values.items() if key != "seed"},
             "commands": [],
             "checks": [],
-            "image": {"recipe": self.plan["image"]["recipe"], "id": system.facts["image"]},
+            "image": {
+                "recipe": self.plan["image"]["recipe"],
+                "id": system.facts["image"],
+                "manifest_sha256": image["manifest_sha256"] if image else None,
+            },
             "system": {
                 **{key: system.facts[key] for key in ("id", "layers", "up_started", "up_seconds", "cells_before")}
             },

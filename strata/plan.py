@@ -66,6 +66,7 @@ def fingerprint(plan: dict, environment: str, workload: str) -> str:
     """What decides a cell's result besides chance; a cell is measured again when it changes."""
     parts = {
         "seed": plan["seed"],
+        "scale": plan["scale"],
         "image": plan["image"]["recipe"],
         "layers": plan["environments"][environment]["layers"],
         "parameters": plan["workloads"][workload]["parameters"],

@@ -104,6 +104,17 @@ def test_a_changed_recipe_builds_another_image_and_a_comment_does_not(image, tmp
         shutil.rmtree(images.folder_of(built["recipe"]))
 
 
+def test_the_same_recipe_gives_the_same_files_again(image, tmp_path, monkeypatch, machine_stays):
+    monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
+    done = projects.run(projects.make(tmp_path / "again", projects.default()), "strata", "image", timeout=900)
+    try:
+        assert done.returncode == 0, done.stderr
+        again = json.loads((tmp_path / "again/results/image.json").read_text())
+        assert again["manifest_sha256"] == image["manifest_sha256"]
+    finally:
+        docker.load_image(image)
+
+
 def test_a_program_that_does_not_compile_is_told_and_leaves_nothing(image, tmp_path, machine_stays):
     folder = projects.make(tmp_path / "broken", projects.default(), copy=True)
     program = folder / "workloads/stream/src/stream.c"

@@ -11,6 +11,7 @@ def experiment(seed=1, repetitions=4, absent=(), order="blocks"):
     return {
         "seed": seed,
         "order": order,
+        "scale": "smoke",
         "repetitions": repetitions,
         "image": {"recipe": "r"},
         "environments": {name: {"available": name not in absent, "layers": [{name: {}}]} for name in names},
@@ -82,6 +83,7 @@ def test_a_seed_is_shared_by_environments_and_differs_between_blocks_and_workloa
     ("path", "value", "same"),
     [
         (["seed"], 2, False),
+        (["scale"], "quick", False),
         (["image", "recipe"], "other", False),
         (["environments", "native", "layers"], [{"native": {"option": 1}}], False),
         (["workloads", "a", "parameters", "size"], 2, False),

@@ -114,7 +114,7 @@ write_cell <- function(results, cell, lines, change = identity) {
     block = cell$block, position = list(planned = cell$position, actual = cell$position), scale = "smoke",
     parameters = parameters, commands = list(list(step = "run", exit = 0)),
     checks = list(list(name = "ran to its end", passed = TRUE)),
-    image = list(recipe = "0123abcd", id = "f00"),
+    image = list(recipe = "0123abcd", id = "f00", manifest_sha256 = "cafe"),
     log = list(bytes = file.size(log), sha256 = sha256(log))
   )), paste0(base, ".json"))
 }

@@ -84,7 +84,7 @@ test_that("a record that does not fit is an error that names it", {
     "another size than it says" = function(r) updated(r, log = list(bytes = 1, sha256 = r$log$sha256)),
     "does not hold the digest" = function(r) updated(r, log = list(bytes = r$log$bytes)),
     "in which image" = function(r) updated(r, image = list()),
-    "an image other than" = function(r) updated(r, image = list(recipe = "other")),
+    "an image other than" = function(r) updated(r, image = list(manifest_sha256 = "other")),
     "parameters other than" = function(r) updated(r, parameters = updated(r$parameters, level = 9)),
     "threads other than" = function(r) updated(r, parameters = updated(r$parameters, threads = 1)),
     "order of measurement is that of" = function(r) updated(r, position = updated(r$position, actual = 1))

@@ -71,7 +71,7 @@ test_that("records and summaries that do not belong together are errors that nam
   kept <- readLines(record)
   writeLines(sub("\"docker\"", "\"native\"", kept, fixed = TRUE), record)
   fails("docker/stream/1.json: it is of another environment")
-  writeLines(sub("0123abcd", "ffffffff", kept, fixed = TRUE), record)
+  writeLines(sub("cafe", "beef", kept, fixed = TRUE), record)
   fails("it has an image other than")
   writeLines("{", record)
   fails("docker/stream/1.json: not valid JSON")

@@ -159,7 +159,8 @@ check_agreement <- function(records, cells) {
   }
   text <- function(x) vapply(x, function(value) paste(deparse(value), collapse = ""), "")
   if (length(records) > 0) {
-    agree("an image", vapply(records, function(record) record$image$manifest_sha256, ""), rep("", length(records)))
+    manifests <- vapply(records, function(record) record$image$manifest_sha256, "")
+    agree("an image", manifests, rep("", length(records)))
     fixed <- lapply(records, function(record) {
       names <- setdiff(sort(names(record$parameters), method = "radix"), "threads")
       record$parameters[names]

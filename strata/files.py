@@ -102,3 +102,20 @@ def locked(path: str, waiting: str | None = None) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def held(path: str) -> bool:
+    """Whether another process holds the lock of a file."""
+    import fcntl
+
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False

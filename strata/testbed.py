@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from strata import layers, places
 from strata.errors import UserError
-from strata.files import locked, read_json, write_json
+from strata.files import held, locked, read_json, write_json
 from strata.process import alive, identity
 
 OWNER = "STRATA_OWNER"
@@ -132,6 +132,8 @@ def clean() -> list[str]:
     state = read_state()
     if state["system"] and alive(state["system"]["owner"]) and state["system"]["owner"]["pid"] != os.getpid():
         raise UserError(f"a run is at work (process {state['system']['owner']['pid']}); end it first")
+    if held("results/tmp/run.lock"):
+        raise UserError("a run is at work in this folder; wait for it to end, or end it, first")
     if take_down():
         removed.append(f"system {state['system']['id']} ({state['system']['environment']})")
     removed += [f"container {name}" for name in docker.sweep()]

@@ -1,5 +1,6 @@
 """A cell from its beginning to its end, on the host alone: no image, no container."""
 
+import fcntl
 import json
 import os
 import signal
@@ -221,6 +222,20 @@ def test_a_machine_is_not_cleaned_while_a_run_is_at_work(project):
         owner.wait()
     wait_until(lambda: testbed.read_state()["system"] is None)
     assert projects.run(folder, "strata", "clean").returncode == 0
+
+
+def test_a_folder_is_not_cleaned_under_a_run_that_has_no_system_up(project):
+    folder = project()
+    lock = folder / "results/tmp/run.lock"
+    lock.parent.mkdir(parents=True)
+    with open(lock, "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        done = projects.run(folder, "strata", "clean")
+        assert done.returncode == 1
+        assert "a run is at work in this folder" in done.stderr
+        assert lock.exists()
+    assert projects.run(folder, "strata", "clean").returncode == 0
+    assert not lock.exists()
 
 
 def test_a_results_folder_that_cannot_be_written_is_told(project):

@@ -59,7 +59,8 @@ read_csv <- function(path, columns) {
   )
   if (!identical(names(raw), names(columns))) {
     stop_about(path, "its columns are ", paste(names(raw), collapse = ", "), ", not ",
-               paste(names(columns), collapse = ", "))
+               paste(names(columns), collapse = ", "),
+               "; if another version made it, remove it and run snakemake again")
   }
   for (name in names(columns)[columns != "character"]) {
     cells <- raw[[name]]

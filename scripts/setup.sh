@@ -1,6 +1,7 @@
 #!/bin/bash
 # Installs what is missing: system packages, a virtual environment with pinned Python packages, a Docker daemon.
-# Usage: setup.sh run|test.  Asks nothing, says what it does, and is quick where all is there.
+# Usage: setup.sh paper|run|test; paper: what making a paper of measured runs needs, no Docker.
+# Asks nothing, says what it does, and is quick where all is there.
 set -euo pipefail
 
 purpose=${1:-run}
@@ -10,16 +11,23 @@ root=()
 
 say() { echo "setup: $*" >&2; }
 
+# Packages for virtual machines that this distribution has not.
+without=
+
 # The lines of packages.txt whose thing is not there, as "thing package".
 missing() {
     local r_packages
     r_packages=" $(Rscript -e 'cat(rownames(installed.packages(priority = "NA")))' 2>/dev/null || true) "
     while read -r kind thing package; do
-        if [[ $kind = "#" || ($kind = test && $purpose = run) ]]; then
+        if [[ $kind = "#" || ($kind = test && $purpose != test) || ($kind = run && $purpose = paper) ]]; then
+            continue
+        fi
+        if [[ $kind = vm && ($purpose = paper || " $without " == *" $package "*) ]]; then
             continue
         fi
         case $thing in
         r:*) [[ $r_packages == *" ${thing#r:} "* ]] && continue ;;
+        /*) [ -e "$thing" ] && continue ;;
         tex:*) [ -n "$(kpsewhich "${thing#tex:}" 2>/dev/null || true)" ] && continue ;;
         *) [ -n "$(PATH=$PATH:/usr/sbin:/sbin type -P "$thing" || true)" ] && continue ;;
         esac
@@ -33,6 +41,14 @@ install_packages() {
     [ -n "$lacking" ] || return 0
     packages=$(cut -d ' ' -f 2 <<<"$lacking" | sort -u | tr '\n' ' ')
     if ! type -P apt-get >/dev/null; then
+        # Virtual machines are no condition: without their programs the other environments are measured.
+        while read -r kind _ package; do
+            if [ "$kind" = vm ]; then without="$without $package"; fi
+        done <scripts/packages.txt
+        if [ -z "$(missing)" ]; then
+            say "virtual machines are not available: this distribution has no apt; docs/virtual-machines.md names what they need"
+            return 0
+        fi
         say "this distribution has no apt; install what gives these, then run this again:"
         while read -r thing package; do
             echo "  $thing   (Debian: $package)" >&2
@@ -46,10 +62,20 @@ install_packages() {
     say "installing $packages"
     export DEBIAN_FRONTEND=noninteractive
     "${root[@]}" apt-get -qq update
+    while read -r kind _ package; do
+        if [ "$kind" = vm ] && [ "$purpose" != paper ] && [ -z "$(apt-cache madison "$package" 2>/dev/null || true)" ]; then
+            without="$without $package"
+        fi
+    done <scripts/packages.txt
+    if [ -n "$without" ]; then
+        say "not in this distribution:$without; environments with a virtual machine will be shown as not available"
+        packages=$(missing | cut -d ' ' -f 2 | sort -u | tr '\n' ' ')
+        [ -n "$packages" ] || return 0
+    fi
     # shellcheck disable=SC2086  # a list of names
     "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install $packages >/dev/null
     # From Debian 13 on the client of Docker is a package of its own.
-    if ! type -P docker >/dev/null; then
+    if [ "$purpose" != paper ] && ! type -P docker >/dev/null; then
         "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install docker-cli >/dev/null
     fi
     lacking=$(missing)
@@ -72,7 +98,7 @@ find_python() {
 
 install_python_packages() {
     local list=requirements.txt python wanted
-    [ "$purpose" = run ] || list=requirements-test.txt
+    [ "$purpose" != test ] || list=requirements-test.txt
     wanted=$(cat requirements.txt "$list" | sha256sum | cut -c -32)
     if grep -qs "$wanted" .venv/strata-stamp; then
         return 0
@@ -87,9 +113,9 @@ install_python_packages() {
     [ -x .venv/bin/python ] || "$python" -m venv .venv
     .venv/bin/python -m pip install --quiet --disable-pip-version-check --use-pep517 --requirement "$list"
     # The tests' list holds the run's: having it is having both.
-    { echo "$wanted"; [ "$purpose" = run ] || cat requirements.txt requirements.txt | sha256sum | cut -c -32; } >.venv/strata-stamp
+    { echo "$wanted"; [ "$purpose" != test ] || cat requirements.txt requirements.txt | sha256sum | cut -c -32; } >.venv/strata-stamp
 }
 
 install_packages
 install_python_packages
-scripts/dockerd.sh
+[ "$purpose" = paper ] || scripts/dockerd.sh

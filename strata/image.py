@@ -7,14 +7,14 @@ native runs), ``image.tar`` (for Docker), ``manifest.json`` and ``image.json``.
 import os
 import platform
 import shutil
-import sys
 import time
 
-from strata import distribution, manifest, places, recipe
+from strata import base, manifest, places, recipe
 from strata.errors import UserError
 from strata.files import locked, read_json, remove_tree, write_json
 from strata.layers import docker
 from strata.process import as_root, capture
+from strata.progress import say
 
 
 def folder_of(name: str) -> str:
@@ -39,11 +39,6 @@ def require(name: str) -> dict:
     return image
 
 
-def say(text: str) -> None:
-    """Tell where a long build is."""
-    print(f"image: {text}", file=sys.stderr, flush=True)
-
-
 def ensure(config: dict, rebuild: bool = False) -> dict:
     """The image for the config's `image`: from the cache, or built now (about a minute)."""
     described = recipe.describe(config)
@@ -52,10 +47,22 @@ def ensure(config: dict, rebuild: bool = False) -> dict:
     with locked(os.path.join(places.home(), "images", f"{name}.lock"), waiting):
         image = None if rebuild else find(name)
         if image:
-            say(f"{name[:12]} is in the cache")
+            say("image", f"{name[:12]} is in the cache")
             return image
         remove_tree(folder_of(name))
         return _build(config, described)
+
+
+def ensure_machine(config: dict) -> dict:
+    """The image's disk for virtual machines: from the cache, or built now; what accelerates them is tried first.
+
+    Returns the facts of :func:`strata.vm.disk.find`.
+    """
+    from strata.vm import disk
+
+    described = recipe.describe(config)
+    found = disk.probe(config, described)
+    return disk.ensure(config, require(described["recipe"]), found["accelerator"])
 
 
 def _build(config: dict, described: dict) -> dict:
@@ -66,21 +73,21 @@ def _build(config: dict, described: dict) -> dict:
     os.makedirs(work)
     docker.start_daemon()
     base_tag = f"strata/base:{described['base'][:12]}"
-    _bootstrap(config, described, base_tag, work)
+    base.ensure_tag(config, described, base_tag)
 
-    say("provisioning with Packer")
+    say("image", "provisioning with Packer")
     image = {"recipe": name}
-    _run_packer(base_tag, docker.tag(image), work)
+    run_packer("docker.container", {"base": base_tag, "tag": docker.tag(image)}, work)
     image_id = capture(["docker", "image", "inspect", "--format", "{{.Id}}", docker.tag(image)]).stdout.strip()
 
-    say("unpacking the container image's files for native runs")
+    say("image", "unpacking the container image's files for native runs")
     archive, tree = os.path.join(work, "tree.tar"), os.path.join(work, "tree")
     _export(docker.tag(image), archive)
     os.makedirs(tree)
     capture(as_root(["tar", "-C", tree, "--numeric-owner", "-xpf", archive]), timeout=600)
     capture(["docker", "save", "--output", os.path.join(work, "image.tar"), docker.tag(image)], timeout=600)
 
-    say("hashing every file")
+    say("image", "hashing every file")
     listing = manifest.make(tree, archive)
     os.unlink(archive)
     write_json(os.path.join(work, "manifest.json"), listing)
@@ -95,37 +102,17 @@ def _build(config: dict, described: dict) -> dict:
         "manifest_sha256": manifest.digest(listing),
         "built": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
-    shutil.rmtree(os.path.join(work, "context"))
     write_json(os.path.join(work, "image.json"), image)
     os.rename(work, folder_of(name))
-    say(f"{name[:12]} built in {time.monotonic() - begun:.0f} s")
+    say("image", f"{name[:12]} built in {time.monotonic() - begun:.0f} s")
     return {**image, "folder": folder_of(name)}
 
 
-def _bootstrap(config: dict, described: dict, tag: str, work: str) -> None:
-    """See that the base root filesystem of this recipe is in Docker."""
-    if capture(["docker", "image", "inspect", tag], check=False).returncode == 0:
-        say("the base root filesystem is there")
-        return
-    say(f"bootstrapping {described['distribution']} {described['release']} with mmdebstrap")
-    host = distribution.os_release()
-    listing = os.path.join(work, "sources.list")
-    with open(listing, "w") as file:
-        file.write(distribution.sources(described, config.get("mirror"), host))
-    archive = os.path.join(work, "base.tar")
-    configuration = capture(["apt-config", "dump"]).stdout.splitlines()
-    options = [f"--aptopt={line}" for line in configuration if line.startswith("Acquire::") and '"";' not in line]
-    capture(
-        ["mmdebstrap", "--variant=minbase", f"--include={','.join(recipe.packages())}", *options]
-        + [described["release"], archive, listing],
-        timeout=1800,
-    )
-    capture(["docker", "import", archive, tag], timeout=600)
-    os.unlink(archive)
-    os.unlink(listing)
+def run_packer(source: str, variables: dict[str, str], work: str) -> None:
+    """Run one source of the build (such as ``docker.container``) with the workloads of this project.
 
-
-def _run_packer(base: str, tag: str, work: str) -> None:
+    Raises UserError with the end of what Packer said.
+    """
     context = os.path.join(work, "context")
     for path in recipe.files():
         if path.startswith("workloads/"):
@@ -134,9 +121,14 @@ def _run_packer(base: str, tag: str, work: str) -> None:
     with open(os.path.join(context, "workloads", "packages"), "w") as file:
         file.write("\n".join(recipe.packages()) + "\n")
     log = os.path.join(places.home(), "images", "packer.log")
-    command = ["env", "CHECKPOINT_DISABLE=1", "PACKER_LOG=1", f"PACKER_LOG_PATH={log}", "packer", "build"]
-    variables = ["-color=false", "-var", f"base={base}", "-var", f"tag={tag}", "-var", f"context={context}"]
-    done = capture([*command, *variables, "packer/image.pkr.hcl"], timeout=3600, check=False)
+    settings = ["CHECKPOINT_DISABLE=1", "PACKER_LOG=1", f"PACKER_LOG_PATH={log}", f"PACKER_CACHE_DIR={work}/cache"]
+    command = ["env", *settings, "packer", "build"]
+    given = {"base": "", "tag": "none:none", "context": context, **variables}
+    words = [word for key, value in given.items() for word in ("-var", f"{key}={value}")]
+    done = capture(
+        [*command, "-color=false", f"-only={source}", *words, "packer/image.pkr.hcl"], timeout=3600, check=False
+    )
+    shutil.rmtree(context)
     if done.returncode != 0:
         last = "\n".join((done.stdout + done.stderr).strip().splitlines()[-20:])
         raise UserError(f"Packer could not provision the image (whole log: {log}):\n{last}")

@@ -7,7 +7,7 @@ import re
 import tarfile
 
 # Files that Docker lays over every container, and what the kernel mounts: no part of the image.
-LAID_OVER = {"etc/hostname", "etc/hosts", "etc/resolv.conf", ".dockerenv"}
+LAID_OVER = {"etc/hostname", "etc/hosts", "etc/resolv.conf", "etc/mtab", ".dockerenv"}
 NOT_FILES = {"proc", "sys", "dev", "run", "tmp", "data"}
 
 

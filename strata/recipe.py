@@ -13,6 +13,13 @@ from strata import distribution, workload
 # Of a workload's folder these belong to the analysis or the plan, not to the image.
 NOT_IN_IMAGE = {"workload.yaml", "parse.R", "fixtures", "README.md"}
 BASE_PACKAGES = ["bash", "coreutils", "gzip", "mawk", "procps", "util-linux"]
+# What makes a machine of the same files, and Docker in it; a container has them and starts none.
+MACHINE_PACKAGES = [
+    *["dbus", "e2fsprogs", "iproute2", "openssh-server", "systemd-sysv", "udev"],
+    *["docker.io", "iptables"],
+]
+KERNELS = {"debian": "linux-image-cloud-amd64", "ubuntu": "linux-image-virtual"}
+BASE_SCRIPT = "packer/base.sh"
 _C_TOKENS = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
 
@@ -50,10 +57,20 @@ def packages() -> list[str]:
     return sorted(wanted)
 
 
+def base_packages(chosen: dict[str, str]) -> list[str]:
+    """Names of all packages of the base root filesystem of a distribution and release."""
+    # From Debian 13 on the client of Docker is a package of its own.
+    client = chosen["distribution"] == "debian" and chosen["release"] not in ("bullseye", "bookworm")
+    return sorted({*packages(), *MACHINE_PACKAGES, *["docker-cli"] * client, KERNELS[chosen["distribution"]]})
+
+
 def describe(image: dict) -> dict:
     """``{recipe, base, distribution, release}``: hashes of the whole recipe and of the base alone."""
     chosen = distribution.choose(image, distribution.os_release())
-    base = {**chosen, "mirror": image.get("mirror"), "packages": packages()}
+    with open(BASE_SCRIPT, "rb") as file:
+        script = significant(BASE_SCRIPT, file.read()).decode()
+    names = base_packages(chosen)
+    base = {**chosen, "mirror": image.get("mirror"), "packages": names, "script": script}
     base_hash = hashlib.sha256(json.dumps(base, sort_keys=True).encode()).hexdigest()
     whole = hashlib.sha256(base_hash.encode())
     for path in files():

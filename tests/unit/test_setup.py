@@ -41,8 +41,17 @@ def test_what_is_there_is_not_asked_for(poor):
     assert "shellcheck   (Debian: shellcheck)" in done.stderr
 
 
+def test_a_paper_of_what_is_measured_needs_no_docker(poor):
+    script = os.path.join(projects.ROOT, "scripts/setup.sh")
+    done = subprocess.run([script, "paper"], env=poor, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "Rscript   (Debian: r-base-core)" in done.stderr
+    for tool in ("docker", "packer", "mmdebstrap", "qemu", "shellcheck"):
+        assert tool not in done.stderr
+
+
 def test_every_package_is_named_for_something_that_shows_it():
     lines = open(os.path.join(projects.ROOT, "scripts/packages.txt")).read().splitlines()
     rows = [line.split() for line in lines if not line.startswith("#")]
-    assert all(len(row) == 3 and row[0] in ("run", "test") for row in rows)
+    assert all(len(row) == 3 and row[0] in ("paper", "run", "test", "vm") for row in rows)
     assert len({row[1] for row in rows}) == len(rows)

@@ -1,5 +1,12 @@
 # From raw logs to tables and figures; the functions are in analysis/ and workloads/*/parse.R.
 
+# What the figures draw beside what was measured.
+published_values = [
+    "published/ibm-table1.json",
+    "published/ibm-figures.csv",
+    "published/claims.json",
+]
+
 
 rule tidy:
     input:
@@ -19,7 +26,7 @@ rule tidy:
         ),
         partial="--partial" if experiment.partial else "",
         # Labels, metrics and repetitions are the plan's: all that follows is made again when it changes.
-        plan=experiment.digest,
+        plan=lambda wildcards: experiment.digest,
     shell:
         "Rscript analysis/tidy.R --plan results/plan.json --workload {wildcards.workload}"
         " --out {output} {params.partial} 2>&1 | tee {log}"
@@ -65,15 +72,32 @@ rule claims:
     conda:
         "../envs/analysis.yaml"
     params:
-        plan=experiment.digest,
+        plan=lambda wildcards: experiment.digest,
     shell:
         "Rscript analysis/claims.R --plan results/plan.json --out {output} {input.tidy} 2>&1 | tee {log}"
+
+
+rule footprint:
+    # What it took to bring the environments up, from the records beside the tables' logs.
+    input:
+        expand("results/tidy/{workload}.csv", workload=experiment.measured()),
+    output:
+        "results/footprint.csv",
+    log:
+        "results/logs/footprint.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        plan=lambda wildcards: experiment.digest,
+    shell:
+        "Rscript analysis/footprint.R --plan results/plan.json --out {output} {input} 2>&1 | tee {log}"
 
 
 rule figure:
     input:
         tidy="results/tidy/{workload}.csv",
         summary="results/summary/{workload}.csv",
+        published=published_values,
     output:
         multiext("results/figures/{workload}", ".pdf", ".png", ".csv"),
     log:
@@ -103,11 +127,7 @@ rule order_figure:
 
 rule ratios_figure:
     input:
-        published=[
-            "published/ibm-table1.json",
-            "published/ibm-figures.csv",
-            "published/claims.json",
-        ],
+        published=published_values,
         summaries=expand(
             "results/summary/{workload}.csv", workload=experiment.measured()
         ),

@@ -1,23 +1,26 @@
 # One rule for every cell: the plan gives the order, the testbed is there once.
 # Plan and image are made before the first job (experiment.begin): if they were jobs that cells
 # depend on, a changed plan would hide from Snakemake which cells' parameters have changed.
+# Where a paper is made again from an archive there is no such rule, so that nothing can be measured.
 
 
-rule cell:
-    output:
-        log="results/raw/{environment}/{workload}/{repetition}.log",
-        record="results/raw/{environment}/{workload}/{repetition}.json",
-    log:
-        "results/logs/cells/{environment}/{workload}/{repetition}.log",
-    priority: experiment.priority
-    conda:
-        "../envs/strata.yaml"
-    resources:
-        testbed=1,
-    params:
-        fingerprint=experiment.fingerprint,
-    shell:
-        "python -m strata cell {wildcards.environment} {wildcards.workload} {wildcards.repetition}"
+if not experiment.rebuilding:
+
+    rule cell:
+        output:
+            log="results/raw/{environment}/{workload}/{repetition}.log",
+            record="results/raw/{environment}/{workload}/{repetition}.json",
+        log:
+            "results/logs/cells/{environment}/{workload}/{repetition}.log",
+        priority: experiment.priority
+        conda:
+            "../envs/strata.yaml"
+        resources:
+            testbed=1,
+        params:
+            fingerprint=experiment.fingerprint,
+        shell:
+            "python -m strata cell {wildcards.environment} {wildcards.workload} {wildcards.repetition}"
 
 
 rule cells:
@@ -41,7 +44,7 @@ if experiment.adaptive:
         conda:
             "../envs/analysis.yaml"
         params:
-            plan=experiment.digest,
+            plan=lambda wildcards: experiment.digest,
         shell:
             "Rscript analysis/precision.R --plan results/plan.json --block {wildcards.block}"
             " --out {output} 2>&1 | tee {log}"

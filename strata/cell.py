@@ -148,7 +148,9 @@ class Cell:
                 "manifest_sha256": image["manifest_sha256"] if image else None,
             },
             "system": {
-                **{key: system.facts[key] for key in ("id", "layers", "up_started", "up_seconds", "cells_before")}
+                **{key: system.facts[key] for key in ("id", "layers", "up_started", "up_seconds", "cells_before")},
+                "vm": None,
+                **system.facts["facts"],
             },
             "observed": {
                 "inside": inside,

@@ -55,6 +55,8 @@ def read(over: dict | None = None, path: str = FILE) -> dict:
         "order": "blocks",
         "partial": False,
         "published_raw": None,
+        "vm": {"profiles": {"default": {}}},
+        "archive_image": False,
         **data,
         "environments": {
             name: {"label": entry.get("label", name), "layers": [_normal(layer) for layer in entry["layers"]]}
@@ -87,6 +89,7 @@ def _cross_check(data: dict) -> list[tuple[str, str]]:
             found.append(("repetitions.target", "is 0%; must be more than 0%"))
         if data.get("order") == "sequential":
             found.append(("order", "is sequential, which needs a fixed number of repetitions; must be blocks"))
+    found += _check_profiles(data)
     labels: dict[str, str] = {}
     for name, entry in data["environments"].items():
         label = entry.get("label", name)
@@ -104,6 +107,25 @@ def _cross_check(data: dict) -> list[tuple[str, str]]:
             found.append((f"workloads.{name}", f"there is no folder workloads/{name}; {checking.nearest(name, known)}"))
         elif overrides:
             found += workload.check_overrides(name, overrides)
+    return found
+
+
+def _check_profiles(data: dict) -> list[tuple[str, str]]:
+    """The profiles of virtual machines, and that each one that a layer names is there."""
+    found = []
+    if "vm" in data:
+        found = checking.findings(checking.schema("vm"), data["vm"], "vm")
+        if found:
+            return found
+    profiles = list(data.get("vm", {"profiles": ["default"]})["profiles"])
+    for name, entry in data["environments"].items():
+        for number, layer in enumerate(entry["layers"]):
+            options = layer.get("vm") if isinstance(layer, dict) else {} if layer == "vm" else None
+            wanted = (options or {}).get("profile", "default") if isinstance(options, dict) else None
+            if wanted is not None and wanted not in profiles:
+                hint = checking.nearest(str(wanted), profiles)
+                key = f"environments.{name}.layers.{number}.vm.profile"
+                found.append((key, f"'{wanted}' is no profile of vm.profiles; {hint}"))
     return found
 
 
@@ -138,11 +160,24 @@ def experiment(config: dict, machine: dict) -> dict:
     """
     environments = {}
     for name, entry in config["environments"].items():
-        reason = None
+        reason: str | None = None
+        stack: list[dict] = []
+        described: dict = {}
         for layer in entry["layers"]:
-            (kind,) = layer
-            reason = reason or layers.layer_class(kind).unavailable()
-        environments[name] = {**entry, "available": reason is None, "reason": reason}
+            ((kind, options),) = layer.items()
+            cls = layers.layer_class(kind)
+            reason = reason or cls.unavailable()
+            settled = cls.settle(options, config)
+            stack.append({kind: settled})
+            described |= cls.describe(settled)
+        label = entry["label"].replace("{vm}", described.pop("shown", "VM"))
+        environments[name] = {
+            "label": label,
+            "layers": stack,
+            "available": reason is None,
+            "reason": reason,
+            **described,
+        }
     if not any(entry["available"] for entry in environments.values()):
         reasons = "; ".join(f"{name}: {entry['reason']}" for name, entry in environments.items())
         raise UserError(f"config.yaml: environments: none can be measured on this machine ({reasons})")
@@ -174,6 +209,7 @@ def experiment(config: dict, machine: dict) -> dict:
         **({"precision": precision} if precision else {}),
         "client": config["client"],
         "image": {key: described[key] for key in ("recipe", "distribution", "release")},
+        "vm": config["vm"],
         "machine": machine,
         "environments": environments,
         "workloads": workloads,

@@ -66,7 +66,7 @@ def _huge_pages() -> tuple[str, str]:
     return LACKING, f"transparent huge pages: {mode}; `madvise` would let STREAM and RandomAccess use them"
 
 
-def _space(needed: float = 3e9) -> tuple[str, str]:
+def _space(needed: float = 10e9) -> tuple[str, str]:
     folder = places.home()
     while not os.path.isdir(folder):
         folder = os.path.dirname(folder)
@@ -75,10 +75,24 @@ def _space(needed: float = 3e9) -> tuple[str, str]:
     return (GOOD, words) if free > needed else (BAD, f"{words}; the image needs {needed / 1e9:.0f} GB")
 
 
+def _machines() -> tuple[str, str]:
+    mark, reason = _layer("vm")
+    if mark != GOOD:
+        return LACKING, f"{reason}; environments with a virtual machine are shown as not available"
+    from strata.vm import libvirt
+
+    words = "libvirt answers" if libvirt.answers() else "libvirt will be started with the first machine"
+    return GOOD, f"QEMU, libvirt, Vagrant and Packer are there; {words}"
+
+
 def _kvm() -> tuple[str, str]:
-    if not os.path.exists("/dev/kvm"):
-        return LACKING, "no /dev/kvm: no hardware acceleration of virtual machines"
-    return LACKING, "/dev/kvm exists; whether it can run a guest is not tried yet: no environment here uses one"
+    from strata.vm import acceleration
+
+    found = acceleration.known()
+    if found["accelerator"] is None:
+        return LACKING, f"{found['accelerator_reason']}: `python -m strata image` tries"
+    mark = GOOD if found["accelerator"] == "kvm" else LACKING
+    return mark, f"{acceleration.SHOWN[found['accelerator']]}: {found['accelerator_reason']}"
 
 
 def main() -> int:
@@ -101,6 +115,7 @@ def main() -> int:
         ("huge pages", *_huge_pages()),
         ("hardware counters", *_counters()),
         ("frequency policy", *_frequency()),
+        ("virtual machines", *_machines()),
         ("KVM", *_kvm()),
     ]
     for name, mark, words in rows:

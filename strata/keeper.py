@@ -51,3 +51,4 @@ def keep(owner: dict) -> None:
         state = testbed.read_state()
         if state["system"] and state["system"]["owner"] == owner:
             testbed.take_down()
+        testbed.release(owner)

@@ -1,5 +1,6 @@
 """Where Strata keeps things, inside a project and on the machine."""
 
+import hashlib
 import os
 
 PLAN = "results/plan.json"
@@ -23,6 +24,11 @@ def home() -> str:
         return "/var/cache/strata"
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return os.path.join(base, "strata")
+
+
+def home_mark() -> str:
+    """A mark for what belongs to this user's installation, so that nothing else is ever removed."""
+    return hashlib.sha256(home().encode()).hexdigest()[:16]
 
 
 def machine_lock() -> str:

@@ -88,11 +88,16 @@ def source(project: str) -> dict:
     return {"revision": revision.stdout.strip(), "changed": bool(status.stdout.strip())}
 
 
-def write(plan: dict) -> None:
-    """Write results/plan.json and plan.csv, each only where it changed."""
+def as_csv(plan: dict) -> str:
+    """The text of results/plan.csv."""
     lines = ["position,block,environment,workload,repetition"]
     lines += [",".join(str(field) for field in row) for row in rows(plan)]
-    write_if_changed(places.PLAN.replace(".json", ".csv"), "\n".join(lines) + "\n")
+    return "\n".join(lines) + "\n"
+
+
+def write(plan: dict) -> None:
+    """Write results/plan.json and plan.csv, each only where it changed."""
+    write_if_changed(places.PLAN.replace(".json", ".csv"), as_csv(plan))
     write_if_changed(places.PLAN, json.dumps(plan, indent=1, ensure_ascii=False) + "\n")
 
 

@@ -14,6 +14,11 @@ def begin(owner: int, cells: int) -> None:
     write_json(PATH, {"owner": identity(owner), "cells": cells, "done": 0, "started": None})
 
 
+def say(topic: str, text: str) -> None:
+    """Tell where something long is that is no cell."""
+    print(f"{topic}: {text}", file=sys.stderr, flush=True)
+
+
 def _current() -> dict | None:
     run = read_json(PATH)
     return run if run and run["cells"] and alive(run["owner"]) else None

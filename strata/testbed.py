@@ -101,8 +101,10 @@ def bring_up(environment: str, stack: list[dict], block: int, image: dict | None
     write_state({"system": system, "cell": identity(os.getpid())})
     begun = time.monotonic()
     built = _stack(system, image)
+    system["facts"] = {}
     for layer in built:
         layer.up()
+        system["facts"] |= layer.facts()
     system["up_seconds"] = round(time.monotonic() - begun, 3)
     write_state({"system": system, "cell": None})
     return System(system, built[-1])
@@ -119,6 +121,13 @@ def end_cell(system: System) -> None:
     write_state({"system": system.facts, "cell": None})
 
 
+def release(owner: dict) -> None:
+    """Remove what a run kept for itself from block to block."""
+    from strata.vm import snapshot
+
+    snapshot.remove(owner)
+
+
 def clean() -> list[str]:
     """Remove whatever of ours was left on this machine; returns what it was, in words.
 
@@ -127,6 +136,7 @@ def clean() -> list[str]:
     from strata.files import mounts_below, remove_tree
     from strata.layers import docker
     from strata.process import as_root, capture
+    from strata.vm import libvirt, snapshot
 
     removed = []
     state = read_state()
@@ -137,6 +147,8 @@ def clean() -> list[str]:
     if take_down():
         removed.append(f"system {state['system']['id']} ({state['system']['environment']})")
     removed += [f"container {name}" for name in docker.sweep()]
+    removed += libvirt.sweep()
+    removed += [f"snapshot {name}" for name in snapshot.remove()]
     systems = os.path.join(places.home(), "systems")
     for name in sorted(os.listdir(systems)) if os.path.isdir(systems) else []:
         folder = os.path.join(systems, name)

@@ -33,21 +33,36 @@ class Workflow:
         os.environ["PYTHONPATH"] = project
         os.environ.setdefault(testbed.OWNER, str(os.getpid()))
         self.project = project
-        self.settings = config.read(config.typed(over))
-        self.plan = config.experiment(self.settings, machine.facts())
+        over = config.typed(over)
+        self.rebuilding = over.get("rebuild") is True
+        if self.rebuilding:
+            # The plan that is there counts: neither this machine nor the page of the experiment is asked.
+            self.settings: dict[str, Any] = {
+                "published_raw": None,
+                "archive_image": False,
+                "partial": over.get("partial") is True,
+            }
+            self.plan = {key: value for key, value in plan.read().items() if key != "source"}
+        else:
+            self.settings = config.read(over)
+            self.plan = config.experiment(self.settings, machine.facts())
         self.partial = self.settings["partial"]
         self.workloads = sorted(self.plan["workloads"])
         self.environments = sorted(plan.available(self.plan))
-        self.digest = hashlib.sha256(json.dumps(self.plan, sort_keys=True).encode()).hexdigest()
-        fingerprint = functools.cache(lambda *cell: plan.fingerprint(self.plan, *cell))
+        self._fingerprint = functools.cache(lambda *cell: plan.fingerprint(self.plan, *cell))
         order = enumerate(plan.rows(self.plan))
         position = {(name, workload, block): place for place, (_, block, name, workload, _) in order}
         self._lock: int | None = None
         # Snakemake looks at the signature of these for every job: plain functions have it cheaper than methods.
-        self.fingerprint = lambda wildcards: fingerprint(wildcards.environment, wildcards.workload)
+        self.fingerprint = lambda wildcards: self._fingerprint(wildcards.environment, wildcards.workload)
         self.priority = lambda wildcards: (
             self.plan["cells"] - position[wildcards.environment, wildcards.workload, int(wildcards.repetition)]
         )
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """What changes with the plan, for the rules that read it."""
+        return hashlib.sha256(json.dumps(self.plan, sort_keys=True).encode()).hexdigest()
 
     def cells(self, workload: str, checkpoints: Any = None) -> list[str]:
         """Logs of a workload's cells: all that are planned, or in a partial run those that are there.
@@ -89,12 +104,15 @@ class Workflow:
         logs = [places.cell_path("raw", environment, workload, 1, "log") for environment in self.environments]
         return [os.path.dirname(log) for log in logs if os.path.isdir(os.path.dirname(log))]
 
-    def needs_image(self) -> bool:
-        """Whether a configured environment runs anything of the image (the bare host does not)."""
-        kinds = {
+    def layers(self) -> set[str]:
+        """Names of the layers of the environments that are measured."""
+        return {
             kind for name in self.environments for entry in self.plan["environments"][name]["layers"] for kind in entry
         }
-        return any(layers.layer_class(kind).needs_image for kind in kinds)
+
+    def needs_image(self) -> bool:
+        """Whether a configured environment runs anything of the image (the bare host does not)."""
+        return any(layers.layer_class(kind).needs_image for kind in self.layers())
 
     def measured(self) -> list[str]:
         """Workloads that have a cell to show."""
@@ -108,11 +126,21 @@ class Workflow:
         """What changes when the published raw results do."""
         return published.state(self.published_raw())
 
+    def source_state(self) -> str:
+        """What changes when a file of the project's source does."""
+        from strata.archive import source
+
+        found = hashlib.sha256()
+        for name in source.listing(self.project).files:
+            with open(os.path.join(self.project, name), "rb") as file:
+                found.update(f"{name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode(errors="replace"))
+        return found.hexdigest()
+
     def begin(self, cells: int, measuring: bool = True) -> None:
         """Take this folder for the run that starts now, write the plan, and see that the image is there.
 
         The kernel frees the folder when the run ends, however it does.  Where nothing of the experiment is wanted
-        (`measuring` is false), neither plan nor image is needed.
+        (`measuring` is false), neither plan nor image is needed; where a paper is made again, they are as they are.
         """
         os.makedirs("results/tmp", exist_ok=True)
         self._lock = os.open("results/tmp/run.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -122,18 +150,27 @@ class Workflow:
             raise UserError(
                 "another run is at work in this folder; wait for it to end (nothing needs to be unlocked)"
             ) from None
-        if not measuring:
+        if not measuring or self.rebuilding:
             return
         for workload in self.workloads:
             check_files(workload, self.plan["workloads"][workload]["parameters"])
-        plan.write({**self.plan, "source": plan.source(self.project)})
         if self.needs_image() and (cells or not os.path.exists(places.IMAGE)):
             image.publish(image.ensure(self.settings["image"]))
+            if "vm" in self.layers():
+                image.ensure_machine(self.settings["image"])
+                # What accelerates a machine may be known only now.
+                self.plan = config.experiment(self.settings, machine.facts())
+                self._fingerprint.cache_clear()
+                self.__dict__.pop("digest", None)
+        plan.write({**self.plan, "source": plan.source(self.project)})
         progress.begin(os.getpid(), cells)
 
     def end(self) -> None:
         """Remove the system that the run left up, at once rather than by the keeper."""
+        if self.rebuilding:
+            return
         with testbed.exclusive():
             system = testbed.read_state()["system"]
             if system and system["owner"]["pid"] == os.getpid():
                 testbed.take_down()
+            testbed.release(testbed.owner())

@@ -10,7 +10,19 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
-SHARED = ["Snakefile", "rules", "schemas", "strata", "analysis", "published", "profiles", "envs", "packer", "scripts"]
+SHARED = [
+    "Snakefile",
+    "rules",
+    "schemas",
+    "strata",
+    "analysis",
+    "published",
+    "profiles",
+    "envs",
+    "packer",
+    "vagrant",
+    "scripts",
+]
 
 # A workload that needs nothing but the host: prints what a program would.
 NOOP = {
@@ -71,8 +83,12 @@ def on_host(**more: object) -> dict:
 
 
 def default(**more: object) -> dict:
-    """The config of the checkout, with some of its keys replaced."""
-    return {**yaml.safe_load((ROOT / "config.yaml").read_text()), **more}
+    """The config of the checkout without its virtual machines, which take minutes, and with some keys replaced."""
+    page = yaml.safe_load((ROOT / "config.yaml").read_text())
+    stacks = {name: entry["layers"] for name, entry in page["environments"].items()}
+    containers = [name for name, stack in stacks.items() if not any("vm" in layer for layer in stack)]
+    page["environments"] = {name: page["environments"][name] for name in containers}
+    return {**page, **more}
 
 
 def command(*words: str) -> list[str]:

@@ -12,6 +12,7 @@ LAYERS = {
     "host": "strata.layers.host:Host",
     "chroot": "strata.layers.chroot:Chroot",
     "docker": "strata.layers.docker:Docker",
+    "vm": "strata.layers.vm:Vm",
 }
 
 

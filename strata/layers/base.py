@@ -48,6 +48,25 @@ class Layer(ABC):
         Must be quick: it is asked whenever the workflow is read.  `strata doctor` tries for real.
         """
 
+    @classmethod
+    def settle(cls, options: dict, config: dict) -> dict:
+        """The options as the plan holds them: with all of the config and of this machine that decides a result."""
+        return options
+
+    @classmethod
+    def describe(cls, options: dict) -> dict:
+        """What the plan says of an environment with this layer, from its settled options."""
+        return {}
+
+    @property
+    def data(self) -> str:
+        """The folder of this layer in which data of a system above it are kept."""
+        return self.context.data
+
+    def facts(self) -> dict:
+        """What is known of the layer once it is up, for the records of its cells."""
+        return {}
+
     @abstractmethod
     def up(self) -> None:
         """Bring the layer up, fresh.  Raises UserError."""

@@ -1,9 +1,10 @@
 """A Docker container of the image."""
 
-import hashlib
+import contextlib
 import os
 import shutil
 import socket
+from collections.abc import Iterator
 from typing import ClassVar
 
 from strata import cgroups, places
@@ -18,11 +19,6 @@ def tag(image: dict) -> str:
     return f"strata/image:{image['recipe'][:12]}"
 
 
-def home_mark() -> str:
-    """A mark for what belongs to this user's installation, so that nothing else is ever removed."""
-    return hashlib.sha256(places.home().encode()).hexdigest()[:16]
-
-
 class Docker(Layer):
     """A container that stays up for a block; commands are executed in it.
 
@@ -31,6 +27,7 @@ class Docker(Layer):
     """
 
     name = "docker"
+    stands_on = ("host", "vm")
     options_schema: ClassVar[dict] = {
         "type": "object",
         "additionalProperties": False,
@@ -54,16 +51,16 @@ class Docker(Layer):
         assert self.context.image
         if self.below.name == "host":
             start_daemon()
-            load_image(self.context.image)
+        self.see_image()
         driver = self.run_below(["docker", "info", "--format", "{{.CgroupDriver}}"]).strip()
         place = []
         if self.options["data"] == "volume":
-            self.run_below(["mkdir", "-p", self.context.data])
-            place = ["--volume", f"{self.context.data}:/data"]
+            self.run_below(["mkdir", "-p", self.below.data])
+            place = ["--volume", f"{self.below.data}:/data"]
         self.run_below(
             ["docker", "run", "--detach", "--init", "--pull", "never", "--name", self.context.id]
             + ["--hostname", "strata"] * (self.options["network"] != "host")
-            + ["--label", f"{LABEL}={home_mark()}", "--network", self.options["network"]]
+            + ["--label", f"{LABEL}={places.home_mark()}", "--network", self.options["network"]]
             + ["--cgroup-parent", cgroups.parent_for(driver), *place]
             + [tag(self.context.image), "sleep", "infinity"]
         )
@@ -79,10 +76,47 @@ class Docker(Layer):
         return ["docker", "exec", self.context.id, *argv]
 
     def put(self, source: str, target: str) -> None:
-        self.run_below(["docker", "cp", source, f"{self.context.id}:{target}"], timeout=3600)
+        with self._stage(source) as path:
+            if path != source:
+                self.below.put(source, path)  # type: ignore[union-attr]
+            self.run_below(["docker", "cp", path, f"{self.context.id}:{target}"], timeout=3600)
 
     def get(self, source: str, target: str) -> None:
-        self.run_below(["docker", "cp", f"{self.context.id}:{source}", target], timeout=3600)
+        with self._stage(target) as path:
+            self.run_below(["docker", "cp", f"{self.context.id}:{source}", path], timeout=3600)
+            if path != target:
+                self.below.get(path, target)  # type: ignore[union-attr]
+
+    @contextlib.contextmanager
+    def _stage(self, path: str) -> Iterator[str]:
+        """Where a file of the host lies for the daemon: there on the host, in a machine at a place of its own."""
+        assert self.below
+        if self.below.name == "host":
+            yield path
+            return
+        stage = f"/tmp/{self.context.id}-file"
+        try:
+            yield stage
+        finally:
+            self.run_below(["rm", "-f", "--", stage])
+
+    def see_image(self) -> None:
+        """See that the daemon has exactly the image; bring it from the cache where it is missing.  Raises UserError."""
+        image = self.context.image
+        assert image
+        form = ["docker", "image", "inspect", "--format", "{{.Id}}", tag(image)]
+        found = self.run_below(form, check=False).strip()
+        if found != image["id"]:
+            with self._stage(os.path.join(image["folder"], "image.tar")) as archive:
+                assert self.below
+                if self.below.name != "host":
+                    self.below.put(os.path.join(image["folder"], "image.tar"), archive)
+                self.run_below(["docker", "load", "--quiet", "--input", archive], timeout=3600)
+            found = self.run_below(form).strip()
+        if found != image["id"]:
+            raise UserError(
+                f"Docker knows {tag(image)} as {found}, not as {image['id']}: run `python -m strata image --rebuild`"
+            )
 
     def address(self) -> str:
         if self.options["network"] == "host":
@@ -117,28 +151,15 @@ def start_daemon() -> None:
         raise UserError("no Docker daemon answers: see what `scripts/dockerd.sh` says")
 
 
-def load_image(image: dict) -> None:
-    """See that Docker has exactly this image, from the cache if it was removed from Docker."""
-    from strata.process import capture
-
-    form = ["docker", "image", "inspect", "--format", "{{.Id}}", tag(image)]
-    found = capture(form, check=False).stdout.strip()
-    if found != image["id"]:
-        capture(["docker", "load", "--quiet", "--input", os.path.join(image["folder"], "image.tar")], timeout=600)
-        found = capture(form).stdout.strip()
-    if found != image["id"]:
-        raise UserError(
-            f"Docker knows {tag(image)} as {found}, not as {image['id']}: run `python -m strata image --rebuild`"
-        )
-
-
 def sweep() -> list[str]:
     """Remove every container of this installation; returns their ids."""
     from strata.process import capture
 
     if not shutil.which("docker") or not answers():
         return []
-    found = capture(["docker", "ps", "--all", "--quiet", "--filter", f"label={LABEL}={home_mark()}"]).stdout.split()
+    found = capture(
+        ["docker", "ps", "--all", "--quiet", "--filter", f"label={LABEL}={places.home_mark()}"]
+    ).stdout.split()
     if found:
         capture(["docker", "rm", "--force", "--volumes", *found])
     return found

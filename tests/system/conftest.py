@@ -8,11 +8,21 @@ import time
 import projects
 import pytest
 
-from strata import places, testbed, workload
+from strata import layers, places, testbed, workload
+from strata.vm import libvirt
 
 
 def lines(*argv):
     return set(subprocess.run(argv, capture_output=True, text=True, check=False).stdout.split("\n")) - {""}
+
+
+def left_in_libvirt():
+    """Names of all that libvirt holds; nothing where it is not up."""
+    virsh = ["virsh", "--quiet", "--connect", "qemu:///system"]
+    kinds = {"domains": "list", "libvirt networks": "net-list", "pools": "pool-list"}
+    if not libvirt.answers():
+        return dict.fromkeys(kinds, frozenset())
+    return {kind: lines(*virsh, command, "--all", "--name") for kind, command in kinds.items()}
 
 
 def left_on_machine():
@@ -20,6 +30,7 @@ def left_on_machine():
     mounts = {line.split()[4] for line in open("/proc/self/mountinfo") if "/systems/strata-" in line}
     groups = lines("find", "/sys/fs/cgroup", "-mindepth", "1", "-type", "d", "-name", "strata-*")
     folder = os.path.join(places.home(), "systems")
+    snapshots = os.path.join(places.home(), "vm", "snapshots")
     return {
         "containers": lines("docker", "ps", "--all", "--quiet"),
         "volumes": lines("docker", "volume", "ls", "--quiet"),
@@ -31,6 +42,11 @@ def left_on_machine():
         "keepers": lines("pgrep", "-f", "^[^ ]*python[^ ]* -m strata keeper"),
         "cells": lines("pgrep", "-f", "^[^ ]*python[^ ]* -m strata cell"),
         "tools": lines("pgrep", "-f", "^/opt/strata/workloads/"),
+        **left_in_libvirt(),
+        "machines": lines("pgrep", "-f", "^[^ ]*qemu-system"),
+        "connections": lines("pgrep", "-f", "^ssh: /tmp/strata-"),
+        "snapshots": set(os.listdir(snapshots)) if os.path.isdir(snapshots) else set(),
+        "huge pages": open("/proc/sys/vm/nr_hugepages").read(),
     }
 
 
@@ -57,6 +73,17 @@ def image():
     assert done.returncode == 0, done.stderr
     found = json.loads((projects.ROOT / "results/image.json").read_text())
     return {**found, "folder": os.path.join(places.home(), "images", found["recipe"])}
+
+
+@pytest.fixture
+def see_image():
+    """See that Docker on the host has an image, as a container that comes up does."""
+
+    def see(image):
+        context = layers.Context("strata-see-image", "", image)
+        layers.build([{"docker": {"network": "host", "data": "layered"}}], context)[-1].see_image()
+
+    return see
 
 
 @pytest.fixture

@@ -289,6 +289,7 @@ def test_a_deleted_log_reruns_that_cell_and_what_depends_on_it(made, machine_sta
         "summary": 1,
         "comparisons": 1,
         "claims": 1,
+        "footprint": 1,
         "figure": 1,
         "order_figure": 1,
         "ratios_figure": 1,
@@ -503,7 +504,8 @@ def test_a_killed_run_leaves_nothing_and_resumes(image, tmp_path, machine_stays,
 
 
 def test_an_interrupted_run_ends_its_cell_and_its_system(image, tmp_path, machine_stays):
-    folder = projects.make(tmp_path / "interrupted", config())
+    # A cell that would take much longer than the workflow needs to end.
+    folder = projects.make(tmp_path / "interrupted", config(workloads={"pxz": {"min_seconds": 60}}))
     run = start(folder, "results/raw/docker/pxz/1.log", "results/raw/docker/pxz/2.log")
     wait_until(lambda: list(folder.glob("results/tmp/docker/pxz/*.log")))
     os.killpg(run.pid, signal.SIGINT)

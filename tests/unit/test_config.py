@@ -27,7 +27,9 @@ def test_the_default_page_is_good_and_small(checkout):
     settings = config.read()
     assert settings["scale"] == "smoke"
     assert settings["repetitions"] == 5
-    assert list(settings["environments"]) == ["native", "docker", "docker-hostnet", "docker-layered"]
+    containers = ["docker", "docker-hostnet", "docker-layered"]
+    machines = ["vm", "vm-tuned", "vm-docker", "vm-docker-hostnet"]
+    assert list(settings["environments"]) == ["native", *containers, *machines]
     assert settings["environments"]["native"]["layers"] == [{"chroot": {}}]
     assert set(settings["workloads"]) == {"pxz", "linpack", "stream", "randomaccess"}
 
@@ -176,11 +178,14 @@ def test_paper_scale_follows_the_published_rules(checkout):
 
 def test_an_environment_that_cannot_be_had_keeps_its_place_and_its_reason(checkout, monkeypatch):
     from strata.layers.docker import Docker
+    from strata.layers.vm import Vm
 
     monkeypatch.setattr(Docker, "unavailable", classmethod(lambda cls: "Docker is not installed"))
+    monkeypatch.setattr(Vm, "unavailable", classmethod(lambda cls: "QEMU is not installed"))
     plan = config.experiment(config.read(), MACHINE)
     assert plan["environments"]["docker"]["available"] is False
     assert plan["environments"]["docker"]["reason"] == "Docker is not installed"
+    assert plan["environments"]["vm-docker"]["reason"] == "QEMU is not installed"
     assert plan["cells"] == 1 * 4 * 5
 
 
@@ -202,6 +207,10 @@ def test_no_environment_at_all_is_an_error(project):
 WORKLOAD_MISTAKES = [
     ({"metrics": {}}, "metrics: is empty"),
     ({"metrics": {"rate": {"label": "R", "unit": "1/s", "better": "more"}}}, 'metrics.rate.better: is "more"'),
+    (
+        {"metrics": {"p99": {"label": "P", "unit": "ms", "better": "lower", "statistic": "median"}}},
+        'metrics.p99.statistic: is "median"',
+    ),
     ({"titel": "x"}, "titel: unknown key; did you mean 'title'?"),
     ({"run": [{"argv": ["a", "{nubmer}"], "timeout": 1}]}, "did you mean 'number'?"),
     ({"run": [{"argv": ["a"], "timeout": 0}]}, "run.0.timeout: must be seconds"),
@@ -265,3 +274,57 @@ def test_repetitions_to_a_precision_plan_up_to_the_cap(checkout):
     plan = config.experiment(config.read(over), MACHINE)
     assert plan["repetitions"] == 7
     assert plan["precision"] == {"min": 3, "max": 7, "target": 0.025}
+
+
+VM = {"bare": {"layers": ["host"]}, "machine": {"label": "{vm}, big", "layers": [{"vm": {"profile": "big"}}]}}
+
+
+def with_vm(profiles, environments=None):
+    return projects.on_host(environments=environments or VM, vm={"profiles": profiles}, workloads={"pxz": None})
+
+
+@pytest.mark.parametrize(
+    ("profiles", "key", "words"),
+    [
+        ({"bigg": {}}, "environments.machine.layers.0.vm.profile", "did you mean 'bigg'?"),
+        ({"big": {"memory": "4GB"}}, "vm.profiles.big.memory", "must match"),
+        ({"big": {"pinn": True}}, "vm.profiles.big.pinn", "did you mean 'pin'?"),
+        ({"big": {"disk_io": "fast"}}, "vm.profiles.big.disk_io", "must be one of default, threads, native, io_uring"),
+        ({"big": {"passthrough": ["03:10.0"]}}, "vm.profiles.big.passthrough.0", "must match"),
+        ({"big": {"cpus": 0}}, "vm.profiles.big.cpus", "at least 1"),
+        ({"big": {"memory": {"smoke": "2GiB"}}}, "vm.profiles.big.memory.quick", "missing"),
+        ({}, "vm.profiles", "at least 1"),
+    ],
+)
+def test_a_mistake_in_a_profile_is_told(tmp_path, monkeypatch, profiles, key, words):
+    monkeypatch.chdir(projects.make(tmp_path / "p", with_vm(profiles)))
+    with pytest.raises(UserError) as told:
+        config.read()
+    assert f"config.yaml: {key}: " in str(told.value)
+    assert words in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "label"), [("kvm", "KVM, big"), ("tcg", "VM (TCG emulation), big"), (None, "VM, big")]
+)
+def test_a_machine_is_called_what_it_is(tmp_path, monkeypatch, accelerator, label):
+    monkeypatch.chdir(projects.make(tmp_path / "p", with_vm({"big": {"cpus": 2, "memory": "1GiB"}})))
+    finding = {"accelerator": accelerator, "accelerator_reason": "tried"}
+    monkeypatch.setattr("strata.vm.acceleration.known", lambda: finding)
+    monkeypatch.setattr("strata.layers.vm.Vm.unavailable", classmethod(lambda cls: None))
+    monkeypatch.setattr("strata.distribution.os_release", lambda: {"ID": "debian", "VERSION_CODENAME": "bookworm"})
+    facts = {"cpus": 2, "memory_bytes": 2**34, "cache_bytes": None}
+    entry = config.experiment(config.read(), facts)["environments"]["machine"]
+    assert entry["label"] == label
+    assert entry["accelerator"] == accelerator
+    assert entry["accelerator_reason"] == "tried"
+    options = entry["layers"][0]["vm"]
+    assert options["settings"]["cpus"] == 2
+    assert options["accelerator"] == accelerator
+
+
+def test_docker_stands_on_a_machine_and_a_machine_on_the_host_alone(tmp_path, monkeypatch):
+    stack = [{"docker": {"network": "host", "data": "volume"}}, "vm"]
+    monkeypatch.chdir(projects.make(tmp_path / "p", projects.on_host(environments={"odd": {"layers": stack}})))
+    with pytest.raises(UserError, match="'vm' cannot stand on 'docker'; it stands on host"):
+        config.read()

@@ -1,0 +1,104 @@
+"""A virtual machine of the image, run by Vagrant and libvirt."""
+
+import os
+import shutil
+from typing import TYPE_CHECKING, ClassVar
+
+from strata.layers.base import Layer
+
+if TYPE_CHECKING:
+    from strata.vm.machine import Machine
+
+
+class Vm(Layer):
+    """A machine that stays up for a block; commands are executed in it through one kept ssh connection.
+
+    profile: the name of one of the config's vm.profiles.  fresh: boot (every block boots a machine) or snapshot
+    (the first block boots one, saves it, and every block restores it).
+    """
+
+    name = "vm"
+    options_schema: ClassVar[dict] = {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "profile": {"type": "string", "description": "the name of a profile of vm.profiles"},
+            "fresh": {"enum": ["boot", "snapshot"], "description": "boot or snapshot"},
+        },
+    }
+
+    @classmethod
+    def unavailable(cls) -> str | None:
+        from strata.vm import disk
+
+        reason = disk.unsupported()
+        if reason:
+            return reason
+        path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+        qemu = ("qemu-system-x86_64", "qemu-img", "libvirtd", "virsh", "dnsmasq", "vagrant")
+        disk_tools = ("packer", "extlinux", "mke2fs", "debugfs", "busybox", "cpio", "ssh")
+        for program in (*qemu, *disk_tools):
+            if not shutil.which(program, path=path):
+                return f"{program} is not installed: run `make setup`"
+        if os.geteuid() != 0 and not shutil.which("sudo"):
+            return "virtual machines need root: run as root or install sudo"
+        return None
+
+    @classmethod
+    def settle(cls, options: dict, config: dict) -> dict:
+        """The options with the profile's own settings and the accelerator, which decide a cell's result."""
+        from strata.vm import acceleration, settings
+
+        name = options.get("profile", "default")
+        return {
+            "profile": name,
+            "fresh": options.get("fresh", "boot"),
+            "settings": settings.complete(config["vm"]["profiles"][name], config["scale"]),
+            "accelerator": acceleration.known()["accelerator"],
+        }
+
+    @classmethod
+    def describe(cls, options: dict) -> dict:
+        """What accelerates the machine, why that is known, and the word that stands for {vm} in labels."""
+        from strata.vm import acceleration
+
+        return {**acceleration.known(), "shown": acceleration.SHOWN[options["accelerator"]]}
+
+    @property
+    def data(self) -> str:
+        return "/data"
+
+    @property
+    def _machine(self) -> "Machine":
+        from strata.vm.machine import Machine
+
+        return Machine(self.options, self.context)
+
+    def up(self) -> None:
+        self._facts = self._machine.up()
+
+    def facts(self) -> dict:
+        return {"vm": self._facts}
+
+    def down(self) -> None:
+        self._machine.down()
+
+    def wrap(self, argv: list[str]) -> list[str]:
+        from strata.vm import ssh
+
+        return ssh.command(self.context.folder, argv)
+
+    def put(self, source: str, target: str) -> None:
+        from strata.vm import ssh
+
+        ssh.put(self.context.folder, source, target)
+
+    def get(self, source: str, target: str) -> None:
+        from strata.vm import ssh
+
+        ssh.get(self.context.folder, source, target)
+
+    def address(self) -> str:
+        from strata.vm import ssh
+
+        return ssh.address(self.context.folder)

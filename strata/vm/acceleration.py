@@ -1,0 +1,124 @@
+"""Whether a virtual machine is accelerated here: tried with a short guest, never assumed.
+
+A file ``/dev/kvm`` does not mean that a guest runs: it may be a nested or a paravirtual hypervisor
+that cannot run an unmodified kernel.  So the image's own kernel is booted under KVM with a
+program of a few lines that must report back within a time limit.  The finding is kept until the
+machine boots again or its kernel or QEMU changes.
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+
+from strata import places
+from strata.errors import UserError
+from strata.files import read_json, write_json
+from strata.process import as_root, capture
+
+DEVICE = "/dev/kvm"
+PROGRAM = "qemu-system-x86_64"
+WORD = "strata-guest-reports"
+LIMIT = 30.0
+SHOWN = {"kvm": "KVM", "tcg": "VM (TCG emulation)", None: "VM"}
+
+_INIT = f"""#!/bin/busybox sh
+/bin/busybox mount -t devtmpfs dev /dev
+/bin/busybox echo {WORD} >/dev/ttyS0
+/bin/busybox poweroff -f
+"""
+
+
+def path() -> str:
+    """Where the finding is kept."""
+    return os.path.join(places.home(), "acceleration.json")
+
+
+def circumstances(device: str = DEVICE) -> dict:
+    """What the finding holds for: this boot of this kernel with this QEMU; the device may appear later."""
+    with open("/proc/sys/kernel/random/boot_id") as file:
+        boot = file.read().strip()
+    program = shutil.which(PROGRAM)
+    status = os.stat(program) if program else None
+    return {
+        "boot": boot,
+        "kernel": os.uname().release,
+        "qemu": [status.st_size, int(status.st_mtime)] if status else None,
+        "device": os.path.exists(device),
+    }
+
+
+def known(device: str = DEVICE) -> dict:
+    """``{accelerator, accelerator_reason}`` as far as it is known: kvm, tcg, or None where it was not tried yet."""
+    if not os.path.exists(device):
+        return {"accelerator": "tcg", "accelerator_reason": f"there is no {device}: the machine offers no KVM"}
+    found = read_json(path())
+    if found and found["circumstances"] == circumstances(device):
+        return found["finding"]
+    return {"accelerator": None, "accelerator_reason": f"{device} is there; whether it runs a guest was not tried yet"}
+
+
+def arguments(kernel: str, initrd: str, console: str) -> list[str]:
+    """The command that boots the short guest under KVM; it prints its report to `console` and ends."""
+    return [
+        *[PROGRAM, "-machine", "q35,accel=kvm", "-cpu", "host", "-smp", "1", "-m", "256"],
+        *["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", f"file:{console}"],
+        *["-kernel", kernel, "-initrd", initrd, "-append", "console=ttyS0 panic=-1 quiet"],
+    ]
+
+
+def _initrd(folder: str) -> str:
+    """A root filesystem in memory whose first program reports and powers off."""
+    busybox = shutil.which("busybox", path="/bin:/usr/bin")
+    # ldd fails for a program that needs no library.
+    if busybox is None or capture(["ldd", busybox], check=False).returncode == 0:
+        raise UserError("no static busybox, which the guest that tries KVM is made of: run `make setup`")
+    for name in ("bin", "dev"):
+        os.makedirs(os.path.join(folder, "root", name))
+    shutil.copy(busybox, os.path.join(folder, "root/bin/busybox"))
+    with open(os.path.join(folder, "root/init"), "w") as file:
+        file.write(_INIT)
+    os.chmod(os.path.join(folder, "root/init"), 0o755)
+    target = os.path.join(folder, "initrd")
+    with open(target, "wb") as output:
+        subprocess.run(
+            ["cpio", "--quiet", "--create", "--format=newc"],
+            input=b"init\nbin\nbin/busybox\ndev\n",
+            stdout=output,
+            cwd=os.path.join(folder, "root"),
+            check=True,
+        )
+    return target
+
+
+def understand(console: str, words: str, ended: bool, limit: float = LIMIT) -> dict:
+    """The finding, from what the guest printed, what QEMU said, and whether it ended in time."""
+    if WORD in console:
+        return {"accelerator": "kvm", "accelerator_reason": "a short guest booted under KVM and reported back"}
+    if not ended:
+        said = f"no report from a short guest under KVM within {limit:g} s"
+    else:
+        last = words.strip().splitlines()[-1:] or console.strip().splitlines()[-1:]
+        said = "a short guest under KVM ended without its report" + (f" ({last[0].strip()[:160]})" if last else "")
+    return {"accelerator": "tcg", "accelerator_reason": f"{DEVICE} is there, but {said}"}
+
+
+def attempt(kernel: str, limit: float = LIMIT) -> dict:
+    """Boot the short guest with this kernel, keep and return the finding.  It is ended after `limit` seconds."""
+    if not os.path.exists(DEVICE):
+        return known()
+    with tempfile.TemporaryDirectory(prefix="strata-probe-") as folder:
+        console = os.path.join(folder, "console")
+        initrd = _initrd(folder)
+        command = as_root(["timeout", "--signal=KILL", f"{limit:g}", *arguments(kernel, initrd, console)])
+        done = capture(command, timeout=limit + 10, check=False)
+        text = ""
+        if os.path.exists(console):
+            text = capture(as_root(["cat", "--", console]), check=False).stdout
+        if os.geteuid() != 0:
+            capture(as_root(["rm", "-rf", "--", folder]), check=False)
+            os.makedirs(folder, exist_ok=True)
+    # timeout(1) gives 124 or, with KILL, 137.
+    finding = understand(text, done.stderr, done.returncode not in (124, 137), limit)
+    write_json(path(), {"circumstances": circumstances(), "finding": finding})
+    return finding

@@ -1,0 +1,79 @@
+"""Facts of the host that the settings of a virtual machine derive from: its CPUs, their caches, its memory."""
+
+import os
+import re
+
+CPUS = "/sys/devices/system/cpu"
+NODES = "/sys/devices/system/node"
+
+
+def numbers(text: str) -> list[int]:
+    """The numbers of a kernel's list: ``0-2,5`` gives 0, 1, 2, 5."""
+    found: list[int] = []
+    for part in filter(None, text.strip().split(",")):
+        first, _, last = part.partition("-")
+        found += range(int(first), int(last or first) + 1)
+    return found
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path) as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+def topology(cpus: str = CPUS, nodes: str = NODES, allowed: set[int] | None = None) -> list[dict]:
+    """``[{cpu, socket, core, node}, …]`` of the usable CPUs, neighbours (threads of a core) beside each other.
+
+    `allowed`: numbers of the CPUs that this process may use; those of the scheduler where it is None.
+    """
+    allowed = os.sched_getaffinity(0) if allowed is None else allowed
+    node_of = {}
+    for name in sorted(os.listdir(nodes)) if os.path.isdir(nodes) else []:
+        if re.fullmatch(r"node\d+", name):
+            for cpu in numbers(_read(f"{nodes}/{name}/cpulist")):
+                node_of[cpu] = int(name.removeprefix("node"))
+    found = []
+    for cpu in sorted(allowed):
+        place = f"{cpus}/cpu{cpu}/topology"
+        socket, core = _read(f"{place}/physical_package_id"), _read(f"{place}/core_id")
+        # Where the kernel does not say, every CPU is a core of one socket.
+        found.append({"cpu": cpu, "socket": int(socket or 0), "core": int(core or cpu), "node": node_of.get(cpu, 0)})
+    return sorted(found, key=lambda entry: (entry["node"], entry["socket"], entry["core"], entry["cpu"]))
+
+
+def shape(found: list[dict]) -> dict | None:
+    """``{sockets, cores, threads}`` of a topology; None where it is uneven and no such numbers describe it."""
+    cores: dict[tuple[int, int], int] = {}
+    for entry in found:
+        key = (entry["socket"], entry["core"])
+        cores[key] = cores.get(key, 0) + 1
+    sockets: dict[int, int] = {}
+    for socket, _ in cores:
+        sockets[socket] = sockets.get(socket, 0) + 1
+    if len(set(cores.values())) != 1 or len(set(sockets.values())) != 1:
+        return None
+    return {
+        "sockets": len(sockets),
+        "cores": next(iter(sockets.values())),
+        "threads": next(iter(cores.values())),
+    }
+
+
+def caches(cpus: str = CPUS, cpu: int = 0) -> str:
+    """The caches that a CPU sees, as ``L1d 32K, L1i 32K, L2 512K, L3 32768K``; empty where the kernel does not say."""
+    words = []
+    for index in range(8):
+        place = f"{cpus}/cpu{cpu}/cache/index{index}"
+        level, kind, size = (_read(f"{place}/{name}") for name in ("level", "type", "size"))
+        if level and size:
+            words.append(f"L{level}{ {'Data': 'd', 'Instruction': 'i'}.get(kind, '') } {size}")
+    return ", ".join(words)
+
+
+def free_huge_pages(size: str = "2048kB") -> int | None:
+    """How many huge pages of that size are free; None where the kernel has none of that size."""
+    text = _read(f"/sys/kernel/mm/hugepages/hugepages-{size}/free_hugepages")
+    return int(text) if text else None

@@ -1,0 +1,192 @@
+"""libvirt's objects of ours: the network, the storage pool, domains and volumes, each told by its name.
+
+Every name begins with :func:`prefix`, which is of this user's installation alone: nothing else is
+ever touched.
+"""
+
+import hashlib
+import ipaddress
+import os
+import socket
+
+from strata import places
+from strata.errors import UserError
+from strata.process import as_root, capture
+
+SOCKET = "/run/libvirt/libvirt-sock"
+
+
+def prefix() -> str:
+    """What the names of all our objects begin with."""
+    return f"strata-{places.home_mark()[:8]}"
+
+
+def pool() -> str:
+    """Name of the storage pool, which is also that of its folder in the machine's cache."""
+    return prefix()
+
+
+def pool_folder() -> str:
+    """Folder of the storage pool."""
+    return os.path.join(places.home(), "vm", "pool")
+
+
+def network() -> str:
+    """Name of the network."""
+    return prefix()
+
+
+def bridge() -> str:
+    """Name of the network's bridge on the host (15 characters at most)."""
+    return f"strata{places.home_mark()[:7]}"
+
+
+def answers() -> bool:
+    """Whether libvirt listens."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(SOCKET)
+        except PermissionError:
+            return True
+        except OSError:
+            return False
+    return True
+
+
+def start_daemon() -> None:
+    """See that libvirt answers; start it where no service manager does."""
+    if answers():
+        return
+    capture([os.path.join(os.path.dirname(places.__file__), "..", "scripts", "libvirtd.sh")], timeout=90)
+    if not answers():
+        raise UserError("libvirt does not answer: see what `scripts/libvirtd.sh` says")
+
+
+def virsh(*words: str, check: bool = True, timeout: float = 120) -> str:
+    """What virsh prints.  Raises UserError with its own words if it fails and `check` is set."""
+    return capture(as_root(["virsh", "--quiet", "--connect", "qemu:///system", *words]), timeout, check).stdout
+
+
+def _names(*words: str) -> list[str]:
+    return [name for name in virsh(*words, "--name").split() if name]
+
+
+def domains() -> list[str]:
+    """Names of our domains, running or not."""
+    return [name for name in _names("list", "--all") if name.startswith(f"{prefix()}-")]
+
+
+def card_address(subnet: str, number: int) -> tuple[str, str]:
+    """(hardware address, IP address) of the machine with this number (from 0) in a network."""
+    digest = hashlib.sha256(f"{places.home_mark()}/{number}".encode()).digest()
+    address = ipaddress.ip_network(subnet).network_address + 10 + number
+    return "52:54:00:" + ":".join(f"{byte:02x}" for byte in digest[:3]), str(address)
+
+
+def free_subnet(routes: str) -> str:
+    """A private /24 that no route of the host (the text of ``ip -4 -o addr; ip -4 route``) touches."""
+    taken = []
+    for word in routes.replace(",", " ").split():
+        try:
+            taken.append(ipaddress.ip_network(word, strict=False))
+        except ValueError:
+            continue
+    real = [net for net in taken if net.prefixlen > 0]
+    for number in range(120, 250):
+        candidate = ipaddress.ip_network(f"192.168.{number}.0/24")
+        if not any(candidate.overlaps(net) for net in real):
+            return str(candidate)
+    raise UserError("no free network 192.168.120.0/24 … 192.168.249.0/24 for virtual machines on this host")
+
+
+def network_xml(subnet: str, machines: int = 1) -> str:
+    """The network: a bridge of its own with fixed addresses, no way out, so that nothing but us talks to a machine."""
+    net = ipaddress.ip_network(subnet)
+    hosts = [card_address(subnet, number) for number in range(machines)]
+    reserved = "".join(f"<host mac='{mac}' ip='{address}'/>" for mac, address in hosts)
+    last = net.network_address + 10 + max(machines, 1) - 1
+    return (
+        f"<network><name>{network()}</name><bridge name='{bridge()}' stp='off' delay='0'/>"
+        f"<dns enable='no'/><ip address='{net.network_address + 1}' netmask='{net.netmask}'>"
+        f"<dhcp><range start='{net.network_address + 10}' end='{last}'/>{reserved}</dhcp></ip></network>"
+    )
+
+
+def bring_up_network(machines: int = 1) -> str:
+    """Make the network afresh and return its subnet."""
+    take_down_network()
+    ip = capture(["ip", "-4", "-o", "address"]).stdout + capture(["ip", "-4", "route"]).stdout
+    subnet = free_subnet(ip)
+    _create("net-create", network_xml(subnet, machines))
+    return subnet
+
+
+def take_down_network() -> None:
+    """Remove the network with its bridge and its DHCP server."""
+    if network() in _names("net-list", "--all"):
+        virsh("net-destroy", network(), check=False)
+        virsh("net-undefine", network(), check=False)
+
+
+def _create(command: str, xml: str) -> None:
+    """Hand an object's XML to virsh by a file."""
+    folder = os.path.join(places.home(), "vm")
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, f"{command}.xml")
+    with open(path, "w") as file:
+        file.write(xml)
+    virsh(command, path)
+    os.unlink(path)
+
+
+def bring_up_pool() -> None:
+    """See that libvirt knows the storage pool and what lies in it now."""
+    os.makedirs(pool_folder(), exist_ok=True)
+    if pool() not in _names("pool-list"):
+        xml = f"<pool type='dir'><name>{pool()}</name><target><path>{pool_folder()}</path></target></pool>"
+        _create("pool-create", xml)
+    virsh("pool-refresh", pool())
+
+
+def take_down_pool() -> None:
+    """Make libvirt forget the storage pool; the base image's file stays in the cache."""
+    if pool() in _names("pool-list", "--all"):
+        virsh("pool-destroy", pool(), check=False)
+        virsh("pool-undefine", pool(), check=False)
+
+
+def tune(domain: str, extra: dict) -> None:
+    """Write the settings of `extra` (:func:`strata.vm.domain.tune`) into a domain that is defined and not running."""
+    from strata.vm import domain as domains_xml
+
+    _create("define", domains_xml.tune(virsh("dumpxml", "--inactive", domain), extra))
+
+
+def remove_domains() -> list[str]:
+    """End and remove our domains with their volumes; returns their names."""
+    found = domains()
+    for name in found:
+        virsh("destroy", name, check=False)
+        virsh("undefine", name, "--managed-save", "--snapshots-metadata", "--nvram", check=False)
+    left = [name for name in domains() if name in found]
+    if left:
+        raise UserError(f"libvirt did not remove the domain {left[0]}: see `virsh list --all`")
+    if os.path.isdir(pool_folder()):
+        for name in os.listdir(pool_folder()):
+            if name.startswith(f"{prefix()}-"):
+                capture(as_root(["rm", "-f", "--", os.path.join(pool_folder(), name)]))
+    return found
+
+
+def sweep() -> list[str]:
+    """Remove everything of ours from libvirt; returns what it was, in words.  Nothing where libvirt is not up."""
+    if not answers():
+        return []
+    removed = [f"domain {name}" for name in remove_domains()]
+    if network() in _names("net-list", "--all"):
+        take_down_network()
+        removed.append(f"network {network()}")
+    if pool() in _names("pool-list", "--all"):
+        take_down_pool()
+        removed.append(f"storage pool {pool()}")
+    return removed

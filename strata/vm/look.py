@@ -1,0 +1,107 @@
+"""A look at a machine that is up: what its guest sees, what QEMU's process takes, and what was applied."""
+
+import os
+import re
+import shutil
+
+from strata import observe, places
+from strata.errors import UserError
+from strata.process import as_root, capture
+from strata.vm import applied, domain, host, libvirt, ssh
+
+DATA_LABEL = "strata-data"
+# Prints the data disk's file system, the numbers of queues and nodes, and a line for each cache of the first CPU.
+_SCRIPT = f"""
+mkdir -p /data && mount -o defaults LABEL={DATA_LABEL} /data
+findmnt --noheadings --output FSTYPE,OPTIONS,SIZE --bytes /data
+ls -d /sys/class/net/eth0/queues/rx-* | wc -l
+ls -d /sys/devices/system/node/node[0-9]* 2>/dev/null | wc -l
+for cache in /sys/devices/system/cpu/cpu0/cache/index*; do
+    if [ -e "$cache/size" ]; then echo "$(cat "$cache/level") $(cat "$cache/type") $(cat "$cache/size")"; fi
+done
+"""
+
+
+def at(folder: str, wanted: dict, profile: dict, refused: dict[str, str]) -> dict:
+    """Mount the data disk and look at the machine: those facts of ``system.vm`` that are seen (docs/contracts.md).
+
+    wanted: the machine's settings, as the Vagrantfile has them.  profile: complete.
+    refused: key → why it was left out.
+    """
+    lines = ssh.run(folder, ["sh", "-c", _SCRIPT]).splitlines()
+    inside = observe.understand(observe.split(ssh.run(folder, observe.command(), check=False)))
+    live = domain.read(libvirt.virsh("dumpxml", wanted["name"]))
+    process = applied.process(process_of(wanted["name"]))
+    guest = {
+        "cpus": inside["cpus"],
+        "memory_bytes": inside["memory_bytes"] if isinstance(inside["memory_bytes"], int) else None,
+        "shape": _shape(inside),
+        "queues": int(lines[1]),
+        "nodes": max(1, int(lines[2])),
+        "caches": _caches(lines[3:]),
+        "host_caches": host.caches(),
+    }
+    kind, options, size = lines[0].split()
+    disks = [f"{wanted['name']}.img", wanted["data_disk"]]
+    own = capture(
+        ["findmnt", "--noheadings", "--output", "FSTYPE", "--target", places.home()], check=False
+    ).stdout.strip()
+    return {
+        "vcpus": inside["cpus"],
+        "memory_bytes": wanted["memory_mib"] * 2**20,
+        "host_memory_bytes": _sum(process["resident_bytes"], process["huge_bytes"]),
+        "disk_bytes": sum(_taken(os.path.join(libvirt.pool_folder(), name)) for name in disks),
+        "data_disk": {
+            "file_system": kind,
+            "options": options,
+            "bytes": int(size),
+            "host_file_system": own or observe.NOT_AVAILABLE,
+        },
+        "settings": applied.rows(profile, wanted, live, process, guest, refused),
+        "versions": versions(),
+    }
+
+
+def process_of(name: str) -> int:
+    """The id of a running domain's process.  Raises UserError where libvirt names none."""
+    text = capture(as_root(["cat", "--", f"/run/libvirt/qemu/{name}.pid"]), check=False).stdout.strip()
+    if not text.isdigit():
+        raise UserError(f"libvirt names no process for the domain {name}")
+    return int(text)
+
+
+def _taken(path: str) -> int:
+    """Bytes that a file takes on its disk, holes left out."""
+    return os.stat(path).st_blocks * 512
+
+
+def _sum(*values: int | str) -> int | str:
+    numbers = [value for value in values if isinstance(value, int)]
+    return sum(numbers) if numbers else observe.NOT_AVAILABLE
+
+
+def _shape(inside: dict) -> dict | None:
+    keys = {"sockets": "sockets", "cores": "cores_per_socket", "threads": "threads_per_core"}
+    found = {name: inside[key] for name, key in keys.items()}
+    return found if all(isinstance(value, int) for value in found.values()) else None
+
+
+def _caches(lines: list[str]) -> str:
+    kinds = {"Data": "d", "Instruction": "i"}
+    words = (line.split() for line in lines)
+    return ", ".join(f"L{level}{kinds.get(kind, '')} {size}" for level, kind, size in words)
+
+
+def versions() -> dict[str, str]:
+    """Versions of what runs the machine; "not available" where nobody says."""
+    found = {}
+    text = libvirt.virsh("version", check=False)
+    for name, pattern in (("libvirt", r"library: libvirt ([\d.]+)"), ("qemu", r"hypervisor: QEMU ([\d.]+)")):
+        match = re.search(pattern, text)
+        found[name] = match[1] if match else observe.NOT_AVAILABLE
+    for name in ("vagrant", "vagrant-libvirt"):
+        text = ""
+        if shutil.which("dpkg-query"):
+            text = capture(["dpkg-query", "--show", "--showformat", "${Version}", name], check=False).stdout.strip()
+        found[name] = text or observe.NOT_AVAILABLE
+    return found

@@ -1,0 +1,210 @@
+"""The life of one virtual machine: brought up by Vagrant or from a snapshot, and taken down."""
+
+import contextlib
+import hashlib
+import json
+import os
+import sys
+import time
+
+from strata import machine as this_host
+from strata import places, testbed
+from strata.errors import UserError
+from strata.files import read_json, write_json
+from strata.layers.base import Context
+from strata.process import as_root, capture
+from strata.progress import say
+from strata.vm import acceleration, disk, host, hugepages, libvirt, look, passthrough, settings, snapshot, ssh
+
+ATTEMPTS = 3
+# Seconds within which a machine must boot and answer, by accelerator.
+PATIENCE = {"kvm": 180, "tcg": 480}
+
+
+class Machine:
+    """The machine of a system (context) with the vm layer's settled options."""
+
+    def __init__(self, options: dict, context: Context) -> None:
+        self.options, self.context = options, context
+        self.folder = context.folder
+        self.refused: dict[str, str] = {}
+
+    def up(self) -> dict:
+        """Bring the machine up, fresh; returns the facts of ``system.vm`` (docs/contracts.md).  Raises UserError."""
+        owner = testbed.owner()
+        # A cell without a workflow around it has no later block that a snapshot would serve.
+        keeps = self.options["fresh"] == "snapshot" and owner["pid"] != os.getpid()
+        wanted, facts = self.prepare()
+        found = snapshot.find(wanted["key"], owner) if keeps else None
+        booted = None
+        if found is None or found["facts"] != self._kept(wanted):
+            booted = self._boot(wanted)
+            if keeps:
+                ssh.close(self.folder)
+                snapshot.save(wanted["key"], owner, wanted["name"], self._kept(wanted))
+        restored = self._restore(wanted) if keeps else None
+        return {
+            "accelerator": self.options["accelerator"],
+            "accelerator_reason": acceleration.known()["accelerator_reason"],
+            "profile": self.options["profile"],
+            "started": "snapshot" if keeps else "boot",
+            "attempts": booted["attempts"] if booted else None,
+            "boot_seconds": booted["seconds"] if booted else None,
+            "restore_seconds": restored,
+            "image_disk_bytes": facts["bytes"],
+            **look.at(self.folder, wanted, self.options["settings"], self.refused),
+        }
+
+    def prepare(self) -> tuple[dict, dict]:
+        """Make what the machine stands on: network, storage pool, huge pages, the way in.
+
+        Returns what the Vagrantfile needs, and the facts of the disk.
+        """
+        assert self.context.image
+        if self.options["accelerator"] is None:
+            raise UserError("whether KVM runs a guest here was not tried yet: run `python -m strata image`")
+        facts = disk.require(self.context.image["recipe"], self.options["accelerator"])
+        wanted = self.settings(facts)
+        # Noted before anything is made: down() looks for it, also after a kill in the middle.
+        write_json(os.path.join(self.folder, "vm.json"), wanted)
+        libvirt.start_daemon()
+        libvirt.remove_domains()
+        wanted["subnet"] = libvirt.bring_up_network()
+        wanted["mac"], wanted["address"] = libvirt.card_address(wanted["subnet"], 0)
+        libvirt.bring_up_pool()
+        if wanted["huge_pages"]:
+            complaint = hugepages.reserve(wanted["memory_mib"], self.folder)
+            if complaint:
+                self.refused["huge_pages"] = complaint
+                wanted["huge_pages"] = False
+        ssh.write(self.folder, wanted["address"], wanted["key_file"], facts["host_keys"])
+        write_json(os.path.join(self.folder, "vm.json"), wanted)
+        return wanted, facts
+
+    def settings(self, facts: dict) -> dict:
+        """Everything that the Vagrantfile needs and that follows from the profile; fills `refused`."""
+        profile = dict(self.options["settings"])
+        complaints = [passthrough.complaint(address, self.options["accelerator"]) for address in profile["passthrough"]]
+        if any(complaints):
+            self.refused["passthrough"] = "; ".join(filter(None, complaints))
+            profile["passthrough"] = []
+        wanted = settings.resolve(profile, host.topology(), this_host.memory_size(), self.options["accelerator"])
+        decides = json.dumps([self.options, wanted, facts["box"], facts["built"]], sort_keys=True)
+        key = hashlib.sha256(decides.encode()).hexdigest()[:8]
+        name = f"{libvirt.prefix()}-{key}"
+        return {
+            **wanted,
+            "key": key,
+            "name": name,
+            "title": f"Strata, {libvirt.prefix()}",
+            "box": facts["box"],
+            "key_file": os.path.join(facts["folder"], "key"),
+            "boot_timeout": PATIENCE[self.options["accelerator"]],
+            "data_disk": f"{name}-data.img",
+            "console": console(name, 1),
+            "pool": libvirt.pool(),
+            "network": libvirt.network(),
+            "passthrough_parts": [settings.pci_parts(address) for address in wanted["passthrough"]],
+        }
+
+    def _kept(self, wanted: dict) -> dict:
+        """What must be as it was for a snapshot to be restored."""
+        return {key: wanted[key] for key in ("subnet", "mac", "huge_pages")}
+
+    def _boot(self, wanted: dict) -> dict:
+        """Boot by ``vagrant up``; a boot that hangs or fails is ended and tried again.  ``{seconds, attempts}``."""
+        trouble = ""
+        for attempt in range(1, ATTEMPTS + 1):
+            wanted["console"] = console(wanted["name"], attempt)
+            os.makedirs(os.path.dirname(wanted["console"]), exist_ok=True)
+            write_json(os.path.join(self.folder, "vm.json"), wanted)
+            make_data_disk(wanted)
+            begun = time.monotonic()
+            try:
+                self._vagrant_up()
+                ssh.run(self.folder, ["true"], timeout=60)
+                seconds = round(time.monotonic() - begun, 3)
+                self._keep_console(wanted["name"], attempt)
+                return {"seconds": seconds, "attempts": attempt}
+            except UserError as error:
+                trouble = str(error)
+                kept = self._keep_console(wanted["name"], attempt)
+                say("vm", f"attempt {attempt} of {ATTEMPTS} to boot failed: {trouble}; {kept}")
+                ssh.close(self.folder)
+                libvirt.remove_domains()
+                self.forget_vagrant()
+        raise UserError(f"the virtual machine did not boot in {ATTEMPTS} attempts: {trouble}")
+
+    def _vagrant_up(self) -> None:
+        project = os.path.dirname(os.path.dirname(os.path.realpath(places.__file__)))
+        variables = {
+            "VAGRANT_HOME": disk.vagrant_home(),
+            "VAGRANT_CWD": os.path.join(project, "vagrant"),
+            "VAGRANT_DOTFILE_PATH": os.path.join(self.folder, "vagrant"),
+            "VAGRANT_CHECKPOINT_DISABLE": "1",
+            "STRATA_VM": os.path.join(self.folder, "vm.json"),
+            "STRATA_PYTHON": sys.executable,
+            "STRATA_HOME": places.home(),
+            "PYTHONPATH": project,
+        }
+        command = ["env", *(f"{key}={value}" for key, value in variables.items())]
+        # If this process is killed, Vagrant must not go on and define a machine behind the back of who cleans up.
+        command += ["setpriv", "--pdeathsig", "KILL", "vagrant", "up", "--no-tty", "--provider", "libvirt"]
+        done = capture(as_root(command), timeout=PATIENCE[self.options["accelerator"]] + 120, check=False)
+        if done.returncode != 0:
+            words = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
+            raise UserError(f"`vagrant up` failed (exit code {done.returncode}): " + " / ".join(words[-6:]))
+
+    def _restore(self, wanted: dict) -> float:
+        """Restore the snapshot and set the machine's clock; returns the seconds to the first command's end."""
+        begun = time.monotonic()
+        snapshot.restore(wanted["key"])
+        ssh.run(self.folder, ["date", "--utc", "--set", f"@{time.time():.3f}"], timeout=120)
+        return round(time.monotonic() - begun, 3)
+
+    def down(self) -> None:
+        """Remove the machine, its volumes, its network and what it reserved on the host; it may be called twice."""
+        if not os.path.exists(os.path.join(self.folder, "vm.json")):
+            return
+        ssh.close(self.folder)
+        libvirt.start_daemon()
+        name = (read_json(os.path.join(self.folder, "vm.json")) or {}).get("name", "")
+        for attempt in range(1, ATTEMPTS + 1):
+            self._keep_console(name, attempt)
+        libvirt.sweep()
+        self.forget_vagrant()
+        hugepages.release(self.folder)
+
+    def forget_vagrant(self) -> None:
+        """Vagrant lists every machine in an index; ours are gone before it could look."""
+        for path in (os.path.join(self.folder, "vagrant"), os.path.join(disk.vagrant_home(), "data", "machine-index")):
+            capture(as_root(["rm", "-rf", "--", path]), check=False)
+
+    def _keep_console(self, name: str, attempt: int) -> str:
+        """Put the console's log among the run's logs; says where it is."""
+        source = console(name, attempt)
+        if not os.path.exists(source):
+            return "it left no console log"
+        target = os.path.join("results", "logs", "consoles", f"{self.context.id}-{attempt}.log")
+        with contextlib.suppress(OSError, UserError):
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            text = capture(as_root(["cat", "--", source]), check=False).stdout
+            with open(target, "a") as file:
+                file.write(text)
+            capture(as_root(["rm", "-f", "--", source]), check=False)
+        return f"its console: {target}"
+
+
+def console(name: str, attempt: int) -> str:
+    """The file into which a domain's serial console goes: the same for the domain that was saved and the restored."""
+    return os.path.join(places.home(), "vm", "consoles", f"{name}-{attempt}.log")
+
+
+def make_data_disk(wanted: dict) -> None:
+    """The disk for data: sparse, with its file system made here, so that nothing is left to do in the guest."""
+    path = os.path.join(libvirt.pool_folder(), wanted["data_disk"])
+    make = ["mke2fs", "-q", "-F", "-t", "ext4", "-L", look.DATA_LABEL, "-m", "0"]
+    make += ["-E", "lazy_itable_init=0,lazy_journal_init=0", path, f"{wanted['data_disk_bytes'] // 1024}k"]
+    capture(as_root(["rm", "-f", "--", path]))
+    capture(as_root(make), timeout=300)
+    libvirt.virsh("pool-refresh", libvirt.pool())

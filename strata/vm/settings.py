@@ -1,0 +1,138 @@
+"""From a profile, the host and the accelerator to every setting of a machine: pure functions, tested for KVM too.
+
+The result is what ``vagrant/Vagrantfile`` reads; what Vagrant cannot say is put into libvirt's
+domain by :mod:`strata.vm.domain` before the machine starts.
+"""
+
+import re
+from typing import Any
+
+from strata.sizing import at_scale
+
+GIB = 1024**3
+MIB = 1024**2
+# Without cx16: QEMU 7.2 corrupts flags when it emulates cmpxchg16b, and Linux 6.12 panics.
+# A model without AVX, which is emulated slowly.
+EMULATED_CPU = {"mode": "custom", "model": "Nehalem", "features": [{"name": "cx16", "policy": "disable"}]}
+DEFAULTS: dict[str, Any] = {
+    "cpus": "host",
+    "memory": "host",
+    "pin": False,
+    "topology": "flat",
+    "huge_pages": False,
+    "disk_cache": "default",
+    "disk_io": "default",
+    "iothread": False,
+    "pin_emulator": False,
+    "vhost": False,
+    "queues": 1,
+    "data_disk": "16GiB",
+    "passthrough": [],
+}
+
+
+def complete(profile: dict | None, scale: str) -> dict:
+    """A profile with every key that it leaves out, and of those that differ by scale the one of this scale."""
+    chosen = {**DEFAULTS, **(profile or {})}
+    return {key: at_scale(value, scale) for key, value in chosen.items()}
+
+
+def size(text: str) -> int:
+    """Bytes of a size such as ``4GiB`` or ``512MiB``."""
+    return int(text[:-3]) * (GIB if text.endswith("GiB") else MIB)
+
+
+def spare_memory(total: int) -> int:
+    """Bytes that a host can give away: all but an eighth, at least 2 GiB, in whole 64 MiB.
+
+    The rest is for the host's kernel, its cache, and QEMU itself.
+    """
+    rest = max(total // 8, 2 * GIB)
+    return max(total - rest, total // 2) // (64 * MIB) * (64 * MIB)
+
+
+def ranges(values: list[int]) -> str:
+    """Numbers as libvirt writes them: 0, 1, 2, 5 is ``0-2,5``."""
+    words: list[list[int]] = []
+    for value in sorted(values):
+        if words and value == words[-1][1] + 1:
+            words[-1][1] = value
+        else:
+            words.append([value, value])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in words)
+
+
+def _cells(chosen: list[dict], memory_mib: int) -> list[dict]:
+    """Nodes of the guest: vCPUs beside each other on a node, the memory shared among them by their number."""
+    nodes: dict[int, list[int]] = {}
+    for vcpu, entry in enumerate(chosen):
+        nodes.setdefault(entry["node"], []).append(vcpu)
+    left = memory_mib
+    cells = []
+    for number, vcpus in enumerate(nodes.values()):
+        share = left if number == len(nodes) - 1 else memory_mib * len(vcpus) // len(chosen)
+        left -= share
+        cells.append({"cpus": f"{vcpus[0]}-{vcpus[-1]}", "memory": share})
+    return cells
+
+
+def resolve(
+    profile: dict, topology: list[dict], memory_bytes: int, accelerator: str, part: int = 0, of: int = 1
+) -> dict:
+    """Every setting of a machine that follows from its profile and the host.
+
+    profile: as :func:`complete` gives it.  topology: of :func:`strata.vm.host.topology`.
+    part, of: this is machine `part` (from 0) of so many equal ones, which share CPUs and memory evenly.
+    Returns ``{cpus, memory_mib, driver, cpu, topology, affinity, numa, huge_pages, disk, extra}``; what does not
+    apply is None.  `extra` is what Vagrant cannot say (:func:`strata.vm.domain.tune`).
+    """
+    from strata.vm.host import shape
+
+    share = max(1, len(topology) // of)
+    first = part * share % len(topology)
+    wanted = share if profile["cpus"] == "host" else int(profile["cpus"])
+    # More vCPUs than CPUs take turns on them.
+    chosen = [topology[(first + number) % len(topology)] for number in range(wanted)]
+    memory = spare_memory(memory_bytes) // of if profile["memory"] == "host" else size(profile["memory"])
+    memory_mib = memory // MIB // 2 * 2
+    hosts = profile["topology"] == "host"
+    form = shape(chosen) if hosts and wanted <= len(topology) else None
+    kvm = accelerator == "kvm"
+    if kvm:
+        cpu: dict = {"mode": "host-passthrough" if hosts else "host-model", "model": None, "features": []}
+    else:
+        cpu = EMULATED_CPU
+    others = sorted({entry["cpu"] for entry in topology} - {entry["cpu"] for entry in chosen})
+    queues = wanted if profile["queues"] == "cpus" else int(profile["queues"])
+    return {
+        "cpus": wanted,
+        "memory_mib": memory_mib,
+        "driver": "kvm" if kvm else "qemu",
+        "cpu": cpu,
+        "topology": form,
+        "affinity": {str(vcpu): str(entry["cpu"]) for vcpu, entry in enumerate(chosen)} if profile["pin"] else None,
+        "numa": _cells(chosen, memory_mib) if form else None,
+        "huge_pages": profile["huge_pages"],
+        "disk": {
+            "cache": None if profile["disk_cache"] == "default" else profile["disk_cache"],
+            "io": None if profile["disk_io"] == "default" else profile["disk_io"],
+        },
+        "data_disk_bytes": size(profile["data_disk"]),
+        "passthrough": list(profile["passthrough"]),
+        "extra": {
+            # Only a processor that is passed through can show the host's caches.
+            "host_caches": bool(form and kvm),
+            "emulator": ranges(others or [topology[0]["cpu"]]) if profile["pin_emulator"] else None,
+            "iothread": profile["iothread"],
+            # QEMU under emulation has no vhost-net.
+            "vhost": profile["vhost"] and kvm,
+            "queues": queues if queues > 1 else None,
+        },
+    }
+
+
+def pci_parts(address: str) -> dict[str, str]:
+    """``{domain, bus, slot, function}`` of a PCI address such as ``0000:03:10.0``, as libvirt writes them."""
+    match = re.fullmatch(r"([0-9a-f]{4}):([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])", address)
+    assert match, address
+    return {key: f"0x{value}" for key, value in zip(("domain", "bus", "slot", "function"), match.groups(), strict=True)}

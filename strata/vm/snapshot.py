@@ -1,0 +1,65 @@
+"""Snapshots of freshly booted machines: made once in a run, restored in every block, gone with the run."""
+
+import os
+
+from strata import places
+from strata.files import read_json, remove_tree, write_json
+from strata.process import alive, as_root, capture
+from strata.vm import libvirt
+
+
+def folder() -> str:
+    """Where they lie."""
+    return os.path.join(places.home(), "vm", "snapshots")
+
+
+def find(key: str, owner: dict) -> dict | None:
+    """The facts of the snapshot for this key that this run (owner) made; those of runs that ended are removed."""
+    found = None
+    for name in os.listdir(folder()) if os.path.isdir(folder()) else []:
+        facts = read_json(os.path.join(folder(), name, "snapshot.json"))
+        if facts is None or not alive(facts["owner"]):
+            remove_tree(os.path.join(folder(), name))
+        elif name == key and facts["owner"] == owner:
+            found = facts
+    return found
+
+
+def _volumes(domain: str) -> list[str]:
+    return sorted(name for name in os.listdir(libvirt.pool_folder()) if name.startswith(domain))
+
+
+def save(key: str, owner: dict, domain: str, facts: dict) -> None:
+    """Save the running domain, which stops, with its disks."""
+    place = os.path.join(folder(), key)
+    remove_tree(place)
+    os.makedirs(place)
+    libvirt.virsh("save", domain, os.path.join(place, "memory"), timeout=600)
+    for name in _volumes(domain):
+        _copy(os.path.join(libvirt.pool_folder(), name), os.path.join(place, name))
+    write_json(os.path.join(place, "snapshot.json"), {"owner": owner, "domain": domain, "facts": facts})
+
+
+def restore(key: str) -> None:
+    """Put the disks back and let the domain go on."""
+    place = os.path.join(folder(), key)
+    for name in os.listdir(place):
+        if name.endswith(".img"):
+            _copy(os.path.join(place, name), os.path.join(libvirt.pool_folder(), name))
+    libvirt.virsh("pool-refresh", libvirt.pool())
+    libvirt.virsh("restore", os.path.join(place, "memory"), timeout=600)
+
+
+def _copy(source: str, target: str) -> None:
+    capture(as_root(["cp", "--sparse=always", "--reflink=auto", "--", source, target]), timeout=1200)
+
+
+def remove(owner: dict | None = None) -> list[str]:
+    """Remove the snapshots of a run (owner), or all of them; returns their names."""
+    removed = []
+    for name in sorted(os.listdir(folder())) if os.path.isdir(folder()) else []:
+        place = os.path.join(folder(), name)
+        if owner is None or (read_json(os.path.join(place, "snapshot.json")) or {}).get("owner") == owner:
+            remove_tree(place)
+            removed.append(name)
+    return removed

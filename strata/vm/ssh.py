@@ -1,0 +1,79 @@
+"""The way into a machine: one configuration, kept in the system folder, and one connection for all commands."""
+
+import os
+import shlex
+
+from strata.process import capture
+
+HOST = "machine"
+
+
+def configuration(folder: str) -> str:
+    """Path of the configuration."""
+    return os.path.join(folder, "ssh_config")
+
+
+def write(folder: str, address: str, key: str, host_keys: list[str]) -> None:
+    """Write the configuration for a machine at `address` that lets in `key` and is known by `host_keys`."""
+    known = os.path.join(folder, "known_hosts")
+    with open(known, "w") as file:
+        file.writelines(f"{address} {line}\n" for line in host_keys)
+    lines = [
+        f"Host {HOST}",
+        f"  HostName {address}",
+        "  User root",
+        f"  IdentityFile {key}",
+        "  IdentitiesOnly yes",
+        "  BatchMode yes",
+        f"  UserKnownHostsFile {known}",
+        "  GlobalKnownHostsFile /dev/null",
+        "  StrictHostKeyChecking yes",
+        "  LogLevel ERROR",
+        "  ConnectTimeout 10",
+        # A connection to a machine that is gone ends by itself.
+        "  ServerAliveInterval 10",
+        "  ServerAliveCountMax 6",
+        "  ControlMaster auto",
+        # A socket's path may have 107 characters at most, wherever the cache lies.
+        f"  ControlPath {control_path(folder)}",
+        "  ControlPersist yes",
+    ]
+    with open(configuration(folder), "w") as file:
+        file.write("\n".join(lines) + "\n")
+
+
+def control_path(folder: str) -> str:
+    """The socket of the kept connection."""
+    return os.path.join("/tmp", f"{os.path.basename(folder)}.ssh")
+
+
+def command(folder: str, argv: list[str]) -> list[str]:
+    """The command for the host that runs `argv` in the machine, word for word."""
+    return ["ssh", "-F", configuration(folder), HOST, "--", shlex.join(argv)]
+
+
+def address(folder: str) -> str:
+    """The machine's address."""
+    with open(configuration(folder)) as file:
+        return next(line.split()[1] for line in file if line.strip().startswith("HostName"))
+
+
+def run(folder: str, argv: list[str], timeout: float = 120, check: bool = True) -> str:
+    """What a command of the machinery prints in the machine."""
+    return capture(command(folder, argv), timeout, check).stdout
+
+
+def put(folder: str, source: str, target: str) -> None:
+    """Copy a file of the host into the machine."""
+    capture(["scp", "-q", "-F", configuration(folder), source, f"{HOST}:{target}"], timeout=3600)
+
+
+def get(folder: str, source: str, target: str) -> None:
+    """Copy a file of the machine to the host."""
+    capture(["scp", "-q", "-F", configuration(folder), f"{HOST}:{source}", target], timeout=3600)
+
+
+def close(folder: str) -> None:
+    """End the kept connection, if there is one."""
+    if os.path.exists(control_path(folder)):
+        capture(["ssh", "-F", configuration(folder), "-O", "exit", HOST], timeout=20, check=False)

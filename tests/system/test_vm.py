@@ -1,0 +1,183 @@
+"""Real virtual machines: Vagrant and libvirt, under KVM where it runs and under emulation elsewhere."""
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import time
+
+import projects
+import pytest
+
+from strata import config, machine, places, testbed
+from strata.vm import acceleration, disk, libvirt, look
+
+VM = [{"vm": {"profile": "default", "fresh": "snapshot"}}]
+DOCKER = [*VM, {"docker": {"network": "bridge", "data": "volume"}}]
+ENVIRONMENTS = {"vm": {"label": "{vm}", "layers": VM}, "vm-docker": {"label": "Docker in {vm}", "layers": DOCKER}}
+VIRSH = ["virsh", "--quiet", "--connect", "qemu:///system"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def machine_disk(image):
+    """The disk of the image; building the image of the default config has made it."""
+    found = acceleration.known()["accelerator"]
+    assert found in ("kvm", "tcg")
+    return disk.require(image["recipe"], found)
+
+
+def project(folder, **more):
+    settings = projects.default(environments=ENVIRONMENTS, workloads={"randomaccess": {}, "stream": {}}, **more)
+    return projects.make(folder, settings)
+
+
+def snakemake(folder, *targets, timeout=1800):
+    return projects.run(folder, "snakemake", "--cores", "1", *targets, timeout=timeout)
+
+
+def inside(top, *argv, timeout=300):
+    done = subprocess.run(top.command(list(argv)), capture_output=True, text=True, timeout=timeout, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_cells_in_a_machine_and_in_docker_in_it(tmp_path, image, machine_stays):
+    folder = project(tmp_path / "p", repetitions=2)
+    # As on a machine on which nothing was tried yet: the run finds out what accelerates it.
+    if os.path.exists(acceleration.path()):
+        os.unlink(acceleration.path())
+    wanted = [f"results/raw/{name}/randomaccess/2.log" for name in ENVIRONMENTS]
+    done = snakemake(folder, "results/raw/vm/stream/2.log", *wanted)
+    assert done.returncode == 0, done.stderr
+    records = projects.records(folder)
+    assert len(records) == 3
+    proven = acceleration.known()["accelerator"]
+    kernel = disk.require(image["recipe"], proven)["kernel"]
+    for record in records:
+        vm = record["system"]["vm"]
+        assert vm["accelerator"] == proven
+        assert vm["started"] == "snapshot"
+        assert vm["restore_seconds"] > 0
+        assert vm["host_memory_bytes"] > 50e6
+        assert 0 < vm["disk_bytes"] < vm["image_disk_bytes"]
+        assert vm["data_disk"]["file_system"] == "ext4"
+        assert all(row["applied"] for row in vm["settings"])
+        seen = record["observed"]["inside"]
+        assert kernel in seen["kernel"]
+        assert seen["cpus"] == os.cpu_count()
+        assert seen["memory_bytes"] <= vm["memory_bytes"] < 1.2 * seen["memory_bytes"]
+        assert record["image"]["id"] == image["id"]
+    # One machine was booted; each environment got it fresh from the snapshot.
+    boots = {record["system"]["id"]: record["system"]["vm"]["boot_seconds"] for record in records}
+    assert sum(seconds is not None for seconds in boots.values()) == 1
+    assert len(boots) == 2
+    plan = json.loads((folder / "results/plan.json").read_text())
+    shown = acceleration.SHOWN[proven]
+    assert [entry["label"] for entry in plan["environments"].values()] == [shown, f"Docker in {shown}"]
+    # A second run has nothing to do: what was found out about the machine did not change the cells.
+    again = snakemake(folder, "-n", "results/raw/vm/stream/2.log", *wanted)
+    assert "Nothing to be done" in again.stderr + again.stdout
+
+
+def test_a_machine_killed_under_its_cell_leaves_nothing_and_the_cell_reruns(tmp_path, image, machine_stays):
+    folder = project(tmp_path / "p", repetitions=1)
+    target = "results/raw/vm/randomaccess/1.log"
+    run = subprocess.Popen(
+        projects.command("snakemake", "--cores", "1", target),
+        cwd=folder,
+        env=projects.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    draft = folder / places.cell_path("tmp", "vm", "randomaccess", 1, "log")
+    deadline = time.monotonic() + 1500
+    while not draft.exists() and time.monotonic() < deadline and run.poll() is None:
+        time.sleep(0.05)
+    assert draft.exists(), run.communicate()[0]
+    (name,) = libvirt.domains()
+    os.kill(look.process_of(name), signal.SIGKILL)
+    said = run.communicate(timeout=600)[0]
+    assert run.returncode != 0
+    assert "cell failed: vm · randomaccess · repetition 1" in said
+    assert f"snakemake --cores 1 {target}" in said
+    assert not (folder / target).exists()
+    assert libvirt.domains() == []
+    done = snakemake(folder, target)
+    assert done.returncode == 0, done.stderr
+    assert (folder / target).exists()
+
+
+@pytest.fixture
+def tuned(checkout, image, machine_stays):
+    """The tuned machine of the default config, booted, under the machine's lock; gone afterwards."""
+    entry = config.experiment(config.read(), machine.facts())["environments"]["vm-tuned"]
+    with testbed.exclusive():
+        try:
+            yield testbed.bring_up("vm-tuned", entry["layers"], 1, image)
+        finally:
+            testbed.take_down()
+
+
+@pytest.fixture
+def somebody_elses():
+    """A domain and a network that are not ours."""
+    libvirt.start_daemon()
+    name = "strata-somebody-else"
+    xml = (
+        f"<domain type='qemu'><name>{name}</name><memory unit='MiB'>64</memory><os><type>hvm</type></os></domain>",
+        f"<network><name>{name}</name><bridge name='somebody0'/></network>",
+    )
+    for command, text in zip(("define", "net-define"), xml, strict=True):
+        subprocess.run([*VIRSH, command, "/dev/stdin"], input=text, text=True, check=True, capture_output=True)
+    yield name
+    subprocess.run([*VIRSH, "undefine", name], check=True, capture_output=True)
+    subprocess.run([*VIRSH, "net-undefine", name], check=True, capture_output=True)
+
+
+def test_a_tuned_machine_shows_what_was_applied(somebody_elses, tuned, image, tmp_path):
+    facts = tuned.facts["facts"]["vm"]
+    rows = {row["name"]: row for row in facts["settings"]}
+    assert facts["started"] == "boot"
+    assert facts["boot_seconds"] > 0
+    for name in ("vCPUs pinned one to one", "topology of the host", "cache mode of the disks", "disk I/O"):
+        assert rows[name]["applied"], rows[name]
+    assert rows["thread of its own for disk I/O"]["applied"]
+    for row in rows.values():
+        assert row["applied"] or row["why"]
+    if facts["accelerator"] == "tcg":
+        assert rows["vhost-net"]["why"] == "emulation does not offer it"
+        assert not rows["caches of the host"]["applied"]
+
+    # The same files as everywhere, byte for byte.
+    listing = json.loads(open(os.path.join(image["folder"], "manifest.json")).read())
+    programs = sorted(path for path in listing["files"] if path.startswith("opt/strata/"))
+    sums = inside(tuned.top, "sha256sum", *(f"/{path}" for path in programs)).splitlines()
+    assert {line.split()[1].lstrip("/"): f"sha256:{line.split()[0]}" for line in sums} == {
+        path: listing["files"][path] for path in programs
+    }
+    versions = inside(tuned.top, "dpkg-query", "--show", "--showformat", "${Package} ${Version}\\n").splitlines()
+    assert dict(line.split(" ", 1) for line in versions) == listing["packages"]
+
+    # Files go in and come back, and the data disk is a disk of its own.
+    content = os.urandom(100_000)
+    (tmp_path / "in").write_bytes(content)
+    tuned.top.put(str(tmp_path / "in"), "/data/file")
+    assert inside(tuned.top, "sha256sum", "/data/file").split()[0] == hashlib.sha256(content).hexdigest()
+    tuned.top.get("/data/file", str(tmp_path / "out"))
+    assert (tmp_path / "out").read_bytes() == content
+    assert inside(tuned.top, "stat", "-c", "%d", "/data") != inside(tuned.top, "stat", "-c", "%d", "/")
+
+    # It is reached over a bridge of our own.
+    address = tuned.top.address()
+    found = subprocess.check_output(["ip", "-o", "route", "get", address], text=True)
+    assert libvirt.bridge() in found
+
+    # What is not ours stays when ours goes.
+    testbed.take_down()
+    assert libvirt.domains() == []
+    everything = subprocess.check_output([*VIRSH, "list", "--all", "--name"], text=True)
+    networks = subprocess.check_output([*VIRSH, "net-list", "--all", "--name"], text=True)
+    assert somebody_elses in everything
+    assert somebody_elses in networks

@@ -1,0 +1,126 @@
+"""What a machine with KVM would get, as far as a machine without it can tell: settings, domain and QEMU's arguments.
+
+The host is an invented one with two sockets.  Vagrant defines the domain for real and is stopped before it starts
+it; libvirt translates the tuned domain into QEMU's arguments.  UPDATE_GOLDEN=1 writes the files anew.
+"""
+
+import json
+import os
+import re
+import subprocess
+
+import projects
+import pytest
+
+from strata import config, layers, places, testbed
+from strata.vm import acceleration, disk, domain, libvirt, look, settings
+from strata.vm.machine import Machine
+
+GOLDEN = projects.ROOT / "tests" / "golden"
+HOST = [{"cpu": 4 * t + 2 * s + c, "socket": s, "core": c, "node": s} for s in (0, 1) for c in (0, 1) for t in (0, 1)]
+MEMORY = 64 * 2**30
+
+
+def compare(name, text):
+    """Compare a text with a golden file, what differs from machine to machine taken out."""
+    path = GOLDEN / name
+    text = re.sub(r"<uuid>.*?</uuid>", "<uuid/>", text)
+    text = re.sub(r"-uuid \S+", "-uuid UUID", text)
+    text = re.sub(r"52:54:00(:[0-9a-f]{2}){3}", "MAC", text)
+    text = re.sub(r"strata-[0-9a-f]{8}(-[0-9a-f]{1,8})?", "NAME", text)
+    # Whether QEMU gets vhost-net and its queues depends on the host's kernel; the domain asks for them.
+    text = "\n".join(
+        line for line in text.splitlines() if not line.startswith(("-netdev", '-device \'{"driver":"virtio-net'))
+    )
+    text = re.sub(r"pc-q35-[0-9.]+", "pc-q35-VERSION", text)
+    text = text.replace(places.home(), "HOME").replace(libvirt.bridge(), "BRIDGE")
+    text = "\n".join(line.rstrip() for line in text.splitlines() if line.strip()) + "\n"
+    if os.environ.get("UPDATE_GOLDEN"):
+        path.write_text(text)
+    assert text == path.read_text()
+
+
+@pytest.mark.parametrize("profile", ["default", "tuned"])
+def test_settings(profile, checkout):
+    found = wanted(profile)
+    compare(f"kvm-{profile}.json", json.dumps(found, indent=1, sort_keys=True))
+
+
+def wanted(profile):
+    complete = settings.complete(config.read()["vm"]["profiles"][profile], "paper")
+    return settings.resolve(complete, HOST, MEMORY, "kvm")
+
+
+@pytest.fixture
+def network(image, machine_stays):
+    """What a machine stands on, under the machine's lock; gone afterwards."""
+    libvirt.start_daemon()
+    with testbed.exclusive():
+        testbed.take_down()
+        try:
+            subnet = libvirt.bring_up_network()
+            libvirt.bring_up_pool()
+            yield subnet
+        finally:
+            libvirt.sweep()
+
+
+def defined_by_vagrant(profile, subnet, image, folder):
+    """The domain that Vagrant defines, from the hook that tunes it; Vagrant stops there."""
+    options = {"profile": profile, "fresh": "boot", "settings": {}, "accelerator": "kvm"}
+    context = layers.Context("strata-golden", str(folder), image)
+    facts = disk.require(image["recipe"], acceleration.known()["accelerator"])
+    machine = Machine({**options, "settings": settings.complete({}, "paper")}, context)
+    given = {**machine.settings(facts), **wanted(profile), "subnet": subnet, "huge_pages": profile == "tuned"}
+    given["mac"], given["address"] = libvirt.card_address(subnet, 0)
+    (folder / "vm.json").write_text(json.dumps(given))
+    # Vagrant calls this in place of the interpreter: it keeps the domain as it stands and says no.
+    hook = folder / "python"
+    seen = folder / "domain.xml"
+    hook.write_text(f"#!/bin/sh\nvirsh -c qemu:///system dumpxml --inactive \"$4\" >'{seen}'\nexit 1\n")
+    hook.chmod(0o755)
+    environment = {
+        **projects.environment(),
+        "VAGRANT_HOME": disk.vagrant_home(),
+        "VAGRANT_CWD": str(projects.ROOT / "vagrant"),
+        "VAGRANT_DOTFILE_PATH": str(folder / "vagrant"),
+        "VAGRANT_CHECKPOINT_DISABLE": "1",
+        "STRATA_VM": str(folder / "vm.json"),
+        "STRATA_PYTHON": str(hook),
+    }
+    argv = ["vagrant", "up", "--no-tty", "--provider", "libvirt"]
+    done = subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode != 0
+    assert seen.exists(), done.stderr
+    machine.forget_vagrant()
+    return seen.read_text()
+
+
+@pytest.fixture
+def same_libvirt():
+    """Other versions of libvirt write some things differently: the files are of this one."""
+    libvirt.start_daemon()
+    found = look.versions()["libvirt"]
+    if found != "9.0.0":
+        pytest.skip(f"the golden files are of libvirt 9.0.0, this is {found}")
+    if not libvirt.virsh("domcapabilities", "--virttype", "kvm", check=False):
+        pytest.skip("libvirt finds no KVM here, not even one that runs no guest, and defines no domain for it")
+
+
+@pytest.mark.parametrize("profile", ["default", "tuned"])
+def test_domain_and_arguments(profile, same_libvirt, network, image, checkout, tmp_path):
+    before = defined_by_vagrant(profile, network, image, tmp_path)
+    assert domain.read(before)["type"] == "kvm"
+    tuned = domain.tune(before, wanted(profile)["extra"])
+    compare(f"kvm-{profile}.xml", tuned)
+    path = tmp_path / "tuned.xml"
+    path.write_text(tuned)
+    libvirt.virsh("define", str(path))
+    # Huge pages are left out here: libvirt looks for them on the host when it translates.
+    path.write_text(re.sub(r"<memoryBacking>.*?</memoryBacking>", "", tuned, flags=re.DOTALL))
+    argv = libvirt.virsh("domxml-to-native", "qemu-argv", str(path))
+    # The variables before it are those of the daemon that translates; a host's model is spelt out as this host's.
+    argv = argv[argv.index("/usr/bin/qemu-system-x86_64") :].replace(" -", "\n-")
+    if profile == "default":
+        argv = re.sub(r"^-cpu .*$", "-cpu MODEL-OF-THE-HOST", argv, flags=re.MULTILINE)
+    compare(f"kvm-{profile}.qemu", argv)

@@ -1,0 +1,64 @@
+"""Whether KVM runs a guest: what the short guest and QEMU say decides, and nothing else."""
+
+import json
+
+import pytest
+
+from strata.vm import acceleration
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
+    device = tmp_path / "kvm"
+    device.touch()
+    return str(device)
+
+
+def test_a_report_proves_kvm():
+    found = acceleration.understand(f"x\r\n{acceleration.WORD}\r\n", "", ended=True)
+    assert found["accelerator"] == "kvm"
+
+
+@pytest.mark.parametrize(
+    ("console", "words", "ended", "reason"),
+    [
+        ("", "", False, "no report from a short guest under KVM within 30 s"),
+        ("", "qemu: could not access KVM kernel module\n", True, "(qemu: could not access KVM kernel module)"),
+        ("kernel panic\n", "", True, "(kernel panic)"),
+        ("", "", True, "ended without its report"),
+    ],
+)
+def test_anything_else_is_emulation_with_its_reason(console, words, ended, reason):
+    found = acceleration.understand(console, words, ended)
+    assert found["accelerator"] == "tcg"
+    assert reason in found["accelerator_reason"]
+
+
+def test_without_the_device_there_is_nothing_to_try(tmp_path, home):
+    found = acceleration.known(str(tmp_path / "missing"))
+    assert found["accelerator"] == "tcg"
+    assert "there is no" in found["accelerator_reason"]
+
+
+def test_a_device_alone_proves_nothing(home):
+    found = acceleration.known(home)
+    assert found["accelerator"] is None
+    assert acceleration.SHOWN[None] == "VM"
+
+
+def test_a_finding_holds_until_its_circumstances_change(home):
+    finding = {"accelerator": "kvm", "accelerator_reason": "it reported"}
+    kept = {"circumstances": acceleration.circumstances(home), "finding": finding}
+    (path := acceleration.path())
+    acceleration.write_json(path, kept)
+    assert acceleration.known(home) == finding
+    acceleration.write_json(path, {**kept, "circumstances": {**kept["circumstances"], "boot": "another"}})
+    assert acceleration.known(home)["accelerator"] is None
+
+
+def test_the_guest_runs_the_hosts_processor_under_kvm_alone():
+    words = acceleration.arguments("/k", "/i", "/c")
+    assert words[words.index("-machine") + 1] == "q35,accel=kvm"
+    assert words[words.index("-cpu") + 1] == "host"
+    assert "tcg" not in json.dumps(words)

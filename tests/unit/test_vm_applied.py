@@ -1,0 +1,138 @@
+"""What a profile asked for against what is seen: nothing counts as applied because it was configured."""
+
+from strata.vm import applied, settings
+
+TOPOLOGY = [{"cpu": cpu, "socket": 0, "core": cpu, "node": 0} for cpu in range(2)]
+TUNED = settings.complete(
+    {
+        "memory": "4GiB",
+        "pin": True,
+        "topology": "host",
+        "huge_pages": True,
+        "disk_cache": "none",
+        "disk_io": "native",
+        "iothread": True,
+        "pin_emulator": True,
+        "vhost": True,
+        "queues": "cpus",
+        "passthrough": ["0000:03:10.0"],
+    },
+    "smoke",
+)
+
+
+def seen(**changes):
+    """What a tuned machine shows when everything was applied."""
+    disk = {"target": "vda", "file": "/a", "cache": "none", "io": "native", "iothread": "1"}
+    found = {
+        "live": {
+            "caches": "passthrough",
+            "huge_pages": True,
+            "disks": [disk, {**disk, "target": "vdb"}],
+            "iothreads": 1,
+            "devices": ["0000:03:10.0"],
+        },
+        "process": {
+            "resident_bytes": 10**8,
+            "huge_bytes": 4 * 2**30,
+            "vcpus": {"0": "0", "1": "1"},
+            "emulator": "0",
+            "vhost": True,
+        },
+        "guest": {
+            "cpus": 2,
+            "memory_bytes": 4 * 2**30 - 10**8,
+            "shape": {"sockets": 1, "cores": 2, "threads": 1},
+            "queues": 2,
+            "nodes": 1,
+            "caches": "L3 32768K",
+            "host_caches": "L3 32768K",
+        },
+    }
+    for path, value in changes.items():
+        part, key = path.split("__")
+        found[part][key] = value
+    return found
+
+
+def rows(accelerator="kvm", refused=None, **changes):
+    wanted = settings.resolve(TUNED, TOPOLOGY, 24 * 2**30, accelerator)
+    found = applied.rows(TUNED, wanted, **seen(**changes), refused=refused or {})
+    return {row["name"]: row for row in found}
+
+
+def test_all_that_is_seen_is_applied():
+    found = rows()
+    assert len(found) == 14
+    assert all(row["applied"] and row["why"] is None for row in found.values())
+
+
+def only_wrong(found):
+    wrong = [row for row in found.values() if not row["applied"]]
+    assert len(wrong) == 1
+    return wrong[0]
+
+
+def test_threads_that_run_elsewhere_are_seen():
+    row = only_wrong(rows(process__vcpus={"0": "0-1", "1": "0-1"}))
+    assert row["seen"] == "0→0-1, 1→0-1"
+    assert row["why"]
+
+
+def test_a_topology_that_was_dropped_on_the_way_is_seen():
+    row = only_wrong(rows(guest__shape={"sockets": 2, "cores": 1, "threads": 1}))
+    assert row["asked"] == "1 socket × 2 cores × 1 thread"
+    assert row["seen"] == "2 sockets × 1 core × 1 thread"
+
+
+def test_huge_pages_in_the_domain_alone_do_not_count():
+    assert only_wrong(rows(process__huge_bytes=0))["name"] == "memory in huge pages"
+    row = only_wrong(rows(process__huge_bytes=0, refused={"huge_pages": "the host could reserve 3 of 2048 huge pages"}))
+    assert row["why"].startswith("the host could reserve 3")
+
+
+def test_what_cannot_be_read_is_not_available_and_not_applied():
+    row = only_wrong(rows(process__huge_bytes=applied.NOT_AVAILABLE))
+    assert row["seen"] == applied.NOT_AVAILABLE
+    assert only_wrong(rows(process__vhost=None))["seen"] == applied.NOT_AVAILABLE
+
+
+def test_one_disk_of_two_is_not_all():
+    found = seen()["live"]
+    found["disks"][1] = {**found["disks"][1], "cache": None, "iothread": None}
+    wrong = {row["name"]: row for row in rows(live__disks=found["disks"]).values() if not row["applied"]}
+    assert wrong["cache mode of the disks"]["seen"] == "default, none"
+    assert "1 of 2 disks" in wrong["thread of its own for disk I/O"]["seen"]
+
+
+def test_emulation_says_what_it_does_not_offer():
+    found = rows("tcg", live__caches=None, process__vhost=False)
+    for name in ("caches of the host", "vhost-net"):
+        assert found[name]["why"] == "emulation does not offer it"
+
+
+def test_qemus_process_is_read_from_the_kernel(tmp_path):
+    place = tmp_path / "42"
+    for task, name, cpus in (("42", "qemu-system-x86", "0-1"), ("43", "CPU 0/KVM", "0"), ("44", "CPU 1/KVM", "1")):
+        (place / "task" / task).mkdir(parents=True)
+        (place / "task" / task / "comm").write_text(name + "\n")
+        (place / "task" / task / "status").write_text(f"Name:\tx\nCpus_allowed_list:\t{cpus}\n")
+    (place / "status").write_text("VmRSS:\t  1000 kB\nHugetlbPages:\t 2048 kB\nCpus_allowed_list:\t0-1\n")
+    (place / "fd").mkdir()
+    (place / "fd/7").symlink_to("/dev/vhost-net")
+    assert applied.process(42, str(tmp_path)) == {
+        "resident_bytes": 1024000,
+        "huge_bytes": 2097152,
+        "vcpus": {"0": "0", "1": "1"},
+        "emulator": "0-1",
+        "vhost": True,
+    }
+    (place / "fd/7").unlink()
+    assert applied.process(42, str(tmp_path))["vhost"] is False
+
+
+def test_a_process_that_is_gone_has_nothing_to_show(tmp_path):
+    found = applied.process(42, str(tmp_path))
+    assert found["resident_bytes"] == applied.NOT_AVAILABLE
+    assert found["vcpus"] == {}
+    assert found["vhost"] is None

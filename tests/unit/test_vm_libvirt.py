@@ -1,0 +1,101 @@
+"""Names, networks and disks of ours in libvirt, and what is allowed to differ between container and machine."""
+
+import ipaddress
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from strata import places
+from strata.errors import UserError
+from strata.vm import disk, libvirt, ssh
+
+ROUTES = """1: lo    inet 127.0.0.1/8 scope host lo
+2: eth0    inet 10.0.0.5/24 brd 10.0.0.255 scope global eth0
+default via 10.0.0.1 dev eth0
+192.168.120.0/24 dev virbr0 proto kernel scope link src 192.168.120.1
+"""
+
+
+def test_names_are_of_this_installation(monkeypatch, tmp_path):
+    monkeypatch.setenv("STRATA_HOME", str(tmp_path / "a"))
+    one = libvirt.prefix(), libvirt.bridge()
+    monkeypatch.setenv("STRATA_HOME", str(tmp_path / "b"))
+    assert libvirt.prefix() != one[0]
+    assert len(libvirt.bridge()) <= 15
+    assert libvirt.prefix().removeprefix("strata-") in places.home_mark()
+
+
+def test_a_network_that_is_in_use_is_passed_over():
+    assert libvirt.free_subnet(ROUTES) == "192.168.121.0/24"
+    assert libvirt.free_subnet("") == "192.168.120.0/24"
+    assert libvirt.free_subnet("default via 192.168.0.1\n192.168.0.0/17 dev eth0\n") == "192.168.128.0/24"
+
+
+def test_no_free_network_is_told():
+    with pytest.raises(UserError, match="no free network"):
+        libvirt.free_subnet("192.168.0.0/16 dev eth0")
+
+
+@pytest.mark.parametrize("machines", [1, 8])
+def test_every_machine_has_a_fixed_address(machines):
+    subnet = "192.168.130.0/24"
+    network = ElementTree.fromstring(libvirt.network_xml(subnet, machines))
+    hosts = [(host.get("mac"), host.get("ip")) for host in network.iter("host")]
+    assert hosts == [libvirt.card_address(subnet, number) for number in range(machines)]
+    assert len({mac for mac, _ in hosts}) == machines
+    span = network.find("ip/dhcp/range")
+    first, last = ipaddress.ip_address(span.get("start")), ipaddress.ip_address(span.get("end"))
+    assert int(last) - int(first) + 1 == machines
+    assert network.find("forward") is None
+
+
+def manifest(**files):
+    base = {"usr/bin/xz": "sha256:1", "etc/passwd": "sha256:2"}
+    return {
+        "packages": {"xz-utils": "5.8"},
+        "files": {**base, **{key.replace("__", "/"): value for key, value in files.items()}},
+    }
+
+
+def test_the_same_files_are_the_same():
+    assert disk.differences(manifest(), manifest()) == []
+
+
+def test_what_only_a_machine_has_may_differ():
+    machine = manifest(boot__vmlinuz="sha256:3", usr__lib__modules__x="sha256:4", var__log__journal="sha256:5")
+    machine["files"]["etc/machine-id"] = "sha256:6"
+    machine["files"]["etc/ssh/ssh_host_ed25519_key"] = "sha256:7"
+    assert disk.differences(manifest(), machine) == []
+
+
+def test_anything_else_is_named():
+    machine = manifest(usr__bin__new="sha256:8")
+    machine["files"]["usr/bin/xz"] = "sha256:9"
+    del machine["files"]["etc/passwd"]
+    machine["packages"]["xz-utils"] = "5.9"
+    found = disk.differences(manifest(), machine)
+    assert found == [
+        "package xz-utils: 5.8 in the container, 5.9 in the machine",
+        "etc/passwd: only in the container",
+        "usr/bin/new: only in the machine",
+        "usr/bin/xz: differs",
+    ]
+    with pytest.raises(UserError, match="usr/bin/xz: differs"):
+        disk.compare(manifest(), machine)
+
+
+def test_commands_go_into_a_machine_word_for_word(tmp_path):
+    words = ssh.command(str(tmp_path / "strata-x"), ["sh", "-c", "echo 'a  b' \"$HOME\"; exit 3", ""])
+    assert words[:2] == ["ssh", "-F"]
+    assert words[-1] == """sh -c 'echo '"'"'a  b'"'"' "$HOME"; exit 3' ''"""
+
+
+def test_the_way_in_is_pinned_to_the_machines_own_key(tmp_path):
+    folder = tmp_path / "strata-x"
+    folder.mkdir()
+    ssh.write(str(folder), "192.168.120.10", "/key", ["ssh-ed25519 AAAA"])
+    text = (folder / "ssh_config").read_text()
+    assert "StrictHostKeyChecking yes" in text
+    assert (folder / "known_hosts").read_text() == "192.168.120.10 ssh-ed25519 AAAA\n"
+    assert ssh.address(str(folder)) == "192.168.120.10"
+    assert len(ssh.control_path(str(folder))) < 100

@@ -1,0 +1,158 @@
+"""From a profile and a host to a machine's settings, for KVM as well as for emulation."""
+
+import pytest
+
+from strata.vm import host, settings
+
+GIB = 2**30
+
+
+def cpus(sockets=1, cores=2, threads=1, nodes=None):
+    """A topology as strata.vm.host gives it: threads of a core get numbers that lie apart, as on real hosts."""
+    found = []
+    for thread in range(threads):
+        for socket in range(sockets):
+            for core in range(cores):
+                number = thread * sockets * cores + socket * cores + core
+                found.append(
+                    {"cpu": number, "socket": socket, "core": core, "node": socket if nodes is None else nodes}
+                )
+    return sorted(found, key=lambda entry: (entry["node"], entry["socket"], entry["core"], entry["cpu"]))
+
+
+TUNED = {
+    "memory": "host",
+    "pin": True,
+    "topology": "host",
+    "huge_pages": True,
+    "disk_cache": "none",
+    "disk_io": "native",
+    "iothread": True,
+    "pin_emulator": True,
+    "vhost": True,
+    "queues": "cpus",
+}
+
+
+def resolve(profile, topology=None, accelerator="kvm", memory=256 * GIB, **more):
+    return settings.resolve(settings.complete(profile, "paper"), topology or cpus(), memory, accelerator, **more)
+
+
+def test_the_default_profile_is_what_libvirt_gives():
+    found = resolve({}, cpus(2, 8, 2))
+    assert found["cpus"] == 32
+    assert found["driver"] == "kvm"
+    assert found["cpu"]["mode"] == "host-model"
+    assert found["topology"] is found["affinity"] is found["numa"] is None
+    assert found["disk"] == {"cache": None, "io": None}
+    assert not found["huge_pages"]
+    assert found["extra"] == {"host_caches": False, "emulator": None, "iothread": False, "vhost": False, "queues": None}
+
+
+def test_the_originals_host_gives_their_tuned_machine():
+    found = resolve(TUNED, cpus(2, 8, 2))
+    assert found["topology"] == {"sockets": 2, "cores": 8, "threads": 2}
+    assert found["cpu"]["mode"] == "host-passthrough"
+    # Threads of a core are vCPUs beside each other: 2k on k, 2k + 1 on k + 16.
+    assert [found["affinity"][str(vcpu)] for vcpu in range(4)] == ["0", "16", "1", "17"]
+    assert sorted(found["affinity"].values(), key=int) == [str(cpu) for cpu in range(32)]
+    assert [cell["cpus"] for cell in found["numa"]] == ["0-15", "16-31"]
+    assert sum(cell["memory"] for cell in found["numa"]) == found["memory_mib"]
+    assert found["extra"] == {"host_caches": True, "emulator": "0", "iothread": True, "vhost": True, "queues": 32}
+
+
+def test_emulation_never_asks_for_what_only_hardware_has():
+    found = resolve(TUNED, accelerator="tcg")
+    assert found["driver"] == "qemu"
+    assert found["cpu"] == {"mode": "custom", "model": "Nehalem", "features": [{"name": "cx16", "policy": "disable"}]}
+    assert found["topology"] == {"sockets": 1, "cores": 2, "threads": 1}
+    assert not found["extra"]["host_caches"]
+    assert not found["extra"]["vhost"]
+
+
+def test_cpus_that_are_left_over_run_qemus_other_threads():
+    found = resolve({"cpus": 4, "pin": True, "pin_emulator": True}, cpus(1, 8))
+    assert found["affinity"] == {"0": "0", "1": "1", "2": "2", "3": "3"}
+    assert found["extra"]["emulator"] == "4-7"
+
+
+def test_an_uneven_part_of_a_host_has_no_topology_to_show():
+    found = resolve({"cpus": 3, "topology": "host"}, cpus(1, 2, 2))
+    assert found["topology"] is None
+    assert found["numa"] is None
+
+
+def test_more_vcpus_than_cpus_take_turns():
+    found = resolve({"cpus": 5, "pin": True, "topology": "host"})
+    assert list(found["affinity"].values()) == ["0", "1", "0", "1", "0"]
+    assert found["topology"] is None
+
+
+def test_equal_machines_share_the_host_without_overlap():
+    found = [resolve({"pin": True}, cpus(2, 8), part=part, of=8) for part in range(8)]
+    assert {entry["cpus"] for entry in found} == {2}
+    used = [cpu for entry in found for cpu in entry["affinity"].values()]
+    assert sorted(used, key=int) == [str(cpu) for cpu in range(16)]
+    assert 8 * found[0]["memory_mib"] * 2**20 <= settings.spare_memory(256 * GIB)
+
+
+@pytest.mark.parametrize(("total", "left"), [(24 * GIB, 3 * GIB), (8 * GIB, 2 * GIB), (256 * GIB, 32 * GIB)])
+def test_the_host_keeps_what_it_needs(total, left):
+    given = settings.spare_memory(total)
+    assert left <= total - given < left + 64 * 2**20
+    assert given % (64 * 2**20) == 0
+
+
+def test_a_small_host_gives_half():
+    assert settings.spare_memory(3 * GIB) == 1.5 * GIB
+
+
+def test_sizes_by_scale():
+    profile = {"memory": {"smoke": "2GiB", "quick": "512MiB", "paper": "host"}}
+    assert settings.complete(profile, "smoke")["memory"] == "2GiB"
+    assert settings.size(settings.complete(profile, "quick")["memory"]) == 512 * 2**20
+    assert settings.complete(profile, "paper")["memory"] == "host"
+
+
+@pytest.mark.parametrize(("values", "text"), [([0], "0"), ([0, 1, 2, 5], "0-2,5"), ([7, 3, 4], "3-4,7")])
+def test_ranges_and_back(values, text):
+    assert settings.ranges(values) == text
+    assert host.numbers(text) == sorted(values)
+
+
+def test_pci_addresses():
+    assert settings.pci_parts("0000:03:1f.7") == {"domain": "0x0000", "bus": "0x03", "slot": "0x1f", "function": "0x7"}
+
+
+def write_cpu(folder, cpu, socket, core, caches=()):
+    place = folder / f"cpu{cpu}/topology"
+    place.mkdir(parents=True)
+    (place / "physical_package_id").write_text(f"{socket}\n")
+    (place / "core_id").write_text(f"{core}\n")
+    for index, (level, kind, size) in enumerate(caches):
+        cache = folder / f"cpu{cpu}/cache/index{index}"
+        cache.mkdir(parents=True)
+        for name, text in (("level", level), ("type", kind), ("size", size)):
+            (cache / name).write_text(f"{text}\n")
+
+
+def test_the_topology_is_read_from_the_kernel(tmp_path):
+    for cpu, (socket, core) in enumerate([(0, 0), (1, 0), (0, 1), (1, 1), (0, 0), (1, 0), (0, 1), (1, 1)]):
+        write_cpu(
+            tmp_path / "cpu", cpu, socket, core, [(1, "Data", "32K"), (1, "Instruction", "64K"), (3, "Unified", "8M")]
+        )
+    for node, text in enumerate(["0,2,4,6", "1,3,5,7"]):
+        (tmp_path / f"node/node{node}").mkdir(parents=True)
+        (tmp_path / f"node/node{node}/cpulist").write_text(text + "\n")
+    found = host.topology(str(tmp_path / "cpu"), str(tmp_path / "node"), set(range(8)))
+    assert [entry["cpu"] for entry in found] == [0, 4, 2, 6, 1, 5, 3, 7]
+    assert [entry["node"] for entry in found] == [0, 0, 0, 0, 1, 1, 1, 1]
+    assert host.shape(found) == {"sockets": 2, "cores": 2, "threads": 2}
+    assert host.shape(found[:3]) is None
+    assert host.caches(str(tmp_path / "cpu")) == "L1d 32K, L1i 64K, L3 8M"
+
+
+def test_a_kernel_that_says_nothing_gives_one_socket(tmp_path):
+    found = host.topology(str(tmp_path), str(tmp_path), {0, 1})
+    assert host.shape(found) == {"sockets": 1, "cores": 2, "threads": 1}
+    assert host.caches(str(tmp_path)) == ""

@@ -3,13 +3,22 @@
 PYTHON := .venv/bin/python
 SNAKEMAKE := .venv/bin/snakemake
 
-.PHONY: paper paper-partial test test-unit test-system lint format aa bench doctor setup clean
+.PHONY: paper paper-partial archive verify rebuild test test-unit test-system lint format aa bench doctor setup clean
 
 paper: setup            ## measure what is missing and make paper/report.pdf and .html
 	$(SNAKEMAKE) --cores 1 paper/report.pdf paper/report.html
 
 paper-partial: setup    ## make the paper from the cells that are there, its gaps shown
 	$(SNAKEMAKE) --cores 1 --config partial=true -- paper/report.pdf paper/report.html
+
+archive: setup          ## the paper and all that it rests on in one file, archive.zip
+	$(SNAKEMAKE) --cores 1 archive
+
+verify: setup-paper     ## check an archive: make verify ARCHIVE=archive.zip
+	$(PYTHON) -m strata verify "$(ARCHIVE)"
+
+rebuild: setup-paper    ## make an archive's paper again without measuring: make rebuild ARCHIVE=archive.zip
+	$(PYTHON) -m strata rebuild "$(ARCHIVE)"
 
 test: setup-test lint test-unit test-system  ## everything that CI runs
 
@@ -42,6 +51,11 @@ clean:                  ## remove what an interrupted run left on this machine (
 setup:
 	@scripts/setup.sh run
 
-.PHONY: setup-test
+ARCHIVE ?= archive.zip
+
+.PHONY: setup-test setup-paper
 setup-test:
 	@scripts/setup.sh test
+
+setup-paper:            # what making a paper from measured logs needs: no Docker
+	@scripts/setup.sh paper

@@ -39,10 +39,20 @@ def _plan(options: argparse.Namespace) -> int:
 
 
 def _image(options: argparse.Namespace) -> int:
-    from strata import config, image
+    from strata import config, image, layers
 
     settings = config.read(_over(options))
     image.publish(image.ensure(settings["image"], options.rebuild))
+    stacks = [entry["layers"] for entry in settings["environments"].values()]
+    if any("vm" in layer for stack in stacks for layer in stack) and layers.layer_class("vm").unavailable() is None:
+        image.ensure_machine(settings["image"])
+    return 0
+
+
+def _vm_tune(options: argparse.Namespace) -> int:
+    from strata.vm import libvirt
+
+    libvirt.tune(options.domain, json.loads(options.extra))
     return 0
 
 
@@ -69,6 +79,45 @@ def _clean(options: argparse.Namespace) -> int:
         print(f"removed {item}")
     print(f"{len(removed)} things removed" if removed else "nothing of ours was left on this machine")
     return 0
+
+
+def _archive(options: argparse.Namespace) -> int:
+    from strata.archive import make
+
+    make.make(options.out, options.image)
+    return 0
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from strata.archive import check
+
+    found = check.verify(options.archive)
+    for sentence in found:
+        print(sentence)
+    print(f"{options.archive}: {_count(found)}", file=sys.stderr)
+    return 1 if found else 0
+
+
+def _count(found: list[str]) -> str:
+    if not found:
+        return "good: every byte, checksum, record and log is what the archive says"
+    return f"NOT good: {len(found)} {'finding' if len(found) == 1 else 'findings'}"
+
+
+def _rebuild(options: argparse.Namespace) -> int:
+    from strata.archive import rebuild
+
+    return rebuild.rebuild(options.archive, options.to)
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from strata import compare
+
+    try:
+        return compare.compare(options.sides[0], options.sides[1], options.names, options.effect, options.to)
+    except UserError as error:
+        print(f"strata: {error}", file=sys.stderr)
+        return compare.NOT_COMPARABLE
 
 
 def main(words: list[str]) -> int:
@@ -99,5 +148,24 @@ def main(words: list[str]) -> int:
     cell.add_argument("cell", nargs=3, metavar=("ENVIRONMENT", "WORKLOAD", "REPETITION"))
     add("doctor", _doctor, "say what this machine can measure, and what would change that")
     add("clean", _clean, "remove whatever of ours was left on this machine")
+    tune = add("vm-tune", _vm_tune, "write what Vagrant cannot say into a libvirt domain (called by the Vagrantfile)")
+    tune.add_argument("domain", metavar="DOMAIN")
+    tune.add_argument("extra", metavar="JSON")
+    archive = add("archive", _archive, "write one file with all that the paper rests on (snakemake archive does it)")
+    archive.add_argument("--out", metavar="FILE", default="archive.zip", help="the file (archive.zip)")
+    archive.add_argument("--image", action="store_true", help="put the image in too")
+    text = "check an archive: every byte, its crate, plan against records, records against logs"
+    verify = add("verify", _verify, text)
+    text = "make the paper again from an archive's raw logs, and compare its tables; measures nothing"
+    rebuild = add("rebuild", _rebuild, text)
+    rebuild.add_argument("--to", metavar="FOLDER", help="where to (beside you, called after the archive)")
+    for command in (verify, rebuild):
+        command.add_argument("archive", metavar="ARCHIVE", help="the file, or the folder of an unpacked archive")
+    text = "compare two testbeds; ends with 0: no difference, 1: a difference, 2: they can't be compared"
+    compare = add("compare", _compare, text)
+    compare.add_argument("sides", nargs=2, metavar="SIDE", help="an archive, a project, or a folder of results")
+    compare.add_argument("--names", nargs=2, metavar="NAME", help="what the sides are called")
+    compare.add_argument("--effect", metavar="SHARE", default="2%", help="the minimum effect (2%%)")
+    compare.add_argument("--to", metavar="FOLDER", default="comparison", help="where to (comparison)")
     options = parser.parse_args(words)
     return options.function(options)

@@ -1,0 +1,20 @@
+# One file with all that the paper rests on; `snakemake --cores 1 archive` makes it.
+
+
+rule archive:
+    input:
+        results_of_the_paper,
+        "paper/report.pdf",
+        "paper/report.html",
+    output:
+        "archive.zip",
+    log:
+        "results/logs/archive.log",
+    conda:
+        "../envs/strata.yaml"
+    params:
+        image="--image" if experiment.settings["archive_image"] else "",
+        # The source is part of it: it is made again when a file of it changes.
+        source=lambda _: experiment.source_state(),
+    shell:
+        "python -m strata archive --out {output} {params.image} 2>&1 | tee {log}"

@@ -1,0 +1,231 @@
+"""Whether an archive holds together: its bytes, its crate, its plan and records, its records and logs."""
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from strata import manifest, places, plan
+from strata.archive import container, crate, guide, private, stage, sums
+from strata.errors import UserError
+
+# What a file that is not laid out as it should be makes its reader stumble over.
+MISSHAPEN = (KeyError, TypeError, AttributeError, ValueError, IndexError)
+ORDER = "results/plan.csv"
+
+
+@contextmanager
+def unpacked(path: str) -> Iterator[tuple[str, list[str]]]:
+    """The folder of an archive, unpacked for as long as it is needed, and what is wrong with the file itself.
+
+    An archive that is unpacked already is taken as it is.  Raises UserError for what cannot be unpacked safely.
+    """
+    if os.path.isdir(path):
+        yield path, _links(path)
+        return
+    with tempfile.TemporaryDirectory(prefix="strata-archive-") as folder:
+        found = container.unpack(path, folder)
+        if not found:
+            stray = container.stray_byte(path, folder)
+            found = [stray] if stray else []
+        yield folder, found
+
+
+def _links(folder: str) -> list[str]:
+    found = []
+    for where, folders, names in os.walk(folder):
+        for name in folders + names:
+            path = os.path.join(where, name)
+            if os.path.islink(path) or not (os.path.isfile(path) or os.path.isdir(path)):
+                found.append(f"{os.path.relpath(path, folder)}: it is a link or a special file, not a file")
+    return found
+
+
+def verify(path: str) -> list[str]:
+    """Everything that is wrong with an archive, or with the folder of an unpacked one, a sentence each."""
+    with unpacked(path) as (folder, found):
+        return found + findings(folder)
+
+
+def findings(folder: str) -> list[str]:
+    """Everything that is wrong with an unpacked archive, a sentence each."""
+    if not os.path.exists(os.path.join(folder, guide.FACTS)) and not os.path.exists(os.path.join(folder, sums.NAME)):
+        return [f"{guide.FACTS}: missing; this is no archive of this project"]
+    found = sums.findings(folder)
+    checks: list[tuple[str, Callable[[str], list[str]]]] = [
+        (crate.FILE, crate.findings),
+        (places.PLAN, _of_plan),
+        (stage.REWRITTEN, _of_rewriting),
+        (places.IMAGE, _of_image),
+    ]
+    for name, check in checks:
+        try:
+            found += check(folder)
+        except UserError as error:
+            found.append(str(error))
+        except MISSHAPEN:
+            found.append(f"{name}: it is not laid out as in an archive")
+    return list(dict.fromkeys(found))
+
+
+def load(folder: str, name: str) -> dict:
+    """The object in a JSON file of an archive.  Raises UserError that names it."""
+    try:
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            value = json.load(file)
+    except FileNotFoundError:
+        raise UserError(f"{name}: missing") from None
+    except (ValueError, RecursionError):
+        raise UserError(f"{name}: is not JSON") from None
+    if not isinstance(value, dict):
+        raise UserError(f"{name}: is no JSON object")
+    return value
+
+
+def _of_plan(folder: str) -> list[str]:
+    """The plan against its own order, the facts of the archive, and the records."""
+    facts, experiment = load(folder, guide.FACTS), load(folder, places.PLAN)
+    if facts["format"] != 1:
+        return [f"{guide.FACTS}: its format is {facts['format']}; this version reads format 1"]
+    if experiment["format"] != 1:
+        return [f"{places.PLAN}: its format is {experiment['format']}; this version reads format 1"]
+    if not isinstance(experiment["repetitions"], int) or not 1 <= experiment["repetitions"] <= 10_000:
+        return [f"{places.PLAN}: its repetitions are {_short(experiment['repetitions'])}; a plan has 1 to 10000"]
+    found = []
+    order = os.path.join(folder, ORDER)
+    if not os.path.isfile(order):
+        found.append(f"{ORDER}: missing")
+    elif not _holds(order, plan.as_csv(experiment)):
+        found.append(f"{ORDER}: it is not the order that {places.PLAN} gives")
+    results = os.path.join(folder, "results")
+    cells = stage.planned_cells(experiment, stage.needed_blocks(experiment, results))
+    missing: list[str] = []
+    places_taken: dict[int, str] = {}
+    for cell in cells:
+        name = places.cell_path("raw", *cell, "json")
+        if not os.path.exists(os.path.join(folder, places.cell_path("raw", *cell, "log"))):
+            missing.append("/".join(map(str, cell)))
+            continue
+        try:
+            record = load(folder, name)
+            found += _of_record(folder, name, record, experiment, cell)
+            actual = record["position"]["actual"]
+            if actual in places_taken:
+                found.append(f"{name}: its place in the order of measurement is that of {places_taken[actual]}")
+            places_taken[actual] = name
+        except UserError as error:
+            found.append(str(error))
+        except MISSHAPEN:
+            found.append(f"{name}: it is not laid out as a record")
+    if missing != facts["missing"] or bool(missing) != facts["partial"]:
+        strange = sorted(set(missing) ^ set(facts["missing"])) or ["their order"]
+        found.append(f"{guide.FACTS}: the cells that it calls missing are not those that are: {', '.join(strange)}")
+    return found + _unplanned(folder, cells)
+
+
+def _holds(path: str, text: str) -> bool:
+    with open(path, "rb") as file:
+        return file.read() == text.encode()
+
+
+def _unplanned(folder: str, cells: list[tuple[str, str, int]]) -> list[str]:
+    """Logs and records of no planned cell."""
+    planned = {places.cell_path("raw", *cell, "log").removesuffix("log") for cell in cells}
+    found = []
+    for name in container.files_below(os.path.join(folder, "results", "raw")):
+        where, _, file = f"results/raw/{name}".rpartition("/")
+        if f"{where}/{file.split('.')[0]}." not in planned:
+            found.append(f"results/raw/{name}: the plan does not hold its cell")
+    return found
+
+
+def _of_record(folder: str, name: str, record: dict, experiment: dict, cell: tuple[str, str, int]) -> list[str]:
+    """A record against its path, the plan, and its log."""
+    environment, load_name, repetition = cell
+    planned = experiment["workloads"][load_name]
+    fixed = {key: value for key, value in planned["parameters"].items() if not isinstance(value, dict)}
+    steps = [step["step"] for step in planned["cell"]["steps"]]
+    expected: list[tuple[str, Any, Any]] = [
+        ("format", record["format"], 1),
+        ("environment", record["environment"], environment),
+        ("workload", record["workload"], load_name),
+        ("repetition", record["repetition"], repetition),
+        ("block", record["block"], repetition),
+        ("scale", record["scale"], experiment["scale"]),
+        ("seed", record["seed"], plan.cell_seed(experiment, load_name, repetition)),
+        ("parameters", {key: record["parameters"][key] for key in fixed}, fixed),
+        ("names of parameters", sorted(record["parameters"]), sorted(planned["parameters"])),
+        ("layers", record["system"]["layers"], experiment["environments"][environment]["layers"]),
+        ("image's recipe", record["image"]["recipe"], experiment["image"]["recipe"]),
+        ("steps", [command["step"] for command in record["commands"]], steps),
+    ]
+    found = [
+        f"{name}: its {what} is {_short(has)}, and the plan's is {_short(wants)}"
+        for what, has, wants in expected
+        if has != wants
+    ]
+    if any(command["exit"] != 0 for command in record["commands"]):
+        found.append(f"{name}: a command failed, and such a cell is no result")
+    if not all(check["passed"] is True for check in record["checks"]):
+        found.append(f"{name}: a check failed, and such a cell is no result")
+    image = os.path.join(folder, places.IMAGE)
+    files = record["image"]["manifest_sha256"]
+    if files and os.path.exists(image) and files != load(folder, places.IMAGE)["manifest_sha256"]:
+        found.append(f"{name}: it was measured in an image with other files than that of {places.IMAGE}")
+    log = name.removesuffix("json") + "log"
+    path = os.path.join(folder, log)
+    if record["log"]["bytes"] != os.path.getsize(path) or record["log"]["sha256"] != sums.digest(path):
+        found.append(f"{log}: it is not the log that {name} records: size or SHA-256 differ")
+    return found
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True)
+    return text if len(text) <= 80 else text[:77] + "…"
+
+
+def _of_rewriting(folder: str) -> list[str]:
+    """Whether rewritten.json tells all marks that the results and records hold."""
+    listed = load(folder, stage.REWRITTEN)["files"]
+    found = []
+    for name, marks in listed.items():
+        path = os.path.join(folder, name)
+        if not os.path.isfile(path):
+            found.append(f"{stage.REWRITTEN}: it lists {name}, which is not there")
+            continue
+        with open(path, "rb") as file:
+            content = file.read()
+        fewer = [mark for mark, count in marks.items() if content.count(mark.encode()) < count]
+        if fewer or not set(marks) <= set(private.MARKS):
+            found.append(f"{name}: it holds other marks than {stage.REWRITTEN} says")
+    for name in container.files_below(os.path.join(folder, "results", "raw")):
+        name = f"results/raw/{name}"
+        if name.endswith(".json") and not name.endswith(".log.json"):
+            try:
+                told = load(folder, name)["log"].get("rewritten") is True
+            except (UserError, *MISSHAPEN):
+                continue
+            if told != (name.removesuffix("json") + "log" in listed):
+                found.append(f"{name}: whether its log was rewritten is not what {stage.REWRITTEN} says")
+    return found
+
+
+def _of_image(folder: str) -> list[str]:
+    """The image's manifest against its digest, the recipe against the source, the image against what is archived."""
+    found = []
+    if os.path.exists(os.path.join(folder, places.IMAGE)):
+        about = load(folder, places.IMAGE)
+        listing = load(folder, "results/image-manifest.json")
+        if manifest.digest(listing) != about["manifest_sha256"]:
+            found.append(f"results/image-manifest.json: it is not the manifest that {places.IMAGE} names")
+    if os.path.exists(os.path.join(folder, "image/recipe.json")):
+        told = load(folder, "image/recipe.json")
+        if told["recipe"] != load(folder, places.PLAN)["image"]["recipe"]:
+            found.append("image/recipe.json: it is of another image than the plan's")
+        for name, checksum in told["files"].items():
+            path = os.path.join(folder, "source", name)
+            if not os.path.isfile(path) or sums.digest(path) != checksum:
+                found.append(f"source/{name}: it is not the file that image/recipe.json names")
+    return found

@@ -1,0 +1,56 @@
+"""SHA256SUMS: a checksum for every file of an archive but this one, in the form of the tool sha256sum."""
+
+import hashlib
+import os
+import re
+
+from strata.archive.container import files_below
+
+NAME = "SHA256SUMS"
+
+
+def digest(path: str) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _text(found: dict[str, str]) -> str:
+    return "".join(f"{found[name]}  {name}\n" for name in sorted(found, key=lambda name: name.encode()))
+
+
+def write(folder: str) -> None:
+    """Write the checksums of all files below a folder into it."""
+    found = {name: digest(os.path.join(folder, name)) for name in files_below(folder) if name != NAME}
+    with open(os.path.join(folder, NAME), "w") as file:
+        file.write(_text(found))
+
+
+def read(folder: str) -> tuple[dict[str, str], list[str]]:
+    """Name → checksum as they are written down, and what is wrong with the list, a sentence each."""
+    try:
+        with open(os.path.join(folder, NAME), newline="", encoding="utf-8") as file:
+            text = file.read()
+    except FileNotFoundError:
+        return {}, [f"{NAME}: missing, so that no file can be checked"]
+    except UnicodeDecodeError:
+        return {}, [f"{NAME}: changed: it is not text"]
+    lines = [re.fullmatch(r"([0-9a-f]{64})  (.+)", line) for line in text.split("\n")]
+    found = {match[2]: match[1] for match in lines if match}
+    if _text(found) != text:
+        return found, [f"{NAME}: changed: it is not the sorted list that an archive holds"]
+    return found, []
+
+
+def findings(folder: str) -> list[str]:
+    """Every file that was changed, is missing or was added, a sentence each."""
+    written, found = read(folder)
+    there = [name for name in files_below(folder) if name != NAME]
+    for name in sorted(written.keys() | set(there)):
+        if name not in written:
+            found.append(f"{name}: added: {NAME} does not list it")
+        elif name not in there:
+            found.append(f"{name}: missing")
+        elif digest(os.path.join(folder, name)) != written[name]:
+            found.append(f"{name}: changed: its SHA-256 is not that of {NAME}")
+    return found

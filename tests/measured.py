@@ -1,0 +1,179 @@
+"""Results as after a run, made from captured logs: what archives and comparisons are tested on."""
+
+import csv
+import hashlib
+import json
+import random
+import re
+from pathlib import Path
+
+import projects
+
+from strata import cell, config, machine, manifest, places, plan, workload
+
+SLOWER = {"native": 1.0, "docker": 1.02, "docker-hostnet": 1.01}
+_SECONDS = ("seconds", "best_seconds", "mean_seconds", "worst_seconds")
+_RATES = ("gbps", "gflops", "gflops_of_all")
+MANIFEST = {"packages": {"gcc": "14.2.0", "xz-utils": "5.8.1"}, "files": {"usr/bin/env": "sha256:" + "0a" * 32}}
+
+
+def page(**more: object) -> dict:
+    """A config of two environments and two workloads whose captured logs are at hand."""
+    environments = projects.default()["environments"]
+    return projects.default(
+        **{
+            "repetitions": 3,
+            "environments": {name: environments[name] for name in ("native", "docker")},
+            # The sizes of the captured logs.
+            "workloads": {"stream": {"elements": 20_000_000}, "linpack": {"sizes": [1000], "min_seconds": 0}},
+            **more,
+        }
+    )
+
+
+def slow_log(text: str, factor: float) -> str:
+    """A captured log as of a run that took `factor` times as long."""
+
+    def scaled(match: re.Match) -> str:
+        value = float(match[2])
+        return f'"{match[1]}": {value * factor:.9g}' if match[1] in _SECONDS else f'"{match[1]}": {value / factor:.6g}'
+
+    return re.sub(rf'"({"|".join(_SECONDS + _RATES)})": ([0-9.e+-]+)', scaled, text)
+
+
+def measure(folder: Path, experiment: dict, slower: dict | None = None, seed: int = 1, noise: float = 0.01) -> None:
+    """Write plan, image's facts, logs and records of every cell of a plan, as `snakemake cells` would."""
+    chance = random.Random(seed)
+    slower = SLOWER if slower is None else slower
+    image = {
+        "format": 1,
+        "recipe": experiment["image"]["recipe"],
+        "id": "sha256:" + "f0" * 32,
+        "distribution": "debian",
+        "release": "trixie",
+        "architecture": "x86_64",
+        "package_count": 2,
+        "file_count": 1,
+        "manifest_sha256": manifest.digest(MANIFEST),
+        "built": "2026-01-01T00:00:00Z",
+    }
+    write_json(folder / places.IMAGE, image)
+    write_json(folder / "results/image-manifest.json", MANIFEST)
+    for place, _, environment, load, repetition in plan.rows(experiment):
+        fixture = projects.ROOT / f"workloads/{load}/fixtures/smoke.log"
+        log = slow_log(fixture.read_text(), slower.get(environment, 1.0) * (1 + chance.gauss(0, noise)))
+        path = folder / places.cell_path("raw", environment, load, repetition, "log")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(log)
+        entry = (environment, load, repetition, place)
+        write_json(path.with_suffix(".json"), record(experiment, image, log.encode(), *entry))
+
+
+def record(experiment: dict, image: dict, log: bytes, environment: str, load: str, repetition: int, place: int) -> dict:
+    """The record of a cell whose log this is."""
+    planned = experiment["workloads"][load]
+    parameters = {key: 2 if isinstance(value, dict) else value for key, value in planned["parameters"].items()}
+    begun = 1_767_225_600 + 10 * place
+    inside = {
+        "kernel": "6.12.0",
+        "os": "Debian GNU/Linux 13 (trixie)",
+        "cpu_model": "A processor",
+        "cpus": 2,
+        "huge_pages": "madvise",
+        "cgroup": "/",
+        "versions": {"gcc": "14.2.0"},
+    }
+    share = {"steal_share": 0.001, "busy_share": 0.01}
+    moment = {"load1": 0.5, "swap_used_bytes": 0, "temperature_c": "not available", "frequency_mhz": "not available"}
+    return {
+        "format": 1,
+        "environment": environment,
+        "workload": load,
+        "repetition": repetition,
+        "block": repetition,
+        "position": {"planned": place, "actual": place},
+        "started": cell.utc(begun),
+        "ended": cell.utc(begun + 8),
+        "seconds": 8.0,
+        "seed": plan.cell_seed(experiment, load, repetition),
+        "scale": experiment["scale"],
+        "source": {"revision": None, "changed": None},
+        "parameters": parameters,
+        "commands": [
+            {
+                "step": step["step"],
+                "argv": cell.fill(step["argv"], {**parameters, "seed": 1}, f"/opt/strata/workloads/{load}"),
+                "exit": 0,
+                "started": cell.utc(begun + 1),
+                "seconds": 6.0,
+                "timeout": step["timeout"],
+            }
+            for step in planned["cell"]["steps"]
+        ],
+        "checks": cell.checks(planned["cell"]["checks"], log.decode()),
+        "image": {key: image[key] for key in ("recipe", "id", "manifest_sha256")},
+        "system": {
+            "id": f"strata-{repetition}",
+            "layers": experiment["environments"][environment]["layers"],
+            "up_started": cell.utc(begun),
+            "up_seconds": 0.5,
+            "cells_before": 0,
+        },
+        "observed": {
+            "inside": inside,
+            "host": {
+                "static": {**inside, "governor": "not available", "turbo": "not available"},
+                "before": {**moment, **share},
+                "after": moment,
+                "during": share,
+            },
+            "client": None,
+        },
+        "log": {"bytes": len(log), "sha256": hashlib.sha256(log).hexdigest()},
+    }
+
+
+def write_json(path: Path, value: object) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+
+
+def project(folder: Path, monkeypatch, settings: dict | None = None, slower: dict | None = None, **more) -> Path:
+    """A project, as the working directory, all cells of which seem to be measured; nothing is made of them yet.
+
+    Its environments count as available whatever this machine has.
+    """
+    workload.load.cache_clear()
+    projects.make(folder, settings or page(), copy=True)
+    for name in ("LICENSE", "CITATION.cff"):
+        (folder / name).write_bytes((projects.ROOT / name).read_bytes())
+    monkeypatch.chdir(folder)
+    facts = {**machine.facts(), "cpus": 2}
+    experiment = config.experiment(config.read(), facts)
+    for entry in experiment["environments"].values():
+        entry |= {"available": True, "reason": None}
+    experiment["cells"] = len(experiment["environments"]) * len(experiment["workloads"]) * experiment["repetitions"]
+    plan.write({**experiment, "source": {"revision": None, "changed": None}})
+    measure(folder, experiment, slower, **more)
+    return folder
+
+
+def pretend(folder: Path) -> None:
+    """Files in the places of tables, figures and papers, where a test is not about what they hold."""
+    for kind, ending in (("tidy", "csv"), ("summary", "csv"), ("figures", "pdf"), ("figures", "csv")):
+        for load in ("stream", "linpack"):
+            path = folder / f"results/{kind}/{load}.{ending}"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"{kind} of {load}\n")
+    columns = [
+        "id", "publication", "place", "statement", "workload", "measured_workload", "verdict", "reason", "logs",
+    ]  # fmt: skip
+    with open(folder / "results/claims.csv", "w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        logs = "results/raw/native/stream/1.log;results/raw/docker/stream/1.log"
+        writer.writerow(["stream-alike", "ibm2014", "Fig. 5", "All alike.", "stream", "stream", "reproduced", "", logs])
+        writer.writerow(["fio-slow", "ibm2014", "Fig. 13", "Slow.", "fio", "", "not testable here", "workload", ""])
+    (folder / "results/comparisons.csv").write_text("environment,workload\n")
+    (folder / "paper/report.pdf").write_bytes(b"%PDF-1.5 pretended\n")
+    (folder / "paper/report.html").write_text("<!DOCTYPE html><p>pretended</p>\n")

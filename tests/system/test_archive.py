@@ -1,0 +1,259 @@
+"""From measured logs to an archive, and from the archive to the same paper: real R, LaTeX and Snakemake."""
+
+import hashlib
+import importlib.resources
+import json
+import os
+import subprocess
+import types
+import zipfile
+
+import measured
+import projects
+import pytest
+import requests
+import requests_cache
+import urllib3
+
+from strata import workload
+from strata.archive import check, container, crate, make, rebuild, sums
+
+USER, HOST, TOKEN = "zoequill", "quillbox", "gh" + "p_" + "a1B2" * 9
+
+
+@pytest.fixture(scope="module")
+def patch():
+    with pytest.MonkeyPatch.context() as context:
+        context.delenv("STRATA_OWNER", raising=False)
+        yield context
+    workload.load.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def paper(tmp_path_factory, patch):
+    """A project whose tables, figures and papers are made of logs and records."""
+    folder = measured.project(tmp_path_factory.mktemp("archived") / "project", patch)
+    done = projects.run(folder, "snakemake", "--cores", "2", "--config", "rebuild=true", "--", "archive")
+    assert done.returncode == 0, done.stderr + done.stdout
+    return folder
+
+
+def unpacked(archive, folder):
+    folder.mkdir()
+    assert container.unpack(str(archive), str(folder)) == []
+    return folder
+
+
+def test_the_workflow_makes_an_archive_that_verifies(paper):
+    assert check.verify(str(paper / "archive.zip")) == []
+    dry = projects.run(paper, "snakemake", "--dry-run", "--config", "rebuild=true", "--", "archive")
+    assert "Nothing to be done" in dry.stdout + dry.stderr
+
+
+def test_an_edited_source_makes_the_archive_again_and_nothing_else(paper):
+    path = paper / "docs.md"
+    path.write_text("A note.\n")
+    try:
+        dry = projects.run(
+            paper, "snakemake", "--dry-run", "--quiet=rules", "--config", "rebuild=true", "--", "archive"
+        )
+        counts = [line.split() for line in (dry.stdout + dry.stderr).splitlines()]
+        jobs = {tuple(line) for line in counts if len(line) == 2 and line[1].isdigit()}
+        assert jobs == {("archive", "1"), ("total", "1")}
+    finally:
+        path.unlink()
+
+
+def test_the_paper_is_the_same_where_there_is_neither_docker_nor_qemu(paper, tmp_path):
+    """Programs of those names are there, and tell when they are called."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    names = ("docker", "dockerd", "packer", "mmdebstrap", "vagrant", "virsh", "qemu-system-x86_64", "qemu-img", "sudo")
+    for name in names:
+        (tools / name).write_text(f'#!/bin/sh\necho "{name} $*" >> {tmp_path}/called\nexit 127\n')
+        (tools / name).chmod(0o755)
+    done = projects.run(
+        tmp_path,
+        "strata",
+        "rebuild",
+        str(paper / "archive.zip"),
+        PATH=f"{tools}:{os.environ['PATH']}",
+        STRATA_HOME=str(tmp_path / "home"),
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert not (tmp_path / "called").exists()
+    assert not (tmp_path / "home").exists()
+    states = dict(line.split(maxsplit=1)[::-1] for line in done.stdout.splitlines())
+    assert set(states.values()) == {"identical"}
+    assert {"results/tidy/stream.csv", "results/claims.csv", "results/figures/order.csv", "paper/report.pdf"} <= set(
+        states
+    )
+    again = tmp_path / "archive-rebuilt"
+    for name in states:
+        assert (again / name).read_bytes() == (paper / name).read_bytes(), name
+    assert not (again / ".snakemake").exists()
+
+
+def test_a_rebuild_that_gives_another_table_says_which_and_ends_with_one(paper, tmp_path):
+    """The archive is one whose tables do not follow from its logs, though all its checksums fit."""
+    folder = unpacked(paper / "archive.zip", tmp_path / "forged")
+    table = folder / "results/summary/stream.csv"
+    table.write_text(table.read_text().replace("3", "4", 1))
+    crate.write(str(folder), json.loads((folder / "archive.json").read_text()))
+    sums.write(str(folder))
+    assert check.verify(str(folder)) == []
+    done = projects.run(tmp_path, "strata", "rebuild", str(folder))
+    assert done.returncode == 1
+    states = dict(line.split(maxsplit=1)[::-1] for line in done.stdout.splitlines())
+    assert [name for name, state in states.items() if state != "identical"] == ["results/summary/stream.csv"]
+    assert states["results/summary/stream.csv"] == "different"
+
+
+def test_nothing_is_measured_where_a_log_lacks(paper, tmp_path):
+    folder = unpacked(paper / "archive.zip", tmp_path / "holed")
+    again = tmp_path / "again"
+    rebuild.prepare(str(folder), str(again))
+    (again / "results/raw/docker/stream/2.log").unlink()
+    done = projects.run(
+        again, "snakemake", "--cores", "1", "--config", "rebuild=true", "--", "all", PYTHONPATH=str(again)
+    )
+    assert done.returncode != 0
+    assert "results/raw/docker/stream/2.log" in done.stdout + done.stderr
+    assert not (again / "results/raw/docker/stream/2.log").exists()
+
+
+class Answers(requests.adapters.BaseAdapter):
+    """Answers from the RO-Crate library's own copy of the vocabulary, in place of a network."""
+
+    def send(self, request, **_):
+        response = requests.Response()
+        response.status_code, response.request, response.url = 200, request, request.url
+        response.headers["Content-Type"] = "application/ld+json"
+        source = importlib.resources.files("rocrate") / "data/ro-crate.jsonld"
+        response.raw = urllib3.HTTPResponse(body=source.open("rb"), preload_content=False, status=200)
+        return response
+
+    def close(self):
+        pass
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_the_crate_is_valid_by_the_published_validator(paper, tmp_path):
+    from rocrate_validator import services
+    from rocrate_validator.models import Severity, ValidationSettings
+
+    session = requests_cache.CachedSession(str(tmp_path / "cache"))
+    session.mount("https://", Answers())
+    session.get(f"https://w3id.org/ro/crate/{crate.VERSION}/context")
+    session.close()
+    folder = unpacked(paper / "archive.zip", tmp_path / "crate")
+    result = services.validate(
+        ValidationSettings(
+            rocrate_uri=str(folder),
+            profile_identifier=f"ro-crate-{crate.VERSION}",
+            requirement_severity=Severity.REQUIRED,
+            offline=True,
+            cache_path=tmp_path / "cache.sqlite",
+        )
+    )
+    assert [issue.message for issue in result.get_issues()] == []
+
+
+def plant(folder):
+    """Put private things wherever a run might leave some; gives the texts that no archive may hold."""
+    secrets = folder / "secrets"
+    secrets.mkdir()
+    (secrets / "id_ed25519").write_text("planted-key-file\n")
+    (folder / ".env").write_text("TOKEN=planted-env-file\n")
+    page = folder / "config.yaml"
+    page.write_text(f"# Of {USER}, on {HOST}.\n" + page.read_text().replace("image:\n", "image:\n", 1))
+    log = folder / "results/raw/native/stream/1.log"
+    log.write_text(f"{USER}@{HOST}: {folder}/results, token {TOKEN}\n" + log.read_text())
+    content = log.read_bytes()
+    for path in folder.glob("results/raw/*/*/*.json"):
+        record = json.loads(path.read_text())
+        record["observed"]["host"]["static"]["machine"] = f"box of {USER}"
+        if path == log.with_suffix(".json"):
+            record["log"] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        if record["workload"] == "stream":
+            record["parameters"]["listing"] = "/mnt/planted-disk/list"
+        path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    plan = folder / "results/plan.json"
+    experiment = json.loads(plan.read_text())
+    experiment["environments"]["docker"]["label"] = f"Docker at {HOST}"
+    stream = experiment["workloads"]["stream"]
+    stream["parameters"]["listing"] = "/mnt/planted-disk/list"
+    stream["cell"]["files"] = ["listing"]
+    stream["notes"] = [f"Read from /home/{USER}/planted-home."]
+    plan.write_text(json.dumps(experiment, indent=1, ensure_ascii=False) + "\n")
+    (folder / "results/raw/docker/linpack/3.log").unlink()
+    (folder / "results/raw/docker/linpack/3.json").unlink()
+    error = f"cell failed: {folder}/x and /home/{USER}/y with {TOKEN} on {HOST}"
+    measured.write_json(folder / "results/failed/docker/linpack/3.json", {"error": error})
+    (folder / "results/failed/docker/linpack/3.log").write_text(error + "\n")
+    return [USER, HOST, TOKEN, str(folder), "planted-key-file", "planted-env-file", "planted-disk"]
+
+
+def test_what_is_private_is_in_no_file_of_an_archive(tmp_path, monkeypatch):
+    folder = measured.project(tmp_path / "project", monkeypatch)
+    planted = plant(folder)
+    done = projects.run(
+        folder,
+        "snakemake",
+        "--cores",
+        "2",
+        "--config",
+        "rebuild=true",
+        "partial=true",
+        "--",
+        "paper/report.pdf",
+        "paper/report.html",
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert USER in (folder / "paper/report.html").read_text()
+    for key in ("USER", "LOGNAME"):
+        monkeypatch.setenv(key, USER)
+    monkeypatch.setattr(os, "uname", lambda: types.SimpleNamespace(nodename=HOST))
+    make.make("archive.zip", False)
+    assert check.verify("archive.zip") == []
+    with zipfile.ZipFile("archive.zip") as archive:
+        held = {name: archive.read(name) for name in archive.namelist()}
+    text = tmp_path / "paper.txt"
+    pdf = tmp_path / "paper.pdf"
+    pdf.write_bytes(held["paper/report.pdf"])
+    subprocess.run(["pdftotext", "-layout", pdf, text], check=True)
+    held["text of the PDF"] = text.read_bytes()
+    leaks = [(name, word) for name, content in held.items() for word in planted if word.encode() in content]
+    assert leaks == []
+    assert (
+        b"REDACTED-USER@REDACTED-HOST: REDACTED-PATH/results, token REDACTED-SECRET"
+        in (held["results/raw/native/stream/1.log"])
+    )
+    assert json.loads(held["results/plan.json"])["workloads"]["stream"]["parameters"]["listing"] == "REDACTED-PATH/list"
+    assert b"partial" in held["text of the PDF"].lower()
+    assert "REDACTED-PATH/list" in held["text of the PDF"].decode()
+    untouched = "results/raw/native/stream/2.log"
+    assert held[untouched] == (folder / untouched).read_bytes()
+    listed = json.loads(held["rewritten.json"])["files"]
+    assert listed["results/raw/native/stream/1.log"] == {
+        "REDACTED-HOST": 1,
+        "REDACTED-PATH": 1,
+        "REDACTED-SECRET": 1,
+        "REDACTED-USER": 1,
+    }
+    assert untouched not in listed
+
+
+def test_what_was_really_measured_is_archived_verified_and_rebuilt(image, tmp_path, machine_stays):
+    page = projects.default(repetitions=2, workloads={"stream": {"elements": 2_000_000}})
+    page["environments"] = {"native": page["environments"]["native"]}
+    folder = projects.make(tmp_path / "project", page, copy=True)
+    done = projects.run(folder, "snakemake", "--cores", "1", "archive")
+    assert done.returncode == 0, done.stderr + done.stdout
+    for command in ("verify", "rebuild"):
+        done = projects.run(tmp_path, "strata", command, str(folder / "archive.zip"))
+        assert done.returncode == 0, done.stderr + done.stdout
+    with zipfile.ZipFile(folder / "archive.zip") as archive:
+        for log in folder.glob("results/raw/native/stream/*"):
+            assert archive.read(str(log.relative_to(folder))) == log.read_bytes()
+        assert json.loads(archive.read("rewritten.json"))["files"] == {}

@@ -1,0 +1,200 @@
+"""The file of an archive: the same bytes for the same contents, and nothing that is unsafe to unpack."""
+
+import os
+import stat
+import struct
+import zipfile
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from strata.archive import check, container
+from strata.errors import UserError
+
+
+@pytest.fixture
+def folder(tmp_path):
+    root = tmp_path / "contents"
+    (root / "b").mkdir(parents=True)
+    (root / "b/two.sh").write_text("#!/bin/sh\n")
+    (root / "b/two.sh").chmod(0o755)
+    (root / "a.txt").write_bytes(b"\0binary\xff")
+    (root / "empty").write_bytes(b"")
+    (root / "späße.txt").write_text("ß\n")
+    return root
+
+
+@pytest.fixture
+def packed(folder, tmp_path):
+    path = tmp_path / "x.zip"
+    container.pack(str(folder), str(path))
+    return path
+
+
+def unpack(path, tmp_path):
+    target = tmp_path / "unpacked"
+    target.mkdir()
+    return target, container.unpack(str(path), str(target))
+
+
+def test_what_is_packed_is_unpacked(folder, packed, tmp_path):
+    target, found = unpack(packed, tmp_path)
+    assert found == []
+    names = container.files_below(str(folder))
+    assert container.files_below(str(target)) == names == ["a.txt", "b/two.sh", "empty", "späße.txt"]
+    assert all((target / name).read_bytes() == (folder / name).read_bytes() for name in names)
+    assert os.access(target / "b/two.sh", os.X_OK)
+    assert container.stray_byte(str(packed), str(target)) is None
+
+
+def test_the_same_contents_are_the_same_bytes_whenever_and_by_whomever_they_are_packed(folder, packed, tmp_path):
+    again = tmp_path / "again.zip"
+    os.utime(folder / "a.txt", (1, 1))
+    (folder / "a.txt").chmod(0o600)
+    old = os.umask(0o077)
+    try:
+        container.pack(str(folder), str(again))
+    finally:
+        os.umask(old)
+    assert again.read_bytes() == packed.read_bytes()
+
+
+def complaints(path):
+    """What is said of an archive, whether it can be unpacked or not."""
+    try:
+        with check.unpacked(str(path)) as (_, found):
+            return found
+    except UserError as error:
+        return [str(error)]
+
+
+def test_every_changed_byte_of_the_file_is_seen(packed, tmp_path):
+    whole = packed.read_bytes()
+    bad = tmp_path / "bad.zip"
+    for place in range(len(whole)):
+        bad.write_bytes(whole[:place] + bytes([whole[place] ^ 0x20]) + whole[place + 1 :])
+        assert complaints(bad), place
+
+
+@pytest.mark.parametrize("where", ["before", "behind", "between"])
+def test_every_added_byte_of_the_file_is_seen(packed, tmp_path, where):
+    whole = packed.read_bytes()
+    second = whole.index(b"PK\x03\x04", 4)
+    cut = {"before": 0, "behind": len(whole), "between": second}[where]
+    bad = tmp_path / "bad.zip"
+    bad.write_bytes(whole[:cut] + b"hidden" + whole[cut:])
+    assert complaints(bad)
+
+
+def forge(path, *members, compress=zipfile.ZIP_STORED):
+    """A zip of (name, content, mode) as nobody should make it."""
+    with zipfile.ZipFile(path, "w", compress) as archive:
+        for name, content, mode in members:
+            info = zipfile.ZipInfo("placeholder")
+            info.filename = name
+            info.external_attr = mode << 16
+            info.compress_type = compress
+            archive.writestr(info, content)
+
+
+FILE = stat.S_IFREG | 0o644
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("/etc/passwd", "no relative path"),
+        ("C:/windows", "no relative path"),
+        ("../outside", "leaves the folder"),
+        ("a/../../outside", "leaves the folder"),
+        ("a//b", "not a plain path"),
+        ("./a", "not a plain path"),
+        ("folder/", "not a plain path"),
+        ("a\\b", "backslash"),
+        ("a\nb", "control character"),
+        ("x" * 300, "too long"),
+    ],
+)
+def test_names_that_leave_the_folder_are_refused(tmp_path, name, says):
+    path = tmp_path / "bad.zip"
+    forge(path, ("good", b"x", FILE), (name, b"x", FILE))
+    with pytest.raises(UserError, match=says) as error:
+        unpack(path, tmp_path)
+    assert "nothing was unpacked" in str(error.value)
+    assert not list((tmp_path / "unpacked").iterdir())
+    assert not (tmp_path / "outside").exists()
+
+
+@pytest.mark.parametrize(
+    ("mode", "says"),
+    [(stat.S_IFLNK | 0o777, "a link"), (stat.S_IFCHR | 0o600, "device"), (stat.S_IFIFO | 0o600, "special file")],
+)
+def test_links_and_devices_are_refused(tmp_path, mode, says):
+    path = tmp_path / "bad.zip"
+    forge(path, ("a", b"/etc/passwd", mode))
+    with pytest.raises(UserError, match=says):
+        unpack(path, tmp_path)
+    assert not list((tmp_path / "unpacked").iterdir())
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_a_name_that_stands_twice_is_refused(tmp_path):
+    path = tmp_path / "bad.zip"
+    forge(path, ("a", b"1", FILE), ("a", b"2", FILE))
+    with pytest.raises(UserError, match="stands twice"):
+        unpack(path, tmp_path)
+
+
+def test_a_file_that_is_a_folder_too_is_refused(tmp_path):
+    path = tmp_path / "bad.zip"
+    forge(path, ("a", b"1", FILE), ("a/b", b"2", FILE))
+    with pytest.raises(UserError, match="a file and a folder at once"):
+        unpack(path, tmp_path)
+
+
+def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path):
+    path = tmp_path / "bad.zip"
+    forge(path, ("a", b"0" * 50_000_000, FILE), compress=zipfile.ZIP_DEFLATED)
+    assert path.stat().st_size < 100_000
+    with pytest.raises(UserError, match="it is compressed"):
+        unpack(path, tmp_path)
+    assert not list((tmp_path / "unpacked").iterdir())
+
+
+def test_sizes_that_the_file_cannot_hold_are_refused(tmp_path):
+    path = tmp_path / "bad.zip"
+    forge(path, ("a", b"12345678", FILE), ("b", b"12345678", FILE))
+    whole = bytearray(path.read_bytes())
+    for place in [i for i in range(len(whole)) if whole[i : i + 4] == b"PK\x01\x02"]:
+        whole[place + 20 : place + 28] = struct.pack("<II", 2**31, 2**31)
+    path.write_bytes(whole)
+    with pytest.raises(UserError, match="members claim 4,294,967,296 bytes"):
+        unpack(path, tmp_path)
+    assert not list((tmp_path / "unpacked").iterdir())
+
+
+@pytest.mark.parametrize("content", [b"", b"no zip", b"PK\x03\x04" + b"\0" * 40])
+def test_what_is_no_archive_is_an_error_that_says_so(tmp_path, content):
+    path = tmp_path / "bad.zip"
+    path.write_bytes(content)
+    with pytest.raises(UserError, match="cannot be read as an archive"):
+        unpack(path, tmp_path)
+
+
+def test_a_file_that_is_not_there_is_an_error_that_says_so(tmp_path):
+    with pytest.raises(UserError, match="there is no such file"):
+        unpack(tmp_path / "none.zip", tmp_path)
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_no_damage_makes_the_reader_stumble(packed, tmp_path_factory, data):
+    whole = bytearray(packed.read_bytes())
+    for _ in range(data.draw(st.integers(1, 6))):
+        place = data.draw(st.integers(0, len(whole) - 1))
+        whole[place] = data.draw(st.integers(0, 255))
+    whole = whole[: data.draw(st.integers(0, len(whole)))] if data.draw(st.booleans()) else whole
+    room = tmp_path_factory.mktemp("damage")
+    (room / "bad.zip").write_bytes(whole)
+    assert complaints(room / "bad.zip") or bytes(whole) == packed.read_bytes()

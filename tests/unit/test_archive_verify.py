@@ -1,0 +1,334 @@
+"""An archive of measured cells verifies; a change anywhere in it is found and named."""
+
+import hashlib
+import json
+import os
+import shutil
+import types
+import zipfile
+
+import measured
+import projects
+import pytest
+
+from strata import workload
+from strata.archive import check, container, make, sums
+from strata.errors import UserError
+
+
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory):
+    """An archive and its project, in which tables and papers are only pretended."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = measured.project(tmp_path_factory.mktemp("archive") / "project", patch)
+        measured.pretend(folder)
+        make.make("archive.zip", False)
+        yield folder / "archive.zip"
+    workload.load.cache_clear()
+
+
+@pytest.fixture
+def unpacked(packed, tmp_path):
+    folder = tmp_path / "unpacked"
+    folder.mkdir()
+    assert container.unpack(str(packed), str(folder)) == []
+    return folder
+
+
+def edit(path, change):
+    value = json.loads(path.read_text())
+    change(value)
+    path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+
+
+def sign(folder):
+    """Checksums and crate as of whoever changed the contents knowingly."""
+    crate = folder / "ro-crate-metadata.json"
+    value = json.loads(crate.read_text())
+    for entity in value["@graph"]:
+        path = folder / entity["@id"]
+        if "sha256" in entity and path.is_file():
+            entity["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    crate.write_text(json.dumps(value))
+    sums.write(str(folder))
+
+
+def test_what_was_archived_verifies_packed_and_unpacked(packed, unpacked):
+    assert check.verify(str(packed)) == []
+    assert check.verify(str(unpacked)) == []
+
+
+def test_it_holds_what_a_review_needs(unpacked):
+    names = set(container.files_below(str(unpacked)))
+    for name in (
+        "README.md", "LICENSE", "CITATION.cff", "SHA256SUMS", "ro-crate-metadata.json", "archive.json",
+        "claims-map.csv", "rewritten.json", "paper/report.pdf", "paper/report.html", "results/plan.json",
+        "results/plan.csv", "results/image.json", "results/image-manifest.json", "results/comparisons.csv",
+        "results/claims.csv", "results/tidy/stream.csv", "results/summary/linpack.csv", "results/figures/stream.pdf",
+        "source/Snakefile", "source/config.yaml", "source/analysis/tidy.R", "image/recipe.json",
+        "environment/python.txt", "environment/r.txt", "environment/tools.txt",
+    ):  # fmt: skip
+        assert name in names, name
+    raw = [name for name in names if name.startswith("results/raw/")]
+    assert len(raw) == 2 * 2 * 2 * 3
+    assert not any(".venv" in name or "/tmp/" in name or name.startswith("results/logs") for name in names)
+    made_of = json.loads((unpacked / "image/recipe.json").read_text())
+    assert set(made_of["files"]) >= {"packer/provision.sh", "workloads/stream/src/stream.c"}
+
+
+def test_the_same_project_gives_the_same_bytes(packed, monkeypatch):
+    monkeypatch.chdir(packed.parent)
+    make.make("again.zip", False)
+    assert (packed.parent / "again.zip").read_bytes() == packed.read_bytes()
+    (packed.parent / "again.zip").unlink()
+
+
+def test_raw_logs_are_the_bytes_that_were_measured(packed, unpacked):
+    for log in packed.parent.glob("results/raw/*/*/*"):
+        assert (unpacked / log.relative_to(packed.parent)).read_bytes() == log.read_bytes()
+
+
+def test_every_file_is_guarded(unpacked):
+    names = container.files_below(str(unpacked))
+    few = [name for name in names if not name.startswith(("source/", "results/raw/"))]
+    for name in [*few, "source/Snakefile", "results/raw/native/stream/2.log", "results/raw/native/stream/2.json"]:
+        path = unpacked / name
+        whole = path.read_bytes()
+        path.write_bytes(whole + b"\n")
+        assert any(name in sentence for sentence in check.verify(str(unpacked))), name
+        path.unlink()
+        assert any(name in sentence for sentence in check.verify(str(unpacked))), name
+        path.write_bytes(whole)
+    (unpacked / "results/raw/native/stream/99.log").write_text("added\n")
+    found = check.verify(str(unpacked))
+    assert "results/raw/native/stream/99.log: added: SHA256SUMS does not list it" in found
+    assert "results/raw/native/stream/99.log: the plan does not hold its cell" in found
+
+
+def test_a_link_among_the_files_is_found(unpacked):
+    os.symlink("/etc/passwd", unpacked / "results/tidy/other.csv")
+    assert "results/tidy/other.csv: it is a link or a special file, not a file" in check.verify(str(unpacked))
+
+
+RECORD = "results/raw/docker/linpack/2.json"
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda record: record.update(environment="native"), "its environment is"),
+        (lambda record: record.update(seed=1), "its seed is 1"),
+        (lambda record: record.update(scale="paper"), "its scale is"),
+        (lambda record: record["parameters"].update(min_trials=4), "its parameters is"),
+        (lambda record: record["parameters"].update(more=4), "its names of parameters is"),
+        (lambda record: record["system"].update(layers=[]), "its layers is"),
+        (lambda record: record["image"].update(recipe="0a"), "its image's recipe is"),
+        (lambda record: record["image"].update(manifest_sha256="0a"), "an image with other files"),
+        (lambda record: record["commands"][0].update(exit=1), "a command failed"),
+        (lambda record: record["commands"].clear(), "its steps is"),
+        (lambda record: record["checks"][0].update(passed=False), "a check failed"),
+        (lambda record: record["position"].update(actual=1), "its place in the order of measurement"),
+        (lambda record: record["log"].update(sha256="0" * 64), "it is not the log that"),
+        (lambda record: record["log"].update(rewritten=True), "whether its log was rewritten"),
+        (lambda record: record.pop("system"), "is not laid out as a record"),
+        (lambda record: record.update(commands=7), "is not laid out as a record"),
+    ],
+)
+def test_a_record_that_does_not_fit_is_found_though_its_checksum_does(unpacked, change, says):
+    edit(unpacked / RECORD, change)
+    sign(unpacked)
+    found = check.verify(str(unpacked))
+    assert found
+    assert all("docker/linpack/2" in sentence or "order of measurement" in sentence for sentence in found), found
+    assert any(says in sentence for sentence in found), found
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "says"),
+    [
+        ("results/plan.json", lambda plan: plan.update(seed=7), "results/plan.csv: it is not the order"),
+        ("results/plan.json", lambda plan: plan.update(repetitions=10**12), "a plan has 1 to 10000"),
+        ("results/plan.json", lambda plan: plan.update(repetitions=4), "that it calls missing are not those"),
+        ("results/plan.json", lambda plan: plan.pop("workloads"), "results/plan.json: it is not laid out"),
+        ("results/plan.json", lambda plan: plan.update(format=2), "its format is 2"),
+        ("archive.json", lambda facts: facts.update(format=2), "its format is 2"),
+        ("archive.json", lambda facts: facts.update(partial=True), "that it calls missing are not those"),
+        ("results/image-manifest.json", lambda listing: listing["packages"].update(gcc="1"), "it is not the manifest"),
+        ("image/recipe.json", lambda told: told.update(recipe="0a"), "of another image than the plan's"),
+        ("rewritten.json", lambda told: told["files"].update({"README.md": {"REDACTED-USER": 1}}), "other marks"),
+        ("rewritten.json", lambda told: told.update(files=3), "rewritten.json: it is not laid out"),
+    ],
+)
+def test_facts_that_contradict_each_other_are_found_though_their_checksums_fit(unpacked, name, change, says):
+    edit(unpacked / name, change)
+    sign(unpacked)
+    found = check.verify(str(unpacked))
+    assert any(says in sentence for sentence in found), found
+
+
+@pytest.mark.parametrize(
+    "name", ["archive.json", "results/plan.json", "rewritten.json", "ro-crate-metadata.json", RECORD]
+)
+@pytest.mark.parametrize("content", [b"", b"[]", b"nonsense", b'{"format": 1}', b"\xff\xfe", b"[" * 100_000])
+def test_a_broken_file_is_a_finding_and_never_a_traceback(unpacked, name, content):
+    (unpacked / name).write_bytes(content)
+    sums.write(str(unpacked))
+    assert any(name in sentence for sentence in check.verify(str(unpacked)))
+
+
+def test_a_folder_of_something_else_is_told_from_an_archive(tmp_path):
+    assert check.verify(str(tmp_path)) == ["archive.json: missing; this is no archive of this project"]
+
+
+def test_the_command_says_what_is_wrong_and_ends_with_one(packed, tmp_path):
+    done = projects.run(packed.parent, "strata", "verify", "archive.zip")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "good" in done.stderr
+    whole = packed.read_bytes()
+    place = whole.index(b'"gbps"')
+    bad = tmp_path / "bad.zip"
+    bad.write_bytes(whole[:place] + b"'" + whole[place + 1 :])
+    done = projects.run(packed.parent, "strata", "verify", str(bad))
+    assert done.returncode == 1
+    assert "results/raw/" in done.stdout
+    assert "NOT good" in done.stderr
+    for path in ("none.zip", "Snakefile"):
+        done = projects.run(packed.parent, "strata", "verify", path)
+        assert done.returncode == 1
+        assert path in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_what_is_not_verified_is_not_rebuilt(unpacked, monkeypatch):
+    monkeypatch.chdir(unpacked.parent)
+    (unpacked / "README.md").write_text("changed\n")
+    done = projects.run(unpacked.parent, "strata", "rebuild", str(unpacked), "--to", "made")
+    assert done.returncode == 1
+    assert "README.md: changed" in done.stderr
+    assert not (unpacked.parent / "made").exists()
+
+
+def test_a_folder_that_is_there_is_not_overwritten_by_a_rebuild(packed, tmp_path):
+    (tmp_path / "made").mkdir()
+    (tmp_path / "made/mine").write_text("x")
+    done = projects.run(tmp_path, "strata", "rebuild", str(packed), "--to", "made")
+    assert done.returncode == 1
+    assert "is there already" in done.stderr
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    folder = measured.project(tmp_path / "project", monkeypatch)
+    measured.pretend(folder)
+    return folder
+
+
+def test_a_missing_cell_makes_the_archive_partial_and_its_failure_goes_along(project, tmp_path):
+    for kind in ("log", "json"):
+        (project / f"results/raw/docker/stream/2.{kind}").unlink()
+    measured.write_json(project / "results/failed/docker/stream/2.json", {"error": "it failed"})
+    make.make("archive.zip", False)
+    assert check.verify("archive.zip") == []
+    folder = tmp_path / "unpacked"
+    folder.mkdir()
+    container.unpack("archive.zip", str(folder))
+    facts = json.loads((folder / "archive.json").read_text())
+    assert (facts["partial"], facts["missing"]) == (True, ["docker/stream/2"])
+    assert (folder / "results/failed/docker/stream/2.json").exists()
+    assert "1 planned cells are missing" in (folder / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("paper/report.pdf", "paper/report.pdf: missing"),
+        ("results/claims.csv", "results/claims.csv: missing"),
+        ("results/raw/native/stream/1.json", "results/raw/native/stream/1.json: missing"),
+        ("results/plan.json", "there is no plan yet"),
+    ],
+)
+def test_what_lacks_is_an_error_that_names_it(project, name, says):
+    (project / name).unlink()
+    with pytest.raises(UserError, match=says):
+        make.make("archive.zip", False)
+    assert not (project / "archive.zip").exists()
+    assert not os.listdir(project / "results/tmp")
+
+
+def test_what_would_not_verify_is_not_archived(project):
+    edit(project / RECORD, lambda record: record["log"].update(bytes=7))
+    with pytest.raises(UserError, match=r"docker/linpack/2\.log: it is not the log"):
+        make.make("archive.zip", False)
+    assert not (project / "archive.zip").exists()
+
+
+def test_results_of_a_workload_that_the_plan_no_longer_holds_stay_out(project):
+    (project / "results/tidy/pxz.csv").write_text("old\n")
+    raw = project / "results/raw/native/pxz/1.log"
+    raw.parent.mkdir()
+    raw.write_text("old\n")
+    make.make("archive.zip", False)
+    assert check.verify("archive.zip") == []
+    with zipfile.ZipFile("archive.zip") as archive:
+        assert not {"results/raw/native/pxz/1.log", "results/tidy/pxz.csv"} & set(archive.namelist())
+
+
+def test_the_image_goes_along_without_its_tree_and_without_keys(project, tmp_path, monkeypatch):
+    monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
+    name = json.loads((project / "results/plan.json").read_text())["image"]["recipe"]
+    image = tmp_path / "home/images" / name
+    (image / "tree/usr").mkdir(parents=True)
+    (image / "tree/usr/file").write_text("x")
+    for file in ("image.tar", "disk.qcow2", "key", "id_ed25519", "vm.pem", "private_key.box/../vagrant_private_key"):
+        (image / os.path.basename(file)).write_bytes(file.encode())
+    (image / "vm-kvm").mkdir()
+    (image / "vm-kvm/box.box").write_bytes(b"box")
+    (image / "vm-kvm/id_rsa.box").write_bytes(b"a key that is called like a box")
+    (image / "manifest.json").write_text(json.dumps(measured.MANIFEST))
+    (image / "image.json").write_text((project / "results/image.json").read_text())
+    make.make("archive.zip", True)
+    assert check.verify("archive.zip") == []
+    folder = tmp_path / "unpacked"
+    folder.mkdir()
+    container.unpack("archive.zip", str(folder))
+    found = sorted(os.listdir(folder / "image"))
+    assert found == ["disk.qcow2", "image.json", "image.tar", "manifest.json", "recipe.json", "vm-kvm"]
+    assert os.listdir(folder / "image/vm-kvm") == ["box.box"]
+    assert (folder / "image/image.tar").read_bytes() == b"image.tar"
+
+
+def test_an_image_that_is_not_in_the_cache_is_an_error_that_says_so(project, tmp_path, monkeypatch):
+    monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
+    with pytest.raises(UserError, match=r"is not in .* run `python -m strata image`"):
+        make.make("archive.zip", True)
+
+
+def test_a_rewritten_log_is_the_log_that_its_record_tells(project, tmp_path, monkeypatch):
+    """The paper is not made again here: that is the system test's."""
+    from strata.archive import rebuild
+
+    monkeypatch.setattr(rebuild, "remake", lambda work, partial: shutil.copytree(project / "paper", f"{work}/paper"))
+    monkeypatch.setattr(rebuild, "products", lambda folder: ["paper/report.pdf"])
+    monkeypatch.setattr(os, "uname", lambda: types.SimpleNamespace(nodename="quillbox", release="6"))
+    log = project / "results/raw/native/stream/1.log"
+    log.write_text("measured on quillbox\n" + log.read_text())
+    content = log.read_bytes()
+    edit(
+        log.with_suffix(".json"),
+        lambda record: record.update(log={"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}),
+    )
+    (project / "paper/template.html").unlink()
+    shutil.rmtree(project / "paper", ignore_errors=False)
+    (project / "paper").mkdir()
+    measured.pretend(project)
+    make.make("archive.zip", False)
+    assert check.verify("archive.zip") == []
+    folder = tmp_path / "unpacked"
+    folder.mkdir()
+    container.unpack("archive.zip", str(folder))
+    written = (folder / "results/raw/native/stream/1.log").read_bytes()
+    assert written.startswith(b"measured on REDACTED-HOST\n")
+    told = json.loads((folder / "results/raw/native/stream/1.json").read_text())["log"]
+    assert told == {"bytes": len(written), "sha256": hashlib.sha256(written).hexdigest(), "rewritten": True}
+    listed = json.loads((folder / "rewritten.json").read_text())["files"]
+    assert listed == {"results/raw/native/stream/1.log": {"REDACTED-HOST": 1}}

@@ -1,0 +1,119 @@
+"""The command that compares two testbeds, from archives, projects and folders, to its exit status."""
+
+import csv
+import json
+import shutil
+
+import measured
+import projects
+import pytest
+
+from strata import workload
+from strata.archive import container
+
+
+@pytest.fixture(scope="module")
+def sides(tmp_path_factory):
+    """Three projects with tidy tables: as it was, the same again, and one whose Docker is slower."""
+    root = tmp_path_factory.mktemp("sides")
+    changes = {"before": (1, 1.02), "again": (2, 1.02), "after": (3, 1.2)}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, (seed, slower) in changes.items():
+            folder = measured.project(
+                root / name,
+                patch,
+                measured.page(repetitions=6),
+                {"native": 1.0, "docker": slower},
+                seed=seed,
+                noise=0.003,
+            )
+            tables = [f"results/tidy/{load}.csv" for load in ("stream", "linpack")]
+            done = projects.run(folder, "snakemake", "--cores", "2", "--config", "rebuild=true", "--", *tables)
+            assert done.returncode == 0, done.stderr + done.stdout
+    workload.load.cache_clear()
+    return root
+
+
+def compare(folder, *words):
+    done = projects.run(folder, "strata", "compare", *map(str, words))
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def rows(folder):
+    with open(folder / "comparison.csv", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_same_again_ends_with_zero(sides, tmp_path):
+    done = compare(tmp_path, sides / "before", sides / "again/results")
+    assert done.returncode == 0, done.stderr
+    assert {row["reading"] for row in rows(tmp_path / "comparison")} <= {"equal", "open"}
+    assert json.loads((tmp_path / "comparison/outcome.json").read_text())["outcome"] == "no difference"
+
+
+def test_a_difference_ends_with_one_and_is_where_it_was_made(sides, tmp_path):
+    done = compare(tmp_path, sides / "before", sides / "after", "--to", "made", "--names", "old", "new")
+    assert done.returncode == 1, done.stderr
+    assert "new is slower in 5" in done.stdout
+    found = {(row["environment"], row["reading"]) for row in rows(tmp_path / "made")}
+    assert ("docker", "slower") in found
+    assert not {("docker", "equal"), ("native", "slower"), ("native", "faster")} & found
+    for name in ("index.html", "provenance.csv", "compared.pdf", "compared.png", "compared.csv"):
+        assert (tmp_path / "made" / name).stat().st_size > 0
+    done = compare(tmp_path, sides / "before", sides / "after", "--effect", "50%")
+    assert done.returncode == 0
+
+
+def test_an_archive_is_a_side_and_is_verified_first(sides, tmp_path, monkeypatch):
+    from strata.archive import make
+
+    project = tmp_path / "project"
+    shutil.copytree(sides / "before", project)
+    monkeypatch.chdir(project)
+    tidy = {path.name: path.read_bytes() for path in project.glob("results/tidy/*")}
+    measured.pretend(project)
+    for name, content in tidy.items():
+        (project / "results/tidy" / name).write_bytes(content)
+    make.make(str(tmp_path / "before.zip"), False)
+    done = compare(tmp_path, "before.zip", sides / "after")
+    assert done.returncode == 1, done.stderr
+    folder = tmp_path / "unpacked"
+    folder.mkdir()
+    container.unpack(str(tmp_path / "before.zip"), str(folder))
+    (folder / "results/tidy/stream.csv").write_text("forged\n")
+    done = compare(tmp_path, folder, sides / "after")
+    assert done.returncode == 2
+    assert "results/tidy/stream.csv: changed" in done.stderr
+
+
+def test_what_cannot_be_compared_ends_with_two_and_says_why(sides, tmp_path):
+    other = tmp_path / "paper-scale"
+    shutil.copytree(sides / "before/results", other)
+    plan = json.loads((other / "plan.json").read_text())
+    (other / "plan.json").write_text(json.dumps({**plan, "scale": "paper"}))
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    (tmp_path / "file.txt").write_text("no archive")
+    single = tmp_path / "single"
+    shutil.copytree(sides / "before/results", single)
+    for table in single.glob("tidy/*.csv"):
+        lines = table.read_text().splitlines(keepends=True)
+        table.write_text("".join(lines[:1] + [line for line in lines[1:] if line.split(",")[2] == "1"]))
+    untidy = tmp_path / "untidy"
+    shutil.copytree(sides / "before/results", untidy)
+    shutil.rmtree(untidy / "tidy")
+    for words, says in (
+        (("nowhere",), "there is no such file or folder"),
+        ((empty,), "holds no results/plan.json"),
+        (("file.txt",), "cannot be read as an archive"),
+        ((other,), "only runs of one scale can be compared"),
+        ((untidy,), "tidy/stream.csv: no such file"),
+        ((single, "--names", "a", "a"), "each side needs its own"),
+        ((single, "--effect", "much"), "must be a share such as 2%"),
+    ):
+        done = compare(tmp_path, sides / "before", *words)
+        assert done.returncode == 2, (words, done.stderr)
+        assert says in done.stderr, words
+    done = compare(tmp_path, single, single, "--names", "a", "b")
+    assert (done.returncode, "nothing can be told" in done.stdout) == (2, True)

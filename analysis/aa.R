@@ -7,7 +7,8 @@
 
 file <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 root <- dirname(dirname(normalizePath(gsub("~+~", " ", file, fixed = TRUE))))
-for (part in c("cli", "files", "plan", "logs", "cells", "statistics", "summaries", "alike")) {
+for (part in c("cli", "files", "plan", "logs", "cells", "machines", "statistics", "averages", "summaries",
+               "alike")) {
   source(file.path(root, "analysis", paste0(part, ".R")))
 }
 

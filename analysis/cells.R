@@ -33,6 +33,7 @@ tidy_workload <- function(plan, workload, parse, partial = FALSE, cells = read_c
   cells <- cells[there, ]
   records <- lapply(seq_len(nrow(cells)), function(i) read_record(cells[i, ], plan))
   check_agreement(records, cells)
+  check_accelerators(records, cells$environment, cells$log, plan)
   check_digests(records, cells)
   values <- Map(parse_cell, cells$log, records, MoreArgs = list(parse = parse, metrics = metrics))
   bind_values(values, records, cells, basename(normalizePath(plan$results)))
@@ -83,6 +84,21 @@ read_record <- function(cell, plan) {
   wrong <- tryCatch(record_fault(record, cell), error = function(e) "it is not laid out as a record")
   if (length(wrong) > 0) {
     stop_about(cell$record, wrong[[1]])
+  }
+  record
+}
+
+#' A field of a record
+#'
+#' @param record the record
+#' @param ... names that lead to the field
+#' @return its value; NULL where there is none
+field <- function(record, ...) {
+  for (name in c(...)) {
+    if (!is.list(record)) {
+      return(NULL)
+    }
+    record <- record[[name]]
   }
   record
 }

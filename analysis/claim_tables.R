@@ -16,10 +16,13 @@ claims_text <- function(evidence) {
   paste0(
     "Of ", counted(nrow(claims), "published claim"), " in ",
     counted(length(unique(claims$publication)), "publication"), ", ",
-    listed(paste(fixed(counts[1:3], 0), c("were reproduced", "contradicted", "left inconclusive"))), "; ",
-    fixed(counts[[4]], 0), " could not be tested here",
+    listed(paste(linked(fixed(counts[1:3], 0), if (sum(counts[1:3]) > 0) "records" else "plan"),
+                 c("were reproduced", "contradicted", "left inconclusive"))), "; ",
+    linked(fixed(counts[[4]], 0), if (counts[[4]] > 0) "table-untested" else "plan"),
+    " could not be tested here",
     if (length(reasons) > 0) {
-      paste0(" (", paste0(phrases[names(reasons)], ": ", fixed(reasons, 0), collapse = "; "), ")")
+      paste0(" (", paste0(phrases[names(reasons)], ": ", linked(fixed(reasons, 0), "table-untested"),
+                          collapse = "; "), ")")
     }, "."
   )
 }

@@ -163,14 +163,31 @@ environment_obstacle <- function(pair, names, published, plan) {
   for (i in which(names == "")) {
     return(list(reason = "environment", because = absence(pair[[i]], published, plan)))
   }
-  for (i in seq_along(pair)) {
-    needed <- published$environments[[pair[[i]]]]$accelerator
-    if (!is.null(needed) && !identical(plan$environments[[names[[i]]]]$accelerator, needed)) {
-      label <- environment_labels(plan, names[[i]])
-      return(list(reason = "emulation",
-                  because = paste(label, "is not proven to be accelerated by hardware")))
-    }
+  emulated <- Filter(Negate(is.null), lapply(seq_along(pair), function(i) {
+    emulation_obstacle(published$environments[[pair[[i]]]], names[[i]], plan)
+  }))
+  if (length(emulated) > 0) emulated[[1]]
+}
+
+#' Why an environment can't stand for a published virtual machine
+#'
+#' An emulated virtual machine stands for no published environment.
+#'
+#' @param entry of the published environment
+#' @param name of the plan's environment
+#' @param plan as from `read_plan`
+#' @return list of reason and because; NULL where it can
+emulation_obstacle <- function(entry, name, plan) {
+  here <- plan$environments[[name]]
+  needed <- entry[["accelerator"]]
+  emulated <- has_machine(here) && !is_accelerated(here)
+  if (!emulated && (is.null(needed) || identical(here[["accelerator"]], needed))) {
+    return(NULL)
   }
+  why <- sub("[.]$", "", c(here[["accelerator_reason"]], "")[[1]])
+  list(reason = "emulation",
+       because = paste0(environment_labels(plan, name), " is not proven to be accelerated by hardware",
+                        if (why != "") paste0(": ", why)))
 }
 
 #' Why a claim can't be tested by the series that were measured
@@ -249,7 +266,7 @@ has_factors <- function(factors, wanted) {
 #' @param tidy rows of the tidy tables
 #' @param level of confidence
 #' @param claim,plan as of `test_claim`
-#' @return as from `paired_ratio`, and `logs`; where the claim is about performance, of its inverse for
+#' @return as from `compare_runs`, and `logs`; where the claim is about performance, of its inverse for
 #'   metrics of which less is better
 measured_ratio <- function(part, tidy, level, claim, plan) {
   of <- function(environment) {
@@ -263,7 +280,8 @@ measured_ratio <- function(part, tidy, level, claim, plan) {
   }
   pairs <- paired_runs(sides[[1]], sides[[2]])
   logs <- unlist(lapply(sides, function(side) side$log[order(side$block)]))
-  c(paired_ratio(pairs$measured, pairs$reference, level), list(logs = paste(logs, collapse = ";")))
+  statistic <- metrics$statistic[metrics$metric == part$metric]
+  c(compare_runs(pairs$measured, pairs$reference, statistic, level), list(logs = paste(logs, collapse = ";")))
 }
 
 #' How many sockets the host has, as it was observed

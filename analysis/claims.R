@@ -5,8 +5,8 @@
 
 file <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 root <- dirname(dirname(normalizePath(gsub("~+~", " ", file, fixed = TRUE))))
-for (part in c("cli", "files", "plan", "cells", "statistics", "summaries", "evidence", "published",
-               "claiming")) {
+for (part in c("cli", "files", "plan", "cells", "machines", "statistics", "averages", "summaries",
+               "evidence", "published", "claiming")) {
   source(file.path(root, "analysis", paste0(part, ".R")), encoding = "UTF-8")
 }
 

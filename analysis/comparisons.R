@@ -6,7 +6,8 @@
 
 file <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 root <- dirname(dirname(normalizePath(gsub("~+~", " ", file, fixed = TRUE))))
-for (part in c("cli", "files", "plan", "cells", "statistics", "summaries", "wording", "findings")) {
+for (part in c("cli", "files", "plan", "cells", "statistics", "averages", "summaries", "wording",
+               "findings")) {
   source(file.path(root, "analysis", paste0(part, ".R")), encoding = "UTF-8")
 }
 

@@ -1,14 +1,15 @@
 # Whether enough runs were measured: repetitions are added until every mean is known well enough.
 
-#' Relative half-width of the interval of a mean
+#' Relative half-width of the interval of a mean, or of a median where there is no mean
 #'
-#' @param summary data frame with the columns mean, mean_low and mean_high
+#' @param summary rows of a summary
 #' @return numeric vector, a share of the mean; infinite where there is no interval; zero where the runs do
 #'   not vary
 relative_half_width <- function(summary) {
-  width <- (summary$mean_high - summary$mean_low) / 2 / abs(summary$mean)
+  level <- levels_of(summary)
+  width <- (level$high - level$low) / 2 / abs(level$value)
   width[is.na(width)] <- Inf
-  constant <- summary$n > 1 & !is.na(summary$sd) & summary$sd == 0
+  constant <- summary$n > 1 & !is.na(summary$min) & summary$min == summary$max
   width[constant] <- 0
   width
 }

@@ -10,8 +10,9 @@
 #'   image.json and image-manifest.json; `environments`, as from `environment_table`; `cells`, the plan's
 #'   cells with a logical column `measured`; `records`, a list with an element for each measured cell, in the
 #'   plan's order; `comparisons`, as from `compare`; `published`, as from `read_published`; `failed`, as from
-#'   `read_failures`; `claims`, as from `read_tested_claims`; `publications`, of the claims; `precision`, as
-#'   from `read_precision`; `partial`, TRUE where a cell is missing
+#'   `read_failures`; `claims`, as from `read_tested_claims`; `publications` and `known` (the environments),
+#'   of the claims; `footprint`, as from `read_footprint`; `precision`, as from `read_precision`; `partial`,
+#'   TRUE where a cell is missing
 #' @section Errors: a missing or broken file; records and summaries that do not belong together
 read_evidence <- function(path, root, partial = FALSE) {
   plan <- read_plan(path)
@@ -39,7 +40,10 @@ read_evidence <- function(path, root, partial = FALSE) {
   summary <- read_summaries(plan, cells, partial)
   evidence$comparisons <- compare(summary, plan)
   evidence$claims <- read_tested_claims(file.path(plan$results, "claims.csv"))
-  evidence$publications <- read_claims(file.path(root, "published", "claims.json"))$publications
+  claims <- read_claims(file.path(root, "published", "claims.json"))
+  evidence$publications <- claims$publications
+  evidence$known <- claims$environments
+  evidence$footprint <- read_footprint(file.path(plan$results, "footprint.csv"), plan, evidence$records)
   evidence
 }
 
@@ -58,7 +62,8 @@ read_described <- function(path) {
 #' @param cells as from `read_cells`
 #' @return list with an element for each cell: the record with `path` and `head`, as from `read_head`, or NULL
 #'   where the cell has no log
-#' @section Errors: a log without a record; a record of another cell, image or scale
+#' @section Errors: a log without a record; a record of another cell, image, accelerator or
+#'   scale
 read_records <- function(plan, cells) {
   base <- file.path(plan$results, "raw", cells$environment, cells$workload, cells$repetition)
   records <- lapply(seq_len(nrow(cells)), function(i) {
@@ -85,6 +90,8 @@ read_records <- function(plan, cells) {
     stop_about(measured[[which(manifest != manifest[[1]])[[1]]]]$path, "it has an image other than ",
                measured[[1]]$path)
   }
+  there <- !vapply(records, is.null, NA)
+  check_accelerators(records[there], cells$environment[there], paste0(base[there], ".log"), plan)
   records
 }
 
@@ -181,21 +188,6 @@ kind_of <- function(layers) {
   } else {
     "other environments"
   }
-}
-
-#' A field of a record
-#'
-#' @param record the record
-#' @param ... names that lead to the field
-#' @return its value; NULL where there is none
-field <- function(record, ...) {
-  for (name in c(...)) {
-    if (!is.list(record)) {
-      return(NULL)
-    }
-    record <- record[[name]]
-  }
-  record
 }
 
 #' A number that a field of every record holds

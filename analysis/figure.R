@@ -11,8 +11,8 @@
 
 file <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 root <- dirname(dirname(normalizePath(gsub("~+~", " ", file, fixed = TRUE))))
-for (part in c("cli", "files", "plan", "cells", "statistics", "summaries", "wording", "published", "findings",
-               "theme", "figures", "ratio_figure")) {
+for (part in c("cli", "files", "plan", "cells", "machines", "statistics", "averages", "summaries", "wording",
+               "published", "findings", "theme", "figures", "ratio_figure")) {
   source(file.path(root, "analysis", paste0(part, ".R")), encoding = "UTF-8")
 }
 
@@ -28,6 +28,6 @@ run_script("figure.R", function(arguments) {
   } else if (isTRUE(options$ratios)) {
     draw_ratios(lapply(options$rest, read_summary, plan = plan), plan, root, options$out)
   } else {
-    draw_workload(read_summary(options$summary, plan), read_tidy(options$tidy, plan), plan, options$out)
+    draw_workload(read_summary(options$summary, plan), read_tidy(options$tidy, plan), plan, root, options$out)
   }
 })

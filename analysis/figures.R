@@ -1,18 +1,20 @@
 # The figures: what a workload's runs were, and in which order they were measured.
 
 FIGURE_COLUMNS <- c(environment = "character", label = "character", panel = "character", what = "character",
-                    order = "integer", n = "integer", value = "numeric", low = "numeric", high = "numeric")
+                    order = "integer", n = "integer", value = "numeric", low = "numeric", high = "numeric",
+                    source = "character")
 
 #' What the figure of a workload draws
 #'
 #' @param summary rows of the summary
 #' @param tidy rows of the tidy table
 #' @param plan as from `read_plan`
-#' @return list of two data frames.  `runs`: environment, label, panel, order, value and `row`, the height at
-#'   which the point stands.  `means`: environment, label, panel, n, value, low, high, row.  Panels are
-#'   factors in the order of the plan's metrics; rows count from the bottom, the plan's first environment is
-#'   at the top.
-workload_data <- function(summary, tidy, plan) {
+#' @param published as from `read_published_ratios`, or NULL for nothing published
+#' @return list of three data frames.  `runs`: environment, label, panel, order, value and `row`, the height
+#'   at which the point stands.  `means`: environment, label, panel, n, value, low, high, row.  `published`:
+#'   environment, label, panel, value (as from `published_levels`), source, row.  Panels are factors in the
+#'   order of the plan's metrics; rows count from the bottom, the plan's first environment is at the top.
+workload_data <- function(summary, tidy, plan, published = NULL) {
   metrics <- metrics_of(plan, tidy$workload[[1]])
   environments <- intersect(names(plan$environments), summary$environment)
   row_of <- function(environment) length(environments) + 1 - match(environment, environments)
@@ -28,25 +30,62 @@ workload_data <- function(summary, tidy, plan) {
   runs <- runs[order(row_of(runs$environment), runs$panel, runs$order, decreasing = c(TRUE, FALSE, FALSE),
                      method = "radix"), ]
   place <- stats::ave(runs$order, runs$environment, runs$panel, FUN = function(x) spread(length(x)))
+  level <- levels_of(summary)
   means <- data.frame(environment = summary$environment,
                       label = environment_labels(plan, summary$environment), panel = panel_of(summary),
-                      n = summary$n, value = summary$mean, low = summary$mean_low, high = summary$mean_high,
+                      n = summary$n, value = level$value, low = level$low, high = level$high,
                       row = row_of(summary$environment))
   runs$row <- row_of(runs$environment) + place
-  list(runs = runs, means = means)
+  panels <- cbind(workload = rep(tidy$workload[[1]], nrow(panels)), panels)
+  levels <- published_levels(summary, panels, plan, published)
+  levels <- data.frame(environment = levels$environment,
+                       label = environment_labels(plan, levels$environment), panel = panel_of(levels),
+                       value = levels$value, source = levels$source, row = row_of(levels$environment))
+  list(runs = runs, means = means, published = levels)
+}
+
+#' Where environments would lie if the published ratios to native held here
+#'
+#' The published values are of other hardware, and only their ratios can be set against what was measured: the
+#' level is that ratio of the mean of native here.
+#'
+#' @param summary rows of the summary of a workload
+#' @param series data frame: workload, metric, factors, the largest size last
+#' @param plan as from `read_plan`
+#' @param published as of `workload_data`
+#' @return data frame: environment, metric, factors, value, source; no row where native, or the environment
+#'   that stands for the published one, was not measured
+published_levels <- function(summary, series, plan, published) {
+  none <- data.frame(environment = character(), metric = character(), factors = character(),
+                     value = numeric(), source = character())
+  if (is.null(published)) {
+    return(none)
+  }
+  rows <- published_beside(published$ratios, series, published$known, plan)
+  key <- function(environment, at) paste(environment, series$metric[at], series$factors[at])
+  measured <- paste(summary$environment, summary$metric, summary$factors)
+  base <- levels_of(summary)$value[match(key(REFERENCE, rows$at), measured)]
+  shown <- !is.na(base) & key(rows$with, rows$at) %in% measured
+  rows <- rows[shown, ]
+  data.frame(environment = rows$with, series[rows$at, c("metric", "factors")],
+             value = base[shown] * rows$ratio, source = rows$source, row.names = NULL)
 }
 
 #' What the figure of a workload draws, as one table
 #'
 #' @param data as from `workload_data`
-#' @return data frame with the columns of FIGURE_COLUMNS; `what` is "run" or "mean"
+#' @return data frame with the columns of FIGURE_COLUMNS; `what` is "run", "mean" or "published"
 drawn <- function(data) {
-  table <- rbind(
-    cbind(data$runs, what = "run", n = NA, low = NA, high = NA),
-    cbind(data$means, what = "mean", order = NA)[c(names(data$runs), "what", "n", "low", "high")]
-  )
+  parts <- Filter(function(part) NROW(part) > 0,
+                  list(run = data$runs, mean = data$means, published = data$published))
+  table <- do.call(rbind, lapply(names(parts), function(what) {
+    part <- cbind(parts[[what]], what = rep(what, nrow(parts[[what]])))
+    part[setdiff(names(FIGURE_COLUMNS), c(names(part), "source"))] <- rep(NA_real_, nrow(part))
+    part$source <- if (is.null(part$source)) rep("", nrow(part)) else part$source
+    part[names(FIGURE_COLUMNS)]
+  }))
   table$panel <- as.character(table$panel)
-  table[names(FIGURE_COLUMNS)]
+  table
 }
 
 #' Heights at which the runs of one environment stand around its row, from the first measured to the last
@@ -87,7 +126,8 @@ thousands <- function(x) {
 
 #' The figure of a workload
 #'
-#' Every run is a point; beside them stand the mean and its 95 % interval; a line marks the mean of native.
+#' Every run is a point; beside them stand the mean and its 95 % interval; a line marks the mean of native,
+#' and a hollow diamond where a published ratio to it would lead.
 #' The axis of values starts at zero where the smallest value drawn is below half of the largest; elsewhere
 #' zero would hide what is to be seen, and the axis says that it does not start there.
 #'
@@ -106,18 +146,21 @@ workload_figure <- function(data, plan, workload) {
                         colour = PALE, linewidth = 0.3, linetype = "22") +
     ggplot2::geom_point(environment_aes(), data$runs, stroke = 0.4, alpha = 0.8) +
     mean_layers(means) +
+    ggplot2::geom_point(ggplot2::aes(y = .data$row - 0.32), data$published, shape = 5, size = 1.7,
+                        stroke = 0.5, colour = INK) +
     ggplot2::facet_wrap(ggplot2::vars(.data$panel), nrow = panel_rows(nlevels(means$panel)),
                         scales = "free_x") +
     ggplot2::scale_x_continuous(axis_title(plan, workload, means, from_zero),
                                 breaks = round_breaks(if (nlevels(means$panel) == 1) 5 else 3),
                                 limits = value_limits(from_zero), oob = scales::oob_keep,
                                 expand = ggplot2::expansion(mult = c(if (from_zero) 0 else 0.06, 0.06))) +
-    ggplot2::scale_y_continuous(NULL, breaks = rows$row, labels = rows$label,
+    ggplot2::scale_y_continuous(NULL, breaks = rows$row, labels = in_two_lines(rows$label),
                                 limits = c(0.5, max(rows$row) + 0.5), expand = c(0, 0),
                                 sec.axis = ggplot2::dup_axis(labels = run_counts(means, rows$environment))) +
     environment_scales(marks, environment_labels(plan, marks$environment)) +
     figure_theme() +
     ggplot2::theme(legend.position = "none", panel.grid.major.y = ggplot2::element_blank(),
+                   axis.text.y = ggplot2::element_text(lineheight = 0.85),
                    axis.text.y.right = ggplot2::element_text(colour = PALE),
                    axis.ticks.y = ggplot2::element_blank()) +
     if (nlevels(means$panel) == 1) ggplot2::theme(strip.text = ggplot2::element_blank())
@@ -143,8 +186,8 @@ mean_layers <- function(means) {
 #' @param data as from `workload_data`
 #' @return TRUE where the smallest value of any panel is below half of its largest
 starts_at_zero <- function(data) {
-  values <- c(data$runs$value, data$means$low, data$means$high)
-  panel <- c(data$runs$panel, data$means$panel, data$means$panel)
+  values <- c(data$runs$value, data$means$low, data$means$high, data$published$value)
+  panel <- c(data$runs$panel, data$means$panel, data$means$panel, data$published$panel)
   any(tapply(values, panel, function(x) min(x, na.rm = TRUE) < max(x, na.rm = TRUE) / 2))
 }
 
@@ -190,12 +233,20 @@ panel_rows <- function(panels) {
 
 #' Round numbers within a range
 #'
+#' They are fewer where they are so long that they would run into one another.
+#'
 #' @param count about how many
 #' @return function of a range, as ggplot2 takes for the breaks of an axis
 round_breaks <- function(count) {
   function(range) {
-    breaks <- pretty(range, count)
-    breaks[breaks >= range[[1]] & breaks <= range[[2]]]
+    for (wanted in count:1) {
+      breaks <- pretty(range, wanted)
+      breaks <- breaks[breaks >= range[[1]] & breaks <= range[[2]]]
+      if (sum(nchar(format(breaks))) <= 6 * count) {
+        break
+      }
+    }
+    breaks
   }
 }
 
@@ -223,6 +274,36 @@ workload_size <- function(means) {
   rows <- panel_rows(panels)
   c(if (panels == 1) COLUMN_WIDTH else FULL_WIDTH,
     rows * (0.27 * length(unique(means$environment)) + if (panels == 1) 0.2 else 0.35) + 0.25)
+}
+
+#' The parts of a workload's figure, each with axes of its own
+#'
+#' An emulated virtual machine may be so much slower than all else that on one axis nothing could be told
+#' apart.  Where the mean of one is, in some panel, not between half and double that of any other environment,
+#' the emulated ones stand below the others.
+#'
+#' @param data as from `workload_data`
+#' @param plan as from `read_plan`
+#' @return list of one or two such lists
+workload_parts <- function(data, plan) {
+  means <- data$means
+  emulated <- means$environment %in% emulated_environments(plan)
+  far <- vapply(which(emulated), function(i) {
+    others <- means$value[!emulated & means$panel == means$panel[[i]]]
+    length(others) > 0 && !any(others / means$value[[i]] >= 0.5 & others / means$value[[i]] <= 2)
+  }, NA)
+  if (!any(far)) {
+    return(list(data))
+  }
+  apart <- unique(means$environment[emulated])
+  lapply(list(setdiff(means$environment, apart), apart), function(environments) {
+    first <- min(means$row[means$environment %in% environments]) - 1
+    lapply(data, function(table) {
+      table <- table[table$environment %in% environments, ]
+      table$row <- table$row - first
+      table
+    })
+  })
 }
 
 #' Deviation of every run from the mean of its environment
@@ -306,7 +387,8 @@ signed <- function(x) {
 #' @param data as from `order_data`
 #' @return width and height in inches
 order_size <- function(data) {
-  c(FULL_WIDTH, 0.7 + 0.15 * legend_rows(nlevels(data$environment)) + 0.85 * nlevels(data$title))
+  lines <- max(lengths(strsplit(in_two_lines(unique(data$label)), "\n", fixed = TRUE)))
+  c(FULL_WIDTH, 0.7 + 0.15 * lines * legend_rows(nlevels(data$environment)) + 0.85 * nlevels(data$title))
 }
 
 #' How many rows a legend takes
@@ -328,11 +410,24 @@ empty_figure <- function(text = "Nothing was measured.") {
     ggplot2::theme_void()
 }
 
+#' Draws figures one above the other, their panels in line, on the open device
+#'
+#' @param figures list of ggplot2 plots with as many panels in a row
+#' @param heights of each
+draw_stacked <- function(figures, heights) {
+  tables <- lapply(figures, ggplot2::ggplotGrob)
+  whole <- do.call(rbind, c(tables, list(size = "max")))
+  own <- rep(seq_along(tables), vapply(tables, function(table) length(table$heights), 0L))
+  flexible <- grid::unitType(whole$heights) == "null"
+  whole$heights[flexible] <- grid::unit((heights / tabulate(own[flexible]))[own[flexible]], "null")
+  grid::grid.draw(whole)
+}
+
 #' Writes a figure as PDF and PNG, and what it draws as CSV
 #'
 #' The PDF embeds its fonts and does not say when it was made, so that the same figure is the same file.
 #'
-#' @param figure ggplot2 plot
+#' @param figure ggplot2 plot, or a function that draws on the open device
 #' @param data data frame
 #' @param out path without extension
 #' @param size width and height in inches
@@ -340,7 +435,7 @@ write_figure <- function(figure, data, out, size) {
   save <- function(path, device, ...) {
     write_whole(path, function(temporary) {
       device(temporary, width = size[[1]], height = size[[2]], ...)
-      tryCatch(print(figure), finally = grDevices::dev.off())
+      tryCatch(if (is.function(figure)) figure() else print(figure), finally = grDevices::dev.off())
       if (endsWith(path, ".pdf")) {
         forget_date(temporary)
       }
@@ -369,9 +464,10 @@ forget_date <- function(path) {
 #' Draws and writes the figure of a workload
 #'
 #' @param summary,tidy,plan as from `read_summary`, `read_tidy` and `read_plan`
+#' @param root folder of the project, for what was published
 #' @param out path without extension
 #' @section Errors: summary and tidy table are not of the same runs
-draw_workload <- function(summary, tidy, plan, out) {
+draw_workload <- function(summary, tidy, plan, root, out) {
   if (nrow(tidy) == 0 && nrow(summary) == 0) {
     return(write_figure(empty_figure(), empty_table(FIGURE_COLUMNS), out, c(COLUMN_WIDTH, 0.6)))
   }
@@ -379,9 +475,13 @@ draw_workload <- function(summary, tidy, plan, out) {
   if (!identical(unique(count(tidy)), count(summary)) || sum(summary$n) != nrow(tidy)) {
     stop("the summary and the tidy table are not of the same runs", call. = FALSE)
   }
-  data <- workload_data(summary, tidy, plan)
-  figure <- workload_figure(data, plan, tidy$workload[[1]])
-  write_figure(figure, drawn(data), out, workload_size(data$means))
+  data <- workload_data(summary, tidy, plan, read_published_ratios(root))
+  parts <- workload_parts(data, plan)
+  figures <- lapply(parts, workload_figure, plan = plan, workload = tidy$workload[[1]])
+  sizes <- vapply(parts, function(part) workload_size(part$means), c(0, 0))
+  rows <- vapply(parts, function(part) length(unique(part$means$environment)), 0L)
+  figure <- if (length(figures) == 1) figures[[1]] else function() draw_stacked(figures, rows)
+  write_figure(figure, drawn(data), out, c(max(sizes[1, ]), sum(sizes[2, ])))
 }
 
 #' Draws and writes the run-order figure

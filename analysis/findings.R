@@ -129,6 +129,10 @@ paper_title <- function(evidence) {
   if (all(c("virtual machines", "containers") %in% present)) {
     present <- setdiff(present, "containers in virtual machines")
   }
+  machines <- environments$name[environments$measured > 0 & grepl("virtual machines", environments$kind)]
+  if (length(machines) > 0 && all(machines %in% emulated_environments(evidence$plan))) {
+    present <- sub("virtual machines", "emulated virtual machines", present)
+  }
   subject <- if (length(present) == 0) "virtual machines and containers" else listed(present)
   titled <- gsub("\\b(?!in\\b|and\\b)([a-z])", "\\U\\1", subject, perl = TRUE)
   paste0(titled, if (length(present) == 0) ": Nothing Measured Yet" else ", Measured Again",
@@ -142,6 +146,7 @@ paper_title <- function(evidence) {
 abstract_text <- function(evidence) {
   environments <- evidence$environments
   others <- environments$name[environments$measured > 0 & environments$name != REFERENCE]
+  emulated <- intersect(others, emulated_environments(evidence$plan))
   paste(c(
     scope_sentence(evidence),
     if (evidence$partial) partial_sentence(evidence),
@@ -151,7 +156,10 @@ abstract_text <- function(evidence) {
              "comparisons held at 5", THIN, "%, and the ratio differs from equality by more than ",
              percent(MINIMUM_EFFECT, 0), ".")
     },
-    vapply(others, function(name) overview(evidence, name, examples = if (length(others) > 4) 1 else 2), ""),
+    vapply(setdiff(others, emulated), function(name) {
+      overview(evidence, name, examples = if (length(others) > 4) 1 else 2)
+    }, ""),
+    emulated_sentence(evidence, emulated),
     if (nrow(ratios(evidence)) == 0) "No environment can be compared with native.",
     unavailable_sentence(environments),
     if (evidence$plan$scale != "paper") {
@@ -159,6 +167,32 @@ abstract_text <- function(evidence) {
              "method and not the machine at full size.")
     }
   ), collapse = " ")
+}
+
+#' What is to be said of emulated virtual machines in few words
+#'
+#' @param evidence as from `read_evidence`
+#' @param names of those that were measured
+#' @return text, or NULL where there are none
+emulated_sentence <- function(evidence, names) {
+  if (length(names) == 0) {
+    return(NULL)
+  }
+  rows <- ratios(evidence)
+  rows <- rows[rows$environment %in% names & !is.na(rows$ratio_low), ]
+  paste0(
+    "Hardware acceleration was not proven on this machine, so that the virtual machines are emulated in ",
+    "software", if (nrow(rows) > 0) {
+      told <- function(column, place) {
+        row <- rows[place(rows[[column]]), ]
+        linked(percent(row[[column]]), source_id(row))
+      }
+      paste0(", at ", told("ratio", which.min), " to ", told("ratio", which.max),
+             " of native (intervals from ", told("ratio_low", which.min), " to ",
+             told("ratio_high", which.max), ", ",
+             linked(n_is(n_text(rows$ratio_n)), shared_source(rows)), ")")
+    }, "; nothing here speaks of KVM."
+  )
 }
 
 #' What was measured, in one sentence
@@ -175,9 +209,10 @@ scope_sentence <- function(evidence) {
                    function(name) evidence$plan$workloads[[name]]$title, "")
   blocks <- length(unique(vapply(evidence$records, function(record) record$block, 0)))
   paste0("On one machine (", machine_phrase(evidence), ") we ran ", listed(titles), " in ",
-         counted(nrow(environments), "environment"), " (", listed(in_sentence(environments$label)),
-         "), all made of one image, in ",
-         counted(blocks, "block"), " of random order: ", counted(length(evidence$records), "run"), ".")
+         linked(counted(nrow(environments), "environment"), "records"), " (",
+         listed(in_sentence(environments$label)), "), all made of one image, in ",
+         linked(counted(blocks, "block"), "records"), " of random order: ",
+         linked(counted(length(evidence$records), "run"), "records"), ".")
 }
 
 #' The machine in a few words
@@ -189,8 +224,11 @@ machine_phrase <- function(evidence) {
   models <- unique(unlist(lapply(evidence$records, field, "observed", "host", "static", "cpu_model")))
   models <- setdiff(models, NOT_AVAILABLE)
   model <- if (length(models) == 1) gsub("\\((R|TM)\\)| CPU", "", models)
-  parts <- c(model, if (is.numeric(machine$cpus)) counted(machine$cpus, "CPU"),
-             if (is.numeric(machine$memory_bytes)) paste(bytes(machine$memory_bytes), "of memory"))
+  parts <- c(if (length(model) == 1) linked(model, "records"),
+             if (is.numeric(machine$cpus)) linked(counted(machine$cpus, "CPU"), "plan"),
+             if (is.numeric(machine$memory_bytes)) {
+               paste(linked(bytes(machine$memory_bytes), "plan"), "of memory")
+             })
   if (length(parts) == 0) "of unknown kind" else paste(parts, collapse = ", ")
 }
 
@@ -215,7 +253,8 @@ overview <- function(evidence, environment, examples = 2) {
   }, "")
   parts <- parts[parts != ""]
   first <- if (startsWith(parts[[1]], "is ")) "" else "is "
-  paste0("Of ", counted(nrow(rows), "metric"), ", ", label, " ", first, listed(parts), ".")
+  paste0("Of ", linked(counted(nrow(rows), "metric"), environment_list(environment)), ", ", label, " ", first,
+         listed(parts), ".")
 }
 
 #' One kind of finding over several metrics
@@ -237,20 +276,22 @@ overview_part <- function(rows, examples) {
            paste(paste0(shown$name, ": ", ratio_text(shown)), collapse = "; "),
            ")")
   } else if (rows$verdict[[1]] != "unknown") {
-    paste0(" (", if (count > 1) "intervals" else "interval", " from ", percent(min(rows$ratio_low)), " to ",
-           percent(max(rows$ratio_high)), ", ", n_is(n_text(rows$ratio_n)), ")")
+    paste0(" (", if (count > 1) "intervals" else "interval", " from ",
+           linked(percent(min(rows$ratio_low)), source_id(rows[which.min(rows$ratio_low), ])), " to ",
+           linked(percent(max(rows$ratio_high)), source_id(rows[which.max(rows$ratio_high), ])), ", ",
+           linked(n_is(n_text(rows$ratio_n)), shared_source(rows)), ")")
   }
-  paste0(what, " ", fixed(count, 0), named)
+  paste0(what, " ", linked(fixed(count, 0), shared_source(rows)), named)
 }
 
 #' A ratio with its interval and its number of pairs
 #'
 #' @param rows of the comparisons
 #' @param n whether the number of pairs is named
-#' @return texts such as "96.2 % [95.0, 97.4] (n = 5)"
+#' @return texts such as "96.2 % [95.0, 97.4], n = 5", linked to their runs
 ratio_text <- function(rows, n = TRUE) {
   text <- percent_interval(rows$ratio, rows$ratio_low, rows$ratio_high)
-  if (n) paste0(text, ", ", n_is(rows$ratio_n)) else text
+  linked(if (n) paste0(text, ", ", n_is(rows$ratio_n)) else text, source_id(rows))
 }
 
 #' What a verdict means
@@ -283,8 +324,8 @@ unavailable_sentence <- function(environments) {
 #' @return one sentence
 partial_sentence <- function(evidence) {
   cells <- evidence$cells
-  paste0("The results are partial: ", fixed(sum(!cells$measured), 0), " of ",
-         counted(nrow(cells), "planned run"),
+  paste0("The results are partial: ", linked(fixed(sum(!cells$measured), 0), "missing"), " of ",
+         linked(counted(nrow(cells), "planned run"), "plan"),
          " ", if (sum(!cells$measured) == 1) "is" else "are", " missing.")
 }
 
@@ -303,8 +344,9 @@ missing_sentences <- function(evidence) {
     reasons <- reasons[reasons != ""]
     paste0(evidence$plan$workloads[[cells$workload[at[[1]]]]]$title, " in ",
            in_sentence(environment_labels(evidence$plan, cells$environment[at[[1]]])), ", ",
-           if (length(at) == 1) "repetition " else "repetitions ", ranges(cells$repetition[at]),
-           " (", if (length(reasons) > 0) paste(reasons, collapse = "; ") else "not tried", ").")
+           if (length(at) == 1) "repetition " else "repetitions ",
+           linked(ranges(cells$repetition[at]), "missing"), " (",
+           if (length(reasons) > 0) linked(paste(reasons, collapse = "; "), "missing") else "not tried", ").")
   }, ""))
 }
 
@@ -346,11 +388,15 @@ one_series_sentences <- function(rows) {
   usual <- most_frequent(known$ratio_n)
   named <- function(part) {
     listed(paste0(in_sentence(part$environment_label), " at ", ratio_text(part, n = FALSE),
-                  ifelse(part$ratio_n == usual, "", paste0(NO_BREAK, "(", n_is(part$ratio_n), ")"))))
+                  ifelse(part$ratio_n == usual, "",
+                         paste0(NO_BREAK, "(", linked(n_is(part$ratio_n), source_id(part)), ")"))))
   }
   sentences <- vapply(split(known, factor(known$verdict, VERDICTS)), function(part) {
-    head <- paste0(verdict_head(part$verdict), " (", counted(usual, "pair"), "): ")
-    if (nrow(part) == 0) "" else paste0(head[[1]], named(part), ".")
+    if (nrow(part) == 0) {
+      return("")
+    }
+    head <- verdict_head(part$verdict[[1]])
+    paste0(head, " (", linked(counted(usual, "pair"), shared_source(part)), "): ", named(part), ".")
   }, "")
   unpaired <- in_sentence(rows$environment_label[is.na(rows$ratio)])
   c(
@@ -380,20 +426,24 @@ verdict_head <- function(verdict) {
 level_sentence <- function(rows, most = 6) {
   label <- in_sentence(rows$environment_label[[1]])
   if (nrow(rows) > most) {
-    return(paste0(label, " was measured in ", counted(nrow(rows), "series", "series"), " (",
-                  n_is(n_text(rows$n)), ")."))
+    return(paste0(label, " was measured in ",
+                  linked(counted(nrow(rows), "series", "series"), shared_source(rows)), " (",
+                  linked(n_is(n_text(rows$n)), shared_source(rows)), ")."))
   }
-  half <- (rows$mean_high - rows$mean_low) / 2
-  decimals <- mapply(decimals_for, half, rows$mean)
-  within <- interval(rows$mean_low, rows$mean_high, decimals)
-  level <- paste0(fixed(rows$mean, decimals), NO_BREAK, rows$unit,
+  known <- levels_of(rows)
+  decimals <- mapply(decimals_for, (known$high - known$low) / 2, known$value)
+  within <- interval(known$low, known$high, decimals)
+  level <- paste0(fixed(known$value, decimals), NO_BREAK, rows$unit,
                   ifelse(within == "", "", paste0(" ", within)))
+  level <- linked(level, source_id(rows))
   if (nrow(rows) > 1) {
     level <- paste(lower_first(rows$metric_label), level)
   }
-  paste0(label, " reached ", listed(level), " (mean",
+  of_what <- c(if (!all(known$median)) "mean", if (any(known$median)) "median")
+  of_what <- paste(of_what, collapse = ", of percentiles the ")
+  paste0(label, " reached ", listed(level), " (", of_what,
          if (all(within == "")) " without an interval" else paste0(" and 95", THIN, "% interval"), ", ",
-         n_is(n_text(rows$n)), ").")
+         linked(n_is(n_text(rows$n)), shared_source(rows)), ").")
 }
 
 #' The most frequent of numbers
@@ -427,7 +477,7 @@ comparison_sentence <- function(rows, numbers = TRUE, most = 6) {
   }
   if (nrow(rows) == 1) {
     return(paste0(label, " was at ", ratio_text(rows, n = FALSE), " of native (",
-                  counted(rows$ratio_n, "pair"), "): ",
+                  linked(counted(rows$ratio_n, "pair"), source_id(rows)), "): ",
                   verdict_phrase(rows$verdict), "."))
   }
   parts <- vapply(split(rows, factor(rows$verdict, VERDICTS)), function(part) {
@@ -440,13 +490,14 @@ comparison_sentence <- function(rows, numbers = TRUE, most = 6) {
       open = "not told apart in ", unknown = "without an interval in "
     )[[part$verdict[[1]]]]
     if (nrow(rows) > most) {
-      paste0(phrase, fixed(nrow(part), 0))
+      paste0(phrase, linked(fixed(nrow(part), 0), shared_source(part)))
     } else {
       paste0(phrase, listed(paste0(lower_first(part$metric_label),
                                    if (numbers) paste0(" (", ratio_text(part, n = FALSE), ")"))))
     }
   }, "")
-  paste0(label, " against native (", n_is(n_text(rows$ratio_n)), NO_BREAK, "pairs): ",
+  paste0(label, " against native (", linked(paste0(n_is(n_text(rows$ratio_n)), NO_BREAK, "pairs"),
+                                            shared_source(rows)), "): ",
          paste(parts[parts != ""], collapse = "; "), ".")
 }
 
@@ -457,8 +508,12 @@ comparison_sentence <- function(rows, numbers = TRUE, most = 6) {
 dateline <- function(evidence) {
   period <- measured_period(evidence$records)
   paste(c(
-    if (length(period) == 2 && !anyNA(period)) paste("Measured", period_text(period)) else "Nothing measured",
+    if (length(period) == 2 && !anyNA(period)) {
+      paste("Measured", linked(period_text(period), "records"))
+    } else {
+      "Nothing measured"
+    },
     paste("scale", evidence$plan$scale),
-    paste("seed", format(evidence$plan$seed, scientific = FALSE))
+    paste("seed", linked(format(evidence$plan$seed, scientific = FALSE), "plan"))
   ), collapse = " \u00b7 ")
 }

@@ -1,14 +1,21 @@
 # From tables and texts to a web page that is one file and needs no network.
 
-# Tables that rest on the records of all runs.
-RECORD_TABLES <- c("testbed", "conditions")
+#' Text for HTML, in which nothing is markup but the links of numbers
+#'
+#' @param text texts, which may hold some from `linked`
+#' @return texts
+html_text <- function(text) {
+  write_links(text, html_escape, function(shown, to) {
+    sprintf("<a class=\"value\" href=\"#%s\">%s</a>", html_escape(to), shown)
+  })
+}
 
 #' Text for HTML, in which nothing is markup
 #'
 #' @param text texts
 #' @return texts
 html_escape <- function(text) {
-  text <- gsub("[[:cntrl:]]+", " ", enc2utf8(as.character(text)))
+  text <- gsub("[[:cntrl:]]+", " ", enc2utf8(unlinked(as.character(text))))
   for (one in list(c("&", "&amp;"), c("<", "&lt;"), c(">", "&gt;"), c("\"", "&quot;"), c("'", "&#39;"))) {
     text <- gsub(one[[1]], one[[2]], text, fixed = TRUE)
   }
@@ -26,14 +33,11 @@ html_table <- function(table) {
   paste(c(
     sprintf("<figure class=\"table\" id=\"table-%s\">", table$id),
     sprintf("<figcaption><b>Table <span class=\"number\" data-of=\"table-%s\"></span>.</b> %s</figcaption>",
-            table$id, html_escape(sentence(table$caption))),
+            table$id, html_text(sentence(table$caption))),
     "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table\">",
     sprintf("<table%s>", if (any(table$head_rows)) "" else " class=\"sortable\""),
     html_head(table$columns), "<tbody>", html_rows(table), "</tbody>", "</table>", "</div>",
     html_notes(table$notes),
-    if (table$id %in% RECORD_TABLES) {
-      "<p class=\"note\"><a href=\"#records\">The records it rests on.</a></p>"
-    },
     "</figure>"
   ), collapse = "\n")
 }
@@ -52,8 +56,16 @@ html_head <- function(columns) {
   own <- which(columns$span > 0)
   heads <- sprintf("<th scope=\"col\" data-column=\"%d\" colspan=\"%d\" class=\"%s\">%s</th>", own - 1L,
                    as.integer(columns$span[own]), ifelse(columns$span[own] > 1, "centre", columns$align[own]),
-                   html_escape(columns$head[own]))
+                   html_head_text(columns$head[own]))
   c("<thead>", spanners, "<tr class=\"heads\">", heads, "</tr>", "</thead>")
+}
+
+#' A heading, in which lines may end
+#'
+#' @param text texts
+#' @return HTML
+html_head_text <- function(text) {
+  vapply(strsplit(text, "\n", fixed = TRUE), function(lines) paste(html_escape(lines), collapse = "<br>"), "")
 }
 
 #' The rows of a table
@@ -67,7 +79,7 @@ html_rows <- function(table) {
   above <- ""
   vapply(seq_len(nrow(cells)), function(i) {
     if (table$head_rows[[i]]) {
-      heads <- sprintf("<th colspan=\"%d\">%s</th>", as.integer(columns$span), html_escape(cells[i, ]))
+      heads <- sprintf("<th colspan=\"%d\">%s</th>", as.integer(columns$span), html_head_text(cells[i, ]))
       return(paste0("<tr class=\"group\">", paste(heads[columns$span > 0], collapse = ""), "</tr>"))
     }
     text <- html_escape(cells[i, ])
@@ -105,7 +117,7 @@ html_notes <- function(notes) {
   }
   letter <- if (is.null(names(notes))) rep("", length(notes)) else names(notes)
   sprintf("<p class=\"note\">%s%s</p>", ifelse(letter == "", "", sprintf("<sup>%s</sup> ", letter)),
-          html_escape(notes))
+          html_text(notes))
 }
 
 #' A figure as HTML: the image within the page, and links to its files
@@ -128,7 +140,7 @@ html_figure <- function(path, link, id, caption) {
     "</button>",
     sprintf(paste0("<figcaption><b>Figure <span class=\"number\" data-of=\"figure-%s\"></span>.</b> %s ",
                    "<span class=\"files\">(%s)</span></figcaption>"),
-            id, html_escape(sentence(caption)), paste(files, collapse = ", ")),
+            id, html_text(sentence(caption)), paste(files, collapse = ", ")),
     "</figure>"
   ), collapse = "\n")
 }
@@ -166,59 +178,4 @@ relative_path <- function(out, path) {
   both <- seq_len(min(length(from), length(to)))
   shared <- sum(cumprod(from[both] == to[both]))
   paste(c(rep("..", length(from) - shared), to[-seq_len(shared)]), collapse = "/")
-}
-
-#' The runs behind every row of the summary, as lists to which the tables' numbers lead
-#'
-#' @param evidence as from `read_evidence`
-#' @param values rows of the tidy tables
-#' @param base way from the page to the folder that the logs' paths start from
-#' @return one text
-html_runs <- function(evidence, values, base) {
-  rows <- evidence$comparisons
-  items <- vapply(seq_len(nrow(rows)), function(i) {
-    row <- rows[i, ]
-    own <- values[values$workload == row$workload & values$metric == row$metric &
-                    values$factors == row$factors & values$environment == row$environment, ]
-    logs <- strsplit(row$logs, ";", fixed = TRUE)[[1]]
-    own <- own[match(logs, own$log), ]
-    value <- paste0(format(own$value, digits = 7, trim = TRUE), NO_BREAK, row$unit)
-    lines <- sprintf("<li><a href=\"%s\">%s</a>: %s (block %d, <a href=\"%s\">record</a>)</li>",
-                     html_escape(file.path(base, logs)), html_escape(sub("^results/raw/", "", logs)),
-                     html_escape(value), as.integer(own$block),
-                     html_escape(file.path(base, sub("[.]log$", ".json", logs))))
-    native <- rows[rows$series == row$series & rows$environment == REFERENCE, ]
-    paste(c(
-      sprintf("<details id=\"%s\"><summary>%s, %s: %s, mean %s%s%s</summary>", source_id(row),
-              html_escape(row$name), html_escape(row$environment_label), n_is(fixed(row$n, 0)),
-              format(row$mean, digits = 7), NO_BREAK, html_escape(row$unit)),
-      "<ul>", lines, "</ul>",
-      if (!is.na(row$ratio) && nrow(native) == 1) {
-        sprintf("<p>Its ratio is to <a href=\"#%s\">the runs of %s</a>.</p>", source_id(native),
-                html_escape(native$environment_label))
-      },
-      "</details>"
-    ), collapse = "\n")
-  }, "")
-  paste(c("<section id=\"runs\"><h1>Runs behind the numbers</h1>",
-          "<p>Every number of the tables of results leads here, and from here to the raw logs, as the tools",
-          "printed them, and to the records of what was observed.</p>", items, html_records(evidence, base),
-          "</section>"), collapse = "\n")
-}
-
-#' The records of all runs as a list, to which the tables of the testbed lead
-#'
-#' @inheritParams html_runs
-#' @return one text; NULL where there are none
-html_records <- function(evidence, base) {
-  if (length(evidence$records) == 0) {
-    return(NULL)
-  }
-  paths <- vapply(evidence$records, function(record) {
-    file.path("results", "raw", record$environment, record$workload, paste0(record$repetition, ".json"))
-  }, "")
-  lines <- sprintf("<li><a href=\"%s\">%s</a></li>", html_escape(file.path(base, paths)),
-                   html_escape(sub("^results/raw/", "", paths)))
-  paste(c(sprintf("<details id=\"records\"><summary>The records of all %s</summary>",
-                  counted(length(paths), "run")), "<ul>", lines, "</ul>", "</details>"), collapse = "\n")
 }

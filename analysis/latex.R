@@ -20,7 +20,7 @@ LATEX_SPECIAL <- c(
 #' @param text texts
 #' @return texts
 latex_escape <- function(text) {
-  vapply(gsub("[[:cntrl:]]+", " ", enc2utf8(as.character(text))), function(one) {
+  vapply(gsub("[[:cntrl:]]+", " ", enc2utf8(unlinked(as.character(text)))), function(one) {
     letters_of <- strsplit(one, "", fixed = TRUE)[[1]]
     special <- LATEX_SPECIAL[letters_of]
     code <- vapply(letters_of, utf8ToInt, 0L)
@@ -31,13 +31,13 @@ latex_escape <- function(text) {
 
 #' A table as LaTeX
 #'
-#' A table whose `rows` are too many for one page goes on in further tables under the same number.
+#' A table that is too long for one page goes on in further tables under the same number.
 #'
 #' @param table as from `new_table`
-#' @param most_rows rows that one page has room for; fewer where each takes several lines
+#' @param most_lines lines that one page has room for
 #' @return one text
-latex_table <- function(table, most_rows = if (all(nchar(table$cells[[1]]) < 40)) 50 else 30) {
-  parts <- split_rows(table, most_rows)
+latex_table <- function(table, most_lines = if (any(table$columns$align == "wrap")) 60 else 50) {
+  parts <- split_rows(table, most_lines)
   texts <- vapply(seq_along(parts), function(i) latex_float(parts[[i]], i > 1, i == length(parts)), "")
   paste0("\n", paste(texts, collapse = "\n"), "\n")
 }
@@ -47,19 +47,21 @@ latex_table <- function(table, most_rows = if (all(nchar(table$cells[[1]]) < 40)
 #' A part ends where a group ends, unless the group alone is longer than a page.
 #'
 #' @param table as from `new_table`
-#' @param most_rows rows of a part
+#' @param most_lines lines of a part
 #' @return list of tables
-split_rows <- function(table, most_rows) {
+split_rows <- function(table, most_lines) {
   count <- nrow(table$cells)
-  if (count <= most_rows) {
+  lines <- lines_of_rows(table)
+  if (sum(lines) <= most_lines) {
     return(list(table))
   }
-  starts <- c(which(table$group_starts), count + 1)
+  ends <- c(which(table$group_starts) - 1, count)
   from <- 1
   parts <- list()
   while (from <= count) {
-    ends <- starts[starts > from & starts <= from + most_rows] - 1
-    to <- if (length(ends) > 0) max(ends) else min(from + most_rows - 1, count)
+    fits <- from - 1 + sum(cumsum(lines[from:count]) <= most_lines)
+    whole <- ends[ends >= from & ends <= fits]
+    to <- if (length(whole) > 0) max(whole) else max(fits, from)
     rows <- from:to
     part <- table
     part$cells <- table$cells[rows, , drop = FALSE]
@@ -70,6 +72,24 @@ split_rows <- function(table, most_rows) {
     from <- to + 1
   }
   parts
+}
+
+#' About how many lines the rows of a table take
+#'
+#' @param table as from `new_table`
+#' @param room letters of a line of the whole table
+#' @return numbers; 1 where no column is of several lines
+lines_of_rows <- function(table, room = if (table$wide) 135 else 62) {
+  wraps <- table$columns$align == "wrap"
+  if (!any(wraps)) {
+    return(rep(1, nrow(table$cells)))
+  }
+  length_of <- apply(rbind(table$columns$head, as.matrix(table$cells)), 2, nchar)
+  left <- room - sum(apply(length_of[, !wraps, drop = FALSE], 2, max) + 2)
+  weight <- table$columns$weight[wraps]
+  width <- pmax(8, left * weight / sum(weight))
+  lines <- ceiling(t(length_of[-1, wraps, drop = FALSE]) / width)
+  pmax(1, apply(lines, 2, max))
 }
 
 #' One table of a page as LaTeX
@@ -140,11 +160,14 @@ latex_tabular <- function(table) {
 
 #' A row of headings
 #'
-#' @param heads texts, one for each column
+#' @param heads texts, one for each column; they may be of several lines
 #' @param columns of the table
 #' @return one line
 latex_heads <- function(heads, columns) {
-  text <- latex_escape(heads)
+  text <- vapply(strsplit(heads, "\n", fixed = TRUE), function(lines) {
+    text <- paste(latex_escape(lines), collapse = "\\\\")
+    if (length(lines) > 1) sprintf("\\shortstack{%s}", text) else text
+  }, "")
   plain <- columns$span == 1 & columns$align %in% c("left", "wrap")
   text <- ifelse(plain, text, sprintf("\\multicolumn{%d}{c}{%s}", as.integer(pmax(columns$span, 1)), text))
   paste0(paste(text[columns$span > 0], collapse = " & "), " \\\\")

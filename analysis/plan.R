@@ -92,11 +92,20 @@ environment_labels <- function(plan, environments) {
 #'
 #' @param plan as from `read_plan`
 #' @param workload its name
-#' @return data frame in the plan's order: metric, label, unit, better
+#' @return data frame in the plan's order: metric, label, unit, better, and statistic, one of STATISTICS
+#' @section Errors: a statistic that is none of them
 metrics_of <- function(plan, workload) {
   metrics <- planned_workload(plan, workload)$metrics
   text <- function(key) vapply(metrics, function(metric) metric[[key]], "", USE.NAMES = FALSE)
-  data.frame(metric = names(metrics), label = text("label"), unit = text("unit"), better = text("better"))
+  statistic <- vapply(metrics, function(metric) c(metric$statistic, "mean")[[1]], "", USE.NAMES = FALSE)
+  unknown <- which(!statistic %in% STATISTICS)
+  if (length(unknown) > 0) {
+    first <- unknown[[1]]
+    stop_about(plan$path, "workloads.", workload, ".metrics.", names(metrics)[[first]], ".statistic: '",
+               statistic[[first]], "' should be ", paste(STATISTICS, collapse = " or "))
+  }
+  data.frame(metric = names(metrics), label = text("label"), unit = text("unit"), better = text("better"),
+             statistic = statistic)
 }
 
 #' Place of texts in their natural order, in which numbers count as numbers

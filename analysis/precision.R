@@ -6,7 +6,8 @@
 
 file <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 root <- dirname(dirname(normalizePath(gsub("~+~", " ", file, fixed = TRUE))))
-for (part in c("cli", "files", "plan", "logs", "cells", "statistics", "summaries", "enough")) {
+for (part in c("cli", "files", "plan", "logs", "cells", "machines", "statistics", "averages", "summaries",
+               "enough")) {
   source(file.path(root, "analysis", paste0(part, ".R")))
 }
 

@@ -8,24 +8,26 @@ table_of_provenance <- function(evidence) {
   image <- evidence$image
   text <- function(value, number = quantity) observed_text(value, number)
   rows <- list(
-    c("Image", text(image$id)),
-    c("Recipe of the image", text(evidence$plan$image$recipe)),
-    c("Manifest of its files", text(image$manifest_sha256)),
-    c("Distribution", distribution_text(evidence)),
-    c("Built", text(image$built)),
-    c("Holds", contents_text(evidence)),
-    c("Among them", package_text(evidence)),
-    c("Source revision", revision_text(evidence)),
+    c("Image", text(image$id), "image"),
+    c("Recipe of the image", text(evidence$plan$image$recipe), "plan"),
+    c("Manifest of its files", text(image$manifest_sha256), "image"),
+    c("Distribution", distribution_text(evidence), "image"),
+    c("Built", text(image$built), "image"),
+    c("Holds", contents_text(evidence), "image"),
+    c("Among them", package_text(evidence), if (length(evidence$records) > 0) "records" else "image"),
+    c("Source revision", revision_text(evidence), "plan"),
     c("Experiment", paste0("scale ", evidence$plan$scale, ", ", counted(evidence$plan$repetitions, "block"),
-                           ", seed ", format(evidence$plan$seed, scientific = FALSE))),
-    c("Measured", period_text(measured_period(evidence$records))),
-    c("Analysed with", analysis_text())
+                           ", seed ", format(evidence$plan$seed, scientific = FALSE)), "plan"),
+    c("Measured", period_text(measured_period(evidence$records)), "records"),
+    c("Analysed with", analysis_text(), "")
   )
-  new_table(
+  table <- new_table(
     "provenance", "Provenance of the results",
-    list(column("Item"), column("Value", "wrap")), do.call(rbind, rows),
+    list(column("Item"), column("Value", "wrap")), do.call(rbind, lapply(rows, `[`, 1:2)),
     wide = FALSE
   )
+  table$sources[, 2] <- vapply(rows, `[[`, "", 3)
+  table
 }
 
 #' The distribution of the image

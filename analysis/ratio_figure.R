@@ -41,9 +41,30 @@ shown_with <- function(name, known, plan) {
   entry <- known[[name]]
   names <- intersect(unlist(entry$measured_as), names(plan$environments))
   same <- vapply(names, function(one) {
-    is.null(entry$accelerator) || identical(plan$environments[[one]]$accelerator, entry$accelerator)
+    needed <- entry[["accelerator"]]
+    is.null(needed) || identical(plan$environments[[one]][["accelerator"]], needed)
   }, NA)
   if (any(same)) names[same][[1]] else ""
+}
+
+#' The published ratios of series that were measured
+#'
+#' Table I was printed for one size of each workload: it stands with the largest that was measured.
+#'
+#' @param published as from `published_ratios`
+#' @param series data frame: workload, metric, factors, each series once and the largest size last
+#' @param known,plan as of `shown_with`
+#' @return rows of `published` with the columns `at`, the row of `series`, and `with`, as from `shown_with`
+published_beside <- function(published, series, known, plan) {
+  key <- function(table) paste(table$workload, table$metric, table$factors)
+  last <- which(!duplicated(series[c("workload", "metric")], fromLast = TRUE))
+  of_table <- match(paste(published$workload, published$metric),
+                    paste(series$workload, series$metric)[last])
+  published$at <- ifelse(published$factors == "", last[of_table], match(key(published), key(series)))
+  published <- published[!is.na(published$at), ]
+  published$with <- vapply(published$environment, shown_with, "", known = known, plan = plan,
+                           USE.NAMES = FALSE)
+  published
 }
 
 #' What the figure of ratios draws
@@ -67,15 +88,9 @@ ratio_data <- function(summary, plan, published, known) {
     what = rep("measured", nrow(measured)), n = measured$ratio_n, ratio = measured$ratio,
     low = measured$ratio_low, high = measured$ratio_high, source = rep("", nrow(measured))
   )
-  # Table I was printed for one size of each workload: it stands with the largest that was measured.
-  last <- series[!duplicated(series[c("workload", "metric")], fromLast = TRUE), ]
-  at <- ifelse(published$factors == "",
-               match(paste(published$workload, published$metric), paste(last$workload, last$metric)),
-               match(key(published), key(series)))
-  at[published$factors == ""] <- match(key(last), key(series))[at[published$factors == ""]]
-  published <- published[!is.na(at), ]
-  at <- at[!is.na(at)]
-  with <- vapply(published$environment, shown_with, "", known = known, plan = plan, USE.NAMES = FALSE)
+  published <- published_beside(published, series, known, plan)
+  at <- published$at
+  with <- published$with
   alone <- vapply(published$environment, function(name) known[[name]]$label, "", USE.NAMES = FALSE)
   theirs <- data.frame(
     panel = ifelse(with == "", paste(alone, "(published only)"),
@@ -106,6 +121,23 @@ ratio_limits <- function(data) {
   range(c(data$ratio, 0.97, 1.03, inside), na.rm = TRUE)
 }
 
+#' Limits of the axes of all panels
+#'
+#' They are the same unless emulated virtual machines are so far from native that on one axis nothing else
+#' could be told apart: then the panels of these share one axis, and the others another.
+#'
+#' @param data as from `ratio_data`
+#' @param plan as from `read_plan`
+#' @return data frame with a row for each of the data: low, high
+panel_limits <- function(data, plan) {
+  apart <- data$environment %in% emulated_environments(plan) & data$what == "measured"
+  far <- any(abs(data$ratio[apart] - 1) > 0.5) && any(!apart)
+  group <- if (far) apart else rep(FALSE, nrow(data))
+  limits <- vapply(split(data, group), ratio_limits, c(0, 0))
+  at <- match(as.character(group), colnames(limits))
+  data.frame(low = limits[1, at], high = limits[2, at], row.names = NULL)
+}
+
 #' The figure of all ratios to native
 #'
 #' @param data as from `ratio_data`
@@ -113,38 +145,55 @@ ratio_limits <- function(data) {
 #' @return ggplot2 plot
 ratio_figure <- function(data, plan) {
   marks <- environment_marks(names(plan$environments))
-  limits <- ratio_limits(data)
+  limits <- panel_limits(data, plan)
+  data$from <- limits$low
+  data$to <- limits$high
   data$y <- nlevels(data$series) + 1 - as.integer(data$series) + ifelse(data$what == "measured", 0.14, -0.2)
   data$colour <- marks$colour[match(data$environment, marks$environment)]
   data$colour[is.na(data$colour)] <- PALE
-  measured <- data[data$what == "measured", ]
-  bars <- measured[!is.na(measured$low), ]
-  beyond <- rbind(cbind(bars[bars$high > limits[[2]], ], to = rep(limits[[2]], sum(bars$high > limits[[2]]))),
-                  cbind(bars[bars$low < limits[[1]], ], to = rep(limits[[1]], sum(bars$low < limits[[1]]))))
-  beyond$from <- beyond$to - sign(beyond$to - 1) * diff(limits) * 0.02
+  bars <- data[data$what == "measured" & !is.na(data$low), ]
+  beyond <- rbind(cbind(bars[bars$high > bars$to, ], end = bars$to[bars$high > bars$to]),
+                  cbind(bars[bars$low < bars$from, ], end = bars$from[bars$low < bars$from]))
+  beyond$start <- beyond$end - ifelse(beyond$end == beyond$to, 1, -1) * (beyond$to - beyond$from) * 0.02
+  several <- length(unique(limits$low)) > 1
   mapping <- ggplot2::aes(.data$ratio, .data$y, colour = .data$colour, shape = .data$what)
   ggplot2::ggplot(data, mapping) +
     ggplot2::geom_vline(xintercept = 1, colour = PALE, linewidth = 0.3, linetype = "22") +
-    ggplot2::geom_segment(ggplot2::aes(x = pmax(.data$low, limits[[1]]), xend = pmin(.data$high, limits[[2]]),
+    ggplot2::geom_blank(ggplot2::aes(x = .data$from)) +
+    ggplot2::geom_blank(ggplot2::aes(x = .data$to)) +
+    ggplot2::geom_segment(ggplot2::aes(x = pmax(.data$low, .data$from), xend = pmin(.data$high, .data$to),
                                        yend = .data$y), bars, linewidth = 0.5, show.legend = FALSE) +
-    ggplot2::geom_segment(ggplot2::aes(x = .data$from, xend = .data$to, yend = .data$y), beyond,
+    ggplot2::geom_segment(ggplot2::aes(x = .data$start, xend = .data$end, yend = .data$y), beyond,
                           linewidth = 0.5, arrow = ggplot2::arrow(length = ggplot2::unit(3, "pt")),
                           show.legend = FALSE) +
     ggplot2::geom_point(size = 1.5, stroke = 0.6, fill = "white") +
     ggplot2::facet_wrap(ggplot2::vars(.data$panel), nrow = ratio_rows(data),
-                        labeller = ggplot2::label_wrap_gen(18)) +
+                        scales = if (several) "free_x" else "fixed",
+                        labeller = ggplot2::as_labeller(panel_title)) +
     ggplot2::scale_colour_identity() +
     ggplot2::scale_shape_manual(NULL, values = c(measured = 16, published = 21), drop = FALSE,
                                 labels = c(measured = "Measured here, with its 95 % interval",
                                            published = "Published in 2014, other hardware")) +
-    ggplot2::scale_x_continuous("Ratio to native; the axis does not start at zero", limits = limits,
-                                breaks = round_breaks(4)) +
+    ggplot2::scale_x_continuous(paste("Ratio to native;", if (several) {
+      "axes differ and do not start at zero"
+    } else {
+      "the axis does not start at zero"
+    }), breaks = round_breaks(if (several) 3 else 4)) +
     ggplot2::scale_y_continuous(NULL, breaks = seq_len(nlevels(data$series)),
                                 labels = rev(levels(data$series)),
                                 limits = c(0.5, nlevels(data$series) + 0.5), expand = c(0, 0)) +
     ggplot2::guides(shape = ggplot2::guide_legend(override.aes = list(colour = INK))) +
     figure_theme() +
-    ggplot2::theme(legend.position = "top", axis.ticks.y = ggplot2::element_blank())
+    ggplot2::theme(legend.position = "top", axis.ticks.y = ggplot2::element_blank(),
+                   strip.text = ggplot2::element_text(vjust = 0))
+}
+
+#' The title of a panel of ratios
+#'
+#' @param label texts
+#' @return texts of lines of about 18 letters
+panel_title <- function(label) {
+  vapply(strwrap(label, 18, simplify = FALSE), paste, "", collapse = "\n")
 }
 
 #' How many rows of panels there are: at most five panels stand side by side
@@ -155,6 +204,17 @@ ratio_rows <- function(data) {
   ceiling(nlevels(data$panel) / 5)
 }
 
+#' Reads what was published, as ratios to native
+#'
+#' @param root folder of the project
+#' @return list: `ratios`, as from `published_ratios`; `known`, `environments` of the claims
+read_published_ratios <- function(root) {
+  at <- function(name) file.path(root, "published", name)
+  list(ratios = published_ratios(read_published(at("ibm-table1.json")),
+                                 read_csv(at("ibm-figures.csv"), FIGURE_VALUES)),
+       known = read_claims(at("claims.json"))$environments)
+}
+
 #' Draws and writes the figure of ratios
 #'
 #' @param summaries list of summaries
@@ -162,15 +222,14 @@ ratio_rows <- function(data) {
 #' @param root folder of the project, for what was published
 #' @param out path without extension
 draw_ratios <- function(summaries, plan, root, out) {
-  at <- function(name) file.path(root, "published", name)
-  published <- published_ratios(read_published(at("ibm-table1.json")),
-                                read_csv(at("ibm-figures.csv"), FIGURE_VALUES))
+  published <- read_published_ratios(root)
   summary <- do.call(rbind, c(list(empty_table(SUMMARY_COLUMNS)), summaries))
   if (all(is.na(summary$ratio))) {
     return(write_figure(empty_figure("No ratio to native was measured."), empty_table(RATIO_COLUMNS), out,
                         c(COLUMN_WIDTH, 0.6)))
   }
-  data <- ratio_data(summary, plan, published, read_claims(at("claims.json"))$environments)
-  height <- ratio_rows(data) * (0.2 * nlevels(data$series) + 0.35) + 0.65
+  data <- ratio_data(summary, plan, published$ratios, published$known)
+  lines <- max(lengths(strsplit(panel_title(levels(data$panel)), "\n", fixed = TRUE)))
+  height <- ratio_rows(data) * (0.2 * nlevels(data$series) + 0.15 + 0.1 * lines) + 0.65
   write_figure(ratio_figure(data, plan), data[names(RATIO_COLUMNS)], out, c(FULL_WIDTH, height))
 }

@@ -10,8 +10,8 @@ if (!l10n_info()[["UTF-8"]]) {
 file <- gsub("~+~", " ", sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)),
              fixed = TRUE)
 root <- dirname(dirname(normalizePath(file)))
-for (part in c("cli", "files", "statistics", "wording", "tables", "latex", "writing", "document", "theme",
-               "reanalysis/source", "reanalysis/tables", "reanalysis/figures", "reanalysis/paper")) {
+for (part in c("cli", "files", "statistics", "wording", "links", "tables", "latex", "writing", "document",
+               "theme", "reanalysis/source", "reanalysis/tables", "reanalysis/figures", "reanalysis/paper")) {
   source(file.path(root, "analysis", paste0(part, ".R")), encoding = "UTF-8")
 }
 

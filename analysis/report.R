@@ -12,9 +12,10 @@ if (!l10n_info()[["UTF-8"]]) {
 file <- gsub("~+~", " ", sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)),
              fixed = TRUE)
 root <- dirname(dirname(normalizePath(file)))
-for (part in c("cli", "files", "plan", "cells", "statistics", "summaries", "wording", "evidence",
-               "published", "claiming", "findings", "tables", "claim_tables", "setup", "testbed", "threats",
-               "provenance", "latex", "html", "writing", "document")) {
+for (part in c("cli", "files", "plan", "cells", "machines", "statistics", "averages", "summaries", "wording",
+               "links", "evidence", "published", "claiming", "findings", "tables", "claim_tables", "setup",
+               "testbed", "guests", "footprints", "footprint_tables", "threats", "provenance", "latex",
+               "html", "html_runs", "figures", "writing", "document")) {
   source(file.path(root, "analysis", paste0(part, ".R")), encoding = "UTF-8")
 }
 

@@ -19,7 +19,7 @@ table_of_environments <- function(evidence) {
                                             environments$reason))[reasons]
   names(notes) <- letter[reasons]
   notes[] <- sentence(notes)
-  new_table(
+  table <- new_table(
     "environments",
     "The environments, what isolates each from the host, and the runs that were measured in it",
     list(column("Environment"), column("Isolation"), column("Network"), column("Data"),
@@ -27,6 +27,10 @@ table_of_environments <- function(evidence) {
     cbind(environments$label, part("isolation"), part("network"), part("data"), runs),
     marks = marks, notes = notes
   )
+  table$sources[, 1:4] <- "plan"
+  table$sources[, 5] <- ifelse(environments$measured > 0, environment_list(environments$name),
+                               ifelse(environments$available, "missing", "plan"))
+  table
 }
 
 #' What a stack of layers means
@@ -55,7 +59,9 @@ describe_layer <- function(layer) {
   name <- names(layer)
   options <- as.list(layer[[1]])
   on_host <- name %in% c("host", "chroot")
-  details <- setting_text(options[setdiff(names(options), c("network", "data"))])
+  # What a profile asks for has a table of its own, and the label names the accelerator.
+  said <- names(options)[!vapply(options, is.list, TRUE)]
+  details <- setting_text(options[setdiff(said, c("network", "data", "accelerator"))])
   title <- in_words(name, LAYER_WORDS)
   list(
     isolation = if (details == "") title else paste0(title, " (", details, ")"),
@@ -128,7 +134,7 @@ table_of_workloads <- function(evidence) {
                 sentence(paste0("Checks: ", paste(checks_of(evidence, name), collapse = "; ")))
               }), collapse = " "))
   }, character(4))
-  new_table(
+  table <- new_table(
     "workloads", paste0("The workloads and their parameters at the scale \u201c", evidence$plan$scale,
                         "\u201d"),
     list(column("Workload", "wrap", weight = 0.5), column("Metrics", "wrap", weight = 0.95),
@@ -136,6 +142,9 @@ table_of_workloads <- function(evidence) {
          column("Warm-up, notes and checks", "wrap", weight = 1.35)),
     t(unname(rows)), group_starts = rep(TRUE, length(workloads))
   )
+  run <- unique(vapply(evidence$records, `[[`, "", "workload"))
+  table$sources[, c(1, 3)] <- ifelse(names(workloads) %in% run, workload_list(names(workloads)), "plan")
+  table
 }
 
 #' The parameters of a workload as they were in the runs
@@ -165,7 +174,8 @@ parameters_text <- function(evidence, workload) {
 #' @return text
 image_text <- function(evidence) {
   contents <- contents_text(evidence)
-  paste0(distribution_text(evidence), if (contents != NOT_AVAILABLE) paste(" with", contents), ".")
+  paste0(linked(distribution_text(evidence), "image"),
+         if (contents != NOT_AVAILABLE) paste(" with", linked(contents, "image")), ".")
 }
 
 #' Which environments are in the plan, and which of them could be measured
@@ -175,10 +185,11 @@ image_text <- function(evidence) {
 environments_text <- function(evidence) {
   environments <- evidence$environments
   if (all(environments$available)) {
-    return(paste0("All ", fixed(nrow(environments), 0), " of the plan were available on this machine."))
+    return(paste0("All ", linked(fixed(nrow(environments), 0), "plan"),
+                  " of the plan were available on this machine."))
   }
-  paste0(fixed(sum(environments$available), 0), " of the ", fixed(nrow(environments), 0),
-         " of the plan were available. ",
+  paste0(linked(fixed(sum(environments$available), 0), "plan"), " of the ",
+         linked(fixed(nrow(environments), 0), "plan"), " of the plan were available. ",
          unavailable_sentence(environments), " The reasons are given there, and nothing was put in their ",
          "place.")
 }
@@ -190,8 +201,9 @@ environments_text <- function(evidence) {
 checks_text <- function(evidence) {
   checks <- vapply(evidence$records, function(record) length(record$checks), 0L)
   paste0("A run counts only if every command ended without an error and every check of its output passed",
-         if (length(checks) > 0) paste0(", as did the ", counted(sum(checks), "check"), " of the ",
-                                        counted(length(checks), "run"), " reported here"),
+         if (length(checks) > 0) paste0(", as did the ", linked(counted(sum(checks), "check"), "records"),
+                                        " of the ", linked(counted(length(checks), "run"), "records"),
+                                        " reported here"),
          ". A run that fails leaves no log among the results.")
 }
 
@@ -204,8 +216,8 @@ order_text <- function(evidence) {
   planned <- field_numbers(evidence$records, "position", "planned")
   actual <- field_numbers(evidence$records, "position", "actual")
   kept <- !anyNA(c(planned, actual)) && !is.unsorted(actual[order(planned)], strictly = TRUE)
-  paste0("There are ", counted(plan$repetitions, "block"), "; the seed is ",
-         format(plan$seed, scientific = FALSE), ". ",
+  paste0("There are ", linked(counted(plan$repetitions, "block"), "plan"), "; the seed is ",
+         linked(format(plan$seed, scientific = FALSE), "plan"), ". ",
          if (length(evidence$records) > 0 && kept) "The runs were made in the planned order.",
          if (!kept) "Not all runs were made in the planned order, as the records show.")
 }
@@ -220,19 +232,21 @@ precision_text <- function(evidence) {
     return("")
   }
   rule <- paste0("Blocks were added until every mean\u2019s 95", THIN, "% interval was within \u00b1",
-                 percent(asked$target), " of it, from ", fixed(asked$min, 0), " on and to ",
-                 fixed(asked$max, 0), " at most; the rule sees widths alone, and never the differences ",
-                 "between environments.")
+                 linked(percent(asked$target), "plan"), " of it, from ", linked(fixed(asked$min, 0), "plan"),
+                 " on and to ", linked(fixed(asked$max, 0), "plan"), " at most; the rule sees widths alone, ",
+                 "and never the differences between environments.")
   last <- evidence$precision
   if (is.null(last)) {
     return(paste(rule, "How that went is not available."))
   }
   widest <- last$widest
   width <- if (is.numeric(widest$half_width)) paste0("\u00b1", percent(widest$half_width)) else "no interval"
-  paste0(rule, " ", upper_first(counted(last$block, "block")), if (last$block == 1) " was" else " were",
-         " measured, because ", last$reason, "; ", fixed(last$reached, 0), " of ",
-         counted(last$metrics, "mean"), if (last$reached == 1) " was" else " were",
-         " within it, and the widest was ", width, " (", widest$workload, " ", words(widest$metric), " in ",
+  all_runs <- function(text) linked(text, "records")
+  paste0(rule, " ", all_runs(counted(last$block, "block")), if (last$block == 1) " was" else " were",
+         " measured, because ", last$reason, "; ", all_runs(fixed(last$reached, 0)), " of ",
+         all_runs(counted(last$metrics, "mean")), if (last$reached == 1) " was" else " were",
+         " within it, and the widest was ", linked(width, workload_list(widest$workload)), " (",
+         widest$workload, " ", words(widest$metric), " in ",
          in_sentence(environment_labels(evidence$plan, widest$environment)), "). Stopping by the width ",
          "narrows the final intervals a little.")
 }
@@ -249,10 +263,12 @@ multiplicity_text <- function(evidence) {
   }
   called <- sum(rows$verdict %in% c("slower", "faster"))
   alone <- sum(rows$p_value < SIGNIFICANCE, na.rm = TRUE)
-  paste0("There are ", counted(tested, "comparison"), " with native that have an interval; ",
-         fixed(alone, 0), if (alone == 1) " excludes" else " exclude", " equality when looked at alone, ",
-         fixed(sum(rows$p_adjusted < SIGNIFICANCE, na.rm = TRUE), 0), " after the adjustment, and ",
-         if (called == 0) "no difference" else counted(called, "difference"),
+  all_runs <- function(text) linked(text, "records")
+  paste0("There are ", all_runs(counted(tested, "comparison")), " with native that have an interval; ",
+         all_runs(fixed(alone, 0)), if (alone == 1) " excludes" else " exclude", " equality when ",
+         "looked at alone, ", all_runs(fixed(sum(rows$p_adjusted < SIGNIFICANCE, na.rm = TRUE), 0)),
+         " after the adjustment, and ",
+         if (called == 0) "no difference" else all_runs(counted(called, "difference")),
          if (called <= 1) " is" else " are", " called: those above the minimum effect.")
 }
 
@@ -263,21 +279,26 @@ multiplicity_text <- function(evidence) {
 runs_needed_text <- function(evidence) {
   rows <- evidence$comparisons
   target <- paste0("\u00b1", percent(wanted_precision(evidence$plan)))
-  known <- rows$runs_needed[!is.na(rows$runs_needed)]
-  beyond <- sum(grepl("many-runs", rows$flags, fixed = TRUE))
+  known <- rows[!is.na(rows$runs_needed), ]
+  unnarrowed <- grepl("many-runs", rows$flags, fixed = TRUE)
+  beyond <- sum(unnarrowed)
   most <- if (beyond > 0) {
-    paste0(counted(beyond, "series", "series"), " would need more than ", counted(MOST_RUNS, "run"), ".")
+    paste0(linked(counted(beyond, "series", "series"), shared_source(rows[unnarrowed, ])),
+           " would need more than ", counted(MOST_RUNS, "run"), ".")
   }
-  if (length(known) == 0) {
+  if (nrow(known) == 0) {
     return(paste(c(paste0("How many would bring the medians to ", target,
                           " can\u2019t be estimated", if (beyond == 0) " from these runs", "."), most),
                  collapse = " "))
   }
-  span <- if (min(known) == max(known)) {
-    fixed(known[[1]], 0)
+  least <- known[which.min(known$runs_needed), ]
+  most_needed <- known[which.max(known$runs_needed), ]
+  span <- if (least$runs_needed == most_needed$runs_needed) {
+    linked(fixed(least$runs_needed, 0), shared_source(known))
   } else {
-    paste0(fixed(min(known), 0), " to ", fixed(max(known), 0), " (half of them at most ",
-           fixed(floor(stats::median(known)), 0), ")")
+    paste0(linked(fixed(least$runs_needed, 0), source_id(least)), " to ",
+           linked(fixed(most_needed$runs_needed, 0), source_id(most_needed)), " (half of them at most ",
+           linked(fixed(floor(stats::median(known$runs_needed)), 0), shared_source(known)), ")")
   }
   paste(c(paste0("To know the medians to ", target, ", the series need ", span, " runs."), most),
         collapse = " ")

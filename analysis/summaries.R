@@ -2,7 +2,8 @@
 
 SUMMARY_COLUMNS <- c(
   environment = "character", workload = "character", metric = "character", unit = "character",
-  better = "character", factors = "character", n = "integer", mean = "numeric", sd = "numeric",
+  better = "character", factors = "character", n = "integer", statistic = "character", mean = "numeric",
+  sd = "numeric",
   mean_low = "numeric", mean_high = "numeric", median = "numeric", median_low = "numeric",
   median_high = "numeric", min = "numeric", max = "numeric", ratio = "numeric", ratio_low = "numeric",
   ratio_high = "numeric", ratio_n = "integer", ratio_method = "character", p_value = "numeric",
@@ -93,7 +94,7 @@ summarise_workload <- function(tidy, plan, cells) {
   rows <- lapply(split(tidy, group), function(runs) {
     first <- runs[1, ]
     summarise_runs(runs, native[native$metric == first$metric & native$factors == first$factors, ],
-                   metrics$better[metrics$metric == first$metric], planned[[first$environment]],
+                   metrics[metrics$metric == first$metric, ], planned[[first$environment]],
                    wanted_precision(plan))
   })
   bound <- lapply(names(SUMMARY_COLUMNS), function(name) unlist(lapply(rows, `[[`, name), use.names = FALSE))
@@ -112,24 +113,26 @@ wanted_precision <- function(plan) {
 #'
 #' @param runs rows of the tidy table, in the order of measurement
 #' @param native rows of native for the same metric and factors; none where it was not measured
-#' @param better "higher" or "lower"
+#' @param metric its row of `metrics_of`
 #' @param planned number of runs that were planned
 #' @param target as from `wanted_precision`
 #' @return named list with an element for each of SUMMARY_COLUMNS
-summarise_runs <- function(runs, native, better, planned, target) {
+summarise_runs <- function(runs, native, metric, planned, target) {
   x <- runs$value
-  mean_interval <- interval_of_mean(x)
+  average <- average_of(x, metric$statistic)
   median_interval <- interval_of_median(x)
-  ratio <- ratio_to_native(runs, native)
+  ratio <- ratio_to_native(runs, native, metric$statistic)
   needed <- runs_needed(x, target)
   tests <- list(normality_p = normality(x), autocorrelation = lag1_autocorrelation(x), drift_p = drift(x))
   c(
     as.list(runs[1, c("environment", "workload", "metric", "unit")]),
-    list(better = better, factors = runs$factors[[1]], n = length(x), mean = mean(x), sd = stats::sd(x),
-         mean_low = mean_interval[["low"]], mean_high = mean_interval[["high"]], median = stats::median(x),
+    list(better = metric$better, factors = runs$factors[[1]], n = length(x), statistic = metric$statistic,
+         mean = average$mean, sd = if (is.na(average$mean)) NA_real_ else stats::sd(x),
+         mean_low = average$low, mean_high = average$high, median = stats::median(x),
          median_low = median_interval[["low"]], median_high = median_interval[["high"]],
          min = min(x), max = max(x), ratio = ratio$ratio, ratio_low = ratio$low, ratio_high = ratio$high,
-         ratio_n = ratio$n, ratio_method = ratio_method(ratio$state), p_value = ratio$p_value,
+         ratio_n = ratio$n, ratio_method = ratio_method(ratio$state, metric$statistic),
+         p_value = ratio$p_value,
          runs_needed = if (is.finite(needed)) needed else NA_real_),
     tests,
     list(flags = paste(flags_of(x, planned, ratio, tests, needed), collapse = ";"),
@@ -140,16 +143,16 @@ summarise_runs <- function(runs, native, better, planned, target) {
 #' Ratio of an environment to native
 #'
 #' @inheritParams summarise_runs
-#' @return as from `paired_ratio`, over the blocks that hold both, and `p_value`, as from `paired_p_value`;
-#'   for native itself, and where native was not measured, all NA with the state ""
-ratio_to_native <- function(runs, native) {
+#' @param statistic one of STATISTICS
+#' @return as from `compare_runs`, over the blocks that hold both; for native itself, and where native was not
+#'   measured, all NA with the state ""
+ratio_to_native <- function(runs, native, statistic) {
   if (nrow(native) == 0 || runs$environment[[1]] == REFERENCE) {
     return(list(ratio = NA_real_, low = NA_real_, high = NA_real_, n = NA_integer_, state = "",
                 p_value = NA_real_))
   }
   pairs <- paired_runs(runs, native)
-  c(paired_ratio(pairs$measured, pairs$reference),
-    list(p_value = paired_p_value(pairs$measured, pairs$reference)))
+  compare_runs(pairs$measured, pairs$reference, statistic)
 }
 
 #' The values of two environments in the blocks that hold both
@@ -163,9 +166,13 @@ paired_runs <- function(runs, others) {
 
 #' How a ratio and its interval were found
 #'
-#' @param state as of `paired_ratio`, or ""
+#' @param state as of `compare_runs`, or ""
+#' @param statistic one of STATISTICS
 #' @return text
-ratio_method <- function(state) {
+ratio_method <- function(state, statistic) {
+  if (statistic == "percentile") {
+    return(if (state %in% c("", "no pair")) "" else "median of ratios paired by block")
+  }
   switch(state,
          interval = , unbounded = "Fieller paired by block",
          constant = , `one pair` = "paired by block",

@@ -7,7 +7,7 @@
 
 file <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 root <- dirname(dirname(normalizePath(gsub("~+~", " ", file, fixed = TRUE))))
-for (part in c("cli", "files", "plan", "cells", "statistics", "summaries")) {
+for (part in c("cli", "files", "plan", "cells", "statistics", "averages", "summaries")) {
   source(file.path(root, "analysis", paste0(part, ".R")))
 }
 

@@ -11,8 +11,8 @@
 #' @param notes texts that stand under the table; the names of those with a letter are the letters
 #' @param wide whether it spans both columns of a page
 #' @return list of these, `columns` as a data frame; `head_rows`: for each row whether it holds headings; and
-#'   `sources`, a matrix like `cells`: names as from `source_id` of what a number rests on, "" where there is
-#'   none
+#'   `sources`, a matrix like `cells`: names, as `linked` takes them, of what a number rests on, ""
+#'   where there is none
 new_table <- function(id, caption, columns, cells, marks = NULL, group_starts = NULL, notes = character(),
                       wide = TRUE) {
   cells <- as.data.frame(cells, stringsAsFactors = FALSE)
@@ -43,15 +43,6 @@ column <- function(head, align = "left", spanner = "", weight = 1, span = 1) {
              span = c(span, rep(0, span - 1)))
 }
 
-#' Names for what rows of the summary rest on
-#'
-#' @param rows of the comparisons
-#' @return texts, each different, of letters, digits and hyphens
-source_id <- function(rows) {
-  text <- paste("runs", rows$workload, rows$metric, rows$factors, rows$environment, sep = "-")
-  gsub("^-+|-+$", "", gsub("-+", "-", gsub("[^A-Za-z0-9.]+", "-", text)))
-}
-
 #' Values with empty cells where a value repeats the one above
 #'
 #' @param text texts
@@ -80,7 +71,7 @@ significant <- function(x) {
   fixed(x, pmax(0, 1 - magnitude(signif(x, 2))))
 }
 
-#' Table I of the original, with what was measured here
+#' What was measured, in the form of Table I of the original
 #'
 #' @param evidence as from `read_evidence`
 #' @return a table, or NULL where nothing was measured
@@ -91,30 +82,69 @@ table_as_printed <- function(evidence) {
   }
   environments <- evidence$environments$name[evidence$environments$name %in% rows$environment]
   series <- rows[!duplicated(rows$series), ]
-  decimals <- vapply(split(rows, rows$series), function(one) {
-    decimals_for(if (all(is.na(one$sd))) NA else max(one$sd, na.rm = TRUE), one$mean)
-  }, 0)
-  usual <- most_frequent(rows$n)
   groups <- lapply(environments, function(name) {
-    own <- rows[rows$environment == name, ]
-    own <- own[match(series$series, own$series), ]
-    deviation <- if (name == REFERENCE) NA_real_ else own$ratio - 1
-    list(label = environment_labels(evidence$plan, name),
-         cells = printed_cells(fixed(own$mean, decimals), deviation, significant(own$sd)),
-         mark = ifelse(is.na(own$n) | own$n == usual, "", paste0("n=", own$n)),
-         source = ifelse(is.na(own$n), "", source_id(own)))
+    measured_group(evidence, name, series$series, environment_labels(evidence$plan, name))
   })
   absent <- vapply(groups, function(group) any(group$cells[, 1] == EM_DASH), NA)
   notes <- c(
-    paste0("Mean (deviation from native, of means paired by block) [standard deviation]; ", n_is(usual),
-           if (usual == 1) " run" else " runs", if (any(rows$n != usual)) ", except where marked", "."),
+    paste0("Mean (deviation from native, of means paired by block) [standard deviation]; ",
+           usual_runs(evidence)),
+    statistic_notes(rows),
     if (any(absent)) paste0(EM_DASH, ": not measured."),
-    if (!REFERENCE %in% environments) "Native was not measured, so that no deviation is known."
+    if (!REFERENCE %in% environments) "Native was not measured, so that no deviation is known.",
+    emulation_note(evidence)
   )
-  caption <- paste0("Results as Table I of the original report prints them",
+  caption <- paste0("Results in the form of Table I of the original report",
                     if (evidence$partial) " (partial)")
   printed_table("printed", caption, series$title, paste0(series$metric_label, " (", series$unit, ")"), groups,
                 notes)
+}
+
+#' The columns of one environment in a table in the form of Table I
+#'
+#' @param evidence as from `read_evidence`
+#' @param name of the environment
+#' @param series numbers of the comparisons' series, one for each row; NA for none
+#' @param label of the columns
+#' @return list as for `printed_table`
+measured_group <- function(evidence, name, series, label) {
+  rows <- evidence$comparisons
+  decimals <- vapply(split(rows, rows$series), function(one) {
+    decimals_for(if (all(is.na(one$sd))) NA else max(one$sd, na.rm = TRUE), levels_of(one)$value)
+  }, 0)
+  own <- rows[rows$environment == name, ]
+  own <- own[match(series, own$series), ]
+  places <- decimals[as.character(series)]
+  places[is.na(places)] <- 0
+  deviation <- if (name == REFERENCE) NA_real_ else own$ratio - 1
+  usual <- most_frequent(rows$n)
+  list(label = label,
+       cells = printed_cells(fixed(levels_of(own)$value, places), deviation, significant(own$sd)),
+       mark = ifelse(is.na(own$n) | own$n == usual, "", paste0("n=", own$n)),
+       source = ifelse(is.na(own$n), "", source_id(own)))
+}
+
+#' How many runs the cells of a table in the form of Table I rest on
+#'
+#' @param evidence as from `read_evidence`
+#' @return end of a sentence
+usual_runs <- function(evidence) {
+  n <- evidence$comparisons$n
+  usual <- most_frequent(n)
+  paste0(linked(n_is(usual), shared_source(evidence$comparisons)), if (usual == 1) " run" else " runs",
+         if (any(n != usual)) ", except where marked", ".")
+}
+
+#' What is not to be concluded from emulated virtual machines
+#'
+#' @param evidence as from `read_evidence`
+#' @return one sentence, or NULL where none was measured
+emulation_note <- function(evidence) {
+  names <- intersect(emulated_environments(evidence$plan), evidence$comparisons$environment)
+  if (length(names) > 0) {
+    paste0(listed(in_sentence(environment_labels(evidence$plan, names))), ": emulated in software, without ",
+           "hardware acceleration; these values test no claim about KVM.")
+  }
 }
 
 #' A table in the form of Table I of the original
@@ -127,15 +157,22 @@ table_as_printed <- function(evidence) {
 #' @param groups list with an element for each environment: `label`; `cells`, a matrix as from
 #'   `printed_cells`; `mark`, a text for each row that is set on the mean, "" for none; and `source`, names as
 #'   from `source_id`, or NULL
+#' @param units for each group a number, the same for those that stand side by side in one panel
 #' @param room letters that fit on a line
 #' @return a table
-printed_table <- function(id, caption, title, metric, groups, notes, room = line_room()) {
+printed_table <- function(id, caption, title, metric, groups, notes, units = seq_along(groups),
+                          room = line_room()) {
   rows <- length(title)
   stub <- cbind(blank_repeats(title), metric)
+  for (i in seq_along(groups)) {
+    groups[[i]]$label <- in_two_lines(groups[[i]]$label)
+  }
   needs <- vapply(groups, function(group) {
-    max(nchar(group$label), sum(apply(nchar(group$cells), 2, max)) + 2) + 2
+    max(nchar(strsplit(group$label, "\n", fixed = TRUE)[[1]]),
+        sum(apply(nchar(group$cells), 2, max)) + 2) + 2
   }, 0)
-  panels <- panels_of(needs, room - sum(apply(nchar(stub), 2, max)) - 4)
+  panels <- panels_of(as.vector(tapply(needs, units, sum)), room - sum(apply(nchar(stub), 2, max)) - 4)
+  panels <- lapply(panels, function(panel) which(units %in% unique(units)[panel]))
   widest <- max(lengths(panels))
   starts <- !duplicated(title)
   parts <- lapply(seq_along(panels), function(i) {
@@ -213,7 +250,7 @@ table_of_intervals <- function(evidence) {
     ifelse(starts, paste0(rows$name, " (", rows$unit, ")"), ""),
     rows$environment_label,
     fixed(rows$n, 0),
-    fixed(rows$mean, decimals),
+    or_dash(fixed(rows$mean, decimals)),
     or_dash(interval(rows$mean_low, rows$mean_high, decimals)),
     fixed(rows$median, decimals),
     if (with_median) or_dash(interval(rows$median_low, rows$median_high, decimals)),
@@ -249,8 +286,10 @@ table_of_intervals <- function(evidence) {
       paste0("Runs for ", target, ": how many would bring the limits of the median\u2019s interval that ",
              "near, as estimated from these runs.")
     },
+    statistic_notes(rows),
     if (any(cells == EM_DASH)) paste0(EM_DASH, ": can\u2019t be estimated from these runs."),
     if (length(everywhere) > 0) paste("All rows:", paste(everywhere, collapse = " ")),
+    emulation_note(evidence),
     flags$notes
   )
   numbers <- which(vapply(Filter(Negate(is.null), columns), function(one) one$align == "right", NA))
@@ -265,6 +304,23 @@ table_of_intervals <- function(evidence) {
   notes = notes)
   table$sources[, which(keep) %in% numbers] <- source_id(rows)
   table
+}
+
+#' What is to be said of metrics that are not averaged as most are
+#'
+#' @param rows of the comparisons
+#' @return notes, one for each such statistic
+statistic_notes <- function(rows) {
+  named <- function(statistic) listed(unique(rows$name[rows$statistic == statistic]))
+  c(
+    if (any(rows$statistic == "harmonic")) {
+      paste0("Harmonic means, since they are rates over equal work: ", named("harmonic"), ".")
+    },
+    if (any(rows$statistic == "percentile")) {
+      paste0("Percentiles of single runs, of which no mean is taken but the median over the runs, and the ",
+             "median of the ratios within the blocks: ", named("percentile"), ".")
+    }
+  )
 }
 
 #' A p value
@@ -314,7 +370,10 @@ flag_letters <- function(flags) {
   }, ""), notes = stats::setNames(meanings[!common], letter), everywhere = meanings[common])
 }
 
-#' The values that the originals published
+#' Table I of the original beside what was measured here
+#'
+#' Each published environment is followed by the one that stands for it here, under the name that it has here.
+#' A published value has the size of the originals; the largest that was measured stands beside it.
 #'
 #' @param evidence as from `read_evidence`
 #' @return a table, or NULL where the plan has none of their workloads
@@ -325,19 +384,96 @@ table_published <- function(evidence) {
     return(NULL)
   }
   rows <- rows[order(match(vapply(rows, `[[`, "", "workload"), names(evidence$plan$workloads)))]
-  title <- vapply(rows, function(row) row$title, "")
-  metric <- vapply(rows, function(row) paste0(row$label, " (", row$unit, ")"), "")
-  groups <- lapply(names(published$environments), function(name) {
-    values <- lapply(rows, function(row) row$values[[name]])
-    text <- function(key) vapply(values, function(value) as.character(c(value[[key]], "")[[1]]), "")
-    deviation <- vapply(values, function(value) c(value$deviation_percent, NA)[[1]] / 100, 0)
-    list(label = published$environments[[name]], cells = printed_cells(text("mean"), deviation, text("sd")),
-         mark = rep("", length(rows)))
+  measured <- published_series(rows, evidence$comparisons)
+  stand_ins <- vapply(names(published$environments), stand_in, "", evidence = evidence)
+  pairs <- lapply(names(published$environments), function(name) {
+    label <- published$environments[[name]]
+    theirs <- published_group(rows, name, paste0(label, ", 2014"))
+    here <- stand_ins[[name]]
+    if (here == "" || all(is.na(measured$series))) {
+      return(list(theirs))
+    }
+    own <- paste0(environment_labels(evidence$plan, here), ", here")
+    list(theirs, measured_group(evidence, here, measured$series, own))
   })
-  notes <- c("Mean (deviation from native) [standard deviation], as printed. These are not measurements of",
-             "this paper: the hardware differs, so that only ratios are comparable.")
+  groups <- unlist(pairs, recursive = FALSE)
+  beside <- any(lengths(pairs) > 1)
   gaps <- any(vapply(groups, function(group) any(group$cells[, 1] == EM_DASH), NA))
-  printed_table("published", "Published in 2014, for orientation: values of Table I of the original report",
-                title, metric, groups, c(paste(notes, collapse = " "),
-                                         if (gaps) paste0(EM_DASH, ": not published.")))
+  notes <- c(
+    paste("2014: mean (deviation from native) [standard deviation], as printed; these are not measurements",
+          "of this paper. The hardware differs, so that only the deviations can be compared."),
+    if (beside) {
+      paste("Here: the same of this paper\u2019s runs, means paired by block;", usual_runs(evidence))
+    },
+    measured$note,
+    if (gaps) paste0(EM_DASH, if (beside) ": not published, or not measured here." else ": not published."),
+    absent_note(stand_ins, evidence),
+    emulation_note(evidence)
+  )
+  printed_table("published", if (beside) {
+    "Table I of the original report, of 2014, beside what was measured here"
+  } else {
+    "Published in 2014, for orientation: values of Table I of the original report"
+  }, vapply(rows, function(row) row$title, ""),
+  vapply(rows, function(row) paste0(row$label, " (", row$unit, ")"), ""), groups, notes,
+  units = rep(seq_along(pairs), lengths(pairs)))
+}
+
+#' The columns of one published environment
+#'
+#' @param rows of the published table
+#' @param name of the environment
+#' @param label of the columns
+#' @return list as for `printed_table`
+published_group <- function(rows, name, label) {
+  values <- lapply(rows, function(row) row$values[[name]])
+  text <- function(key) vapply(values, function(value) as.character(c(value[[key]], "")[[1]]), "")
+  deviation <- vapply(values, function(value) c(value$deviation_percent, NA)[[1]] / 100, 0)
+  list(label = label, cells = printed_cells(text("mean"), deviation, text("sd")),
+       mark = rep("", length(rows)))
+}
+
+#' Which series was measured for each row of the published table
+#'
+#' @param rows of the published table
+#' @param comparisons as from `compare`
+#' @return list: `series`, numbers, NA where there is none of the same unit, and `note`, a sentence about the
+#'   sizes that stand there, or NULL
+published_series <- function(rows, comparisons) {
+  known <- comparisons[!duplicated(comparisons$series), ]
+  at <- vapply(rows, function(row) {
+    own <- which(known$workload == row$workload & known$metric == row$metric & known$unit == row$unit)
+    if (length(own) > 0) max(own) else NA_integer_
+  }, 0L)
+  sized <- unique(at[!is.na(at) & known$factors[at] != ""])
+  sizes <- paste0(known$title[sized], " (", sub("^, ", "", factor_text(known$factors[sized])), ")",
+                  recycle0 = TRUE)
+  list(series = known$series[at], note = if (length(sized) > 0) {
+    paste0("Sizes here: ", listed(sizes), "; those of 2014 are in the rows\u2019 names.")
+  })
+}
+
+#' The measured environment that stands for a published one
+#'
+#' An emulated virtual machine stands beside the published one under its own name.
+#'
+#' @param name its published name
+#' @param evidence as from `read_evidence`
+#' @return name; "" where none was measured
+stand_in <- function(name, evidence) {
+  names <- intersect(unlist(evidence$known[[name]]$measured_as), evidence$comparisons$environment)
+  if (length(names) > 0) names[[1]] else ""
+}
+
+#' Which published environments have nothing measured beside them, and why
+#'
+#' @param stand_ins as from `stand_in`, by their published names
+#' @param evidence as from `read_evidence`
+#' @return text; NULL where all have
+absent_note <- function(stand_ins, evidence) {
+  without <- names(stand_ins)[stand_ins == ""]
+  if (length(without) > 0 && nrow(evidence$comparisons) > 0) {
+    paste(sentence(vapply(without, absence, "", published = list(environments = evidence$known),
+                          plan = evidence$plan)), collapse = " ")
+  }
 }

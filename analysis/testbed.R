@@ -113,6 +113,8 @@ vulnerabilities_text <- function(value) {
 
 #' The testbed as the host and the environments saw it
 #'
+#' What virtual machines saw stands in a column of its own.
+#'
 #' @param evidence as from `read_evidence`
 #' @return a table, or NULL where nothing was measured
 table_of_testbed <- function(evidence) {
@@ -121,34 +123,63 @@ table_of_testbed <- function(evidence) {
     return(NULL)
   }
   environments <- vapply(records, `[[`, "", "environment")
-  facts <- testbed_facts()
+  split <- inside_columns(environments, evidence)
   of_host <- function(text) {
     listed(unique(vapply(records, function(record) text(field(record, "observed", "host", "static")), "")),
            "or")
   }
   of_inside <- function(text) {
-    seen <- vapply(records, function(record) text(field(record, "observed", "inside")), "")
-    grouped_text(seen, environments, evidence)
+    split$text(vapply(records, function(record) text(field(record, "observed", "inside")), ""), environments)
   }
-  rows <- do.call(rbind, lapply(facts, function(fact) {
+  rows <- do.call(rbind, lapply(testbed_facts(), function(fact) {
     c(fact$label, of_host(fact$text), of_inside(fact$text))
   }))
   single <- function(label, name, text = observed_text) {
-    c(label, of_host(function(seen) text(seen[[name]])), "")
+    c(label, of_host(function(seen) text(seen[[name]])), rep("", length(split$heads)))
   }
-  programs <- program_rows(evidence, environments)
+  systems <- vapply(machine_systems(evidence), `[[`, "", "environment")
+  machines <- lapply(machine_rows(evidence), function(row) {
+    inside <- if (any(row$values != "")) split$text(row$values, systems) else rep("", length(split$heads))
+    c(row$label, row$host, inside)
+  })
   rows <- rbind(rows, single("Frequency governor", "governor"), single("Turbo", "turbo"),
                 single("Processor flaws", "vulnerabilities", vulnerabilities_text),
-                version_rows(records, environments, evidence), programs)
-  new_table(
+                do.call(rbind, machines),
+                version_rows(records, environments, evidence, split$text),
+                program_rows(evidence, environments, split$text))
+  table <- new_table(
     "testbed", paste("The testbed as observed from the host and from inside of the environments, in each of",
-                     counted(length(records), "run")),
-    list(column("Observation"), column("Host", "wrap", weight = 0.9),
-         column("Inside the environments", "wrap", weight = 1.1)),
+                     linked(counted(length(records), "run"), "records")),
+    c(list(column("Observation"), column("Host", "wrap", weight = 0.9)),
+      lapply(split$heads, column, align = "wrap", weight = 1.1)),
     unname(rows),
-    notes = paste("One value inside stands for all environments; values that differ are followed by the",
-                  "environments that saw them.")
+    notes = paste("One value inside stands for all environments of its column; values that differ are",
+                  "followed by the environments that saw them.")
   )
+  table$sources[, -1] <- "records"
+  table
+}
+
+#' The columns in which the testbed's table shows what was seen inside
+#'
+#' @param environments of the records
+#' @param evidence as from `read_evidence`
+#' @return list: `heads`, of one column, or of two where there are virtual machines beside others; and `text`,
+#'   a function of values and their environments that gives a text for each column, "" where it has no value
+inside_columns <- function(environments, evidence) {
+  machines <- machine_environments(evidence$plan)
+  groups <- list(setdiff(environments, machines), intersect(environments, machines))
+  heads <- c("Inside, on the host\u2019s kernel", "Inside the virtual machines")
+  there <- lengths(groups) > 0
+  if (!there[[2]]) {
+    heads[[1]] <- "Inside the environments"
+  }
+  list(heads = heads[there], text = function(values, of) {
+    vapply(groups[there], function(group) {
+      own <- of %in% group
+      if (any(own)) grouped_text(values[own], of[own], evidence) else ""
+    }, "")
+  })
 }
 
 #' The versions of packages, on the host and inside
@@ -156,20 +187,21 @@ table_of_testbed <- function(evidence) {
 #' @param records list of records
 #' @param environments of the records
 #' @param evidence as from `read_evidence`
-#' @return matrix of three columns of texts: a row that says in how many packages all runs agree, and a row
-#'   for each in which they do not; or NULL
-version_rows <- function(records, environments, evidence) {
+#' @param text function of values and their environments, as of `inside_columns`
+#' @return matrix of texts, in columns label, host, and those of `text`: a row that says in how many packages
+#'   all runs agree, and a row for each in which they do not; or NULL
+version_rows <- function(records, environments, evidence, text) {
   host <- observed_versions(records, "host", "static")
   inside <- observed_versions(records, "inside")
   names <- colnames(inside)
   differs <- apply(inside, 2, function(x) length(unique(x)) > 1)
   of_host <- vapply(colnames(host), function(name) paste(name, listed(unique(host[, name]), "or")), "")
   first <- if (length(of_host) > 0 || any(!differs)) {
-    c("Packages", paste(of_host, collapse = ", "),
-      if (any(!differs)) paste("the same versions of", counted(sum(!differs), "package")) else "")
+    same <- if (any(!differs)) paste("the same versions of", counted(sum(!differs), "package")) else ""
+    c("Packages", paste(of_host, collapse = ", "), text(rep(same, length(records)), environments))
   }
   rows <- lapply(names[differs], function(name) {
-    c(paste("Package", name), "", grouped_text(inside[, name], environments, evidence))
+    c(paste("Package", name), "", text(inside[, name], environments))
   })
   do.call(rbind, c(list(first), rows))
 }
@@ -195,8 +227,11 @@ observed_versions <- function(records, ...) {
 #'
 #' @param evidence as from `read_evidence`
 #' @param environments of the records
-#' @return matrix of three columns of texts, or NULL
-program_rows <- function(evidence, environments) {
+#' @param text function of values and their environments, as of `inside_columns`; all in one column unless
+#'   given
+#' @return matrix of texts, in columns label, host, and those of `text`; or NULL
+program_rows <- function(evidence, environments,
+                         text = function(values, of) grouped_text(values, of, evidence)) {
   heads <- lapply(evidence$records, `[[`, "head")
   workload <- vapply(evidence$records, `[[`, "", "workload")
   rows <- lapply(names(evidence$plan$workloads), function(name) {
@@ -205,13 +240,12 @@ program_rows <- function(evidence, environments) {
     title <- evidence$plan$workloads[[name]]$title
     said <- lapply(texts, function(key) {
       values <- vapply(heads[here], function(head) observed_text(head[[key]]), "")
-      c(paste0(title, ": ", program_key(key)), "", grouped_text(values, environments[here], evidence))
+      c(paste0(title, ": ", program_key(key)), "", text(values, environments[here]))
     })
     pages <- vapply(heads[here], function(head) as.double(c(head$huge_page_bytes, NA)[[1]]), 0)
     if (any(!is.na(pages))) {
-      text <- ifelse(is.na(pages), NOT_AVAILABLE, bytes(signif(pages, 2)))
-      said <- c(said, list(c(paste0(title, ": memory in huge pages"), "",
-                             grouped_text(text, environments[here], evidence))))
+      sizes <- ifelse(is.na(pages), NOT_AVAILABLE, bytes(signif(pages, 2)))
+      said <- c(said, list(c(paste0(title, ": memory in huge pages"), "", text(sizes, environments[here]))))
     }
     do.call(rbind, said)
   })
@@ -275,14 +309,16 @@ table_of_conditions <- function(evidence) {
       range_text(one[[3]](field_numbers(records, "observed", "host", phase, one[[2]])))
     }, ""))
   }, character(4)))
-  new_table(
-    "conditions", paste0("The host before, during and after the runs (", n_is(fixed(length(records), 0)),
-                         ")"),
+  table <- new_table(
+    "conditions", paste0("The host before, during and after the runs (",
+                         linked(n_is(fixed(length(records), 0)), "records"), ")"),
     list(column("Quantity"), column("Before", "right"), column("During", "right"),
          column("After", "right")), rows,
     notes = "Median [least, most] over the runs; steal is time that a hypervisor gave to others.",
     wide = FALSE
   )
+  table$sources[, 2:4] <- "records"
+  table
 }
 
 #' Median and range of observations
@@ -332,12 +368,15 @@ steal_text <- function(evidence) {
   }
   worst <- evidence$records[[which.max(steal)]]
   if (max(steal, na.rm = TRUE) == 0) {
-    return(paste0("No processor time was stolen during the runs (", n_is(sum(!is.na(steal))), ")."))
+    return(paste0("No processor time was stolen during the runs (",
+                  linked(n_is(sum(!is.na(steal))), "records"), ")."))
   }
   paste0("During the runs a hypervisor under the host took a median of ",
-         percent(stats::median(steal, na.rm = TRUE)),
-         " of the processor time, and at most ", percent(max(steal, na.rm = TRUE)), " (",
+         linked(percent(stats::median(steal, na.rm = TRUE)), "records"),
+         " of the processor time, and at most ",
+         linked(percent(max(steal, na.rm = TRUE)), run_id(worst)), " (",
          evidence$plan$workloads[[worst$workload]]$title, " in ",
          in_sentence(environment_labels(evidence$plan, worst$environment)),
-         ", repetition ", worst$repetition, "; ", n_is(sum(!is.na(steal))), ").")
+         ", repetition ", linked(fixed(worst$repetition, 0), run_id(worst)), "; ",
+         linked(n_is(sum(!is.na(steal))), "records"), ").")
 }

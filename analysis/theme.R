@@ -9,9 +9,9 @@ PALE <- "grey45"
 
 #' Colours and shapes of the environments that every plan calls by the same names
 #'
-#' Colours are those of Okabe and Ito, told apart by colour-blind readers; shapes are all different, so that
-#' they are told apart in grey print; what runs in containers alone is filled, what runs in a virtual machine
-#' is open.
+#' Colours are those of Okabe and Ito, told apart by colour-blind readers, with violet in the place of their
+#' yellow, which is too pale for points; shapes are all different, so that they are told apart in grey print;
+#' what runs in containers alone is filled, what runs in a virtual machine is open.
 #'
 #' @return data frame: environment, colour, shape, size in mm, for which all shapes look of one size
 #' @source M. Okabe, K. Ito, Color Universal Design, 2008
@@ -19,7 +19,7 @@ known_environments <- function() {
   data.frame(
     environment = c("native", "docker", "docker-hostnet", "docker-layered",
                     "vm", "vm-tuned", "vm-docker", "vm-docker-hostnet"),
-    colour = c("#000000", "#0072B2", "#56B4E9", "#009E73", "#D55E00", "#E69F00", "#CC79A7", "#8C7A00"),
+    colour = c("#000000", "#0072B2", "#56B4E9", "#009E73", "#D55E00", "#E69F00", "#CC79A7", "#6000C0"),
     shape = c(16, 15, 17, 18, 1, 0, 2, 5),
     size = c(1.3, 1.3, 1.3, 1.7, 1.2, 1.2, 1.1, 1.1)
   )
@@ -60,7 +60,7 @@ environment_aes <- function() {
 environment_scales <- function(marks, labels) {
   scale <- function(manual, column) {
     values <- stats::setNames(marks[[column]], marks$environment)
-    manual(NULL, values = values, breaks = marks$environment, labels = labels)
+    manual(NULL, values = values, breaks = marks$environment, labels = in_two_lines(labels))
   }
   list(scale(ggplot2::scale_colour_manual, "colour"), scale(ggplot2::scale_shape_manual, "shape"),
        scale(ggplot2::scale_size_manual, "size"))

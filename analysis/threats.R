@@ -12,6 +12,8 @@ threats <- function(evidence) {
   found <- list(
     "Size" = size_threat(evidence),
     "One machine" = machine_threat(evidence),
+    "Emulation" = emulation_threat(evidence),
+    "Snapshots" = snapshot_threat(evidence),
     "Noise" = paste(steal_text(evidence), load_text(evidence)),
     "Caches" = cache_threat(evidence),
     "Few runs" = runs_threat(evidence),
@@ -56,8 +58,59 @@ machine_threat <- function(evidence) {
     if (length(guest) > 0) {
       paste0("The host is itself a virtual machine (", listed(guest), "), so that \u201cnative\u201d means ",
              "without any further layer, and not bare metal.")
+    },
+    if (length(guest) > 0 && any(accelerated_environments(evidence))) {
+      "The virtual machines measured here are nested in it, and pay for two layers where bare metal has one."
     }
   ), collapse = " ")
+}
+
+#' Which environments are virtual machines with hardware acceleration that were measured
+#'
+#' @param evidence as from `read_evidence`
+#' @return TRUE or FALSE for each environment
+accelerated_environments <- function(evidence) {
+  evidence$environments$measured > 0 & vapply(unname(evidence$plan$environments), function(entry) {
+    has_machine(entry) && is_accelerated(entry)
+  }, NA)
+}
+
+#' What emulated virtual machines do not tell
+#'
+#' @param evidence as from `read_evidence`
+#' @return text, or NULL where none was measured
+emulation_threat <- function(evidence) {
+  environments <- evidence$environments
+  names <- intersect(emulated_environments(evidence$plan), environments$name[environments$measured > 0])
+  if (length(names) == 0) {
+    return(NULL)
+  }
+  paste0(
+    "Hardware acceleration was not proven on this machine, so that ",
+    listed(in_sentence(environment_labels(evidence$plan, names))),
+    if (length(names) == 1) " is" else " are", " emulated: QEMU translates the guest\u2019s instructions ",
+    "into the host\u2019s while they run. How much slower that makes a program depends on its instructions, ",
+    "so that neither the size of a ratio nor the order of the environments carries over to KVM, and no ",
+    "claim about KVM is tested by it. What these runs show is that the way from the image through the ",
+    "virtual machine to the table works, what emulation costs on this machine, and, between two emulated ",
+    "environments, what a layer adds under emulation."
+  )
+}
+
+#' That a snapshot is not a boot
+#'
+#' @param evidence as from `read_evidence`
+#' @return text, or NULL where no virtual machine began from a snapshot
+snapshot_threat <- function(evidence) {
+  started <- vapply(machine_systems(evidence), function(one) {
+    identical(field(one, "system", "vm", "started"), "snapshot")
+  }, NA)
+  if (any(started)) {
+    paste0(linked(fixed(sum(started), 0), "records"), " of ",
+           linked(counted(length(started), "virtual machine"), "records"), " began from a ",
+           "snapshot of one that had booted before. Such blocks share the layout of memory and the state of ",
+           "the caches of that one boot, so that their spread may be less than that of independent boots.")
+  }
 }
 
 #' How busy the host was before the runs
@@ -69,9 +122,11 @@ load_text <- function(evidence) {
   if (all(is.na(load))) {
     return("The load before the runs is not available.")
   }
-  paste0("Before a run the load average over one minute was ", fixed(stats::median(load, na.rm = TRUE), 2),
-         " in the median and at most ", fixed(max(load, na.rm = TRUE), 2), " (", n_is(sum(!is.na(load))),
-         "); earlier runs of this experiment are part of it.")
+  busiest <- evidence$records[[which.max(load)]]
+  paste0("Before a run the load average over one minute was ",
+         linked(fixed(stats::median(load, na.rm = TRUE), 2), "records"), " in the median and at most ",
+         linked(fixed(max(load, na.rm = TRUE), 2), run_id(busiest)), " (",
+         linked(n_is(sum(!is.na(load))), "records"), "); earlier runs of this experiment are part of it.")
 }
 
 #' Which arrays are smaller than the rule for memory benchmarks asks for
@@ -102,8 +157,9 @@ cache_threat <- function(evidence) {
   if (length(small) == 0) {
     return(NULL)
   }
-  paste0("Arrays should be at least four times the last-level cache (", bytes(cache), " here). ",
-         paste0(titles[small], " has ", bytes(size[small]), collapse = "; "), ": what is measured is ",
+  paste0("Arrays should be at least four times the last-level cache (", linked(bytes(cache), "plan"),
+         " here). ", paste0(titles[small], " has ", linked(bytes(size[small]), "plan"), collapse = "; "),
+         ": what is measured is ",
          if (any(size[small] < cache)) "in part the cache" else "not memory alone", ".")
 }
 
@@ -118,14 +174,15 @@ runs_threat <- function(evidence) {
   }
   open <- sum(ratios(evidence)$verdict %in% c("open", "unknown"))
   paste(c(
-    paste0("There are ", n_text(rows$n), if (max(rows$n) == 1) " run" else " runs",
+    paste0("There are ", linked(n_text(rows$n), shared_source(rows)),
+           if (max(rows$n) == 1) " run" else " runs",
            " of each environment; the originals report ten."),
     if (min(rows$n) < 6) {
       paste0("Below six runs no distribution-free 95", THIN,
              "% interval of a median exists, and none is printed.")
     },
     if (open > 0) {
-      paste0(counted(open, "comparison"), if (open == 1) " is" else " are",
+      paste0(linked(counted(open, "comparison"), "records"), if (open == 1) " is" else " are",
              " left open, which more repetitions might settle.")
     }
   ), collapse = " ")
@@ -146,8 +203,8 @@ assumption_threat <- function(evidence) {
     if (length(found) == 0) {
       "No test of this speaks against it, which with few runs says little."
     } else {
-      paste0("Of ", fixed(length(codes), 0), " series, tests find ", listed(paste(names(found), "in", found)),
-             "; the flags say where.")
+      paste0("Of ", linked(fixed(length(codes), 0), "records"), " series, tests find ",
+             listed(paste(names(found), "in", linked(fixed(found, 0), "records"))), "; the flags say where.")
     }
   )
 }
@@ -166,10 +223,12 @@ core_threat <- function(evidence) {
     observed_text(field(record, "observed", "inside", "cpus"))
   }, "")
   differing <- c(
-    if (length(unique(inside)) > 1) paste("CPUs:", grouped_text(inside, environments, evidence)),
+    if (length(unique(inside)) > 1) {
+      paste("CPUs:", linked(grouped_text(inside, environments, evidence), "records"))
+    },
     if (!is.null(rows)) {
       cores <- rows[grepl("core type$", rows[, 1]) & grepl(";", rows[, 3], fixed = TRUE), , drop = FALSE]
-      paste0(cores[, 1], ": ", cores[, 3], recycle0 = TRUE)
+      paste0(cores[, 1], ": ", linked(cores[, 3], rep("records", nrow(cores))), recycle0 = TRUE)
     }
   )
   if (length(differing) > 0) {

@@ -128,9 +128,26 @@ listed <- function(items, last = "and") {
 #' A label within a sentence
 #'
 #' @param label texts such as "Docker, host network"
-#' @return texts in which what follows a comma stands in parentheses: "Docker (host network)"
+#' @return texts in which what follows a comma stands in parentheses: "Docker (host network)", and with what
+#'   stands there already: "VM (TCG emulation; tuned)"
 in_sentence <- function(label) {
-  sub(", (.+)$", " (\\1)", label)
+  ifelse(grepl("\\), ", label), sub("\\), (.+)$", "; \\1)", label), sub(", (.+)$", " (\\1)", label))
+}
+
+#' Labels in at most two lines
+#'
+#' @param text texts
+#' @param most letters of a label that stays on one line
+#' @return texts; longer ones are broken where the longer of the two lines is shortest
+in_two_lines <- function(text, most = 24) {
+  vapply(text, function(one) {
+    spaces <- gregexpr(" ", one, fixed = TRUE)[[1]]
+    if (nchar(one) <= most || spaces[[1]] < 0) {
+      return(one)
+    }
+    at <- spaces[which.min(pmax(spaces - 1, nchar(one) - spaces))]
+    paste0(substr(one, 1, at - 1), "\n", substring(one, at + 1))
+  }, "", USE.NAMES = FALSE)
 }
 
 #' A count of runs or pairs
@@ -204,11 +221,21 @@ sentence <- function(text) {
   ifelse(grepl("[.!?]$", text) | text == "", text, paste0(text, "."))
 }
 
+#' Text for Markdown, in which nothing is markup but the links of a web page
+#'
+#' @param text texts, which may hold some from `linked`
+#' @return texts
+as_markdown <- function(text) {
+  write_links(text, markdown_escape, function(shown, to) {
+    if (in_html()) sprintf("[%s](#%s){.value}", shown, to) else shown
+  })
+}
+
 #' Text for Markdown, in which nothing is markup
 #'
 #' @param text texts
 #' @return texts
-as_markdown <- function(text) {
+markdown_escape <- function(text) {
   text <- gsub("[[:cntrl:]]+", " ", text)
   gsub("([][\\\\`*_{}<>#+~^$@|\"'&!-])", "\\\\\\1", text)
 }

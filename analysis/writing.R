@@ -106,25 +106,10 @@ show_workloads <- function(evidence) {
     workload <- evidence$plan$workloads[[name]]
     figure <- if (has_figure(evidence, name)) paste0(" ", see_figure(name), " shows every run.")
     paste0("\n\n**", as_markdown(workload$title), ".** ", as_markdown(sentence(workload$about)), " ",
-           as_markdown(workload_text(evidence, name)), figure, "\n\n", runs_behind(evidence, name),
+           as_markdown(workload_text(evidence, name)), figure, "\n\n",
            show_figure(evidence, name, workload_caption(evidence, name)))
   }, "")
   knitr::asis_output(paste(parts, collapse = "\n"))
-}
-
-#' Links from a workload's paragraph to the runs behind its numbers
-#'
-#' @param evidence as from `read_evidence`
-#' @param workload its name
-#' @return Markdown with a link for each metric and environment; "" outside of HTML, where nothing is clicked
-runs_behind <- function(evidence, workload) {
-  rows <- evidence$comparisons[evidence$comparisons$workload == workload, ]
-  if (!in_html() || nrow(rows) == 0) {
-    return("")
-  }
-  links <- sprintf("<a href=\"#%s\">%s, %s</a>", source_id(rows), html_escape(rows$metric_label),
-                   html_escape(rows$environment_label))
-  raw_html(paste0("<p class=\"sources\">Runs behind these numbers: ", paste(links, collapse = " · "), "</p>"))
 }
 
 #' The caption of a workload's figure
@@ -135,6 +120,7 @@ runs_behind <- function(evidence, workload) {
 workload_caption <- function(evidence, workload) {
   rows <- evidence$comparisons[evidence$comparisons$workload == workload, ]
   metrics <- metrics_of(evidence$plan, workload)
+  drawn <- read_csv(sub("[.]pdf$", ".csv", figure_path(evidence, workload)), FIGURE_COLUMNS)
   same <- length(unique(metrics$unit)) == 1 && length(unique(metrics$better)) == 1
   what <- if (same) {
     paste0(listed(lower_first(metrics$label)), " in ", metrics$unit[[1]], "; ", metrics$better[[1]],
@@ -144,10 +130,18 @@ workload_caption <- function(evidence, workload) {
   }
   bars <- any(!is.na(rows$mean_low))
   paste0(
-    rows$title[[1]], ": ", what, ". Points are single runs, ", n_is(n_text(rows$n)), " for each ",
+    rows$title[[1]], ": ", what, ". Points are single runs, ",
+    linked(n_is(n_text(rows$n)), shared_source(rows)), " for each ",
     "environment, the first measured on top; below them a tick marks the mean",
     if (bars) paste0(" and a bar its 95", THIN, "% t interval"), ".",
     if (REFERENCE %in% rows$environment) " The dashed line is the mean of native.",
+    if (any(rows$environment %in% emulated_environments(evidence$plan))) {
+      " Where emulated virtual machines are far from all else, they stand below, on axes of their own."
+    },
+    if (any(drawn$what == "published")) {
+      paste0(" A hollow diamond stands where the ratio to native that was published in 2014, for other ",
+             "hardware and without an interval, would put the mean here.")
+    },
     " An axis that does not start at zero says so."
   )
 }
@@ -158,8 +152,8 @@ workload_caption <- function(evidence, workload) {
 #' @return text
 order_caption <- function(evidence) {
   paste0("Every measured value as its deviation in per cent from the mean of its environment and metric, in ",
-         "the order in which the ", counted(length(evidence$records), "run"), " were measured. A trend or a ",
-         "step would show that the machine changed under the experiment.")
+         "the order in which the ", linked(counted(length(evidence$records), "run"), "records"),
+         " were measured. A trend or a step would show that the machine changed under the experiment.")
 }
 
 #' Threats as paragraphs
@@ -192,9 +186,9 @@ show_results_opening <- function(evidence) {
     see_table("printed"), " gives the results in the form of Table I of the original report, and ",
     see_table("intervals"), " with their intervals. ",
     if (!is.null(published)) {
-      paste0(see_table("published"), " repeats what was published in 2014, on another machine and, for ",
-             "Linpack and the compression, with other programs (Intel's MKL, and pxz); it is for ",
-             "orientation, and only its ratios can be set against those measured here. ")
+      paste0(see_table("published"), " sets what was published in 2014, on another machine and, for ",
+             "Linpack and the compression, with other programs (Intel's MKL, and pxz), beside it; only ",
+             "ratios to native can be compared. ")
     }
   ))
 }
@@ -236,7 +230,7 @@ ratios_caption <- function(evidence) {
   rows <- ratios(evidence)
   paste0("Ratios to native of everything that was measured; 1 is native. Filled: measured here, mean paired ",
          "by block and its 95", THIN, "% interval",
-         if (nrow(rows) > 0) paste0(" (", n_is(n_text(rows$ratio_n)), ")"),
+         if (nrow(rows) > 0) paste0(" (", linked(n_is(n_text(rows$ratio_n)), shared_source(rows)), ")"),
          "; an arrow marks an interval that goes on beyond the axis. Hollow: published in 2014, on other ",
          "hardware and without an interval.")
 }
@@ -271,6 +265,35 @@ show_commands <- function(evidence) {
                             "\n```\n\n"))
 }
 
+#' How the virtual machines were made, as it was observed
+#'
+#' @param evidence as from `read_evidence`
+#' @return output for knitr; nothing where the plan has none
+show_machines <- function(evidence) {
+  text <- c(acceleration_text(evidence), starts_text(evidence))
+  if (all(text == "")) {
+    return(knitr::asis_output(""))
+  }
+  seen <- if (!is.null(table_of_settings(evidence))) {
+    paste(see_table("settings"), "sets what their profiles asked for beside what the running machines and",
+          "their guests showed.")
+  }
+  knitr::asis_output(paste(c("**Virtual machines.**", prose(text[text != ""]), seen), collapse = " "))
+}
+
+#' What it took to bring the environments up
+#'
+#' @param evidence as from `read_evidence`
+#' @return output for knitr; nothing where no record tells of it
+show_footprint <- function(evidence) {
+  text <- footprint_text(evidence)
+  if (text == "") {
+    return(knitr::asis_output(""))
+  }
+  knitr::asis_output(paste("**Footprint.**", see_table("footprint"), "tells what it takes to bring an",
+                           "environment up.", prose(text)))
+}
+
 # Where the workloads that come with the project are from, in Markdown.
 WORKLOAD_SOURCES <- c(
   pxz = "the compression is done by XZ Utils [@xz]",
@@ -278,6 +301,18 @@ WORKLOAD_SOURCES <- c(
   stream = "STREAM follows McCalpin [@mccalpin1995]",
   randomaccess = "RandomAccess follows HPC Challenge [@luszczek2006]"
 )
+
+# Where virtual machines are from, in Markdown.
+MACHINE_SOURCE <- paste("Virtual machines are QEMU\u2019s [@bellard2005], with KVM [@kivity2007] where that",
+                        "was proven.")
+
+#' Where virtual machines are from
+#'
+#' @param evidence as from `read_evidence`
+#' @return output for knitr; nothing where the plan has none
+show_machine_source <- function(evidence) {
+  knitr::asis_output(if (length(machine_environments(evidence$plan)) > 0) MACHINE_SOURCE else "")
+}
 
 #' Where the workloads are from
 #'

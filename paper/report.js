@@ -63,10 +63,11 @@ dialog.querySelector(".close").addEventListener("click", () => dialog.close());
 // Numbers: a link to the runs behind one opens their list.
 const open = () => {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  if (target && target.tagName === "DETAILS") {
-    target.open = true;
-    target.scrollIntoView();
+  if (!target || !target.closest("#runs")) return;
+  for (let part = target; part; part = part.parentElement) {
+    if (part.tagName === "DETAILS") part.open = true;
   }
+  target.scrollIntoView();
 };
 addEventListener("hashchange", open);
 open();

@@ -3,6 +3,7 @@
 results_of_the_paper = [
     "results/comparisons.csv",
     "results/claims.csv",
+    "results/footprint.csv",
     *expand(
         "results/{kind}/{workload}.csv",
         kind=["tidy", "summary"],

@@ -87,6 +87,7 @@ note_on <- function(published, verdict) {
   note <- ifelse(missing, "the raw results are not among the files that were read", "")
   note[verdict == "incomplete"] <- "fewer raw results were read than are behind the printed value"
   note[missing & published$workload == "pxz"] <- "no raw results of parallel xz were published"
+  note[missing & published$place == "Figure 2"] <- "no cycles were published, only nuttcp\u2019s rates"
   note[missing & is("Figure 3", "netperf", "docker")] <- "the workbook's cells for Docker with NAT are empty"
   note[verdict == "differs" & is("Table I", "linpack", "vm")] <-
     "the one complete raw log of the untuned virtual machine gives about half of the printed rate"

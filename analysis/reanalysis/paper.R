@@ -228,7 +228,7 @@ abstract_of_reanalysis <- function(results) {
     "The raw results that were published with the comparison of virtual machines and containers of 2014 ",
     "were read again, ", counted(sum(results$sources$use == "read"), "file"), " with ",
     counted(sum(results$sources$values), "value"), " in ", counted(nrow(results$series), "series", "series"),
-    ". Of ", fixed(nrow(rows), 0), " values in its Table I and Figures 3 and 5 to 13, ",
+    ". Of ", fixed(nrow(rows), 0), " values in its Table I and Figures 2, 3 and 5 to 13, ",
     fixed(count("agrees"), 0), " follow from them, ", fixed(count("differs"), 0), " are contradicted, and ",
     fixed(count("incomplete", NOT_AVAILABLE), 0),
     " can\u2019t be tested with the files that were read. Of the ",

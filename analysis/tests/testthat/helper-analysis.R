@@ -1,8 +1,8 @@
 # The functions under test, captured logs, and small results folders made from them.
 
 project <- normalizePath(file.path("..", "..", ".."))
-parts <- c("cli", "files", "plan", "logs", "cells", "statistics", "summaries", "enough", "alike", "theme",
-           "figures")
+parts <- c("cli", "files", "plan", "logs", "cells", "machines", "statistics", "averages", "summaries",
+           "enough", "alike", "theme", "figures")
 for (part in parts) {
   source(file.path(project, "analysis", paste0(part, ".R")), local = environment())
 }

@@ -1,13 +1,14 @@
 # What the tests of the paper share: its functions, and evidence made by hand.
 
-for (part in c("wording", "evidence", "published", "claiming", "findings", "tables", "claim_tables", "setup",
-               "testbed", "threats", "provenance", "latex", "html", "writing", "document", "ratio_figure")) {
+for (part in c("wording", "links", "evidence", "published", "claiming", "findings", "tables", "claim_tables",
+               "setup", "testbed", "guests", "footprints", "footprint_tables", "threats", "provenance",
+               "latex", "html", "html_runs", "writing", "document", "ratio_figure")) {
   source(file.path(project, "analysis", paste0(part, ".R")), local = environment(), encoding = "UTF-8")
 }
 
 #' Text with plain spaces and signs, as it is read
 read_aloud <- function(text) {
-  gsub(NO_BREAK, " ", gsub(THIN, " ", gsub(MINUS, "-", text)))
+  gsub(NO_BREAK, " ", gsub(THIN, " ", gsub(MINUS, "-", unlinked(text))))
 }
 
 #' A row of a summary
@@ -79,6 +80,8 @@ small_evidence <- function(rows = list(), plan = small_plan(), records = list(),
        environments = environment_table(plan, cells), comparisons = compare(summary, plan),
        published = read_published(file.path(project, "published", "ibm-table1.json")),
        claims = empty_table(CLAIM_COLUMNS), publications = list(),
+       known = read_claims(file.path(project, "published", "claims.json"))$environments,
+       footprint = footprint_table(records, plan),
        failed = rep("", missing), partial = missing > 0)
 }
 
@@ -106,11 +109,13 @@ analyse <- function(plan_path) {
     write_csv(tidy, path("tidy"))
     summary <- summarise_workload(tidy, plan, cells)
     write_csv(summary, path("summary"))
-    draw_workload(summary, tidy, plan, file.path(plan$results, "figures", name))
+    draw_workload(summary, tidy, plan, project, file.path(plan$results, "figures", name))
     tidy
   })
   claims <- read_claims(file.path(project, "published", "claims.json"))
   write_csv(test_claims(claims, do.call(rbind, tables), plan, 1), file.path(plan$results, "claims.csv"))
+  write_csv(footprint_table(records_of(plan, do.call(rbind, tables)), plan),
+            file.path(plan$results, "footprint.csv"))
   summaries <- lapply(tables, summarise_workload, plan = plan, cells = cells)
   draw_ratios(summaries, plan, project, file.path(plan$results, "figures", "ratios"))
   draw_order(tables, plan, file.path(plan$results, "figures", "order"))

@@ -127,6 +127,65 @@ test_that("a virtual machine under emulation tests no claim about KVM", {
   expect_true(all(rows$verdict[kvm] == "not testable here"))
 })
 
+#' Values of all environments of a plan in every workload of the plan: native's, times a factor
+everything <- function(plan, factors) {
+  do.call(rbind, unlist(lapply(names(plan$workloads), function(workload) {
+    lapply(names(plan$workloads[[workload]]$metrics), function(metric) {
+      values <- lapply(names(plan$environments), function(name) {
+        turned <- near[(seq_along(near) + match(name, names(plan$environments))) %% length(near) + 1]
+        base * turned * if (name %in% names(factors)) factors[[name]] else 1
+      })
+      tidy_of(stats::setNames(values, names(plan$environments)), workload, metric)
+    })
+  }), recursive = FALSE))
+}
+
+test_that("every claim that a virtual machine may test needs one with hardware acceleration", {
+  plan <- function(accelerator) {
+    one <- plan_of()
+    one$environments <- Map(planned_environment, names(all_labels(accelerator)), all_labels(accelerator),
+                            accelerator)
+    one
+  }
+  measured_by <- vapply(published$environments, function(one) {
+    any(startsWith(as.character(unlist(one$measured_as)), "vm"))
+  }, NA)
+  machines <- names(published$environments)[as.logical(measured_by)]
+  expect_setequal(machines, c("kvm", "kvm_untuned", "kvm_tuned", "kvm_qcow"))
+  concerned <- vapply(published$claims, function(claim) {
+    any(unlist(claim$pairs) %in% machines) &&
+      claim$workload %in% c(names(planned_metrics), names(published$workload_groups), "*")
+  }, NA)
+  expect_gte(sum(concerned), 8)
+  tcg <- plan("tcg")
+  rows <- test_claims(published, everything(tcg, c(vm = 0.1, `vm-tuned` = 0.1)), tcg, 2)
+  expect_equal(unique(rows$verdict[concerned]), "not testable here")
+  expect_equal(unique(rows$reason[concerned]), "emulation")
+  expect_equal(unique(rows$because[concerned]), paste0(
+    c("VM (TCG emulation)", "VM (TCG emulation), tuned"), " is not proven to be accelerated by hardware: ",
+    WHY[["tcg"]]
+  ))
+  expect_false(any(startsWith(c(rows$environment, rows$reference), "vm")))
+  kvm <- plan("kvm")
+  rows <- test_claims(published, everything(kvm, c(vm = 0.78, `vm-tuned` = 0.97)), kvm, 2)
+  expect_true(all(rows$verdict[concerned] %in% c("reproduced", "contradicted")))
+  expect_true(any(startsWith(rows$environment, "vm")))
+})
+
+test_that("an emulated virtual machine stands for no published one, whatever the claims ask for", {
+  named <- published
+  named$environments$vsphere_docker$measured_as <- list("vm-docker")
+  verdict <- function(accelerator) {
+    plan <- plan_of(c("native", "docker", "vm", "vm-docker"))
+    plan$environments$`vm-docker` <- planned_environment("vm-docker", "Docker in a VM", accelerator)
+    plan$environments$vm <- planned_environment("vm", "A VM", accelerator)
+    named$environments$vsphere$measured_as <- list("vm")
+    tested("vmw-linpack-container-free", everything(plan, numeric()), plan, claims = named)
+  }
+  expect_equal(verdict("tcg")$reason, "emulation")
+  expect_equal(verdict("kvm")$reason, "")
+})
+
 test_that("hardware, metric, size, workload and kind are reasons too", {
   tidy <- tidy_of(list(native = base, docker = base, vm = base), "randomaccess", "gups")
   reason <- function(id, ...) tested(id, ...)$reason
@@ -227,7 +286,7 @@ test_that("what was published stands in the figure of ratios beside what was mea
 #' @return numbers; none for claims that say how they differ from what was printed, and for those that are
 #'   about no certain load of a workload that is not in Table I
 printed_for <- function(claim, values) {
-  alias <- c(kvm_untuned = "kvm", docker_volume = "docker")
+  alias <- c(kvm_untuned = "kvm", docker_volume = "docker", docker_nat = "docker")
   names <- unlist(lapply(Filter(function(pair) pair[[2]] == "native", claim$pairs), `[[`, 1))
   names <- ifelse(names %in% names(alias), alias[names], names)
   own <- values[values$workload == claim$workload & values$environment %in% names &

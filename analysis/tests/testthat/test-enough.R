@@ -2,7 +2,8 @@ rows <- function(low, high, n = 5, sd = 1) {
   count <- length(low)
   data.frame(
     environment = paste0("e", seq_len(count)), workload = "w", metric = "m", factors = "",
-    n = n, mean = (low + high) / 2, sd = sd, mean_low = low, mean_high = high
+    n = n, mean = (low + high) / 2, mean_low = low, mean_high = high, median = NA_real_,
+    median_low = NA_real_, median_high = NA_real_, min = 1, max = 1 + sd
   )
 }
 

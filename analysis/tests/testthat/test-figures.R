@@ -73,6 +73,64 @@ test_that("an axis never makes a tiny difference look large", {
   expect_equal(value_limits(TRUE)(c(10, 110)), c(0, 110))
 })
 
+#' What the figure of a workload draws where virtual machines are among the environments
+machine_figure <- function(accelerator, slower = NULL) {
+  plan <- read_plan(make_machine_results(accelerator, workloads = "stream", repetitions = 3))
+  tidy <- tidy_workload(plan, "stream", parser_of("stream"))
+  summary <- summarise_workload(tidy, plan, read_cells(plan))
+  list(plan = plan, tidy = tidy, summary = summary, data = workload_data(summary, tidy, plan))
+}
+
+test_that("emulated virtual machines that are far from all else have axes of their own", {
+  tcg <- machine_figure("tcg")
+  parts <- workload_parts(tcg$data, tcg$plan)
+  expect_equal(lapply(parts, function(part) unique(part$means$environment)),
+               list(names(OTHER_LABELS), names(MACHINE_LABELS)))
+  expect_equal(sum(vapply(parts, function(part) nrow(part$runs), 0L)), nrow(tcg$data$runs))
+  for (part in parts) {
+    expect_equal(sort(unique(part$means$row)), 1:4)
+    expect_true(all(part$runs$row > 0.5 & part$runs$row < 4.5))
+  }
+  kvm <- machine_figure("kvm")
+  expect_equal(workload_parts(kvm$data, kvm$plan), list(kvm$data))
+  folder <- tempfile()
+  dir.create(folder)
+  in_folder(folder, draw_workload(tcg$summary, tcg$tidy, tcg$plan, project, "far"))
+  expect_setequal(list.files(folder), c("far.csv", "far.pdf", "far.png"))
+  far <- utils::read.csv(file.path(folder, "far.csv"))
+  expect_equal(sum(far$what != "published"), 8 * 4 * 4)
+  expect_equal(unique(far$environment[far$what == "published"]), "docker")
+})
+
+test_that("ratios of emulated virtual machines leave the others readable", {
+  drawn <- function(figure) {
+    known <- list(kvm = list(label = "KVM", measured_as = list("vm"), accelerator = "kvm"))
+    published <- data.frame(workload = "stream", metric = "copy", factors = "", environment = "kvm",
+                            ratio = 0.97, source = "Table I")
+    ratio_data(figure$summary, figure$plan, published, known)
+  }
+  tcg <- machine_figure("tcg")
+  data <- drawn(tcg)
+  expect_true("KVM (published only)" %in% data$panel)
+  limits <- panel_limits(data, tcg$plan)
+  emulated <- data$environment %in% names(MACHINE_LABELS)
+  expect_equal(nrow(unique(limits)), 2)
+  expect_true(all(limits$low[!emulated] > 0.8))
+  expect_true(all(limits$low[emulated] < 0.1))
+  built <- ggplot2::ggplot_build(ratio_figure(data, tcg$plan))
+  ranges <- lapply(built$layout$panel_params, function(panel) panel$x.range)
+  expect_gt(ranges[[1]][[1]], 0.8)
+  kvm <- machine_figure("kvm")
+  expect_equal(nrow(unique(panel_limits(drawn(kvm), kvm$plan))), 1)
+  expect_equal(panel_title("Docker in VM (TCG emulation), host network"),
+               "Docker in VM (TCG\nemulation), host\nnetwork")
+})
+
+test_that("breaks are fewer where they are long", {
+  expect_equal(round_breaks(5)(c(0.0248, 0.0314)), c(0.026, 0.028, 0.03))
+  expect_equal(round_breaks(5)(c(15.2, 17.1)), c(15.5, 16, 16.5, 17))
+})
+
 test_that("rows say how many runs they hold", {
   means <- data.frame(environment = c("a", "a", "b", "b", "c"), n = c(5, 5, 4, 5, 1))
   expect_equal(run_counts(means, c("a", "b", "c")), c("5 runs", "4 to 5 runs", "1 run"))
@@ -146,7 +204,7 @@ test_that("a date that stands in a PDF is replaced", {
 test_that("nothing measured gives a figure that says so", {
   plan <- read_plan(make_results(workloads = "pxz"))
   out <- file.path(plan$results, "figures", "pxz")
-  draw_workload(empty_table(SUMMARY_COLUMNS), empty_table(TIDY_COLUMNS), plan, out)
+  draw_workload(empty_table(SUMMARY_COLUMNS), empty_table(TIDY_COLUMNS), plan, project, out)
   draw_order(list(empty_table(TIDY_COLUMNS)), plan, out)
   expect_true(all(file.exists(paste0(out, c(".pdf", ".png", ".csv")))))
 })
@@ -154,6 +212,49 @@ test_that("nothing measured gives a figure that says so", {
 test_that("a summary of other runs is an error", {
   input <- figure_input(workloads = "pxz")
   out <- tempfile()
-  expect_error(draw_workload(input$summary, input$tidy[-1, ], input$plan, out), "not of the same runs")
-  expect_error(draw_workload(input$summary[-1, ], input$tidy, input$plan, out), "not of the same runs")
+  expect_error(draw_workload(input$summary, input$tidy[-1, ], input$plan, project, out),
+               "not of the same runs")
+  expect_error(draw_workload(input$summary[-1, ], input$tidy, input$plan, project, out),
+               "not of the same runs")
+})
+
+test_that("a published ratio to native is drawn where it would lead here, and says where it is from", {
+  input <- figure_input(workloads = "stream")
+  published <- read_published_ratios(project)
+  data <- function(summary = input$summary, accelerator = NULL) {
+    input$plan$environments$vm$accelerator <- accelerator
+    workload_data(summary, input$tidy, input$plan, published)
+  }
+  emulated <- data()$published
+  expect_equal(emulated$environment, rep("docker", 4))
+  native <- input$summary$mean[input$summary$environment == "native" & input$summary$metric == "copy"]
+  copy <- emulated[emulated$panel == "Copy", ]
+  expect_equal(copy$value, native * 41.2 / 41.3)
+  expect_equal(copy$source, "Table I")
+  # The published virtual machine was accelerated: it stands beside no other.
+  expect_setequal(data(accelerator = "kvm")$published$environment, c("docker", "vm"))
+  expect_equal(nrow(data(input$summary[input$summary$environment != "native", ])$published), 0)
+  expect_equal(nrow(data(input$summary[input$summary$environment != "docker", ])$published), 0)
+  table <- drawn(data())
+  expect_equal(names(table), names(FIGURE_COLUMNS))
+  expect_equal(table$value[table$what == "published"], emulated$value)
+  built <- ggplot2::ggplot_build(workload_figure(data(), input$plan, "stream"))
+  expect_equal(sort(built$data[[6]]$x), sort(emulated$value))
+})
+
+test_that("Table I stands with the largest size that was measured, a figure with its own", {
+  series <- data.frame(workload = "linpack", metric = "gflops", factors = c("order=1000", "order=12000"))
+  plan <- read_plan(make_results(c("native", "docker"), "linpack", 1))
+  known <- list(docker = list(label = "Docker", measured_as = list("docker")))
+  rows <- data.frame(workload = "linpack", metric = "gflops", environment = "docker", ratio = 1:3,
+                     factors = c("", "order=1000", "order=5"), source = "Table I")
+  expect_equal(published_beside(rows, series, known, plan)[c("at", "with")],
+               data.frame(at = c(2L, 1L), with = "docker"))
+})
+
+test_that("a workload of one environment, with nothing published beside it, is drawn too", {
+  input <- figure_input("native", workloads = "stream", repetitions = 2)
+  table <- drawn(workload_data(input$summary, input$tidy, input$plan))
+  expect_equal(names(table), names(FIGURE_COLUMNS))
+  expect_setequal(table$what, c("run", "mean"))
 })

@@ -153,9 +153,9 @@ test_that("an environment that shares no block with native is named", {
 })
 
 test_that("the title says what was measured, and that it is partial", {
-  vm <- list(layers = list(list(vm = list())), label = "KVM", available = TRUE)
+  vm <- list(layers = list(list(vm = list())), label = "KVM", available = TRUE, accelerator = "kvm")
   nested <- list(layers = list(list(vm = list()), list(docker = list())), label = "Docker in KVM",
-                 available = TRUE)
+                 available = TRUE, accelerator = "kvm")
   plan <- small_plan()
   plan$environments <- c(plan$environments, list(vm = vm, `vm-docker` = nested))
   title <- function(measured, missing = 0) {
@@ -165,6 +165,8 @@ test_that("the title says what was measured, and that it is partial", {
                "Virtual Machines, Containers and Bare Linux, Measured Again")
   expect_equal(title(c("native", "vm-docker"), 2),
                "Containers in Virtual Machines and Bare Linux, Measured Again (Partial Results)")
+  plan$environments$vm$accelerator <- "tcg"
+  expect_equal(title(c("native", "vm")), "Emulated Virtual Machines and Bare Linux, Measured Again")
 })
 
 test_that("missing runs are listed with their reasons", {
@@ -172,7 +174,7 @@ test_that("missing runs are listed with their reasons", {
   evidence$failed <- c("", "killed_by signal 9", "")
   expect_equal(read_aloud(partial_sentence(evidence)),
                "The results are partial: 3 of 5 planned runs are missing.")
-  expect_equal(missing_sentences(evidence),
+  expect_equal(unlinked(missing_sentences(evidence)),
                "STREAM in Docker, repetitions 11\u201313 (killed_by signal 9).")
   expect_match(abstract_text(evidence), "The results are partial", fixed = TRUE)
   expect_true("Missing runs" %in% names(threats(evidence)))

@@ -126,8 +126,12 @@ test_that("nothing measured is a page too", {
   claims <- read_claims(file.path(project, "published", "claims.json"))
   write_csv(test_claims(claims, empty_table(TIDY_COLUMNS), read_plan(plan), NA),
             file.path(results, "claims.csv"))
+  write_csv(footprint_table(list(), read_plan(plan)), file.path(results, "footprint.csv"))
   out <- file.path(results, "report.html")
   expect_equal(run_r("report.R", "--plan", plan, "--out", out, "--partial")$status, 0)
   expect_balanced(read_text(out))
   expect_match(read_text(out), "Nothing was measured", fixed = TRUE)
+  page <- xml2::read_html(out)
+  inner <- sub("^#", "", xml2::xml_attr(xml2::xml_find_all(page, "//a[starts-with(@href, '#')]"), "href"))
+  expect_equal(setdiff(inner, xml2::xml_attr(xml2::xml_find_all(page, "//*[@id]"), "id")), character())
 })

@@ -63,6 +63,20 @@ test_that("a long table is split between groups, with its notes at the end and o
   expect_equal(unlist(lapply(split_rows(table, 2), function(part) part$cells[[1]])), as.character(1:10))
 })
 
+test_that("rows of several lines fill a page sooner", {
+  cells <- cbind("short", c("one line", strrep("many words ", 60)))
+  table <- new_table("t", "t", list(column("A"), column("B", "wrap")), cells)
+  lines <- lines_of_rows(table)
+  expect_equal(lines[[1]], 1)
+  expect_gt(lines[[2]], 4)
+  long <- new_table("t", "t", list(column("A"), column("B", "wrap")), cells[rep(2, 30), ])
+  parts <- split_rows(long, 60)
+  expect_gt(length(parts), 2)
+  expect_true(all(vapply(parts, function(part) sum(lines_of_rows(part)), 0) <= 60))
+  expect_equal(sum(vapply(parts, function(part) nrow(part$cells), 0L)), 30)
+  expect_length(split_rows(long, 3), 30)
+})
+
 test_that("what a LaTeX log says is found", {
   log <- c("This is pdfTeX", "! Undefined control sequence.", "l.12 \\nonsense", "more")
   expect_equal(latex_failure(log), log[2:4])

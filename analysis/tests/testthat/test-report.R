@@ -54,10 +54,56 @@ test_that("nothing measured is a paper too", {
   claims <- read_claims(file.path(project, "published", "claims.json"))
   write_csv(test_claims(claims, empty_table(TIDY_COLUMNS), read_plan(plan), NA),
             file.path(dirname(plan), "claims.csv"))
+  write_csv(footprint_table(list(), read_plan(plan)), file.path(dirname(plan), "footprint.csv"))
   out <- tempfile(fileext = ".pdf")
   done <- run_r("report.R", "--plan", plan, "--out", out, "--partial")
   expect_equal(done$status, 0)
   expect_match(text_of(out), "Nothing was measured", fixed = TRUE)
+})
+
+test_that("virtual machines are in the paper by their true name, whole or in part", {
+  skip_without_latex()
+  plan <- make_machine_results("tcg", workloads = c("stream", "pxz"), repetitions = 2)
+  analyse(plan)
+  out <- tempfile(fileext = ".pdf")
+  done <- run_r("report.R", "--plan", plan, "--out", out)
+  expect_equal(done$status, 0)
+  expect_no_match(done$output, "LaTeX notes")
+  text <- gsub("[ \n]+", " ", text_of(out))
+  for (shown in c("Emulated Virtual Machines", "VM (TCG emulation)", "Emulation.",
+                  "tried and could not be proven", "What it took to bring an environment up",
+                  "no: emulation knows no host-passthrough")) {
+    expect_match(text, shown, fixed = TRUE)
+  }
+  # A part of the runs of one environment, and none of another.
+  raw <- file.path(dirname(plan), "raw")
+  unlink(file.path(raw, "vm", "pxz", "2.log"))
+  unlink(file.path(raw, c("vm-tuned", "vm-docker-hostnet")), recursive = TRUE)
+  analyse(plan)
+  page <- file.path(dirname(plan), "report.html")
+  expect_equal(run_r("report.R", "--plan", plan, "--out", page, "--partial")$status, 0)
+  html <- read_text(page)
+  expect_match(html, "id=\"table-footprint\"", fixed = TRUE)
+  expect_match(html, "id=\"table-settings\"", fixed = TRUE)
+  expect_match(html, "KVM, tuned was not measured", fixed = TRUE)
+})
+
+test_that("environments that are not available are rows with their reason, and no more is told of them", {
+  plan_path <- make_machine_results("tcg", c("native", "docker"), workloads = "pxz", repetitions = 2,
+                                    change = function(plan) {
+    entry <- planned_environment("vm", "VM (TCG emulation)", "tcg")
+    plan$environments$vm <- updated(entry, available = FALSE, reason = "vagrant is not installed")
+    plan$environments$vm["accelerator"] <- list(NULL)
+    plan
+  })
+  analyse(plan_path)
+  page <- file.path(dirname(plan_path), "report.html")
+  expect_equal(run_r("report.R", "--plan", plan_path, "--out", page)$status, 0)
+  html <- read_text(page)
+  expect_match(html, "Not available: vagrant is not installed", fixed = TRUE)
+  expect_no_match(html, "table-settings", fixed = TRUE)
+  expect_no_match(html, "<strong>Emulation", fixed = TRUE)
+  expect_match(html, "KVM is not available here: vagrant is not installed", fixed = TRUE)
 })
 
 test_that("records and summaries that do not belong together are errors that name the file", {
@@ -118,7 +164,7 @@ test_that("sources are named for the workloads of the plan alone, and are in the
   plan$workloads$stream <- NULL
   expect_equal(as.character(show_sources(small_evidence(plan = plan))), "")
   references <- readLines(file.path(project, "paper", "references.bib"))
-  text <- c(WORKLOAD_SOURCES, readLines(file.path(project, "paper", "report.Rmd")))
+  text <- c(WORKLOAD_SOURCES, MACHINE_SOURCE, readLines(file.path(project, "paper", "report.Rmd")))
   cited <- unique(unlist(regmatches(text, gregexpr("(?<=@)[a-z]+[0-9]*", text, perl = TRUE))))
   known <- sub("^@[a-z]+\\{(.*),$", "\\1", grep("^@", references, value = TRUE))
   expect_setequal(cited, known)

@@ -198,10 +198,15 @@ test_that("the same raw logs give the same bytes, in any locale and time zone", 
     }
     script("comparisons.R", "--out", file.path(folder, "comparisons.csv"),
            path("summary", c("stream", "pxz")))
-    tools::md5sum(list.files(folder, recursive = TRUE, full.names = TRUE))
+    script("claims.R", "--out", file.path(folder, "claims.csv"), path("tidy", c("stream", "pxz")))
+    script("figure.R", "--summary", path("summary", "pxz"), "--tidy", path("tidy", "pxz"),
+           "--out", file.path(folder, "pxz"))
+    script("figure.R", "--ratios", "--out", file.path(folder, "ratios"), path("summary", c("stream", "pxz")))
+    script("figure.R", "--order", "--out", file.path(folder, "order"), path("tidy", c("stream", "pxz")))
+    tools::md5sum(list.files(folder, "[.]csv$", recursive = TRUE, full.names = TRUE))
   }
   first <- tables("one", "LC_ALL=C.UTF-8")
   again <- tables("two", c("LC_ALL=C", "TZ=Asia/Tokyo"))
-  expect_length(first, 5)
+  expect_length(first, 9)
   expect_equal(unname(again), unname(first))
 })

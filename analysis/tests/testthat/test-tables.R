@@ -120,6 +120,7 @@ test_that("flags get letters in the order of their meanings, unless all rows hav
 
 test_that("the published values are those of the report, and only of workloads in the plan", {
   table <- table_published(small_evidence())
+  expect_match(table$caption, "^Published in 2014, for orientation")
   expect_equal(cells_of(table)[1, ], c("STREAM", "Copy (GB/s)", "41.3", "", "[0.06]", "41.2", "(0 %)",
                                        "[0.08]",
                                        "40.1", "(-3 %)", "[0.21]", EM_DASH, "", ""))
@@ -127,6 +128,74 @@ test_that("the published values are those of the report, and only of workloads i
   plan <- small_plan()
   plan$workloads$stream <- NULL
   expect_null(table_published(small_evidence(plan = plan)))
+})
+
+#' Evidence of these environments in all four workloads
+machine_table_evidence <- function(accelerator, environments = names(all_labels(accelerator)), ...) {
+  plan <- small_plan(all_labels(accelerator)[environments])
+  plan$environments <- Map(planned_environment, environments, all_labels(accelerator)[environments],
+                           accelerator)
+  small_evidence(lapply(environments, function(name) {
+    if (name == "native") {
+      summary_row(name)
+    } else {
+      summary_row(name, mean = 9, ratio = 0.9, low = 0.88, high = 0.92)
+    }
+  }), plan, ...)
+}
+
+test_that("what was measured stands beside Table I, under its own name", {
+  table <- table_published(machine_table_evidence("tcg"))
+  heads <- c(table$columns$head, unlist(table$cells[table$head_rows, ], use.names = FALSE))
+  heads <- gsub("\n", " ", setdiff(heads, c("", "Workload", "Metric")))
+  expect_equal(heads, c("Native, 2014", "Native, here", "Docker, 2014", "Docker, here", "KVM, 2014",
+                        "VM (TCG emulation), here", "KVM, tuned, 2014", "VM (TCG emulation), tuned, here"))
+  cells <- cells_of(table)
+  below <- which(table$head_rows)
+  expect_equal(cells[1, ], c("STREAM", "Copy (GB/s)", "41.3", "", "[0.06]", "10.00", "", "[0.10]", "41.2",
+                             "(0 %)", "[0.08]", "9.00", "(-10 %)", "[0.10]"))
+  expect_equal(cells[below + 1, 3:8], c("40.1", "(-3 %)", "[0.21]", "9.00", "(-10 %)", "[0.10]"))
+  expect_true(any(grepl("emulated in software.*no claim about KVM", table$notes)))
+  expect_equal(table$sources[below + 1, 6], "runs-stream-copy-vm")
+  expect_equal(table$sources[1, 3], "")
+  kvm <- table_published(machine_table_evidence("kvm"))
+  expect_true("KVM, here" %in% unlist(kvm$cells[kvm$head_rows, ]))
+  expect_false(any(grepl("emulated", kvm$notes)))
+  expect_true(any(grepl("emulated", table_as_printed(machine_table_evidence("tcg"))$notes)))
+  expect_true(any(grepl("emulated", table_of_intervals(machine_table_evidence("tcg"))$notes)))
+})
+
+test_that("a published environment that was not measured says why, and has no column here", {
+  evidence <- machine_table_evidence("kvm", c("native", "vm"))
+  evidence$plan$environments$`vm-tuned` <- list(label = "KVM, tuned", available = FALSE,
+                                                reason = "no libvirt")
+  table <- table_published(evidence)
+  heads <- c(table$columns$head, unlist(table$cells[table$head_rows, ]))
+  expect_false(any(c("Docker, here", "KVM, tuned, here") %in% heads))
+  expect_true("KVM, here" %in% heads)
+  expect_match(paste(table$notes, collapse = " "),
+               "Docker is not in the plan. KVM, tuned is not available here: no libvirt.", fixed = TRUE)
+})
+
+test_that("the size that stands beside a published one is told, and is the largest", {
+  rows <- published_series(list(list(workload = "stream", metric = "copy", unit = "GB/s"),
+                                list(workload = "stream", metric = "triad", unit = "GB/s"),
+                                list(workload = "stream", metric = "copy", unit = "MB/s")),
+                           small_evidence(list(summary_row("native", factors = "order=500"),
+                                               summary_row("native", factors = "order=12000")))$comparisons)
+  expect_equal(rows$series, c(2, NA, NA))
+  expect_equal(read_aloud(rows$note),
+               "Sizes here: STREAM (order 12,000); those of 2014 are in the rows\u2019 names.")
+})
+
+test_that("long headings take two lines, in LaTeX and in HTML", {
+  expect_equal(in_two_lines(c("Docker (layered storage)", "Docker in VM (TCG emulation), host network",
+                              strrep("x", 40))),
+               c("Docker (layered storage)", "Docker in VM (TCG\nemulation), host network", strrep("x", 40)))
+  table <- table_as_printed(machine_table_evidence("tcg"))
+  expect_match(latex_table(table), "\\shortstack{Docker in VM (TCG\\\\emulation), host network}",
+               fixed = TRUE)
+  expect_match(html_table(table), "Docker in VM (TCG<br>emulation), host network", fixed = TRUE)
 })
 
 test_that("the published file agrees with its own deviations", {

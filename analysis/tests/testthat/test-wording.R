@@ -33,6 +33,7 @@ test_that("things are listed", {
   expect_equal(listed(c("a, x", "b", "c")), "a, x; b; and c")
   expect_equal(listed(c("a [1, 2]", "b [3, 4]", "c")), "a [1, 2], b [3, 4] and c")
   expect_equal(in_sentence(c("Docker, host network", "Native")), c("Docker (host network)", "Native"))
+  expect_equal(in_sentence("VM (TCG emulation), tuned"), "VM (TCG emulation; tuned)")
 })
 
 test_that("successive numbers are drawn together", {

@@ -1,0 +1,120 @@
+# What is right to average, and how: costs by the arithmetic mean, rates over equal work by the harmonic one,
+# percentiles not at all.  A metric's declaration says what it is (`statistic` in workload.yaml).
+
+# mean: an amount or a cost; harmonic: a rate over equal work in every run; percentile: a percentile of the
+# samples of a run.
+STATISTICS <- c("mean", "harmonic", "percentile")
+
+#' Harmonic mean of rates over equal work: the rate of all work over all time
+#'
+#' @param x rates, above zero
+#' @return number
+#' @source J. E. Smith, Characterizing computer performance with a single number, Communications of the ACM
+#'   31, 1988
+harmonic_mean <- function(x) {
+  1 / mean(1 / x)
+}
+
+# Samples that must lie beyond a percentile: with fewer, as for the 90th of fewer than 30 samples, it is
+# little more than the largest one.
+SAMPLES_BEYOND <- 3
+
+#' Percentile of the samples of one run, for parsers: the nearest rank, a value that was measured
+#'
+#' Samples of different runs are never pooled, and percentiles of different runs never averaged.
+#'
+#' @param samples measured values of one run
+#' @param share of the samples that lie at or below the percentile, between 0 and 1
+#' @return number; NA from so few samples that fewer than SAMPLES_BEYOND lie beyond it on either side
+#' @source T. Hoefler, R. Belli, Scientific benchmarking of parallel computing systems, SC 2015; nearest rank:
+#'   R. J. Hyndman, Y. Fan, Sample quantiles in statistical packages, American Statistician 50, 1996,
+#'   definition 1
+percentile <- function(samples, share) {
+  if (length(samples) * min(share, 1 - share) < SAMPLES_BEYOND - 1e-9) {
+    return(NA_real_)
+  }
+  unname(stats::quantile(samples, share, type = 1))
+}
+
+#' The average of runs, with its interval
+#'
+#' The interval of a harmonic mean is that of the mean of the costs, the reciprocals, turned round.
+#'
+#' @param x runs
+#' @param statistic one of STATISTICS
+#' @param level of confidence
+#' @return list: mean, low, high; NA for percentiles, of which only the median over the runs is known, and low
+#'   and high NA where they can't be estimated
+average_of <- function(x, statistic, level = LEVEL) {
+  switch(
+    statistic,
+    mean = c(list(mean = mean(x)), as.list(interval_of_mean(x, level))),
+    harmonic = {
+      costs <- interval_of_mean(1 / x, level)
+      bounded <- isTRUE(costs[["low"]] > 0)
+      list(mean = harmonic_mean(x), low = if (bounded) 1 / costs[["high"]] else NA_real_,
+           high = if (bounded) 1 / costs[["low"]] else NA_real_)
+    },
+    percentile = list(mean = NA_real_, low = NA_real_, high = NA_real_)
+  )
+}
+
+#' Ratio of paired runs, by what is right for their statistic
+#'
+#' The ratio of two harmonic means is that of the means of the costs, the other way round, and so are its
+#' interval and its test.
+#'
+#' @param measured,reference runs of two environments; elements at one place are of one block
+#' @param statistic one of STATISTICS
+#' @param level of confidence
+#' @return as from `paired_ratio`, and `p_value`, as from `paired_p_value`
+compare_runs <- function(measured, reference, statistic, level = LEVEL) {
+  switch(
+    statistic,
+    mean = c(paired_ratio(measured, reference, level),
+             list(p_value = paired_p_value(measured, reference))),
+    harmonic = c(paired_ratio(1 / reference, 1 / measured, level),
+                 list(p_value = paired_p_value(1 / reference, 1 / measured))),
+    percentile = median_ratio(measured, reference, level)
+  )
+}
+
+#' Median of the ratios of pairs, with its distribution-free interval and the sign test that belongs to it
+#'
+#' The interval excludes 1 if, and only if, the p value is below 1 - level: both count the pairs on the rarer
+#' side of 1, and pairs at 1 count for both sides.
+#'
+#' @inheritParams compare_runs
+#' @return as from `compare_runs`; the state "few pairs" is that of fewer pairs than an interval takes
+#' @source W. J. Conover, Practical Nonparametric Statistics, 3rd ed., 1999, sections 3.2 and 3.4
+median_ratio <- function(measured, reference, level = LEVEL) {
+  ratios <- measured / reference
+  n <- length(ratios)
+  limits <- interval_of_median(ratios, level)
+  state <- if (n < 2) {
+    c("no pair", "one pair")[[n + 1]]
+  } else if (all_equal(ratios)) {
+    "constant"
+  } else if (is.na(limits[["low"]])) {
+    "few pairs"
+  } else {
+    "interval"
+  }
+  known <- state == "interval"
+  rarer <- min(sum(ratios <= 1), sum(ratios >= 1))
+  list(ratio = if (n == 0) NA_real_ else stats::median(ratios),
+       low = if (known) limits[["low"]] else NA_real_, high = if (known) limits[["high"]] else NA_real_,
+       n = n, state = state, p_value = if (known) min(1, 2 * stats::pbinom(rarer, n, 0.5)) else NA_real_)
+}
+
+#' The levels that rows of the summary are told by
+#'
+#' @param rows of a summary
+#' @return data frame: value, low, high, the mean and its interval, or the median and its own where there is
+#'   no mean; `median`, TRUE where it is that
+levels_of <- function(rows) {
+  median <- is.na(rows$mean) & !is.na(rows$median)
+  data.frame(value = ifelse(median, rows$median, rows$mean),
+             low = ifelse(median, rows$median_low, rows$mean_low),
+             high = ifelse(median, rows$median_high, rows$mean_high), median = median)
+}

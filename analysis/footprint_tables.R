@@ -1,0 +1,111 @@
+# The table of what it takes to bring an environment up, and what the paper says of it.
+
+#' What it took to bring the environments up
+#'
+#' @param evidence as from `read_evidence`
+#' @return a table, or NULL where no record tells of it
+table_of_footprint <- function(evidence) {
+  rows <- evidence$footprint
+  if (nrow(rows) == 0) {
+    return(NULL)
+  }
+  own <- rows[!duplicated(rows$environment), ]
+  with_machines <- any(rows$quantity == "boot_seconds")
+  shown <- list(list("up_seconds", "Brought up (s)", 1))
+  if (with_machines) {
+    shown <- c(shown, list(list("boot_seconds", "Of that, boot (s)", 1),
+                           list("host_memory_bytes", "Memory on the host (MB)", 1e6),
+                           list("disk_bytes", "Own disks (MB)", 1e6)))
+  }
+  parts <- lapply(shown, function(one) footprint_cells(rows, own, one[[1]], one[[3]]))
+  cells <- do.call(cbind, c(
+    list(environment_labels(evidence$plan, own$environment), fixed(own$systems, 0)),
+    lapply(parts, `[[`, "cells")
+  ))
+  marks <- do.call(cbind, c(list(matrix("", nrow(own), 2)), lapply(parts, `[[`, "marks")))
+  head <- paste0("95", THIN, "% interval")
+  columns <- c(list(column("Environment"), column("n", "right")), unlist(lapply(shown, function(one) {
+    list(column("Mean", "right", one[[2]]), column(head, "right", one[[2]]))
+  }), recursive = FALSE))
+  notes <- c(
+    paste(c("n: systems, one for each block unless single cells were measured again. Brought up: until all",
+            "layers are up.", if (with_machines) "Boot: until the first command inside has ended."),
+          collapse = " "),
+    if (with_machines) {
+      paste("Memory: what the process of the virtual machine holds on the host after the boot. Own disks:",
+            "what they take on the host then, without the image that they stand on.")
+    },
+    image_disk_note(rows, evidence),
+    if (any(cells == NOT_AVAILABLE)) "Not available: no record tells it.",
+    if (any(cells == EM_DASH)) paste0(EM_DASH, ": not recorded of this environment, or no interval from one ",
+                                      "system or from equal values.")
+  )
+  table <- new_table("footprint", paste0("What it took to bring an environment up",
+                                         if (evidence$partial) " (partial)"), columns, cells, marks,
+                     notes = notes)
+  table$sources[, -1] <- environment_list(own$environment)
+  table
+}
+
+#' The cells of one quantity
+#'
+#' @param rows of the footprints
+#' @param own one row for each environment
+#' @param quantity its name
+#' @param scale by which values are divided
+#' @return list: `cells` and `marks`, matrices of two columns (mean, interval) with a row for each environment
+footprint_cells <- function(rows, own, quantity, scale) {
+  rows <- rows[rows$quantity == quantity, ]
+  rows <- rows[match(own$environment, rows$environment), ]
+  half <- (rows$mean_high - rows$mean_low) / 2 / scale
+  decimals <- mapply(decimals_for, half, ifelse(is.na(rows$mean), 0, rows$mean / scale))
+  known <- !is.na(rows$n) & rows$n > 0
+  mean <- ifelse(known, fixed(rows$mean / scale, decimals), ifelse(is.na(rows$n), EM_DASH, NOT_AVAILABLE))
+  within <- or_dash(interval(rows$mean_low / scale, rows$mean_high / scale, decimals))
+  fewer <- known & rows$n < own$systems
+  list(cells = cbind(mean, within), marks = cbind(ifelse(fewer, paste0("n=", rows$n), ""), ""))
+}
+
+#' How much the disk image takes that all virtual machines stand on
+#'
+#' @param rows of the footprints
+#' @param evidence as from `read_evidence`
+#' @return text, or NULL where it is not known
+image_disk_note <- function(rows, evidence) {
+  rows <- rows[rows$quantity == "image_disk_bytes" & rows$n > 0, ]
+  if (nrow(rows) == 0) {
+    return(NULL)
+  }
+  low <- min(rows$min)
+  high <- max(rows$max)
+  size <- if (low == high) bytes(low) else paste(bytes(low), "to", bytes(high))
+  paste0("The disk image of the virtual machines takes ", linked(size, "records"), " once for all of them (",
+         linked(n_is(fixed(sum(rows$n), 0)), "records"), ").")
+}
+
+#' What it took to bring the environments up, in sentences
+#'
+#' @param evidence as from `read_evidence`
+#' @return text; "" where no record tells of it
+footprint_text <- function(evidence) {
+  rows <- evidence$footprint[evidence$footprint$quantity == "up_seconds" & evidence$footprint$n > 0, ]
+  if (nrow(rows) == 0) {
+    return("")
+  }
+  least <- rows[which.min(rows$mean), ]
+  most <- rows[which.max(rows$mean), ]
+  told <- function(row) {
+    half <- (row$mean_high - row$mean_low) / 2
+    decimals <- decimals_for(half, row$mean)
+    within <- interval(row$mean_low, row$mean_high, decimals)
+    value <- paste0(fixed(row$mean, decimals), NO_BREAK, "s", if (within != "") paste0(NO_BREAK, within),
+                    ", ", n_is(fixed(row$n, 0)))
+    paste0(in_sentence(environment_labels(evidence$plan, row$environment)), " (",
+           linked(value, environment_list(row$environment)), ")")
+  }
+  if (nrow(rows) == 1) {
+    return(paste0("The time to bring it up was that of ", told(rows), "."))
+  }
+  paste0("The mean time to bring an environment up was least for ", told(least), " and most for ", told(most),
+         ".")
+}

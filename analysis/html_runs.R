@@ -1,0 +1,128 @@
+# The end of the web page: the runs behind its numbers, and from them the way to logs, records and files.
+
+#' The runs behind every row of the summary, as lists to which the tables' numbers lead
+#'
+#' @param evidence as from `read_evidence`
+#' @param values rows of the tidy tables
+#' @param base way from the page to the folder that the logs' paths start from
+#' @return one text
+html_runs <- function(evidence, values, base) {
+  rows <- evidence$comparisons
+  items <- vapply(seq_len(nrow(rows)), function(i) {
+    row <- rows[i, ]
+    level <- levels_of(row)
+    own <- values[values$workload == row$workload & values$metric == row$metric &
+                    values$factors == row$factors & values$environment == row$environment, ]
+    logs <- strsplit(row$logs, ";", fixed = TRUE)[[1]]
+    own <- own[match(logs, own$log), ]
+    value <- paste0(format(own$value, digits = 7, trim = TRUE), NO_BREAK, row$unit)
+    lines <- sprintf("<li><a href=\"%s\">%s</a>: %s (block %d, <a href=\"%s\">record</a>)</li>",
+                     html_escape(file.path(base, logs)), html_escape(sub("^results/raw/", "", logs)),
+                     html_escape(value), as.integer(own$block),
+                     html_escape(file.path(base, sub("[.]log$", ".json", logs))))
+    native <- rows[rows$series == row$series & rows$environment == REFERENCE, ]
+    paste(c(
+      sprintf("<details id=\"%s\"><summary>%s, %s: %s, %s %s%s%s</summary>", source_id(row),
+              html_escape(row$name), html_escape(row$environment_label), n_is(fixed(row$n, 0)),
+              if (level$median) "median" else "mean", format(level$value, digits = 7), NO_BREAK,
+              html_escape(row$unit)),
+      "<ul>", lines, "</ul>",
+      if (!is.na(row$ratio) && nrow(native) == 1) {
+        sprintf("<p>Its ratio is to <a href=\"#%s\">the runs of %s</a>.</p>", source_id(native),
+                html_escape(native$environment_label))
+      },
+      "</details>"
+    ), collapse = "\n")
+  }, "")
+  paste(c("<section id=\"runs\"><h1>Runs behind the numbers</h1>",
+          "<p>Every measured number of this page leads here, and from here to the raw logs, as the tools",
+          "printed them, and to the records of what was observed.</p>", items, html_records(evidence, base),
+          "</section>"), collapse = "\n")
+}
+
+#' The records of all runs as lists, by environment and by workload, and the files that are of no single run
+#'
+#' Counts, extremes and observations lead here.
+#'
+#' @inheritParams html_runs
+#' @return lines
+html_records <- function(evidence, base) {
+  records <- evidence$records
+  of <- function(key) vapply(records, `[[`, "", key)
+  lines <- vapply(records, run_line, "", evidence = evidence, base = base)
+  ids <- vapply(records, run_id, "")
+  by_environment <- lapply(intersect(names(evidence$plan$environments), of("environment")), function(name) {
+    own <- of("environment") == name
+    html_list(environment_list(name), paste0("The runs in ", environment_labels(evidence$plan, name), ", ",
+                                       n_is(fixed(sum(own), 0))),
+              sprintf("<li id=\"%s\">%s</li>", html_escape(ids[own]), lines[own]), open = TRUE)
+  })
+  by_workload <- lapply(intersect(names(evidence$plan$workloads), of("workload")), function(name) {
+    own <- of("workload") == name
+    html_list(workload_list(name), paste0("The runs of ", evidence$plan$workloads[[name]]$title, ", ",
+                                       n_is(fixed(sum(own), 0))),
+              sprintf("<li>%s</li>", lines[own]))
+  })
+  c(html_list("records", paste("All", counted(length(records), "run")), unlist(by_environment), tag = "div"),
+    unlist(by_workload), html_missing(evidence, base),
+    html_files("plan", "The plan", evidence, base, c("plan.json", "plan.csv")),
+    html_files("image", "The image", evidence, base, c("image.json", "image-manifest.json")))
+}
+
+#' A list that opens where a number leads to it
+#'
+#' @param id its name
+#' @param title text
+#' @param items lines of HTML
+#' @param tag that holds the items
+#' @param open whether it is open from the start
+#' @return lines
+html_list <- function(id, title, items, tag = "ul", open = FALSE) {
+  c(sprintf("<details id=\"%s\"%s><summary>%s</summary>", html_escape(id), if (open) " open" else "",
+            html_escape(title)), sprintf("<%s>", tag), items, sprintf("</%s>", tag), "</details>")
+}
+
+#' The log and the record of a run, linked
+#'
+#' @param record its record
+#' @inheritParams html_runs
+#' @return HTML
+run_line <- function(record, evidence, base) {
+  name <- file.path(record$environment, record$workload, format(record$repetition, scientific = FALSE))
+  path <- html_escape(file.path(base, basename(evidence$plan$results), "raw", name))
+  sprintf("<a href=\"%s.log\">%s.log</a>, <a href=\"%s.json\">record</a>", path, html_escape(name), path)
+}
+
+#' The runs of the plan that are missing, with the records of those that failed
+#'
+#' @inheritParams html_runs
+#' @return lines; none where no run is missing
+html_missing <- function(evidence, base) {
+  cells <- evidence$cells[!evidence$cells$measured, ]
+  if (nrow(cells) == 0) {
+    return(NULL)
+  }
+  name <- file.path(cells$environment, cells$workload, cells$repetition)
+  file <- file.path("failed", paste0(name, ".json"))
+  items <- ifelse(
+    file.exists(file.path(evidence$plan$results, file)),
+    sprintf("<li><a href=\"%s\">%s</a>: failed</li>",
+            html_escape(file.path(base, basename(evidence$plan$results), file)), html_escape(name)),
+    sprintf("<li>%s: not tried</li>", html_escape(name))
+  )
+  html_list("missing", paste("The", counted(nrow(cells), "run"), "of the plan that",
+                             if (nrow(cells) == 1) "is missing" else "are missing"), items)
+}
+
+#' Files of the results, linked
+#'
+#' @param id,title as of `html_list`
+#' @param names of the files, of which those are listed that there are
+#' @inheritParams html_runs
+#' @return lines
+html_files <- function(id, title, evidence, base, names) {
+  there <- names[file.exists(file.path(evidence$plan$results, names))]
+  items <- sprintf("<li><a href=\"%s\">%s</a></li>",
+                   html_escape(file.path(base, basename(evidence$plan$results), there)), html_escape(there))
+  html_list(id, title, if (length(there) == 0) "<li>not available</li>" else items)
+}

@@ -1,0 +1,76 @@
+# Virtual machines: which environments have one, and how its processor was accelerated.
+
+# What accelerators are called.
+ACCELERATORS <- c(kvm = "KVM", tcg = "TCG emulation")
+
+#' Whether an environment has a virtual machine among its layers
+#'
+#' @param entry of the plan's environments
+#' @return TRUE or FALSE
+has_machine <- function(entry) {
+  "vm" %in% unlist(lapply(entry$layers, names))
+}
+
+#' Whether hardware acceleration was proven for an environment
+#'
+#' The name stands in brackets, since `$accelerator` would find `accelerator_reason` where it is absent.
+#'
+#' @param entry of the plan's environments
+#' @return TRUE or FALSE; FALSE for one without a virtual machine
+is_accelerated <- function(entry) {
+  identical(entry[["accelerator"]], "kvm")
+}
+
+#' The environments with a virtual machine that is not accelerated
+#'
+#' @param plan as from `read_plan`
+#' @return their names
+emulated_environments <- function(plan) {
+  emulated <- vapply(plan$environments, function(entry) has_machine(entry) && !is_accelerated(entry), NA)
+  names(plan$environments)[as.logical(emulated)]
+}
+
+#' An accelerator in words
+#'
+#' @param name as in plans and records; "" where none is told
+#' @return text
+accelerator_text <- function(name) {
+  if (name == "") "no accelerator that is told" else in_known_words(name, ACCELERATORS)
+}
+
+#' A name in words
+#'
+#' @param name text
+#' @param known named character vector
+#' @return its words; the name itself where it is not known
+in_known_words <- function(name, known) {
+  if (name %in% names(known)) known[[name]] else name
+}
+
+#' Checks that the runs of an environment are of one accelerator, and of the one that the plan says
+#'
+#' An environment has one name for emulation and for hardware acceleration, which differ by more than anything
+#' that is compared here.
+#'
+#' @param records list of records
+#' @param environments of the records
+#' @param logs paths of their logs
+#' @param plan as from `read_plan`
+#' @section Errors: records of another accelerator; the message names all these cells
+check_accelerators <- function(records, environments, logs, plan) {
+  for (name in unique(environments)) {
+    own <- which(environments == name)
+    found <- vapply(records[own], function(record) {
+      as.character(c(field(record, "system", "vm", "accelerator"), "")[[1]])
+    }, "")
+    planned <- plan$environments[[name]][["accelerator"]]
+    expected <- if (is.character(planned)) planned else found[[1]]
+    differ <- found != expected
+    if (any(differ)) {
+      stop("cells of ", name, " were measured with ", accelerator_text(found[differ][[1]]), ", but ",
+           if (is.character(planned)) "the plan says " else "others with ", accelerator_text(expected), ": ",
+           shortened(logs[own][differ]), "; remove these logs and run snakemake again, so that they are ",
+           "measured again", call. = FALSE)
+    }
+  }
+}

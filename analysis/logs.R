@@ -91,6 +91,30 @@ read_log <- function(lines, ...) {
   split(objects, factor(names(keys)[kind], names(keys)))
 }
 
+#' The points of a log: what tools printed between a line that opens and one that closes
+#'
+#' The programs of a sweep print `{"point": "NAME", ...}`, then whatever the tool prints, then
+#' `{"end": "NAME"}`.
+#'
+#' @param lines character vector
+#' @return list, an entry for each point in the order of the log: `head`, the opening object; `lines`, what
+#'   stands between; `from` and `to`, the numbers of the opening and the closing line
+#' @section Errors: broken_log, where a point is not closed, or closed twice, or by another's name
+read_points <- function(lines) {
+  opening <- grep("^\\{\"point\":", lines, useBytes = TRUE)
+  closing <- grep("^\\{\"end\":", lines, useBytes = TRUE)
+  require_that(length(opening) > 0, "the log holds no point")
+  paired <- length(opening) == length(closing) && all(opening < closing) &&
+    all(closing[-length(closing)] < opening[-1])
+  require_that(paired, "the log holds ", length(opening), " points, not each of which ends")
+  Map(function(from, to) {
+    head <- read_json_lines(lines[from])[[1]]
+    tail <- read_json_lines(lines[to])[[1]]
+    require_that(identical(head$point, tail$end), "the point of line ", from, " does not end in line ", to)
+    list(head = head, lines = lines[seq_len(to - from - 1) + from], from = from, to = to)
+  }, opening, closing)
+}
+
 #' The only object of a kind
 #'
 #' @param log as from `read_log`

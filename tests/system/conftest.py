@@ -58,6 +58,13 @@ def settle(before, seconds=30):
     return now
 
 
+@pytest.fixture(scope="session", autouse=True)
+def services():
+    """Docker and libvirt answer from the start, so that what the distribution defines of its own is seen before."""
+    for name in ("dockerd", "libvirtd"):
+        subprocess.run([projects.ROOT / "scripts" / f"{name}.sh"], check=True, timeout=120)
+
+
 @pytest.fixture
 def machine_stays():
     """The test leaves nothing on the machine."""

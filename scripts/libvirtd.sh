@@ -52,7 +52,8 @@ else
         if [ -z "$(pidof "$name" || true)" ]; then
             # shellcheck disable=SC2016  # the inner shell's own variables
             "${root[@]}" env PATH="$PATH:/usr/sbin:/sbin" sh -c '
-                mkdir -p "$2" && setsid nohup "$1" >>"$3" 2>&1 </dev/null & echo $! >"$2/$1.pid"
+                mkdir -p "$2"
+                setsid nohup "$1" >>"$3" 2>&1 </dev/null & echo $! >"$2/$1.pid"
             ' sh "$name" "$folder" "$log"
         fi
     done

@@ -6,10 +6,13 @@ set -eu
 
 target=/opt/strata
 echo "provisioning for $PACKAGING"
-mkdir -p "$target/workloads" /data
+mkdir -p "$target/workloads" "$target/bin" /data
+for file in /tmp/workloads/common/*.sh; do
+    install -m 755 "$file" "$target/bin/$(basename "$file" .sh)"
+done
 for folder in /tmp/workloads/*/; do
     name=$(basename "$folder")
-    [ "$name" != common ] || continue
+    [ -e "$folder/build.sh" ] || continue
     echo "building $name"
     mkdir -p "$target/workloads/$name"
     (cd "$folder" && bash build.sh "$target/workloads/$name")

@@ -8,12 +8,13 @@ import signal
 import sys
 import time
 
-from strata import keeper, observe, places, plan, progress, testbed
+from strata import keeper, layers, observe, places, plan, prepared, progress, testbed
+from strata.clock import utc
 from strata.errors import CellFailed, UserError
 from strata.files import read_json, write_json
-from strata.process import TimedOut, capture, run_to_file
-
-PROGRAMS = "/opt/strata/workloads"
+from strata.process import capture
+from strata.steps import Steps
+from strata.workload import BUILT_IN
 
 
 class Interrupted(Exception):
@@ -22,29 +23,6 @@ class Interrupted(Exception):
 
 def _on_signal(number: int, frame: object) -> None:
     raise Interrupted(signal.Signals(number).name)
-
-
-def utc(moment: float) -> str:
-    """Seconds since the epoch as UTC, ISO 8601 with milliseconds."""
-    whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(moment))
-    return f"{whole}.{int(moment % 1 * 1000):03d}Z"
-
-
-def fill(argv: list[str], values: dict, folder: str) -> list[str]:
-    """A declared command with its parameters; lists become ``a,b``, empty values the empty word.
-
-    A program without a slash is one of the workload's own, in `folder`.
-    """
-    words = []
-    for word in argv:
-        if word.startswith("{") and word.endswith("}"):
-            value = values[word[1:-1]]
-            items = value if isinstance(value, list) else [value]
-            word = ",".join("" if item is None else str(item) for item in items)
-        words.append(word)
-    if "/" not in words[0]:
-        words[0] = f"{folder}/{words[0]}"
-    return words
 
 
 def checks(declared: list[dict], log: str) -> list[dict]:
@@ -117,12 +95,12 @@ class Cell:
         before = observe.moment()
         entry = self.plan["environments"][self.environment]
         image = self._image(entry["layers"])
-        system = testbed.bring_up(self.environment, entry["layers"], self.repetition, image)
-        testbed.begin_cell(system)
-        keeper.see(system.facts["owner"])
+        data = self._data(image)
+        system = self._bring_up(entry["layers"], image)
         observed = capture(system.top.command_plain(observe.command()), check=False).stdout
         inside = observe.understand(observe.split(observed))
-        values = self._values(inside)
+        client = self._see_client(system)
+        values = self._values(inside, client)
         self.record = {
             "format": 1,
             "environment": self.environment,
@@ -139,7 +117,7 @@ class Cell:
             "seed": values["seed"],
             "scale": self.plan["scale"],
             "source": self.plan["source"],
-            "parameters": {key: value for key, value in values.items() if key != "seed"},
+            "parameters": {key: value for key, value in values.items() if key not in BUILT_IN},
             "commands": [],
             "checks": [],
             "image": {
@@ -155,13 +133,13 @@ class Cell:
             "observed": {
                 "inside": inside,
                 "host": {"static": observe.host(), "before": before, "after": None, "during": None},
-                "client": None,
+                "client": client,
             },
         }
-        values = self._bring_files(system, values)
+        values = self._bring_files(system, values, data)
         ticks.append(observe.cpu_times())
         before |= observe.shares(ticks[0], ticks[1])
-        self._run_steps(system, values)
+        system = self._run_steps(system, values, image)
         host = self.record["observed"]["host"]
         host["after"] = observe.moment()
         host["during"] = observe.shares(ticks[1], observe.cpu_times())
@@ -177,20 +155,58 @@ class Cell:
 
         return image.require(self.plan["image"]["recipe"])
 
-    def _values(self, inside: dict) -> dict:
-        """The parameters, with what only the system under test can say, and the cell's seed."""
-        values = dict(self.plan["workloads"][self.workload]["parameters"])
+    def _bring_up(self, stack: list[dict], image: dict | None) -> testbed.System:
+        """The system for this cell, with the cell and the end of its owner noted."""
+        client = self.plan["client"] if any(map(plan.uses_client, self._planned_cells())) else None
+        system = testbed.bring_up(
+            self.environment, stack, self.repetition, image, client=client, ports=plan.ports(self.plan)
+        )
+        testbed.begin_cell(system)
+        keeper.see(system.facts["owner"])
+        return system
+
+    def _planned_cells(self) -> list[dict]:
+        return [entry["cell"] for entry in self.plan["workloads"].values()]
+
+    def _data(self, image: dict | None) -> str | None:
+        """The file that the workload's data were made into, made now if this is the first cell that asks."""
+        declared = self._spec().get("data")
+        if declared is None:
+            return None
+        assert image
+        values = {**self._parameters(), "seed": plan.cell_seed(self.plan, self.workload, 0)}
+        return prepared.ensure(self.workload, declared, values, image)
+
+    def _see_client(self, system: testbed.System) -> dict | None:
+        """What was observed at the client, where this workload has a part there."""
+        if system.client is None or not plan.uses_client(self._spec()):
+            return None
+        observed = capture(system.client.command_plain(observe.command()), check=False).stdout
+        return {**observe.understand(observe.split(observed)), "link": system.client.link()}
+
+    def _parameters(self) -> dict:
+        return self.plan["workloads"][self.workload]["parameters"]
+
+    def _values(self, inside: dict, client: dict | None) -> dict:
+        """The parameters, with what only the system under test or the client can say, and the cell's seed."""
+        values = dict(self._parameters())
         for key, value in values.items():
             if isinstance(value, dict):
-                if not isinstance(inside["cpus"], int):
-                    raise CellFailed(f"the system under test does not say how many CPUs it has; set {key}")
-                values[key] = inside["cpus"]
+                end, where = (client, "client") if value["rule"] == "client-last-cpu" else (inside, "system under test")
+                if end is None or not isinstance(end["cpus"], int):
+                    raise CellFailed(f"the {where} does not say how many CPUs it has; set {key}")
+                values[key] = end["cpus"] - (where == "client")
         values["seed"] = plan.cell_seed(self.plan, self.workload, self.repetition)
         return values
 
-    def _bring_files(self, system: testbed.System, values: dict) -> dict:
-        """Copy files named by parameters into the system; the values become their places there."""
-        inside = dict(values)
+    def _bring_files(self, system: testbed.System, values: dict, data: str | None) -> dict:
+        """Copy what was prepared, and files named by parameters, into the system.
+
+        The values of those parameters become their places there; the system's address joins them.
+        """
+        inside = {**values, "address": system.top.address()}
+        if data is not None:
+            system.top.put(data, prepared.INSIDE)
         for key in self._spec()["files"]:
             if values[key] is not None:
                 inside[key] = f"/data/given-{key}"
@@ -200,24 +216,22 @@ class Cell:
     def _spec(self) -> dict:
         return self.plan["workloads"][self.workload]["cell"]
 
-    def _run_steps(self, system: testbed.System, values: dict) -> None:
-        folder = PROGRAMS + "/" + self.workload
+    def _run_steps(self, system: testbed.System, values: dict, image: dict | None) -> testbed.System:
+        """Take the steps; returns the system that is up at the end."""
+
+        def afresh(way: str) -> testbed.System:
+            testbed.take_down()
+            stack = self.plan["environments"][self.environment]["layers"]
+            return self._bring_up(layers.started(stack, way), image)
+
         output = os.open(self.draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
         try:
-            for step in self._spec()["steps"]:
-                argv = fill(step["argv"], values, folder)
-                command = {"step": step["step"], "argv": argv, "exit": None, "started": utc(time.time())}
-                self.record["commands"].append(command)
-                try:
-                    code, seconds = run_to_file(system.top.command(argv), output, step["timeout"])
-                except TimedOut as error:
-                    raise CellFailed(f"its {step['step']} step was ended: {error}") from None
-                command |= {"exit": code, "seconds": round(seconds, 4), "timeout": step["timeout"]}
-                if code != 0:
-                    raise CellFailed(f"its {step['step']} step ended with exit code {code}")
+            steps = Steps(self.workload, self._spec(), system, values, output, self.record, afresh)
+            steps.run()
             os.fsync(output)
         finally:
             os.close(output)
+        return steps.system
 
     def _check(self) -> None:
         with open(self.draft, "rb") as file:

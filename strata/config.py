@@ -7,7 +7,7 @@ from typing import Any
 
 import jsonschema
 
-from strata import checking, layers, published, recipe, workload
+from strata import checking, client, layers, published, recipe, workload
 from strata.errors import UserError
 
 FILE = "config.yaml"
@@ -207,7 +207,7 @@ def experiment(config: dict, machine: dict) -> dict:
         "order": config["order"],
         "repetitions": repetitions,
         **({"precision": precision} if precision else {}),
-        "client": config["client"],
+        "client": client.settle(config["client"]),
         "image": {key: described[key] for key in ("recipe", "distribution", "release")},
         "vm": config["vm"],
         "machine": machine,

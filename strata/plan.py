@@ -64,15 +64,49 @@ def cell_seed(plan: dict, workload: str, repetition: int) -> int:
 
 def fingerprint(plan: dict, environment: str, workload: str) -> str:
     """What decides a cell's result besides chance; a cell is measured again when it changes."""
+    cell = plan["workloads"][workload]["cell"]
     parts = {
         "seed": plan["seed"],
         "scale": plan["scale"],
         "image": plan["image"]["recipe"],
         "layers": plan["environments"][environment]["layers"],
         "parameters": plan["workloads"][workload]["parameters"],
-        "steps": [[step["step"], *step["argv"]] for step in plan["workloads"][workload]["cell"]["steps"]],
+        "steps": [_signature(step) for step in cell["steps"]],
     }
+    if "servers" in cell or "data" in cell:
+        commands = [[server[key].get("argv") for key in ("ready", "stop")] for server in cell.get("servers", [])]
+        parts["servers"] = [[server["argv"] for server in cell.get("servers", [])], commands]
+        parts["data"] = cell.get("data", {}).get("argv")
+    if uses_client(cell):
+        parts["client"] = plan["client"]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _signature(step: dict) -> list:
+    """What of a planned step decides a result: all but its time limit."""
+    if "argv" in step:
+        extra = [f"{key} {step[key]}" for key in ("at", "fresh") if key in step]
+        return [step["step"], *step["argv"], *extra]
+    if "observe" in step:
+        return [step["step"], {"observe": step["observe"]}]
+    return [step["step"], {"for": step["for"], "steps": [_signature(inner) for inner in step["steps"]]}]
+
+
+def uses_client(cell: dict) -> bool:
+    """Whether a cell of this plan has a part at the client."""
+
+    def at_client(steps: list[dict]) -> bool:
+        return any(step.get("at") == "client" or at_client(step.get("steps", [])) for step in steps)
+
+    return at_client(cell["steps"]) or any(server["ready"].get("at") == "client" for server in cell.get("servers", []))
+
+
+def ports(plan: dict) -> list[int]:
+    """All ports on which servers of the plan's workloads listen, in order."""
+    found: set[int] = set()
+    for entry in plan["workloads"].values():
+        found.update(entry["parameters"][name] for name in entry["cell"].get("ports", []))
+    return sorted(found)
 
 
 def source(project: str) -> dict:

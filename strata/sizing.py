@@ -1,8 +1,8 @@
 """Published rules by which the sizes of a workload follow from the machine.
 
 A parameter's value in workload.yaml is a literal or ``{rule: NAME, …}``.  Each rule
-returns the value and a sentence about it for the paper (or None).  The rule ``cpus``
-is left in place here: it is what the system under test sees, so the cell resolves it.
+returns the value and a sentence about it for the paper (or None).  The rules :data:`OF_THE_CELL`
+are left in place here: they are what the system under test or the client sees, so the cell resolves them.
 """
 
 import math
@@ -48,6 +48,10 @@ RULES: dict[str, Callable[..., tuple[Any, str | None]]] = {
 }
 
 
+# cpus: how many the system under test has.  client-last-cpu: the number of the last one of the client.
+OF_THE_CELL = ("cpus", "client-last-cpu")
+
+
 def at_scale(value: object, scale: str) -> object:
     """The value of a setting that may be given by scale (``{smoke: …, quick: …, paper: …}``)."""
     if isinstance(value, dict) and scale in value:
@@ -56,8 +60,8 @@ def at_scale(value: object, scale: str) -> object:
 
 
 def resolve(value: object, machine: dict) -> tuple[object, str | None]:
-    """Apply a rule to the machine; literals and the rule ``cpus`` stay as they are."""
-    if not isinstance(value, dict) or value["rule"] == "cpus":
+    """Apply a rule to the machine; literals and the rules of the cell stay as they are."""
+    if not isinstance(value, dict) or value["rule"] in OF_THE_CELL:
         return value, None
     arguments = {key: item for key, item in value.items() if key != "rule"}
     return RULES[value["rule"]](machine, **arguments)

@@ -10,7 +10,9 @@ import os
 import time
 from collections.abc import Iterator
 
+from strata import client as client_of
 from strata import layers, places
+from strata.client.base import Client
 from strata.errors import UserError
 from strata.files import held, locked, read_json, write_json
 from strata.process import alive, identity
@@ -47,35 +49,61 @@ def owner() -> dict:
     return process if process and process["start"] else identity(os.getpid())
 
 
+def _folder(id: str) -> str:
+    return os.path.join(places.home(), "systems", id)
+
+
 def _stack(system: dict, image: dict | None) -> list[layers.Layer]:
-    folder = os.path.join(places.home(), "systems", system["id"])
-    return layers.build(system["layers"], layers.Context(system["id"], folder, image))
+    address = system.get("address") or "127.0.0.1"
+    context = layers.Context(system["id"], _folder(system["id"]), image, address, system["ports"])
+    return layers.build(system["layers"], context)
+
+
+def _client(system: dict, image: dict | None) -> Client | None:
+    """The client of a system, up or not; None where no workload has a part there."""
+    if system["client"] is None:
+        return None
+    id = f"{system['id']}-client"
+    return client_of.make(system["client"], layers.Context(id, _folder(id), image))
 
 
 def take_down() -> bool:
-    """Remove the system that is up, if there is one; whether there was one."""
+    """Remove the system that is up and its client, if there is one; whether there was one."""
     state = read_state()
     system = state["system"]
     if system is None:
         return False
     for layer in reversed(_stack(system, None)):
         layer.down()
+    beside = _client(system, None)
+    if beside is not None:
+        beside.down()
     write_state({"system": None, "cell": None})
     return True
 
 
 class System:
-    """A system under test that is up: the top of its stack, and what is written down about it."""
+    """A system under test that is up: the top of its stack, its client, and what is written down about it."""
 
-    def __init__(self, facts: dict, top: layers.Layer) -> None:
-        self.facts, self.top = facts, top
+    def __init__(self, facts: dict, image: dict | None) -> None:
+        self.facts = facts
+        self.top = _stack(facts, image)[-1]
+        self.client = _client(facts, image)
 
 
-def bring_up(environment: str, stack: list[dict], block: int, image: dict | None) -> System:
+def bring_up(
+    environment: str,
+    stack: list[dict],
+    block: int,
+    image: dict | None,
+    client: dict | None = None,
+    ports: list[int] | None = None,
+) -> System:
     """The system for an environment in a block: the one that is up if it is exactly that, else a fresh one.
 
-    One is used again only in the same run (owner), results folder and block, and only after a cell
-    that ended well.  Raises UserError if it cannot be brought up; nothing is left then.
+    `client` (as from :func:`strata.client.settle`) is brought up beside it and reaches the `ports` of its servers.
+    A system is used again only in the same run (owner), results folder and block, and only after a cell
+    that ended well.  Raises UserError if it cannot be brought up; what is there of it is written down.
     """
     state = read_state()
     wanted = {
@@ -84,12 +112,14 @@ def bring_up(environment: str, stack: list[dict], block: int, image: dict | None
         "block": block,
         "layers": stack,
         "image": image["id"] if image else None,
+        "client": client,
+        "ports": ports or [],
         "owner": owner(),
     }
     system = state["system"]
     fits = system is not None and all(system[key] == value for key, value in wanted.items())
     if fits and state["cell"] is None:
-        return System(system, _stack(system, image)[-1])
+        return System(system, image)
     take_down()
     system = {
         **wanted,
@@ -98,7 +128,12 @@ def bring_up(environment: str, stack: list[dict], block: int, image: dict | None
         "up_started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "up_seconds": None,
     }
-    write_state({"system": system, "cell": identity(os.getpid())})
+    state = {"system": system, "cell": identity(os.getpid())}
+    write_state(state)
+    beside = _client(system, image)
+    if beside is not None:
+        system["address"] = beside.up()
+        write_state(state)
     begun = time.monotonic()
     built = _stack(system, image)
     system["facts"] = {}
@@ -106,8 +141,10 @@ def bring_up(environment: str, stack: list[dict], block: int, image: dict | None
         layer.up()
         system["facts"] |= layer.facts()
     system["up_seconds"] = round(time.monotonic() - begun, 3)
+    if beside is not None:
+        beside.join(built[-1])
     write_state({"system": system, "cell": None})
-    return System(system, built[-1])
+    return System(system, image)
 
 
 def begin_cell(system: System) -> None:
@@ -133,6 +170,7 @@ def clean() -> list[str]:
 
     Raises UserError while a run is at work.
     """
+    from strata.client import namespace
     from strata.files import mounts_below, remove_tree
     from strata.layers import docker
     from strata.process import as_root, capture
@@ -155,6 +193,8 @@ def clean() -> list[str]:
         for layer in reversed(layers.build([{"chroot": {}}], layers.Context(name, folder, None))):
             layer.down()
         removed.append(f"folder {folder}")
+    if namespace.remove():
+        removed.append(f"network namespace {namespace.name()}")
     images = os.path.join(places.home(), "images")
     for name in sorted(os.listdir(images)) if os.path.isdir(images) else []:
         if name.startswith("building-"):

@@ -10,6 +10,10 @@ from strata import checking, sizing
 from strata.errors import UserError
 
 FOLDER = "workloads"
+# Words of commands that stand for what only a cell knows: its seed, and where the client reaches the system.
+BUILT_IN = ("seed", "address")
+# How a system may start for a step that asks for a fresh one.
+STARTS = ["restored", "booted"]
 
 
 def known() -> list[str]:
@@ -46,17 +50,31 @@ def _cross_check(data: dict) -> list[tuple[str, str]]:
             )
         for scale in ("value", "smoke", "quick", "paper"):
             value = parameter.get(scale)
-            if isinstance(value, dict) and value.get("rule") not in {"cpus", *sizing.RULES}:
-                rules = ["cpus", *sizing.RULES]
+            rules = [*sizing.OF_THE_CELL, *sizing.RULES]
+            if isinstance(value, dict) and value.get("rule") not in rules:
                 hint = checking.nearest(str(value.get("rule")), rules)
                 found.append((f"{key}.{scale}.rule", f"is no rule; {hint}"))
-    for section, steps in sections(data):
-        for number, step in enumerate(steps):
-            for word in step["argv"]:
-                name = placeholder(word)
-                if name and name not in parameters and name != "seed":
-                    hint = checking.nearest(name, [*parameters, "seed"])
-                    found.append((f"{section}.{number}.argv", f"'{word}' names no parameter; {hint}"))
+    for where, words in commands(data):
+        for word in words:
+            name = placeholder(word)
+            if name and name not in parameters and name not in BUILT_IN:
+                hint = checking.nearest(name, [*parameters, *BUILT_IN])
+                found.append((where, f"'{word}' names no parameter; {hint}"))
+    for where, step in _walk(data):
+        name = step.get("for")
+        if name is not None and "array" not in parameters.get(name, {"schema": {}})["schema"].get("type", ""):
+            lists = [key for key, value in parameters.items() if "array" in value["schema"].get("type", "")]
+            found.append(
+                (f"{where}.for", f"'{name}' is no parameter that holds a list; {checking.nearest(name, lists)}")
+            )
+        if "fresh" in step and parameters.get(step["fresh"], {"schema": {}})["schema"].get("enum") != STARTS:
+            found.append(
+                (f"{where}.fresh", f"'{step['fresh']}' is no parameter with the choice of {' and '.join(STARTS)}")
+            )
+    for number, name in enumerate(data.get("ports", [])):
+        if name not in parameters:
+            hint = checking.nearest(name, list(parameters))
+            found.append((f"ports.{number}", f"'{name}' names no parameter; {hint}"))
     return found
 
 
@@ -72,6 +90,31 @@ def sections(data: dict) -> list[tuple[str, list]]:
         ("warmup", data["warmup"].get("steps", [])),
         ("run", data["run"]),
     ]
+
+
+def _walk(data: dict) -> list[tuple[str, dict]]:
+    """Every declared step with its key, those in groups behind their group."""
+    found = []
+
+    def visit(where: str, steps: list) -> None:
+        for number, step in enumerate(steps):
+            found.append((f"{where}.{number}", step))
+            visit(f"{where}.{number}.steps", step.get("steps", []))
+
+    for section, steps in sections(data):
+        visit(f"{section}.steps" if section == "warmup" else section, steps)
+    return found
+
+
+def commands(data: dict) -> list[tuple[str, list[str]]]:
+    """Every declared command with its key."""
+    found = [(f"{where}.argv", step["argv"]) for where, step in _walk(data) if "argv" in step]
+    if "data" in data:
+        found.append(("data.argv", data["data"]["argv"]))
+    for number, server in enumerate(data.get("servers", [])):
+        parts = {"argv": server, "ready.argv": server["ready"], "stop.argv": server["stop"]}
+        found += [(f"servers.{number}.{key}", part["argv"]) for key, part in parts.items() if "argv" in part]
+    return found
 
 
 def check_overrides(name: str, overrides: dict) -> list[tuple[str, str]]:
@@ -115,19 +158,32 @@ def resolve(name: str, overrides: dict, scale: str, machine: dict) -> tuple[dict
 
 
 def cell(name: str, scale: str) -> dict:
-    """What a cell of the workload does: ``{steps: [{step, argv, timeout}], checks, files}``.
+    """What a cell of the workload does (docs/contracts.md): its steps and checks, and what only some have.
 
-    `files` names the parameters whose values are files of the host.
+    `files` names the parameters whose values are files of the host, `ports` those that hold ports.
     """
     declared = load(name)
+
+    def planned(section: str, step: dict) -> dict:
+        step = {"step": section, **step}
+        if "steps" in step:
+            step["steps"] = [planned(section, inner) for inner in step["steps"]]
+        return timed(step)
+
+    def timed(part: dict) -> dict:
+        return {**part, "timeout": sizing.at_scale(part["timeout"], scale)} if "timeout" in part else part
+
+    servers = [
+        {"exits": [0], **server, "ready": timed(server["ready"]), "stop": timed(server["stop"])}
+        for server in declared.get("servers", [])
+    ]
     return {
-        "steps": [
-            {"step": section, "argv": step["argv"], "timeout": sizing.at_scale(step["timeout"], scale)}
-            for section, steps in sections(declared)
-            for step in steps
-        ],
+        "steps": [planned(section, step) for section, steps in sections(declared) for step in steps],
         "checks": declared["checks"],
         "files": [key for key, parameter in declared["parameters"].items() if "file" in parameter],
+        **({"ports": declared["ports"]} if "ports" in declared else {}),
+        **({"servers": servers} if servers else {}),
+        **({"data": timed(declared["data"])} if "data" in declared else {}),
     }
 
 

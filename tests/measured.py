@@ -10,6 +10,8 @@ from pathlib import Path
 import projects
 
 from strata import cell, config, machine, manifest, places, plan, workload
+from strata.clock import utc
+from strata.steps import fill
 
 SLOWER = {"native": 1.0, "docker": 1.02, "docker-hostnet": 1.01}
 _SECONDS = ("seconds", "best_seconds", "mean_seconds", "worst_seconds")
@@ -92,8 +94,8 @@ def record(experiment: dict, image: dict, log: bytes, environment: str, load: st
         "repetition": repetition,
         "block": repetition,
         "position": {"planned": place, "actual": place},
-        "started": cell.utc(begun),
-        "ended": cell.utc(begun + 8),
+        "started": utc(begun),
+        "ended": utc(begun + 8),
         "seconds": 8.0,
         "seed": plan.cell_seed(experiment, load, repetition),
         "scale": experiment["scale"],
@@ -102,9 +104,9 @@ def record(experiment: dict, image: dict, log: bytes, environment: str, load: st
         "commands": [
             {
                 "step": step["step"],
-                "argv": cell.fill(step["argv"], {**parameters, "seed": 1}, f"/opt/strata/workloads/{load}"),
+                "argv": fill(step["argv"], {**parameters, "seed": 1}, f"/opt/strata/workloads/{load}"),
                 "exit": 0,
-                "started": cell.utc(begun + 1),
+                "started": utc(begun + 1),
                 "seconds": 6.0,
                 "timeout": step["timeout"],
             }
@@ -115,7 +117,7 @@ def record(experiment: dict, image: dict, log: bytes, environment: str, load: st
         "system": {
             "id": f"strata-{repetition}",
             "layers": experiment["environments"][environment]["layers"],
-            "up_started": cell.utc(begun),
+            "up_started": utc(begun),
             "up_seconds": 0.5,
             "cells_before": 0,
         },

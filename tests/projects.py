@@ -70,6 +70,14 @@ def make(folder: Path, config: dict, workloads: dict[str, dict] | None = None, c
     return folder
 
 
+def beside_real(folder: Path, config: dict, workloads: dict[str, dict]) -> Path:
+    """A project of the real workloads and of some more, given as data: they run in the checkout's own image."""
+    made = make(folder, config, workloads)
+    for source in (ROOT / "workloads").iterdir():
+        (made / "workloads" / source.name).symlink_to(source)
+    return made
+
+
 def on_host(**more: object) -> dict:
     """A config whose only environment is the host itself."""
     return {

@@ -10,6 +10,7 @@ from typing import Any
 from strata import manifest, places, plan
 from strata.archive import container, crate, guide, private, stage, sums
 from strata.errors import UserError
+from strata.steps import expanded
 
 # What a file that is not laid out as it should be makes its reader stumble over.
 MISSHAPEN = (KeyError, TypeError, AttributeError, ValueError, IndexError)
@@ -146,7 +147,8 @@ def _of_record(folder: str, name: str, record: dict, experiment: dict, cell: tup
     environment, load_name, repetition = cell
     planned = experiment["workloads"][load_name]
     fixed = {key: value for key, value in planned["parameters"].items() if not isinstance(value, dict)}
-    steps = [step["step"] for step in planned["cell"]["steps"]]
+    taken = expanded(planned["cell"]["steps"], record["parameters"])
+    steps = [step["step"] for step, _ in taken if "argv" in step]
     expected: list[tuple[str, Any, Any]] = [
         ("format", record["format"], 1),
         ("environment", record["environment"], environment),

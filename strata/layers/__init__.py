@@ -30,3 +30,14 @@ def build(layers: list[dict], context: Context) -> list[Layer]:
         if name != "host":
             stack.append(layer_class(name)(stack[-1], options, context))
     return stack
+
+
+def started(stack: list[dict], way: str) -> list[dict]:
+    """The stack with its machines started in one way: ``booted``, or ``restored`` for what each declares."""
+    if way == "restored":
+        return stack
+    return [
+        {name: {**options, "fresh": "boot"} if "fresh" in options else options}
+        for entry in stack
+        for name, options in entry.items()
+    ]

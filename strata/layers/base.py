@@ -2,6 +2,7 @@
 
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import ClassVar
 
 # The environment variables of every measured command, the same in every layer.
@@ -18,10 +19,13 @@ class Context:
     id: names everything that belongs to the system (container, cgroup, folder).
     folder: the system's own folder on the host.
     image: the object in the image's image.json (with `folder`), or None where no layer needs one.
+    address: the host's address as the client reaches it.  ports: those that servers in the system listen on.
     """
 
-    def __init__(self, id: str, folder: str, image: dict | None) -> None:
-        self.id, self.folder, self.image = id, folder, image
+    def __init__(
+        self, id: str, folder: str, image: dict | None, address: str = "127.0.0.1", ports: Sequence[int] = ()
+    ) -> None:
+        self.id, self.folder, self.image, self.address, self.ports = id, folder, image, address, ports
 
     @property
     def data(self) -> str:
@@ -91,6 +95,20 @@ class Layer(ABC):
         """Where a client reaches a server in this layer."""
         assert self.below is not None
         return self.below.address()
+
+    def bridge(self) -> str | None:
+        """The bridge of the host to which a client must be joined to reach the system; None if the host leads there."""
+        assert self.below is not None
+        return self.below.bridge()
+
+    def machine(self) -> "Layer | None":
+        """The layer of the stack that is a machine of its own; None where there is none."""
+        assert self.below is not None
+        return self.below.machine()
+
+    def processes(self) -> list[int]:
+        """Processes of the host that hold the system's memory while nothing runs in it."""
+        return []
 
     def command(self, argv: list[str]) -> list[str]:
         """The command for the host that runs `argv` in this layer, with the common variables."""

@@ -9,6 +9,22 @@ from strata.files import mounts_below
 from strata.layers.base import Layer
 from strata.process import as_root, capture
 
+# Arguments: the new root, the image's files, folders for /data and /tmp.
+MOUNT = """
+root=$1 tree=$2 data=$3 tmp=$4
+mount --bind "$tree" "$root"
+mount --make-private "$root"
+mount -o remount,bind,ro "$root"
+mount --bind /proc "$root/proc"
+mount --bind /sys "$root/sys"
+mount --rbind /dev "$root/dev"
+for name in proc sys dev; do
+    mount --make-rslave "$root/$name"
+done
+mount --bind "$data" "$root/data"
+mount --bind "$tmp" "$root/tmp"
+"""
+
 
 class Chroot(Layer):
     """Native: the image's tree, read-only, with the host's /proc, /sys and /dev, and /data on the host's disk."""
@@ -32,21 +48,7 @@ class Chroot(Layer):
         for folder in (self.root, self.context.data, temporary):
             os.makedirs(folder, exist_ok=True)
         os.chmod(temporary, 0o1777)
-        script = """
-            root=$1 tree=$2 data=$3 tmp=$4
-            mount --bind "$tree" "$root"
-            mount --make-private "$root"
-            mount -o remount,bind,ro "$root"
-            mount --bind /proc "$root/proc"
-            mount --bind /sys "$root/sys"
-            mount --rbind /dev "$root/dev"
-            for name in proc sys dev; do
-                mount --make-rslave "$root/$name"
-            done
-            mount --bind "$data" "$root/data"
-            mount --bind "$tmp" "$root/tmp"
-        """
-        capture(as_root(["sh", "-euc", script, "strata", self.root, tree, self.context.data, temporary]))
+        capture(as_root(["sh", "-euc", MOUNT, "strata", self.root, tree, self.context.data, temporary]))
         cgroups.make(self.context.id)
 
     def down(self) -> None:

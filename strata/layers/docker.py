@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import shutil
 import socket
 from collections.abc import Iterator
@@ -57,13 +58,35 @@ class Docker(Layer):
         if self.options["data"] == "volume":
             self.run_below(["mkdir", "-p", self.below.data])
             place = ["--volume", f"{self.below.data}:/data"]
-        self.run_below(
+        self._run(
             ["docker", "run", "--detach", "--init", "--pull", "never", "--name", self.context.id]
             + ["--hostname", "strata"] * (self.options["network"] != "host")
             + ["--label", f"{LABEL}={places.home_mark()}", "--network", self.options["network"]]
-            + ["--cgroup-parent", cgroups.parent_for(driver), *place]
+            + ["--cgroup-parent", cgroups.parent_for(driver), *place, *self._published()]
             + [tag(self.context.image), "sleep", "infinity"]
         )
+
+    def _published(self) -> list[str]:
+        """Options that let a client reach the servers' ports: by rules of the kernel, at the address it uses."""
+        if self.options["network"] == "host":
+            return []
+        assert self.below
+        at = f"{self.context.address}:" if self.below.machine() is None else ""
+        forms = [f"{at}{port}:{port}/{kind}" for port in self.context.ports for kind in ("tcp", "udp")]
+        return [word for form in forms for word in ("--publish", form)]
+
+    def _run(self, argv: list[str]) -> None:
+        """Start the container.  Raises UserError, which names the port where one is taken."""
+        try:
+            self.run_below(argv)
+        except UserError as error:
+            taken = re.search(r":(\d+)(?:/\w+)?[^:]*: .*(?:already allocated|address already in use)", str(error))
+            if not taken:
+                raise
+            raise UserError(
+                f"port {taken[1]} of {self.context.address} is taken by another program: end that, or give the "
+                f"workload another port (config.yaml: workloads)"
+            ) from None
 
     def down(self) -> None:
         found = self.run_below(
@@ -118,11 +141,16 @@ class Docker(Layer):
                 f"Docker knows {tag(image)} as {found}, not as {image['id']}: run `python -m strata image --rebuild`"
             )
 
-    def address(self) -> str:
-        if self.options["network"] == "host":
-            return super().address()
-        form = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
-        return self.run_below(["docker", "inspect", "--format", form, self.context.id]).strip()
+    def processes(self) -> list[int]:
+        """The container's processes and the one that holds it; those of a machine below stand for all in it."""
+        assert self.below
+        machine = self.below.machine()
+        if machine is not None:
+            return machine.processes()
+        listed = self.run_below(["docker", "top", self.context.id, "-eo", "pid,ppid"]).splitlines()[1:]
+        pairs = [tuple(int(word) for word in line.split()) for line in listed]
+        inside = {process for process, _ in pairs}
+        return sorted(inside | {parent for _, parent in pairs if parent > 1})
 
 
 def answers() -> bool:

@@ -41,4 +41,10 @@ class Host(Layer):
         copy(source, target)
 
     def address(self) -> str:
-        return "127.0.0.1"
+        return self.context.address
+
+    def bridge(self) -> str | None:
+        return None
+
+    def machine(self) -> Layer | None:
+        return None

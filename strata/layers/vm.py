@@ -102,3 +102,16 @@ class Vm(Layer):
         from strata.vm import ssh
 
         return ssh.address(self.context.folder)
+
+    def bridge(self) -> str | None:
+        from strata.vm import libvirt
+
+        return libvirt.bridge()
+
+    def machine(self) -> Layer | None:
+        return self
+
+    def processes(self) -> list[int]:
+        from strata.vm import look
+
+        return look.processes(self.context.folder)

@@ -9,7 +9,7 @@ import ipaddress
 import os
 import socket
 
-from strata import places
+from strata import addresses, places
 from strata.errors import UserError
 from strata.process import as_root, capture
 
@@ -83,22 +83,6 @@ def card_address(subnet: str, number: int) -> tuple[str, str]:
     return "52:54:00:" + ":".join(f"{byte:02x}" for byte in digest[:3]), str(address)
 
 
-def free_subnet(routes: str) -> str:
-    """A private /24 that no route of the host (the text of ``ip -4 -o addr; ip -4 route``) touches."""
-    taken = []
-    for word in routes.replace(",", " ").split():
-        try:
-            taken.append(ipaddress.ip_network(word, strict=False))
-        except ValueError:
-            continue
-    real = [net for net in taken if net.prefixlen > 0]
-    for number in range(120, 250):
-        candidate = ipaddress.ip_network(f"192.168.{number}.0/24")
-        if not any(candidate.overlaps(net) for net in real):
-            return str(candidate)
-    raise UserError("no free network 192.168.120.0/24 … 192.168.249.0/24 for virtual machines on this host")
-
-
 def network_xml(subnet: str, machines: int = 1) -> str:
     """The network: a bridge of its own with fixed addresses, no way out, so that nothing but us talks to a machine."""
     net = ipaddress.ip_network(subnet)
@@ -115,8 +99,7 @@ def network_xml(subnet: str, machines: int = 1) -> str:
 def bring_up_network(machines: int = 1) -> str:
     """Make the network afresh and return its subnet."""
     take_down_network()
-    ip = capture(["ip", "-4", "-o", "address"]).stdout + capture(["ip", "-4", "route"]).stdout
-    subnet = free_subnet(ip)
+    subnet = addresses.free_subnet(addresses.host_routes())
     _create("net-create", network_xml(subnet, machines))
     return subnet
 

@@ -6,6 +6,7 @@ import shutil
 
 from strata import observe, places
 from strata.errors import UserError
+from strata.files import read_json
 from strata.process import as_root, capture
 from strata.vm import applied, domain, host, libvirt, ssh
 
@@ -60,6 +61,11 @@ def at(folder: str, wanted: dict, profile: dict, refused: dict[str, str]) -> dic
         "settings": applied.rows(profile, wanted, live, process, guest, refused),
         "versions": versions(),
     }
+
+
+def processes(folder: str) -> list[int]:
+    """The QEMU process of the machine of a system's folder, in a list."""
+    return [process_of((read_json(os.path.join(folder, "vm.json")) or {})["name"])]
 
 
 def process_of(name: str) -> int:

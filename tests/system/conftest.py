@@ -46,6 +46,8 @@ def left_on_machine():
         "machines": lines("pgrep", "-f", "^[^ ]*qemu-system"),
         "connections": lines("pgrep", "-f", "^ssh: /tmp/strata-"),
         "snapshots": set(os.listdir(snapshots)) if os.path.isdir(snapshots) else set(),
+        "namespaces": lines("ip", "netns", "list"),
+        "links": {name for name in os.listdir("/sys/class/net") if name.startswith(("stv", "strata"))},
         "huge pages": open("/proc/sys/vm/nr_hugepages").read(),
     }
 

@@ -11,7 +11,7 @@ import time
 import projects
 import pytest
 
-from strata import cell, keeper, process, testbed
+from strata import keeper, process, testbed
 
 
 def workload_with(**changes):
@@ -246,20 +246,6 @@ def test_a_results_folder_that_cannot_be_written_is_told(project):
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert "results/raw" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("argv", "values", "words"),
-    [
-        (["tool", "{n}"], {"n": 3}, ["/p/tool", "3"]),
-        (["/bin/x", "{n}"], {"n": [1, 2]}, ["/bin/x", "1,2"]),
-        (["x/y", "{n}", "{m}"], {"n": None, "m": 0.5}, ["x/y", "", "0.5"]),
-        (["tool", "{n} more", "$(rm)"], {"n": 3}, ["/p/tool", "{n} more", "$(rm)"]),
-        (["tool", "{n}"], {"n": "; rm -rf /"}, ["/p/tool", "; rm -rf /"]),
-    ],
-)
-def test_parameters_stand_for_whole_words_and_meet_no_shell(argv, values, words):
-    assert cell.fill(argv, values, "/p") == words
 
 
 def test_the_lock_is_free_again_after_its_holder_is_gone(project):

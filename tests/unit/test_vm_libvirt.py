@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from strata import places
+from strata import addresses, places
 from strata.errors import UserError
 from strata.vm import disk, libvirt, ssh
 
@@ -26,14 +26,14 @@ def test_names_are_of_this_installation(monkeypatch, tmp_path):
 
 
 def test_a_network_that_is_in_use_is_passed_over():
-    assert libvirt.free_subnet(ROUTES) == "192.168.121.0/24"
-    assert libvirt.free_subnet("") == "192.168.120.0/24"
-    assert libvirt.free_subnet("default via 192.168.0.1\n192.168.0.0/17 dev eth0\n") == "192.168.128.0/24"
+    assert addresses.free_subnet(ROUTES) == "192.168.121.0/24"
+    assert addresses.free_subnet("") == "192.168.120.0/24"
+    assert addresses.free_subnet("default via 192.168.0.1\n192.168.0.0/17 dev eth0\n") == "192.168.128.0/24"
 
 
 def test_no_free_network_is_told():
-    with pytest.raises(UserError, match="no free network"):
-        libvirt.free_subnet("192.168.0.0/16 dev eth0")
+    with pytest.raises(UserError, match="is free on this host"):
+        addresses.free_subnet("192.168.0.0/16 dev eth0")
 
 
 @pytest.mark.parametrize("machines", [1, 8])

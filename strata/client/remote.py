@@ -1,0 +1,190 @@
+"""A client on a second machine, reached by ssh: all that a namespace does, done there."""
+
+import contextlib
+import os
+import shlex
+import subprocess
+import sys
+
+from strata import addresses, observe
+from strata.client import rate
+from strata.client.base import Client
+from strata.errors import UserError
+from strata.files import read_json, remove_tree, write_json
+from strata.layers.base import Layer
+from strata.layers.chroot import MOUNT
+from strata.process import as_root, capture
+
+# Where the second machine keeps the image's files, one folder for each recipe, and what a run needs beside them.
+CACHE = "/var/cache/strata-client"
+
+# End what runs in the root, then take it apart.
+UNMOUNT = """
+root=$1/root
+for process in /proc/[0-9]*; do
+    if [ "$(readlink "$process/root")" = "$root" ]; then
+        kill -KILL "${process#/proc/}" || true
+    fi
+done
+for attempt in 1 2 3 4 5 6 7 8 9 10; do
+    grep -q " $root" /proc/mounts || break
+    umount -R "$root" || sleep 0.2
+done
+if ! grep -q " $1/" /proc/mounts; then
+    rm -rf --one-file-system -- "$1"
+fi
+"""
+
+
+def _here(argv: list[str]) -> str:
+    return capture(as_root(argv)).stdout
+
+
+class Remote(Client):
+    """The second machine ``settled["ssh"]``, whose ssh must ask no question and let in root or one who may sudo."""
+
+    @property
+    def _facts_path(self) -> str:
+        return os.path.join(self.context.folder, "remote.json")
+
+    @property
+    def _facts(self) -> dict:
+        return read_json(self._facts_path) or {}
+
+    @property
+    def _folder(self) -> str:
+        return f"{CACHE}/systems/{self.context.id}"
+
+    def _ssh(self) -> list[str]:
+        own = ["-F", self.settled["ssh_config"]] if self.settled["ssh_config"] else []
+        options = {
+            "BatchMode": "yes",
+            "ConnectTimeout": "10",
+            "ServerAliveInterval": "10",
+            "ServerAliveCountMax": "6",
+            "ControlMaster": "auto",
+            "ControlPath": f"/tmp/{self.context.id}.ssh",
+            "ControlPersist": "yes",
+            "LogLevel": "ERROR",
+        }
+        settings = [word for key, value in options.items() for word in ("-o", f"{key}={value}")]
+        return ["ssh", *own, *settings, self.settled["ssh"], "--"]
+
+    def _there(self, argv: list[str], root: bool = False) -> list[str]:
+        """The command for this host that runs `argv` on the second machine, word for word."""
+        return [*self._ssh(), shlex.join([*(self._facts.get("root", []) if root else []), *argv])]
+
+    def _do(self, argv: list[str], check: bool = True, timeout: float = 120) -> str:
+        return capture(self._there(argv, root=True), timeout, check).stdout
+
+    def up(self) -> str:
+        os.makedirs(self.context.folder, exist_ok=True)
+        done = capture(self._there(["sh", "-c", "echo $SSH_CONNECTION; id -u"]), timeout=60, check=False)
+        lines = done.stdout.splitlines()
+        if done.returncode != 0 or len(lines) != 2 or len(lines[0].split()) != 4:
+            words = (done.stderr or done.stdout).strip() or f"exit code {done.returncode}"
+            raise UserError(
+                f"config.yaml: client.ssh: no way into {self.settled['ssh']} ({words}); "
+                f"`ssh {self.settled['ssh']} true` must work without a question"
+            )
+        host, _, client, _ = lines[0].split()
+        facts = {"host": host, "client": client, "root": [] if lines[1] == "0" else ["sudo", "-n", "--"]}
+        facts["device"] = self._device(["ip", "-o", "route", "get", client])
+        write_json(self._facts_path, facts)
+        facts["device_there"] = self._device(self._there(["ip", "-o", "route", "get", host]))
+        write_json(self._facts_path, facts)
+        if self.settled["rate"]:
+            rate.limit(_here, facts["device"], self.settled["rate"])
+            rate.limit(self._do, facts["device_there"], self.settled["rate"])
+        tree = self._bring_tree()
+        paths = [f"{self._folder}/{part}" for part in ("root", "data", "tmp")]
+        self._do(["mkdir", "-p", *paths])
+        self._do(["chmod", "1777", paths[2]])
+        self._do(["sh", "-euc", MOUNT, "strata", paths[0], tree, *paths[1:]])
+        return host
+
+    def _device(self, argv: list[str]) -> str:
+        words = capture(argv).stdout.split()
+        return words[words.index("dev") + 1]
+
+    def _bring_tree(self) -> str:
+        """Path of the image's files on the second machine, copied there once for each recipe."""
+        image = self.context.image
+        assert image
+        tree = f"{CACHE}/images/{image['recipe'][:12]}-{image['manifest_sha256'][:12]}"
+        if self._do(["sh", "-c", '[ -e "$1" ] && echo there', "strata", tree], check=False).strip() == "there":
+            return tree
+        part = f"{tree}.part"
+        self._do(["rm", "-rf", "--one-file-system", "--", part])
+        self._do(["mkdir", "-p", part])
+        pack = as_root(["tar", "-C", os.path.join(image["folder"], "tree"), "--numeric-owner", "-cf", "-", "."])
+        unpack = self._there(["tar", "-C", part, "--numeric-owner", "-xpf", "-"], root=True)
+        with subprocess.Popen(pack, stdout=subprocess.PIPE) as sender:
+            done = subprocess.run(unpack, stdin=sender.stdout, capture_output=True, text=True, timeout=3600)
+        if sender.returncode != 0 or done.returncode != 0:
+            raise UserError(f"the image's files could not be copied to {self.settled['ssh']}: {done.stderr.strip()}")
+        self._do(["mv", "--", part, tree])
+        return tree
+
+    def join(self, system: Layer) -> None:
+        bridge = system.bridge()
+        if bridge is None:
+            return
+        # The machine's network is behind this host: each end learns the way, and nothing is translated.
+        facts, address = self._facts, system.address()
+        subnet = addresses.member(f"{address}/24", 0) + "/24"
+        facts |= {"bridge": bridge, "subnet": subnet}
+        write_json(self._facts_path, facts)
+        for rule in self._rules(facts):
+            capture(as_root(["iptables", "--wait", "-I", "FORWARD", *rule]))
+        self._do(["ip", "route", "replace", subnet, "via", facts["host"], "dev", facts["device_there"]])
+        gateway = addresses.member(subnet, 1)
+        machine = system.machine()
+        assert machine
+        capture(machine.command_plain(["ip", "route", "replace", f"{facts['client']}/32", "via", gateway]))
+        with open("/proc/sys/net/ipv4/ip_forward") as file:
+            if file.read().strip() != "1":
+                raise UserError("this host does not forward: `sysctl net.ipv4.ip_forward=1` lets the client reach it")
+
+    def _rules(self, facts: dict) -> list[list[str]]:
+        mark = ["-m", "comment", "--comment", self.context.id, "-j", "ACCEPT"]
+        return [
+            ["-i", facts["device"], "-o", facts["bridge"], "-s", facts["client"], "-d", facts["subnet"], *mark],
+            ["-i", facts["bridge"], "-o", facts["device"], "-s", facts["subnet"], "-d", facts["client"], *mark],
+        ]
+
+    def down(self) -> None:
+        facts = self._facts
+        if not facts:
+            return remove_tree(self.context.folder)
+        for rule in self._rules(facts) if "bridge" in facts else []:
+            while capture(as_root(["iptables", "--wait", "-D", "FORWARD", *rule]), check=False).returncode == 0:
+                pass
+        if self.settled["rate"]:
+            rate.release(_here, facts["device"])
+        try:
+            self._down_there(facts)
+        except UserError as error:
+            print(
+                f"strata: {self.settled['ssh']} does not answer ({error}); once it does, see there that nothing is "
+                f"mounted below {self._folder}, and remove it",
+                file=sys.stderr,
+            )
+        with contextlib.suppress(UserError):
+            capture([*self._ssh()[:-2], "-O", "exit", self.settled["ssh"]], timeout=20, check=False)
+        return remove_tree(self.context.folder)
+
+    def _down_there(self, facts: dict) -> None:
+        if "subnet" in facts:
+            self._do(["ip", "route", "del", facts["subnet"], "via", facts["host"]], check=False)
+        if self.settled["rate"] and "device_there" in facts:
+            rate.release(self._do, facts["device_there"])
+        self._do(["sh", "-uc", UNMOUNT, "strata", self._folder])
+
+    def command_plain(self, argv: list[str]) -> list[str]:
+        return self._there(["chroot", f"{self._folder}/root", *argv], root=True)
+
+    def link(self) -> dict:
+        shown = self._do(["ip", "-o", "link", "show", self._facts["device_there"]], check=False)
+        mtu = int(shown.split(" mtu ", 1)[1].split()[0]) if " mtu " in shown else observe.NOT_AVAILABLE
+        return {"kind": "network of a second machine", "mtu": mtu, "rate": self.settled["rate"] or "not limited"}

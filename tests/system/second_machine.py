@@ -1,0 +1,57 @@
+"""A second machine for tests: a network namespace with a real sshd in it, joined to the host by a cable of its own."""
+
+import contextlib
+import os
+import subprocess
+import time
+
+NAME = "strata-other"
+DEVICE = "strother"
+HOST, OTHER = "192.168.251.1", "192.168.251.2"
+PORT = 22022
+
+
+def sh(*argv, check=True):
+    return subprocess.run(argv, capture_output=True, text=True, check=check).stdout
+
+
+@contextlib.contextmanager
+def second_machine(folder):
+    """Yield the path of an ssh configuration that knows it as ``other``."""
+    key, host_key = folder / "key", folder / "host_key"
+    for path in (key, host_key):
+        sh("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(path))
+    (folder / "authorized").write_text((folder / "key.pub").read_text())
+    (folder / "known").write_text(f"[{OTHER}]:{PORT} {(folder / 'host_key.pub').read_text()}")
+    (folder / "sshd_config").write_text(
+        f"Port {PORT}\nListenAddress {OTHER}\nHostKey {host_key}\nAuthorizedKeysFile {folder}/authorized\n"
+        "StrictModes no\nUsePAM no\nPermitRootLogin yes\nPasswordAuthentication no\nPidFile none\nMaxSessions 50\n"
+    )
+    (folder / "ssh_config").write_text(
+        f"Host other\n  HostName {OTHER}\n  Port {PORT}\n  User root\n  IdentityFile {key}\n  IdentitiesOnly yes\n"
+        f"  UserKnownHostsFile {folder}/known\n  StrictHostKeyChecking yes\n"
+    )
+    os.makedirs("/run/sshd", exist_ok=True)
+    sh("ip", "netns", "add", NAME)
+    daemon = None
+    try:
+        sh("ip", "link", "add", DEVICE, "type", "veth", "peer", "name", "eth0", "netns", NAME)
+        sh("ip", "address", "add", f"{HOST}/24", "dev", DEVICE)
+        sh("ip", "link", "set", DEVICE, "up")
+        for words in (["address", "add", f"{OTHER}/24", "dev", "eth0"], ["link", "set", "eth0", "up"]):
+            sh("ip", "-n", NAME, *words)
+        sh("ip", "-n", NAME, "link", "set", "lo", "up")
+        argv = ["nsenter", f"--net=/run/netns/{NAME}", "/usr/sbin/sshd", "-D", "-e", "-f", str(folder / "sshd_config")]
+        daemon = subprocess.Popen(argv, stderr=subprocess.DEVNULL)
+        reach = ["ssh", "-F", str(folder / "ssh_config"), "-o", "ConnectTimeout=2", "other", "true"]
+        for _ in range(50):
+            if subprocess.run(reach, capture_output=True, check=False).returncode == 0:
+                break
+            time.sleep(0.1)
+        yield folder / "ssh_config"
+    finally:
+        if daemon is not None:
+            daemon.terminate()
+            daemon.wait()
+        sh("ip", "link", "delete", DEVICE, check=False)
+        sh("ip", "netns", "delete", NAME)

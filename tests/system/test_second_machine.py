@@ -1,0 +1,72 @@
+"""The client on a second machine, reached by ssh: all that a namespace does, done there."""
+
+import json
+import subprocess
+
+import projects
+import pytest
+import second_machine
+from test_servers import asking
+
+from strata.client import remote
+
+
+@pytest.fixture
+def other(machine_stays, tmp_path):
+    """An ssh configuration of a second machine; what is mounted there is gone at the end."""
+    (tmp_path / "ssh").mkdir()
+    with second_machine.second_machine(tmp_path / "ssh") as configuration:
+        yield configuration
+    mounted = [line.split()[4] for line in open("/proc/self/mountinfo") if remote.CACHE in line]
+    assert mounted == []
+    left = subprocess.run(["find", f"{remote.CACHE}/systems", "-mindepth", "1"], capture_output=True, check=False)
+    assert left.stdout == b""
+
+
+def project(tmp_path, configuration, workload, **more):
+    client = {"ssh": "other", "ssh_config": str(configuration), **more}
+    config = projects.default(workloads={"asking": None}, repetitions=1, client=client)
+    folder = projects.beside_real(tmp_path / "p", config, {"asking": workload})
+    for words in (["image"], ["plan"]):
+        done = projects.run(folder, "strata", *words, timeout=900)
+        assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_load_comes_from_the_second_machine(image, other, tmp_path):
+    folder = project(tmp_path, other, asking())
+    for environment in ("native", "docker"):
+        done = projects.run(folder, "strata", "cell", environment, "asking", "1", timeout=300)
+        assert done.returncode == 0, done.stderr
+        raw = folder / "results/raw" / environment / "asking"
+        log = (raw / "1.log").read_text()
+        assert f"seen from {second_machine.OTHER}" in log
+        record = json.loads((raw / "1.json").read_text())
+        assert record["observed"]["client"]["link"]["kind"] == "network of a second machine"
+        assert record["observed"]["client"]["versions"] == record["observed"]["inside"]["versions"]
+
+
+def test_a_killed_cell_leaves_nothing_on_the_second_machine(image, other, tmp_path):
+    slow = asking(run=[{"argv": ["/bin/sleep", "301"], "at": "client", "timeout": 400}])
+    folder = project(tmp_path, other, slow)
+    argv = projects.command("strata", "cell", "native", "asking", "1")
+    cell = subprocess.Popen(argv, cwd=folder, env=projects.environment(), stderr=subprocess.DEVNULL)
+    for _ in range(3000):
+        if subprocess.run(["pgrep", "-f", "^/bin/sleep 301"], capture_output=True, check=False).returncode == 0:
+            break
+    cell.kill()
+    cell.wait()
+    cleaned = projects.run(folder, "strata", "clean")
+    assert cleaned.returncode == 0, cleaned.stderr
+    assert subprocess.run(["pgrep", "-f", "^/bin/sleep 301"], capture_output=True, check=False).returncode == 1
+
+
+def test_a_machine_that_does_not_answer_is_named(image, other, tmp_path):
+    folder = project(tmp_path, other, asking())
+    page = (folder / "config.yaml").read_text()
+    (folder / "config.yaml").write_text(page.replace("ssh: other", "ssh: nobody@127.0.0.1"))
+    assert projects.run(folder, "strata", "plan").returncode == 0
+    done = projects.run(folder, "strata", "cell", "native", "asking", "1", timeout=120)
+    assert done.returncode == 1
+    assert "config.yaml: client.ssh: no way into nobody@127.0.0.1" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,185 @@
+"""Servers in a system, and load from the client, in every kind of environment that needs no machine."""
+
+import json
+import socket
+import subprocess
+
+import projects
+import pytest
+
+PORT = 28347
+# Answers every connection with the environment's hostname and ends at SIGTERM with 0.
+SERVER = (
+    "use IO::Socket::INET; $SIG{TERM} = sub { exit 0 }; $| = 1; "
+    "my $s = IO::Socket::INET->new(LocalPort => $ARGV[0], Listen => 9, ReuseAddr => 1) or die qq(no port: $@\\n); "
+    "print qq(listening\\n); while (my $c = $s->accept) { print $c qq(seen from ) . $c->peerhost . qq(\\n); close $c }"
+)
+ASK = 'exec 3<>"/dev/tcp/$0/$1"; echo "{\\"point\\": \\"$2\\"}"; cat <&3; echo "{\\"end\\": \\"$2\\"}"'
+
+
+def server(**changes):
+    return {
+        "name": "answerer",
+        "argv": ["/usr/bin/perl", "-e", SERVER, "{port}"],
+        "ready": {"argv": ["/opt/strata/bin/reach", "{address}", "{port}"], "at": "client", "timeout": 20},
+        "stop": {"timeout": 10},
+        **changes,
+    }
+
+
+def asking(*servers, **changes):
+    return {
+        **projects.NOOP,
+        "metrics": {"rate": {"label": "Rate", "unit": "1/s", "better": "higher"}},
+        "parameters": {
+            "port": {"about": "Where it listens", "schema": {"type": "integer"}, "value": PORT},
+            "rounds": {"about": "Questions", "schema": {"type": "array"}, "value": [3, 1, 2]},
+            "cpu": {"about": "The client's", "schema": {"type": "integer"}, "value": {"rule": "client-last-cpu"}},
+        },
+        "ports": ["port"],
+        "servers": list(servers) or [server()],
+        "run": [
+            {
+                "for": "rounds",
+                "steps": [
+                    {"observe": "cpu"},
+                    {
+                        "argv": ["/bin/bash", "-c", ASK, "{address}", "{port}", "{rounds}"],
+                        "at": "client",
+                        "timeout": 20,
+                    },
+                    {"observe": "cpu"},
+                ],
+            },
+            {"argv": ["/bin/sh", "-c", "echo the system; nproc"], "timeout": 20},
+        ],
+        "checks": [{"name": "asked", "pattern": "^seen from "}],
+        **changes,
+    }
+
+
+@pytest.fixture
+def measure(image, tmp_path, machine_stays):
+    """Plan a project with one workload more than the checkout's, and measure the one cell of it."""
+
+    def go(workload, environment="native", **more):
+        config = projects.default(workloads={"asking": None}, repetitions=1, **more)
+        folder = tmp_path / "p"
+        if not folder.exists():
+            projects.beside_real(folder, config, {"asking": workload})
+            made = projects.run(folder, "strata", "image", timeout=900)
+            assert made.returncode == 0, made.stderr
+            planned = projects.run(folder, "strata", "plan")
+            assert planned.returncode == 0, planned.stderr
+        return folder, projects.run(folder, "strata", "cell", environment, "asking", "1", timeout=120)
+
+    return go
+
+
+@pytest.mark.parametrize("environment", ["native", "docker", "docker-hostnet", "docker-layered"])
+def test_the_client_reaches_a_server_from_outside(measure, environment):
+    folder, done = measure(asking(), environment)
+    assert done.returncode == 0, done.stderr
+    raw = folder / "results/raw" / environment / "asking"
+    lines = (raw / "1.log").read_text().splitlines()
+    observed = [json.loads(line) for line in lines if line.startswith('{"observed"')]
+    assert [json.loads(line)["point"] for line in lines if line.startswith('{"point"')] == ["3", "1", "2"]
+    assert len(observed) == 6
+    for key in ("seconds", "busy_seconds", "steal_seconds"):
+        values = [one[key] for one in observed]
+        assert values == sorted(values)
+    record = json.loads((raw / "1.json").read_text())
+    client = record["observed"]["client"]
+    assert client["link"] == {"kind": "veth pair", "mtu": 1500, "rate": "not limited"}
+    assert client["cpus"] == record["parameters"]["cpu"] + 1
+    assert client["versions"] == record["observed"]["inside"]["versions"]
+    (answerer,) = record["servers"]
+    assert answerer["exit"] == 0
+    assert answerer["output"] == "listening\n"
+    assert [command.get("at") for command in record["commands"]] == ["client"] * 3 + [None]
+    # The address that the server saw is the client's own: nothing translated it, and no process stood between.
+    seen = {line.removeprefix("seen from ") for line in lines if line.startswith("seen from ")}
+    assert len(seen) == 1
+    assert seen.pop().startswith("192.168.")
+
+
+TROUBLE = {
+    "it crashes at once": (
+        server(argv=["/bin/sh", "-c", "echo out of order; exit 3"]),
+        "ended before it was ready: out",
+    ),
+    "it never listens": (
+        server(argv=["/bin/sleep", "60"], ready={"argv": ["/bin/false"], "timeout": 1}),
+        "was not ready after 1 s",
+    ),
+    "it does not end": (
+        server(argv=["/usr/bin/perl", "-e", SERVER.replace("exit 0", "1"), "{port}"], stop={"timeout": 1}),
+        "did not end within 1 s and was killed",
+    ),
+    "it ends badly": (
+        server(argv=["/usr/bin/perl", "-e", SERVER.replace("exit 0", "exit 7"), "{port}"]),
+        "ended with exit code 7",
+    ),
+    "it ends in the middle": (
+        server(argv=["/usr/bin/perl", "-e", SERVER.replace("close $c }", "close $c; exit 0 if $n++ > 2 }"), "{port}"]),
+        "exit code 1; answerer said last: listening",
+    ),
+    "it reports trouble": (server(trouble="^listen"), "reports: listening"),
+}
+
+
+@pytest.mark.parametrize("name", list(TROUBLE))
+def test_a_server_in_trouble_fails_its_cell_alone(measure, name):
+    one, reason = TROUBLE[name]
+    folder, done = measure(asking(one))
+    assert done.returncode == 1
+    assert reason in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (folder / "results/raw/native").exists()
+    assert reason in json.loads((folder / "results/failed/native/asking/1.json").read_text())["error"]
+
+
+@pytest.mark.parametrize("environment", ["native", "docker"])
+def test_a_taken_port_is_named(measure, environment):
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        other.bind(("0.0.0.0", PORT))
+        other.listen()
+        _, done = measure(asking(), environment)
+    assert done.returncode == 1
+    assert f"port {PORT} of 192.168." in done.stderr
+    assert "is taken by another program" in done.stderr
+    # Once the port is free the same cell is measured.
+    _, again = measure(asking(), environment)
+    assert again.returncode == 0, again.stderr
+
+
+def test_a_killed_cell_leaves_neither_server_nor_namespace(measure, tmp_path):
+    slow = asking(run=[{"argv": ["/bin/sleep", "300"], "at": "client", "timeout": 400}])
+    measure(asking())
+    (tmp_path / "p/workloads/asking/workload.yaml").unlink()
+    projects.write_yaml(tmp_path / "p/workloads/asking/workload.yaml", slow)
+    assert projects.run(tmp_path / "p", "strata", "plan").returncode == 0
+    argv = projects.command("strata", "cell", "native", "asking", "1")
+    cell = subprocess.Popen(argv, cwd=tmp_path / "p", env=projects.environment(), stderr=subprocess.PIPE, text=True)
+    for _ in range(600):
+        if subprocess.run(["pgrep", "-f", "^/bin/sleep 300"], capture_output=True, check=False).returncode == 0:
+            break
+    cell.kill()
+    cell.wait()
+    assert subprocess.run(["pgrep", "-f", "^/usr/bin/perl -e use IO"], capture_output=True, check=False).stdout
+    cleaned = projects.run(tmp_path / "p", "strata", "clean")
+    assert cleaned.returncode == 0, cleaned.stderr
+    for left in ("^/usr/bin/perl -e use IO", "^/bin/sleep 300"):
+        assert subprocess.run(["pgrep", "-f", left], capture_output=True, check=False).returncode == 1
+
+
+def test_a_rate_holds_on_both_ends_of_the_link(measure):
+    script = "tc qdisc show 2>/dev/null | grep -c tbf || cat /sys/class/net/eth0/mtu"
+    workload = asking(run=[{"argv": ["/bin/sh", "-c", f"echo seen from; {script}"], "at": "client", "timeout": 20}])
+    folder, done = measure(workload, client={"rate": "100mbit"})
+    if "needs sch_tbf" in done.stderr:
+        pytest.skip("this kernel has no token bucket")
+    assert done.returncode == 0, done.stderr
+    record = json.loads((folder / "results/raw/native/asking/1.json").read_text())
+    assert record["observed"]["client"]["link"]["rate"] == "100mbit"

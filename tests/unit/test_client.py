@@ -1,0 +1,92 @@
+"""What of the client needs neither a namespace nor a second machine."""
+
+import re
+
+import projects
+import pytest
+
+from strata import addresses, client, config
+from strata.client import namespace, rate, remote
+from strata.errors import UserError
+from strata.layers.base import Context
+
+
+def test_the_client_is_settled_with_every_default():
+    assert client.settle("namespace") == {"kind": "namespace", "rate": None}
+    assert client.settle({"rate": "1gbit"}) == {"kind": "namespace", "rate": "1gbit"}
+    settled = {"kind": "ssh", "rate": None, "ssh": "a@b", "ssh_config": None}
+    assert client.settle({"ssh": "a@b"}) == settled
+    assert isinstance(client.make(settled, Context("i", "f", None)), remote.Remote)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "moon",
+        {},
+        {"ssh": "-oProxyCommand=x"},
+        {"ssh": "a b"},
+        {"ssh": "a@-b"},
+        {"ssh": "a;b"},
+        {"rate": "fast"},
+        {"rate": "0gbit"},
+        {"rate": 5},
+        {"port": 5},
+        None,
+    ],
+)
+def test_a_client_that_is_none_is_refused_with_its_key(project, wrong):
+    folder = project(config=projects.on_host(client=wrong))
+    with pytest.raises(UserError, match=r"config.yaml: client(\.\w+)?: "):
+        config.read(path=str(folder / "config.yaml"))
+
+
+def test_names_are_short_enough_for_a_device_and_ours_alone():
+    assert len(namespace.device()) <= 15
+    assert namespace.name().startswith("strata-")
+
+
+def test_a_bucket_lets_through_what_its_rate_needs():
+    assert rate.bits_per_second("100mbit") == 10**8
+    words = rate.arguments("eth0", "10gbit")
+    assert words[:8] == ["tc", "qdisc", "add", "dev", "eth0", "root", "handle", rate.HANDLE]
+    burst = int(words[words.index("burst") + 1])
+    assert burst == 10**10 // 8 // 250
+    assert "131072" in rate.arguments("eth0", "1mbit")
+    with pytest.raises(UserError, match="is no rate"):
+        rate.bits_per_second("1gbyte")
+
+
+def test_only_our_own_bucket_is_removed():
+    done = []
+
+    def run(shown):
+        def go(argv):
+            done.append(argv)
+            return shown
+
+        return go
+
+    rate.release(run("qdisc tbf 8001: root refcnt 2 rate 1Gbit"), "eth0")
+    rate.release(run("qdisc noqueue 0: root"), "eth0")
+    assert all("show" in argv for argv in done)
+    rate.release(run(f"qdisc tbf {rate.HANDLE} root refcnt 2 rate 1Gbit"), "eth0")
+    assert "del" in done[-1]
+
+
+def test_a_free_network_touches_no_route():
+    assert addresses.free_subnet("default via 10.0.0.1") == "192.168.120.0/24"
+    assert addresses.free_subnet("192.168.120.0/24 dev x\n192.168.121.7/32") == "192.168.122.0/24"
+    with pytest.raises(UserError, match="is free"):
+        addresses.free_subnet("192.168.0.0/16 dev x")
+    assert addresses.member("192.168.7.0/24", 2) == "192.168.7.2"
+
+
+def test_what_a_second_machine_runs_keeps_its_words(tmp_path):
+    settled = client.settle({"ssh": "a@b", "ssh_config": "/x/config"})
+    there = client.make(settled, Context("id", str(tmp_path), None))
+    argv = there.command(["/bin/echo", "two words", "$HOME", "a'b", ""])
+    assert argv[:3] == ["ssh", "-F", "/x/config"]
+    assert argv[argv.index("--") - 1] == "a@b"
+    assert len(argv) == argv.index("--") + 2
+    assert re.search(r"chroot \S+/systems/id/root env -i .* /bin/echo 'two words' '\$HOME' ", argv[-1])

@@ -1,0 +1,176 @@
+"""The steps of a cell on the host alone, and what of them decides a result."""
+
+import copy
+import json
+
+import projects
+import pytest
+
+from strata import plan, workload
+from strata.errors import UserError
+from strata.steps import fill, memory_held
+
+SWEEP = {
+    **projects.NOOP,
+    "parameters": {
+        "sizes": {"about": "x", "schema": {"type": "array"}, "value": [2, 1]},
+        "ways": {"about": "x", "schema": {"type": "array"}, "value": ["in", "out"]},
+    },
+    "run": [
+        {
+            "for": "sizes",
+            "steps": [
+                {"argv": ["/bin/echo", "{sizes}", "{ways}"], "timeout": 20},
+                {"for": "ways", "steps": [{"argv": ["/bin/echo", "{sizes}", "{ways}"], "timeout": 20}]},
+                {"observe": "cpu"},
+            ],
+        }
+    ],
+    "checks": [{"name": "printed", "pattern": "^2 in$"}],
+}
+
+
+def test_a_group_is_done_for_every_value_in_order(project):
+    folder = project(workloads={"noop": SWEEP})
+    assert projects.run(folder, "strata", "plan").returncode == 0
+    done = projects.run(folder, "strata", "cell", "bare", "noop", "1")
+    assert done.returncode == 0, done.stderr
+    lines = (folder / "results/raw/bare/noop/1.log").read_text().splitlines()
+    words = [line for line in lines if not line.startswith("{")]
+    assert words == ["2 in,out", "2 in", "2 out", "1 in,out", "1 in", "1 out"]
+    assert [place for place, line in enumerate(lines) if line.startswith("{")] == [3, 7]
+    first, second = (json.loads(line) for line in lines if line.startswith("{"))
+    assert set(first) == {"observed", "seconds", "busy_seconds", "steal_seconds", "cpus", "cycles"}
+    assert second["seconds"] > first["seconds"]
+    assert second["busy_seconds"] >= first["busy_seconds"]
+
+
+def changed(path, value):
+    data = copy.deepcopy(SWEEP)
+    *way, last = path
+    part = data
+    for step in way:
+        part = part[step]
+    part[last] = value
+    return data
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "key", "words"),
+    [
+        (["run", 0, "for"], "moon", "run.0.for", "'moon' is no parameter that holds a list; known are sizes, ways"),
+        (["run", 0, "steps", 1, "for"], "size", "run.0.steps.1.for", "did you mean 'sizes'?"),
+        (["run", 0, "steps", 0, "argv"], ["/bin/echo", "{moon}"], "run.0.steps.0.argv", "'{moon}' names no parameter"),
+        (["run", 0, "steps", 2, "observe"], "sky", "run.0.steps.2.observe", "must be one of cpu"),
+        (["run", 0, "steps", 2, "argv"], ["x"], "run.0.steps.2", "must be a command (argv, timeout)"),
+        (["run", 0, "argv"], ["x"], "run.0", "must be a command (argv, timeout)"),
+        (["ports"], ["door"], "ports.0", "'door' names no parameter"),
+        (["data"], {"argv": ["make", "{moon}"], "timeout": 5}, "data.argv", "'{moon}' names no parameter"),
+        (["run", 0, "steps", 0, "at"], "moon", "run.0.steps.0.at", "must be one of system, client"),
+        (["run", 0, "steps", 0, "fresh"], "ways", "run.0.steps.0.fresh", "is no parameter with the choice of"),
+        (
+            ["servers"],
+            [{"name": "a", "argv": ["{moon}"], "ready": {"argv": ["x"], "timeout": 1}, "stop": {"timeout": 1}}],
+            "servers.0.argv",
+            "'{moon}' names no parameter",
+        ),
+        (["servers"], [{"name": "a", "argv": ["x"], "stop": {"timeout": 1}}], "servers.0.ready", "missing"),
+    ],
+)
+def test_a_wrong_step_is_named_with_its_key(project, path, value, key, words):
+    folder = project(workloads={"noop": changed(path, value)})
+    done = projects.run(folder, "strata", "check")
+    assert done.returncode == 1
+    assert f"workloads/noop/workload.yaml: {key}: " in done.stderr
+    assert words in done.stderr
+
+
+def planned(data, tmp_path, monkeypatch, scale="smoke"):
+    monkeypatch.chdir(tmp_path)
+    projects.write_yaml(tmp_path / "workloads/w/workload.yaml", data)
+    workload.load.cache_clear()
+    cell = workload.cell("w", scale)
+    workload.load.cache_clear()
+    return cell
+
+
+def experiment(cell):
+    return {
+        "seed": 1,
+        "scale": "smoke",
+        "image": {"recipe": "r"},
+        "client": {"kind": "namespace", "rate": None},
+        "environments": {"e": {"layers": []}},
+        "workloads": {"w": {"parameters": {"port": 5, "other": 3}, "cell": cell}},
+    }
+
+
+def test_a_fingerprint_changes_with_what_decides_a_result_and_with_nothing_else(tmp_path, monkeypatch):
+    seen = set()
+    server = {"name": "a", "argv": ["x"], "ready": {"argv": ["y"], "timeout": 1}, "stop": {"timeout": 1}}
+    for data in (
+        SWEEP,
+        changed(["run", 0, "for"], "ways"),
+        changed(["run", 0, "steps", 0, "at"], "client"),
+        changed(["servers"], [server]),
+        changed(["servers"], [{**server, "argv": ["z"]}]),
+        changed(["data"], {"argv": ["x"], "timeout": 1}),
+    ):
+        seen.add(plan.fingerprint(experiment(planned(data, tmp_path, monkeypatch)), "e", "w"))
+    assert len(seen) == 6
+    longer = changed(["run", 0, "steps", 0, "timeout"], 99)
+    assert plan.fingerprint(experiment(planned(longer, tmp_path, monkeypatch)), "e", "w") in seen
+
+
+def test_the_client_decides_the_result_of_those_who_use_it_alone(tmp_path, monkeypatch):
+    alone = experiment(planned(SWEEP, tmp_path, monkeypatch))
+    beside = experiment(planned(changed(["run", 0, "steps", 0, "at"], "client"), tmp_path, monkeypatch))
+    prints = [plan.fingerprint(one, "e", "w") for one in (alone, beside)]
+    for one in (alone, beside):
+        one["client"]["rate"] = "1gbit"
+    assert plan.fingerprint(alone, "e", "w") == prints[0]
+    assert plan.fingerprint(beside, "e", "w") != prints[1]
+    assert plan.uses_client(beside["workloads"]["w"]["cell"])
+    assert not plan.uses_client(alone["workloads"]["w"]["cell"])
+
+
+def test_the_ports_of_a_plan_are_those_of_all_its_workloads():
+    cells = {"steps": [], "ports": ["port", "other"]}
+    assert plan.ports(experiment(cells)) == [3, 5]
+
+
+def test_timeouts_are_those_of_the_scale(tmp_path, monkeypatch):
+    by_scale = {"smoke": 1, "quick": 2, "paper": 3}
+    server = {"name": "a", "argv": ["x"], "ready": {"argv": ["y"], "timeout": by_scale}, "stop": {"timeout": by_scale}}
+    data = changed(["run", 0, "steps", 0, "timeout"], by_scale)
+    cell = planned({**data, "servers": [server], "data": {"argv": ["x"], "timeout": by_scale}}, tmp_path, monkeypatch)
+    assert cell["steps"][0]["steps"][0]["timeout"] == 1
+    assert cell["servers"][0]["ready"]["timeout"] == 1
+    assert cell["servers"][0]["stop"]["timeout"] == 1
+    assert cell["servers"][0]["exits"] == [0]
+    assert cell["data"]["timeout"] == 1
+
+
+@pytest.mark.parametrize(
+    ("argv", "values", "words"),
+    [
+        (["tool", "{n}"], {"n": 3}, ["/p/tool", "3"]),
+        (["/bin/x", "{n}"], {"n": [1, 2]}, ["/bin/x", "1,2"]),
+        (["x/y", "{n}", "{m}"], {"n": None, "m": 0.5}, ["x/y", "", "0.5"]),
+        (["tool", "{n} more", "$(rm)"], {"n": 3}, ["/p/tool", "{n} more", "$(rm)"]),
+        (["tool", "{n}"], {"n": "; rm -rf /"}, ["/p/tool", "; rm -rf /"]),
+    ],
+)
+def test_parameters_stand_for_whole_words_and_meet_no_shell(argv, values, words):
+    assert fill(argv, values, "/p") == words
+
+
+def test_memory_is_that_of_the_processes_asked_for():
+    import os
+
+    held = memory_held([os.getpid()])
+    assert held is not None
+    assert 1e6 < held < 1e10
+    assert memory_held([]) is None
+    with pytest.raises(UserError, match="cannot be read"):
+        memory_held([2**22 + 1])

@@ -1,0 +1,64 @@
+#!/bin/bash
+# A server that outlives the command that starts it.  The machinery asks:
+#   serve start NAME PROGRAM...   start it, its output kept apart
+#   serve state NAME              running, or its exit code
+#   serve end NAME SECONDS        ask it to end (SIGTERM), and wait as below
+#   serve wait NAME SECONDS       its exit code once it has ended; "killed" where it had to be
+#   serve output NAME             what it printed
+set -euo pipefail
+
+folder=/tmp/strata-servers
+form=$1 name=$2
+shift 2
+base=$folder/$name
+
+# The session of a server is ended as a whole: children that it left behind go with it.
+finish() {
+    for _ in $(seq $(($1 * 20))); do
+        [ ! -s "$base.exit" ] || break
+        sleep 0.05
+    done
+    local word=killed
+    [ ! -s "$base.exit" ] || word=$(cat "$base.exit")
+    kill -KILL -- "-$(cat "$base.session")" 2>/dev/null || true
+    echo "$word"
+}
+
+case $form in
+start)
+    mkdir -p "$folder"
+    rm -f -- "$base".*
+    # shellcheck disable=SC2016  # the inner shell's own variables
+    setsid bash -c '
+        base=$1
+        shift
+        "$@" </dev/null >"$base.output" 2>&1 &
+        echo $$ >"$base.session"
+        echo $! >"$base.process"
+        code=0
+        wait $! || code=$?
+        echo "$code" >"$base.exit.new"
+        mv "$base.exit.new" "$base.exit"
+    ' serve "$base" "$@" </dev/null >/dev/null 2>&1 &
+    until [ -s "$base.process" ]; do
+        sleep 0.01
+    done
+    ;;
+state)
+    if [ -s "$base.exit" ]; then cat "$base.exit"; else echo running; fi
+    ;;
+end)
+    kill -TERM "$(cat "$base.process")" 2>/dev/null || true
+    finish "$1"
+    ;;
+wait)
+    finish "$1"
+    ;;
+output)
+    cat "$base.output"
+    ;;
+*)
+    echo "serve: unknown form $form" >&2
+    exit 2
+    ;;
+esac

@@ -80,11 +80,11 @@ class Docker(Layer):
         try:
             self.run_below(argv)
         except UserError as error:
-            taken = re.search(r":(\d+)(?:/\w+)?[^:]*: .*(?:already allocated|address already in use)", str(error))
-            if not taken:
+            named = re.findall(r"\d+(?:\.\d+){3}:(\d+)", str(error))
+            if not named or not re.search("already allocated|address already in use", str(error)):
                 raise
             raise UserError(
-                f"port {taken[1]} of {self.context.address} is taken by another program: end that, or give the "
+                f"port {named[-1]} of {self.context.address} is taken by another program: end that, or give the "
                 f"workload another port (config.yaml: workloads)"
             ) from None
 

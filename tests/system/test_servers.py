@@ -14,7 +14,7 @@ SERVER = (
     "my $s = IO::Socket::INET->new(LocalPort => $ARGV[0], Listen => 9, ReuseAddr => 1) or die qq(no port: $@\\n); "
     "print qq(listening\\n); while (my $c = $s->accept) { print $c qq(seen from ) . $c->peerhost . qq(\\n); close $c }"
 )
-ASK = 'exec 3<>"/dev/tcp/$0/$1"; echo "{\\"point\\": \\"$2\\"}"; cat <&3; echo "{\\"end\\": \\"$2\\"}"'
+ASK = 'set -e; exec 3<>"/dev/tcp/$0/$1"; echo "{\\"point\\": \\"$2\\"}"; cat <&3; echo "{\\"end\\": \\"$2\\"}"'
 
 
 def server(**changes):
@@ -113,7 +113,9 @@ TROUBLE = {
         "was not ready after 1 s",
     ),
     "it does not end": (
-        server(argv=["/usr/bin/perl", "-e", SERVER.replace("exit 0", "1"), "{port}"], stop={"timeout": 1}),
+        server(
+            argv=["/usr/bin/perl", "-e", SERVER.replace("sub { exit 0 }", "q(IGNORE)"), "{port}"], stop={"timeout": 1}
+        ),
         "did not end within 1 s and was killed",
     ),
     "it ends badly": (
@@ -121,7 +123,7 @@ TROUBLE = {
         "ended with exit code 7",
     ),
     "it ends in the middle": (
-        server(argv=["/usr/bin/perl", "-e", SERVER.replace("close $c }", "close $c; exit 0 if $n++ > 2 }"), "{port}"]),
+        server(argv=["/usr/bin/perl", "-e", SERVER.replace("close $c }", "close $c; exit 0 if $n++ > 0 }"), "{port}"]),
         "exit code 1; answerer said last: listening",
     ),
     "it reports trouble": (server(trouble="^listen"), "reports: listening"),
@@ -175,11 +177,12 @@ def test_a_killed_cell_leaves_neither_server_nor_namespace(measure, tmp_path):
 
 
 def test_a_rate_holds_on_both_ends_of_the_link(measure):
-    script = "tc qdisc show 2>/dev/null | grep -c tbf || cat /sys/class/net/eth0/mtu"
-    workload = asking(run=[{"argv": ["/bin/sh", "-c", f"echo seen from; {script}"], "at": "client", "timeout": 20}])
+    script = "echo seen from the client; tc qdisc show dev eth0"
+    workload = asking(run=[{"argv": ["/bin/sh", "-c", script], "at": "client", "timeout": 20}])
     folder, done = measure(workload, client={"rate": "100mbit"})
     if "needs sch_tbf" in done.stderr:
         pytest.skip("this kernel has no token bucket")
     assert done.returncode == 0, done.stderr
-    record = json.loads((folder / "results/raw/native/asking/1.json").read_text())
-    assert record["observed"]["client"]["link"]["rate"] == "100mbit"
+    raw = folder / "results/raw/native/asking"
+    assert "qdisc tbf 5742: root" in (raw / "1.log").read_text()
+    assert json.loads((raw / "1.json").read_text())["observed"]["client"]["link"]["rate"] == "100mbit"

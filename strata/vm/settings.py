@@ -26,7 +26,7 @@ DEFAULTS: dict[str, Any] = {
     "pin_emulator": False,
     "vhost": False,
     "queues": 1,
-    "data_disk": "16GiB",
+    "data_disk": "24GiB",
     "passthrough": [],
 }
 

@@ -14,7 +14,8 @@ file <- gsub("~+~", " ", sub("^--file=", "", grep("^--file=", commandArgs(FALSE)
 root <- dirname(dirname(normalizePath(file)))
 for (part in c("cli", "files", "plan", "cells", "machines", "statistics", "averages", "summaries", "wording",
                "links", "evidence", "published", "claiming", "findings", "tables", "claim_tables", "setup",
-               "testbed", "guests", "footprints", "footprint_tables", "threats", "provenance", "latex",
+               "testbed", "guests", "clients", "footprints", "footprint_tables", "threats",
+               "provenance", "latex",
                "html", "html_runs", "figures", "writing", "document")) {
   source(file.path(root, "analysis", paste0(part, ".R")), encoding = "UTF-8")
 }

@@ -158,7 +158,8 @@ parameters_text <- function(evidence, workload) {
   for (name in names(planned)) {
     ruled <- is.list(planned[[name]]) && !is.null(names(planned[[name]]))
     if (ruled && length(records) == 0) {
-      planned[name] <- list("as the system has processors")
+      planned[name] <- list(if (planned[[name]]$rule == "cpus") "as the system has processors" else
+        "the client\u2019s last")
     } else if (ruled) {
       seen <- vapply(records, function(record) value_text(record$parameters[[name]]), "")
       planned[[name]] <- grouped_text(seen, vapply(records, `[[`, "", "environment"), evidence)

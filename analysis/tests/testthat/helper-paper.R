@@ -1,7 +1,8 @@
 # What the tests of the paper share: its functions, and evidence made by hand.
 
 for (part in c("wording", "links", "evidence", "published", "claiming", "findings", "tables", "claim_tables",
-               "setup", "testbed", "guests", "footprints", "footprint_tables", "threats", "provenance",
+               "setup", "testbed", "guests", "clients", "footprints", "footprint_tables", "threats",
+               "provenance",
                "latex", "html", "html_runs", "writing", "document", "ratio_figure")) {
   source(file.path(project, "analysis", paste0(part, ".R")), local = environment(), encoding = "UTF-8")
 }

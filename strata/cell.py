@@ -6,12 +6,11 @@ import os
 import re
 import signal
 import sys
-import time
 
 from strata import keeper, layers, observe, places, plan, prepared, progress, testbed
-from strata.clock import utc
+from strata.clock import Watch
 from strata.errors import CellFailed, UserError
-from strata.files import read_json, write_json
+from strata.files import move, read_json, write_json
 from strata.process import capture
 from strata.steps import Steps
 from strata.workload import BUILT_IN
@@ -70,7 +69,7 @@ class Cell:
         self.key = (environment, workload, repetition)
         self.target = places.cell_path("raw", *self.key, "log")
         self.draft = places.cell_path("tmp", *self.key, "log")
-        self.begun = time.time()
+        self.watch = Watch()
         self.record: dict = {}
 
     def run(self) -> None:
@@ -111,7 +110,7 @@ class Cell:
                 "planned": plan.position(self.plan, *self.key),
                 "actual": None,
             },
-            "started": utc(self.begun),
+            "started": self.watch.now(),
             "ended": None,
             "seconds": None,
             "seed": values["seed"],
@@ -226,7 +225,7 @@ class Cell:
 
         output = os.open(self.draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
         try:
-            steps = Steps(self.workload, self._spec(), system, values, output, self.record, afresh)
+            steps = Steps(self.workload, self._spec(), system, values, output, self.record, self.watch, afresh)
             steps.run()
             os.fsync(output)
         finally:
@@ -243,8 +242,7 @@ class Cell:
             raise CellFailed(f"its check failed: {', '.join(failed)}")
 
     def _finish_record(self) -> None:
-        ended = time.time()
-        self.record["ended"], self.record["seconds"] = utc(ended), round(ended - self.begun, 3)
+        self.record["ended"], self.record["seconds"] = self.watch.now(), round(self.watch.passed(), 3)
 
     def _put_in_place(self) -> None:
         """The record first and the log last: where the log is, all is."""
@@ -254,7 +252,7 @@ class Cell:
         self._finish_record()
         write_json(counter, {"cells": number})
         write_json(places.cell_path("raw", *self.key, "json"), self.record)
-        os.replace(self.draft, self.target)
+        move(self.draft, self.target)
         for suffix in ("log", "json"):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(places.cell_path("failed", *self.key, suffix))
@@ -269,6 +267,9 @@ class Cell:
             print(f"strata: {trouble}; `python -m strata clean` tries again", file=sys.stderr)
         if isinstance(error, Interrupted):
             return CellFailed(f"{self.name} was ended by {error}; nothing of it is kept")
+        if not os.path.exists(self.target):
+            with contextlib.suppress(OSError):
+                os.unlink(places.cell_path("raw", *self.key, "json"))
         reason = str(error) if isinstance(error, (UserError, OSError)) else f"{type(error).__name__}: {error}"
         log = places.cell_path("failed", *self.key, "log")
         try:
@@ -290,12 +291,12 @@ class Cell:
         with contextlib.suppress(OSError):
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, "w") as file:
-                file.write(f"{utc(time.time())} {self.name}: {text}\n")
+                file.write(f"{self.watch.now()} {self.name}: {text}\n")
 
     def _keep_traces(self, log: str, reason: str) -> None:
         os.makedirs(os.path.dirname(log), exist_ok=True)
         if os.path.exists(self.draft):
-            os.replace(self.draft, log)
+            move(self.draft, log)
         else:
             open(log, "w").close()
         if self.record:

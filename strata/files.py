@@ -1,6 +1,7 @@
 """Files that are whole or not there, and trees that are removed only when nothing is mounted in them."""
 
 import contextlib
+import errno
 import json
 import os
 from collections.abc import Iterator
@@ -37,6 +38,28 @@ def write_text(path: str, text: str) -> None:
 def write_json(path: str, value: object, indent: int | None = 1) -> None:
     """Write a value as JSON, like :func:`write_text`."""
     write_text(path, json.dumps(value, indent=indent, ensure_ascii=False) + "\n")
+
+
+def move(source: str, target: str) -> None:
+    """Put a whole file into place; a reader sees the old or the new one, also across file systems."""
+    try:
+        os.replace(source, target)
+        return
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+    import shutil
+
+    sibling = os.path.join(os.path.dirname(target), f".{os.path.basename(target)}.{os.getpid()}.part")
+    try:
+        shutil.copyfile(source, sibling)
+        with open(sibling, "rb") as file:
+            os.fsync(file.fileno())
+        os.replace(sibling, target)
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(sibling)
+    os.unlink(source)
 
 
 def write_if_changed(path: str, text: str) -> bool:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from strata import counters
-from strata.clock import utc
+from strata.clock import Watch
 from strata.errors import CellFailed, UserError
 from strata.process import TimedOut, capture, run_to_file
 from strata.servers import Server, check_ports
@@ -46,7 +46,8 @@ class Steps:
     """The steps of one cell of a workload.
 
     cell: of the plan.  values: the parameters, seed and address.  output: descriptor of the log.  record: the
-    cell's, whose `commands` and `servers` are filled in.  afresh: brings the system up again, in the given way.
+    cell's, whose `commands` and `servers` are filled in.  watch: the cell's clock.  afresh: brings the system up
+    again, in the given way.
     """
 
     def __init__(
@@ -57,10 +58,11 @@ class Steps:
         values: dict,
         output: int,
         record: dict,
+        watch: Watch,
         afresh: Callable[[str], System],
     ) -> None:
         self.workload, self.cell, self.system, self.values = workload, cell, system, values
-        self.output, self.record, self.afresh = output, record, afresh
+        self.output, self.record, self.watch, self.afresh = output, record, watch, afresh
         self.running: list[Server] = []
 
     def run(self) -> None:
@@ -112,7 +114,7 @@ class Steps:
     def _command(self, step: dict, values: dict) -> None:
         argv = self._fill(step["argv"], values)
         at = {"at": step["at"]} if "at" in step else {}
-        command = {"step": step["step"], **at, "argv": argv, "exit": None, "started": utc(time.time())}
+        command = {"step": step["step"], **at, "argv": argv, "exit": None, "started": self.watch.now()}
         self.record["commands"].append(command)
         try:
             code, seconds = run_to_file(self._place(step.get("at", "system"))(argv), self.output, step["timeout"])
@@ -137,7 +139,7 @@ class Steps:
             "fresh": step["fresh"],
             "argv": argv,
             "exit": None,
-            "started": utc(time.time()),
+            "started": self.watch.now(),
         }
         self.record["commands"].append(command)
         begun = time.monotonic()

@@ -12,6 +12,8 @@ rows=$1
 server_options "$2" "$3"
 rm -rf -- "$home" /data/prepared
 mkdir -p "$home/data" "$home/tmp"
+# The server is not root.
+chmod a+x "${home%/*}"
 chown -R mysql: "$home"
 # --cross-bootstrap: the tables do not name the machine that they were made on.
 mariadb-install-db --no-defaults --cross-bootstrap --skip-test-db "${options[@]}"

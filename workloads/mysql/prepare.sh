@@ -7,5 +7,7 @@ source "${0%/*}/common.sh"
 
 rm -rf -- "$home"
 tar -C "${home%/*}" --extract --gzip --preserve-permissions --numeric-owner --file=/data/prepared
+# The server is not root.
+chmod a+x "${home%/*}"
 # So that nothing of it is still to be written while something is measured.
 sync -f "$home"

@@ -1,0 +1,286 @@
+"""Faults for real: each ends with a message, a correct resume, nothing lost and nothing left behind."""
+
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+
+import projects
+import pytest
+
+from strata import places, testbed
+
+# Moments at which something is killed; the long test has fifty.
+MOMENTS = int(os.environ.get("STRATA_FAULTS", "5"))
+TARGET = "cells"
+
+
+def pausing(seconds=0.4):
+    """A workload that takes a while and whose log is complete only with its last line."""
+    script = f"echo begun; sleep {seconds}; echo $(cat /proc/sys/kernel/random/uuid); echo 7"
+    return {
+        **projects.NOOP,
+        "run": [{"argv": ["/bin/sh", "-c", script], "timeout": 60}],
+        "checks": [{"name": "printed", "pattern": r"^7$"}],
+    }
+
+
+def project(folder, environments=("native", "docker"), repetitions=3, workload=None, **more):
+    page = projects.default(workloads={"pausing": None}, repetitions=repetitions, **more)
+    page["environments"] = {name: page["environments"][name] for name in environments}
+    return projects.beside_real(folder, page, {"pausing": workload or pausing()})
+
+
+def start(folder, *words):
+    argv = projects.command("snakemake", "--cores", "1", *words)
+    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    return subprocess.Popen(argv, cwd=folder, env=projects.environment(), text=True, start_new_session=True, **quiet)
+
+
+def wait_until(condition, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
+
+
+def settled():
+    return testbed.read_state()["system"] is None
+
+
+def logs(folder):
+    return {path: path.read_text() for path in folder.glob("results/raw/*/*/*.log")}
+
+
+def whole(folder):
+    """Every log that is there is complete, and its record is of it."""
+    for path, text in logs(folder).items():
+        lines = text.splitlines()
+        assert lines[0] == "begun"
+        assert lines[-1] == "7"
+        assert json.loads(path.with_suffix(".json").read_text())["log"]["bytes"] == len(text)
+    return True
+
+
+def finish(folder, cells):
+    """A plain run measures what is missing, without a word from anybody."""
+    before = logs(folder)
+    done = projects.run(folder, "snakemake", "--cores", "1", TARGET)
+    assert done.returncode == 0, done.stderr
+    after = logs(folder)
+    assert len(after) == cells
+    assert {path: after[path] for path in before} == before
+    assert whole(folder)
+    assert "Traceback" not in done.stderr
+
+
+def victims(run):
+    """Process ids of what can be killed in a run: the workflow, its cell, and what the cell measures."""
+    cell = testbed.read_state()["cell"]
+    found = {"workflow": run.pid}
+    if cell:
+        found["cell"] = cell["pid"]
+        tool = subprocess.run(
+            ["pgrep", "-f", "^sleep 0.4$"], capture_output=True, text=True, check=False
+        ).stdout.split()
+        if tool:
+            found["tool"] = int(tool[0])
+    return found
+
+
+def test_a_kill_at_any_moment_costs_one_cell_at_the_most(image, tmp_path, machine_stays):
+    chance = random.Random(2014)
+    folder = project(tmp_path / "p", repetitions=MOMENTS)
+    for _ in range(MOMENTS):
+        kept = logs(folder)
+        run = start(folder, TARGET)
+        time.sleep(chance.uniform(0.2, 4))
+        choice = chance.choice(["workflow", "cell", "tool"])
+        found = victims(run)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(found.get(choice, run.pid), signal.SIGKILL)
+        if choice == "workflow" or choice not in found:
+            run.wait()
+        else:
+            time.sleep(0.3)
+            run.send_signal(signal.SIGINT)
+        run.communicate(timeout=120)
+        wait_until(settled)
+        assert whole(folder)
+        now = logs(folder)
+        assert {path: now[path] for path in kept} == kept
+    finish(folder, 2 * MOMENTS)
+
+
+def test_ctrl_c_twice_ends_at_once_and_leaves_nothing(image, tmp_path, machine_stays):
+    folder = project(tmp_path / "p", ["docker"], 2, pausing(60))
+    run = start(folder, TARGET)
+    wait_until(lambda: subprocess.run(["pgrep", "-f", "^sleep 60$"], capture_output=True, check=False).returncode == 0)
+    for _ in range(2):
+        os.killpg(run.pid, signal.SIGINT)
+        time.sleep(0.2)
+    run.communicate(timeout=120)
+    assert run.returncode != 0
+    assert logs(folder) == {}
+    wait_until(settled)
+    # The next run needs no unlocking.
+    projects.write_yaml(folder / "workloads/pausing/workload.yaml", pausing())
+    finish(folder, 2)
+
+
+def test_dockers_daemon_killed_under_a_cell(image, tmp_path, machine_stays):
+    folder = project(tmp_path / "p", ["docker"], 2, pausing(3))
+    run = start(folder, TARGET)
+    wait_until(lambda: subprocess.run(["pgrep", "-f", "^sleep 3$"], capture_output=True, check=False).returncode == 0)
+    daemon = int(open("/var/run/docker.pid").read())
+    os.kill(daemon, signal.SIGKILL)
+    _, words = run.communicate(timeout=180)
+    assert run.returncode != 0
+    assert "cell failed: docker · pausing" in words
+    assert whole(folder)
+    projects.write_yaml(folder / "workloads/pausing/workload.yaml", pausing())
+    finish(folder, 2)
+
+
+def test_an_image_deleted_under_a_run_is_told_and_comes_back(image, tmp_path, monkeypatch, machine_stays):
+    # A copy of the cached image, so that no other test loses it.
+    home = tmp_path / "home"
+    folder = project(tmp_path / "p", ["native"], 2)
+    monkeypatch.setenv("STRATA_HOME", str(home))
+    source = image["folder"]
+    target = home / "images" / os.path.basename(source)
+    target.parent.mkdir(parents=True)
+    subprocess.run(["cp", "-a", "--reflink=auto", source, str(target)], check=True)
+    wanted = "results/raw/native/pausing/1.log"
+    assert projects.run(folder, "snakemake", "--cores", "1", wanted).returncode == 0
+    shutil.rmtree(target)
+    done = projects.run(folder, "strata", "cell", "native", "pausing", "2")
+    assert done.returncode == 1
+    assert "run `python -m strata image` to build it again" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(logs(folder)) == 1
+    subprocess.run(["cp", "-a", "--reflink=auto", source, str(target)], check=True)
+    finish(folder, 2)
+
+
+@contextlib.contextmanager
+def small_disk(tmp_path, folder, size="4M", used="4M"):
+    """A loop-mounted file system at a folder, filled to the last block; yields a function that makes room."""
+    disk = tmp_path / "disk.img"
+    subprocess.run(["truncate", "-s", size, disk], check=True)
+    subprocess.run(["mkfs.ext4", "-q", disk], check=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["mount", "-o", "loop", disk, folder], check=True)
+    filler = folder / "filler"
+    try:
+        subprocess.run(["dd", "if=/dev/zero", f"of={filler}", "bs=1k", "status=none"], capture_output=True, check=False)
+        yield lambda: filler.unlink()
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+def host_project(tmp_path, lines=20000):
+    script = f"seq 100000 {100000 + lines} && echo 7"
+    workload = {**projects.NOOP, "run": [{"argv": ["/bin/sh", "-c", script], "timeout": 60}]}
+    return projects.make(tmp_path / "p", projects.on_host(), {"noop": workload})
+
+
+@pytest.mark.parametrize("place", ["results/raw", "results/tmp", "home"])
+def test_a_full_disk_is_told_and_costs_nothing_that_was_there(tmp_path, monkeypatch, place):
+    monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
+    folder = host_project(tmp_path)
+    target = tmp_path / "home" if place == "home" else folder / place
+    with small_disk(tmp_path, target) as make_room:
+        done = projects.run(folder, "snakemake", "--cores", "1", "results/raw/bare/noop/1.log")
+        assert done.returncode != 0
+        assert (
+            "No space left on device" in done.stderr
+            or "write error" in (folder / "results/failed/bare/noop/1.log").read_text()
+        ), done.stderr
+        assert "Traceback" not in done.stderr
+        assert list(folder.glob("results/raw/*/*/*.log")) == []
+        make_room()
+        again = projects.run(folder, "snakemake", "--cores", "1", "results/raw/bare/noop/1.log")
+        assert again.returncode == 0, again.stderr
+        assert (folder / "results/raw/bare/noop/1.log").read_text().endswith("\n7\n")
+        left = [path.name for path in folder.glob("results/raw/bare/noop/*") if path.suffix not in (".log", ".json")]
+        assert left == []
+
+
+def test_results_that_cannot_be_written_are_told(tmp_path, monkeypatch):
+    monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
+    folder = host_project(tmp_path, 10)
+    assert projects.run(folder, "snakemake", "--cores", "1", "results/raw/bare/noop/1.log").returncode == 0
+    kept = logs_of(folder)
+    subprocess.run(["mount", "--bind", folder / "results", folder / "results"], check=True)
+    subprocess.run(["mount", "-o", "remount,bind,ro", folder / "results"], check=True)
+    try:
+        done = projects.run(folder, "snakemake", "--cores", "1", "results/raw/bare/noop/2.log")
+        assert done.returncode != 0
+        assert "Read-only file system" in done.stderr
+        assert "results/" in done.stderr
+        assert "Traceback" not in done.stderr
+    finally:
+        subprocess.run(["umount", folder / "results"], check=True)
+    assert logs_of(folder) == kept
+    assert projects.run(folder, "snakemake", "--cores", "1", "results/raw/bare/noop/2.log").returncode == 0
+
+
+def logs_of(folder):
+    return {path.name: path.read_bytes() for path in folder.glob("results/raw/bare/noop/*")}
+
+
+def test_a_clock_set_back_under_a_cell_changes_no_duration(tmp_path, monkeypatch):
+    monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
+    folder = host_project(tmp_path, 10)
+    assert projects.run(folder, "strata", "plan").returncode == 0
+    # The process of the cell sees a clock that goes back by an hour after its first look at it.
+    (tmp_path / "fake").mkdir()
+    (tmp_path / "fake/sitecustomize.py").write_text(
+        "import time\nreal, looks = time.time, []\n\n\ndef fake():\n    looks.append(1)\n"
+        "    return real() - (3600 if len(looks) > 1 else 0)\n\n\ntime.time = fake\n"
+    )
+    variables = {**projects.environment(), "PYTHONPATH": f"{tmp_path / 'fake'}:{projects.ROOT}"}
+    argv = projects.command("strata", "cell", "bare", "noop", "1")
+    done = subprocess.run(argv, cwd=folder, env=variables, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    record = json.loads((folder / "results/raw/bare/noop/1.json").read_text())
+    assert 0 <= record["seconds"] < 60
+    moments = [record["started"], record["commands"][0]["started"], record["ended"]]
+    assert moments == sorted(moments)
+
+
+def test_logs_from_the_future_do_not_stop_a_run(tmp_path, monkeypatch):
+    """Where the clock was set back after some cells, the others are measured and nothing is lost."""
+    monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
+    folder = host_project(tmp_path, 10)
+    assert projects.run(folder, "snakemake", "--cores", "1", "results/raw/bare/noop/1.log").returncode == 0
+    later = time.time() + 3600
+    for path in folder.glob("results/**/*"):
+        os.utime(path, (later, later))
+    before = logs_of(folder)
+    done = projects.run(folder, "snakemake", "--cores", "1", TARGET)
+    assert done.returncode == 0, done.stderr
+    after = logs_of(folder)
+    assert {name: after[name] for name in before} == before
+    assert {"1.log", "2.log"} <= set(after)
+
+
+def test_the_lock_needs_nobody(image, tmp_path, machine_stays):
+    """Two runs of one folder at once: the second is told, the first goes on, and no lock is left."""
+    folder = project(tmp_path / "p", ["native"], 2, pausing(2))
+    first = start(folder, TARGET)
+    wait_until(lambda: testbed.read_state()["system"] is not None)
+    second = projects.run(folder, "snakemake", "--cores", "1", TARGET)
+    assert second.returncode != 0
+    assert "Traceback" not in second.stderr
+    first.communicate(timeout=120)
+    assert first.returncode == 0
+    assert len(logs(folder)) == 2
+    assert os.path.exists(places.machine_lock())
+    with testbed.exclusive():
+        pass

@@ -115,6 +115,61 @@ read_points <- function(lines) {
   }, opening, closing)
 }
 
+#' The points of a log that holds exactly the objects of a complete run
+#'
+#' @param lines character vector
+#' @param expected the first key of each object that the log should hold, in order; the last is "done"
+#' @return as from `read_points`
+#' @section Errors: broken_log, where an object is missing, doubled or in another place, and where a point or
+#'   the log does not end
+read_sweep <- function(lines, expected) {
+  objects <- read_json_lines(lines)
+  found <- vapply(objects, function(object) c(names(object), "an empty object")[[1]], "")
+  if (!identical(found, expected)) {
+    count <- max(length(found), length(expected))
+    found <- c(found, rep("nothing", count - length(found)))
+    expected <- c(expected, rep("nothing", count - length(expected)))
+    at <- which(found != expected)[[1]]
+    broken_log("object ", at, " of the log should be ", expected[at], ", and is ", found[at])
+  }
+  require_that(identical(objects[[length(objects)]], list(done = TRUE)),
+               "the log does not end with {\"done\": true}")
+  read_points(lines)
+}
+
+#' What a tool prints as lines of the form KEY=value
+#'
+#' @param lines character vector; lines of another form are passed over
+#' @param keys the keys in the order in which they should stand, each once
+#' @return list of the values, by key: numbers where they are written as numbers, otherwise texts
+#' @section Errors: broken_log, where there are other keys
+read_settings <- function(lines, keys) {
+  lines <- grep("^[A-Z][A-Z0-9_]*=", lines, value = TRUE, useBytes = TRUE)
+  require_that(identical(sub("=.*", "", lines, useBytes = TRUE), keys),
+               "there should be one line for each of ", paste(keys, collapse = ", "))
+  stats::setNames(lapply(sub("^[^=]*=", "", lines, useBytes = TRUE), text_or_number), keys)
+}
+
+#' A number where a text is one
+#'
+#' @param text one text
+#' @return the number, or the text
+text_or_number <- function(text) {
+  if (grepl("^-?[0-9]+([.][0-9]+)?$", text, useBytes = TRUE)) as.double(text) else text
+}
+
+#' Checks that the client was pinned as asked
+#'
+#' @param head the object that opens a point: `cpu`, the number of its processor or null
+#' @param parameters the record's parameters: `client_cpu`
+#' @section Errors: broken_log
+require_pinned <- function(head, parameters) {
+  require_that("cpu" %in% names(head) && "client_cpu" %in% names(parameters) &&
+                 identical(as.double(unlist(head$cpu)), as.double(unlist(parameters$client_cpu))),
+               "the client should run on processor ", deparse1(parameters$client_cpu),
+               ", and the log says ", deparse1(head$cpu))
+}
+
 #' The only object of a kind
 #'
 #' @param log as from `read_log`

@@ -30,6 +30,7 @@ systemctl set-default --quiet multi-user.target
 # Nothing wakes up beside a measurement, and what a machine of one purpose has no use for does not start.
 for unit in apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service \
     fstrim.timer systemd-tmpfiles-clean.timer getty@.service serial-getty@.service dictd.service \
+    redis-server.service netperf.service \
     systemd-networkd-wait-online.service systemd-network-generator.service systemd-networkd-persistent-storage.service \
     systemd-logind.service systemd-random-seed.service systemd-pstore.service systemd-hwdb-update.service \
     systemd-tpm2-setup.service systemd-tpm2-setup-early.service systemd-udev-load-credentials.service \

@@ -1,0 +1,8 @@
+#!/bin/bash
+# Succeeds once a netperf server answers: one transaction, which goes through both of its ports.
+# A bare connection would prove less, and start a session that never says anything.
+# Usage: netserver-ready.sh ADDRESS PORT DATA_PORT
+set -euo pipefail
+
+address=$1 port=$2 data_port=$3
+exec timeout 10 netperf -4 -P 0 -H "$address" -p "$port" -t TCP_RR -l -1 -- -P ",$data_port"

@@ -1,0 +1,21 @@
+#!/bin/bash
+# Requests and responses over one connection, one at a time.
+# The data connection goes to a port that is known before, so that it can be published; the client opens it.
+# Usage: point.sh warmup|point ADDRESS PORT DATA_PORT TEST REQUEST_BYTES RESPONSE_BYTES SECONDS CPU
+# An empty CPU: not pinned.
+set -euo pipefail
+
+mode=$1 address=$2 port=$3 data_port=$4 test=$5 request=$6 response=$7 seconds=$8 cpu=$9
+pin=()
+[ -z "$cpu" ] || pin=(taskset -c "$cpu")
+close=end
+[ "$mode" = point ] || close=warmed
+keys=PROTOCOL,REQUEST_SIZE,RESPONSE_SIZE,DEST_PORT,ELAPSED_TIME,LOCAL_SEND_CALLS,LOCAL_RECV_CALLS
+keys+=,THROUGHPUT,THROUGHPUT_UNITS,RT_LATENCY,MIN_LATENCY,MEAN_LATENCY,STDDEV_LATENCY
+keys+=,P50_LATENCY,P90_LATENCY,P99_LATENCY,MAX_LATENCY,LOCAL_CONG_CONTROL,REMOTE_CONG_CONTROL
+
+printf '{"%s": "%s", "request_bytes": %d, "response_bytes": %d, "seconds": %d, "cpu": %s, "tool": "%s"}\n' \
+    "$mode" "$test" "$request" "$response" "$seconds" "${cpu:-null}" "$(netperf -V)"
+"${pin[@]}" netperf -4 -P 0 -H "$address" -p "$port" -t "$test" -l "$seconds" -- \
+    -P ",$data_port" -r "$request,$response" -k "$keys"
+printf '{"%s": "%s"}\n' "$close" "$test"

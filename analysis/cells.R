@@ -247,7 +247,7 @@ log_lines <- function(path) {
 #' @return the reasons why they can't be used; none where they can
 values_fault <- function(values, metrics) {
   known <- match(values$metric, metrics$metric)
-  absent <- setdiff(metrics$metric, values$metric)
+  absent <- setdiff(metrics$metric[!metrics$optional], values$metric)
   c(
     if (anyNA(known)) paste0("the parser returns ", values$metric[is.na(known)][[1]], ", which is no metric"),
     if (length(absent) > 0) paste("no value of", absent[[1]]),

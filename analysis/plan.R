@@ -92,7 +92,8 @@ environment_labels <- function(plan, environments) {
 #'
 #' @param plan as from `read_plan`
 #' @param workload its name
-#' @return data frame in the plan's order: metric, label, unit, better, and statistic, one of STATISTICS
+#' @return data frame in the plan's order: metric, label, unit, better, statistic, one of STATISTICS, and
+#'   optional, whether a machine may be unable to tell it
 #' @section Errors: a statistic that is none of them
 metrics_of <- function(plan, workload) {
   metrics <- planned_workload(plan, workload)$metrics
@@ -105,7 +106,8 @@ metrics_of <- function(plan, workload) {
                statistic[[first]], "' should be ", paste(STATISTICS, collapse = " or "))
   }
   data.frame(metric = names(metrics), label = text("label"), unit = text("unit"), better = text("better"),
-             statistic = statistic)
+             statistic = statistic,
+             optional = vapply(metrics, function(metric) isTRUE(metric$optional), NA, USE.NAMES = FALSE))
 }
 
 #' Place of texts in their natural order, in which numbers count as numbers

@@ -14,6 +14,7 @@ from strata import places
 from strata.errors import UserError
 from strata.files import read_json, write_if_changed
 from strata.process import capture
+from strata.workload import several
 
 
 def available(plan: dict) -> list[str]:
@@ -105,7 +106,8 @@ def ports(plan: dict) -> list[int]:
     """All ports on which servers of the plan's workloads listen, in order."""
     found: set[int] = set()
     for entry in plan["workloads"].values():
-        found.update(entry["parameters"][name] for name in entry["cell"].get("ports", []))
+        for name in entry["cell"].get("ports", []):
+            found.update(several(entry["parameters"][name]))
     return sorted(found)
 
 

@@ -81,9 +81,11 @@ class Server:
         return " / ".join(lines[-3:]) or "it printed nothing"
 
 
-def check_ports(ports: dict[str, int], workload: str, address: str, client: Callable[[list[str]], list[str]]) -> None:
-    """Raise UserError where something answers already at a port (parameter → number) of the system's address."""
-    for name, port in ports.items():
+def check_ports(
+    ports: list[tuple[str, int]], workload: str, address: str, client: Callable[[list[str]], list[str]]
+) -> None:
+    """Raise UserError where something answers already at a port (parameter, number) of the system's address."""
+    for name, port in ports:
         if capture(client([REACH, address, str(port)]), check=False).returncode == 0:
             raise UserError(
                 f"port {port} of {address} is taken by another program: end that, or set another port "

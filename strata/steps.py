@@ -11,6 +11,7 @@ from strata.errors import CellFailed, UserError
 from strata.process import TimedOut, capture, run_to_file
 from strata.servers import Server, check_ports
 from strata.testbed import System
+from strata.workload import several
 
 PROGRAMS = "/opt/strata/workloads"
 
@@ -23,9 +24,7 @@ def fill(argv: list[str], values: dict, folder: str) -> list[str]:
     words = []
     for word in argv:
         if word.startswith("{") and word.endswith("}"):
-            value = values[word[1:-1]]
-            items = value if isinstance(value, list) else [value]
-            word = ",".join("" if item is None else str(item) for item in items)
+            word = ",".join("" if item is None else str(item) for item in several(values[word[1:-1]]))
         words.append(word)
     if "/" not in words[0]:
         words[0] = f"{folder}/{words[0]}"
@@ -81,7 +80,7 @@ class Steps:
         declared = self.cell.get("servers", [])
         if not declared:
             return
-        ports = {name: self.values[name] for name in self.cell.get("ports", [])}
+        ports = [(name, port) for name in self.cell.get("ports", []) for port in several(self.values[name])]
         check_ports(ports, self.workload, self.values["address"], self._place("client"))
         for one in declared:
             server = Server(one, self.system.top, lambda argv: self._fill(argv, self.values), self._place)

@@ -83,6 +83,11 @@ def placeholder(word: str) -> str | None:
     return word[1:-1] if word.startswith("{") and word.endswith("}") else None
 
 
+def several(value: object) -> list:
+    """The values of a parameter, which may be one or a list."""
+    return value if isinstance(value, list) else [value]
+
+
 def sections(data: dict) -> list[tuple[str, list]]:
     """The declared steps in the order in which a cell takes them."""
     return [

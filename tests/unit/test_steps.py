@@ -137,6 +137,9 @@ def test_the_client_decides_the_result_of_those_who_use_it_alone(tmp_path, monke
 def test_the_ports_of_a_plan_are_those_of_all_its_workloads():
     cells = {"steps": [], "ports": ["port", "other"]}
     assert plan.ports(experiment(cells)) == [3, 5]
+    listed = experiment({"steps": [], "ports": ["port", "other"]})
+    listed["workloads"]["w"]["parameters"]["port"] = [7, 4, 3]
+    assert plan.ports(listed) == [3, 4, 7]
 
 
 def test_timeouts_are_those_of_the_scale(tmp_path, monkeypatch):

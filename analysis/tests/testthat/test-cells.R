@@ -173,6 +173,18 @@ test_that("a parser that returns something else than the workload's metrics is a
   expect_error(tidy_workload(plan, "pxz", function(lines, parameters) stop("oops")), "1.log: oops")
 })
 
+test_that("only a metric that is optional may have no values", {
+  plan <- small()
+  with_cycles <- function(optional) {
+    plan$workloads$pxz$metrics$cycles <- list(label = "Cycles", unit = "1/B", better = "lower",
+                                              optional = optional)
+    plan
+  }
+  expect_error(tidied(with_cycles(FALSE)), "no value of cycles")
+  expect_error(tidied(with_cycles(NULL)), "no value of cycles")
+  expect_equal(tidied(with_cycles(TRUE)), tidied(plan))
+})
+
 test_that("a workload without a parser is an error", {
   expect_error(load_parser(project, "nonesuch"), "every workload needs a parser")
 })

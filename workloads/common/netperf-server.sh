@@ -1,6 +1,6 @@
 #!/bin/bash
 # A netperf server in the foreground.
-# Usage: netserver.sh PORT CPU     (an empty CPU: not pinned)
+# Usage: netperf-server PORT CPU     (an empty CPU: not pinned)
 set -euo pipefail
 
 port=$1 cpu=$2

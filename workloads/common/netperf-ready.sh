@@ -1,7 +1,7 @@
 #!/bin/bash
 # Succeeds once a netperf server answers: one transaction, which goes through both of its ports.
 # A bare connection would prove less, and start a session that never says anything.
-# Usage: netserver-ready.sh ADDRESS PORT DATA_PORT
+# Usage: netperf-ready ADDRESS PORT DATA_PORT
 set -euo pipefail
 
 address=$1 port=$2 data_port=$3

@@ -14,10 +14,13 @@ netperf_keys <- c(
 #' @section Errors: broken_log
 parse_netperf <- function(lines, parameters) {
   tests <- as.character(unlist(parameters$tests))
-  require_that(length(tests) > 0, "the record does not say which tests were asked for")
-  points <- read_sweep(lines, c(rep(c("warmup", "warmed"), length(tests)),
-                                rep(c("point", "end"), length(tests)), "done"))
-  do.call(rbind, Map(netperf_test, points, tests, MoreArgs = list(parameters = parameters)))
+  placements <- as.character(unlist(parameters$placements))
+  count <- length(tests) * length(placements)
+  require_that(count > 0, "the record does not say which tests were asked for")
+  points <- read_sweep(lines, c(rep(c("warmup", "warmed"), length(tests)), rep(c("point", "end"), count),
+                                "done"))
+  do.call(rbind, Map(netperf_test, points, rep(tests, length(placements)),
+                     rep(placements, each = length(tests)), MoreArgs = list(parameters = parameters)))
 }
 
 #' What one test measured
@@ -26,16 +29,18 @@ parse_netperf <- function(lines, parameters) {
 #' histogram of whole microseconds, and of coarser steps above 100.
 #'
 #' @param point as from `read_sweep`
-#' @param test name of the test that was asked for
+#' @param test,placement what was asked for
 #' @param parameters the record's parameters
 #' @return data frame: metric, unit, value, factors
 #' @section Errors: broken_log
-netperf_test <- function(point, test, parameters) {
-  require_that(identical(point$head$point, test), "the test should be ", test)
+netperf_test <- function(point, test, placement, parameters) {
+  require_that(identical(point$head$point, test) && identical(point$head$placement, placement),
+               "the test should be ", test, " with the ends ", placement)
   require_that(is.character(point$head$tool) && startsWith(point$head$tool, "Netperf "),
                "this is not a log of netperf")
   require_asked(point$head, parameters, c("request_bytes", "response_bytes", "seconds"))
-  require_pinned(point$head, parameters)
+  own <- if (placement == "together") "server_cpu" else "client_cpu"
+  require_pinned(point$head, stats::setNames(parameters[own], "client_cpu"))
   found <- read_settings(point$lines, netperf_keys)
   require_that(identical(found$PROTOCOL, sub("_RR", "", test)) &&
                  identical(found$THROUGHPUT_UNITS, "Trans/s"),
@@ -46,9 +51,13 @@ netperf_test <- function(point, test, parameters) {
                "netperf did not use the sizes and the port that were asked for")
   check_netperf_rate(found, asked(parameters, "seconds"))
   check_netperf_latency(found)
+  factors <- paste0("test=", test)
+  if (placement == "together") {
+    return(measured("latency_together", "us", number(found, "RT_LATENCY"), factors))
+  }
   measured(c("latency", "p50", "p99"), "us",
            c(number(found, "RT_LATENCY"), number(found, "P50_LATENCY"), number(found, "P99_LATENCY")),
-           paste0("test=", test))
+           factors)
 }
 
 #' Checks that the rate of a test is that of its transactions and its time

@@ -64,7 +64,7 @@ class Server:
         if int(code) not in self.declared["exits"]:
             raise CellFailed(f"its server {name} ended with exit code {code}: {self.last_words()}")
         pattern = self.declared.get("trouble")
-        found = re.search(f"^.*(?:{pattern}).*$", output, re.MULTILINE) if pattern else None
+        found = [line for line in output.splitlines() if pattern and re.search(pattern, line)]
         if found:
             raise CellFailed(f"its server {name} reports: {found[0].strip()}")
 

@@ -28,5 +28,5 @@ def free_subnet(routes: str) -> str:
 
 
 def member(subnet: str, number: int) -> str:
-    """The address with a number in a subnet: ``member("192.168.120.0/24", 2)`` is 192.168.120.2."""
-    return str(ipaddress.ip_network(subnet).network_address + number)
+    """The address with a number in the network of an address: ``member("192.168.120.10/24", 2)`` is 192.168.120.2."""
+    return str(ipaddress.ip_network(subnet, strict=False).network_address + number)

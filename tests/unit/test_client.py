@@ -80,6 +80,7 @@ def test_a_free_network_touches_no_route():
     with pytest.raises(UserError, match="is free"):
         addresses.free_subnet("192.168.0.0/16 dev x")
     assert addresses.member("192.168.7.0/24", 2) == "192.168.7.2"
+    assert addresses.member("192.168.7.10/24", 0) == "192.168.7.0"
 
 
 def test_what_a_second_machine_runs_keeps_its_words(tmp_path):

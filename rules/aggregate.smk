@@ -6,6 +6,7 @@ published_values = [
     "published/ibm-figures.csv",
     "published/claims.json",
 ]
+workload_of_figure = experiment.figures()
 
 
 rule tidy:
@@ -94,21 +95,25 @@ rule footprint:
 
 
 rule figure:
+    # A workload has one figure, or those that it declares.
     input:
-        tidy="results/tidy/{workload}.csv",
-        summary="results/summary/{workload}.csv",
+        tidy=lambda drawn: f"results/tidy/{workload_of_figure[drawn.figure]}.csv",
+        summary=lambda drawn: f"results/summary/{workload_of_figure[drawn.figure]}.csv",
         published=published_values,
     output:
-        multiext("results/figures/{workload}", ".pdf", ".png", ".csv"),
+        multiext("results/figures/{figure}", ".pdf", ".png", ".csv"),
     log:
-        "results/logs/figure-{workload}.log",
+        "results/logs/figure-{figure}.log",
+    wildcard_constraints:
+        figure="|".join(workload_of_figure),
     conda:
         "../envs/analysis.yaml"
     params:
-        stem=lambda figure: f"results/figures/{figure.workload}",
+        stem=lambda drawn: f"results/figures/{drawn.figure}",
+        workload=lambda drawn: workload_of_figure[drawn.figure],
     shell:
         "Rscript analysis/figure.R --plan results/plan.json --summary {input.summary} --tidy {input.tidy}"
-        " --out {params.stem} 2>&1 | tee {log}"
+        " --figure {wildcards.figure} --workload {params.workload} --out {params.stem} 2>&1 | tee {log}"
 
 
 rule order_figure:

@@ -11,7 +11,7 @@ results_of_the_paper = [
     ),
     *expand(
         "results/figures/{figure}.{kind}",
-        figure=[*experiment.measured(), "order", "ratios"],
+        figure=[*experiment.drawn(), "order", "ratios"],
         kind=["pdf", "png"],
     ),
 ]

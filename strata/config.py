@@ -7,7 +7,7 @@ from typing import Any
 
 import jsonschema
 
-from strata import checking, client, layers, published, recipe, workload
+from strata import checking, client, figures, layers, published, recipe, workload
 from strata.errors import UserError
 
 FILE = "config.yaml"
@@ -107,6 +107,8 @@ def _cross_check(data: dict) -> list[tuple[str, str]]:
             found.append((f"workloads.{name}", f"there is no folder workloads/{name}; {checking.nearest(name, known)}"))
         elif overrides:
             found += workload.check_overrides(name, overrides)
+    planned = {name: workload.load(name) for name in data["workloads"] if name in known}
+    found += [(f"workloads.{name}", wrong) for name, wrong in figures.clashes(planned)]
     return found
 
 
@@ -193,6 +195,8 @@ def experiment(config: dict, machine: dict) -> dict:
             "notes": notes,
             "warmup": declared["warmup"]["about"],
             "cell": workload.cell(name, config["scale"]),
+            # What a workload does not declare is no key, so that the analysis takes its own choice.
+            **{key: declared[key] for key in ("figures", "headline") if key in declared},
         }
     described = recipe.describe(config["image"])
     repetitions, precision = config["repetitions"], None

@@ -9,7 +9,7 @@ import os
 import sys
 from typing import Any
 
-from strata import config, image, layers, machine, places, plan, progress, published, testbed
+from strata import config, figures, image, layers, machine, places, plan, progress, published, testbed
 from strata.errors import UserError
 from strata.files import read_json
 from strata.workload import check_files
@@ -117,6 +117,15 @@ class Workflow:
     def measured(self) -> list[str]:
         """Workloads that have a cell to show."""
         return [workload for workload in self.workloads if not self.partial or self.cells(workload)]
+
+    def figures(self) -> dict[str, str]:
+        """The workload of every figure that can be drawn, by the stem of its file."""
+        return figures.of_plan(self.plan)
+
+    def drawn(self) -> list[str]:
+        """Stems of the figures of workloads that have a cell to show."""
+        measured = self.measured()
+        return [stem for stem, workload in self.figures().items() if workload in measured]
 
     def published_raw(self) -> str:
         """Where the published raw results are.  Raises UserError where the config does not say."""

@@ -6,7 +6,7 @@ import os
 
 import jsonschema
 
-from strata import checking, sizing
+from strata import checking, figures, sizing
 from strata.errors import UserError
 
 FOLDER = "workloads"
@@ -75,7 +75,7 @@ def _cross_check(data: dict) -> list[tuple[str, str]]:
         if name not in parameters:
             hint = checking.nearest(name, list(parameters))
             found.append((f"ports.{number}", f"'{name}' names no parameter; {hint}"))
-    return found
+    return found + figures.findings(data)
 
 
 def placeholder(word: str) -> str | None:

@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 
-from strata import __version__, config, recipe
+from strata import __version__, config, figures, recipe
 from strata.archive.stage import Stage
 from strata.archive.sums import digest
 from strata.checking import read_yaml
@@ -124,7 +124,8 @@ def claims_map(stage: Stage) -> list[dict[str, str]]:
     for claim in claims:
         load = claim["measured_workload"]
         logs = [log for log in claim["logs"].split(";") if log]
-        figure = f"results/figures/{load}.pdf"
+        drawn = figures.showing(load, stage.experiment["workloads"][load], claim["metric"]) if load else ""
+        figure = f"results/figures/{drawn}.pdf"
         tables = ["results/claims.csv", f"results/tidy/{load}.csv", f"results/summary/{load}.csv"]
         there = [name for name in tables if os.path.exists(stage.path(name))]
         rows.append(
@@ -178,12 +179,13 @@ def _claims_section(rows: list[dict[str, str]]) -> str:
 
 
 def _results_section(stage: Stage) -> str:
-    lines = ["| workload | table | figure |", "|---|---|---|"]
+    lines = ["| workload | table | figures |", "|---|---|---|"]
     for name, entry in stage.experiment["workloads"].items():
-        table, figure = f"results/summary/{name}.csv", f"results/figures/{name}.pdf"
+        table = f"results/summary/{name}.csv"
         if os.path.exists(stage.path(table)):
-            drawn = f"`{figure}`" if os.path.exists(stage.path(figure)) else ""
-            lines.append(f"| {_inline(entry['title'])} | `{table}` | {drawn} |")
+            drawn = [f"results/figures/{stem}.pdf" for stem in figures.of_workload(name, entry)]
+            there = ", ".join(f"`{figure}`" for figure in drawn if os.path.exists(stage.path(figure)))
+            lines.append(f"| {_inline(entry['title'])} | `{table}` | {there} |")
     return "\n".join(lines) + "\n"
 
 

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from strata import image, places, plan, workload
+from strata import figures, image, places, plan, workload
 from strata.archive import private, source
 from strata.errors import UserError
 from strata.files import read_json
@@ -191,13 +191,19 @@ class Stage:
             self.write_json(record, facts)
 
     def _derived(self) -> list[str]:
-        """Tables, figures and papers of this plan; those of workloads that it does not hold are left out."""
+        """Tables, figures and papers of this plan; those of workloads that it does not hold are left out.
+
+        So are figures that it does not declare: the archive's own code would not make them again.
+        """
         strange = set(workload.known()) - set(self.experiment["workloads"])
+        drawn = {*figures.of_plan(self.experiment), *figures.SHARED}
         found = []
         for kind in DERIVED:
             folder = f"results/{kind}"
             for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
-                if os.path.splitext(name)[0] not in strange and not name.startswith("."):
+                stem = os.path.splitext(name)[0]
+                wanted = stem in drawn if kind == "figures" else stem not in strange
+                if wanted and not name.startswith("."):
                     found.append(f"{folder}/{name}")
         if "precision" in self.experiment and os.path.isdir("results/precision"):
             found += sorted(f"results/precision/{name}" for name in os.listdir("results/precision"))

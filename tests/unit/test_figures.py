@@ -1,0 +1,136 @@
+"""Figures that a workload declares: what is wrong with them, and which files they become."""
+
+import projects
+import pytest
+
+from strata import config, figures, plan, workload
+from strata.archive import guide
+from strata.errors import UserError
+from strata.workflow import Workflow
+
+METRICS = {
+    "rate": {"label": "Rate", "unit": "1/s", "better": "higher"},
+    "delay": {"label": "Delay", "unit": "ms", "better": "lower"},
+}
+SWEEP = {"name": "rate", "kind": "sweep", "metric": "rate", "along": "clients", "where": {"test": "none"}, "loss": True}
+AGAINST = {"name": "trade-off", "kind": "against", "metric": "delay", "against": "rate", "along": "clients"}
+RUNS = {"name": "runs", "kind": "runs", "metrics": ["delay"], "title": "Delays"}
+CDF = {"name": "cdf", "kind": "cdf", "metric": "delay", "along": "percentile", "where": {"job": ["a", 2]}}
+FIGURES = [SWEEP, AGAINST, RUNS, CDF]
+HEADLINE = [{"metric": "rate", "where": {"clients": "largest"}}, {"metric": "delay"}]
+
+
+def declared(**more):
+    return {**projects.NOOP, "metrics": METRICS, **more}
+
+
+def test_figures_of_every_kind_reach_the_plan_as_they_are(project):
+    project(workloads={"noop": declared(figures=FIGURES, headline=HEADLINE)})
+    entry = config.experiment(config.read(), {"cpus": 2, "memory_bytes": 2**30, "cache_bytes": None})["workloads"][
+        "noop"
+    ]
+    assert entry["figures"] == FIGURES
+    assert entry["headline"] == HEADLINE
+
+
+def test_what_is_not_declared_is_no_key_and_one_figure(project):
+    project()
+    entry = config.experiment(config.read(), {"cpus": 2, "memory_bytes": 2**30, "cache_bytes": None})["workloads"][
+        "noop"
+    ]
+    assert "figures" not in entry
+    assert "headline" not in entry
+    assert figures.of_workload("noop", entry) == {"noop": {"kind": "runs"}}
+
+
+MISTAKES = [
+    ({"figures": []}, "figures: is empty"),
+    ({"figures": [{"kind": "sweep"}]}, "figures.0.name: missing"),
+    ({"figures": [{**SWEEP, "kind": "swep"}]}, 'figures.0.kind: is "swep"; must be one of runs, sweep, against, cdf'),
+    ({"figures": [{**SWEEP, "name": "A b"}]}, 'figures.0.name: is "A b"; must match'),
+    ({"figures": [SWEEP, {**RUNS, "name": "rate"}]}, "figures.1.name: 'rate' is also that of figure 0"),
+    ({"figures": [{"name": "a", "kind": "sweep", "metric": "rate"}]}, "figures.0.along: missing; a figure of the kind"),
+    ({"figures": [{**RUNS, "loss": True}]}, "figures.0.loss: is not for a figure of the kind runs"),
+    (
+        {"figures": [{**SWEEP, "metric": "rat"}]},
+        "figures.0.metric: 'rat' is no metric of this workload; did you mean 'rate'?",
+    ),
+    ({"figures": [{**AGAINST, "against": "speed"}]}, "figures.0.against: 'speed' is no metric"),
+    ({"figures": [{**RUNS, "metrics": ["delay", "dely"]}]}, "figures.0.metrics.1: 'dely' is no metric"),
+    ({"figures": [{**SWEEP, "where": {"test": None}}]}, "figures.0.where.test: must be a value of the factor"),
+    ({"figures": [{**SWEEP, "where": {}}]}, "figures.0.where: is empty"),
+    ({"figures": [{**SWEEP, "colour": "red"}]}, "figures.0.colour: unknown key"),
+    ({"headline": [{"where": {"test": 1}}]}, "headline.0.metric: missing"),
+    ({"headline": [{"metric": "speed"}]}, "headline.0.metric: 'speed' is no metric"),
+]
+
+
+@pytest.mark.parametrize(("change", "part"), MISTAKES)
+def test_a_mistake_in_a_figure_is_told_with_its_place(project, change, part):
+    project(workloads={"noop": declared(**change)})
+    with pytest.raises(UserError) as caught:
+        workload.load("noop")
+    assert "workloads/noop/workload.yaml: " in str(caught.value)
+    assert part in str(caught.value)
+
+
+def test_two_figures_are_never_one_file(project):
+    loads = {"noop": declared(figures=FIGURES), "noop-rate": declared()}
+    project(projects.on_host(workloads=dict.fromkeys(loads)), workloads=loads)
+    with pytest.raises(UserError, match=r"workloads.noop-rate: its figure noop-rate has the name of a figure of noop"):
+        config.read()
+    assert figures.clashes({"ratios": declared()}) == [
+        ("ratios", "its figure ratios has the name of a figure of all workloads")
+    ]
+
+
+def test_the_workflow_draws_each_figure_from_its_workload(project):
+    loads = {"noop": declared(figures=FIGURES), "other": declared()}
+    folder = project(projects.on_host(workloads=dict.fromkeys(loads)), workloads=loads)
+    experiment = Workflow({}, str(folder))
+    stems = ["noop-rate", "noop-trade-off", "noop-runs", "noop-cdf"]
+    assert experiment.figures() == {**dict.fromkeys(stems, "noop"), "other": "other"}
+    assert experiment.drawn() == [*stems, "other"]
+
+
+def test_a_change_of_figures_measures_nothing_again(project):
+    project(workloads={"noop": declared()})
+    machine = {"cpus": 2, "memory_bytes": 2**30, "cache_bytes": None}
+    before = config.experiment(config.read(), machine)
+    after = config.experiment(config.read(), machine)
+    after["workloads"]["noop"]["figures"] = FIGURES
+    assert plan.fingerprint(before, "bare", "noop") == plan.fingerprint(after, "bare", "noop")
+
+
+def test_a_claim_is_shown_by_the_first_figure_of_its_metric():
+    entry = {"figures": [SWEEP, AGAINST, RUNS]}
+    assert figures.showing("noop", entry, "rate") == "noop-rate"
+    assert figures.showing("noop", entry, "delay") == "noop-trade-off"
+    assert figures.showing("noop", {"figures": [SWEEP]}, "delay") == "noop-rate"
+    assert figures.showing("noop", {}, "delay") == "noop"
+    assert figures.showing("noop", {"figures": [SWEEP, {"name": "all", "kind": "runs"}]}, "delay") == "noop-all"
+
+
+class Staged:
+    """As much of an archive in the making as its guide asks for."""
+
+    def __init__(self, folder, workloads):
+        self.folder = folder
+        self.experiment = {"workloads": workloads}
+
+    def path(self, name):
+        return str(self.folder / name)
+
+
+def test_the_guide_names_the_figures_that_there_are(tmp_path):
+    stage = Staged(tmp_path, {"noop": {"title": "No operation", "figures": [SWEEP, RUNS]}})
+    for name in ("summary/noop.csv", "figures/noop-rate.pdf"):
+        (tmp_path / "results" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "results" / name).touch()
+    assert "| No operation | `results/summary/noop.csv` | `results/figures/noop-rate.pdf` |" in guide._results_section(
+        stage
+    )
+    columns = ["id", "publication", "place", "statement", "verdict", "reason", "workload"]
+    row = {**dict.fromkeys(columns, "x"), "measured_workload": "noop", "metric": "rate", "logs": "a;b"}
+    (tmp_path / "results/claims.csv").write_text(",".join(row) + "\n" + ",".join(row.values()) + "\n")
+    assert guide.claims_map(stage)[0]["figure"] == "results/figures/noop-rate.pdf"

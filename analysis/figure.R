@@ -1,9 +1,9 @@
 #!/usr/bin/env Rscript
-# Draws the figure of one workload, or of several the run-order figure or that of all ratios to native:
+# Draws a figure of one workload, or of several the run-order figure or that of all ratios to native:
 # OUT.pdf, OUT.png, and OUT.csv, what is drawn.
 #
 # Usage: Rscript analysis/figure.R --plan results/plan.json --summary results/summary/NAME.csv
-#          --tidy results/tidy/NAME.csv --out results/figures/NAME
+#          --tidy results/tidy/NAME.csv --out results/figures/NAME [--workload NAME --figure NAME-FIGURE]
 #        Rscript analysis/figure.R --order --plan results/plan.json --out results/figures/order
 #          results/tidy/NAME.csv ...
 #        Rscript analysis/figure.R --ratios --plan results/plan.json --out results/figures/ratios
@@ -12,7 +12,8 @@
 file <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 root <- dirname(dirname(normalizePath(gsub("~+~", " ", file, fixed = TRUE))))
 for (part in c("cli", "files", "plan", "cells", "machines", "statistics", "averages", "summaries", "wording",
-               "published", "findings", "theme", "figures", "ratio_figure")) {
+               "published", "findings", "theme", "series", "figures", "curves", "sweep_figure",
+               "against_figure", "cdf_figure", "ratio_figure")) {
   source(file.path(root, "analysis", paste0(part, ".R")), encoding = "UTF-8")
 }
 
@@ -20,7 +21,7 @@ run_script("figure.R", function(arguments) {
   kind <- intersect(c("order", "ratios"), sub("^--", "", arguments))
   several <- length(kind) > 0
   options <- parse_options(arguments, required = c("plan", "out", if (!several) c("summary", "tidy")),
-                           switches = kind,
+                           optional = if (!several) c("workload", "figure"), switches = kind,
                            rest = if (several) c(order = "tidy tables", ratios = "summaries")[kind])
   plan <- read_plan(options$plan)
   if (isTRUE(options$order)) {
@@ -28,6 +29,12 @@ run_script("figure.R", function(arguments) {
   } else if (isTRUE(options$ratios)) {
     draw_ratios(lapply(options$rest, read_summary, plan = plan), plan, root, options$out)
   } else {
-    draw_workload(read_summary(options$summary, plan), read_tidy(options$tidy, plan), plan, root, options$out)
+    figure <- list(kind = "runs")
+    if (!is.null(options$figure)) {
+      figures <- figures_of(plan, c(options$workload, "")[[1]])
+      figure <- figures[[match.arg(options$figure, names(figures))]]
+    }
+    draw_workload(read_summary(options$summary, plan), read_tidy(options$tidy, plan), plan, root, options$out,
+                  figure)
   }
 })

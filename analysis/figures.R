@@ -11,7 +11,8 @@ FIGURE_COLUMNS <- c(environment = "character", label = "character", panel = "cha
 #' @param plan as from `read_plan`
 #' @param published as from `read_published_ratios`, or NULL for nothing published
 #' @return list of three data frames.  `runs`: environment, label, panel, order, value and `row`, the height
-#'   at which the point stands.  `means`: environment, label, panel, n, value, low, high, row.  `published`:
+#'   at which the point stands.  `means`: environment, label, panel, metric, n, value, low, high, row.
+#'   `published`:
 #'   environment, label, panel, value (as from `published_levels`), source, row.  Panels are factors in the
 #'   order of the plan's metrics; rows count from the bottom, the plan's first environment is at the top.
 workload_data <- function(summary, tidy, plan, published = NULL) {
@@ -33,6 +34,7 @@ workload_data <- function(summary, tidy, plan, published = NULL) {
   level <- levels_of(summary)
   means <- data.frame(environment = summary$environment,
                       label = environment_labels(plan, summary$environment), panel = panel_of(summary),
+                      metric = summary$metric,
                       n = summary$n, value = level$value, low = level$low, high = level$high,
                       row = row_of(summary$environment))
   runs$row <- row_of(runs$environment) + place
@@ -101,14 +103,18 @@ spread <- function(n) {
 #'
 #' @param panels data frame: metric, factors
 #' @param metrics as from `metrics_of`
-#' @return text: the metric where it differs between panels, its unit where that differs, and the factors
+#' @return text: the metric where it differs between panels, its unit where that differs, and the factors,
+#'   whose names are left out where their values are words
 panel_names <- function(panels, metrics) {
   metric <- metrics[match(panels$metric, metrics$metric), ]
   name <- if (length(unique(metric$label)) > 1) metric$label else ""
   if (length(unique(metric$unit)) > 1) {
     name <- paste0(metric$label, " (", metric$unit, ")")
   }
-  factors <- gsub("=", " = ", gsub(";", ", ", panels$factors, fixed = TRUE), fixed = TRUE)
+  factors <- vapply(strsplit(panels$factors, ";", fixed = TRUE), function(pairs) {
+    paste(sub("^[^=]*=([^0-9].*)$", "\\1", pairs), collapse = ", ")
+  }, "")
+  factors <- gsub("=", " = ", factors, fixed = TRUE)
   paste0(name, ifelse(name != "" & factors != "", ", ", ""), thousands(factors))
 }
 
@@ -149,9 +155,10 @@ workload_figure <- function(data, plan, workload) {
     ggplot2::geom_point(ggplot2::aes(y = .data$row - 0.32), data$published, shape = 5, size = 1.7,
                         stroke = 0.5, colour = INK) +
     ggplot2::facet_wrap(ggplot2::vars(.data$panel), nrow = panel_rows(nlevels(means$panel)),
-                        scales = "free_x") +
+                        scales = "free_x", labeller = ggplot2::as_labeller(wrapped_panels(means))) +
     ggplot2::scale_x_continuous(axis_title(plan, workload, means, from_zero),
                                 breaks = round_breaks(if (nlevels(means$panel) == 1) 5 else 3),
+                                labels = axis_numbers,
                                 limits = value_limits(from_zero), oob = scales::oob_keep,
                                 expand = ggplot2::expansion(mult = c(if (from_zero) 0 else 0.06, 0.06))) +
     ggplot2::scale_y_continuous(NULL, breaks = rows$row, labels = in_two_lines(rows$label),
@@ -162,7 +169,8 @@ workload_figure <- function(data, plan, workload) {
     ggplot2::theme(legend.position = "none", panel.grid.major.y = ggplot2::element_blank(),
                    axis.text.y = ggplot2::element_text(lineheight = 0.85),
                    axis.text.y.right = ggplot2::element_text(colour = PALE),
-                   axis.ticks.y = ggplot2::element_blank()) +
+                   axis.ticks.y = ggplot2::element_blank(), panel.spacing.x = ggplot2::unit(11, "pt"),
+                   strip.text = ggplot2::element_text(vjust = 0)) +
     if (nlevels(means$panel) == 1) ggplot2::theme(strip.text = ggplot2::element_blank())
 }
 
@@ -200,6 +208,7 @@ starts_at_zero <- function(data) {
 #' @return text
 axis_title <- function(plan, workload, means, from_zero) {
   metrics <- metrics_of(plan, workload)
+  metrics <- metrics[metrics$metric %in% means$metric, ]
   same <- function(column) if (length(unique(metrics[[column]])) == 1) metrics[[column]][[1]]
   panels <- nlevels(means$panel)
   label <- same("label")
@@ -231,6 +240,16 @@ panel_rows <- function(panels) {
   ceiling(panels / 4)
 }
 
+#' A function that breaks the names of panels into lines that fit
+#'
+#' @param means as of `workload_data`
+#' @return function of texts
+wrapped_panels <- function(means) {
+  panels <- nlevels(means$panel)
+  letters <- c(60, 48, 34, 25)[[ceiling(panels / panel_rows(panels))]]
+  function(label) vapply(strwrap(label, letters, simplify = FALSE), paste, "", collapse = "\n")
+}
+
 #' Round numbers within a range
 #'
 #' They are fewer where they are so long that they would run into one another.
@@ -242,12 +261,21 @@ round_breaks <- function(count) {
     for (wanted in count:1) {
       breaks <- pretty(range, wanted)
       breaks <- breaks[breaks >= range[[1]] & breaks <= range[[2]]]
-      if (sum(nchar(format(breaks))) <= 6 * count) {
+      if (sum(nchar(axis_numbers(breaks))) <= 6 * count) {
         break
       }
     }
     breaks
   }
+}
+
+#' Numbers at an axis
+#'
+#' @param x numbers
+#' @return texts
+axis_numbers <- function(x) {
+  text <- vapply(x, function(one) format(one, big.mark = ",", digits = 6, scientific = FALSE), "")
+  sub("^-", "\u2212", text)
 }
 
 #' Limits of the axis of values
@@ -272,30 +300,43 @@ value_limits <- function(from_zero) {
 workload_size <- function(means) {
   panels <- nlevels(means$panel)
   rows <- panel_rows(panels)
+  names <- wrapped_panels(means)(levels(means$panel))
+  lines <- max(lengths(strsplit(names, "\n", fixed = TRUE)), 1)
+  above <- if (panels == 1) 0.2 else 0.35 + 0.11 * (lines - 1)
   c(if (panels == 1) COLUMN_WIDTH else FULL_WIDTH,
-    rows * (0.27 * length(unique(means$environment)) + if (panels == 1) 0.2 else 0.35) + 0.25)
+    rows * (0.27 * length(unique(means$environment)) + above) + 0.25)
+}
+
+#' Emulated virtual machines that are far from all other environments
+#'
+#' An emulated virtual machine may be so much slower than all else that on one axis nothing could be told
+#' apart: where the level of one is, in some place, not between half and double that of any other environment.
+#'
+#' @param environment,place,value of all levels
+#' @param plan as from `read_plan`
+#' @return names of all emulated ones that were measured where one is far; else none
+far_environments <- function(environment, place, value, plan) {
+  emulated <- environment %in% emulated_environments(plan)
+  far <- vapply(which(emulated), function(i) {
+    others <- value[!emulated & place == place[[i]]]
+    length(others) > 0 && !any(others / value[[i]] >= 0.5 & others / value[[i]] <= 2)
+  }, NA)
+  if (any(far)) unique(environment[emulated]) else character()
 }
 
 #' The parts of a workload's figure, each with axes of its own
 #'
-#' An emulated virtual machine may be so much slower than all else that on one axis nothing could be told
-#' apart.  Where the mean of one is, in some panel, not between half and double that of any other environment,
-#' the emulated ones stand below the others.
+#' Emulated virtual machines that are far from all else stand below the others.
 #'
 #' @param data as from `workload_data`
 #' @param plan as from `read_plan`
 #' @return list of one or two such lists
 workload_parts <- function(data, plan) {
   means <- data$means
-  emulated <- means$environment %in% emulated_environments(plan)
-  far <- vapply(which(emulated), function(i) {
-    others <- means$value[!emulated & means$panel == means$panel[[i]]]
-    length(others) > 0 && !any(others / means$value[[i]] >= 0.5 & others / means$value[[i]] <= 2)
-  }, NA)
-  if (!any(far)) {
+  apart <- far_environments(means$environment, means$panel, means$value, plan)
+  if (length(apart) == 0) {
     return(list(data))
   }
-  apart <- unique(means$environment[emulated])
   lapply(list(setdiff(means$environment, apart), apart), function(environments) {
     first <- min(means$row[means$environment %in% environments]) - 1
     lapply(data, function(table) {
@@ -306,7 +347,7 @@ workload_parts <- function(data, plan) {
   })
 }
 
-#' Deviation of every run from the mean of its environment
+#' Deviation of every run from the mean of its environment, in the series that the tables tell of
 #'
 #' @param tidy list of tidy tables
 #' @param plan as from `read_plan`
@@ -314,6 +355,7 @@ workload_parts <- function(data, plan) {
 #'   % of the mean of the runs of the same environment, metric and factors
 order_data <- function(tidy, plan) {
   runs <- do.call(rbind, tidy)
+  runs <- runs[is_headline(runs, plan), ]
   mean_of_group <- stats::ave(runs$value, runs$environment, runs$workload, runs$metric, runs$factors)
   titles <- vapply(names(plan$workloads), function(name) plan$workloads[[name]]$title, "")
   shown <- intersect(names(titles), runs$workload)
@@ -461,21 +503,39 @@ forget_date <- function(path) {
   }
 }
 
-#' Draws and writes the figure of a workload
+#' Draws and writes a figure of a workload
 #'
 #' @param summary,tidy,plan as from `read_summary`, `read_tidy` and `read_plan`
 #' @param root folder of the project, for what was published
 #' @param out path without extension
+#' @param figure its declaration, as from `figures_of`
 #' @section Errors: summary and tidy table are not of the same runs
-draw_workload <- function(summary, tidy, plan, root, out) {
-  if (nrow(tidy) == 0 && nrow(summary) == 0) {
-    return(write_figure(empty_figure(), empty_table(FIGURE_COLUMNS), out, c(COLUMN_WIDTH, 0.6)))
-  }
+draw_workload <- function(summary, tidy, plan, root, out, figure = list(kind = "runs")) {
   count <- function(table) sort(paste(table$environment, table$metric, table$factors))
   if (!identical(unique(count(tidy)), count(summary)) || sum(summary$n) != nrow(tidy)) {
     stop("the summary and the tidy table are not of the same runs", call. = FALSE)
   }
-  data <- workload_data(summary, tidy, plan, read_published_ratios(root))
+  published <- read_published_ratios(root)
+  summary <- summary[drawn_in(figure, summary), ]
+  if (nrow(summary) == 0) {
+    columns <- if (figure$kind == "runs") FIGURE_COLUMNS else CURVE_COLUMNS
+    text <- if (nrow(tidy) == 0) "Nothing was measured." else "Nothing of this was measured."
+    return(write_figure(empty_figure(text), empty_table(columns), out, c(COLUMN_WIDTH, 0.6)))
+  }
+  switch(figure$kind,
+         sweep = draw_sweep(summary, plan, published, figure, out),
+         against = draw_against(summary, plan, published, figure, out),
+         cdf = draw_cdf(summary, plan, published, figure, out),
+         draw_runs(summary, tidy[drawn_in(figure, tidy), ], plan, published, out))
+}
+
+#' Draws and writes the figure of single runs
+#'
+#' @param summary,tidy rows of one workload
+#' @param plan,published as of `workload_data`
+#' @param out path without extension
+draw_runs <- function(summary, tidy, plan, published, out) {
+  data <- workload_data(summary, tidy, plan, published)
   parts <- workload_parts(data, plan)
   figures <- lapply(parts, workload_figure, plan = plan, workload = tidy$workload[[1]])
   sizes <- vapply(parts, function(part) workload_size(part$means), c(0, 0))

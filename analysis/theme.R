@@ -2,6 +2,8 @@
 
 COLUMN_WIDTH <- 3.4
 FULL_WIDTH <- 7
+# The most that a figure takes of a page: its caption stands there too.
+MOST_HEIGHT <- 7.8
 FONT <- "Latin Modern Sans"
 FONT_SIZE <- 8
 INK <- "grey15"

@@ -2,7 +2,8 @@
 
 project <- normalizePath(file.path("..", "..", ".."))
 parts <- c("cli", "files", "plan", "logs", "cells", "machines", "statistics", "averages", "summaries",
-           "enough", "alike", "theme", "figures")
+           "enough", "alike", "theme", "series", "figures", "curves", "sweep_figure", "against_figure",
+           "cdf_figure")
 for (part in parts) {
   source(file.path(project, "analysis", paste0(part, ".R")), local = environment())
 }

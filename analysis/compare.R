@@ -13,8 +13,8 @@ file <- gsub("~+~", " ", sub("^--file=", "", grep("^--file=", commandArgs(FALSE)
              fixed = TRUE)
 root <- dirname(dirname(normalizePath(file)))
 for (part in c("cli", "files", "plan", "cells", "statistics", "averages", "summaries", "wording", "links",
-               "evidence", "findings", "tables", "provenance", "html", "theme", "figures", "ratio_figure",
-               "compare_statistics", "compare_sides", "compare_figure", "compare_page")) {
+               "series", "evidence", "findings", "tables", "provenance", "html", "theme", "figures",
+               "ratio_figure", "compare_statistics", "compare_sides", "compare_figure", "compare_page")) {
   source(file.path(root, "analysis", paste0(part, ".R")), encoding = "UTF-8")
 }
 

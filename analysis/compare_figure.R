@@ -5,16 +5,30 @@
 #' @param table as from `compare_sides`
 #' @param plan of the first side, whose labels are used, or those of the second where it has none
 #' @param other plan of the second side
-#' @return rows of the table that have a ratio, with `panel` (the environment's label) and `series`, factors
-#'   in their order
+#' @return rows of the table that have a ratio, of sweeps those that stand for them, with `panel` (the
+#'   environment's label) and `series`, factors in their order
 compared_data <- function(table, plan, other) {
   rows <- table[!is.na(table$ratio), ]
+  rows <- rows[told_of(rows, plan, other), ]
   rows$panel <- environment_labels(plan, rows$environment)
   rows$panel <- factor(rows$panel, unique(rows$panel))
   name <- compared_names(rows, plan, other)
   name <- paste0(name, ifelse(rows$better == "lower", " (lower is better)", ""))
   rows$series <- factor(name, unique(name))
   rows
+}
+
+#' Which rows of a comparison stand for the others of a sweep
+#'
+#' @inheritParams compared_data
+#' @return logical, one for each row
+told_of <- function(table, plan, other) {
+  told <- rep(TRUE, nrow(table))
+  for (workload in unique(table$workload)) {
+    own <- table$workload == workload
+    told[own] <- is_headline(table[own, ], if (workload %in% names(plan$workloads)) plan else other)
+  }
+  told
 }
 
 #' What the rows of a comparison are called

@@ -61,8 +61,9 @@ outcome_text <- function(table, first, second, effect) {
 #' @inheritParams compared_page
 #' @return text
 compared_caption <- function(first, second, effect) {
-  paste0("Ratio of the mean of ", second$name, " to that of ", first$name, " for every metric, with its 95",
-         THIN, "% interval. The grey band is the minimum effect, ", percent(effect, 1), " to either side.")
+  paste0("Ratio of the mean of ", second$name, " to that of ", first$name, " for every metric, of sweeps at ",
+         "the points that stand for them, with its 95", THIN, "% interval. The grey band is the minimum ",
+         "effect, ", percent(effect, 1), " to either side.")
 }
 
 #' The table of what both sides measured

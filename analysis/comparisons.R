@@ -7,7 +7,7 @@
 file <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 root <- dirname(dirname(normalizePath(gsub("~+~", " ", file, fixed = TRUE))))
 for (part in c("cli", "files", "plan", "cells", "statistics", "averages", "summaries", "wording",
-               "findings")) {
+               "series", "findings")) {
   source(file.path(root, "analysis", paste0(part, ".R")), encoding = "UTF-8")
 }
 

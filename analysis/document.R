@@ -91,7 +91,8 @@ gather_figures <- function(evidence, folder) {
 #' @section Errors: a figure of a workload that was measured, of the order or of the ratios is missing
 check_figures <- function(evidence, endings) {
   workloads <- unique(vapply(evidence$records, `[[`, "", "workload"))
-  names <- if (length(workloads) > 0) c(workloads, "order", "ratios")
+  drawn <- unlist(lapply(workloads, function(name) names(figures_of(evidence$plan, name))))
+  names <- if (length(workloads) > 0) c(drawn, "order", "ratios")
   paths <- file.path(evidence$plan$results, "figures",
                      paste0(rep(names, each = length(endings)), endings, recycle0 = TRUE))
   for (path in paths[!file.exists(paths)]) {

@@ -9,7 +9,8 @@
 #' @return the evidence, a list: `plan`, as from `read_plan`; `image` and `packages` (name to version), as of
 #'   image.json and image-manifest.json; `environments`, as from `environment_table`; `cells`, the plan's
 #'   cells with a logical column `measured`; `records`, a list with an element for each measured cell, in the
-#'   plan's order; `comparisons`, as from `compare`; `published`, as from `read_published`; `failed`, as from
+#'   plan's order; `comparisons`, as from `compare`; `published`, as from `read_published`; `originals`, as
+#'   from `read_originals`; `failed`, as from
 #'   `read_failures`; `claims`, as from `read_tested_claims`; `publications` and `known` (the environments),
 #'   of the claims; `footprint`, as from `read_footprint`; `precision`, as from `read_precision`; `partial`,
 #'   TRUE where a cell is missing
@@ -33,6 +34,7 @@ read_evidence <- function(path, root, partial = FALSE) {
     packages = read_described(file.path(plan$results, "image-manifest.json"))$packages,
     environments = environment_table(plan, cells),
     published = read_published(file.path(root, "published", "ibm-table1.json")),
+    originals = read_originals(root),
     failed = read_failures(plan, cells[!cells$measured, ]),
     precision = read_precision(plan, max(c(cells$block[cells$measured], 0))),
     partial = !all(cells$measured)

@@ -37,13 +37,15 @@ verdict <- function(ratio, low, high, better, p, minimum = MINIMUM_EFFECT) {
 #' @return the summary in the order of the plan's workloads and metrics, of the factors, and of the
 #'   environments, with the columns `environment_label`, `title` (of the workload), `metric_label` (with its
 #'   factors), `name` (of workload and metric), `series` (the same number for rows that are compared),
-#'   `p_adjusted` (over all comparisons with native of all workloads, which are one family) and `verdict`
+#'   `headline` (whether tables and sentences tell of it), `p_adjusted` (over all comparisons with native of
+#'   all workloads, which are one family) and `verdict`
 compare <- function(summary, plan) {
   workloads <- names(plan$workloads)
   if (nrow(summary) == 0) {
     text <- c("environment_label", "title", "metric_label", "name", "verdict")
     summary[text] <- list(character())
     summary$series <- integer()
+    summary$headline <- logical()
     summary$p_adjusted <- numeric()
     return(summary)
   }
@@ -63,6 +65,7 @@ compare <- function(summary, plan) {
   summary$name <- paste0(summary$title, " ", lower_first(summary$metric_label))
   series <- paste(place, summary$factors)
   summary$series <- match(series, unique(series))
+  summary$headline <- is_headline(summary, plan)
   summary$p_adjusted <- adjusted_p_values(summary$p_value)
   summary$verdict <- verdict(summary$ratio, summary$ratio_low, summary$ratio_high, summary$better,
                              summary$p_adjusted)
@@ -105,13 +108,59 @@ factor_text <- function(factors) {
   }, "")
 }
 
+#' What tables and sentences tell of: of a sweep, a few points
+#'
+#' @param evidence as from `read_evidence`
+#' @return rows of the comparisons
+told <- function(evidence) {
+  evidence$comparisons[evidence$comparisons$headline, ]
+}
+
+#' What a caption says where not everything is told of
+#'
+#' @param evidence as from `read_evidence`
+#' @return part of a sentence; "" where all is
+of_sweeps <- function(evidence) {
+  if (all(evidence$comparisons$headline)) "" else ", of sweeps at the points that stand for them"
+}
+
+#' Where the rest of the sweeps is
+#'
+#' @param evidence as from `read_evidence`
+#' @return one sentence, or NULL where tables and sentences tell of everything
+untold_text <- function(evidence) {
+  rows <- evidence$comparisons
+  if (all(rows$headline)) {
+    return(NULL)
+  }
+  drawn <- rep(FALSE, nrow(rows))
+  for (workload in unique(rows$workload)) {
+    own <- rows$workload == workload
+    drawn[own] <- Reduce(`|`, lapply(figures_of(evidence$plan, workload), drawn_in, series = rows[own, ]))
+  }
+  drawn <- drawn[!rows$headline]
+  untold <- rows[!rows$headline, ]
+  count <- function(part) linked(fixed(length(unique(part$series)), 0), shared_source(part))
+  paste0("Of sweeps, these are the points that stand for them. Of ",
+         linked(counted(length(unique(rows$series)), "series", "series"), "records"), ", ",
+         if (any(drawn)) {
+           paste0(count(untold[drawn, ]), " more are in the figures of ",
+                  listed(unique(untold$title[drawn])))
+         },
+         if (any(drawn) && !all(drawn)) ", and ",
+         if (!all(drawn)) paste0(count(untold[!drawn, ]), " of ", listed(unique(untold$title[!drawn])),
+                                 " in none"),
+         "; all are in results/summary and results/comparisons.csv.")
+}
+
 #' The comparisons with native, without native itself
 #'
 #' @param evidence as from `read_evidence`
 #' @param environment name of one environment, or NULL for all
+#' @param all whether those are meant too that no table tells of
 #' @return rows of the comparisons that have a ratio
-ratios <- function(evidence, environment = NULL) {
-  rows <- evidence$comparisons
+ratios <- function(evidence, environment = NULL, all = FALSE) {
+  rows <- if (all) evidence$comparisons else told(evidence)
   rows <- rows[!is.na(rows$ratio) & rows$environment != REFERENCE, ]
   if (is.null(environment)) rows else rows[rows$environment == environment, ]
 }
@@ -180,6 +229,9 @@ emulated_sentence <- function(evidence, names) {
   }
   rows <- ratios(evidence)
   rows <- rows[rows$environment %in% names & !is.na(rows$ratio_low), ]
+  costs <- rows$better == "lower"
+  rows[costs, c("ratio", "ratio_low", "ratio_high")] <-
+    1 / rows[costs, c("ratio", "ratio_high", "ratio_low")]
   paste0(
     "Hardware acceleration was not proven on this machine, so that the virtual machines are emulated in ",
     "software", if (nrow(rows) > 0) {
@@ -190,7 +242,9 @@ emulated_sentence <- function(evidence, names) {
       paste0(", at ", told("ratio", which.min), " to ", told("ratio", which.max),
              " of native (intervals from ", told("ratio_low", which.min), " to ",
              told("ratio_high", which.max), ", ",
-             linked(n_is(n_text(rows$ratio_n)), shared_source(rows)), ")")
+             linked(n_is(n_text(rows$ratio_n)), shared_source(rows)), if (any(costs)) {
+               "; where less is better, the inverse"
+             }, ")")
     }, "; nothing here speaks of KVM."
   )
 }
@@ -356,7 +410,8 @@ missing_sentences <- function(evidence) {
 #' @param workload its name
 #' @return one text
 workload_text <- function(evidence, workload) {
-  rows <- evidence$comparisons[evidence$comparisons$workload == workload, ]
+  rows <- told(evidence)
+  rows <- rows[rows$workload == workload, ]
   others <- setdiff(unique(rows$environment), REFERENCE)
   if (nrow(rows) == 0) {
     return("No run of this workload was measured.")

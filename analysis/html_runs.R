@@ -8,11 +8,15 @@
 #' @return one text
 html_runs <- function(evidence, values, base) {
   rows <- evidence$comparisons
+  # A sweep has thousands of rows: what belongs to each is looked for once.
+  key <- function(table) paste(table$workload, table$metric, table$factors, table$environment, sep = "\r")
+  keys <- key(rows)
+  of_value <- key(values)
+  of_row <- split(seq_along(of_value), factor(of_value, unique(keys)))
   items <- vapply(seq_len(nrow(rows)), function(i) {
     row <- rows[i, ]
     level <- levels_of(row)
-    own <- values[values$workload == row$workload & values$metric == row$metric &
-                    values$factors == row$factors & values$environment == row$environment, ]
+    own <- values[of_row[[keys[[i]]]], ]
     logs <- strsplit(row$logs, ";", fixed = TRUE)[[1]]
     own <- own[match(logs, own$log), ]
     value <- paste0(format(own$value, digits = 7, trim = TRUE), NO_BREAK, row$unit)

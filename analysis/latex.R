@@ -44,7 +44,8 @@ latex_table <- function(table, most_lines = if (any(table$columns$align == "wrap
 
 #' The rows of a table in parts that fit on a page
 #'
-#' A part ends where a group ends, unless the group alone is longer than a page.
+#' A part ends where a group ends, unless the group alone is longer than a page.  Its headings are those that
+#' stand above its first row.
 #'
 #' @param table as from `new_table`
 #' @param most_lines lines of a part
@@ -55,15 +56,19 @@ split_rows <- function(table, most_lines) {
   if (sum(lines) <= most_lines) {
     return(list(table))
   }
-  ends <- c(which(table$group_starts) - 1, count)
+  ends <- c(setdiff(which(table$group_starts) - 1, which(table$head_rows)), count)
   from <- 1
   parts <- list()
   while (from <= count) {
     fits <- from - 1 + sum(cumsum(lines[from:count]) <= most_lines)
     whole <- ends[ends >= from & ends <= fits]
     to <- if (length(whole) > 0) max(whole) else max(fits, from)
-    rows <- from:to
+    heads <- which(table$head_rows[seq_len(from)])
+    rows <- setdiff(from:to, intersect(heads, from))
     part <- table
+    if (length(heads) > 0) {
+      part$columns$head <- as.character(unlist(table$cells[max(heads), ]))
+    }
     part$cells <- table$cells[rows, , drop = FALSE]
     part$marks <- table$marks[rows, , drop = FALSE]
     part$group_starts <- table$group_starts[rows]

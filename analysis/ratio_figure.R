@@ -77,6 +77,7 @@ published_beside <- function(published, series, known, plan) {
 #'   factors in the order of the plan, what was only published behind, and series in the order of the paper
 ratio_data <- function(summary, plan, published, known) {
   rows <- compare(summary, plan)
+  rows <- rows[rows$headline, ]
   series <- rows[!duplicated(rows$series), c("workload", "metric", "factors", "name", "better")]
   series$name <- paste0(series$name, ifelse(series$better == "lower", " (lower is better)", ""))
   measured <- rows[!is.na(rows$ratio), ]
@@ -169,7 +170,9 @@ ratio_figure <- function(data, plan) {
     ggplot2::geom_point(size = 1.5, stroke = 0.6, fill = "white") +
     ggplot2::facet_wrap(ggplot2::vars(.data$panel), nrow = ratio_rows(data),
                         scales = if (several) "free_x" else "fixed",
-                        labeller = ggplot2::as_labeller(panel_title)) +
+                        labeller = ggplot2::as_labeller(function(label) {
+                          panel_title(label, title_room(data))
+                        })) +
     ggplot2::scale_colour_identity() +
     ggplot2::scale_shape_manual(NULL, values = c(measured = 16, published = 21), drop = FALSE,
                                 labels = c(measured = "Measured here, with its 95 % interval",
@@ -178,30 +181,62 @@ ratio_figure <- function(data, plan) {
       "axes differ and do not start at zero"
     } else {
       "the axis does not start at zero"
-    }), breaks = round_breaks(if (several) 3 else 4)) +
+    }), breaks = round_breaks(if (title_room(data) < 18) 2 else if (several) 3 else 4)) +
     ggplot2::scale_y_continuous(NULL, breaks = seq_len(nlevels(data$series)),
-                                labels = rev(levels(data$series)),
+                                labels = series_lines(rev(levels(data$series))),
                                 limits = c(0.5, nlevels(data$series) + 0.5), expand = c(0, 0)) +
     ggplot2::guides(shape = ggplot2::guide_legend(override.aes = list(colour = INK))) +
     figure_theme() +
-    ggplot2::theme(legend.position = "top", axis.ticks.y = ggplot2::element_blank(),
+    ggplot2::theme(legend.position = "top", legend.justification = "right",
+                   axis.ticks.y = ggplot2::element_blank(),
+                   axis.text.y = ggplot2::element_text(lineheight = 0.85),
                    strip.text = ggplot2::element_text(vjust = 0))
+}
+
+#' The name of a series in lines that leave room for the panels
+#'
+#' @param name texts
+#' @return texts of lines of about 42 letters
+series_lines <- function(name) {
+  vapply(strwrap(name, 42, simplify = FALSE), paste, "", collapse = "\n")
 }
 
 #' The title of a panel of ratios
 #'
 #' @param label texts
-#' @return texts of lines of about 18 letters
-panel_title <- function(label) {
-  vapply(strwrap(label, 18, simplify = FALSE), paste, "", collapse = "\n")
+#' @param room letters of a line
+#' @return texts of such lines
+panel_title <- function(label, room = 18) {
+  vapply(strwrap(label, room, simplify = FALSE), paste, "", collapse = "\n")
 }
 
-#' How many rows of panels there are: at most five panels stand side by side
+#' How many rows of panels there are
+#'
+#' At most five panels stand side by side, unless the series are so many that two rows of them do not fit on a
+#' page.
 #'
 #' @param data as from `ratio_data`
 #' @return number
 ratio_rows <- function(data) {
-  ceiling(nlevels(data$panel) / 5)
+  rows <- ceiling(nlevels(data$panel) / 5)
+  if (rows * series_height(data) > 6.5) 1 else rows
+}
+
+#' The height that the series take in a row of panels
+#'
+#' @param data as from `ratio_data`
+#' @return inches
+series_height <- function(data) {
+  lines <- lengths(strsplit(series_lines(levels(data$series)), "\n", fixed = TRUE))
+  sum(0.2 + 0.08 * (lines - 1))
+}
+
+#' How many letters fit on a line of a panel's title
+#'
+#' @param data as from `ratio_data`
+#' @return number
+title_room <- function(data) {
+  if (nlevels(data$panel) / ratio_rows(data) > 5) 11 else 18
 }
 
 #' Reads what was published, as ratios to native
@@ -229,7 +264,7 @@ draw_ratios <- function(summaries, plan, root, out) {
                         c(COLUMN_WIDTH, 0.6)))
   }
   data <- ratio_data(summary, plan, published$ratios, published$known)
-  lines <- max(lengths(strsplit(panel_title(levels(data$panel)), "\n", fixed = TRUE)))
-  height <- ratio_rows(data) * (0.2 * nlevels(data$series) + 0.15 + 0.1 * lines) + 0.65
+  lines <- max(lengths(strsplit(panel_title(levels(data$panel), title_room(data)), "\n", fixed = TRUE)))
+  height <- min(ratio_rows(data) * (series_height(data) + 0.15 + 0.1 * lines) + 0.65, MOST_HEIGHT)
   write_figure(ratio_figure(data, plan), data[names(RATIO_COLUMNS)], out, c(FULL_WIDTH, height))
 }

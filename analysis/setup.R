@@ -257,7 +257,7 @@ precision_text <- function(evidence) {
 #' @param evidence as from `read_evidence`
 #' @return text
 multiplicity_text <- function(evidence) {
-  rows <- ratios(evidence)
+  rows <- ratios(evidence, all = TRUE)
   tested <- sum(!is.na(rows$p_adjusted))
   if (tested == 0) {
     return("No ratio has an interval, so that no difference is called.")

@@ -76,7 +76,7 @@ significant <- function(x) {
 #' @param evidence as from `read_evidence`
 #' @return a table, or NULL where nothing was measured
 table_as_printed <- function(evidence) {
-  rows <- evidence$comparisons
+  rows <- told(evidence)
   if (nrow(rows) == 0) {
     return(NULL)
   }
@@ -92,9 +92,11 @@ table_as_printed <- function(evidence) {
     statistic_notes(rows),
     if (any(absent)) paste0(EM_DASH, ": not measured."),
     if (!REFERENCE %in% environments) "Native was not measured, so that no deviation is known.",
+    untold_text(evidence),
     emulation_note(evidence)
   )
   caption <- paste0("Results in the form of Table I of the original report",
+                    of_sweeps(evidence),
                     if (evidence$partial) " (partial)")
   printed_table("printed", caption, series$title, paste0(series$metric_label, " (", series$unit, ")"), groups,
                 notes)
@@ -108,7 +110,7 @@ table_as_printed <- function(evidence) {
 #' @param label of the columns
 #' @return list as for `printed_table`
 measured_group <- function(evidence, name, series, label) {
-  rows <- evidence$comparisons
+  rows <- told(evidence)
   decimals <- vapply(split(rows, rows$series), function(one) {
     decimals_for(if (all(is.na(one$sd))) NA else max(one$sd, na.rm = TRUE), levels_of(one)$value)
   }, 0)
@@ -129,9 +131,10 @@ measured_group <- function(evidence, name, series, label) {
 #' @param evidence as from `read_evidence`
 #' @return end of a sentence
 usual_runs <- function(evidence) {
-  n <- evidence$comparisons$n
+  rows <- told(evidence)
+  n <- rows$n
   usual <- most_frequent(n)
-  paste0(linked(n_is(usual), shared_source(evidence$comparisons)), if (usual == 1) " run" else " runs",
+  paste0(linked(n_is(usual), shared_source(rows)), if (usual == 1) " run" else " runs",
          if (any(n != usual)) ", except where marked", ".")
 }
 
@@ -229,7 +232,7 @@ panels_of <- function(needs, room) {
 #' @param evidence as from `read_evidence`
 #' @return a table, or NULL where nothing was measured
 table_of_intervals <- function(evidence) {
-  rows <- evidence$comparisons
+  rows <- told(evidence)
   if (nrow(rows) == 0) {
     return(NULL)
   }
@@ -278,7 +281,9 @@ table_of_intervals <- function(evidence) {
   minimum <- percent(MINIMUM_EFFECT, 0)
   notes <- c(
     if (with_ratio) {
-      paste0("p: adjusted over all comparisons of this table. Reading: slower or faster where it is below ",
+      paste0("p: adjusted over all comparisons ",
+             c("of this table", "with native, those of sweeps too")[[1 + (of_sweeps(evidence) != "")]],
+             ". Reading: slower or faster where it is below ",
              "0.05 and the ratio differs from 100", THIN, "% by more than ", minimum, "; \u201c",
              reading("equal"), "\u201d where the whole interval lies within ", minimum, "; open otherwise.")
     },
@@ -289,6 +294,7 @@ table_of_intervals <- function(evidence) {
     statistic_notes(rows),
     if (any(cells == EM_DASH)) paste0(EM_DASH, ": can\u2019t be estimated from these runs."),
     if (length(everywhere) > 0) paste("All rows:", paste(everywhere, collapse = " ")),
+    untold_text(evidence),
     emulation_note(evidence),
     flags$notes
   )
@@ -298,7 +304,7 @@ table_of_intervals <- function(evidence) {
   keep[ncol(cells) - with_need - 5:1] <- with_ratio
   table <- new_table("intervals", paste0(
     "Means and medians", if (with_ratio) ", ratios of means paired by block,", " and their 95", THIN,
-    "% intervals",
+    "% intervals", of_sweeps(evidence),
     if (evidence$partial) " (partial)"
   ), Filter(Negate(is.null), columns)[keep], cells[, keep, drop = FALSE], group_starts = starts,
   notes = notes)
@@ -311,7 +317,8 @@ table_of_intervals <- function(evidence) {
 #' @param rows of the comparisons
 #' @return notes, one for each such statistic
 statistic_notes <- function(rows) {
-  named <- function(statistic) listed(unique(rows$name[rows$statistic == statistic]))
+  plain <- substr(rows$name, 1, nchar(rows$name) - nchar(factor_text(rows$factors)))
+  named <- function(statistic) listed(unique(plain[rows$statistic == statistic]))
   c(
     if (any(rows$statistic == "harmonic")) {
       paste0("Harmonic means, since they are rates over equal work: ", named("harmonic"), ".")
@@ -384,7 +391,7 @@ table_published <- function(evidence) {
     return(NULL)
   }
   rows <- rows[order(match(vapply(rows, `[[`, "", "workload"), names(evidence$plan$workloads)))]
-  measured <- published_series(rows, evidence$comparisons)
+  measured <- published_series(rows, told(evidence))
   stand_ins <- vapply(names(published$environments), stand_in, "", evidence = evidence)
   pairs <- lapply(names(published$environments), function(name) {
     label <- published$environments[[name]]

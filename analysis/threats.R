@@ -172,7 +172,7 @@ runs_threat <- function(evidence) {
   if (nrow(rows) == 0 || min(rows$n) >= 10) {
     return(NULL)
   }
-  open <- sum(ratios(evidence)$verdict %in% c("open", "unknown"))
+  open <- sum(ratios(evidence, all = TRUE)$verdict %in% c("open", "unknown"))
   paste(c(
     paste0("There are ", linked(n_text(rows$n), shared_source(rows)),
            if (max(rows$n) == 1) " run" else " runs",

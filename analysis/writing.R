@@ -96,7 +96,7 @@ see <- function(kind, id) {
   })
 }
 
-#' The workloads, each with its paragraph and its figure
+#' The workloads, each with its paragraph and its figures
 #'
 #' @param evidence as from `read_evidence`
 #' @return output for knitr
@@ -104,46 +104,21 @@ show_workloads <- function(evidence) {
   names <- names(evidence$plan$workloads)
   parts <- vapply(names, function(name) {
     workload <- evidence$plan$workloads[[name]]
-    figure <- if (has_figure(evidence, name)) paste0(" ", see_figure(name), " shows every run.")
+    figures <- figures_of(evidence$plan, name)
+    figures <- figures[vapply(names(figures), has_points, NA, evidence = evidence, kinds = figures)]
+    shown <- vapply(seq_along(figures), function(i) {
+      paste(see_figure(names(figures)[[i]]), if (i == 1) "shows",
+            as_markdown(figure_subject(evidence, name, figures[[i]])))
+    }, "")
+    drawn <- vapply(names(figures), function(stem) {
+      show_figure(evidence, stem, workload_caption(evidence, name, stem))
+    }, "")
     paste0("\n\n**", as_markdown(workload$title), ".** ", as_markdown(sentence(workload$about)), " ",
-           as_markdown(workload_text(evidence, name)), figure, "\n\n",
-           show_figure(evidence, name, workload_caption(evidence, name)))
+           as_markdown(workload_text(evidence, name)),
+           if (length(shown) > 0) paste0(" ", paste(shown, collapse = "; "), "."), "\n\n",
+           paste(drawn, collapse = ""))
   }, "")
   knitr::asis_output(paste(parts, collapse = "\n"))
-}
-
-#' The caption of a workload's figure
-#'
-#' @param evidence as from `read_evidence`
-#' @param workload its name
-#' @return text
-workload_caption <- function(evidence, workload) {
-  rows <- evidence$comparisons[evidence$comparisons$workload == workload, ]
-  metrics <- metrics_of(evidence$plan, workload)
-  drawn <- read_csv(sub("[.]pdf$", ".csv", figure_path(evidence, workload)), FIGURE_COLUMNS)
-  same <- length(unique(metrics$unit)) == 1 && length(unique(metrics$better)) == 1
-  what <- if (same) {
-    paste0(listed(lower_first(metrics$label)), " in ", metrics$unit[[1]], "; ", metrics$better[[1]],
-           " is better")
-  } else {
-    paste0(metrics$label, " in ", metrics$unit, " (", metrics$better, " is better)", collapse = ", ")
-  }
-  bars <- any(!is.na(rows$mean_low))
-  paste0(
-    rows$title[[1]], ": ", what, ". Points are single runs, ",
-    linked(n_is(n_text(rows$n)), shared_source(rows)), " for each ",
-    "environment, the first measured on top; below them a tick marks the mean",
-    if (bars) paste0(" and a bar its 95", THIN, "% t interval"), ".",
-    if (REFERENCE %in% rows$environment) " The dashed line is the mean of native.",
-    if (any(rows$environment %in% emulated_environments(evidence$plan))) {
-      " Where emulated virtual machines are far from all else, they stand below, on axes of their own."
-    },
-    if (any(drawn$what == "published")) {
-      paste0(" A hollow diamond stands where the ratio to native that was published in 2014, for other ",
-             "hardware and without an interval, would put the mean here.")
-    },
-    " An axis that does not start at zero says so."
-  )
 }
 
 #' The caption of the run-order figure
@@ -151,7 +126,9 @@ workload_caption <- function(evidence, workload) {
 #' @param evidence as from `read_evidence`
 #' @return text
 order_caption <- function(evidence) {
-  paste0("Every measured value as its deviation in per cent from the mean of its environment and metric, in ",
+  paste0("Every measured value", if (!all(evidence$comparisons$headline)) {
+    " of the series that the tables tell of"
+  }, " as its deviation in per cent from the mean of its environment and metric, in ",
          "the order in which the ", linked(counted(length(evidence$records), "run"), "records"),
          " were measured. A trend or a step would show that the machine changed under the experiment.")
 }
@@ -189,6 +166,12 @@ show_results_opening <- function(evidence) {
       paste0(see_table("published"), " sets what was published in 2014, on another machine and, for ",
              "Linpack and the compression, with other programs (Intel's MKL, and pxz), beside it; only ",
              "ratios to native can be compared. ")
+    },
+    if (!is.null(table_of_kernels(evidence))) {
+      paste0(see_table("kernels"), " does so with Table II of the original. ")
+    },
+    if (!is.null(table_of_configurations(evidence))) {
+      paste0(see_table("configurations"), " does so with its Table III. ")
     }
   ))
 }
@@ -228,8 +211,8 @@ show_untested <- function(evidence) {
 #' @return text
 ratios_caption <- function(evidence) {
   rows <- ratios(evidence)
-  paste0("Ratios to native of everything that was measured; 1 is native. Filled: measured here, mean paired ",
-         "by block and its 95", THIN, "% interval",
+  paste0("Ratios to native of everything that was measured", of_sweeps(evidence), "; 1 is native. ",
+         "Filled: measured here, mean paired by block and its 95", THIN, "% interval",
          if (nrow(rows) > 0) paste0(" (", linked(n_is(n_text(rows$ratio_n)), shared_source(rows)), ")"),
          "; an arrow marks an interval that goes on beyond the axis. Hollow: published in 2014, on other ",
          "hardware and without an interval.")

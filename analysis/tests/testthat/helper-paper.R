@@ -1,9 +1,9 @@
 # What the tests of the paper share: its functions, and evidence made by hand.
 
 for (part in c("wording", "links", "evidence", "published", "claiming", "findings", "tables", "claim_tables",
-               "setup", "testbed", "guests", "clients", "footprints", "footprint_tables", "threats",
-               "provenance",
-               "latex", "html", "html_runs", "writing", "document", "ratio_figure")) {
+               "original_tables", "setup", "testbed", "guests", "clients", "footprints", "footprint_tables",
+               "threats", "provenance", "latex", "html", "html_runs", "writing", "captions", "document",
+               "ratio_figure")) {
   source(file.path(project, "analysis", paste0(part, ".R")), local = environment(), encoding = "UTF-8")
 }
 
@@ -80,7 +80,7 @@ small_evidence <- function(rows = list(), plan = small_plan(), records = list(),
   list(plan = plan, cells = cells, records = records, image = list(), packages = list(),
        environments = environment_table(plan, cells), comparisons = compare(summary, plan),
        published = read_published(file.path(project, "published", "ibm-table1.json")),
-       claims = empty_table(CLAIM_COLUMNS), publications = list(),
+       originals = read_originals(project), claims = empty_table(CLAIM_COLUMNS), publications = list(),
        known = read_claims(file.path(project, "published", "claims.json"))$environments,
        footprint = footprint_table(records, plan),
        failed = rep("", missing), partial = missing > 0)
@@ -113,6 +113,11 @@ analyse <- function(plan_path) {
     draw_workload(summary, tidy, plan, project, file.path(plan$results, "figures", name))
     tidy
   })
+  finish_results(tables, plan, cells)
+}
+
+#' Writes what is made of the tidy tables of all workloads together
+finish_results <- function(tables, plan, cells) {
   claims <- read_claims(file.path(project, "published", "claims.json"))
   write_csv(test_claims(claims, do.call(rbind, tables), plan, 1), file.path(plan$results, "claims.csv"))
   write_csv(footprint_table(records_of(plan, do.call(rbind, tables)), plan),

@@ -23,7 +23,8 @@ bare_numbers <- function(page, allowed) {
   nodes <- xml2::xml_find_all(page, paste0(
     "//main//*[self::p or self::li or self::figcaption or self::td]",
     "[not(ancestor::section[@id='runs'])]",
-    "[not(ancestor::*[@id='table-published' or @id='table-untested'])]",
+    "[not(ancestor::*[@id='table-published' or @id='table-untested' or @id='table-kernels' or ",
+    "@id='table-configurations'])]",
     "[not(ancestor::*[@id='table-claims'] and self::td)]"
   ))
   nodes <- nodes[vapply(nodes, section, "") %in%

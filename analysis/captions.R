@@ -1,0 +1,173 @@
+# What stands under the figures of a workload, and what the text says that they show.
+
+FAR_CAPTION <- paste("Where emulated virtual machines are far from all else, they stand below, on axes of",
+                     "their own.")
+
+#' Whether a figure was drawn and holds anything
+#'
+#' @param evidence as from `read_evidence`
+#' @param stem of the figure's files
+#' @param kinds as from `figures_of`
+#' @return TRUE or FALSE
+has_points <- function(stem, evidence, kinds) {
+  has_figure(evidence, stem) && nrow(drawn_table(evidence, stem, kinds[[stem]]$kind)) > 0
+}
+
+#' What a figure of a workload draws
+#'
+#' @param evidence as from `read_evidence`
+#' @param stem of the figure's files
+#' @param kind of the figure
+#' @return data frame with the columns of FIGURE_COLUMNS or of CURVE_COLUMNS
+drawn_table <- function(evidence, stem, kind) {
+  read_csv(sub("[.]pdf$", ".csv", figure_path(evidence, stem)),
+           if (kind == "runs") FIGURE_COLUMNS else CURVE_COLUMNS)
+}
+
+#' What a figure shows, within a sentence
+#'
+#' @param evidence as from `read_evidence`
+#' @param workload its name
+#' @param figure its declaration
+#' @param titled whether its title is told too
+#' @return text such as "the throughput against the connections"
+figure_subject <- function(evidence, workload, figure, titled = !is.null(figure$title)) {
+  metrics <- metrics_of(evidence$plan, workload)
+  name <- function(metric) paste("the", lower_first(metrics$label[metrics$metric == metric]))
+  along <- paste("the", words(c(figure$along, "")[[1]]))
+  what <- switch(
+    figure$kind,
+    sweep = paste(name(figure$metric), "against", along, if (isTRUE(figure$loss)) "and what is lost"),
+    against = paste(name(figure$metric), "against", name(figure$against), "along", along),
+    cdf = paste("the distribution of", name(figure$metric)),
+    paste(c("every run", if (!is.null(figure$metrics)) {
+      paste("of its", listed(lower_first(metrics$label[metrics$metric %in% figure$metrics])))
+    }), collapse = " ")
+  )
+  paste0(trimws(what), if (titled) paste0(" (", lower_first(figure$title), ")"))
+}
+
+#' The caption of a figure of a workload
+#'
+#' @param evidence as from `read_evidence`
+#' @param workload its name
+#' @param stem of the figure's files
+#' @return text
+workload_caption <- function(evidence, workload, stem = workload) {
+  figure <- figures_of(evidence$plan, workload)[[stem]]
+  rows <- evidence$comparisons[evidence$comparisons$workload == workload, ]
+  rows <- rows[drawn_in(figure, rows), ]
+  drawn <- drawn_table(evidence, stem, figure$kind)
+  title <- paste0(rows$title[[1]], if (!is.null(figure$title)) paste0(", ", lower_first(figure$title)))
+  if (figure$kind == "runs") {
+    return(paste0(title, ": ", runs_caption(evidence, rows, drawn)))
+  }
+  subject <- figure_subject(evidence, workload, figure, titled = FALSE)
+  paste(c(
+    paste0(title, ": ", subject, ". ", curve_caption(evidence, rows, figure)),
+    interval_caption(rows),
+    end_caption(rows, figure),
+    if (any(rows$environment %in% emulated_environments(evidence$plan))) FAR_CAPTION,
+    if (any(drawn$what == "published")) {
+      paste("Hollow diamonds on dotted lines: where the ratio to native that was published in 2014, for",
+            "other hardware and without an interval, would lead here.")
+    }
+  ), collapse = " ")
+}
+
+#' What the points and lines of a figure of curves are
+#'
+#' @param evidence as from `read_evidence`
+#' @param rows of the comparisons that it draws
+#' @param figure its declaration
+#' @return sentences
+curve_caption <- function(evidence, rows, figure) {
+  percentile <- rows$statistic == "percentile"
+  level <- if (all(percentile)) "median" else if (any(percentile)) "mean or median" else "mean"
+  unit <- paste0(unique(paste0(lower_first(metric_labels(evidence, rows)), " in ", rows$unit, ", ",
+                               rows$better, " is better")), collapse = "; ")
+  paste0(
+    upper_first(unit), ". A point is the ", level, " over the runs (",
+    linked(n_is(n_text(rows$n)), shared_source(rows)), ")",
+    switch(figure$kind,
+           sweep = ", shifted a little where environments share a place",
+           against = paste0(" at one number of ", words(figure$along),
+                            ", in whose order the line joins them"),
+           " of one percentile of a run; both axes are stretched, so that the tail can be seen"),
+    "."
+  )
+}
+
+#' Labels of the metrics of rows
+#'
+#' @param evidence as from `read_evidence`
+#' @param rows of the comparisons, of one workload
+#' @return texts
+metric_labels <- function(evidence, rows) {
+  metrics <- metrics_of(evidence$plan, rows$workload[[1]])
+  metrics$label[match(rows$metric, metrics$metric)]
+}
+
+#' What the bars of a figure of curves are
+#'
+#' @param rows of the comparisons that it draws
+#' @return one sentence
+interval_caption <- function(rows) {
+  known <- !is.na(levels_of(rows)$low) | !is.na(rows$ratio_low)
+  if (!any(known)) {
+    return(paste0("So few runs give no 95", THIN, "% interval."))
+  }
+  paste0("Bars are 95", THIN, "% intervals", if (!all(known)) ", where the runs are enough for one",
+         "; an arrow marks one that goes on beyond the axis.")
+}
+
+#' What else a figure of one kind needs to have said
+#'
+#' @param rows of the comparisons that it draws
+#' @param figure its declaration
+#' @return one sentence, or NULL
+end_caption <- function(rows, figure) {
+  if (figure$kind == "against") {
+    paste0("The numbers in a panel are the ", words(figure$along), " at the ends of the line that stands ",
+           "first in the legend.")
+  } else if (isTRUE(figure$loss) && !all(is.na(rows$ratio))) {
+    paste("The loss is that of the ratio paired by block; above zero an environment is worse than native,",
+          "and its axis differs from panel to panel.")
+  }
+}
+
+#' The caption of a figure of single runs
+#'
+#' @param evidence as from `read_evidence`
+#' @param rows of the comparisons that it draws
+#' @param drawn as from `drawn_table`
+#' @return text
+runs_caption <- function(evidence, rows, drawn) {
+  metrics <- metrics_of(evidence$plan, rows$workload[[1]])
+  metrics <- metrics[metrics$metric %in% rows$metric, ]
+  same <- length(unique(metrics$unit)) == 1 && length(unique(metrics$better)) == 1
+  what <- if (same) {
+    paste0(listed(lower_first(metrics$label)), " in ", metrics$unit[[1]], "; ", metrics$better[[1]],
+           " is better")
+  } else {
+    paste0(metrics$label, " in ", metrics$unit, " (", metrics$better, " is better)", collapse = ", ")
+  }
+  level <- levels_of(rows)
+  mark <- if (all(level$median)) "median" else if (any(level$median)) "mean (median)" else "mean"
+  bars <- !is.na(level$low)
+  paste0(
+    what, ". Points are single runs, ", linked(n_is(n_text(rows$n)), shared_source(rows)), " for each ",
+    "environment, the first measured on top; below them a tick marks the ",
+    if (any(level$median) && !all(level$median)) "mean, of percentiles the median," else mark,
+    if (any(bars)) {
+      paste0(" and a bar its 95", THIN, "% ", if (!any(level$median)) "t ", "interval")
+    }, ".",
+    if (REFERENCE %in% rows$environment) paste0(" The dashed line is the ", mark, " of native."),
+    if (any(rows$environment %in% emulated_environments(evidence$plan))) paste0(" ", FAR_CAPTION),
+    if (any(drawn$what == "published")) {
+      paste0(" A hollow diamond stands where the ratio to native that was published in 2014, for other ",
+             "hardware and without an interval, would put the ", mark, " here.")
+    },
+    " An axis that does not start at zero says so."
+  )
+}

@@ -3,6 +3,9 @@
 # The programs print one JSON object a line.  A parser says which kinds of objects a complete log holds,
 # checks them against what was asked and against one another, and returns what was measured.
 
+# How far, relatively, a number can be from what was printed of it with nine significant digits.
+OF_NINE_DIGITS <- 5.1e-9
+
 #' Stops because a log is not what a complete and correct run prints
 #'
 #' @param ... text of the reason; the caller adds the file
@@ -249,6 +252,25 @@ require_close <- function(what, found, expected, tolerance = 1e-5) {
   away <- which(!(abs(found - expected) <= tolerance * abs(expected)) %in% TRUE)
   if (length(away) > 0) {
     broken_log(what, " should be ", plain(expected[away][1]), ", and the log says ", plain(found[away][1]))
+  }
+}
+
+#' Checks that numbers are others as they are printed, rounded to some digits
+#'
+#' A number with one digit changed, or one more, is not what printing gives, so that it is noticed.
+#'
+#' @param what name of the quantity
+#' @param found numbers as they were printed
+#' @param expected numbers, computed from printed ones of nine digits
+#' @param digits significant digits with which `found` was printed
+#' @section Errors: broken_log
+require_rounded <- function(what, found, expected, digits = 6) {
+  half <- 0.5 * 10^(floor(log10(expected)) + 1 - digits)
+  as_printed <- abs(found - signif(found, digits)) <= 1e-12 * abs(found)
+  away <- which(!(as_printed & abs(found - expected) <= half + OF_NINE_DIGITS * expected) %in% TRUE)
+  if (length(away) > 0) {
+    broken_log(what, " should be ", plain(signif(expected[away][1], digits)), ", and the log says ",
+               plain(found[away][1]))
   }
 }
 

@@ -1,5 +1,6 @@
 """The command ``python -m strata``."""
 
+import re
 import sys
 
 
@@ -7,7 +8,7 @@ def _cell(words: list[str]) -> None:
     from strata import cell
     from strata.errors import UserError
 
-    if len(words) != 3 or not words[2].isdigit():
+    if len(words) != 3 or not re.fullmatch("[0-9]{1,6}", words[2]):
         raise UserError("usage: python -m strata cell ENVIRONMENT WORKLOAD REPETITION")
     cell.measure(words[0], words[1], int(words[2]))
 

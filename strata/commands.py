@@ -1,7 +1,6 @@
 """The commands of ``python -m strata`` that people use, and their options."""
 
 import argparse
-import json
 import os
 import sys
 
@@ -10,15 +9,9 @@ from strata.errors import UserError
 
 
 def _over(options: argparse.Namespace) -> dict:
-    if not options.config:
-        return {}
-    try:
-        over = json.loads(options.config)
-    except json.JSONDecodeError as error:
-        raise UserError(f"--config: is not JSON: {error}") from None
-    if not isinstance(over, dict):
-        raise UserError("--config: must be a JSON object")
-    return over
+    from strata import checking
+
+    return checking.read_json_words("--config", options.config) if options.config else {}
 
 
 def _plan(options: argparse.Namespace) -> int:
@@ -50,9 +43,10 @@ def _image(options: argparse.Namespace) -> int:
 
 
 def _vm_tune(options: argparse.Namespace) -> int:
+    from strata import checking
     from strata.vm import libvirt
 
-    libvirt.tune(options.domain, json.loads(options.extra))
+    libvirt.tune(options.domain, checking.read_json_words("vm-tune", options.extra))
     return 0
 
 

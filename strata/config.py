@@ -5,10 +5,9 @@ import json
 import re
 from typing import Any
 
-import jsonschema
-
 from strata import checking, client, figures, layers, published, recipe, workload
 from strata.errors import UserError
+from strata.vm import settings
 
 FILE = "config.yaml"
 
@@ -33,7 +32,7 @@ def typed(value: Any) -> Any:
         return {key: typed(inner) for key, inner in value.items()}
     if isinstance(value, list):
         return [typed(inner) for inner in value]
-    if isinstance(value, str) and re.fullmatch(r"true|false|null|-?(0|[1-9]\d*)(\.\d+)?", value):
+    if isinstance(value, str) and re.fullmatch(r"true|false|null|-?(0|[1-9][0-9]{0,39})(\.[0-9]{1,40})?", value):
         return json.loads(value)
     return value
 
@@ -44,8 +43,9 @@ def read(over: dict | None = None, path: str = FILE) -> dict:
     Layers come out as ``[{name: options}, …]``, workloads as ``{name: {parameter: value}}``.
     Raises UserError with one line for each mistake: file, key, what is wrong, what would be right.
     """
+    checking.complain("--config", checking.plain(over or {}))
     data = merge(checking.read_yaml(path), over or {})
-    found = checking.findings(checking.schema("config"), data)
+    found = checking.plain(data) or checking.findings(checking.schema("config"), data)
     if not found:
         found = _cross_check(data)
     checking.complain(path, found)
@@ -85,15 +85,19 @@ def _cross_check(data: dict) -> list[tuple[str, str]]:
     if isinstance(repetitions, dict):
         if repetitions["max"] < repetitions["min"]:
             found.append(("repetitions.max", f"is {repetitions['max']}; must be at least min, {repetitions['min']}"))
-        if percent(repetitions["target"]) == 0:
-            found.append(("repetitions.target", "is 0%; must be more than 0%"))
+        target = repetitions["target"]
+        if not 0 < percent(target) < 1:
+            wrong = target if len(target) < 20 else checking.describe(target)
+            found.append(("repetitions.target", f"is {wrong}; must be more than 0%, and less than 100%"))
         if data.get("order") == "sequential":
             found.append(("order", "is sequential, which needs a fixed number of repetitions; must be blocks"))
     found += _check_profiles(data)
     labels: dict[str, str] = {}
     for name, entry in data["environments"].items():
         label = entry.get("label", name)
-        if label in labels:
+        if not label.strip():
+            found.append((f"environments.{name}.label", "is blank; must say something"))
+        elif label in labels:
             found.append(
                 (f"environments.{name}.label", f"'{label}' is also that of {labels[label]}; each needs its own")
             )
@@ -119,6 +123,8 @@ def _check_profiles(data: dict) -> list[tuple[str, str]]:
         found = checking.findings(checking.schema("vm"), data["vm"], "vm")
         if found:
             return found
+        for name, profile in data["vm"]["profiles"].items():
+            found += _check_memory(f"vm.profiles.{name}.memory", (profile or {}).get("memory", "host"))
     profiles = list(data.get("vm", {"profiles": ["default"]})["profiles"])
     for name, entry in data["environments"].items():
         for number, layer in enumerate(entry["layers"]):
@@ -129,6 +135,30 @@ def _check_profiles(data: dict) -> list[tuple[str, str]]:
                 key = f"environments.{name}.layers.{number}.vm.profile"
                 found.append((key, f"'{wanted}' is no profile of vm.profiles; {hint}"))
     return found
+
+
+def _check_memory(key: str, memory: str | dict) -> list[tuple[str, str]]:
+    """That a machine can boot in the memory of its profile."""
+    if isinstance(memory, dict):
+        return [finding for scale, text in memory.items() for finding in _check_memory(f"{key}.{scale}", text)]
+    if memory == "host" or settings.size(memory) >= settings.LEAST_MEMORY:
+        return []
+    return [(key, f"is {memory}; must be at least {settings.LEAST_MEMORY // settings.MIB}MiB, in which a system boots")]
+
+
+def _check_room(config: dict, machine: dict) -> None:
+    """That the host has the memory that the machines of the experiment ask for.  Raises UserError."""
+    for entry in config["environments"].values():
+        for layer in entry["layers"]:
+            if "vm" not in layer:
+                continue
+            name = layer["vm"].get("profile", "default")
+            memory = settings.complete(config["vm"]["profiles"][name], config["scale"])["memory"]
+            if memory != "host" and settings.size(memory) > machine["memory_bytes"]:
+                raise UserError(
+                    f"config.yaml: vm.profiles.{name}.memory: is {memory}; this machine has "
+                    f"{machine['memory_bytes'] / settings.GIB:.1f} GiB: choose less"
+                )
 
 
 def _check_stack(key: str, stack: list) -> list[tuple[str, str]]:
@@ -145,7 +175,7 @@ def _check_stack(key: str, stack: list) -> list[tuple[str, str]]:
             found.append((where, f"'{name}' is no layer; {checking.nearest(str(name), list(layers.LAYERS))}"))
             continue
         cls = layers.layer_class(name)
-        validator = jsonschema.Draft202012Validator(cls.options_schema)
+        validator = checking.Validator(cls.options_schema)
         found += checking.findings(validator, {} if options is None else options, f"{where}.{name}")
         if name == "host" and number > 0:
             found.append((where, "'host' is the bottom of a stack; it stands first or is left out"))
@@ -158,8 +188,9 @@ def _check_stack(key: str, stack: list) -> list[tuple[str, str]]:
 def experiment(config: dict, machine: dict) -> dict:
     """The object of results/plan.json for a checked config on this machine (docs/contracts.md).
 
-    Raises UserError where no environment at all can be measured here.
+    Raises UserError where no environment at all can be measured here, or where something does not fit.
     """
+    _check_room(config, machine)
     environments = {}
     for name, entry in config["environments"].items():
         reason: str | None = None

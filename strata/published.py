@@ -16,7 +16,10 @@ def complaint(path: str) -> str | None:
         return f"there is no folder {path}"
     if not os.path.isdir(path):
         return f"{path} is not a folder; name a checkout or a git directory of the published results"
-    names = set(os.listdir(path))
+    try:
+        names = set(os.listdir(path))
+    except OSError as error:
+        return f"{path} cannot be read: {error.strerror}"
     if names & set(FOLDERS) or (_is_repository(path) and _committed(path) & set(FOLDERS)):
         return None
     return f"{path} holds none of the published results (expected are folders such as Stream, linpack, redis)"

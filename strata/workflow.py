@@ -9,7 +9,7 @@ import os
 import sys
 from typing import Any
 
-from strata import config, figures, image, layers, machine, places, plan, progress, published, testbed
+from strata import checking, config, figures, image, layers, machine, places, plan, progress, published, testbed
 from strata.errors import UserError
 from strata.files import read_json
 from strata.workload import check_files
@@ -33,6 +33,7 @@ class Workflow:
         os.environ["PYTHONPATH"] = project
         os.environ.setdefault(testbed.OWNER, str(os.getpid()))
         self.project = project
+        checking.complain("--config", checking.plain(over))
         over = config.typed(over)
         self.rebuilding = over.get("rebuild") is True
         if self.rebuilding:

@@ -4,9 +4,7 @@ import functools
 import hashlib
 import os
 
-import jsonschema
-
-from strata import checking, figures, sizing
+from strata import checking, declaration, figures, sizing
 from strata.errors import UserError
 
 FOLDER = "workloads"
@@ -28,9 +26,8 @@ def load(name: str) -> dict:
     """The declaration of a workload, checked.  Raises UserError that names file and key."""
     path = f"{FOLDER}/{name}/workload.yaml"
     data = checking.read_yaml(path)
-    found = checking.findings(checking.schema("workload"), data)
-    if not found:
-        found = _cross_check(data)
+    found = checking.plain(data, lines=True) or checking.findings(checking.schema("workload"), data)
+    found = found or declaration.findings(data) or _cross_check(data)
     checking.complain(path, found)
     return data
 
@@ -40,10 +37,6 @@ def _cross_check(data: dict) -> list[tuple[str, str]]:
     found = []
     for name, parameter in parameters.items():
         key = f"parameters.{name}"
-        try:
-            jsonschema.Draft202012Validator.check_schema(parameter["schema"])
-        except jsonschema.SchemaError as error:
-            found.append((f"{key}.schema", f"is not a JSON Schema: {error.message}"))
         if parameter.get("file", name) not in parameters:
             found.append(
                 (f"{key}.file", f"names no parameter; {checking.nearest(parameter['file'], list(parameters))}")
@@ -131,8 +124,7 @@ def check_overrides(name: str, overrides: dict) -> list[tuple[str, str]]:
         if key not in declared:
             found.append((where, f"unknown parameter; {checking.nearest(str(key), list(declared))}"))
             continue
-        validator = jsonschema.Draft202012Validator(declared[key]["schema"])
-        wrong = checking.findings(validator, value, where)
+        wrong = declaration.value_findings(declared[key]["schema"], value, where)
         found += wrong
         if not wrong and declared[key].get("file") and value is not None and not os.path.isfile(value):
             found.append((where, f"is {checking.describe(value)}; there is no such file"))
@@ -197,8 +189,12 @@ def check_files(name: str, values: dict) -> None:
     for key, parameter in load(name)["parameters"].items():
         if "file" not in parameter or values[key] is None:
             continue
-        with open(values[key], "rb") as file:
-            found = hashlib.file_digest(file, "sha1").hexdigest()
+        try:
+            with open(values[key], "rb") as file:
+                found = hashlib.file_digest(file, "sha1").hexdigest()
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise UserError(f"config.yaml: workloads.{name}.{key}: {values[key]} cannot be read: {reason}") from None
         if found != values[parameter["file"]]:
             raise UserError(
                 f"config.yaml: workloads.{name}.{key}: {values[key]} has SHA-1 {found}, not "

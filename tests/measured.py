@@ -16,6 +16,7 @@ from strata.steps import fill
 SLOWER = {"native": 1.0, "docker": 1.02, "docker-hostnet": 1.01}
 _SECONDS = ("seconds", "best_seconds", "mean_seconds", "worst_seconds")
 _RATES = ("gbps", "gflops", "gflops_of_all")
+_BYTES = {"copy": 16, "scale": 16, "add": 24, "triad": 24}
 MANIFEST = {"packages": {"gcc": "14.2.0", "xz-utils": "5.8.1"}, "files": {"usr/bin/env": "sha256:" + "0a" * 32}}
 
 
@@ -34,13 +35,28 @@ def page(**more: object) -> dict:
 
 
 def slow_log(text: str, factor: float) -> str:
-    """A captured log as of a run that took `factor` times as long."""
+    """A captured log as of a run that took `factor` times as long; rates follow from times and work."""
+    lines = text.splitlines()
+    elements = next((json.loads(line)["elements"] for line in lines if '"elements"' in line), 0)
 
-    def scaled(match: re.Match) -> str:
-        value = float(match[2])
-        return f'"{match[1]}": {value * factor:.9g}' if match[1] in _SECONDS else f'"{match[1]}": {value / factor:.6g}'
+    def scaled(line: str) -> str:
+        line = re.sub(
+            rf'"({"|".join(_SECONDS)})": ([0-9.e+-]+)',
+            lambda match: f'"{match[1]}": {float(match[2]) * factor:.9g}',
+            line,
+        )
+        told = json.loads(line)
+        if "kernel" in told:
+            work, seconds = _BYTES[told["kernel"]] * elements, told["best_seconds"]
+        elif "n" in told:
+            work = (2 / 3 * told["n"] ** 3 + 2 * told["n"] ** 2) * told.get("trials", 1)
+            seconds = told["seconds"]
+        else:
+            return line
+        rate = f"{1e-9 * work / seconds:.6g}"
+        return re.sub(rf'"({"|".join(_RATES)})": [0-9.e+-]+', lambda match: f'"{match[1]}": {rate}', line)
 
-    return re.sub(rf'"({"|".join(_SECONDS + _RATES)})": ([0-9.e+-]+)', scaled, text)
+    return "\n".join(map(scaled, lines)) + "\n"
 
 
 def measure(folder: Path, experiment: dict, slower: dict | None = None, seed: int = 1, noise: float = 0.01) -> None:

@@ -99,12 +99,15 @@ class Docker(Layer):
         return ["docker", "exec", self.context.id, *argv]
 
     def put(self, source: str, target: str) -> None:
+        # A path from the root: `-`, `-x` and `a:b` mean something else to Docker.
+        source = os.path.abspath(source)
         with self._stage(source) as path:
             if path != source:
                 self.below.put(source, path)  # type: ignore[union-attr]
             self.run_below(["docker", "cp", path, f"{self.context.id}:{target}"], timeout=3600)
 
     def get(self, source: str, target: str) -> None:
+        target = os.path.abspath(target)
         with self._stage(target) as path:
             self.run_below(["docker", "cp", f"{self.context.id}:{source}", path], timeout=3600)
             if path != target:

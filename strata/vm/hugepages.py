@@ -18,8 +18,8 @@ def _free() -> int | None:
 
 
 def _set(count: int) -> None:
-    script = f"echo 1 >/proc/sys/vm/compact_memory; echo {int(count)} >{COUNT}"
-    capture(as_root(["sh", "-c", script]), check=False)
+    script = 'echo 1 >/proc/sys/vm/compact_memory; echo "$1" >"$2"'
+    capture(as_root(["sh", "-c", script, "strata", str(count), COUNT]), check=False)
 
 
 def _record(folder: str) -> str:

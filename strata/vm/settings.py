@@ -11,6 +11,8 @@ from strata.sizing import at_scale
 
 GIB = 1024**3
 MIB = 1024**2
+# With less, the image's kernel and init do not come up.
+LEAST_MEMORY = 256 * MIB
 # Without cx16: QEMU 7.2 corrupts flags when it emulates cmpxchg16b, and Linux 6.12 panics.
 # A model without AVX, which is emulated slowly.
 EMULATED_CPU = {"mode": "custom", "model": "Nehalem", "features": [{"name": "cx16", "policy": "disable"}]}

@@ -65,12 +65,15 @@ def run(folder: str, argv: list[str], timeout: float = 120, check: bool = True) 
 
 def put(folder: str, source: str, target: str) -> None:
     """Copy a file of the host into the machine."""
-    capture(["scp", "-q", "-F", configuration(folder), source, f"{HOST}:{target}"], timeout=3600)
+    # A path from the root is neither an option nor, if it holds a colon, a file of another machine.
+    source = os.path.abspath(source)
+    capture(["scp", "-q", "-F", configuration(folder), "--", source, f"{HOST}:{target}"], timeout=3600)
 
 
 def get(folder: str, source: str, target: str) -> None:
     """Copy a file of the machine to the host."""
-    capture(["scp", "-q", "-F", configuration(folder), f"{HOST}:{source}", target], timeout=3600)
+    target = os.path.abspath(target)
+    capture(["scp", "-q", "-F", configuration(folder), "--", f"{HOST}:{source}", target], timeout=3600)
 
 
 def close(folder: str) -> None:

@@ -58,7 +58,7 @@ MISTAKES = [
     (["environments", "two words"], {"layers": ["chroot"]}, "environments.two words:", "must match"),
     (["environments", "-dash"], {"layers": ["chroot"]}, "environments.-dash:", "must match"),
     (["environments", 'q"uote'], {"layers": ["chroot"]}, "environments.", "must match"),
-    (["environments", "new\nline"], {"layers": ["chroot"]}, "environments.", "must match"),
+    (["environments", "new\nline"], {"layers": ["chroot"]}, "environments.", "U+000A"),
     (["environments", "native"], {}, "environments.native.layers:", "missing"),
     (["environments", "native"], None, "environments.native:", "a mapping"),
     (["environments", "native", "layers"], [], "environments.native.layers:", "at least 1"),

@@ -22,9 +22,9 @@ parse_randomaccess <- function(lines, parameters) {
   require_that(isTRUE(total$verified), "the table was not verified")
   require_that(number(total, "wrong_share", zero = TRUE) <= number(total, "limit"),
                "too many words are wrong")
-  require_close("gups", numbers(log$pass, "gups"), 1e-9 * updates / seconds)
-  require_close("seconds of all passes", all_seconds, sum(seconds))
-  require_close("gups_of_all", rate, 1e-9 * updates * passes / all_seconds)
+  require_rounded("gups", numbers(log$pass, "gups"), 1e-9 * updates / seconds)
+  require_close("seconds of all passes", all_seconds, sum(seconds), tolerance = 2 * OF_NINE_DIGITS)
+  require_rounded("gups_of_all", rate, 1e-9 * updates * passes / all_seconds)
   require_that(all_seconds >= asked(parameters, "min_seconds") * (1 - 1e-8),
                "the passes took ", plain(all_seconds), " s, less than was asked for")
   measured("gups", "GUPS", rate)

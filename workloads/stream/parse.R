@@ -24,6 +24,6 @@ parse_stream <- function(lines, parameters) {
   rounded <- 1 + 1e-8
   require_that(all(best <= middle * rounded & middle <= numbers(log$kernel, "worst_seconds") * rounded),
                "best, mean and worst time are not in order")
-  require_close("gbps", rate, 1e-9 * unname(bytes) * number(header, "elements") / best)
+  require_rounded("gbps", rate, 1e-9 * unname(bytes) * number(header, "elements") / best)
   measured(names(bytes), "GB/s", rate)
 }

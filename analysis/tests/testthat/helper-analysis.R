@@ -45,19 +45,46 @@ parser_of <- function(workload) {
 }
 
 #' A log as of a run that took `slower` times as long
+#'
+#' Rates follow from the scaled times and from the work, as the programs compute them.
 slow_log <- function(lines, slower) {
-  scale <- function(lines, keys, by, format) {
-    pattern <- paste0("\"(", paste(keys, collapse = "|"), ")\": ([0-9.e+-]+)")
-    found <- gregexpr(pattern, lines)
-    regmatches(lines, found) <- lapply(regmatches(lines, found), function(hits) {
-      value <- as.numeric(sub(pattern, "\\2", hits)) * by
-      sprintf(paste0("\"%s\": ", format), sub(pattern, "\\1", hits), value)
-    })
-    lines
+  objects <- lapply(lines, jsonlite::parse_json)
+  header <- Find(function(object) !is.null(object$tool), objects)
+  vapply(seq_along(lines), function(i) {
+    object <- objects[[i]]
+    for (key in intersect(c("seconds", "best_seconds", "mean_seconds", "worst_seconds"), names(object))) {
+      object[[key]] <- as.double(sprintf("%.9g", object[[key]] * slower))
+    }
+    for (key in intersect(c("microseconds", "microseconds_of_all"), names(object))) {
+      object[[key]] <- round(object[[key]] * slower)
+    }
+    rate <- intersect(c("gbps", "gflops", "gflops_of_all", "gups", "gups_of_all"), names(object))
+    if (length(rate) == 1) {
+      object[[rate]] <- signif(1e-9 * work_of(object, header) / c(object$seconds, object$best_seconds), 6)
+    }
+    with_values(lines[[i]], object)
+  }, "")
+}
+
+#' What a line of a log counts: bytes, operations or updates
+work_of <- function(object, header) {
+  if (!is.null(object$kernel)) {
+    c(copy = 16, scale = 16, add = 24, triad = 24)[[object$kernel]] * header$elements
+  } else if (!is.null(object$n)) {
+    (2 / 3 * object$n^3 + 2 * object$n^2) * c(object$trials, 1)[[1]]
+  } else {
+    header$updates_per_pass * c(object$passes, 1)[[1]]
   }
-  lines <- scale(lines, c("seconds", "best_seconds", "mean_seconds", "worst_seconds"), slower, "%.9g")
-  lines <- scale(lines, c("gbps", "gflops", "gflops_of_all", "gups", "gups_of_all"), 1 / slower, "%.6g")
-  scale(lines, c("microseconds", "microseconds_of_all"), slower, "%.0f")
+}
+
+#' A line with its numbers replaced
+with_values <- function(line, object) {
+  pattern <- "\"([a-z_0-9]+)\": ([0-9.e+-]+)"
+  at <- gregexpr(pattern, line)
+  keys <- sub(pattern, "\\1", regmatches(line, at)[[1]])
+  values <- vapply(keys, function(key) sprintf("%.12g", object[[key]]), "")
+  regmatches(line, at) <- list(sprintf("\"%s\": %s", keys, values))
+  line
 }
 
 #' The SHA-256 of files

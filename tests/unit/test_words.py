@@ -1,0 +1,231 @@
+"""A value of the config reaches the measured program as the very word that it is, through whatever layers there are."""
+
+import ast
+import json
+import re
+import subprocess
+import sys
+
+import projects
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from strata import cgroups, client, steps
+from strata.layers import Context, build
+from strata.vm import ssh
+
+HOSTILE = [
+    "; touch owned",
+    "$(touch owned)",
+    "`touch owned`",
+    "& touch owned &",
+    "| touch owned",
+    "> owned",
+    "'; touch owned; '",
+    '"; touch owned; "',
+    "a\nb\ntouch owned\n",
+    "a\tb",
+    "\\",
+    "\\n",
+    "\\'",
+    "$HOME",
+    "${IFS}x",
+    "~",
+    "*",
+    "/e?c/*",
+    "{a,b}",
+    "!!",
+    "#no comment",
+    "",
+    " ",
+    "  two  words  ",
+    "-rf",
+    "--",
+    "--help",
+    "A=b",
+    "%s%n",
+    "Größe 日本 😀",
+    "\u202e",
+    "\x1b[31m",
+    "x" * 5000,
+    '{"json": [1, "a"]}',
+    "{seed}",
+    "{number}",
+]
+WORDS = [sys.executable, "-c", "import json, sys; print(json.dumps(sys.argv[1:]))"]
+
+
+def parameters_as_words():
+    """A command of a workload with a hostile value for each parameter, as a cell fills it in."""
+    values = {f"p{number}": value for number, value in enumerate(HOSTILE)}
+    argv = [*WORDS, *(f"{{{name}}}" for name in values)]
+    return steps.fill(argv, {**values, "seed": 1}, "/opt/strata/workloads/noop")
+
+
+def received(argv, **more):
+    """The words that the program at the end of a command got."""
+    done = subprocess.run(argv, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL, **more)
+    return json.loads(done.stdout)
+
+
+def words_of(text):
+    """The words that a shell makes of a text."""
+    return received(
+        ["sh", "-c", f'set -- {text}\nexec "$0" -c "$STRATA_SHOW" "$@"', WORDS[0]], env={"STRATA_SHOW": WORDS[2]}
+    )
+
+
+def test_parameters_become_the_very_words():
+    assert parameters_as_words() == [*WORDS, *HOSTILE]
+    assert steps.fill(["a", "{list}"], {"list": ["$(x)", "b c"]}, "/p") == ["/p/a", "$(x),b c"]
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash"])
+def test_ssh_hands_the_very_words_to_the_shell_of_the_machine(tmp_path, shell):
+    argv = ssh.command(str(tmp_path), parameters_as_words())
+    # All before the last word is for ssh itself; sshd gives the last one to the shell.
+    assert argv[:-1] == ["ssh", "-F", str(tmp_path / "ssh_config"), "machine", "--"]
+    assert received([shell, "-c", argv[-1]], cwd=tmp_path) == HOSTILE
+    assert list(tmp_path.iterdir()) == []
+
+
+@settings(max_examples=60, derandomize=True, deadline=None, database=None)
+@given(words=st.lists(st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"])), max_size=5))
+def test_ssh_hands_any_words_over(words):
+    argv = ssh.command("/nowhere", ["printf", "%s\\0", *words, "end"])
+    done = subprocess.run(["sh", "-c", argv[-1]], capture_output=True, check=True)
+    assert done.stdout.decode().split("\0")[:-1] == [*words, "end"]
+
+
+def test_the_groups_of_a_native_system_hand_the_very_words_over(tmp_path, monkeypatch):
+    groups = [tmp_path / name for name in ("one", "two words")]
+    for group in groups:
+        group.mkdir()
+    monkeypatch.setattr(cgroups, "managed_by_systemd", lambda: False)
+    monkeypatch.setattr(cgroups, "groups_of", lambda id: [str(group) for group in groups])
+    assert received([*cgroups.enter("strata-x"), *parameters_as_words()], cwd=tmp_path) == HOSTILE
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "two words"]
+    assert all(re.fullmatch(r"\d+\n", (group / "cgroup.procs").read_text()) for group in groups)
+
+
+STACKS = [
+    ["host"],
+    ["chroot"],
+    [{"docker": {"network": "host", "data": "volume"}}],
+    [{"vm": {"profile": "default", "fresh": "boot"}}],
+    [{"vm": {"profile": "default", "fresh": "boot"}}, {"docker": {"network": "host", "data": "volume"}}],
+]
+
+
+@pytest.mark.parametrize("stack", STACKS, ids=["host", "chroot", "docker", "vm", "docker in vm"])
+def test_every_stack_wraps_a_command_in_words_alone(tmp_path, monkeypatch, stack):
+    monkeypatch.setattr(cgroups, "managed_by_systemd", lambda: False)
+    layers = [{layer: {}} if isinstance(layer, str) else layer for layer in stack]
+    top = build(layers, Context("strata-0123456789", str(tmp_path), {"folder": "/x", "recipe": "0" * 64, "id": "x"}))[
+        -1
+    ]
+    argv = top.command(parameters_as_words())
+    assert all(isinstance(word, str) for word in argv)
+    kinds = [kind for layer in layers for kind in layer]
+    if "vm" not in kinds:
+        assert argv[-len(HOSTILE) :] == HOSTILE
+        return
+    words = words_of(argv[-1])
+    assert words[-len(HOSTILE) :] == HOSTILE
+    assert words[: 2 if "docker" in kinds else 1] == (["docker", "exec"] if "docker" in kinds else ["env"])
+
+
+@pytest.mark.parametrize("chosen", ["namespace", {"ssh": "someone@elsewhere"}], ids=["namespace", "second machine"])
+def test_every_client_wraps_a_command_in_words_alone(tmp_path, monkeypatch, chosen):
+    monkeypatch.setattr(cgroups, "managed_by_systemd", lambda: False)
+    context = Context("strata-0123456789-client", str(tmp_path), None)
+    argv = client.make(client.settle(chosen), context).command(parameters_as_words())
+    assert all(isinstance(word, str) for word in argv)
+    if chosen == "namespace":
+        assert argv[-len(HOSTILE) :] == HOSTILE
+    else:
+        assert argv[0] == "ssh"
+        assert argv[-3:-1] == ["someone@elsewhere", "--"]
+        assert words_of(argv[-1])[-len(HOSTILE) :] == HOSTILE
+
+
+@pytest.mark.parametrize("name", ["-", "-oProxyCommand=touch owned", "host:file", "a b", "*"])
+def test_a_file_is_copied_whatever_its_name(tmp_path, monkeypatch, name):
+    seen = []
+
+    def noted(argv, *rest, **more):
+        seen.append(argv)
+        return subprocess.CompletedProcess(argv, 0, "", "")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("strata.vm.ssh.capture", noted)
+    monkeypatch.setattr("strata.process.capture", noted)
+    ssh.put(str(tmp_path), name, "/data/given-x")
+    docker = build([{"docker": {"network": "host", "data": "volume"}}], Context("strata-x", str(tmp_path), None))[-1]
+    docker.put(name, "/data/given-x")
+    assert seen[0][-2:] == [f"{tmp_path}/{name}", "machine:/data/given-x"]
+    assert seen[1] == ["docker", "cp", f"{tmp_path}/{name}", "strata-x:/data/given-x"]
+
+
+SHELLS = {"sh", "bash", "/bin/sh", "/bin/bash"}
+
+
+def shell_scripts(tree):
+    """The script of every ``[sh, -c, SCRIPT, …]`` in a module, and every call that goes through a shell by itself."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.List) and node.elts and isinstance(node.elts[0], ast.Constant):
+            if node.elts[0].value in SHELLS:
+                yield node, node.elts[2]
+        elif isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            if called in ("os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput"):
+                yield node, node
+            for word in node.keywords:
+                if word.arg == "shell" and not (isinstance(word.value, ast.Constant) and word.value.value is False):
+                    yield node, node
+
+
+def is_fixed(node, tree):
+    """Whether an expression is a text that stands in the source, directly or by a name that stands for it."""
+    if isinstance(node, ast.Name):
+        for inner in ast.walk(tree):
+            if isinstance(inner, ast.ImportFrom) and node.id in [alias.name for alias in inner.names]:
+                path = projects.ROOT / f"{inner.module.replace('.', '/')}.py"
+                return is_fixed(node, ast.parse(path.read_text()))
+        values = [
+            inner.value
+            for inner in ast.walk(tree)
+            if isinstance(inner, ast.Assign) and any(ast.unparse(target) == node.id for target in inner.targets)
+        ]
+        return bool(values) and all(is_fixed(value, tree) for value in values)
+    if isinstance(node, ast.BinOp):
+        return is_fixed(node.left, tree) and is_fixed(node.right, tree)
+    if isinstance(node, ast.JoinedStr):
+        return all(is_fixed(part, tree) for part in node.values)
+    if isinstance(node, ast.FormattedValue):
+        return is_fixed(node.value, tree)
+    return isinstance(node, ast.Constant)
+
+
+def test_no_script_for_a_shell_is_put_together_from_values():
+    found = 0
+    for path in sorted((projects.ROOT / "strata").rglob("*.py")):
+        tree = ast.parse(path.read_text())
+        for node, script in shell_scripts(tree):
+            found += 1
+            assert is_fixed(script, tree), f"{path.name}:{node.lineno}: {ast.unparse(script)[:80]}"
+    assert found >= 6
+
+
+def test_commands_of_the_rules_hold_only_names_that_were_checked_or_quoted():
+    checked = {"input", "output", "log", "input.tidy", "input.summary", "input.summaries", "input.differences"}
+    checked |= {f"wildcards.{name}" for name in ("environment", "workload", "repetition", "block", "figure")}
+    # Switches that the rules make themselves, a workload's name, and a path made of a figure's.
+    checked |= {"params.partial", "params.image", "params.stem", "params.workload"}
+    held = set()
+    for path in sorted((projects.ROOT / "rules").glob("*.smk")):
+        for command in re.findall(r"shell:\n((?:\s+\".*\"\n)+)", path.read_text()):
+            held |= set(re.findall(r"\{([^{}]+)\}", command))
+    assert "params.raw:q" in held
+    assert {word for word in held if not word.endswith(":q")} <= checked

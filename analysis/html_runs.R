@@ -94,7 +94,8 @@ html_list <- function(id, title, items, tag = "ul", open = FALSE) {
 run_line <- function(record, evidence, base) {
   name <- file.path(record$environment, record$workload, format(record$repetition, scientific = FALSE))
   path <- html_escape(file.path(base, basename(evidence$plan$results), "raw", name))
-  sprintf("<a href=\"%s.log\">%s.log</a>, <a href=\"%s.json\">record</a>", path, html_escape(name), path)
+  sprintf("<a href=\"%s.log\">%s.log</a>, <a href=\"%s.json\">record</a>%s", path, html_escape(name), path,
+          html_flags(record))
 }
 
 #' The runs of the plan that are missing, with the records of those that failed

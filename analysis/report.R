@@ -14,9 +14,9 @@ file <- gsub("~+~", " ", sub("^--file=", "", grep("^--file=", commandArgs(FALSE)
 root <- dirname(dirname(normalizePath(file)))
 for (part in c("cli", "files", "plan", "cells", "machines", "statistics", "averages", "summaries", "wording",
                "links", "series", "evidence", "published", "claiming", "findings", "tables", "claim_tables",
-               "original_tables", "setup", "testbed", "guests", "clients", "footprints", "footprint_tables",
-               "threats", "provenance", "latex", "html", "html_runs", "figures", "curves", "writing",
-               "captions", "document")) {
+               "original_tables", "setup", "testbed", "quiet", "guests", "clients", "footprints",
+               "footprint_tables", "threats", "provenance", "latex", "html", "html_runs", "figures", "curves",
+               "writing", "captions", "document")) {
   source(file.path(root, "analysis", paste0(part, ".R")), encoding = "UTF-8")
 }
 

@@ -295,9 +295,11 @@ table_of_conditions <- function(evidence) {
   gigabytes <- function(x) x / 1e9
   quantities <- list(
     list("Load (1 min)", "load1", identity), list("CPU steal (%)", "steal_share", share),
-    list("CPU busy (%)", "busy_share", share), list("Swap used (GB)", "swap_used_bytes", gigabytes),
+    list("CPU busy (%)", "busy_share", share), list("Other processes (% of a CPU)", "others_share", share),
+    list("Swap used (GB)", "swap_used_bytes", gigabytes),
+    list("Swapped in or out (MB)", "swapped_bytes", function(x) x / 1e6),
     list("Temperature (\u00b0C)", "temperature_c", identity),
-    list("Frequency (MHz)", "frequency_mhz", identity)
+    list("Throttled (times)", "throttled", identity), list("Frequency (MHz)", "frequency_mhz", identity)
   )
   phases <- c("before", "during", "after")
   rows <- t(vapply(quantities, function(one) {
@@ -309,12 +311,14 @@ table_of_conditions <- function(evidence) {
       range_text(one[[3]](field_numbers(records, "observed", "host", phase, one[[2]])))
     }, ""))
   }, character(4)))
+  rows <- rows[rowSums(rows[, -1, drop = FALSE] != "") > 0, , drop = FALSE]
   table <- new_table(
     "conditions", paste0("The host before, during and after the runs (",
                          linked(n_is(fixed(length(records), 0)), "records"), ")"),
     list(column("Quantity"), column("Before", "right"), column("During", "right"),
          column("After", "right")), rows,
-    notes = "Median [least, most] over the runs; steal is time that a hypervisor gave to others.",
+    notes = paste("Median [least, most] over the runs; steal is time that a hypervisor gave to others, and",
+                  "other processes are those that belong neither to a run nor to its system."),
     wide = FALSE
   )
   table$sources[, 2:4] <- "records"

@@ -14,7 +14,7 @@ threats <- function(evidence) {
     "One machine" = machine_threat(evidence),
     "Emulation" = emulation_threat(evidence),
     "Snapshots" = snapshot_threat(evidence),
-    "Noise" = paste(steal_text(evidence), load_text(evidence)),
+    "Noise" = paste(c(steal_text(evidence), load_text(evidence), quiet_threat(evidence)), collapse = " "),
     "Caches" = cache_threat(evidence),
     "Few runs" = runs_threat(evidence),
     "Assumptions" = assumption_threat(evidence),

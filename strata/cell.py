@@ -7,7 +7,7 @@ import re
 import signal
 import sys
 
-from strata import keeper, layers, observe, places, plan, prepared, progress, testbed
+from strata import keeper, layers, observe, places, plan, prepared, progress, quiet, testbed
 from strata.clock import Watch
 from strata.errors import CellFailed, UserError
 from strata.files import move, read_json, write_json
@@ -90,6 +90,8 @@ class Cell:
         progress.done(self.name, self.record["seconds"])
 
     def _measure(self) -> testbed.System:
+        lookout = quiet.Lookout(self.plan.get("quiet"))
+        lookout.begin()
         ticks = [observe.cpu_times()]
         before = observe.moment()
         entry = self.plan["environments"][self.environment]
@@ -134,14 +136,16 @@ class Cell:
                 "host": {"static": observe.host(), "before": before, "after": None, "during": None},
                 "client": client,
             },
+            "quiet": lookout.report,
         }
         values = self._bring_files(system, values, data)
         ticks.append(observe.cpu_times())
-        before |= observe.shares(ticks[0], ticks[1])
+        before |= observe.shares(ticks[0], ticks[1]) | lookout.before(before)
         system = self._run_steps(system, values, image)
         host = self.record["observed"]["host"]
         host["after"] = observe.moment()
         host["during"] = observe.shares(ticks[1], observe.cpu_times())
+        host["during"] |= lookout.during(host["after"], {name for layer in entry["layers"] for name in layer})
         self._check()
         return system
 

@@ -5,7 +5,7 @@ import json
 import re
 from typing import Any
 
-from strata import checking, client, figures, layers, published, recipe, workload
+from strata import checking, client, figures, layers, published, quiet, recipe, workload
 from strata.errors import UserError
 from strata.vm import settings
 
@@ -58,6 +58,7 @@ def read(over: dict | None = None, path: str = FILE) -> dict:
         "vm": {"profiles": {"default": {}}},
         "archive_image": False,
         **data,
+        "quiet": quiet.complete(data.get("quiet")),
         "environments": {
             name: {"label": entry.get("label", name), "layers": [_normal(layer) for layer in entry["layers"]]}
             for name, entry in data["environments"].items()
@@ -91,6 +92,9 @@ def _cross_check(data: dict) -> list[tuple[str, str]]:
             found.append(("repetitions.target", f"is {wrong}; must be more than 0%, and less than 100%"))
         if data.get("order") == "sequential":
             found.append(("order", "is sequential, which needs a fixed number of repetitions; must be blocks"))
+    steal = data.get("quiet", {}).get("steal")
+    if steal is not None and percent(steal) > 1:
+        found.append(("quiet.steal", f"is {steal}; must be at most 100%"))
     found += _check_profiles(data)
     labels: dict[str, str] = {}
     for name, entry in data["environments"].items():
@@ -243,6 +247,7 @@ def experiment(config: dict, machine: dict) -> dict:
         "repetitions": repetitions,
         **({"precision": precision} if precision else {}),
         "client": client.settle(config["client"]),
+        "quiet": config["quiet"],
         "image": {key: described[key] for key in ("recipe", "distribution", "release")},
         "vm": config["vm"],
         "machine": machine,

@@ -191,6 +191,7 @@ def test_wrong_values_at_every_key_of_the_config_are_told(quick, folder):
     good = yaml.safe_load(CONFIG)
     good |= {"image": {"distribution": "host", "release": "trixie", "mirror": "https://deb.debian.org/debian"}}
     good |= {"partial": False, "archive_image": False, "order": "blocks", "published_raw": "."}
+    good |= {"quiet": {"action": "flag", "wait_seconds": 5, "steal": "2%", "busy": "5%", "swap": "1MiB", "load": 4}}
     good["workloads"] |= {"stream": {"elements": 5_000_000}, "linpack": {"sizes": [600, 700]}}
     faults, count = [], 0
     for number, path in enumerate(paths(good)):
@@ -432,6 +433,10 @@ SENSELESS = [
     ("workloads.pxz.bytes", 10**15, "must be at most"),
     ("published_raw", "x" * 5000, "there is no folder"),
     ("published_raw", "config.yaml", "is not a folder"),
+    ("quiet.steal", "101%", "must be at most 100%"),
+    ("quiet.busy", "five", "must match"),
+    ("quiet.swap", "1MB", "must match"),
+    ("quiet.action", "panic", "must be one of flag, wait, refuse"),
 ]
 
 

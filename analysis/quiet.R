@@ -1,0 +1,171 @@
+# Whether the machine was quiet: which runs were flagged as disturbed, by what, and how much.
+
+#' What is judged: how it is called, what it did, and how a value of it is shown
+#'
+#' @return named list in the order in which disturbances are told: `head` of a row, `cause` (a clause, for the
+#'   reader who knows the threshold) and `show`, a function from a number to text
+disturbances <- function() {
+  list(
+    busy = list(head = "Other processes", cause = "other processes used more than",
+                show = function(x) paste(percent(x), "of a CPU")),
+    steal = list(head = "CPU steal", cause = "a hypervisor took more than",
+                 show = function(x) paste(percent(x), "of the CPU time")),
+    swap = list(head = "Swapping", cause = "swapping moved more than",
+                show = function(x) ifelse(x == 0, paste0("0", NO_BREAK, "B"), bytes(x))),
+    temperature = list(head = "Temperature", cause = "the temperature was above",
+                       show = function(x) paste0(quantity(x), NO_BREAK, "\u00b0C")),
+    throttled = list(head = "Throttling", cause = "the processor was throttled more often than",
+                     show = function(x) counted(x, "time")),
+    load = list(head = "Load", cause = "the load average before the run was above",
+                show = function(x) fixed(x, 2))
+  )
+}
+
+#' The flags of all runs
+#'
+#' @param records list of records
+#' @return data frame, a row for each flag in the order of the records: `run` (place of the record), `what`,
+#'   `when`, `value`, `threshold`, and `by`, the busiest of other processes ("" where it is not known)
+quiet_flags <- function(records) {
+  flags <- lapply(seq_along(records), function(i) {
+    do.call(rbind, lapply(field(records[[i]], "quiet", "flags"), function(flag) {
+      data.frame(run = i, what = flag$what, when = flag$when, value = as.double(flag$value),
+                 threshold = as.double(flag$threshold),
+                 by = paste(vapply(flag$by, `[[`, "", "name"), collapse = ", "))
+    }))
+  })
+  none <- data.frame(run = integer(), what = character(), when = character(), value = double(),
+                     threshold = double(), by = character())
+  found <- do.call(rbind, c(list(none), flags))
+  found[found$what %in% names(disturbances()), ]
+}
+
+#' Flags in words
+#'
+#' @param flags rows of `quiet_flags`
+#' @return texts such as "other processes: 31.0 % of a CPU during the run (cc1, make)"
+flag_text <- function(flags) {
+  known <- disturbances()
+  vapply(seq_len(nrow(flags)), function(i) {
+    flag <- flags[i, ]
+    paste0(lower_first(known[[flag$what]]$head), ": ", known[[flag$what]]$show(flag$value), " ", flag$when,
+           " the run", if (flag$by != "") paste0(" (", flag$by, ")"))
+  }, "")
+}
+
+#' What of the disturbances was judged in the runs
+#'
+#' @param records list of records with the field `quiet`
+#' @return list: `limits`, named numbers, the thresholds that all runs have in common; and `unread`, names of
+#'   those that no run could read
+judged_limits <- function(records) {
+  thresholds <- lapply(records, field, "quiet", "thresholds")
+  names <- names(disturbances())
+  limits <- vapply(names, function(name) {
+    own <- unique(lapply(thresholds, function(one) one[[name]]))
+    if (length(own) == 1 && is.numeric(own[[1]])) as.double(own[[1]]) else NA_real_
+  }, 0)
+  fields <- c(busy = "others_share", swap = "swapped_bytes", temperature = "temperature_c",
+              throttled = "throttled", steal = "steal_share", load = "load1")
+  unread <- vapply(names, function(name) {
+    all(is.na(field_numbers(records, "observed", "host", "before", fields[[name]])))
+  }, NA)
+  list(limits = limits[!is.na(limits)], unread = names[unread])
+}
+
+#' Whether the machine was quiet
+#'
+#' @param evidence as from `read_evidence`
+#' @return sentences; NULL where no run was judged
+quiet_text <- function(evidence) {
+  records <- Filter(function(record) !is.null(record$quiet), evidence$records)
+  if (length(records) == 0) {
+    return(NULL)
+  }
+  flags <- quiet_flags(records)
+  judged <- judged_limits(records)
+  known <- disturbances()[setdiff(names(judged$limits), judged$unread)]
+  causes <- vapply(names(known), function(name) {
+    paste(known[[name]]$cause, known[[name]]$show(judged$limits[[name]]))
+  }, "")
+  paste(c(
+    if (length(causes) > 0) {
+      paste0("A run is flagged where, shortly before or while it was measured, ", listed(causes, "or"), ".")
+    },
+    flagged_sentence(flags, records, evidence),
+    waited_sentence(records),
+    if (length(intersect(judged$unread, names(judged$limits))) > 0) {
+      heads <- vapply(disturbances()[intersect(names(judged$limits), judged$unread)], `[[`, "", "head")
+      paste0("Not available on this host, and so not judged: ", listed(lower_first(heads)), ".")
+    }
+  ), collapse = " ")
+}
+
+#' How many runs were flagged, and why
+#'
+#' @param flags as from `quiet_flags`
+#' @param records that were judged
+#' @param evidence as from `read_evidence`
+#' @return one sentence
+flagged_sentence <- function(flags, records, evidence) {
+  count <- length(unique(flags$run))
+  of_all <- linked(counted(length(records), "run"), "records")
+  if (count == 0) {
+    return(paste0("None of ", of_all, " was flagged."))
+  }
+  reasons <- vapply(intersect(names(disturbances()), flags$what), function(name) {
+    own <- flags[flags$what == name, ]
+    worst <- own[which.max(own$value), ]
+    record <- records[[worst$run]]
+    paste0(lower_first(disturbances()[[name]]$head), " in ",
+           linked(fixed(length(unique(own$run)), 0), "records"), " (at most ",
+           linked(disturbances()[[name]]$show(worst$value), run_id(record)), ", ",
+           evidence$plan$workloads[[record$workload]]$title, " in ",
+           in_sentence(environment_labels(evidence$plan, record$environment)), ", repetition ",
+           linked(fixed(record$repetition, 0), run_id(record)), ")")
+  }, "")
+  paste0("Of ", of_all, ", ", linked(fixed(count, 0), "records"), if (count == 1) " was" else " were",
+         " flagged: ", paste(reasons, collapse = "; "), ". Flagged runs are kept like all others.")
+}
+
+#' How many runs waited until the machine was quiet
+#'
+#' @param records that were judged
+#' @return one sentence, or NULL where none waited
+waited_sentence <- function(records) {
+  waited <- field_numbers(records, "quiet", "waited_seconds")
+  waited[is.na(waited)] <- 0
+  if (any(waited > 0)) {
+    longest <- records[[which.max(waited)]]
+    paste0(linked(counted(sum(waited > 0), "run"), "records"), " waited for the machine to be quiet, for ",
+           linked(paste0(quantity(max(waited)), NO_BREAK, "s"), run_id(longest)), " at most.")
+  }
+}
+
+#' That some runs were disturbed
+#'
+#' @param evidence as from `read_evidence`
+#' @return one sentence, or NULL where no run was flagged
+quiet_threat <- function(evidence) {
+  flags <- quiet_flags(evidence$records)
+  count <- length(unique(flags$run))
+  if (count > 0) {
+    heads <- vapply(disturbances()[intersect(names(disturbances()), flags$what)], `[[`, "", "head")
+    paste0("While or before they ran, ", linked(counted(count, "run"), "records"), " of ",
+           linked(fixed(length(evidence$records), 0), "records"),
+           " met more than the declared thresholds of ", listed(lower_first(heads)),
+           "; leaving them out afterwards would be a choice by results.")
+  }
+}
+
+#' The flags of one run, for the list of runs of the web page
+#'
+#' @param record its record
+#' @return HTML; "" where it was not flagged
+html_flags <- function(record) {
+  texts <- flag_text(quiet_flags(list(record)))
+  if (length(texts) == 0) {
+    return("")
+  }
+  sprintf(" <strong class=\"flag\">flagged: %s</strong>", html_escape(paste(texts, collapse = "; ")))
+}

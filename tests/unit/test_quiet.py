@@ -1,0 +1,310 @@
+"""Whether the machine is quiet: what is read, what is judged, and what is done about it."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import projects
+import pytest
+
+from strata import config, places, plan, quiet
+from strata.errors import CellFailed
+
+THRESHOLDS = quiet.complete(None)["thresholds"]
+CALM = {"load1": 0.1, "temperature_c": "not available"}
+SPIN = [sys.executable, "-c", "while True: pass"]
+
+
+def reading(moment=0.0, steal=0, idle=0, processes=None, throttled=None, swapped=None):
+    found = {(1, "1"): quiet.Usage("init", 0, 0.0, 0.0), **(processes or {})}
+    return quiet.Reading(moment, (0, 0, 0, idle, 0, 0, 0, steal, 0, 0), found, throttled, swapped)
+
+
+def usage(own, waited=0.0, parent=1, name="cc1"):
+    return quiet.Usage(name, parent, own, waited)
+
+
+def flags_of(early, late, when="during", thresholds=THRESHOLDS, layers=frozenset(), **moment):
+    seen = {**CALM, **moment, **quiet.facts(early, late, set(layers))}
+    return [(flag["what"], flag["when"], flag["value"]) for flag in quiet.judge(when, early, late, seen, thresholds)]
+
+
+def test_defaults_are_complete_and_numbers():
+    assert quiet.complete(None) == {
+        "action": "flag",
+        "wait_seconds": 300,
+        "thresholds": {
+            "load": None,
+            "steal": 0.02,
+            "busy": 0.05,
+            "swap": 2**20,
+            "temperature": 90,
+            "throttled": 0,
+        },
+    }
+    given = quiet.complete({"action": "refuse", "busy": None, "swap": "512KiB", "steal": "0.5%", "load": 4})
+    assert given["action"] == "refuse"
+    assert given["thresholds"] | {"temperature": 90} == {
+        "load": 4, "steal": 0.005, "busy": None, "swap": 2**19, "temperature": 90, "throttled": 0,
+    }  # fmt: skip
+
+
+def test_a_quiet_time_has_no_flag():
+    assert flags_of(reading(), reading(10, idle=2000)) == []
+
+
+@pytest.mark.parametrize(
+    ("late", "flag"),
+    [
+        ({"steal": 100, "idle": 900}, ("steal", "during", 0.1)),
+        ({"swapped": 3 * 2**20}, ("swap", "during", 2 * 2**20)),
+        ({"processes": {(50, "7"): usage(2.0)}}, ("busy", "during", 0.1)),
+        ({"throttled": {"/cpu0/core_throttle_count": 4}}, ("throttled", "during", 1)),
+    ],
+)
+def test_what_crosses_its_threshold_is_flagged(late, flag):
+    processes = {(50, "7"): usage(1.0)}
+    early = reading(0, processes=processes, throttled={"/cpu0/core_throttle_count": 3}, swapped=2**20)
+    settled = {"processes": processes, "throttled": early.throttled, "swapped": early.swapped}
+    assert flags_of(early, reading(10, **{**settled, **late})) == [flag]
+
+
+def test_temperature_and_load_are_judged_where_they_can_be():
+    hot = {"temperature_c": 95.0, "load1": 9.0}
+    assert flags_of(reading(), reading(1), **hot) == [("temperature", "during", 95.0)]
+    limits = {**THRESHOLDS, "load": 2}
+    assert flags_of(reading(), reading(1), "before", limits, **hot)[0] == ("load", "before", 9.0)
+    # While a cell runs, its load is its own.
+    assert ("load", "during", 9.0) not in flags_of(reading(), reading(1), "during", limits, **hot)
+
+
+def test_nothing_is_judged_that_cannot_be_read_or_has_no_threshold():
+    nothing = quiet.Reading(0, (0,) * 10, None, None, None)
+    seen = quiet.facts(nothing, nothing)
+    assert set(seen.values()) == {"not available"}
+    moment = {"load1": "not available", "temperature_c": "not available"}
+    assert quiet.judge("before", nothing, nothing, {**moment, **seen}, {**THRESHOLDS, "load": 0}) == []
+    busy = reading(10, steal=500, processes={(50, "7"): usage(9.0)}, swapped=2**40)
+    assert flags_of(reading(swapped=0), busy, thresholds=dict.fromkeys(THRESHOLDS)) == []
+
+
+def test_a_tick_of_a_short_time_is_no_share():
+    # 0.04 s of 0.1 s are 40 %, and four ticks of the kernel's clock.
+    short = reading(0.1, steal=4, idle=6, processes={(50, "7"): usage(0.04)})
+    assert flags_of(reading(), short) == []
+    assert [
+        what
+        for what, _, _ in flags_of(reading(), short._replace(processes={**short.processes, (50, "7"): usage(0.06)}))
+    ] == ["busy"]
+
+
+def test_children_that_were_waited_for_count_from_the_first_reading_on():
+    make = {(50, "7"): usage(1.0, waited=10.0, name="make")}
+    early = reading(processes={**make, (51, "8"): usage(3.0, parent=50), (52, "9"): usage(0.5, parent=50)})
+    # 51 had used 3 s and ended with 5; another lived and died in between, and used 1.
+    late = reading(10, processes={(50, "7"): usage(1.5, waited=16.0, name="make"), (52, "9"): usage(0.75, parent=50)})
+    spent = quiet.used(early, late)
+    assert spent[50, "7"] == pytest.approx(0.5 + 3.0)
+    assert spent[52, "9"] == pytest.approx(0.25)
+    # An id that was given to another process is another process.
+    again = reading(10, processes={(51, "77"): usage(2.0)})
+    assert quiet.used(early, again)[51, "77"] == 2.0
+
+
+def test_processes_of_ours_are_known_by_their_place(tmp_path, monkeypatch):
+    monkeypatch.setenv("STRATA_HOME", "/somewhere/strata")
+    processes = {
+        10: usage(0, parent=1, name="snakemake"),
+        11: usage(0, parent=10, name="python"),
+        12: usage(0, parent=11, name="sh"),
+        20: usage(0, parent=1, name="dockerd"),
+        21: usage(0, parent=1, name="containerd-shim"),
+        30: usage(0, parent=1, name="stream"),
+        31: usage(0, parent=1, name="qemu-system-x86"),
+        32: usage(0, parent=1, name="qemu-system-x86"),
+        33: usage(0, parent=1, name="ssh"),
+        40: usage(0, parent=1, name="cc1"),
+        41: usage(0, parent=42, name="loop"),
+        42: usage(0, parent=41, name="loop"),
+    }
+    texts = {
+        30: ("cgroup", "0::/strata/8d3f\n"),
+        31: ("cmdline", f"qemu\0-name\0guest=strata-{places.home_mark()[:8]}-x,debug-threads=on\0"),
+        32: ("cmdline", "qemu\0-name\0guest=other\0"),
+        33: ("cmdline", "ssh\0-F\0/somewhere/strata/systems/strata-1/ssh_config\0"),
+        40: ("cgroup", "0::/user.slice/strata-like\n"),
+    }
+    for pid, (name, text) in texts.items():
+        (tmp_path / str(pid)).mkdir()
+        (tmp_path / str(pid) / name).write_text(text)
+
+    def ours(roots, daemons):
+        return {pid for pid in processes if quiet.is_ours(pid, processes, roots, daemons, str(tmp_path))}
+
+    assert ours({10}, quiet.DAEMONS["docker"]) == {10, 11, 12, 20, 21, 30, 31, 33}
+    assert ours({11}, set()) == {11, 12, 30, 31, 33}
+
+
+def test_this_machine_can_be_read_and_a_busy_process_is_seen():
+    early = quiet.take()
+    assert early.processes is None or (os.getpid() in [pid for pid, _ in early.processes])
+    if early.processes is None:
+        pytest.skip("other users' processes are hidden here")
+    # Not below this process: its parent ends at once.
+    begun = subprocess.run(
+        ["sh", "-c", '"$@" >/dev/null 2>&1 & echo $!', "sh", *SPIN], capture_output=True, text=True, check=True
+    )
+    pid = int(begun.stdout)
+    try:
+        time.sleep(0.6)
+        late = quiet.take()
+    finally:
+        os.kill(pid, 9)
+    name = next(usage.name for (known, _), usage in late.processes.items() if known == pid)
+    seen = quiet.facts(early, late, set())
+    assert seen["others_share"] > 0.1
+    assert name in [entry["name"] for entry in seen["others"]]
+    flags = quiet.judge("during", early, late, {**CALM, **seen}, THRESHOLDS)
+    busy = next(flag for flag in flags if flag["what"] == "busy")
+    assert quiet.sentence(busy).startswith("other processes used ")
+    assert "during the cell, more than 5.0% of a CPU (quiet.busy): " in quiet.sentence(busy)
+
+
+class Scripted:
+    """Readings one after the other, and no sleep at all."""
+
+    def __init__(self, monkeypatch, *shares):
+        self.slept, self.clock, self.left, self.own = [], 0.0, list(shares), 0.0
+        monkeypatch.setattr(quiet, "take", self.take)
+        monkeypatch.setattr(quiet.observe, "moment", lambda: dict(CALM))
+        monkeypatch.setattr(quiet.time, "monotonic", lambda: self.clock)
+
+    def take(self):
+        return reading(self.clock, processes={(50, "7"): usage(self.own)})
+
+    def sleep(self, seconds):
+        self.slept.append(seconds)
+        self.clock += seconds
+        if seconds == quiet.LOOK_SECONDS:
+            self.own += seconds * (self.left.pop(0) if self.left else 0.0)
+
+
+def lookout(script, **settings):
+    return quiet.Lookout(quiet.complete(settings), script.sleep)
+
+
+def test_where_flags_are_enough_nothing_waits(monkeypatch):
+    script = Scripted(monkeypatch)
+    watch = lookout(script)
+    watch.begin()
+    script.clock, script.own = 10.0, 5.0
+    seen = watch.before(dict(CALM))
+    assert seen["others_share"] == 0.5
+    script.clock, script.own = 20.0, 6.0
+    watch.during(dict(CALM), {"chroot"})
+    assert script.slept == []
+    assert watch.report == {
+        "action": "flag",
+        "flags": [
+            {"what": "busy", "when": "before", "value": 0.5, "threshold": 0.05, "by": [{"name": "cc1", "share": 0.5}]},
+            {"what": "busy", "when": "during", "value": 0.1, "threshold": 0.05, "by": [{"name": "cc1", "share": 0.1}]},
+        ],
+        "waited_seconds": 0.0,
+        "thresholds": THRESHOLDS,
+    }
+
+
+def test_a_quiet_machine_is_not_waited_for(monkeypatch):
+    script = Scripted(monkeypatch, 0.0)
+    watch = lookout(script, action="wait")
+    watch.begin()
+    assert script.slept == [quiet.LOOK_SECONDS]
+    assert watch.report["waited_seconds"] == 0.0
+    assert watch.report["flags"] == []
+
+
+def test_a_busy_machine_is_waited_for(monkeypatch, capsys):
+    script = Scripted(monkeypatch, 0.9, 0.5, 0.0)
+    watch = lookout(script, action="wait")
+    watch.begin()
+    look, pause = quiet.LOOK_SECONDS, quiet.PAUSE_SECONDS
+    assert script.slept == [look, pause, look, pause, look]
+    assert watch.report["waited_seconds"] == 2 * (look + pause)
+    assert watch.report["flags"] == []
+    assert "waiting for at most 300 s: other processes used 90.0% of a CPU before the cell" in capsys.readouterr().err
+
+
+def test_a_wait_that_is_over_is_flagged_with_what_disturbed_last(monkeypatch):
+    script = Scripted(monkeypatch, *[0.5] * 99)
+    watch = lookout(script, action="wait", wait_seconds=25)
+    watch.begin()
+    assert 25 <= watch.report["waited_seconds"] <= 25 + quiet.LOOK_SECONDS
+    assert [(flag["what"], flag["when"], flag["value"]) for flag in watch.report["flags"]] == [("busy", "before", 0.5)]
+
+
+def test_a_cell_is_refused_before_it_starts_and_after_it_was_disturbed(monkeypatch):
+    script = Scripted(monkeypatch, 0.5)
+    with pytest.raises(
+        CellFailed, match=r"the machine is not quiet: .* 50.0% .* before the cell, .*quiet.busy.*: cc1 50"
+    ):
+        lookout(script, action="refuse").begin()
+    script = Scripted(monkeypatch, 0.0)
+    watch = lookout(script, action="refuse")
+    watch.begin()
+    script.clock += 10
+    watch.before(dict(CALM))
+    script.clock, script.own = script.clock + 10, 4.0
+    with pytest.raises(CellFailed, match=r"40\.0% of a CPU during the cell"):
+        watch.during(dict(CALM), {"chroot"})
+    assert len(watch.report["flags"]) == 1
+
+
+def record_of(folder, kind="raw"):
+    return json.loads((folder / f"results/{kind}/bare/noop/1.json").read_text())
+
+
+def test_the_record_of_a_cell_says_whether_it_was_quiet(project):
+    folder = project()
+    projects.run(folder, "strata", "plan")
+    assert projects.run(folder, "strata", "cell", "bare", "noop", "1").returncode == 0
+    record = record_of(folder)
+    assert record["quiet"]["action"] == "flag"
+    assert record["quiet"]["thresholds"] == THRESHOLDS
+    assert {"others_share", "others", "swapped_bytes", "throttled"} <= set(record["observed"]["host"]["before"])
+    assert {"others_share", "others", "swapped_bytes", "throttled"} <= set(record["observed"]["host"]["during"])
+
+
+def test_a_cell_that_is_refused_leaves_its_reason_and_can_be_measured_later(project):
+    # Any load at all is too much.
+    folder = project(projects.on_host(quiet={"action": "refuse", "load": 0}))
+    projects.run(folder, "strata", "plan")
+    spinning = subprocess.Popen(SPIN)
+    try:
+        while float(open("/proc/loadavg").read().split()[0]) == 0:
+            time.sleep(0.5)
+        done = projects.run(folder, "strata", "cell", "bare", "noop", "1")
+    finally:
+        spinning.kill()
+        spinning.wait()
+    assert done.returncode == 1
+    assert "the machine is not quiet: the load average over one minute was" in done.stderr
+    assert "more than 0.00 (quiet.load)" in done.stderr
+    assert "rerun: snakemake --cores 1 results/raw/bare/noop/1.log" in done.stderr
+    assert not (folder / "results/raw/bare/noop/1.log").exists()
+    assert "quiet.load" in record_of(folder, "failed")["error"]
+    projects.write_yaml(folder / "config.yaml", projects.on_host())
+    projects.run(folder, "strata", "plan")
+    assert projects.run(folder, "strata", "cell", "bare", "noop", "1").returncode == 0
+
+
+def test_no_setting_makes_a_cell_another_one(project):
+    project()
+    facts = {"cpus": 2, "memory_bytes": 2**34, "cache_bytes": None}
+    plans = [
+        config.experiment(config.read({"quiet": settings}), facts)
+        for settings in ({}, {"action": "refuse", "busy": "50%"}, {"action": "wait", "wait_seconds": 1, "load": 3})
+    ]
+    assert len({json.dumps(one["quiet"]) for one in plans}) == 3
+    assert len({plan.fingerprint(one, "bare", "noop") for one in plans}) == 1

@@ -219,7 +219,7 @@ check_digests <- function(records, cells) {
 #' @return data frame as the parser's, in the order of the metrics
 #' @section Errors: a broken log; values that are not those of the workload's metrics
 parse_cell <- function(log, record, parse, metrics) {
-  values <- tryCatch(parse(log_lines(log), record$parameters), error = function(e) {
+  values <- tryCatch(parse_systems(log_lines(log), record, parse), error = function(e) {
     stop_about(log, conditionMessage(e))
   })
   fault <- values_fault(values, metrics)
@@ -227,6 +227,74 @@ parse_cell <- function(log, record, parse, metrics) {
     stop_about(log, fault[[1]])
   }
   values[order(match(values$metric, metrics$metric)), ]
+}
+
+#' What was measured in each of the equal systems that ran at the same time
+#'
+#' A load generator at the client reaches all systems, so that what it printed is parsed as it is.
+#'
+#' @param lines the log's lines
+#' @param record its record
+#' @param parse the workload's parser
+#' @return data frame as the parser's; where there are several systems and no load generator measured them
+#'   together, with the factor `system`, their number from 0, as the last one
+#' @section Errors: those of the parser, which tell the system; a log that does not hold the systems' outputs
+parse_systems <- function(lines, record, parse) {
+  count <- systems_at_once(record)
+  if (count == 1) {
+    return(parse(lines, record$parameters))
+  }
+  parts <- split_systems(lines, record$commands, count)
+  measures <- vapply(record$commands, function(command) {
+    identical(command$step, "run") && identical(command$at, "client")
+  }, NA)
+  if (any(measures)) {
+    return(parse(parts$client, record$parameters))
+  }
+  do.call(rbind, lapply(seq_len(count) - 1, function(system) {
+    values <- tryCatch(parse(parts$systems[[system + 1]], record$parameters), error = function(e) {
+      broken_log("system ", system, ": ", conditionMessage(e))
+    })
+    factor <- rep(paste0("system=", system), nrow(values))
+    values$factors <- ifelse(values$factors == "", factor, paste0(values$factors, ";", factor))
+    values
+  }))
+}
+
+#' How many equal systems ran a cell at the same time
+#'
+#' @param record of the cell
+#' @return whole number; 1 where the record tells nothing of it
+systems_at_once <- function(record) {
+  count <- field(record, "system", "parts")
+  if (is.null(count)) 1 else count
+}
+
+#' The lines of a log of several equal systems, by whose they are
+#'
+#' What a system printed stands after a line `{"system": K}`.  At the beginning and after `{"system": null}`
+#' stands what is of none of them: the client's, and what was observed.
+#'
+#' @param lines the log's lines
+#' @param commands of the record
+#' @param count how many systems there are
+#' @return list: `client`, the lines that are of no system; `systems`, for each system its lines and, at their
+#'   places, what was observed
+#' @section Errors: broken_log, where the log is not made of the outputs of the record's commands
+split_systems <- function(lines, commands, count) {
+  at <- grep("^\\{\"system\": (null|[0-9]+)\\}$", lines, useBytes = TRUE)
+  told <- sub("^\\{\"system\": (.*)\\}$", "\\1", lines[at])
+  ran <- unlist(lapply(commands, `[[`, "system"))
+  require_that(identical(told[told != "null"], as.character(ran)) && setequal(ran, seq_len(count) - 1),
+               "the log should hold the outputs of ", length(ran), " commands in ", count, " systems in their ",
+               "order, and it does not")
+  of <- c("null", told)[findInterval(seq_along(lines), at) + 1]
+  marks <- seq_along(lines) %in% at
+  observed <- of == "null" & startsWith(lines, "{\"observed\":")
+  list(client = lines[of == "null" & !marks],
+       systems = lapply(seq_len(count) - 1, function(system) {
+         lines[(of == system & !marks) | observed]
+       }))
 }
 
 #' The lines of a log

@@ -33,14 +33,23 @@ systems_of <- function(records) {
   records[!duplicated(unlist(id[told])[turn])]
 }
 
+#' The systems that were brought up by themselves, not together with equal ones
+#'
+#' @param records list of records
+#' @return list of records, as from `systems_of`
+single_systems <- function(records) {
+  Filter(function(record) systems_at_once(record) == 1, systems_of(records))
+}
+
 #' What it took to bring the environments up
 #'
 #' @param records list of records, each with its `path`
 #' @param plan as from `read_plan`
 #' @return data frame with the columns of FOOTPRINT_COLUMNS in the order of the plan's environments.  The unit
-#'   is the system; where a quantity was not available of any, `n` is 0 and its numbers are NA.
+#'   is the system; where a quantity was not available of any, `n` is 0 and its numbers are NA.  Several equal
+#'   systems that came up together are left out: their time is that of all.
 footprint_table <- function(records, plan) {
-  systems <- systems_of(records)
+  systems <- single_systems(records)
   of <- vapply(systems, `[[`, "", "environment")
   rows <- lapply(intersect(names(plan$environments), of), function(name) {
     own <- systems[of == name]
@@ -101,7 +110,7 @@ read_footprint <- function(path, plan, records) {
   if (length(unknown) > 0) {
     stop_about(path, unknown[[1]], " is not in ", plan$path)
   }
-  there <- table(vapply(systems_of(records), `[[`, "", "environment"))
+  there <- table(vapply(single_systems(records), `[[`, "", "environment"))
   own <- table[!duplicated(table$environment), ]
   if (!setequal(own$environment, names(there)) || any(own$systems != there[own$environment])) {
     stop_about(path, "it counts other systems than the records tell of; make it again by ",

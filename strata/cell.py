@@ -7,7 +7,7 @@ import re
 import signal
 import sys
 
-from strata import keeper, layers, observe, places, plan, prepared, progress, quiet, testbed
+from strata import keeper, layers, logs, observe, places, plan, prepared, progress, quiet, testbed
 from strata.clock import Watch
 from strata.errors import CellFailed, UserError
 from strata.files import move, read_json, write_json
@@ -24,12 +24,21 @@ def _on_signal(number: int, frame: object) -> None:
     raise Interrupted(signal.Signals(number).name)
 
 
-def checks(declared: list[dict], log: str) -> list[dict]:
-    """``[{name, passed}, …]``: whether a line of the log matches each declared pattern."""
-    return [
-        {"name": check["name"], "passed": re.search(check["pattern"], log, re.MULTILINE) is not None}
-        for check in declared
-    ]
+def checks(declared: list[dict], log: str, systems: int = 1) -> list[dict]:
+    """``[{name, passed}, …]``: whether a line of the log matches each declared pattern.
+
+    Of several systems each must have such a line, unless it is among those that are of none of them.
+    """
+    parts = logs.split(log, systems)
+    shared = parts.pop(None)
+
+    def passed(pattern: str) -> bool:
+        def found(text: str) -> bool:
+            return re.search(pattern, text, re.MULTILINE) is not None
+
+        return found(shared) or all(found(text) for text in parts.values())
+
+    return [{"name": check["name"], "passed": passed(check["pattern"])} for check in declared]
 
 
 def measure(environment: str, workload: str, repetition: int) -> None:
@@ -67,6 +76,7 @@ class Cell:
         self.plan, self.environment, self.workload, self.repetition = experiment, environment, workload, repetition
         self.name = f"{environment} · {workload} · repetition {repetition}"
         self.key = (environment, workload, repetition)
+        self.systems = plan.systems(experiment["workloads"][workload])
         self.target = places.cell_path("raw", *self.key, "log")
         self.draft = places.cell_path("tmp", *self.key, "log")
         self.watch = Watch()
@@ -101,7 +111,7 @@ class Cell:
         observed = capture(system.top.command_plain(observe.command()), check=False).stdout
         inside = observe.understand(observe.split(observed))
         client = self._see_client(system)
-        values = self._values(inside, client)
+        values = self._values(self._cpus(system, inside), client)
         self.record = {
             "format": 1,
             "environment": self.environment,
@@ -128,6 +138,8 @@ class Cell:
             },
             "system": {
                 **{key: system.facts[key] for key in ("id", "layers", "up_started", "up_seconds", "cells_before")},
+                "parts": self.systems,
+                "cpus": self._cpus(system, inside),
                 "vm": None,
                 **system.facts["facts"],
             },
@@ -161,8 +173,9 @@ class Cell:
     def _bring_up(self, stack: list[dict], image: dict | None) -> testbed.System:
         """The system for this cell, with the cell and the end of its owner noted."""
         client = self.plan["client"] if any(map(plan.uses_client, self._planned_cells())) else None
+        ports = plan.ports(self.plan, self.systems)
         system = testbed.bring_up(
-            self.environment, stack, self.repetition, image, client=client, ports=plan.ports(self.plan)
+            self.environment, stack, self.repetition, image, client=client, ports=ports, parts=self.systems
         )
         testbed.begin_cell(system)
         keeper.see(system.facts["owner"])
@@ -190,30 +203,44 @@ class Cell:
     def _parameters(self) -> dict:
         return self.plan["workloads"][self.workload]["parameters"]
 
-    def _values(self, inside: dict, client: dict | None) -> dict:
+    def _cpus(self, system: testbed.System, inside: dict) -> int | None:
+        """How many CPUs one system has for itself; None where it does not say how many it sees.
+
+        Machines have their own.  Systems that all see the host's share them evenly, each with one at the least;
+        nothing but what they are asked to use keeps them to that.
+        """
+        if not isinstance(inside["cpus"], int):
+            return None
+        return inside["cpus"] if system.top.machine() else max(1, inside["cpus"] // self.systems)
+
+    def _values(self, cpus: int | None, client: dict | None) -> dict:
         """The parameters, with what only the system under test or the client can say, and the cell's seed."""
         values = dict(self._parameters())
         for key, value in values.items():
             if isinstance(value, dict):
-                end, where = (client, "client") if value["rule"] == "client-last-cpu" else (inside, "system under test")
-                if end is None or not isinstance(end["cpus"], int):
+                of_client = value["rule"] == "client-last-cpu"
+                found = (client or {}).get("cpus") if of_client else cpus
+                if not isinstance(found, int):
+                    where = "client" if of_client else "system under test"
                     raise CellFailed(f"the {where} does not say how many CPUs it has; set {key}")
-                values[key] = end["cpus"] - (where == "client")
+                values[key] = found - of_client
         values["seed"] = plan.cell_seed(self.plan, self.workload, self.repetition)
         return values
 
     def _bring_files(self, system: testbed.System, values: dict, data: str | None) -> dict:
-        """Copy what was prepared, and files named by parameters, into the system.
+        """Copy what was prepared, and files named by parameters, into each of the systems.
 
-        The values of those parameters become their places there; the system's address joins them.
+        The values of those parameters become their places there.
         """
-        inside = {**values, "address": system.top.address()}
-        if data is not None:
-            system.top.put(data, prepared.INSIDE)
+        inside = dict(values)
+        files = {} if data is None else {prepared.INSIDE: data}
         for key in self._spec()["files"]:
             if values[key] is not None:
                 inside[key] = f"/data/given-{key}"
-                system.top.put(values[key], inside[key])
+                files[inside[key]] = values[key]
+        for top in system.tops:
+            for target, source in files.items():
+                top.put(source, target)
         return inside
 
     def _spec(self) -> dict:
@@ -240,7 +267,7 @@ class Cell:
         with open(self.draft, "rb") as file:
             content = file.read()
         self.record["log"] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-        self.record["checks"] = checks(self._spec()["checks"], content.decode(errors="replace"))
+        self.record["checks"] = checks(self._spec()["checks"], content.decode(errors="replace"), self.systems)
         failed = [check["name"] for check in self.record["checks"] if not check["passed"]]
         if failed:
             raise CellFailed(f"its check failed: {', '.join(failed)}")

@@ -5,7 +5,7 @@ import json
 import re
 from typing import Any
 
-from strata import checking, client, figures, layers, published, quiet, recipe, workload
+from strata import checking, client, figures, layers, plan, published, quiet, recipe, workload
 from strata.errors import UserError
 from strata.vm import settings
 
@@ -233,6 +233,7 @@ def experiment(config: dict, machine: dict) -> dict:
             # What a workload does not declare is no key, so that the analysis takes its own choice.
             **{key: declared[key] for key in ("figures", "headline") if key in declared},
         }
+    plan.check_ports(workloads)
     described = recipe.describe(config["image"])
     repetitions, precision = config["repetitions"], None
     if isinstance(repetitions, dict):

@@ -9,6 +9,7 @@ comparison: all repetitions of one environment, then of the next, nothing in ran
 import hashlib
 import json
 import random
+from typing import Any
 
 from strata import places
 from strata.errors import UserError
@@ -80,6 +81,8 @@ def fingerprint(plan: dict, environment: str, workload: str) -> str:
         parts["data"] = cell.get("data", {}).get("argv")
     if uses_client(cell):
         parts["client"] = plan["client"]
+    if systems(plan["workloads"][workload]) > 1:
+        parts["systems"] = systems(plan["workloads"][workload])
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -102,13 +105,55 @@ def uses_client(cell: dict) -> bool:
     return at_client(cell["steps"]) or any(server["ready"].get("at") == "client" for server in cell.get("servers", []))
 
 
-def ports(plan: dict) -> list[int]:
-    """All ports on which servers of the plan's workloads listen, in order."""
+def systems(planned: dict) -> int:
+    """In how many equal systems a workload of the plan runs at the same time."""
+    name = planned["cell"].get("systems")
+    return 1 if name is None else planned["parameters"][name]
+
+
+def ports(plan: dict, number: int = 1) -> list[int]:
+    """All ports on which servers of those workloads of the plan listen that have this number of systems, in order.
+
+    They are those of the first system; in each further one all are higher by one (:func:`shifted`).
+    """
     found: set[int] = set()
     for entry in plan["workloads"].values():
-        for name in entry["cell"].get("ports", []):
-            found.update(several(entry["parameters"][name]))
+        if systems(entry) == number:
+            found.update(port for _, port in _ports_of(entry))
     return sorted(found)
+
+
+def _ports_of(planned: dict) -> list[tuple[str, int]]:
+    """(parameter, port) of every port of a workload of the plan."""
+    values = planned["parameters"]
+    pairs = [(name, values[name]) for name in planned["cell"].get("ports", [])]
+    return [(name, port) for name, value in pairs for port in several(value)]
+
+
+def shifted(ports: Any, part: int) -> Any:
+    """A port or a list of ports as they are in the system with a number (from 0)."""
+    return [port + part for port in ports] if isinstance(ports, list) else ports + part
+
+
+def check_ports(workloads: dict) -> None:
+    """Raise UserError where the ports of one of several equal systems would be those of another.
+
+    workloads: those of a plan; the ones with as many systems share these.
+    """
+    taken: dict[int, dict[int, str]] = {}
+    for name, entry in workloads.items():
+        number = systems(entry)
+        for parameter, port in _ports_of(entry) if number > 1 else []:
+            where = f"config.yaml: workloads.{name}.{parameter}"
+            if port + number > 65536:
+                raise UserError(f"{where}: {port} leaves no ports for {number} systems, each of which has the next one")
+            for other, owner in taken.setdefault(number, {}).items():
+                if 0 < abs(other - port) < number:
+                    raise UserError(
+                        f"{where}: {port} is too close to {other} of {owner}: each of {number} systems has "
+                        f"the next port; choose one that is at least {number} away"
+                    )
+            taken[number].setdefault(port, f"{name}.{parameter}")
 
 
 def source(project: str) -> dict:

@@ -51,18 +51,65 @@ def wait_for(pid: int, timeout: float | None) -> bool:
         os.close(descriptor)
 
 
-def end(process: subprocess.Popen, patience: float = 5.0) -> None:
-    """End a child and the session it leads: first asked, then forced."""
+def end(*processes: subprocess.Popen, patience: float = 5.0) -> None:
+    """End children and the sessions that they lead: all are first asked, then forced."""
     for number, wait in ((signal.SIGTERM, patience), (signal.SIGKILL, None)):
-        try:
-            os.killpg(process.pid, number)
-        except ProcessLookupError:
-            break
-        if wait_for(process.pid, wait):
-            break
-    process.wait()
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+        left = [process for process in processes if not wait_for(process.pid, 0)]
+        for process in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
+        deadline = None if wait is None else time.monotonic() + wait
+        for process in left:
+            wait_for(process.pid, None if deadline is None else deadline - time.monotonic())
+    for process in processes:
+        process.wait()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def run_together(
+    commands: Sequence[Sequence[str]], outputs: Sequence[int], timeout: float | None
+) -> list[tuple[int | None, float]]:
+    """Run commands at the same time, standard output and error of each into its descriptor of `outputs`.
+
+    Returns for each its exit code and the seconds it took.  The first that ends with another code than 0, or
+    `timeout` seconds, end all others: their code is None.  However they end, their sessions are gone afterwards.
+    """
+    processes: list[subprocess.Popen] = []
+    begun: list[float] = []
+    found: list[tuple[int | None, float]] = [(None, 0.0)] * len(commands)
+    running: dict[int, int] = {}
+    poll = select.poll()
+    try:
+        for command, output in zip(commands, outputs, strict=True):
+            begun.append(time.monotonic())
+            processes.append(
+                subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+                )
+            )
+        for number, process in enumerate(processes):
+            descriptor = os.pidfd_open(process.pid)
+            running[descriptor] = number
+            poll.register(descriptor, select.POLLIN)
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while running:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            ready = poll.poll(None if left is None else left * 1000)
+            for descriptor, _ in ready:
+                number = running.pop(descriptor)
+                poll.unregister(descriptor)
+                os.close(descriptor)
+                found[number] = (processes[number].wait(), time.monotonic() - begun[number])
+            if not ready or any(code for code, _ in found):
+                break
+        for number in running.values():
+            found[number] = (None, time.monotonic() - begun[number])
+        return found
+    finally:
+        for descriptor in running:
+            os.close(descriptor)
+        end(*(process for process in processes if process.returncode is None))
 
 
 def run_to_file(argv: Sequence[str], output: int, timeout: float | None) -> tuple[int, float]:
@@ -71,17 +118,10 @@ def run_to_file(argv: Sequence[str], output: int, timeout: float | None) -> tupl
     Returns the exit code and the seconds it took.  Raises :class:`TimedOut` after `timeout`
     seconds.  However it ends, the command's session is gone afterwards.
     """
-    begun = time.monotonic()
-    process = subprocess.Popen(
-        argv, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
-    )
-    try:
-        if not wait_for(process.pid, timeout):
-            raise TimedOut(f"no end after {timeout:g} s")
-        return process.wait(), time.monotonic() - begun
-    finally:
-        if process.returncode is None:
-            end(process)
+    ((code, seconds),) = run_together([argv], [output], timeout)
+    if code is None:
+        raise TimedOut(f"no end after {timeout:g} s")
+    return code, seconds
 
 
 def capture(argv: Sequence[str], timeout: float = 120, check: bool = True) -> subprocess.CompletedProcess:

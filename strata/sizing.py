@@ -38,7 +38,9 @@ def fitting(
         largest = int((room / element_bytes) ** (1 / power)) // multiple * multiple
         fits = [max(largest, multiple)]
     needs = ", ".join(f"{value:,} ({element_bytes * value**power / 1e9:.1f} GB)" for value in left_out)
-    return fits, f"Left out for want of memory ({machine['memory_bytes'] / 1e9:.1f} GB here): {needs}."
+    systems = machine.get("systems", 1)
+    here = "here" if systems == 1 else f"for each of {systems} systems"
+    return fits, f"Left out for want of memory ({machine['memory_bytes'] / 1e9:.1f} GB {here}): {needs}."
 
 
 RULES: dict[str, Callable[..., tuple[Any, str | None]]] = {
@@ -48,7 +50,8 @@ RULES: dict[str, Callable[..., tuple[Any, str | None]]] = {
 }
 
 
-# cpus: how many the system under test has.  client-last-cpu: the number of the last one of the client.
+# cpus: how many the system under test has, of several that share the host's its part.  client-last-cpu: the number
+# of the last one of the client.
 OF_THE_CELL = ("cpus", "client-last-cpu")
 
 

@@ -1,14 +1,19 @@
 """The steps of a cell: commands in the system under test and at the client, and the servers around them."""
 
+import contextlib
+import fcntl
 import json
 import os
+import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterator
+from typing import IO
 
-from strata import counters
+from strata import counters, logs, plan, servers
 from strata.clock import Watch
 from strata.errors import CellFailed, UserError
-from strata.process import TimedOut, capture, run_to_file
+from strata.process import capture, run_together
 from strata.servers import Server, check_ports
 from strata.testbed import System
 from strata.workload import several
@@ -44,9 +49,12 @@ def expanded(steps: list[dict], values: dict) -> Iterator[tuple[dict, dict]]:
 class Steps:
     """The steps of one cell of a workload.
 
-    cell: of the plan.  values: the parameters, seed and address.  output: descriptor of the log.  record: the
+    cell: of the plan.  values: the parameters and the seed.  output: descriptor of the log.  record: the
     cell's, whose `commands` and `servers` are filled in.  watch: the cell's clock.  afresh: brings the system up
     again, in the given way.
+
+    Where the system is made of several equal ones, each step in it runs in all of them at the same time.
+    The log then says whose the lines are that follow (:mod:`strata.logs`).
     """
 
     def __init__(
@@ -63,9 +71,11 @@ class Steps:
         self.workload, self.cell, self.system, self.values = workload, cell, system, values
         self.output, self.record, self.watch, self.afresh = output, record, watch, afresh
         self.running: list[Server] = []
+        self.parts = len(system.tops)
+        self.marked: int | None = None
 
     def run(self) -> None:
-        """Take them all.  Raises CellFailed, TimedOut as such, with the step's name."""
+        """Take them all.  Raises CellFailed with the step's name, and of several systems with the number."""
         with counters.cycles() as counting:
             self.counting = counting
             steps = self.cell["steps"]
@@ -80,27 +90,54 @@ class Steps:
         declared = self.cell.get("servers", [])
         if not declared:
             return
-        ports = [(name, port) for name in self.cell.get("ports", []) for port in several(self.values[name])]
-        check_ports(ports, self.workload, self.values["address"], self._place("client"))
+        parts = range(self.parts)
+        for part in parts:
+            values = self._values_in(part, self.values)
+            ports = [(name, port) for name in self.cell.get("ports", []) for port in several(values[name])]
+            check_ports(ports, self.workload, values["address"], self._place("client"))
         for one in declared:
-            server = Server(one, self.system.top, lambda argv: self._fill(argv, self.values), self._place)
-            self.record.setdefault("servers", []).append(server.record)
-            server.start()
-            self.running.append(server)
+            equal = [self._server(one, part) for part in parts]
+            self.record.setdefault("servers", []).extend(server.record for server in equal)
+            servers.start(equal)
+            self.running += equal
+
+    def _server(self, declared: dict, part: int) -> Server:
+        """One server of the system with this number, all of whose commands have the values of that system."""
+        values = self._values_in(part, self.values)
+
+        def place(at: str) -> Callable[[list[str]], list[str]]:
+            return self._place(at, part)
+
+        def filled(argv: list[str]) -> list[str]:
+            return self._fill(argv, values)
+
+        return Server(declared, self.system.tops[part], filled, place, part if self.parts > 1 else None)
 
     def _fill(self, argv: list[str], values: dict) -> list[str]:
         return fill(argv, values, f"{PROGRAMS}/{self.workload}")
 
-    def _place(self, at: str) -> Callable[[list[str]], list[str]]:
-        """What makes the host's command of one for the client or the system."""
+    def _values_in(self, part: int, values: dict) -> dict:
+        """The values as they are in the system with this number: its own ports, its address."""
+        own = {name: plan.shifted(values[name], part) for name in self.cell.get("ports", [])}
+        return {**values, **own, "address": self.system.tops[part].address(), "part": part}
+
+    def _values_of_all(self, values: dict) -> dict:
+        """The values as the client has them: of what each system has its own, a list in the order of the systems."""
+        each = [self._values_in(part, values) for part in range(self.parts)]
+        of_each = [*self.cell.get("ports", []), "address", "part"]
+        return {**values, **{name: _flat([own[name] for own in each]) for name in of_each}}
+
+    def _place(self, at: str, part: int = 0) -> Callable[[list[str]], list[str]]:
+        """What makes the host's command of one for the client, or for the system with this number."""
         if at == "client":
             assert self.system.client is not None
             return self.system.client.command
-        return self.system.top.command
+        return self.system.tops[part].command
 
     def _all(self, steps: list[dict], values: dict) -> None:
         for step, chosen in expanded(steps, values):
             if "observe" in step:
+                self._mark(None)
                 self._write(counters.cpu_line(self.counting))
             elif "fresh" in step:
                 self._afresh(step, chosen)
@@ -110,29 +147,74 @@ class Steps:
     def _write(self, line: str) -> None:
         os.write(self.output, line.encode() + b"\n")
 
+    def _mark(self, part: int | None) -> None:
+        """Say in the log whose the next lines are: those of one of several systems, or of none (the client's, say)."""
+        if self.parts > 1 and (part is not None or self.marked is not None):
+            self._write(logs.mark(part))
+        self.marked = part
+
     def _command(self, step: dict, values: dict) -> None:
-        argv = self._fill(step["argv"], values)
-        at = {"at": step["at"]} if "at" in step else {}
-        command = {"step": step["step"], **at, "argv": argv, "exit": None, "started": self.watch.now()}
-        self.record["commands"].append(command)
-        try:
-            code, seconds = run_to_file(self._place(step.get("at", "system"))(argv), self.output, step["timeout"])
-        except TimedOut as error:
-            raise CellFailed(f"its {step['step']} step was ended: {error}{self._servers_words()}") from None
-        command |= {"exit": code, "seconds": round(seconds, 4), "timeout": step["timeout"]}
-        if code != 0:
-            raise CellFailed(f"its {step['step']} step ended with exit code {code}{self._servers_words()}")
+        """Run a command at the client, or in all systems at the same time."""
+        at = step.get("at", "system")
+        parts: list[int | None] = [None] if at == "client" else list(range(self.parts))
+        commands = []
+        for part in parts:
+            own = self._values_of_all(values) if part is None else self._values_in(part, values)
+            where = {"at": at} if "at" in step else {}
+            where |= {"system": part} if self.parts > 1 and part is not None else {}
+            argv = self._fill(step["argv"], own)
+            commands.append({"step": step["step"], **where, "argv": argv, "exit": None, "started": self.watch.now()})
+        self.record["commands"] += commands
+        argvs = [self._place(at, part or 0)(command["argv"]) for part, command in zip(parts, commands, strict=True)]
+        for command, (code, seconds) in zip(commands, self._run(parts, argvs, step["timeout"]), strict=True):
+            if code is not None:
+                command |= {"exit": code, "seconds": round(seconds, 4), "timeout": step["timeout"]}
+        name = f"its {step['step']} step"
+        for command in commands:
+            if command["exit"]:
+                how = f"{_in_systems([command])} ended with exit code {command['exit']}"
+                raise CellFailed(f"{name}{how}{self._servers_words()}")
+        late = [command for command in commands if command["exit"] is None]
+        if late:
+            limit = f"no end after {step['timeout']:g} s{_in_systems(late)}"
+            raise CellFailed(f"{name} was ended: {limit}{self._servers_words()}")
+
+    def _run(
+        self, parts: list[int | None], commands: list[list[str]], timeout: float
+    ) -> list[tuple[int | None, float]]:
+        """Run commands at the same time; the outputs of several systems are put into the log one after the other."""
+        if self.parts == 1:
+            return run_together(commands, [self.output], timeout)
+        with contextlib.ExitStack() as files:
+            outputs = [files.enter_context(tempfile.TemporaryFile()) for _ in commands]
+            for output in outputs:
+                fcntl.fcntl(output, fcntl.F_SETFL, os.O_APPEND)
+            try:
+                return run_together(commands, [output.fileno() for output in outputs], timeout)
+            finally:
+                for part, output in zip(parts, outputs, strict=True):
+                    self._mark(part)
+                    self._copy(output)
+
+    def _copy(self, output: IO[bytes]) -> None:
+        """Put a whole output into the log; what follows begins a line of its own."""
+        size = output.seek(0, os.SEEK_END)
+        output.seek(0)
+        with open(self.output, "wb", closefd=False) as log:
+            shutil.copyfileobj(output, log)
+            if size and os.pread(output.fileno(), 1, size - 1) != b"\n":
+                log.write(b"\n")
 
     def _servers_words(self) -> str:
         """What the servers said last, for the message about a step that failed."""
-        words = [f"; {server.declared['name']} said last: {server.last_words()}" for server in self.running]
+        words = [f"; {server.shown} said last: {server.last_words()}" for server in self.running]
         return "".join(words)
 
     def _afresh(self, step: dict, values: dict) -> None:
         """Bring the system up afresh and run the command in it; the time of both is the log's."""
         way = values[step["fresh"]]
         self.system = self.afresh(way)
-        argv = self._fill(step["argv"], values)
+        argv = self._fill(step["argv"], self._values_in(0, values))
         command = {
             "step": step["step"],
             "fresh": step["fresh"],
@@ -161,6 +243,17 @@ class Steps:
                 }
             )
         )
+
+
+def _flat(values: list) -> list:
+    """Values and those of lists among them, in one list."""
+    return [item for value in values for item in several(value)]
+
+
+def _in_systems(commands: list[dict]) -> str:
+    """Words that say in which of several systems commands ran; none where there is but one."""
+    numbers = [str(command["system"]) for command in commands if "system" in command]
+    return f" in system{'s' * (len(numbers) > 1)} {', '.join(numbers)}" if numbers else ""
 
 
 def memory_held(processes: list[int]) -> int | None:

@@ -1,5 +1,8 @@
 """The system under test: at most one on this machine, fresh in every block, gone when its run is over.
 
+It may have several equal parts, for workloads that ask for as many systems at the same time: each is a stack of
+its own, and they come and go together.
+
 What is up is written down in ``testbed.json`` of :func:`strata.places.home` before it is brought
 up, so that whoever comes next (another cell, the keeper, ``strata clean``) can remove it, also
 after a kill.  All of it is done under the machine's lock.
@@ -11,7 +14,7 @@ import time
 from collections.abc import Iterator
 
 from strata import client as client_of
-from strata import layers, places
+from strata import layers, places, plan
 from strata.client.base import Client
 from strata.errors import UserError
 from strata.files import held, locked, read_json, write_json
@@ -53,10 +56,22 @@ def _folder(id: str) -> str:
     return os.path.join(places.home(), "systems", id)
 
 
-def _stack(system: dict, image: dict | None) -> list[layers.Layer]:
+def ids(system: dict) -> list[str]:
+    """The ids of the equal systems that a system is made of; its own where there is but one."""
+    number = system.get("parts", 1)
+    return [system["id"]] if number == 1 else [f"{system['id']}-{part}" for part in range(number)]
+
+
+def _stacks(system: dict, image: dict | None) -> list[list[layers.Layer]]:
+    """The stack of each part of a system, up or not."""
     address = system.get("address") or "127.0.0.1"
-    context = layers.Context(system["id"], _folder(system["id"]), image, address, system["ports"])
-    return layers.build(system["layers"], context)
+    named = ids(system)
+    stacks = []
+    for part, id in enumerate(named):
+        ports = plan.shifted(system["ports"], part)
+        context = layers.Context(id, _folder(id), image, address, ports, part, len(named), _folder(named[0]))
+        stacks.append(layers.build(system["layers"], context))
+    return stacks
 
 
 def _client(system: dict, image: dict | None) -> Client | None:
@@ -73,8 +88,9 @@ def take_down() -> bool:
     system = state["system"]
     if system is None:
         return False
-    for layer in reversed(_stack(system, None)):
-        layer.down()
+    for stack in reversed(_stacks(system, None)):
+        for layer in reversed(stack):
+            layer.down()
     beside = _client(system, None)
     if beside is not None:
         beside.down()
@@ -83,11 +99,15 @@ def take_down() -> bool:
 
 
 class System:
-    """A system under test that is up: the top of its stack, its client, and what is written down about it."""
+    """A system under test that is up: the top of its stack, its client, and what is written down about it.
+
+    `tops` are those of all equal systems that it is made of, `top` that of the first.
+    """
 
     def __init__(self, facts: dict, image: dict | None) -> None:
         self.facts = facts
-        self.top = _stack(facts, image)[-1]
+        self.tops = [stack[-1] for stack in _stacks(facts, image)]
+        self.top = self.tops[0]
         self.client = _client(facts, image)
 
 
@@ -98,10 +118,12 @@ def bring_up(
     image: dict | None,
     client: dict | None = None,
     ports: list[int] | None = None,
+    parts: int = 1,
 ) -> System:
     """The system for an environment in a block: the one that is up if it is exactly that, else a fresh one.
 
     `client` (as from :func:`strata.client.settle`) is brought up beside it and reaches the `ports` of its servers.
+    It is made of so many equal `parts`, all of which are up when this returns.
     A system is used again only in the same run (owner), results folder and block, and only after a cell
     that ended well.  Raises UserError if it cannot be brought up; what is there of it is written down.
     """
@@ -114,10 +136,11 @@ def bring_up(
         "image": image["id"] if image else None,
         "client": client,
         "ports": ports or [],
+        "parts": parts,
         "owner": owner(),
     }
     system = state["system"]
-    fits = system is not None and all(system[key] == value for key, value in wanted.items())
+    fits = system is not None and all(system.get(key) == value for key, value in wanted.items())
     if fits and state["cell"] is None:
         return System(system, image)
     take_down()
@@ -135,16 +158,24 @@ def bring_up(
         system["address"] = beside.up()
         write_state(state)
     begun = time.monotonic()
-    built = _stack(system, image)
-    system["facts"] = {}
-    for layer in built:
-        layer.up()
-        system["facts"] |= layer.facts()
+    built = _stacks(system, image)
+    facts = [_up(stack) for stack in built]
     system["up_seconds"] = round(time.monotonic() - begun, 3)
+    each = [{"id": id, **own} for id, own in zip(ids(system), facts, strict=True)]
+    system["facts"] = {**facts[0], **({"each": each} if parts > 1 else {})}
     if beside is not None:
-        beside.join(built[-1])
+        beside.join([stack[-1] for stack in built])
     write_state({"system": system, "cell": None})
     return System(system, image)
+
+
+def _up(stack: list[layers.Layer]) -> dict:
+    """Bring a stack up; returns what its layers know of themselves then."""
+    facts: dict = {}
+    for layer in stack:
+        layer.up()
+        facts |= layer.facts()
+    return facts
 
 
 def begin_cell(system: System) -> None:

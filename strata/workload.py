@@ -8,8 +8,11 @@ from strata import checking, declaration, figures, sizing
 from strata.errors import UserError
 
 FOLDER = "workloads"
-# Words of commands that stand for what only a cell knows: its seed, and where the client reaches the system.
-BUILT_IN = ("seed", "address")
+# Words of commands that stand for what only a cell knows: its seed, where the client reaches the system, and
+# which of several equal systems it is (from 0).
+BUILT_IN = ("seed", "address", "part")
+# Equal systems at the same time, at most.
+MOST_SYSTEMS = 64
 # How a system may start for a step that asks for a fresh one.
 STARTS = ["restored", "booted"]
 
@@ -48,10 +51,12 @@ def _cross_check(data: dict) -> list[tuple[str, str]]:
                 hint = checking.nearest(str(value.get("rule")), rules)
                 found.append((f"{key}.{scale}.rule", f"is no rule; {hint}"))
     for where, words in commands(data):
+        # What is made once for all systems is made in none of them.
+        built_in = ("seed",) if where == "data.argv" else BUILT_IN
         for word in words:
             name = placeholder(word)
-            if name and name not in parameters and name not in BUILT_IN:
-                hint = checking.nearest(name, [*parameters, *BUILT_IN])
+            if name and name not in parameters and name not in built_in:
+                hint = checking.nearest(name, [*parameters, *built_in])
                 found.append((where, f"'{word}' names no parameter; {hint}"))
     for where, step in _walk(data):
         name = step.get("for")
@@ -68,7 +73,32 @@ def _cross_check(data: dict) -> list[tuple[str, str]]:
         if name not in parameters:
             hint = checking.nearest(name, list(parameters))
             found.append((f"ports.{number}", f"'{name}' names no parameter; {hint}"))
+    found += _check_systems(data) if "systems" in data else []
     return found + figures.findings(data)
+
+
+def _check_systems(data: dict) -> list[tuple[str, str]]:
+    """Findings about the parameter that says how many systems there are, which is asked before any is up."""
+    name, parameters = data["systems"], data["parameters"]
+    if name not in parameters:
+        return [("systems", f"'{name}' names no parameter; {checking.nearest(name, list(parameters))}")]
+    declared = parameters[name]
+    found = []
+    schema = declared["schema"]
+    if (
+        schema.get("type") != "integer"
+        or schema.get("minimum") != 1
+        or not 1 <= schema.get("maximum", 0) <= MOST_SYSTEMS
+    ):
+        wanted = f"{{type: integer, minimum: 1, maximum: {MOST_SYSTEMS}}}, or with a smaller maximum"
+        found.append((f"parameters.{name}.schema", f"must be {wanted}, as it is the number of systems"))
+    for scale in ("value", "smoke", "quick", "paper"):
+        if isinstance(declared.get(scale), dict):
+            found.append((f"parameters.{name}.{scale}", "must be a number, as it is the number of systems"))
+    for where, step in _walk(data):
+        if "fresh" in step:
+            found.append((f"{where}.fresh", "cannot be in a workload with systems: one system is brought up afresh"))
+    return found
 
 
 def placeholder(word: str) -> str | None:
@@ -134,21 +164,30 @@ def check_overrides(name: str, overrides: dict) -> list[tuple[str, str]]:
 def resolve(name: str, overrides: dict, scale: str, machine: dict) -> tuple[dict, list[str]]:
     """Parameters of a workload on this machine and sentences on how they came about.
 
+    Several equal systems share the machine's memory evenly.
     Raises UserError if a value needs more memory than the machine has.
     """
     values, notes = {}, []
-    for key, declared in load(name)["parameters"].items():
-        if key in overrides:
-            values[key] = overrides[key]
-        else:
-            chosen = declared["value"] if "value" in declared else declared[scale]
-            values[key], note = sizing.resolve(chosen, machine)
+    whole = load(name)
+
+    def chosen(key: str) -> object:
+        declared = whole["parameters"][key]
+        return overrides[key] if key in overrides else declared["value"] if "value" in declared else declared[scale]
+
+    systems = chosen(whole["systems"]) if "systems" in whole else 1
+    assert isinstance(systems, int)
+    share = {**machine, "memory_bytes": machine["memory_bytes"] // systems, "systems": systems}
+    for key, declared in whole["parameters"].items():
+        values[key] = chosen(key)
+        if key not in overrides:
+            values[key], note = sizing.resolve(values[key], share)
             notes += [note] if note else []
         if "memory" in declared and isinstance(values[key], (int, list)):
-            needs = sizing.memory_needed(declared["memory"], values[key])
+            needs = sizing.memory_needed(declared["memory"], values[key]) * systems
             if needs > 0.9 * machine["memory_bytes"]:
+                where = f" in {systems} systems" if systems > 1 else ""
                 raise UserError(
-                    f"config.yaml: workloads.{name}.{key}: {values[key]} needs {needs / 1e9:.1f} GB of memory, "
+                    f"config.yaml: workloads.{name}.{key}: {values[key]}{where} needs {needs / 1e9:.1f} GB of memory, "
                     f"of which this machine has {machine['memory_bytes'] / 1e9:.1f}; choose a smaller value"
                 )
     return values, notes
@@ -157,7 +196,8 @@ def resolve(name: str, overrides: dict, scale: str, machine: dict) -> tuple[dict
 def cell(name: str, scale: str) -> dict:
     """What a cell of the workload does (docs/contracts.md): its steps and checks, and what only some have.
 
-    `files` names the parameters whose values are files of the host, `ports` those that hold ports.
+    `files` names the parameters whose values are files of the host, `ports` those that hold ports, `systems` the
+    one that says in how many equal systems it is done at the same time.
     """
     declared = load(name)
 
@@ -178,6 +218,7 @@ def cell(name: str, scale: str) -> dict:
         "steps": [planned(section, step) for section, steps in sections(declared) for step in steps],
         "checks": declared["checks"],
         "files": [key for key, parameter in declared["parameters"].items() if "file" in parameter],
+        **({"systems": declared["systems"]} if "systems" in declared else {}),
         **({"ports": declared["ports"]} if "ports" in declared else {}),
         **({"servers": servers} if servers else {}),
         **({"data": timed(declared["data"])} if "data" in declared else {}),

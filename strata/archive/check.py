@@ -147,8 +147,7 @@ def _of_record(folder: str, name: str, record: dict, experiment: dict, cell: tup
     environment, load_name, repetition = cell
     planned = experiment["workloads"][load_name]
     fixed = {key: value for key, value in planned["parameters"].items() if not isinstance(value, dict)}
-    taken = expanded(planned["cell"]["steps"], record["parameters"])
-    steps = [step["step"] for step, _ in taken if "argv" in step]
+    steps = _steps(planned, record["parameters"])
     expected: list[tuple[str, Any, Any]] = [
         ("format", record["format"], 1),
         ("environment", record["environment"], environment),
@@ -161,7 +160,8 @@ def _of_record(folder: str, name: str, record: dict, experiment: dict, cell: tup
         ("names of parameters", sorted(record["parameters"]), sorted(planned["parameters"])),
         ("layers", record["system"]["layers"], experiment["environments"][environment]["layers"]),
         ("image's recipe", record["image"]["recipe"], experiment["image"]["recipe"]),
-        ("steps", [command["step"] for command in record["commands"]], steps),
+        ("number of systems", record["system"].get("parts", 1), plan.systems(planned)),
+        ("steps", [(command["step"], command.get("system")) for command in record["commands"]], steps),
     ]
     found = [
         f"{name}: its {what} is {_short(has)}, and the plan's is {_short(wants)}"
@@ -180,6 +180,17 @@ def _of_record(folder: str, name: str, record: dict, experiment: dict, cell: tup
     path = os.path.join(folder, log)
     if record["log"]["bytes"] != os.path.getsize(path) or record["log"]["sha256"] != sums.digest(path):
         found.append(f"{log}: it is not the log that {name} records: size or SHA-256 differ")
+    return found
+
+
+def _steps(planned: dict, parameters: dict) -> list[tuple[str, int | None]]:
+    """What a cell's commands are of, in order: the part of the workload, and of several systems the number."""
+    several = plan.systems(planned)
+    found: list[tuple[str, int | None]] = []
+    for step, _ in expanded(planned["cell"]["steps"], parameters):
+        if "argv" in step:
+            one = several == 1 or step.get("at") == "client"
+            found += [(step["step"], None)] if one else [(step["step"], system) for system in range(several)]
     return found
 
 

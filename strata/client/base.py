@@ -1,6 +1,7 @@
 """What every client can do."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 from strata.layers.base import VARIABLES, Context, Layer
 
@@ -19,8 +20,8 @@ class Client(ABC):
         """Bring the client and its link up; returns the host's address on that link.  Raises UserError."""
 
     @abstractmethod
-    def join(self, system: Layer) -> None:
-        """Make a system that is up reachable at its address, where the host's own address does not lead to it."""
+    def join(self, systems: Sequence[Layer]) -> None:
+        """Make equal systems that are up reachable at their addresses, where the host's own does not lead to them."""
 
     @abstractmethod
     def down(self) -> None:

@@ -1,6 +1,7 @@
 """A client in a network namespace of this host, joined to it by a veth pair."""
 
 import os
+from collections.abc import Sequence
 
 from strata import addresses, layers, places
 from strata.client import rate
@@ -54,14 +55,15 @@ class Namespace(Client):
         self._root.up()
         return addresses.member(subnet, HOST)
 
-    def join(self, system: Layer) -> None:
-        bridge = system.bridge()
+    def join(self, systems: Sequence[Layer]) -> None:
+        # All equal systems are in one network.
+        bridge, address = systems[0].bridge(), systems[0].address()
         if bridge is None:
             return
         # The client's end of the pair is at the machine's bridge, as another machine's cable would be.
         _ip("address", "flush", "dev", device())
         _ip("link", "set", device(), "master", bridge)
-        subnet = addresses.member(system.address() + "/24", 0) + "/24"
+        subnet = addresses.member(address + "/24", 0) + "/24"
         self._address(INSIDE, ["-n", name()], addresses.member(subnet, CLIENT))
 
     def _address(self, device: str, where: list[str], address: str) -> None:

@@ -5,6 +5,7 @@ import os
 import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
 
 from strata import addresses, observe
 from strata.client import rate
@@ -126,12 +127,13 @@ class Remote(Client):
         self._do(["mv", "--", part, tree])
         return tree
 
-    def join(self, system: Layer) -> None:
-        bridge = system.bridge()
+    def join(self, systems: Sequence[Layer]) -> None:
+        # All equal systems are in one network.
+        bridge, address = systems[0].bridge(), systems[0].address()
         if bridge is None:
             return
-        # The machine's network is behind this host: each end learns the way, and nothing is translated.
-        facts, address = self._facts, system.address()
+        # The machines' network is behind this host: each end learns the way, and nothing is translated.
+        facts = self._facts
         subnet = addresses.member(f"{address}/24", 0) + "/24"
         facts |= {"bridge": bridge, "subnet": subnet}
         write_json(self._facts_path, facts)
@@ -139,9 +141,10 @@ class Remote(Client):
             capture(as_root(["iptables", "--wait", "-I", "FORWARD", *rule]))
         self._do(["ip", "route", "replace", subnet, "via", facts["host"], "dev", facts["device_there"]])
         gateway = addresses.member(subnet, 1)
-        machine = system.machine()
-        assert machine
-        capture(machine.command_plain(["ip", "route", "replace", f"{facts['client']}/32", "via", gateway]))
+        for system in systems:
+            machine = system.machine()
+            assert machine
+            capture(machine.command_plain(["ip", "route", "replace", f"{facts['client']}/32", "via", gateway]))
         with open("/proc/sys/net/ipv4/ip_forward") as file:
             if file.read().strip() != "1":
                 raise UserError("this host does not forward: `sysctl net.ipv4.ip_forward=1` lets the client reach it")

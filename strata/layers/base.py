@@ -20,12 +20,22 @@ class Context:
     folder: the system's own folder on the host.
     image: the object in the image's image.json (with `folder`), or None where no layer needs one.
     address: the host's address as the client reaches it.  ports: those that servers in the system listen on.
+    part, of: the system is number `part` (from 0) of so many equal ones; `first` is the folder of number 0.
     """
 
     def __init__(
-        self, id: str, folder: str, image: dict | None, address: str = "127.0.0.1", ports: Sequence[int] = ()
+        self,
+        id: str,
+        folder: str,
+        image: dict | None,
+        address: str = "127.0.0.1",
+        ports: Sequence[int] = (),
+        part: int = 0,
+        of: int = 1,
+        first: str | None = None,
     ) -> None:
         self.id, self.folder, self.image, self.address, self.ports = id, folder, image, address, ports
+        self.part, self.of, self.first = part, of, first or folder
 
     @property
     def data(self) -> str:

@@ -145,9 +145,9 @@ def tune(domain: str, extra: dict) -> None:
     _create("define", domains_xml.tune(virsh("dumpxml", "--inactive", domain), extra))
 
 
-def remove_domains() -> list[str]:
-    """End and remove our domains with their volumes; returns their names."""
-    found = domains()
+def remove_domains(only: str | None = None) -> list[str]:
+    """End and remove our domains, or the `only` one of this name, with their volumes; returns their names."""
+    found = [name for name in domains() if only in (None, name)]
     for name in found:
         virsh("destroy", name, check=False)
         virsh("undefine", name, "--managed-save", "--snapshots-metadata", "--nvram", check=False)
@@ -156,7 +156,7 @@ def remove_domains() -> list[str]:
         raise UserError(f"libvirt did not remove the domain {left[0]}: see `virsh list --all`")
     if os.path.isdir(pool_folder()):
         for name in os.listdir(pool_folder()):
-            if name.startswith(f"{prefix()}-"):
+            if name.startswith(only or f"{prefix()}-"):
                 capture(as_root(["rm", "-f", "--", os.path.join(pool_folder(), name)]))
     return found
 

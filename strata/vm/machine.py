@@ -58,6 +58,7 @@ class Machine:
     def prepare(self) -> tuple[dict, dict]:
         """Make what the machine stands on: network, storage pool, huge pages, the way in.
 
+        What several equal machines share is made with the first of them, for all.
         Returns what the Vagrantfile needs, and the facts of the disk.
         """
         assert self.context.image
@@ -68,28 +69,47 @@ class Machine:
         # Noted before anything is made: down() looks for it, also after a kill in the middle.
         write_json(os.path.join(self.folder, "vm.json"), wanted)
         libvirt.start_daemon()
-        libvirt.remove_domains()
-        wanted["subnet"] = libvirt.bring_up_network()
-        wanted["mac"], wanted["address"] = libvirt.card_address(wanted["subnet"], 0)
+        if self.context.part == 0:
+            libvirt.remove_domains()
+            wanted |= {"subnet": libvirt.bring_up_network(self.context.of)} | self._huge_pages(wanted)
+        else:
+            libvirt.remove_domains(wanted["name"])
+            first = read_json(os.path.join(self.context.first, "vm.json")) or {}
+            wanted |= {key: first[key] for key in ("subnet", "huge_pages", "huge_pages_refused")}
+        if wanted["huge_pages_refused"]:
+            self.refused["huge_pages"] = wanted["huge_pages_refused"]
+        wanted["mac"], wanted["address"] = libvirt.card_address(wanted["subnet"], self.context.part)
         libvirt.bring_up_pool()
-        if wanted["huge_pages"]:
-            complaint = hugepages.reserve(wanted["memory_mib"], self.folder)
-            if complaint:
-                self.refused["huge_pages"] = complaint
-                wanted["huge_pages"] = False
         ssh.write(self.folder, wanted["address"], wanted["key_file"], facts["host_keys"])
         write_json(os.path.join(self.folder, "vm.json"), wanted)
         return wanted, facts
 
+    def _huge_pages(self, wanted: dict) -> dict:
+        """Reserve huge pages for all equal machines, if they want them; all of them get them, or none."""
+        complaint = None
+        if wanted["huge_pages"]:
+            complaint = hugepages.reserve(self.context.of * wanted["memory_mib"], self.folder)
+        return {"huge_pages": wanted["huge_pages"] and complaint is None, "huge_pages_refused": complaint}
+
     def settings(self, facts: dict) -> dict:
         """Everything that the Vagrantfile needs and that follows from the profile; fills `refused`."""
+        part, of = self.context.part, self.context.of
         profile = dict(self.options["settings"])
         complaints = [passthrough.complaint(address, self.options["accelerator"]) for address in profile["passthrough"]]
+        if of > 1 and complaints:
+            complaints = ["a device can be in one machine only"]
         if any(complaints):
             self.refused["passthrough"] = "; ".join(filter(None, complaints))
             profile["passthrough"] = []
-        wanted = settings.resolve(profile, host.topology(), this_host.memory_size(), self.options["accelerator"])
-        decides = json.dumps([self.options, wanted, facts["box"], facts["built"]], sort_keys=True)
+        memory = this_host.memory_size()
+        wanted = settings.resolve(profile, host.topology(), memory, self.options["accelerator"], part, of)
+        if of > 1 and of * wanted["memory_mib"] * settings.MIB > memory:
+            raise UserError(
+                f"config.yaml: vm.profiles.{self.options['profile']}.memory: {of} machines of {wanted['memory_mib']} "
+                f"MiB do not fit in {memory // settings.MIB} MiB; give each less, or say host"
+            )
+        which = [part, of] if of > 1 else []
+        decides = json.dumps([self.options, wanted, facts["box"], facts["built"], *which], sort_keys=True)
         key = hashlib.sha256(decides.encode()).hexdigest()[:8]
         name = f"{libvirt.prefix()}-{key}"
         return {
@@ -131,7 +151,7 @@ class Machine:
                 kept = self._keep_console(wanted["name"], attempt)
                 say("vm", f"attempt {attempt} of {ATTEMPTS} to boot failed: {trouble}; {kept}")
                 ssh.close(self.folder)
-                libvirt.remove_domains()
+                libvirt.remove_domains(wanted["name"])
                 self.forget_vagrant()
         raise UserError(f"the virtual machine did not boot in {ATTEMPTS} attempts: {trouble}")
 

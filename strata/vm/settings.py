@@ -91,10 +91,14 @@ def resolve(
     from strata.vm.host import shape
 
     share = max(1, len(topology) // of)
-    first = part * share % len(topology)
     wanted = share if profile["cpus"] == "host" else int(profile["cpus"])
-    # More vCPUs than CPUs take turns on them.
-    chosen = [topology[(first + number) % len(topology)] for number in range(wanted)]
+
+    def cpus_of(part: int) -> list[dict]:
+        """The CPUs of a machine; more vCPUs than CPUs take turns on them."""
+        first = part * max(share, wanted)
+        return [topology[(first + number) % len(topology)] for number in range(wanted)]
+
+    chosen = cpus_of(part)
     memory = spare_memory(memory_bytes) // of if profile["memory"] == "host" else size(profile["memory"])
     memory_mib = memory // MIB // 2 * 2
     hosts = profile["topology"] == "host"
@@ -104,7 +108,8 @@ def resolve(
         cpu: dict = {"mode": "host-passthrough" if hosts else "host-model", "model": None, "features": []}
     else:
         cpu = EMULATED_CPU
-    others = sorted({entry["cpu"] for entry in topology} - {entry["cpu"] for entry in chosen})
+    taken = {entry["cpu"] for machine in range(of) for entry in cpus_of(machine)}
+    others = sorted({entry["cpu"] for entry in topology} - taken)
     queues = wanted if profile["queues"] == "cpus" else int(profile["queues"])
     return {
         "cpus": wanted,
@@ -124,7 +129,7 @@ def resolve(
         "extra": {
             # Only a processor that is passed through can show the host's caches.
             "host_caches": bool(form and kvm),
-            "emulator": ranges(others or [topology[0]["cpu"]]) if profile["pin_emulator"] else None,
+            "emulator": ranges(others or [chosen[0]["cpu"]]) if profile["pin_emulator"] else None,
             "iothread": profile["iothread"],
             # QEMU under emulation has no vhost-net.
             "vhost": profile["vhost"] and kvm,

@@ -36,11 +36,64 @@ def test_a_command_over_its_time_is_ended_with_all_its_children(output):
 
 
 def test_a_command_that_ignores_the_request_is_forced(output, monkeypatch):
-    monkeypatch.setattr(process.end, "__defaults__", (0.3,))
+    monkeypatch.setattr(process.end, "__kwdefaults__", {"patience": 0.3})
     begun = time.monotonic()
     with pytest.raises(process.TimedOut):
         process.run_to_file(["sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"], output, 0.3)
     assert time.monotonic() - begun < 10
+
+
+@pytest.fixture
+def outputs(tmp_path):
+    descriptors = [os.open(tmp_path / f"out{number}", os.O_RDWR | os.O_CREAT) for number in range(3)]
+    yield descriptors
+    for descriptor in descriptors:
+        os.close(descriptor)
+
+
+def shells(*scripts):
+    return [["sh", "-c", script] for script in scripts]
+
+
+def test_commands_run_at_the_same_time_and_each_has_its_own_output(outputs):
+    # Each waits for the next one's file: one after the other they would wait in vain.
+    script = "echo here {0}; until [ -s {1} ]; do sleep 0.01; done; exit 0"
+    paths = [os.readlink(f"/proc/self/fd/{descriptor}") for descriptor in outputs]
+    scripts = [script.format(number, paths[(number + 1) % 3]) for number in range(3)]
+    found = process.run_together(shells(*scripts), outputs, 20)
+    assert [code for code, _ in found] == [0, 0, 0]
+    assert [text(output) for output in outputs] == ["here 0\n", "here 1\n", "here 2\n"]
+
+
+def test_each_command_has_its_own_time(outputs):
+    found = process.run_together(shells("sleep 0.1", "sleep 0.6", ":"), outputs, 20)
+    assert [code for code, _ in found] == [0, 0, 0]
+    assert [round(seconds, 1) for _, seconds in found] == [0.1, 0.6, 0.0]
+
+
+def test_one_bad_end_ends_the_others_with_their_children(outputs):
+    begun = time.monotonic()
+    found = process.run_together(shells("sleep 300 & echo $!; wait", "sleep 0.3; exit 7", ":"), outputs, 60)
+    assert [code for code, _ in found] == [None, 7, 0]
+    assert time.monotonic() - begun < 10
+    assert process.wait_for(int(text(outputs[0])), 5)
+
+
+def test_the_time_limit_ends_those_that_still_run(outputs, monkeypatch):
+    monkeypatch.setattr(process.end, "__kwdefaults__", {"patience": 0.3})
+    stubborn = "trap '' TERM; echo $$; while :; do sleep 0.1; done"
+    begun = time.monotonic()
+    found = process.run_together(shells(":", stubborn, stubborn), outputs, 0.3)
+    assert [code for code, _ in found] == [0, None, None]
+    assert time.monotonic() - begun < 5
+    for output in outputs[1:]:
+        assert process.start_time(int(text(output))) is None
+
+
+def test_a_program_that_is_not_there_ends_those_that_were_started(outputs):
+    with pytest.raises(FileNotFoundError):
+        process.run_together([["sleep", "4321"], ["/no/such"]], outputs[:2], 60)
+    assert subprocess.run(["pgrep", "-f", "^sleep 4321$"], capture_output=True, check=False).returncode == 1
 
 
 def test_waiting_costs_no_cpu_time(output):

@@ -160,6 +160,98 @@ test_that("threads may differ between environments and only there", {
   expect_equal(nrow(tidied(plan)), 4)
 })
 
+#' A log of several systems: the lines of each after a line that tells of it
+of_systems <- function(...) {
+  unlist(Map(function(number, lines) c(sprintf("{\"system\": %d}", number), lines), seq_along(list(...)) - 1,
+             list(...)))
+}
+
+#' A record as of a cell in several systems, with a command in each, and some more
+in_systems <- function(count, ...) {
+  more <- list(...)
+  function(record) {
+    ran <- lapply(seq_len(count) - 1, function(number) list(step = "run", system = number, exit = 0))
+    updated(record, system = list(parts = count), commands = c(ran, more))
+  }
+}
+
+test_that("each of several systems is parsed by itself, and is a factor", {
+  plan <- read_plan(make_results("native", "stream", 1, spread = 0))
+  cell <- read_cells(plan)[1, ]
+  log <- fixture("stream")
+  write_cell(plan$results, cell, of_systems(log, slow_log(log, 2)), in_systems(2))
+  tidy <- tidied(plan)
+  expect_equal(tidy$metric, rep(c("copy", "scale", "add", "triad"), each = 2))
+  expect_equal(tidy$factors, rep(c("system=0", "system=1"), 4))
+  alone <- parser_of("stream")(log, asked_for$stream)
+  expect_equal(tidy$value[tidy$factors == "system=0"], alone$value)
+  expect_equal(tidy$value[tidy$factors == "system=1"], alone$value / 2, tolerance = 1e-5)
+})
+
+test_that("a system's number follows on the factors that a parser gives", {
+  plan <- read_plan(make_results("native", "linpack", 1, spread = 0))
+  parameters <- list(threads = 2, sizes = list(500, 1500), min_trials = 2, min_seconds = 0)
+  log <- fixture("linpack", "two-sizes")
+  write_cell(plan$results, read_cells(plan)[1, ], of_systems(log, log),
+             function(r) in_systems(2)(updated(r, parameters = parameters)))
+  expect_equal(tidied(plan)$factors, c("order=500;system=0", "order=1500;system=0", "order=500;system=1",
+                                       "order=1500;system=1"))
+})
+
+test_that("a broken output of one system is an error that names it", {
+  plan <- read_plan(make_results("native", "stream", 1, spread = 0))
+  cell <- read_cells(plan)[1, ]
+  log <- fixture("stream")
+  told <- function(lines, record = in_systems(2)) {
+    write_cell(plan$results, cell, lines, record)
+    tidied(plan)
+  }
+  expect_equal(nrow(told(of_systems(log, log))), 8)
+  expect_error(told(of_systems(log, log[-length(log)])), "1.log: system 1: the log does not end with")
+  apart <- "should hold the outputs of 2 commands in 2 systems in their order, and it does not"
+  expect_error(told(of_systems(log)), apart)
+  expect_error(told(c(log, log)), apart)
+  expect_error(told(of_systems(log, log, log)), apart)
+  expect_error(told(sub("{\"system\": 1}", "{\"system\": 2}", of_systems(log, log), fixed = TRUE)), apart)
+  # A tool cannot pass for a system: the record says how many commands printed something.
+  expect_error(told(of_systems(c(log[1], "{\"system\": 1}", log[-1]), log)), apart)
+  # Nothing stands before the first system but what the client printed, which no parser of a system sees.
+  expect_error(told(c("{\"system\": null}", of_systems(log[-1], log))), "system 0: ")
+  expect_error(told(of_systems(log, log), in_systems(3)),
+               "should hold the outputs of 3 commands in 3 systems in their order")
+  expect_error(told(of_systems(log, log), identity), "the keys system does not belong")
+})
+
+test_that("lines belong to a system, to the client, or, where they were observed, to every system", {
+  lines <- c("{\"observed\": 1}", of_systems("a", c("b", "b")), "{\"system\": null}", "{\"observed\": 2}",
+             "c", of_systems("d", character()))
+  both <- list(list(system = 0), list(system = 1))
+  commands <- c(both, list(list(at = "client")), both)
+  parts <- split_systems(lines, commands, 2)
+  expect_equal(parts$client, c("{\"observed\": 1}", "{\"observed\": 2}", "c"))
+  expect_equal(parts$systems, list(c("{\"observed\": 1}", "a", "{\"observed\": 2}", "d"),
+                                   c("{\"observed\": 1}", "b", "b", "{\"observed\": 2}")))
+})
+
+test_that("what a load generator at the client printed is of all systems together", {
+  record <- in_systems(2, list(step = "run", at = "client", exit = 0))(list(parameters = list(p = 1)))
+  seen <- NULL
+  parse <- function(lines, parameters) {
+    seen <<- lines
+    measured("rate", "1/s", parameters$p)
+  }
+  lines <- c(of_systems("prepared", "prepared"), "{\"system\": null}", "{\"observed\": 1}", "{\"point\": 1}")
+  expect_equal(parse_systems(lines, record, parse), measured("rate", "1/s", 1))
+  expect_equal(seen, c("{\"observed\": 1}", "{\"point\": 1}"))
+  # There may be nothing but the client's.
+  expect_equal(parse_systems("{\"point\": 1}", updated(record, commands = record$commands[3]), parse)$value, 1)
+  expect_equal(seen, "{\"point\": 1}")
+  # A client that only warmed up measured nothing.
+  record$commands[[3]]$step <- "warmup"
+  expect_equal(parse_systems(lines, record, parse)$factors, c("system=0", "system=1"))
+  expect_equal(seen, c("prepared", "{\"observed\": 1}"))
+})
+
 test_that("a parser that returns something else than the workload's metrics is an error", {
   plan <- small()
   returns <- function(...) function(lines, parameters) measured(...)

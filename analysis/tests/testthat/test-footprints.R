@@ -26,6 +26,18 @@ test_that("the unit of a footprint is the system, and not the cell", {
   expect_equal(table$records, "1.json;3.json")
 })
 
+test_that("equal systems that came up together have a footprint of no single one", {
+  records <- list(footprint_record("native", 1, 1, up_seconds = 0.2, parts = 1),
+                  footprint_record("native", 1, 2, id = "both", up_seconds = 9, parts = 2),
+                  footprint_record("docker", 1, 3, parts = 2))
+  table <- footprint_table(records, footprint_plan())
+  expect_equal(table$environment, "native")
+  expect_equal(c(table$systems, table$max), c(1, 0.2))
+  path <- tempfile(fileext = ".csv")
+  write_csv(table, path)
+  expect_equal(read_footprint(path, c(footprint_plan(), path = "plan.json"), records)$systems, 1)
+})
+
 test_that("virtual machines have more to tell, and what is not available is counted as that", {
   records <- lapply(1:3, function(block) footprint_record("vm", block, block))
   records[[2]]$system$vm$host_memory_bytes <- "not available"

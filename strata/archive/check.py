@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from strata import manifest, places, plan
+from strata import manifest, places, plan, workload
 from strata.archive import container, crate, guide, private, stage, sums
 from strata.errors import UserError
 from strata.steps import expanded
@@ -186,6 +186,8 @@ def _of_record(folder: str, name: str, record: dict, experiment: dict, cell: tup
 def _steps(planned: dict, parameters: dict) -> list[tuple[str, int | None]]:
     """What a cell's commands are of, in order: the part of the workload, and of several systems the number."""
     several = plan.systems(planned)
+    if not 1 <= several <= workload.MOST_SYSTEMS:
+        raise UserError(f"{places.PLAN}: a workload runs in 1 to {workload.MOST_SYSTEMS} systems, not in {several}")
     found: list[tuple[str, int | None]] = []
     for step, _ in expanded(planned["cell"]["steps"], parameters):
         if "argv" in step:

@@ -143,6 +143,51 @@ def test_a_record_that_does_not_fit_is_found_though_its_checksum_does(unpacked, 
     assert any(says in sentence for sentence in found), found
 
 
+def of_systems(unpacked, number, change=lambda record: None):
+    """What verification says once linpack ran in so many systems, a change to one of its records included."""
+    edit(unpacked / "results/plan.json", lambda plan: plan["workloads"]["linpack"]["parameters"].update(systems=number))
+
+    def several(record):
+        record["parameters"]["systems"] = number
+        record["system"]["parts"] = number
+        record["commands"] = [
+            {**command, "system": part} for command in record["commands"] for part in range(min(number, 2))
+        ]
+
+    for path in unpacked.glob("results/raw/*/linpack/*.json"):
+        edit(path, several)
+    edit(unpacked / RECORD, change)
+    sign(unpacked)
+    return check.verify(str(unpacked))
+
+
+def test_cells_of_several_systems_verify(unpacked):
+    assert of_systems(unpacked, 2) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda record: record["commands"].pop(), "its steps is"),
+        (lambda record: record["commands"].reverse(), "its steps is"),
+        (lambda record: record["commands"][0].pop("system"), "its steps is"),
+        (lambda record: record["commands"][1].update(exit=1), "a command failed"),
+        (lambda record: record["system"].update(parts=1), "its number of systems is 1, and the plan's is 2"),
+        (lambda record: record["system"].pop("parts"), "its number of systems is 1, and the plan's is 2"),
+    ],
+)
+def test_a_record_of_several_systems_that_does_not_fit_is_found(unpacked, change, says):
+    found = of_systems(unpacked, 2, change)
+    assert [sentence.split(":")[0] for sentence in found] == [RECORD]
+    assert says in found[0]
+
+
+@pytest.mark.parametrize("number", [0, 65, 10**12])
+def test_a_number_of_systems_that_no_plan_has_is_found(unpacked, number):
+    found = of_systems(unpacked, number)
+    assert f"results/plan.json: a workload runs in 1 to 64 systems, not in {number}" in found
+
+
 @pytest.mark.parametrize(
     ("name", "change", "says"),
     [

@@ -96,6 +96,29 @@ def test_equal_machines_share_the_host_without_overlap():
     assert 8 * found[0]["memory_mib"] * 2**20 <= settings.spare_memory(256 * GIB)
 
 
+def test_more_machines_than_cpus_take_turns_and_none_has_more_than_another():
+    found = [resolve({"pin": True}, cpus(1, 2), part=part, of=4) for part in range(4)]
+    assert [list(entry["affinity"].values()) for entry in found] == [["0"], ["1"], ["0"], ["1"]]
+
+
+def test_machines_of_a_given_size_lie_apart_as_long_as_there_is_room():
+    found = [resolve({"pin": True, "cpus": 4}, cpus(1, 8), part=part, of=4) for part in range(4)]
+    assert [entry["affinity"]["0"] for entry in found] == ["0", "4", "0", "4"]
+    few = [resolve({"pin": True, "cpus": 1}, cpus(1, 8), part=part, of=2) for part in range(2)]
+    assert [entry["affinity"]["0"] for entry in few] == ["0", "4"]
+
+
+def test_qemus_other_threads_keep_off_the_cpus_of_all_equal_machines():
+    def emulators(*shape, of, **more):
+        profile = {"pin": True, "pin_emulator": True, **more}
+        return [resolve(profile, cpus(*shape), part=part, of=of)["extra"]["emulator"] for part in range(of)]
+
+    assert emulators(1, 8, of=3) == ["6-7"] * 3
+    assert emulators(1, 8, of=2, cpus=1) == ["1-3,5-7"] * 2
+    # Where none is left, each keeps to its own.
+    assert emulators(1, 8, of=2) == ["0", "4"]
+
+
 @pytest.mark.parametrize(("total", "left"), [(24 * GIB, 3 * GIB), (8 * GIB, 2 * GIB), (256 * GIB, 32 * GIB)])
 def test_the_host_keeps_what_it_needs(total, left):
     given = settings.spare_memory(total)

@@ -244,7 +244,8 @@ test_that("what a load generator at the client printed is of all systems togethe
   expect_equal(parse_systems(lines, record, parse), measured("rate", "1/s", 1))
   expect_equal(seen, c("{\"observed\": 1}", "{\"point\": 1}"))
   # There may be nothing but the client's.
-  expect_equal(parse_systems("{\"point\": 1}", updated(record, commands = record$commands[3]), parse)$value, 1)
+  alone <- updated(record, commands = record$commands[3])
+  expect_equal(parse_systems("{\"point\": 1}", alone, parse)$value, 1)
   expect_equal(seen, "{\"point\": 1}")
   # A client that only warmed up measured nothing.
   record$commands[[3]]$step <- "warmup"

@@ -1,0 +1,144 @@
+"""What equal machines share and what each has for itself, without libvirt: its commands are only noted."""
+
+import json
+
+import pytest
+
+from strata.errors import UserError
+from strata.layers.base import Context
+from strata.vm import disk, host, hugepages, libvirt, machine, settings
+
+GIB = 2**30
+TOPOLOGY = [{"cpu": number, "socket": 0, "core": number, "node": 0} for number in range(8)]
+
+
+@pytest.fixture
+def done(monkeypatch, tmp_path):
+    """What was done to libvirt and the host, in order."""
+    monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
+    noted = []
+
+    def note(name, answer=None):
+        def call(*arguments):
+            noted.append((name, *arguments))
+            return answer
+
+        return call
+
+    for name, answer in (("remove_domains", []), ("bring_up_network", "192.168.130.0/24"), ("bring_up_pool", None)):
+        monkeypatch.setattr(libvirt, name, note(name, answer))
+    monkeypatch.setattr(libvirt, "start_daemon", lambda: None)
+    monkeypatch.setattr(hugepages, "reserve", note("reserve"))
+    facts = {"box": "b", "built": "today", "folder": str(tmp_path), "host_keys": ["ssh-ed25519 AAAA"], "bytes": 1}
+    monkeypatch.setattr(disk, "require", lambda recipe, accelerator: facts)
+    monkeypatch.setattr(host, "topology", lambda: TOPOLOGY)
+    monkeypatch.setattr(machine.this_host, "memory_size", lambda: 32 * GIB)
+    return noted
+
+
+def machines(tmp_path, of, **profile):
+    """So many equal machines that nobody has brought up."""
+    options = {
+        "profile": "p",
+        "fresh": "boot",
+        "settings": settings.complete(profile, "smoke"),
+        "accelerator": "tcg",
+    }
+    found = []
+    for part in range(of):
+        folder = tmp_path / f"strata-x-{part}"
+        folder.mkdir()
+        context = Context(
+            folder.name, str(folder), {"recipe": "r"}, part=part, of=of, first=str(tmp_path / "strata-x-0")
+        )
+        found.append(machine.Machine(options, context))
+    return found
+
+
+def test_the_first_makes_what_all_share_and_none_removes_another(tmp_path, done):
+    found = [one.prepare()[0] for one in machines(tmp_path, 3, pin=True, huge_pages=True)]
+    assert done == [
+        ("remove_domains",),
+        ("bring_up_network", 3),
+        ("reserve", 3 * found[0]["memory_mib"], str(tmp_path / "strata-x-0")),
+        ("bring_up_pool",),
+        ("remove_domains", found[1]["name"]),
+        ("bring_up_pool",),
+        ("remove_domains", found[2]["name"]),
+        ("bring_up_pool",),
+    ]
+    assert [one["address"] for one in found] == ["192.168.130.10", "192.168.130.11", "192.168.130.12"]
+    assert [one["huge_pages"] for one in found] == [True] * 3
+    for key in ("name", "key", "mac", "data_disk", "console"):
+        assert len({one[key] for one in found}) == 3
+    assert len({one["subnet"] for one in found}) == 1
+    assert sorted(cpu for one in found for cpu in one["affinity"].values()) == ["0", "1", "2", "3", "4", "5"]
+    assert 3 * found[0]["memory_mib"] * 2**20 <= settings.spare_memory(32 * GIB)
+
+
+def test_huge_pages_are_for_all_machines_or_for_none(tmp_path, done, monkeypatch):
+    monkeypatch.setattr(hugepages, "reserve", lambda memory, folder: "the host could reserve 3 of 9")
+    for one in machines(tmp_path, 2, huge_pages=True):
+        assert not one.prepare()[0]["huge_pages"]
+        assert one.refused == {"huge_pages": "the host could reserve 3 of 9"}
+
+
+def test_nothing_is_reserved_for_machines_that_want_none(tmp_path, done):
+    assert not machines(tmp_path, 1)[0].prepare()[0]["huge_pages"]
+    assert [name for name, *_ in done] == ["remove_domains", "bring_up_network", "bring_up_pool"]
+
+
+def test_a_machine_by_itself_keeps_its_name(tmp_path, done):
+    alone = machines(tmp_path, 1)[0]
+    (tmp_path / "again").mkdir()
+    context = Context("strata-y", str(tmp_path / "again"), {"recipe": "r"})
+    assert machine.Machine(alone.options, context).prepare()[0]["name"] == alone.prepare()[0]["name"]
+
+
+def test_a_failed_boot_removes_that_machine_alone(tmp_path, done, monkeypatch):
+    _, second = machines(tmp_path, 2)
+    wanted = {"name": "strata-mark-two", "console": ""}
+    for name in ("make_data_disk", "say"):
+        monkeypatch.setattr(machine, name, lambda *words: None)
+    monkeypatch.setattr(machine, "ATTEMPTS", 2)
+    for name in ("_vagrant_up", "_keep_console", "forget_vagrant"):
+        monkeypatch.setattr(machine.Machine, name, lambda *words: None)
+    with pytest.raises(UserError, match="did not boot in 2 attempts"):
+        second._boot(wanted)
+    assert done == [("remove_domains", "strata-mark-two")] * 2
+
+
+def test_machines_that_do_not_fit_are_refused(tmp_path, done):
+    first = machines(tmp_path, 3, memory="12GiB")[0]
+    with pytest.raises(UserError, match=r"vm.profiles.p.memory: 3 machines of 12288 MiB do not fit in 32768 MiB"):
+        first.prepare()
+    assert done == []
+
+
+def test_a_device_goes_to_no_one_of_several(tmp_path, done):
+    for one in machines(tmp_path, 2, passthrough=["0000:03:10.0"]):
+        assert one.prepare()[0]["passthrough"] == []
+        assert one.refused["passthrough"] == "a device can be in one machine only"
+
+
+def test_only_the_domain_that_is_meant_is_removed_with_its_disks(tmp_path, monkeypatch):
+    monkeypatch.setenv("STRATA_HOME", str(tmp_path))
+    names = [f"{libvirt.prefix()}-{mark}" for mark in ("aaaa", "bbbb")]
+    there, gone = set(names), []
+    monkeypatch.setattr(libvirt, "domains", lambda: sorted(there))
+
+    def virsh(command, name, *words, check=True):
+        if command == "undefine":
+            there.remove(name)
+            gone.append(name)
+
+    monkeypatch.setattr(libvirt, "virsh", virsh)
+    (tmp_path / "vm/pool").mkdir(parents=True)
+    files = [f"{name}{end}" for name in names for end in (".img", "-data.img")] + ["box.img"]
+    for name in files:
+        (tmp_path / "vm/pool" / name).write_text(json.dumps(name))
+    assert libvirt.remove_domains(names[1]) == [names[1]]
+    assert sorted(path.name for path in (tmp_path / "vm/pool").iterdir()) == sorted([*files[:2], "box.img"])
+    assert libvirt.remove_domains() == [names[0]]
+    assert [path.name for path in (tmp_path / "vm/pool").iterdir()] == ["box.img"]
+    assert gone == [names[1], names[0]]

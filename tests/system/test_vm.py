@@ -10,8 +10,9 @@ import time
 import projects
 import pytest
 
-from strata import config, machine, places, testbed
+from strata import config, logs, machine, places, testbed
 from strata.vm import acceleration, disk, libvirt, look
+from strata.vm import settings as machine_settings
 
 VM = [{"vm": {"profile": "default", "fresh": "snapshot"}}]
 DOCKER = [*VM, {"docker": {"network": "bridge", "data": "volume"}}]
@@ -107,6 +108,63 @@ def test_a_machine_killed_under_its_cell_leaves_nothing_and_the_cell_reruns(tmp_
     done = snakemake(folder, target)
     assert done.returncode == 0, done.stderr
     assert (folder / target).exists()
+
+
+# Says who it is: its network card, its processors, its memory and its boot.
+TELL = (
+    "cat /sys/class/net/eth0/address; nproc; awk '/MemTotal/ {print $2}' /proc/meminfo; "
+    "cat /proc/sys/kernel/random/boot_id"
+)
+# Ends when it has reached the other machine and was reached by it: one after the other they would wait in vain.
+MEET = (
+    "use IO::Socket::INET; my ($own, $part) = @ARGV; (my $other = $own) =~ s/\\d+$/11 - $part/e; "
+    "my $s = IO::Socket::INET->new(LocalPort => 7777, Listen => 9, ReuseAddr => 1) or die qq(no port: $@\\n); "
+    "sleep 1 until IO::Socket::INET->new(PeerAddr => $other, PeerPort => 7777, Timeout => 5); "
+    "$s->accept; print qq(met\\n)"
+)
+
+
+def test_two_machines_share_the_host_and_run_at_the_same_time(tmp_path, image, machine_stays):
+    number = {"about": "Systems", "schema": {"type": "integer", "minimum": 1, "maximum": 64}, "value": 2}
+    both = {
+        **projects.NOOP,
+        "parameters": {"systems": number},
+        "systems": "systems",
+        "run": [
+            {"argv": ["/bin/sh", "-c", TELL], "timeout": 60},
+            {"argv": ["/usr/bin/perl", "-e", MEET, "{address}", "{part}"], "timeout": 60},
+        ],
+        "checks": [{"name": "met", "pattern": "^met$"}],
+    }
+    settings = projects.default(
+        environments={"vm": {"layers": [{"vm": {"profile": "half", "fresh": "boot"}}]}},
+        workloads={"both": None},
+        repetitions=1,
+        vm={"profiles": {"half": {"memory": "host", "pin": True}}},
+    )
+    folder = projects.beside_real(tmp_path / "p", settings, {"both": both})
+    done = snakemake(folder, "results/raw/vm/both/1.log")
+    assert done.returncode == 0, done.stderr
+    (record,) = projects.records(folder)
+    machines = [one["vm"] for one in record["system"]["each"]]
+    assert record["system"]["vm"] == machines[0]
+    given = machine_settings.spare_memory(machine.memory_size())
+    cpus = len(os.sched_getaffinity(0))
+    pins = []
+    for vm in machines:
+        rows = {row["name"]: row for row in vm["settings"]}
+        assert all(row["applied"] for row in rows.values()), rows
+        assert given - 2**22 <= 2 * vm["memory_bytes"] <= given
+        assert vm["vcpus"] == max(1, cpus // 2)
+        pins.append({pair.split("→")[1] for pair in rows["vCPUs pinned one to one"]["seen"].split(", ")})
+    if cpus >= 2:
+        assert pins[0].isdisjoint(pins[1])
+    told = list(logs.split((folder / "results/raw/vm/both/1.log").read_text(), 2).values())[1:]
+    first, second = (text.split() for text in told)
+    for at in (0, 3):
+        assert first[at] != second[at]
+    assert first[1] == second[1] == str(max(1, cpus // 2))
+    assert first[2] == second[2]
 
 
 @pytest.fixture

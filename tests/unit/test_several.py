@@ -8,7 +8,7 @@ import time
 import projects
 import pytest
 
-from strata import cell, layers, logs, plan, servers, steps, testbed, workload
+from strata import cell, clock, layers, logs, plan, servers, steps, testbed, workload
 from strata.errors import CellFailed, UserError
 
 NUMBER = {"about": "Systems", "schema": {"type": "integer", "minimum": 1, "maximum": 64}, "value": 2}
@@ -213,7 +213,7 @@ def taken(tmp_path, declared, number, **values):
     planned = {"steps": [{"step": "run", "timeout": 20, **step} for step in declared], "ports": ["port"]}
     given = {"seed": 1, "port": 7000, **values}
     try:
-        steps.Steps("w", planned, FakeSystem(number), given, descriptor, record, None).run()
+        steps.Steps("w", planned, FakeSystem(number), given, descriptor, record, clock.Watch(), None).run()
     finally:
         os.close(descriptor)
         record["log"] = path.read_text()
@@ -466,7 +466,7 @@ def with_servers(tmp_path, monkeypatch, declared):
     monkeypatch.setattr(steps, "PROGRAMS", "")
     planned = {"steps": [], "ports": ["port"], "servers": [declared]}
     record = {"commands": []}
-    taking = steps.Steps("w", planned, FakeSystem(2), {"seed": 1, "port": 7000}, -1, record, None)
+    taking = steps.Steps("w", planned, FakeSystem(2), {"seed": 1, "port": 7000}, -1, record, clock.Watch(), None)
     taking.run()
     return taking, record
 

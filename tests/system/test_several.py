@@ -1,0 +1,122 @@
+"""Several equal systems at the same time, as containers and native: real Docker, the real image, real parsers."""
+
+import csv
+import json
+import subprocess
+
+import projects
+import pytest
+
+STREAM = {"systems": 2, "elements": 1_000_000}
+PORT = 28447
+# Answers every connection with its own number and ends at SIGTERM with 0.
+SERVER = (
+    "use IO::Socket::INET; $SIG{TERM} = sub { exit 0 }; "
+    "my $s = IO::Socket::INET->new(LocalPort => $ARGV[0], Listen => 9, ReuseAddr => 1) or die qq(no port: $@\\n); "
+    "while (my $c = $s->accept) { print $c qq(I am $ARGV[1]\\n); close $c }"
+)
+ASK = (
+    "set -e; IFS=, read -ra at <<<$0; IFS=, read -ra ports <<<$1; "
+    'for k in ${!at[@]}; do exec 3<>"/dev/tcp/${at[k]}/${ports[k]}"; cat <&3; done'
+)
+
+
+def spans(record):
+    """(start, end) of each run of a record, in seconds of the minute's day."""
+    found = []
+    for command in record["commands"]:
+        hours, minutes, seconds = command["started"][11:-1].split(":")
+        begun = int(hours) * 3600 + int(minutes) * 60 + float(seconds)
+        found.append((begun, begun + command["seconds"]))
+    return found
+
+
+@pytest.mark.parametrize("environment", ["native", "docker"])
+def test_two_systems_run_stream_at_the_same_time(tmp_path, image, see_image, machine_stays, environment):
+    see_image(image)
+    environments = {environment: projects.default()["environments"][environment]}
+    settings = projects.default(environments=environments, workloads={"stream": STREAM}, repetitions=1)
+    folder = projects.make(tmp_path / "p", settings)
+    done = projects.run(folder, "snakemake", "--cores", "1", "results/tidy/stream.csv")
+    assert done.returncode == 0, done.stderr
+    (record,) = projects.records(folder)
+    inside, system = record["observed"]["inside"], record["system"]
+    assert system["parts"] == 2
+    assert [one["id"] for one in system["each"]] == [f"{system['id']}-{part}" for part in (0, 1)]
+    # Both see all processors, and use their part of them.
+    assert record["parameters"]["threads"] == system["cpus"] == max(1, inside["cpus"] // 2)
+    first, second = spans(record)
+    assert max(first[0], second[0]) < min(first[1], second[1])
+    with open(folder / "results/tidy/stream.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert sorted((row["metric"], row["factors"]) for row in rows) == sorted(
+        (metric, f"system={part}") for metric in ("copy", "scale", "add", "triad") for part in (0, 1)
+    )
+    assert all(float(row["value"]) > 0 for row in rows)
+
+
+def asking(**changes):
+    return {
+        **projects.NOOP,
+        "parameters": {
+            "port": {"about": "Where it listens", "schema": {"type": "integer"}, "value": PORT},
+            "systems": {"about": "x", "schema": {"type": "integer", "minimum": 1, "maximum": 64}, "value": 2},
+        },
+        "systems": "systems",
+        "ports": ["port"],
+        "prepare": [{"argv": ["/bin/sh", "-c", "touch /data/$0; ls /data", "{part}"], "timeout": 20}],
+        "servers": [
+            {
+                "name": "answerer",
+                "argv": ["/usr/bin/perl", "-e", SERVER, "{port}", "{part}"],
+                "ready": {"argv": ["/opt/strata/bin/reach", "{address}", "{port}"], "at": "client", "timeout": 20},
+                "stop": {"timeout": 10},
+            }
+        ],
+        "run": [{"argv": ["/bin/bash", "-c", ASK, "{address}", "{port}"], "at": "client", "timeout": 20}],
+        "checks": [{"name": "asked", "pattern": "^I am 1$"}],
+        **changes,
+    }
+
+
+@pytest.mark.parametrize("environment", ["native", "docker", "docker-hostnet"])
+def test_one_client_reaches_the_servers_of_all_systems(tmp_path, image, machine_stays, environment):
+    settings = projects.default(workloads={"asking": None}, repetitions=1)
+    folder = projects.beside_real(tmp_path / "p", settings, {"asking": asking()})
+    for words in (["image"], ["plan"], ["cell", environment, "asking", "1"]):
+        done = projects.run(folder, "strata", *words, timeout=900)
+        assert done.returncode == 0, done.stderr
+    raw = folder / "results/raw" / environment / "asking"
+    # Each has a folder for its data of its own.
+    assert (raw / "1.log").read_text().splitlines() == [
+        '{"system": 0}',
+        "0",
+        '{"system": 1}',
+        "1",
+        '{"system": null}',
+        "I am 0",
+        "I am 1",
+    ]
+    record = json.loads((raw / "1.json").read_text())
+    assert [(server["system"], server["exit"]) for server in record["servers"]] == [(0, 0), (1, 0)]
+    assert record["commands"][-1]["argv"][-1] == f"{PORT},{PORT + 1}"
+
+
+def test_a_killed_cell_of_several_containers_leaves_none(tmp_path, image, machine_stays):
+    slow = asking(run=[{"argv": ["/bin/sleep", "321"], "timeout": 400}])
+    settings = projects.default(workloads={"asking": None}, repetitions=1)
+    folder = projects.beside_real(tmp_path / "p", settings, {"asking": slow})
+    for words in (["image"], ["plan"]):
+        assert projects.run(folder, "strata", *words, timeout=900).returncode == 0
+    argv = projects.command("strata", "cell", "docker", "asking", "1")
+    measuring = subprocess.Popen(argv, cwd=folder, env=projects.environment(), stderr=subprocess.DEVNULL)
+    for _ in range(600):
+        found = subprocess.run(["pgrep", "-f", "^/bin/sleep 321"], capture_output=True, text=True, check=False)
+        if len(found.stdout.split()) == 2:
+            break
+    assert len(found.stdout.split()) == 2
+    measuring.kill()
+    measuring.wait()
+    cleaned = projects.run(folder, "strata", "clean")
+    assert cleaned.returncode == 0, cleaned.stderr
+    assert subprocess.run(["pgrep", "-f", "^/bin/sleep 321"], capture_output=True, check=False).returncode == 1

@@ -90,7 +90,8 @@ check_netperf_latency <- function(found) {
   spread <- c(number(found, "MIN_LATENCY"), number(found, "P50_LATENCY"), number(found, "P90_LATENCY"),
               number(found, "P99_LATENCY"), number(found, "MAX_LATENCY"))
   require_close("RT_LATENCY", mean, 1e6 / rate, tolerance = 6e-4 / mean + 6e-3 / rate)
-  require_that(timed <= 1 + 1.05 * mean && mean <= 1 + 2 * timed, "the round trips that were timed took ", plain(timed),
+  require_that(timed <= 1 + 1.05 * mean && mean <= 1 + 2 * timed,
+               "the round trips that were timed took ", plain(timed),
                " us, and by their number ", plain(mean), " us: was a packet lost?")
   # A percentile is the lower end of its step in the histogram, which may lie below the minimum.
   require_that(!is.unsorted(spread * c(0.9, 1, 1, 1, 1.1)) && timed >= spread[1] && timed <= spread[5],

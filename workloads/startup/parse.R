@@ -10,7 +10,8 @@ parse_startup <- function(lines, parameters) {
   require_that(length(starts) == 1, "there should be one start, and there are ", length(starts))
   start <- starts[[1]]
   ways <- c(created = "created", boot = "booted", snapshot = "restored")
-  require_that(is.character(start$start) && start$start %in% names(ways), "the log does not say how it started")
+  require_that(is.character(start$start) && start$start %in% names(ways),
+               "the log does not say how it started")
   way <- ways[[start$start]]
   require_that(way %in% c("created", parameters$way, "booted"), "it was ", way, ", not ", parameters$way)
   seconds <- number(start, "up_seconds") + number(start, "command_seconds")

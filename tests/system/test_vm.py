@@ -164,7 +164,8 @@ def test_two_machines_share_the_host_and_run_at_the_same_time(tmp_path, image, m
     for at in (0, 3):
         assert first[at] != second[at]
     assert first[1] == second[1] == str(max(1, cpus // 2))
-    assert first[2] == second[2]
+    # Kernels lie at random places, and so manage a page more or less.
+    assert int(first[2]) == pytest.approx(int(second[2]), rel=0.001)
 
 
 @pytest.fixture

@@ -10,8 +10,9 @@ import jsonschema
 from strata import checking, sizing
 
 SCALES = ("value", "smoke", "quick", "paper")
-# What a cell knows by itself; a parameter of that name would be hidden by it.
-RESERVED = ("seed", "address")
+# What a cell knows by itself: its seed, where the client reaches the system, and which of several equal systems it is
+# (from 0).  A parameter of that name would be hidden by it.
+RESERVED = ("seed", "address", "part")
 # Longer than any measurement, and as long as the kernel can be asked to wait.
 MAX_SECONDS = 2_000_000
 # The keywords of a parameter's schema that are understood here; others would be passed over in silence.

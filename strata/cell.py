@@ -84,6 +84,8 @@ class Cell:
 
     def run(self) -> None:
         """Measure; whatever goes wrong, the system is taken down and nothing looks complete."""
+        # The wait for another measurement is no part of the cell.
+        self.watch = Watch()
         progress.announce(self.name)
         try:
             os.makedirs(os.path.dirname(self.draft), exist_ok=True)
@@ -122,7 +124,7 @@ class Cell:
                 "planned": plan.position(self.plan, *self.key),
                 "actual": None,
             },
-            "started": self.watch.now(),
+            "started": self.watch.begun(),
             "ended": None,
             "seconds": None,
             "seed": values["seed"],

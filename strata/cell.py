@@ -7,13 +7,13 @@ import re
 import signal
 import sys
 
-from strata import keeper, layers, logs, observe, places, plan, prepared, progress, quiet, testbed
+from strata import cache, keeper, layers, logs, observe, places, plan, prepared, progress, quiet, testbed
 from strata.clock import Watch
 from strata.errors import CellFailed, UserError
 from strata.files import move, read_json, write_json
 from strata.process import capture
 from strata.steps import Steps
-from strata.workload import BUILT_IN
+from strata.words import BUILT_IN
 
 
 class Interrupted(Exception):
@@ -168,9 +168,7 @@ class Cell:
 
         if not any(layer_class(name).needs_image for entry in stack for name in entry):
             return None
-        from strata import image
-
-        return image.require(self.plan["image"]["recipe"])
+        return cache.require(self.plan["image"]["recipe"])
 
     def _bring_up(self, stack: list[dict], image: dict | None) -> testbed.System:
         """The system for this cell, with the cell and the end of its owner noted."""

@@ -10,33 +10,12 @@ import shutil
 import time
 
 from strata import base, manifest, places, recipe
+from strata.cache import find, folder_of, require
 from strata.errors import UserError
 from strata.files import locked, read_json, remove_tree, write_json
 from strata.layers import docker
 from strata.process import as_root, capture
 from strata.progress import say
-
-
-def folder_of(name: str) -> str:
-    """The folder of an image in the cache."""
-    return os.path.join(places.home(), "images", name)
-
-
-def find(name: str) -> dict | None:
-    """The image of a recipe from the cache, with its `folder`; None if it is not there, whole."""
-    folder = folder_of(name)
-    image = read_json(os.path.join(folder, "image.json"))
-    return {**image, "folder": folder} if image else None
-
-
-def require(name: str) -> dict:
-    """Like :func:`find`, but a missing image is an error that says how to get it."""
-    image = find(name)
-    if image is None:
-        raise UserError(
-            f"the image {name[:12]} is not in {places.home()}: run `python -m strata image` to build it again"
-        )
-    return image
 
 
 def ensure(config: dict, rebuild: bool = False) -> dict:

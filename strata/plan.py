@@ -15,7 +15,7 @@ from strata import places
 from strata.errors import UserError
 from strata.files import read_json, write_if_changed
 from strata.process import capture
-from strata.workload import several
+from strata.words import several
 
 
 def available(plan: dict) -> list[str]:

@@ -10,13 +10,13 @@ import time
 from collections.abc import Callable, Iterator
 from typing import IO
 
-from strata import counters, logs, plan, servers
+from strata import logs, plan, servers
 from strata.clock import Watch
 from strata.errors import CellFailed, UserError
 from strata.process import capture, run_together
 from strata.servers import Server, check_ports
 from strata.testbed import System
-from strata.workload import several
+from strata.words import placeholder, several
 
 PROGRAMS = "/opt/strata/workloads"
 
@@ -28,8 +28,9 @@ def fill(argv: list[str], values: dict, folder: str) -> list[str]:
     """
     words = []
     for word in argv:
-        if word.startswith("{") and word.endswith("}"):
-            word = ",".join("" if item is None else str(item) for item in several(values[word[1:-1]]))
+        name = placeholder(word)
+        if name is not None:
+            word = ",".join("" if item is None else str(item) for item in several(values[name]))
         words.append(word)
     if "/" not in words[0]:
         words[0] = f"{folder}/{words[0]}"
@@ -76,15 +77,26 @@ class Steps:
 
     def run(self) -> None:
         """Take them all.  Raises CellFailed with the step's name, and of several systems with the number."""
-        with counters.cycles() as counting:
-            self.counting = counting
-            steps = self.cell["steps"]
+        steps = self.cell["steps"]
+        with self._counters():
             before = [step for step in steps if step["step"] == "prepare"]
             self._all(before, self.values)
             self._start_servers()
             self._all(steps[len(before) :], self.values)
             for server in reversed(self.running):
                 server.stop()
+
+    @contextlib.contextmanager
+    def _counters(self) -> Iterator[None]:
+        """The processors' cycles are counted only where a step reads them."""
+        if not any("observe" in step for step, _ in expanded(self.cell["steps"], self.values)):
+            yield
+            return
+        from strata import counters
+
+        with counters.cycles() as counting:
+            self._cpu_line = lambda: counters.cpu_line(counting)
+            yield
 
     def _start_servers(self) -> None:
         declared = self.cell.get("servers", [])
@@ -138,7 +150,7 @@ class Steps:
         for step, chosen in expanded(steps, values):
             if "observe" in step:
                 self._mark(None)
-                self._write(counters.cpu_line(self.counting))
+                self._write(self._cpu_line())
             elif "fresh" in step:
                 self._afresh(step, chosen)
             else:

@@ -6,11 +6,9 @@ import os
 
 from strata import checking, declaration, figures, sizing
 from strata.errors import UserError
+from strata.words import BUILT_IN, placeholder
 
 FOLDER = "workloads"
-# Words of commands that stand for what only a cell knows: its seed, where the client reaches the system, and
-# which of several equal systems it is (from 0).
-BUILT_IN = ("seed", "address", "part")
 # Equal systems at the same time, at most.
 MOST_SYSTEMS = 64
 # How a system may start for a step that asks for a fresh one.
@@ -99,16 +97,6 @@ def _check_systems(data: dict) -> list[tuple[str, str]]:
         if "fresh" in step:
             found.append((f"{where}.fresh", "cannot be in a workload with systems: one system is brought up afresh"))
     return found
-
-
-def placeholder(word: str) -> str | None:
-    """The parameter that stands for a word of a command: ``{threads}`` gives ``threads``."""
-    return word[1:-1] if word.startswith("{") and word.endswith("}") else None
-
-
-def several(value: object) -> list:
-    """The values of a parameter, which may be one or a list."""
-    return value if isinstance(value, list) else [value]
 
 
 def sections(data: dict) -> list[tuple[str, list]]:

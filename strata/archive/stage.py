@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from strata import figures, image, places, plan, workload
+from strata import cache, figures, places, plan, workload
 from strata.archive import private, source
 from strata.errors import UserError
 from strata.files import read_json
@@ -219,7 +219,7 @@ class Stage:
 
     def add_image(self) -> None:
         """The image from the machine's cache, without the tree that its archive holds too, and without keys."""
-        found = image.require(self.experiment["image"]["recipe"])
+        found = cache.require(self.experiment["image"]["recipe"])
         for where, folders, names in os.walk(found["folder"]):
             folders[:] = sorted(name for name in folders if name != "tree")
             for name in sorted(names):

@@ -9,8 +9,7 @@ import subprocess
 import projects
 import pytest
 
-from strata import image as images
-from strata import manifest, testbed
+from strata import cache, manifest, testbed
 from strata.layers import docker
 
 # Prints what manifest.hash_tree finds, from inside a container: hash or target, and path.
@@ -97,13 +96,13 @@ def test_a_changed_recipe_builds_another_image_and_a_comment_does_not(image, tmp
         assert built["recipe"] != image["recipe"]
         assert built["id"] != image["id"]
         old, new = (
-            json.loads(open(f"{images.folder_of(name)}/manifest.json").read())["files"]
+            json.loads(open(f"{cache.folder_of(name)}/manifest.json").read())["files"]
             for name in (image["recipe"], built["recipe"])
         )
         assert {path for path in old if old[path] != new.get(path)} == {"opt/strata/workloads/stream/stream"}
     finally:
         subprocess.run(["docker", "rmi", docker.tag(built)], check=True, capture_output=True)
-        shutil.rmtree(images.folder_of(built["recipe"]))
+        shutil.rmtree(cache.folder_of(built["recipe"]))
 
 
 def test_the_same_recipe_gives_the_same_files_again(image, see_image, tmp_path, monkeypatch, machine_stays):
@@ -140,4 +139,4 @@ def test_an_image_removed_from_docker_comes_back_from_the_cache(image, see_image
 
 def test_a_missing_image_is_told_with_the_command_that_builds_it():
     with pytest.raises(Exception, match="python -m strata image"):
-        images.require("0" * 64)
+        cache.require("0" * 64)

@@ -17,8 +17,7 @@ import projects
 import pytest
 import yaml
 
-from strata import image as images
-from strata import process, testbed
+from strata import cache, process, testbed
 from strata.layers import docker
 
 ENVIRONMENTS = ["native", "docker", "docker-hostnet", "docker-layered"]
@@ -433,7 +432,7 @@ def test_a_workload_is_added_by_adding_its_folder(image, tmp_path, machine_stays
         assert "Counting" in text_of(folder)
     finally:
         subprocess.run(["docker", "rmi", docker.tag(built)], check=True, capture_output=True)
-        shutil.rmtree(images.folder_of(built["recipe"]))
+        shutil.rmtree(cache.folder_of(built["recipe"]))
 
 
 def test_two_runs_at_once_in_one_folder_are_told_apart(image, tmp_path, machine_stays):

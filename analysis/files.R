@@ -9,21 +9,30 @@ stop_about <- function(path, ...) {
   stop(path, ": ", ..., call. = FALSE)
 }
 
-#' The bytes of a file as one text
+#' The bytes of a text file
 #'
 #' @param path the file
-#' @return text marked as UTF-8
+#' @return raw vector
 #' @section Errors: no such file; bytes that are not text
-read_text <- function(path) {
+text_bytes <- function(path) {
   size <- file.size(path)
   if (is.na(size)) {
     stop_about(path, "no such file")
   }
   bytes <- readBin(path, "raw", size)
-  if (any(bytes == 0)) {
+  if (length(grepRaw(as.raw(0), bytes, fixed = TRUE)) > 0) {
     stop_about(path, "not a text file: it contains NUL bytes")
   }
-  text <- rawToChar(bytes)
+  bytes
+}
+
+#' The bytes of a file as one text
+#'
+#' @param path the file
+#' @return text marked as UTF-8
+#' @section Errors: as of `text_bytes`
+read_text <- function(path) {
+  text <- rawToChar(text_bytes(path))
   Encoding(text) <- "UTF-8"
   text
 }
@@ -51,9 +60,10 @@ read_json <- function(path) {
 #' @return data frame of exactly these columns; empty cells are "" in text and NA in numbers
 #' @section Errors: no such file; other columns; cells that are not of their class
 read_csv <- function(path, columns) {
-  text <- read_text(path)
+  text_bytes(path)
+  # From the file and not from its text, of which another copy would be made for every line and cell.
   raw <- tryCatch(
-    utils::read.csv(text = text, colClasses = "character", check.names = FALSE, na.strings = character(),
+    utils::read.csv(path, colClasses = "character", check.names = FALSE, na.strings = character(),
                     encoding = "UTF-8", fill = FALSE, row.names = NULL),
     error = function(e) stop_about(path, "not a CSV file (", first_line(conditionMessage(e)), ")")
   )

@@ -104,8 +104,8 @@ read_log <- function(lines, ...) {
 #'   stands between; `from` and `to`, the numbers of the opening and the closing line
 #' @section Errors: broken_log, where a point is not closed, or closed twice, or by another's name
 read_points <- function(lines) {
-  opening <- grep("^\\{\"point\":", lines, useBytes = TRUE)
-  closing <- grep("^\\{\"end\":", lines, useBytes = TRUE)
+  opening <- which(startsWith(lines, "{\"point\":"))
+  closing <- which(startsWith(lines, "{\"end\":"))
   require_that(length(opening) > 0, "the log holds no point")
   paired <- length(opening) == length(closing) && all(opening < closing) &&
     all(closing[-length(closing)] < opening[-1])
@@ -193,16 +193,28 @@ require_one <- function(log, kind) {
 #' @return numeric vector, an element for each object
 #' @section Errors: broken_log, where a value is missing, not a number, not finite or not positive
 numbers <- function(objects, key, zero = FALSE) {
-  values <- lapply(objects, `[[`, key)
-  good <- vapply(values, function(value) {
-    is.numeric(value) && length(value) == 1 && is.finite(value) && (value > 0 || (zero && value == 0))
-  }, NA)
+  checked_numbers(lapply(objects, `[[`, key), key, zero)
+}
+
+#' Values that must be numbers
+#'
+#' A log may hold thousands of them, so that they are looked at together.
+#'
+#' @param values list
+#' @param keys what they are called in messages: one text, or one for each
+#' @param zero whether zero is allowed
+#' @return numeric vector
+#' @section Errors: broken_log, as of `numbers`
+checked_numbers <- function(values, keys, zero = FALSE) {
+  good <- lengths(values) == 1 & vapply(values, is.numeric, NA)
+  found <- as.double(unlist(values[good], use.names = FALSE))
+  good[good] <- is.finite(found) & (found > 0 | (zero & found == 0))
   if (!all(good)) {
-    found <- values[!good][[1]]
-    found <- if (is.null(found)) "missing" else deparse1(found)
-    broken_log(key, " should be a positive number, and is ", found)
+    wrong <- values[!good][[1]]
+    broken_log(rep_len(keys, length(values))[!good][[1]], " should be a positive number, and is ",
+               if (is.null(wrong)) "missing" else deparse1(wrong))
   }
-  as.double(unlist(values))
+  found
 }
 
 #' The number that an object holds
@@ -290,7 +302,20 @@ require_counted <- function(objects, key, count) {
 #' @param metric,unit,value,factors vectors; factors are texts "name=value;..." or "" where there are none
 #' @return data frame with these columns, a row for each value
 measured <- function(metric, unit, value, factors = "") {
-  data.frame(metric = metric, unit = unit, value = value, factors = factors)
+  columns <- list(metric = metric, unit = unit, value = value, factors = factors)
+  count <- if (all(lengths(columns) > 0)) max(lengths(columns)) else 0
+  list2DF(lapply(columns, rep_len, count), count)
+}
+
+#' Several tables of what was measured, below one another
+#'
+#' Much cheaper than `rbind`, which a log of many points would call for each of them.
+#'
+#' @param tables list of data frames as from `measured`; NULL among them is passed over
+#' @return data frame as from `measured`
+all_measured <- function(tables) {
+  columns <- c(metric = "metric", unit = "unit", value = "value", factors = "factors")
+  list2DF(lapply(columns, function(name) unlist(lapply(tables, `[[`, name), use.names = FALSE)))
 }
 
 #' A number as plain text

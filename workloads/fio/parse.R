@@ -33,8 +33,8 @@ parse_fio <- function(lines, parameters) {
   within <- unlist(lapply(points, function(point) point$from:point$to))
   log <- read_log(lines[-within], layout = "layout")
   layout <- require_one(log, "layout")
-  first <- grep("^\\{\"layout\":", lines, useBytes = TRUE)
-  last <- grep("^\\{\"done\":", lines, useBytes = TRUE)
+  first <- which(startsWith(lines, "{\"layout\":"))
+  last <- which(startsWith(lines, "{\"done\":"))
   require_that(all(first < min(within)) && all(last > max(within)),
                "the jobs should stand between the layout and the end")
   require_that(is.character(layout$tool) && startsWith(layout$tool, "fio-"), "this is not a log of fio")
@@ -45,7 +45,7 @@ parse_fio <- function(lines, parameters) {
                ", and the log holds ", paste(jobs, collapse = ", "))
   require_that(all(jobs %in% FIO_JOBS$job), "a job is none that is known")
   asked_for <- split(FIO_JOBS[match(jobs, FIO_JOBS$job), ], seq_along(jobs))
-  do.call(rbind, Map(fio_values, points, asked_for, list(layout), list(parameters), USE.NAMES = FALSE))
+  all_measured(Map(fio_values, points, asked_for, list(layout), list(parameters)))
 }
 
 #' What was measured in one job
@@ -77,8 +77,7 @@ fio_values <- function(point, job, layout, parameters) {
     fio_side(fio_part(group, direction), paste0(job$job, ", ", direction), job, parameters)
   })
   factors <- paste0("job=", job$job, ";direction=", directions)
-  rbind(fio_rate(sides, job, factors),
-        do.call(rbind, Map(fio_latencies, sides, factors, USE.NAMES = FALSE)))
+  all_measured(c(list(fio_rate(sides, job, factors)), Map(fio_latencies, sides, factors)))
 }
 
 #' What fio printed for a job
@@ -92,9 +91,9 @@ fio_output <- function(lines, job) {
   to <- which(lines == "}")
   require_that(length(from) == 1 && length(to) == 1 && all(from < to),
                job, ": fio's output should be one JSON object")
-  text <- lines[from:to]
-  output <- if (all(validUTF8(text))) {
-    tryCatch(jsonlite::parse_json(paste(text, collapse = "\n")), error = function(e) NULL)
+  text <- paste(lines[from:to], collapse = "\n")
+  output <- if (validUTF8(text)) {
+    tryCatch(jsonlite::parse_json(text), error = function(e) NULL)
   }
   require_that(!is.null(output), job, ": fio's output is not a complete JSON object")
   require_that(all_names_once(output), job, ": fio's output holds a key twice")
@@ -106,7 +105,7 @@ fio_output <- function(lines, job) {
 #' @param x nested lists
 #' @return TRUE or FALSE
 all_names_once <- function(x) {
-  !is.list(x) || ((is.null(names(x)) || anyDuplicated(names(x)) == 0) && all(vapply(x, all_names_once, NA)))
+  anyDuplicated(names(x)) == 0 && all(vapply(x[vapply(x, is.list, NA)], all_names_once, NA))
 }
 
 #' A part of what fio printed, which must be an object
@@ -145,11 +144,14 @@ fio_options <- function(job, layout, parameters) {
 #' @param job its name, for messages
 #' @section Errors: broken_log
 require_options <- function(found, expected, job) {
-  for (key in union(names(expected), names(found))) {
-    one <- if (is.null(found[[key]])) "missing" else paste(found[[key]])
-    other <- if (key %in% names(expected)) expected[[key]] else "missing"
-    require_that(identical(one, other), job, ": the option ", key, " should be ", other, ", and is ", one)
-  }
+  keys <- union(names(expected), names(found))
+  one <- vapply(found[keys], paste, "", collapse = " ")
+  one[!keys %in% names(found)] <- "missing"
+  other <- expected[keys]
+  other[is.na(other)] <- "missing"
+  wrong <- c(which(one != other), 0)[[1]]
+  require_that(wrong == 0,
+               job, ": the option ", keys[wrong], " should be ", other[wrong], ", and is ", one[wrong])
 }
 
 #' The operations of a job in one direction
@@ -203,19 +205,20 @@ fio_side <- function(side, what, job, parameters) {
 fio_bins <- function(latency, what) {
   bins <- fio_part(latency, "bins")
   value <- suppressWarnings(as.double(names(bins)))
-  count <- vapply(names(bins), function(key) number(bins, key), 0, USE.NAMES = FALSE)
+  count <- checked_numbers(bins, names(bins))
   bits <- floor(log2(pmax(value, 1))) - 6
   middle <- ifelse(bits < 1, value == round(value), value %% 2^bits == 2^(bits - 1))
   require_that(all(middle & value >= 0) && all(count == round(count)),
                what, ": a bin of the distribution is none")
-  bins <- data.frame(value = value, count = count)[order(value), ]
+  ascending <- order(value)
+  bins <- list2DF(list(value = value[ascending], count = count[ascending]))
   extremes <- c(number(latency, "min"), number(latency, "max"))
   require_that(extremes[2] < FIO_LONGEST, what, ": an operation took ", plain(extremes[2] / 1e9),
                " s, more than fio's distribution holds")
   require_close(paste0(what, ": least and greatest latency"), range(bins$value), extremes, FIO_BIN_ERROR)
   told <- fio_part(latency, "percentile")
   require_that(identical(names(told), sprintf("%f", FIO_PERCENTILES)), what, ": percentiles are missing")
-  told <- vapply(names(told), function(key) number(told, key), 0, USE.NAMES = FALSE)
+  told <- checked_numbers(told, names(told))
   # Where a rank is a whole number, fio's rounding decides which of two neighbours it takes.
   exact <- round(100 * FIO_PERCENTILES) * sum(bins$count) / 1e4
   agree <- told == value_at(bins, ceiling(exact)) | told == value_at(bins, floor(exact) + 1)
@@ -270,10 +273,10 @@ fio_latencies <- function(side, factors) {
   samples <- sum(side$bins$count)
   enough <- samples * pmin(share, 1 - share) >= SAMPLES_BEYOND - 1e-9
   rank <- ceiling(round(100 * FIO_PERCENTILES) * samples / 1e4)
-  rbind(
+  all_measured(list(
     measured("latency", "us", side$mean / 1000, factors),
     measured(rep("latency_percentile", sum(enough)), rep("us", sum(enough)),
              value_at(side$bins, rank[enough]) / 1000,
              sprintf("%s;percentile=%.2f", factors, FIO_PERCENTILES[enough]))
-  )
+  ))
 }

@@ -52,7 +52,7 @@ parse_mysql <- function(lines, parameters) {
   points <- mysql_points(parameters)
   require_mysql_order(lines, length(points))
   require_mysql_table(require_one(log, "filled"), require_one(log, "finished"), parameters)
-  do.call(rbind, Map(function(point, found, warmed, accounted, i) {
+  all_measured(Map(function(point, found, warmed, accounted, i) {
     require_mysql_point(found$head, point, parameters)
     report <- read_mysql_report(found, point)
     require_mysql_report(report, found$head, point, parameters)
@@ -144,17 +144,16 @@ require_mysql_point <- function(head, point, parameters) {
 #' @return list: name of the line (as in `mysql_report`) -> its numbers
 #' @section Errors: broken_log, where a line is missing, there twice, or out of its place
 read_mysql_report <- function(found, point) {
-  at <- lapply(mysql_report, grep, found$lines, useBytes = TRUE)
+  at <- lapply(mysql_report, grep, found$lines, perl = TRUE, useBytes = TRUE)
   bad <- names(at)[lengths(at) != 1]
   require_that(length(bad) == 0, "sysbench's report of ", point$name, " should hold one line each of: ",
                paste(bad, collapse = ", "))
   require_that(!is.unsorted(unlist(at)), "sysbench's report of ", point$name, " is out of order")
   require_that(!any(grepl("FATAL|ERROR", found$lines, useBytes = TRUE)), "sysbench reports an error of ",
                point$name)
-  Map(function(pattern, line) {
-    text <- regmatches(found$lines[line], regexec(pattern, found$lines[line]))[[1]][-1]
-    suppressWarnings(as.numeric(text))
-  }, mysql_report, at)
+  texts <- mapply(sub, mysql_report, "\\1 \\2", found$lines[unlist(at)],
+                  MoreArgs = list(perl = TRUE, useBytes = TRUE))
+  suppressWarnings(lapply(strsplit(texts, " ", fixed = TRUE), as.numeric))
 }
 
 #' Checks that a report agrees with what was asked and with itself

@@ -19,8 +19,8 @@ parse_netperf <- function(lines, parameters) {
   require_that(count > 0, "the record does not say which tests were asked for")
   points <- read_sweep(lines, c(rep(c("warmup", "warmed"), length(tests)), rep(c("point", "end"), count),
                                 "done"))
-  do.call(rbind, Map(netperf_test, points, rep(tests, length(placements)),
-                     rep(placements, each = length(tests)), MoreArgs = list(parameters = parameters)))
+  all_measured(Map(netperf_test, points, rep(tests, length(placements)),
+                   rep(placements, each = length(tests)), MoreArgs = list(parameters = parameters)))
 }
 
 #' What one test measured

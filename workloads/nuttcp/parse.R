@@ -21,7 +21,7 @@ parse_nuttcp <- function(lines, parameters) {
   observed <- Filter(function(object) "observed" %in% names(object), read_json_lines(lines))
   require_that(all(vapply(observed, function(object) identical(object$observed, "cpu"), NA)),
                "something else than the processors was observed")
-  do.call(rbind, lapply(seq_len(count), function(i) {
+  all_measured(lapply(seq_len(count), function(i) {
     nuttcp_direction(points[3 * i - 2:0], observed[2 * i - 1:0], directions[i], parameters)
   }))
 }
@@ -45,13 +45,13 @@ nuttcp_direction <- function(points, observed, direction, parameters) {
   factors <- paste0("direction=", direction, if (streams != 1) paste0(";connections=", plain(streams)))
   at_rate <- paste0(factors, if (paced$rate_Mbps < 0.9 * asked_rate) ";rate=not-reached")
   cost <- host_cost(observed, paced)
-  rbind(
+  all_measured(list(
     measured("throughput", "Gbit/s", free$rate_Mbps / 1000, factors),
     if (!is.null(cost$cycles)) measured("cycles_per_byte", "cycles/B", cost$cycles, at_rate),
     measured("cpu_seconds_per_gb", "s/GB", cost$seconds * 1e9, at_rate),
     measured("stream", "Gbit/s", netperf_stream(points[[3]], direction, parameters) / 1000,
              paste0("direction=", direction))
-  )
+  ))
 }
 
 #' What nuttcp says of one transfer

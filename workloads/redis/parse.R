@@ -15,8 +15,8 @@ parse_redis <- function(lines, parameters) {
   count <- length(connections) * length(pipelines)
   require_that(count > 0, "the record does not say which points were asked for")
   points <- read_sweep(lines, c("warmup", "warmed", rep(c("point", "end"), count), "done"))
-  do.call(rbind, Map(redis_point, points, rep(connections, each = length(pipelines)),
-                     rep(pipelines, length(connections)), MoreArgs = list(parameters = parameters)))
+  all_measured(Map(redis_point, points, rep(connections, each = length(pipelines)),
+                   rep(pipelines, length(connections)), MoreArgs = list(parameters = parameters)))
 }
 
 #' What was measured at one point
@@ -46,15 +46,15 @@ redis_point <- function(point, connections, pipeline, parameters) {
   check_redis_table(table, requests, connections * pipeline)
   factors <- paste0("test=", table$test, ";connections=", plain(connections),
                     if (pipeline != 1) paste0(";pipeline=", plain(pipeline)))
-  rbind(measured("throughput", "requests/s", table$rps, factors),
-        measured("latency", "ms", table$avg_latency_ms, factors),
-        measured("p99", "ms", table$p99_latency_ms, factors))
+  all_measured(list(measured("throughput", "requests/s", table$rps, factors),
+                    measured("latency", "ms", table$avg_latency_ms, factors),
+                    measured("p99", "ms", table$p99_latency_ms, factors)))
 }
 
 #' The table that redis-benchmark prints
 #'
 #' @param lines the lines of a point
-#' @return data frame with the columns of `redis_columns`
+#' @return list of the columns of `redis_columns`
 #' @section Errors: broken_log, where there is none or a row is not complete
 redis_table <- function(lines) {
   lines <- grep("^\"", lines, value = TRUE, useBytes = TRUE)
@@ -64,8 +64,9 @@ redis_table <- function(lines) {
   complete <- "^\"[A-Z]+\"(,\"[0-9]+[.][0-9]+\"){7}$"
   require_that(all(grepl(complete, lines[-1], useBytes = TRUE)),
                "a row of redis-benchmark's table is not complete")
-  utils::read.csv(text = gsub("\"", "", lines, fixed = TRUE),
-                  colClasses = c("character", rep("numeric", length(redis_columns) - 1)))
+  cells <- unlist(strsplit(gsub("\"", "", lines[-1], fixed = TRUE), ",", fixed = TRUE))
+  table <- split(cells, factor(redis_columns, redis_columns))
+  c(table["test"], lapply(table[-1], as.double))
 }
 
 #' Checks that the server did all that was asked for, and without errors

@@ -53,6 +53,23 @@ test_that("numbers must be finite and positive", {
   expect_error(number(list(x = -1), "x", zero = TRUE), class = "broken_log")
 })
 
+test_that("numbers are told by their own names where each has one", {
+  expect_equal(checked_numbers(list(a = 1L, b = 2), c("a", "b")), c(1, 2))
+  expect_error(checked_numbers(list(a = 1, b = "2", c = 0), c("a", "b", "c")),
+               "b should be a positive number, and is \"2\"", class = "broken_log")
+  expect_error(checked_numbers(list(a = 1, b = NULL), c("a", "b")), "b should be .* is missing",
+               class = "broken_log")
+})
+
+test_that("tables of what was measured are put below one another as they are", {
+  one <- measured(c("rate", "time"), c("1/s", "s"), c(2, 3), "threads=1")
+  other <- measured("rate", "1/s", 5)
+  expect_identical(one, data.frame(metric = c("rate", "time"), unit = c("1/s", "s"), value = c(2, 3),
+                                   factors = "threads=1"))
+  expect_identical(all_measured(list(one, NULL, measured(character(), character(), numeric(), "x"), other)),
+                   rbind(one, other))
+})
+
 test_that("what was asked is compared with what was reported", {
   expect_silent(require_asked(list(threads = 2L), list(threads = 2), "threads"))
   expect_error(require_asked(list(threads = 1), list(threads = 2), "threads"),

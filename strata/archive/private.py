@@ -9,13 +9,14 @@ Everything private is replaced by one of :data:`MARKS`, the same way every time.
 """
 
 import contextlib
+import functools
 import json
 import os
 import pwd
 import re
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from detect_secrets.plugins import (
     aws,
@@ -52,22 +53,43 @@ _DETECTORS = [
     stripe.StripeDetector,
     twilio.TwilioKeyDetector,
 ]
-_TOKENS: list[re.Pattern] = [pattern for detector in _DETECTORS for pattern in list(vars(detector)["denylist"])]
+
+
+class Rule(NamedTuple):
+    """What is replaced by a mark.
+
+    hints: texts, one of which stands in whatever matches.  A text without them need not be searched, which is
+    what costs: a pattern that looks at what is before it is tried at every character of every log.
+    """
+
+    pattern: re.Pattern
+    mark: str
+    hints: tuple[str, ...] = ("",)
+
+
+_TOKENS = [Rule(pattern, "REDACTED-SECRET") for detector in _DETECTORS for pattern in list(vars(detector)["denylist"])]
 # What the detectors' patterns leave out: a key's whole block (they know its first line), and newer tokens.
 _TOKENS += [
-    re.compile(
-        r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?:\\n|\s)*(?:[A-Za-z-]+: [^\n]*\n)*"
-        r"(?:\\n|\s|[A-Za-z0-9+/=]){40,}(?:-----END [A-Z0-9 ]*PRIVATE KEY-----)?"
+    Rule(
+        re.compile(
+            r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?:\\n|\s)*(?:[A-Za-z-]+: [^\n]*\n)*"
+            r"(?:\\n|\s|[A-Za-z0-9+/=]){40,}(?:-----END [A-Z0-9 ]*PRIVATE KEY-----)?"
+        ),
+        "REDACTED-SECRET",
     ),
-    re.compile(r"github_pat_[A-Za-z0-9_]{22,}"),
-    re.compile(r"\bhf_[A-Za-z0-9]{30,}"),
-    re.compile(r"(?<=Bearer )[A-Za-z0-9._~+/-]{16,}=*"),
+    Rule(re.compile(r"github_pat_[A-Za-z0-9_]{22,}"), "REDACTED-SECRET"),
+    Rule(re.compile(r"\bhf_[A-Za-z0-9]{30,}"), "REDACTED-SECRET", ("hf_",)),
+    Rule(re.compile(r"(?<=Bearer )[A-Za-z0-9._~+/-]{16,}=*"), "REDACTED-SECRET", ("Bearer ",)),
 ]
 # The detector's own pattern ends before the signature.
 _JWT = re.compile(r"eyJ[A-Za-z0-9_=-]+\.[A-Za-z0-9_=-]+(?:\.[A-Za-z0-9_+/=-]*)?")
 _PASSWORD: re.Pattern = vars(basic_auth.BasicAuthDetector)["denylist"][0]
-_HOMES = re.compile(r"(?<![\w.-])/(?:home|Users)/[^/\s\"'<>:;,)\\]+")
-_PLACES = re.compile(r"(?<![\w.-])/(?:root|tmp|var/tmp|mnt|media|srv|run/user)(?![\w.-])(?:/[^\s\"'<>:;,)\\]*)?")
+_HOMES = Rule(re.compile(r"(?<![\w.-])/(?:home|Users)/[^/\s\"'<>:;,)\\]+"), "REDACTED-PATH", ("/home/", "/Users/"))
+_PLACES = Rule(
+    re.compile(r"(?<![\w.-])/(?:root|tmp|var/tmp|mnt|media|srv|run/user)(?![\w.-])(?:/[^\s\"'<>:;,)\\]*)?"),
+    "REDACTED-PATH",
+    ("/",),
+)
 
 
 def _names() -> tuple[set[str], set[str]]:
@@ -88,9 +110,11 @@ def _folders(project: str) -> set[str]:
     return found - {"/", "/root", "/home", "/tmp", "/var/cache", "/var/cache/strata"}
 
 
-def _as_words(words: Iterable[str]) -> re.Pattern | None:
-    texts = sorted(map(re.escape, words), key=len, reverse=True)
-    return re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(texts)})(?![A-Za-z0-9])") if texts else None
+def _any_of(texts: Iterable[str], mark: str, near: str) -> Rule:
+    """Any of some texts where no character of the class `near` is beside it."""
+    longest_first = sorted(texts, key=len, reverse=True)
+    pattern = rf"(?<!{near})(?:{'|'.join(map(re.escape, longest_first))})(?!{near})"
+    return Rule(re.compile(pattern), mark, tuple(longest_first))
 
 
 def is_text(content: bytes) -> bool:
@@ -111,22 +135,25 @@ class Private:
 
     def __init__(self, project: str, public: set[str]) -> None:
         users, hosts = _names()
-        folders = sorted(map(re.escape, _folders(project)), key=len, reverse=True)
-        self._folders = re.compile(rf"(?<![\w.-])(?:{'|'.join(folders)})(?![\w.-])") if folders else None
+        self._folders = _any_of(_folders(project), "REDACTED-PATH", r"[\w.-]")
         self.kept = sorted((users | hosts) & public)
-        self._users = _as_words(users - public)
-        self._hosts = _as_words(hosts - public)
+        self._users = _any_of(users - public, "REDACTED-USER", "[A-Za-z0-9]")
+        self._hosts = _any_of(hosts - public, "REDACTED-HOST", "[A-Za-z0-9]")
+        # The records of all cells say the same of the machine.
+        self._of_string = functools.lru_cache(4096)(
+            lambda text, inside: self.of_log(text) if inside else self.of_result(text)
+        )
 
-    def _replace(self, text: str, rules: list[tuple[re.Pattern | None, str]]) -> tuple[str, Counter]:
+    def _replace(self, text: str, rules: list[Rule]) -> tuple[str, Counter]:
         found: Counter[str] = Counter()
-        for pattern, mark in rules:
-            if pattern is not None:
-                text, count = pattern.subn(mark, text)
-                found[mark] += count
+        for rule in rules:
+            if any(hint in text for hint in rule.hints):
+                text, count = rule.pattern.subn(rule.mark, text)
+                found[rule.mark] += count
         return text, +found
 
     def _without_secrets(self, text: str) -> tuple[str, Counter]:
-        text, found = self._replace(text, [(pattern, "REDACTED-SECRET") for pattern in _TOKENS])
+        text, found = self._replace(text, _TOKENS)
 
         def password(match: re.Match) -> str:
             found["REDACTED-SECRET"] += 1
@@ -146,20 +173,19 @@ class Private:
         Gives the text, and how often each mark was put in.
         """
         text, found = self._without_secrets(text)
-        text, more = self._replace(text, [(self._folders, "REDACTED-PATH")])
+        text, more = self._replace(text, [self._folders])
         return text, found + more
 
     def of_log(self, text: str) -> tuple[str, Counter]:
         """A raw log, of which nothing is touched that is not private.  Like :meth:`of_source`."""
         text, found = self.of_source(text)
-        rules = [(_HOMES, "REDACTED-PATH"), (self._users, "REDACTED-USER"), (self._hosts, "REDACTED-HOST")]
-        text, more = self._replace(text, rules)
+        text, more = self._replace(text, [_HOMES, self._users, self._hosts])
         return text, found + more
 
     def of_result(self, text: str) -> tuple[str, Counter]:
         """A text about the machine: paths of its own places go too.  Like :meth:`of_source`."""
         text, found = self.of_log(text)
-        text, more = self._replace(text, [(_PLACES, "REDACTED-PATH")])
+        text, more = self._replace(text, [_PLACES])
         return text, found + more
 
     def of_object(self, value: Any, files: set[str], inside: bool = False) -> tuple[Any, Counter]:
@@ -169,7 +195,7 @@ class Private:
         (`inside`) are of the system under test, whose own places are not private.
         """
         if isinstance(value, str):
-            return self.of_log(value) if inside else self.of_result(value)
+            return self._of_string(value, inside)
         found: Counter[str] = Counter()
         if isinstance(value, list):
             items = []

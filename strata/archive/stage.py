@@ -231,12 +231,18 @@ class Stage:
                     self.copy(path, f"image/{below}", rewrite)
 
     def check_leaks(self) -> None:
-        """Raise UserError where a file that was made rather than measured still holds something private."""
+        """Raise UserError where a file that was made rather than measured still holds something private.
+
+        What was measured was searched when it was put in, by the same rules.
+        """
         for where, _, names in os.walk(self.folder):
             for name in names:
                 path = os.path.join(where, name)
                 below = os.path.relpath(path, self.folder)
-                if below.startswith(("image/", "source/")) or below in self.rewritten:
+                if (
+                    below.startswith(("image/", "source/", "results/raw/", "results/failed/"))
+                    or below in self.rewritten
+                ):
                     continue
                 with open(path, "rb") as file:
                     content = file.read()

@@ -3,6 +3,7 @@
 import fcntl
 import functools
 import hashlib
+import inspect
 import json
 import logging
 import os
@@ -54,11 +55,13 @@ class Workflow:
         order = enumerate(plan.rows(self.plan))
         position = {(name, workload, block): place for place, (_, block, name, workload, _) in order}
         self._lock: int | None = None
-        # Snakemake looks at the signature of these for every job: plain functions have it cheaper than methods.
+        # Snakemake asks for the signature of these again and again for every job: they have it ready.
         self.fingerprint = lambda wildcards: self._fingerprint(wildcards.environment, wildcards.workload)
         self.priority = lambda wildcards: (
             self.plan["cells"] - position[wildcards.environment, wildcards.workload, int(wildcards.repetition)]
         )
+        for function in (self.fingerprint, self.priority):
+            vars(function)["__signature__"] = inspect.signature(function)
 
     @functools.cached_property
     def digest(self) -> str:

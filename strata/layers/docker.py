@@ -89,8 +89,13 @@ class Docker(Layer):
             ) from None
 
     def down(self) -> None:
+        assert self.below
+        # A daemon that is gone still has its containers; a machine that is gone took them along.
+        on_host = self.below.machine() is None
+        if on_host:
+            start_daemon()
         found = self.run_below(
-            ["docker", "ps", "--all", "--quiet", "--filter", f"name=^/{self.context.id}$"], check=False
+            ["docker", "ps", "--all", "--quiet", "--filter", f"name=^/{self.context.id}$"], check=on_host
         )
         if found.strip():
             self.run_below(["docker", "rm", "--force", "--volumes", self.context.id])

@@ -34,7 +34,7 @@ def left_on_machine():
     return {
         "containers": lines("docker", "ps", "--all", "--quiet"),
         "volumes": lines("docker", "volume", "ls", "--quiet"),
-        "networks": lines("docker", "network", "ls", "--quiet"),
+        "networks": lines("docker", "network", "ls", "--format", "{{.Name}}"),
         "mounts": mounts,
         "groups": groups,
         "systems": set(os.listdir(folder)) if os.path.isdir(folder) else set(),

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 
 import pytest
 
@@ -115,8 +116,10 @@ def test_a_file_goes_in_and_comes_back_byte_for_byte(up, name, tmp_path):
 def test_a_process_that_a_native_run_leaves_is_ended_with_the_system(up):
     top = up("native")
     subprocess.run(top.command(["sh", "-c", "setsid sleep 300 >/dev/null 2>&1 &"]), check=True)
-    found = subprocess.check_output(["pgrep", "-f", "^sleep 300$"], text=True).split()
-    assert found
+    there = ["pgrep", "-f", "^sleep 300$"]
+    deadline = time.monotonic() + 20
+    while subprocess.run(there, capture_output=True, check=False).returncode != 0:
+        assert time.monotonic() < deadline
     testbed.take_down()
     assert subprocess.run(["pgrep", "-f", "^sleep 300$"], capture_output=True, check=False).returncode == 1
 

@@ -66,6 +66,14 @@ def whole(folder):
     return True
 
 
+def changed(before, after):
+    """Logs that were measured again.
+
+    A cell whose end Snakemake did not live to see counts as unfinished for it, though its log was in place.
+    """
+    return [path for path in before if after.get(path) != before[path]]
+
+
 def finish(folder, cells):
     """A plain run measures what is missing, without a word from anybody."""
     before = logs(folder)
@@ -73,7 +81,7 @@ def finish(folder, cells):
     assert done.returncode == 0, done.stderr
     after = logs(folder)
     assert len(after) == cells
-    assert {path: after[path] for path in before} == before
+    assert len(changed(before, after)) <= 1
     assert whole(folder)
     assert "Traceback" not in done.stderr
 
@@ -111,8 +119,7 @@ def test_a_kill_at_any_moment_costs_one_cell_at_the_most(image, tmp_path, machin
         run.communicate(timeout=120)
         wait_until(settled)
         assert whole(folder)
-        now = logs(folder)
-        assert {path: now[path] for path in kept} == kept
+        assert len(changed(kept, logs(folder))) <= 1
     finish(folder, 2 * MOMENTS)
 
 

@@ -87,9 +87,9 @@ def _cross_check(data: dict) -> list[tuple[str, str]]:
         if repetitions["max"] < repetitions["min"]:
             found.append(("repetitions.max", f"is {repetitions['max']}; must be at least min, {repetitions['min']}"))
         target = repetitions["target"]
-        if not 0 < percent(target) < 1:
+        if not 0 < percent(target) <= 10:
             wrong = target if len(target) < 20 else checking.describe(target)
-            found.append(("repetitions.target", f"is {wrong}; must be more than 0%, and less than 100%"))
+            found.append(("repetitions.target", f"is {wrong}; must be more than 0%, and at most 1000%"))
         if data.get("order") == "sequential":
             found.append(("order", "is sequential, which needs a fixed number of repetitions; must be blocks"))
     steal = data.get("quiet", {}).get("steal")

@@ -406,8 +406,8 @@ def test_a_config_that_is_no_file_is_told(folder):
 # (a key of the config, a value that looks right, a part of the reason)
 SENSELESS = [
     ("repetitions", 5.0, "is 5.0; must be a whole number"),
-    ("repetitions", {"min": 2, "max": 3, "target": "100%"}, "less than 100%"),
-    ("repetitions", {"min": 2, "max": 3, "target": "9" * 400 + "%"}, "less than 100%"),
+    ("repetitions", {"min": 2, "max": 3, "target": "1001%"}, "at most 1000%"),
+    ("repetitions", {"min": 2, "max": 3, "target": "9" * 400 + "%"}, "at most 1000%"),
     ("repetitions", {"min": 2, "max": 3, "target": "5%\n"}, "U+000A"),
     ("seed", 2**60, "must be at most 9007199254740992"),
     ("image.release", "trixie\n", "U+000A"),

@@ -42,8 +42,8 @@ format:                 ## what can be formatted by a tool
 aa: setup             ## the A/A test: one environment under two names
 	$(PYTHON) scripts/aa.py
 
-bench: setup-test       ## measure the machinery itself
-	$(PYTHON) tests/bench/bench.py
+bench: setup-paper            ## measure the machinery itself, beside other tools (docs/performance.md)
+	PYTHONPATH=tests $(PYTHON) -m bench $(BENCH)
 
 doctor: setup           ## what this machine can and cannot measure
 	$(PYTHON) -m strata doctor

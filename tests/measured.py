@@ -11,7 +11,7 @@ import projects
 
 from strata import cell, config, machine, manifest, places, plan, workload
 from strata.clock import utc
-from strata.steps import fill
+from strata.steps import expanded, fill
 
 SLOWER = {"native": 1.0, "docker": 1.02, "docker-hostnet": 1.01}
 _SECONDS = ("seconds", "best_seconds", "mean_seconds", "worst_seconds")
@@ -79,7 +79,8 @@ def measure(folder: Path, experiment: dict, slower: dict | None = None, seed: in
     write_json(folder / "results/image-manifest.json", MANIFEST)
     for place, _, environment, load, repetition in plan.rows(experiment):
         fixture = projects.ROOT / f"workloads/{load}/fixtures/smoke.log"
-        log = slow_log(fixture.read_text(), slower.get(environment, 1.0) * (1 + chance.gauss(0, noise)))
+        log, factor = fixture.read_text(), slower.get(environment, 1.0) * (1 + chance.gauss(0, noise))
+        log = log if factor == 1 else slow_log(log, factor)
         path = folder / places.cell_path("raw", environment, load, repetition, "log")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(log)
@@ -90,7 +91,10 @@ def measure(folder: Path, experiment: dict, slower: dict | None = None, seed: in
 def record(experiment: dict, image: dict, log: bytes, environment: str, load: str, repetition: int, place: int) -> dict:
     """The record of a cell whose log this is."""
     planned = experiment["workloads"][load]
-    parameters = {key: 2 if isinstance(value, dict) else value for key, value in planned["parameters"].items()}
+    parameters = {
+        key: 2 - (value["rule"] == "client-last-cpu") if isinstance(value, dict) else value
+        for key, value in planned["parameters"].items()
+    }
     begun = 1_767_225_600 + 10 * place
     inside = {
         "kernel": "6.12.0",
@@ -120,13 +124,14 @@ def record(experiment: dict, image: dict, log: bytes, environment: str, load: st
         "commands": [
             {
                 "step": step["step"],
-                "argv": fill(step["argv"], {**parameters, "seed": 1}, f"/opt/strata/workloads/{load}"),
+                "argv": fill(step["argv"], values, f"/opt/strata/workloads/{load}"),
                 "exit": 0,
                 "started": utc(begun + 1),
                 "seconds": 6.0,
                 "timeout": step["timeout"],
             }
-            for step in planned["cell"]["steps"]
+            for step, values in expanded(planned["cell"]["steps"], {**parameters, "seed": 1, "address": "192.0.2.1"})
+            if "argv" in step
         ],
         "checks": cell.checks(planned["cell"]["checks"], log.decode()),
         "image": {key: image[key] for key in ("recipe", "id", "manifest_sha256")},

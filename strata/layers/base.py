@@ -1,9 +1,14 @@
 """What every layer can do."""
 
+from __future__ import annotations
+
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar
+
+TYPE_CHECKING = False  # typing's own takes milliseconds to import, in every cell
+if TYPE_CHECKING:
+    from typing import ClassVar
 
 # The environment variables of every measured command, the same in every layer.
 VARIABLES = [
@@ -51,7 +56,7 @@ class Layer(ABC):
     needs_image: ClassVar[bool] = True
     options_schema: ClassVar[dict] = {"type": "object", "additionalProperties": False}
 
-    def __init__(self, below: "Layer | None", options: dict, context: Context) -> None:
+    def __init__(self, below: Layer | None, options: dict, context: Context) -> None:
         self.below, self.options, self.context = below, options, context
 
     @classmethod
@@ -111,7 +116,7 @@ class Layer(ABC):
         assert self.below is not None
         return self.below.bridge()
 
-    def machine(self) -> "Layer | None":
+    def machine(self) -> Layer | None:
         """The layer of the stack that is a machine of its own; None where there is none."""
         assert self.below is not None
         return self.below.machine()

@@ -1,16 +1,20 @@
 """A Docker container of the image."""
 
+from __future__ import annotations
+
 import contextlib
 import os
 import re
 import shutil
 import socket
 from collections.abc import Iterator
-from typing import ClassVar
 
 from strata import cgroups, places
 from strata.errors import UserError
-from strata.layers.base import Layer
+from strata.layers.base import TYPE_CHECKING, Layer
+
+if TYPE_CHECKING:
+    from typing import ClassVar
 
 LABEL = "strata.home"
 

@@ -1,12 +1,15 @@
 """A virtual machine of the image, run by Vagrant and libvirt."""
 
+from __future__ import annotations
+
 import os
 import shutil
-from typing import TYPE_CHECKING, ClassVar
 
-from strata.layers.base import Layer
+from strata.layers.base import TYPE_CHECKING, Layer
 
 if TYPE_CHECKING:
+    from typing import ClassVar
+
     from strata.vm.machine import Machine
 
 
@@ -69,7 +72,7 @@ class Vm(Layer):
         return "/data"
 
     @property
-    def _machine(self) -> "Machine":
+    def _machine(self) -> Machine:
         from strata.vm.machine import Machine
 
         return Machine(self.options, self.context)

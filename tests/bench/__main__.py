@@ -7,6 +7,7 @@ into a folder.
 import argparse
 import os
 import platform
+import signal
 import subprocess
 import sys
 import tempfile
@@ -92,6 +93,8 @@ def measure(chosen: argparse.Namespace, room: Path) -> report.Found:
 def main(words: list[str]) -> None:
     """Measure, print and write."""
     chosen = options(words)
+    # A bench that is ended ends what it measures.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     machine = about()
     with tempfile.TemporaryDirectory(prefix="strata-bench-") as name:
         room = Path(name)

@@ -95,6 +95,10 @@ def measure(tool: Tool, room: Path, cells: int) -> Idle:
     folder = room / f"idle-{tool.name.replace(' ', '-')}"
     argv = tool.prepare(folder, cells, SLEEP)
     running = Running(argv, folder, environment(room / "home"))
-    found = watch(tool.name, running, SLEEP)
+    try:
+        found = watch(tool.name, running, SLEEP)
+    except BaseException:
+        running.process.terminate()
+        raise
     running.finish()
     return found

@@ -56,7 +56,11 @@ class Running:
 
     def finish(self) -> Spent:
         """Wait for the command and for all that it started.  Raises Failed with its words where it failed."""
-        _, status, usage = os.wait4(self.process.pid, 0)
+        try:
+            _, status, usage = os.wait4(self.process.pid, 0)
+        except BaseException:
+            self.process.terminate()
+            raise
         wall = time.monotonic() - self.begun
         self.process.returncode = os.waitstatus_to_exitcode(status)
         usages = [usage, *self._orphans()]

@@ -268,8 +268,8 @@ def test_the_lock_is_free_again_after_its_holder_is_gone(project):
 
 
 def test_a_cell_starts_without_what_only_plan_and_image_need():
-    modules = ["cell", "keeper", "layers.chroot", "layers.docker", "client.namespace", "vm.ssh"]
+    modules = ["cell", "keeper", "layers.chroot", "layers.docker", "layers.vm", "client.namespace", "vm.ssh"]
     code = "import sys; " + "".join(f"import strata.{name}; " for name in modules) + "print(*sys.modules)"
     loaded = set(subprocess.check_output([sys.executable, "-c", code], cwd=projects.ROOT, text=True).split())
     assert "strata.cell" in loaded
-    assert not {"yaml", "jsonschema", "strata.workload", "strata.config", "strata.image", "ctypes"} & loaded
+    assert not {"yaml", "jsonschema", "strata.workload", "strata.config", "strata.image", "ctypes", "typing"} & loaded

@@ -9,7 +9,6 @@ comparison: all repetitions of one environment, then of the next, nothing in ran
 import hashlib
 import json
 import random
-from typing import Any
 
 from strata import places
 from strata.errors import UserError
@@ -130,7 +129,7 @@ def _ports_of(planned: dict) -> list[tuple[str, int]]:
     return [(name, port) for name, value in pairs for port in several(value)]
 
 
-def shifted(ports: Any, part: int) -> Any:
+def shifted(ports: int | list[int], part: int) -> int | list[int]:
     """A port or a list of ports as they are in the system with a number (from 0)."""
     return [port + part for port in ports] if isinstance(ports, list) else ports + part
 

@@ -9,15 +9,15 @@ import os
 import re
 import sys
 import time
+from collections import namedtuple
 from collections.abc import Callable
-from typing import Any, NamedTuple
 
 from strata import observe, places, testbed
 from strata.cgroups import GROUP, SLICE
 from strata.errors import CellFailed
 from strata.observe import NOT_AVAILABLE
 
-DEFAULTS: dict[str, Any] = {
+DEFAULTS: dict = {
     "action": "flag",
     "wait_seconds": 300,
     "load": None,
@@ -51,23 +51,20 @@ _TICK = os.sysconf("SC_CLK_TCK")
 _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 
-class Usage(NamedTuple):
-    """What a process has used: seconds of its own, and of children that it waited for."""
+# The classes of typing say more of their fields, but every cell would pay for its import.
+class Usage(namedtuple("Usage", ["name", "parent", "own", "waited"])):
+    """What a process has used: seconds of its own, and of children that it waited for; its name and its parent's id."""
 
-    name: str
-    parent: int
-    own: float
-    waited: float
+    __slots__ = ()
 
 
-class Reading(NamedTuple):
-    """The counters of a moment; what cannot be read is None."""
+class Reading(namedtuple("Reading", ["moment", "ticks", "processes", "throttled", "swapped"])):
+    """The counters of a moment, in seconds, ticks, and bytes; what cannot be read is None.
 
-    moment: float
-    ticks: tuple[int, ...]
-    processes: dict[tuple[int, str], Usage] | None
-    throttled: dict[str, int] | None
-    swapped: int | None
+    processes: (id, start) → Usage.  throttled: path → count.
+    """
+
+    __slots__ = ()
 
 
 def complete(given: dict | None) -> dict:

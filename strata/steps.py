@@ -1,20 +1,25 @@
 """The steps of a cell: commands in the system under test and at the client, and the servers around them."""
 
+from __future__ import annotations
+
 import contextlib
 import fcntl
 import json
 import os
 import time
 from collections.abc import Callable, Iterator
-from typing import IO
 
 from strata import logs, plan, servers
 from strata.clock import Watch
 from strata.errors import CellFailed, UserError
+from strata.layers.base import TYPE_CHECKING
 from strata.process import capture, run_together
 from strata.servers import Server, check_ports
 from strata.testbed import System
 from strata.words import placeholder, several
+
+if TYPE_CHECKING:
+    from typing import IO
 
 PROGRAMS = "/opt/strata/workloads"
 

@@ -19,6 +19,7 @@ from strata.client.base import Client
 from strata.errors import UserError
 from strata.files import held, locked, read_json, write_json
 from strata.process import alive, identity
+from strata.words import several
 
 OWNER = "STRATA_OWNER"
 
@@ -68,7 +69,7 @@ def _stacks(system: dict, image: dict | None) -> list[list[layers.Layer]]:
     named = ids(system)
     stacks = []
     for part, id in enumerate(named):
-        ports = plan.shifted(system["ports"], part)
+        ports = several(plan.shifted(system["ports"], part))
         context = layers.Context(id, _folder(id), image, address, ports, part, len(named), _folder(named[0]))
         stacks.append(layers.build(system["layers"], context))
     return stacks

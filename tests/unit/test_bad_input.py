@@ -189,7 +189,7 @@ def test_the_pages_that_are_mutated_are_good(folder, loads):
 
 def test_wrong_values_at_every_key_of_the_config_are_told(quick, folder):
     good = yaml.safe_load(CONFIG)
-    good |= {"image": {"distribution": "host", "release": "trixie", "mirror": "https://deb.debian.org/debian"}}
+    good |= {"image": {"distribution": "host", "release": "trixie", "mirror": "https://mirror.example.org/debian"}}
     good |= {"partial": False, "archive_image": False, "order": "blocks", "published_raw": "."}
     good |= {"quiet": {"action": "flag", "wait_seconds": 5, "steal": "2%", "busy": "5%", "swap": "1MiB", "load": 4}}
     good["workloads"] |= {"stream": {"elements": 5_000_000}, "linpack": {"sizes": [600, 700]}}

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import time
 
@@ -23,6 +24,12 @@ def left_in_libvirt():
     if not libvirt.answers():
         return dict.fromkeys(kinds, frozenset())
     return {kind: lines(*virsh, command, "--all", "--name") for kind, command in kinds.items()}
+
+
+def rules():
+    """The firewall's rules; libvirt's jumps to its own chains come with its first network and are the daemon's."""
+    found = {line for command in ("iptables-save", "ip6tables-save") for line in lines(command)}
+    return {line for line in found if line.startswith("-A") and not re.fullmatch(r"-A \w+ -j LIBVIRT_\w+", line)}
 
 
 def left_on_machine():
@@ -47,6 +54,8 @@ def left_on_machine():
         "connections": lines("pgrep", "-f", "^ssh: /tmp/strata-"),
         "snapshots": set(os.listdir(snapshots)) if os.path.isdir(snapshots) else set(),
         "namespaces": lines("ip", "netns", "list"),
+        "rules": rules(),
+        "routes": lines("ip", "route"),
         "links": {name for name in os.listdir("/sys/class/net") if name.startswith(("stv", "strata"))},
         "huge pages": open("/proc/sys/vm/nr_hugepages").read(),
     }

@@ -23,9 +23,17 @@ def other(machine_stays, tmp_path):
     assert left.stdout == b""
 
 
-def project(tmp_path, configuration, workload, **more):
+VM = [{"vm": {"profile": "default", "fresh": "snapshot"}}]
+MACHINES = {
+    "vm": {"layers": VM},
+    "vm-docker": {"layers": [*VM, {"docker": {"network": "bridge", "data": "volume"}}]},
+}
+
+
+def project(tmp_path, configuration, workload, environments=None, **more):
     client = {"ssh": "other", "ssh_config": str(configuration), **more}
-    config = projects.default(workloads={"asking": None}, repetitions=1, client=client)
+    chosen = {"environments": environments} if environments else {}
+    config = projects.default(workloads={"asking": None}, repetitions=1, client=client, **chosen)
     folder = projects.beside_real(tmp_path / "p", config, {"asking": workload})
     for words in (["image"], ["plan"]):
         done = projects.run(folder, "strata", *words, timeout=900)
@@ -33,16 +41,19 @@ def project(tmp_path, configuration, workload, **more):
     return folder
 
 
-def test_load_comes_from_the_second_machine(image, other, tmp_path):
-    folder = project(tmp_path, other, asking())
-    for environment in ("native", "docker"):
-        done = projects.run(folder, "strata", "cell", environment, "asking", "1", timeout=300)
+@pytest.mark.parametrize("environments", [None, MACHINES], ids=["on the host", "in a machine"])
+def test_load_comes_from_the_second_machine(image, other, tmp_path, environments):
+    # Over the second machine's cable goes what it sends, to a machine's own address too: nothing is translated.
+    folder = project(tmp_path, other, asking(), environments, rate="1gbit")
+    for environment in environments or ("native", "docker"):
+        done = projects.run(folder, "strata", "cell", environment, "asking", "1", timeout=900)
         assert done.returncode == 0, done.stderr
         raw = folder / "results/raw" / environment / "asking"
         log = (raw / "1.log").read_text()
         assert f"seen from {second_machine.OTHER}" in log
         record = json.loads((raw / "1.json").read_text())
         assert record["observed"]["client"]["link"]["kind"] == "network of a second machine"
+        assert record["observed"]["client"]["link"]["rate"] == "1gbit"
         assert record["observed"]["client"]["versions"] == record["observed"]["inside"]["versions"]
 
 

@@ -20,7 +20,9 @@
 
 #include "strata.h"
 
-static const double SCALAR = 3.0;
+/* The square root of 2, less 1: with it a trial's last kernel restores the first array, so that no number of
+ * trials leaves the range of numbers. */
+static const double SCALAR = 0.41421356237309503;
 static const double FIRST[3] = {1.0, 2.0, 0.0};
 
 enum kernel { COPY, SCALE, ADD, TRIAD, KERNELS };
@@ -131,8 +133,10 @@ int main(int argc, char **argv)
     double error = 0.0;
     for (int k = 0; k < 3; k++)
         error = fmax(error, worst_error(array[k], n, expected[k]));
-    int passed = error <= 1e-13;
-    printf("{\"verified\": %s, \"error\": %.3g, \"limit\": 1e-13}\n", json_bool(passed), error);
+    /* Each trial may round differently where multiplication and addition are one instruction. */
+    double limit = 1e-15 * (double)(trials + 100);
+    int passed = error <= limit;
+    printf("{\"verified\": %s, \"error\": %.3g, \"limit\": %.3g}\n", json_bool(passed), error, limit);
     if (passed)
         puts("{\"done\": true}");
     return passed ? 0 : 1;

@@ -17,11 +17,10 @@ relative_half_width <- function(summary) {
 #' Whether enough blocks were measured
 #'
 #' The rule looks at the widths of intervals alone and never at the differences between environments, so that
-#' a
-#' run does not end because its result looks good.  (Looking at the data to decide when to stop still narrows
-#' the final intervals a little; the paper says how many blocks there were and why.)
+#' a run does not end because its result looks good.  (Looking at the data to decide when to stop still
+#' narrows the final intervals a little; the paper says how many blocks there were and why.)
 #'
-#' @param summary summaries of all workloads after a block
+#' @param summary summaries of all workloads after a block, of a sweep only the points that stand for it
 #' @param precision list of min, max (blocks) and target (largest relative half-width of a mean's interval)
 #' @param block number of blocks measured so far
 #' @return list of block, target, enough, reason, metrics and reached (how many there are, and how many are

@@ -7,7 +7,7 @@
 file <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 root <- dirname(dirname(normalizePath(gsub("~+~", " ", file, fixed = TRUE))))
 for (part in c("cli", "files", "plan", "logs", "cells", "machines", "statistics", "averages", "summaries",
-               "enough")) {
+               "series", "enough")) {
   source(file.path(root, "analysis", paste0(part, ".R")))
 }
 
@@ -18,7 +18,9 @@ run_script("precision.R", function(arguments) {
   summaries <- lapply(names(plan$workloads), function(workload) {
     cells <- read_cells(plan, block)
     tidy <- tidy_workload(plan, workload, load_parser(root, workload), cells = cells)
-    summarise_workload(tidy, plan, cells)
+    summary <- summarise_workload(tidy, plan, cells)
+    # Of a sweep, the points that tables tell of count; the others are measured as often.
+    summary[is_headline(summary, plan), ]
   })
   write_json(enough_runs(do.call(rbind, summaries), plan$precision, block), options$out)
 })

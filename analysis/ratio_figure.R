@@ -5,6 +5,9 @@ RATIO_COLUMNS <- c(panel = "character", environment = "character", series = "cha
                    n = "integer",
                    ratio = "numeric", low = "numeric", high = "numeric", source = "character")
 
+# The bandwidth of a thread (fio's samples) is that of the job where the job has one thread, as both of Fig. 5.
+DRAWN_WITH <- c(thread_bandwidth = "bandwidth")
+
 #' The ratios to native that were published
 #'
 #' @param table as from `read_published`
@@ -26,6 +29,8 @@ published_ratios <- function(table, figures) {
   base <- figures$published[of_native][match(key, key[of_native])]
   drawn <- data.frame(figures[c("workload", "metric", "factors", "environment")],
                       ratio = figures$published / base, source = paste("Fig.", figures$figure))
+  of_thread <- drawn$metric %in% names(DRAWN_WITH)
+  drawn$metric[of_thread] <- DRAWN_WITH[drawn$metric[of_thread]]
   all <- rbind(printed, drawn)
   all[all$environment != REFERENCE & !is.na(all$ratio), ]
 }

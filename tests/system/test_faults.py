@@ -175,8 +175,8 @@ def test_an_image_deleted_under_a_run_is_told_and_comes_back(image, tmp_path, mo
 
 
 @contextlib.contextmanager
-def small_disk(tmp_path, folder, size="4M", used="4M"):
-    """A loop-mounted file system at a folder, filled to the last block; yields a function that makes room."""
+def small_disk(tmp_path, folder, size="4M", free=0):
+    """A loop-mounted file system at a folder, full but for `free` bytes; yields a function that makes room."""
     disk = tmp_path / "disk.img"
     subprocess.run(["truncate", "-s", size, disk], check=True)
     subprocess.run(["mkfs.ext4", "-q", disk], check=True)
@@ -184,7 +184,13 @@ def small_disk(tmp_path, folder, size="4M", used="4M"):
     subprocess.run(["mount", "-o", "loop", disk, folder], check=True)
     filler = folder / "filler"
     try:
-        subprocess.run(["dd", "if=/dev/zero", f"of={filler}", "bs=1k", "status=none"], capture_output=True, check=False)
+        if free:
+            there = os.statvfs(folder)
+            taken = there.f_bfree * there.f_bsize - free
+            subprocess.run(["fallocate", "--length", str(taken), filler], check=True)
+        else:
+            fill = ["dd", "if=/dev/zero", f"of={filler}", "bs=1k", "status=none"]
+            subprocess.run(fill, capture_output=True, check=False)
         yield lambda: filler.unlink()
     finally:
         subprocess.run(["umount", folder], check=True)
@@ -216,6 +222,27 @@ def test_a_full_disk_is_told_and_costs_nothing_that_was_there(tmp_path, monkeypa
         assert (folder / "results/raw/bare/noop/1.log").read_text().endswith("\n7\n")
         left = [path.name for path in folder.glob("results/raw/bare/noop/*") if path.suffix not in (".log", ".json")]
         assert left == []
+
+
+def test_a_full_cache_is_told_and_the_image_is_built_once_there_is_room(image, tmp_path, monkeypatch, machine_stays):
+    home = tmp_path / "home"
+    monkeypatch.setenv("STRATA_HOME", str(home))
+    page = projects.default(workloads={"pausing": None}, repetitions=1)
+    page["environments"] = {"docker": page["environments"]["docker"]}
+    folder = projects.make(tmp_path / "p", page, {"pausing": pausing()})
+    wanted = "results/raw/docker/pausing/1.log"
+    with small_disk(tmp_path, home, size="8G", free=300_000_000) as make_room:
+        done = projects.run(folder, "snakemake", "--cores", "1", wanted, timeout=900)
+        assert done.returncode != 0
+        assert "No space left on device" in done.stderr or "no space left on device" in done.stderr, done.stderr
+        assert "Traceback" not in done.stderr
+        assert logs(folder) == {}
+        assert list(home.glob("images/*/image.json")) == []
+        make_room()
+        again = projects.run(folder, "snakemake", "--cores", "1", wanted, timeout=900)
+        assert again.returncode == 0, again.stderr
+        assert whole(folder)
+        assert len(logs(folder)) == len(list(home.glob("images/*/image.json"))) == 1
 
 
 def test_results_that_cannot_be_written_are_told(tmp_path, monkeypatch):

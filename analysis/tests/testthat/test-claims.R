@@ -255,6 +255,8 @@ test_that("what was published stands in the figure of ratios beside what was mea
   expect_equal(values$ratio[values$workload == "pxz" & values$environment == "kvm"], 59.2 / 76.2)
   expect_equal(values$ratio[grepl("job=random-read-16x8", values$factors) & values$environment == "kvm"],
                46231 / 84131)
+  expect_equal(values$ratio[values$metric == "bandwidth" & values$environment == "kvm"],
+               c(801.9 / 806.9, 740.2 / 751))
   tidy <- tidy_of(list(native = base, docker = base * near, vm = base * near * 0.8))
   plan <- read_plan(make_results(c("native", "docker", "vm"), "pxz"))
   drawn <- function(accelerator) {

@@ -14,6 +14,7 @@ from strata.files import locked, read_json, remove_tree, write_json, write_text
 from strata.process import as_root, capture
 from strata.progress import say
 from strata.vm import acceleration, libvirt
+from strata.vm.settings import qemu_processor
 
 SIZE = "32G"
 LABEL = "strata-root"
@@ -137,7 +138,7 @@ def _build(config: dict, described: dict, image: dict, accelerator: str) -> dict
     say("vm", "provisioning it with Packer, which boots it")
     from strata.image import run_packer
 
-    cpu = "host" if accelerator == "kvm" else "Nehalem,-cx16"
+    cpu = qemu_processor(accelerator)
     run_packer(
         "qemu.machine",
         {"disk": disk, "key": os.path.join(work, "key"), "accelerator": accelerator, "cpu": cpu, "output": work},

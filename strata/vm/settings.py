@@ -15,7 +15,11 @@ MIB = 1024**2
 LEAST_MEMORY = 256 * MIB
 # Without cx16: QEMU 7.2 corrupts flags when it emulates cmpxchg16b, and Linux 6.12 panics.
 # A model without AVX, which is emulated slowly.
-EMULATED_CPU = {"mode": "custom", "model": "Nehalem", "features": [{"name": "cx16", "policy": "disable"}]}
+EMULATED_CPU: dict[str, Any] = {
+    "mode": "custom",
+    "model": "Nehalem",
+    "features": [{"name": "cx16", "policy": "disable"}],
+}
 DEFAULTS: dict[str, Any] = {
     "cpus": "host",
     "memory": "host",
@@ -31,6 +35,14 @@ DEFAULTS: dict[str, Any] = {
     "data_disk": "24GiB",
     "passthrough": [],
 }
+
+
+def qemu_processor(accelerator: str) -> str:
+    """The processor of a machine as the argument of QEMU's ``-cpu``, as it is in libvirt's domains."""
+    if accelerator == "kvm":
+        return "host"
+    without = [f"-{feature['name']}" for feature in EMULATED_CPU["features"]]
+    return ",".join([EMULATED_CPU["model"], *without])
 
 
 def complete(profile: dict | None, scale: str) -> dict:

@@ -65,6 +65,8 @@ def test_emulation_never_asks_for_what_only_hardware_has():
     found = resolve(TUNED, accelerator="tcg")
     assert found["driver"] == "qemu"
     assert found["cpu"] == {"mode": "custom", "model": "Nehalem", "features": [{"name": "cx16", "policy": "disable"}]}
+    assert settings.qemu_processor("tcg") == "Nehalem,-cx16"
+    assert settings.qemu_processor("kvm") == "host"
     assert found["topology"] == {"sockets": 1, "cores": 2, "threads": 1}
     assert not found["extra"]["host_caches"]
     assert not found["extra"]["vhost"]

@@ -29,6 +29,8 @@ def build(layers: list[dict], context: Context) -> list[Layer]:
         ((name, options),) = entry.items()
         if name != "host":
             stack.append(layer_class(name)(stack[-1], options, context))
+    for number, layer in enumerate(stack):
+        layer.above = stack[number + 1 :]
     return stack
 
 

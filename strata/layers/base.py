@@ -49,7 +49,7 @@ class Context:
 
 
 class Layer(ABC):
-    """One layer of a stack.  `below` is the layer it stands on, None for the host."""
+    """One layer of a stack.  `below` is the layer it stands on, None for the host; `above` are those on it."""
 
     name: ClassVar[str]
     stands_on: ClassVar[tuple[str, ...]] = ("host",)
@@ -58,6 +58,7 @@ class Layer(ABC):
 
     def __init__(self, below: Layer | None, options: dict, context: Context) -> None:
         self.below, self.options, self.context = below, options, context
+        self.above: Sequence[Layer] = ()
 
     @classmethod
     @abstractmethod
@@ -76,6 +77,11 @@ class Layer(ABC):
     def describe(cls, options: dict) -> dict:
         """What the plan says of an environment with this layer, from its settled options."""
         return {}
+
+    @classmethod
+    def warmup(cls) -> list[list[str]]:
+        """Commands of the machine that the layer stands on, which are run once before that is saved to be restored."""
+        return []
 
     @property
     def data(self) -> str:

@@ -51,6 +51,11 @@ class Docker(Layer):
             return "no Docker daemon answers and none is installed: start it, or run `make setup`"
         return None
 
+    @classmethod
+    def warmup(cls) -> list[list[str]]:
+        # The daemon is up, as the host's is: its start under emulation takes longer than that of a container.
+        return [["systemctl", "start", "docker.service"]]
+
     def up(self) -> None:
         assert self.below
         assert self.context.image

@@ -17,7 +17,7 @@ class Vm(Layer):
     """A machine that stays up for a block; commands are executed in it through one kept ssh connection.
 
     profile: the name of one of the config's vm.profiles.  fresh: boot (every block boots a machine) or snapshot
-    (the first block boots one, saves it, and every block restores it).
+    (the first block boots one, saves it, and every block restores it; what stands on it may have it warmed up before).
     """
 
     name = "vm"
@@ -75,7 +75,8 @@ class Vm(Layer):
     def _machine(self) -> Machine:
         from strata.vm.machine import Machine
 
-        return Machine(self.options, self.context)
+        warmup = {layer.name: layer.warmup() for layer in self.above}
+        return Machine(self.options, self.context, {name: commands for name, commands in warmup.items() if commands})
 
     def up(self) -> None:
         self._facts = self._machine.up()

@@ -22,10 +22,13 @@ PATIENCE = {"kvm": 180, "tcg": 480}
 
 
 class Machine:
-    """The machine of a system (context) with the vm layer's settled options."""
+    """The machine of a system (context) with the vm layer's settled options.
 
-    def __init__(self, options: dict, context: Context) -> None:
-        self.options, self.context = options, context
+    warmup: by the name of each layer above, what is run in the machine before it is saved.
+    """
+
+    def __init__(self, options: dict, context: Context, warmup: dict[str, list[list[str]]] | None = None) -> None:
+        self.options, self.context, self.warmup = options, context, warmup or {}
         self.folder = context.folder
         self.refused: dict[str, str] = {}
 
@@ -35,14 +38,8 @@ class Machine:
         # A cell without a workflow around it has no later block that a snapshot would serve.
         keeps = self.options["fresh"] == "snapshot" and owner["pid"] != os.getpid()
         wanted, facts = self.prepare()
-        found = snapshot.find(wanted["key"], owner) if keeps else None
-        booted = None
-        if found is None or found["facts"] != self._kept(wanted):
-            booted = self._boot(wanted)
-            if keeps:
-                ssh.close(self.folder)
-                snapshot.save(wanted["key"], owner, wanted["name"], self._kept(wanted))
-        restored = self._restore(wanted) if keeps else None
+        booted = self._see_snapshot(wanted, owner) if keeps else self._boot(wanted)
+        restored = self._restore(self._snapshot(wanted)) if keeps else None
         return {
             "accelerator": self.options["accelerator"],
             "accelerator_reason": acceleration.known()["accelerator_reason"],
@@ -131,6 +128,33 @@ class Machine:
         """What must be as it was for a snapshot to be restored."""
         return {key: wanted[key] for key in ("subnet", "mac", "huge_pages")}
 
+    def _snapshot(self, wanted: dict) -> str:
+        """The name of the snapshot from which this machine is restored."""
+        return "-".join([wanted["key"], *sorted(self.warmup)])
+
+    def _see_snapshot(self, wanted: dict, owner: dict) -> dict | None:
+        """See that the snapshot is there; what :meth:`_boot` tells if that took a boot."""
+        kept, booted = self._kept(wanted), None
+
+        def there(name: str) -> bool:
+            return (snapshot.find(name, owner) or {}).get("facts") == kept
+
+        def save(name: str) -> None:
+            ssh.close(self.folder)
+            snapshot.save(name, owner, wanted["name"], kept)
+
+        if there(self._snapshot(wanted)):
+            return None
+        if not there(wanted["key"]):
+            booted = self._boot(wanted)
+            save(wanted["key"])
+        if self.warmup:
+            self._restore(wanted["key"])
+            for argv in [argv for commands in self.warmup.values() for argv in commands]:
+                ssh.run(self.folder, argv, timeout=PATIENCE[self.options["accelerator"]])
+            save(self._snapshot(wanted))
+        return booted
+
     def _boot(self, wanted: dict) -> dict:
         """Boot by ``vagrant up``; a boot that hangs or fails is ended and tried again.  ``{seconds, attempts}``."""
         trouble = ""
@@ -175,10 +199,10 @@ class Machine:
             words = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
             raise UserError(f"`vagrant up` failed (exit code {done.returncode}): " + " / ".join(words[-6:]))
 
-    def _restore(self, wanted: dict) -> float:
-        """Restore the snapshot and set the machine's clock; returns the seconds to the first command's end."""
+    def _restore(self, name: str) -> float:
+        """Restore a snapshot and set the machine's clock; returns the seconds to the first command's end."""
         begun = time.monotonic()
-        snapshot.restore(wanted["key"])
+        snapshot.restore(name)
         ssh.run(self.folder, ["date", "--utc", "--set", f"@{time.time():.3f}"], timeout=120)
         return round(time.monotonic() - begun, 3)
 

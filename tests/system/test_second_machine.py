@@ -23,11 +23,8 @@ def other(machine_stays, tmp_path):
     assert left.stdout == b""
 
 
-VM = [{"vm": {"profile": "default", "fresh": "snapshot"}}]
-MACHINES = {
-    "vm": {"layers": VM},
-    "vm-docker": {"layers": [*VM, {"docker": {"network": "bridge", "data": "volume"}}]},
-}
+DOCKER = {"docker": {"network": "bridge", "data": "volume"}}
+MACHINES = {"vm-docker": {"layers": [{"vm": {"profile": "default", "fresh": "boot"}}, DOCKER]}}
 
 
 def project(tmp_path, configuration, workload, environments=None, **more):

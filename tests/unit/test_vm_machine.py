@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from strata import layers
 from strata.errors import UserError
 from strata.layers.base import Context
 from strata.vm import disk, host, hugepages, libvirt, machine, settings
@@ -106,6 +107,40 @@ def test_a_failed_boot_removes_that_machine_alone(tmp_path, done, monkeypatch):
     with pytest.raises(UserError, match="did not boot in 2 attempts"):
         second._boot(wanted)
     assert done == [("remove_domains", "strata-mark-two")] * 2
+
+
+def test_a_machine_is_booted_once_and_warmed_up_once_for_what_stands_on_it(tmp_path, done, monkeypatch):
+    (plain,) = machines(tmp_path, 1)
+    warm = machine.Machine(plain.options, plain.context, {"docker": [["systemctl", "start", "docker.service"]]})
+    steps, kept = [], {}
+    monkeypatch.setattr(machine.Machine, "_boot", lambda self, wanted: steps.append("boot") or {"seconds": 60})
+    monkeypatch.setattr(machine.ssh, "run", lambda folder, argv, timeout: steps.append(" ".join(argv)[:16]))
+    monkeypatch.setattr(machine.ssh, "close", lambda folder: None)
+    monkeypatch.setattr(machine.snapshot, "restore", lambda name: steps.append(f"restore {name}"))
+    monkeypatch.setattr(machine.snapshot, "find", lambda name, owner: kept.get(name))
+
+    def save(name, owner, domain, facts):
+        steps.append(f"save {name}")
+        kept[name] = {"facts": facts}
+
+    monkeypatch.setattr(machine.snapshot, "save", save)
+    wanted = {"key": "k", "name": "n", "subnet": "s", "mac": "m", "huge_pages": False}
+    assert warm._see_snapshot(wanted, {}) == {"seconds": 60}
+    assert steps == ["boot", "save k", "restore k", "date --utc --set", "systemctl start ", "save k-docker"]
+    steps.clear()
+    assert [one._see_snapshot(wanted, {}) for one in (warm, plain)] == [None, None]
+    assert steps == []
+    # Another network, another machine: neither snapshot fits it.
+    assert plain._see_snapshot({**wanted, "mac": "other"}, {}) == {"seconds": 60}
+    assert steps == ["boot", "save k"]
+    assert [plain._snapshot(wanted), warm._snapshot(wanted)] == ["k", "k-docker"]
+
+
+def test_what_stands_on_a_machine_warms_it_up():
+    stack = layers.build([{"vm": {}}, {"docker": {"network": "bridge", "data": "volume"}}], Context("i", "f", None))
+    assert [layer.name for layer in stack[1].above] == ["docker"]
+    assert list(stack[1]._machine.warmup) == ["docker"]
+    assert layers.build([{"vm": {}}], Context("i", "f", None))[1]._machine.warmup == {}
 
 
 def test_machines_that_do_not_fit_are_refused(tmp_path, done):

@@ -87,9 +87,11 @@ def finish(folder, cells):
 
 
 def victims(run):
-    """Process ids of what can be killed in a run: the workflow, its cell, and what the cell measures."""
+    """Process ids of what can be killed in a run: the workflow, Docker's daemon, the cell, and what it measures."""
     cell = testbed.read_state()["cell"]
     found = {"workflow": run.pid}
+    with contextlib.suppress(OSError):
+        found["daemon"] = int(open("/var/run/docker.pid").read())
     if cell:
         found["cell"] = cell["pid"]
         tool = subprocess.run(
@@ -107,7 +109,7 @@ def test_a_kill_at_any_moment_costs_one_cell_at_the_most(image, tmp_path, machin
         kept = logs(folder)
         run = start(folder, TARGET)
         time.sleep(chance.uniform(0.2, 4))
-        choice = chance.choice(["workflow", "cell", "tool"])
+        choice = chance.choice(["workflow", "cell", "tool", "daemon"])
         found = victims(run)
         with contextlib.suppress(ProcessLookupError):
             os.kill(found.get(choice, run.pid), signal.SIGKILL)

@@ -1,16 +1,20 @@
 """Real virtual machines: Vagrant and libvirt, under KVM where it runs and under emulation elsewhere."""
 
+import contextlib
 import hashlib
 import json
 import os
+import random
 import signal
 import subprocess
 import time
 
 import projects
 import pytest
+import test_faults as faults
 
-from strata import config, logs, machine, places, testbed
+from strata import config, logs, machine, testbed
+from strata.errors import UserError
 from strata.vm import acceleration, disk, libvirt, look
 from strata.vm import settings as machine_settings
 
@@ -81,33 +85,42 @@ def test_cells_in_a_machine_and_in_docker_in_it(tmp_path, image, machine_stays):
     assert "Nothing to be done" in again.stderr + again.stdout
 
 
-def test_a_machine_killed_under_its_cell_leaves_nothing_and_the_cell_reruns(tmp_path, image, machine_stays):
-    folder = project(tmp_path / "p", repetitions=1)
-    target = "results/raw/vm/randomaccess/1.log"
-    run = subprocess.Popen(
-        projects.command("snakemake", "--cores", "1", target),
-        cwd=folder,
-        env=projects.environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    draft = folder / places.cell_path("tmp", "vm", "randomaccess", 1, "log")
-    deadline = time.monotonic() + 1500
-    while not draft.exists() and time.monotonic() < deadline and run.poll() is None:
-        time.sleep(0.05)
-    assert draft.exists(), run.communicate()[0]
-    (name,) = libvirt.domains()
-    os.kill(look.process_of(name), signal.SIGKILL)
-    said = run.communicate(timeout=600)[0]
-    assert run.returncode != 0
-    assert "cell failed: vm · randomaccess · repetition 1" in said
-    assert f"snakemake --cores 1 {target}" in said
-    assert not (folder / target).exists()
+def test_a_machine_killed_at_any_moment_costs_its_cell_alone(tmp_path, image, machine_stays):
+    chance = random.Random(2014)
+    environments = {"vm": ENVIRONMENTS["vm"]}
+    page = projects.default(environments=environments, workloads={"pausing": None}, repetitions=2 * faults.MOMENTS)
+    folder = projects.beside_real(tmp_path / "p", page, {"pausing": faults.pausing(2)})
+    errors = tmp_path / "errors"
+    with open(errors, "w") as file:
+        argv = projects.command("snakemake", "--cores", "1", "--keep-going", faults.TARGET)
+        run = subprocess.Popen(argv, cwd=folder, env=projects.environment(), stdout=file, stderr=file)
+    # Kills begin once the machine was saved, after its first cell: a boot takes a minute and is tried again.
+    faults.wait_until(lambda: run.poll() is not None or faults.logs(folder), 900)
+    kills = 0
+    while kills < faults.MOMENTS and run.poll() is None:
+        time.sleep(chance.uniform(0, 8))
+        for name in libvirt.domains():
+            with contextlib.suppress(UserError, OSError):
+                process = look.process_of(name)
+                with open(f"/proc/{process}/comm") as file:
+                    assert file.read().startswith("qemu")
+                os.kill(process, signal.SIGKILL)
+                kills += 1
+    run.wait(timeout=1800)
+    said = errors.read_text()
+    assert kills == faults.MOMENTS, said
+    assert "Traceback" not in said
     assert libvirt.domains() == []
-    done = snakemake(folder, target)
-    assert done.returncode == 0, done.stderr
-    assert (folder / target).exists()
+    assert faults.whole(folder)
+    failed = list(folder.glob("results/failed/vm/pausing/*.json"))
+    for path in failed:
+        assert f"cell failed: vm · pausing · repetition {path.stem}" in said
+        assert f"snakemake --cores 1 results/raw/vm/pausing/{path.stem}.log" in said
+        assert not (folder / f"results/raw/vm/pausing/{path.stem}.log").exists()
+    assert len(faults.logs(folder)) + len(failed) == 2 * faults.MOMENTS
+    assert run.returncode == (1 if failed else 0)
+    assert failed
+    faults.finish(folder, 2 * faults.MOMENTS)
 
 
 # Says who it is: its network card, its processors, its memory and its boot.

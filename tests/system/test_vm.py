@@ -19,8 +19,6 @@ from strata.vm import acceleration, disk, libvirt, look
 from strata.vm import settings as machine_settings
 
 VM = [{"vm": {"profile": "default", "fresh": "snapshot"}}]
-DOCKER = [*VM, {"docker": {"network": "bridge", "data": "volume"}}]
-ENVIRONMENTS = {"vm": {"label": "{vm}", "layers": VM}, "vm-docker": {"label": "Docker in {vm}", "layers": DOCKER}}
 VIRSH = ["virsh", "--quiet", "--connect", "qemu:///system"]
 
 
@@ -30,11 +28,6 @@ def machine_disk(image):
     found = acceleration.known()["accelerator"]
     assert found in ("kvm", "tcg")
     return disk.require(image["recipe"], found)
-
-
-def project(folder, **more):
-    settings = projects.default(environments=ENVIRONMENTS, workloads={"randomaccess": {}, "stream": {}}, **more)
-    return projects.make(folder, settings)
 
 
 def snakemake(folder, *targets, timeout=1800):
@@ -47,48 +40,13 @@ def inside(top, *argv, timeout=300):
     return done.stdout.strip()
 
 
-def test_cells_in_a_machine_and_in_docker_in_it(tmp_path, image, machine_stays):
-    folder = project(tmp_path / "p", repetitions=2)
-    # As on a machine on which nothing was tried yet: the run finds out what accelerates it.
-    if os.path.exists(acceleration.path()):
-        os.unlink(acceleration.path())
-    wanted = [f"results/raw/{name}/randomaccess/2.log" for name in ENVIRONMENTS]
-    done = snakemake(folder, "results/raw/vm/stream/2.log", *wanted)
-    assert done.returncode == 0, done.stderr
-    records = projects.records(folder)
-    assert len(records) == 3
-    proven = acceleration.known()["accelerator"]
-    kernel = disk.require(image["recipe"], proven)["kernel"]
-    for record in records:
-        vm = record["system"]["vm"]
-        assert vm["accelerator"] == proven
-        assert vm["started"] == "snapshot"
-        assert vm["restore_seconds"] > 0
-        assert vm["host_memory_bytes"] > 50e6
-        assert 0 < vm["disk_bytes"] < vm["image_disk_bytes"]
-        assert vm["data_disk"]["file_system"] == "ext4"
-        assert all(row["applied"] for row in vm["settings"])
-        seen = record["observed"]["inside"]
-        assert kernel in seen["kernel"]
-        assert seen["cpus"] == os.cpu_count()
-        assert seen["memory_bytes"] <= vm["memory_bytes"] < 1.2 * seen["memory_bytes"]
-        assert record["image"]["id"] == image["id"]
-    # One machine was booted; each environment got it fresh from the snapshot.
-    boots = {record["system"]["id"]: record["system"]["vm"]["boot_seconds"] for record in records}
-    assert sum(seconds is not None for seconds in boots.values()) == 1
-    assert len(boots) == 2
-    plan = json.loads((folder / "results/plan.json").read_text())
-    shown = acceleration.SHOWN[proven]
-    assert [entry["label"] for entry in plan["environments"].values()] == [shown, f"Docker in {shown}"]
-    # A second run has nothing to do: what was found out about the machine did not change the cells.
-    again = snakemake(folder, "-n", "results/raw/vm/stream/2.log", *wanted)
-    assert "Nothing to be done" in again.stderr + again.stdout
-
-
 def test_a_machine_killed_at_any_moment_costs_its_cell_alone(tmp_path, image, machine_stays):
     chance = random.Random(2014)
-    environments = {"vm": ENVIRONMENTS["vm"]}
-    page = projects.default(environments=environments, workloads={"pausing": None}, repetitions=2 * faults.MOMENTS)
+    page = projects.default(
+        environments={"vm": {"label": "{vm}", "layers": VM}},
+        workloads={"pausing": None},
+        repetitions=2 * faults.MOMENTS,
+    )
     folder = projects.beside_real(tmp_path / "p", page, {"pausing": faults.pausing(2)})
     errors = tmp_path / "errors"
     with open(errors, "w") as file:

@@ -102,6 +102,7 @@ def victims(run):
     return found
 
 
+@pytest.mark.timeout(900 + 60 * MOMENTS)
 def test_a_kill_at_any_moment_costs_one_cell_at_the_most(image, tmp_path, machine_stays):
     chance = random.Random(2014)
     folder = project(tmp_path / "p", repetitions=MOMENTS)

@@ -40,6 +40,7 @@ def inside(top, *argv, timeout=300):
     return done.stdout.strip()
 
 
+@pytest.mark.timeout(900 + 120 * faults.MOMENTS)
 def test_a_machine_killed_at_any_moment_costs_its_cell_alone(tmp_path, image, machine_stays):
     chance = random.Random(2014)
     page = projects.default(
@@ -64,7 +65,7 @@ def test_a_machine_killed_at_any_moment_costs_its_cell_alone(tmp_path, image, ma
                     assert file.read().startswith("qemu")
                 os.kill(process, signal.SIGKILL)
                 kills += 1
-    run.wait(timeout=1800)
+    run.wait(timeout=600 + 60 * faults.MOMENTS)
     said = errors.read_text()
     assert kills == faults.MOMENTS, said
     assert "Traceback" not in said

@@ -19,7 +19,7 @@ MEASURED = {
     **dict.fromkeys(WORKLOADS),
     "randomaccess": None,
     "fio": {"jobs": ["sequential-fill", "random-read-16", "mixed-random-rw-32x8"]},
-    "redis": {"connections": [1, 4]},
+    "redis": {"connections": [1, 4], "requests": 2000},
 }
 # Every machine boots, some are emulated.
 pytestmark = pytest.mark.timeout(3600)

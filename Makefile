@@ -27,7 +27,7 @@ test: setup-test lint test-unit test-system  ## everything that CI runs
 
 test-unit:
 	$(PYTHON) -m pytest -q tests/unit
-	Rscript -e 'testthat::test_dir("analysis/tests/testthat", reporter = "summary", stop_on_failure = TRUE)'
+	scripts/test-r.sh
 
 test-system:
 	$(PYTHON) -m pytest -q -x tests/system

@@ -6,7 +6,7 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from strata.errors import UserError
 
@@ -122,6 +122,34 @@ def run_to_file(argv: Sequence[str], output: int, timeout: float | None) -> tupl
     if code is None:
         raise TimedOut(f"no end after {timeout:g} s")
     return code, seconds
+
+
+def capture_watched(
+    argv: Sequence[str], timeout: float, trouble: Callable[[], str | None], every: float = 2.0
+) -> subprocess.CompletedProcess:
+    """Like :func:`capture` without `check`; ends the command as soon as `trouble`, asked now and then, names some.
+
+    Raises :class:`UserError` with that trouble, or after `timeout` seconds.
+    """
+    deadline = time.monotonic() + timeout
+    words = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = subprocess.Popen(argv, text=True, errors="replace", **words)
+    try:
+        while True:
+            try:
+                said, complaint = process.communicate(timeout=every)
+                return subprocess.CompletedProcess(argv, process.returncode, said, complaint)
+            except subprocess.TimeoutExpired:
+                why = trouble()
+                if why is None and time.monotonic() > deadline:
+                    why = f"`{' '.join(argv)}` did not end within {timeout:g} s"
+                if why is not None:
+                    raise UserError(why) from None
+    finally:
+        if process.poll() is None:
+            # Not by a signal of our own: with sudo the process is another user's.
+            capture(as_root(["kill", "-KILL", str(process.pid)]), check=False)
+            process.communicate()
 
 
 def capture(argv: Sequence[str], timeout: float = 120, check: bool = True) -> subprocess.CompletedProcess:

@@ -12,7 +12,7 @@ from strata import places, testbed
 from strata.errors import UserError
 from strata.files import read_json, write_json
 from strata.layers.base import Context
-from strata.process import as_root, capture
+from strata.process import as_root, capture, capture_watched
 from strata.progress import say
 from strata.vm import acceleration, disk, host, hugepages, libvirt, look, passthrough, settings, snapshot, ssh
 
@@ -165,7 +165,7 @@ class Machine:
             make_data_disk(wanted)
             begun = time.monotonic()
             try:
-                self._vagrant_up()
+                self._vagrant_up(wanted["console"])
                 ssh.run(self.folder, ["true"], timeout=60)
                 seconds = round(time.monotonic() - begun, 3)
                 self._keep_console(wanted["name"], attempt)
@@ -179,7 +179,7 @@ class Machine:
                 self.forget_vagrant()
         raise UserError(f"the virtual machine did not boot in {ATTEMPTS} attempts: {trouble}")
 
-    def _vagrant_up(self) -> None:
+    def _vagrant_up(self, console: str) -> None:
         project = os.path.dirname(os.path.dirname(os.path.realpath(places.__file__)))
         variables = {
             "VAGRANT_HOME": disk.vagrant_home(),
@@ -194,7 +194,13 @@ class Machine:
         command = ["env", *(f"{key}={value}" for key, value in variables.items())]
         # If this process is killed, Vagrant must not go on and define a machine behind the back of who cleans up.
         command += ["setpriv", "--pdeathsig", "KILL", "vagrant", "up", "--no-tty", "--provider", "libvirt"]
-        done = capture(as_root(command), timeout=PATIENCE[self.options["accelerator"]] + 120, check=False)
+
+        def panicked() -> str | None:
+            # Emulated processors lose a race now and then when the kernel patches itself; Vagrant would wait on.
+            found = capture(as_root(["grep", "-c", "-F", "Kernel panic", "--", console]), check=False)
+            return "the guest's kernel panicked" if found.returncode == 0 else None
+
+        done = capture_watched(as_root(command), PATIENCE[self.options["accelerator"]] + 120, panicked)
         if done.returncode != 0:
             words = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
             raise UserError(f"`vagrant up` failed (exit code {done.returncode}): " + " / ".join(words[-6:]))

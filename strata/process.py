@@ -132,8 +132,14 @@ def capture_watched(
     Raises :class:`UserError` with that trouble, or after `timeout` seconds.
     """
     deadline = time.monotonic() + timeout
-    words = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    process = subprocess.Popen(argv, text=True, errors="replace", **words)
+    process = subprocess.Popen(
+        argv,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+    )
     try:
         while True:
             try:

@@ -69,6 +69,7 @@ def test_a_machine_killed_at_any_moment_costs_its_cell_alone(tmp_path, image, ma
     said = errors.read_text()
     assert kills == faults.MOMENTS, said
     assert "Traceback" not in said
+    faults.wait_until(faults.settled, 120)
     assert libvirt.domains() == []
     assert faults.whole(folder)
     failed = list(folder.glob("results/failed/vm/pausing/*.json"))

@@ -31,13 +31,19 @@ start() {
 }
 
 # Waits until the function `answers` succeeds; says of WHAT and LOG that it does not, after 30 s, and fails.
+# A daemon NAME with a RECORD that has ended again meanwhile is started again: it may have found the files of one that
+# was killed just before.
 await() {
-    local what=$1 log=$2
-    for _ in $(seq 150); do
+    local what=$1 log=$2 name=${3:-} record=${4:-} attempt
+    for attempt in $(seq 150); do
         if answers; then
             return 0
         fi
         sleep 0.2
+        if [ $((attempt % 5)) = 0 ] && [ -s "$record" ] &&
+            [ "$(cat "/proc/$(cat "$record")/comm" 2>/dev/null)" != "$name" ]; then
+            start "$name" "$record" "$log"
+        fi
     done
     echo "$what: no daemon answers after 30 s; see $log" >&2
     return 1

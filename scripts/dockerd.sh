@@ -23,4 +23,4 @@ if [ -d /run/systemd/system ]; then
 else
     start dockerd "$record" "$log"
 fi
-await docker "$log"
+await docker "$log" dockerd "$record"

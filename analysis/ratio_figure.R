@@ -5,7 +5,7 @@ RATIO_COLUMNS <- c(panel = "character", environment = "character", series = "cha
                    n = "integer",
                    ratio = "numeric", low = "numeric", high = "numeric", source = "character")
 
-# The bandwidth of a thread (fio's samples) is that of the job where the job has one thread, as both of Fig. 5.
+# The bandwidth of a thread (fio's samples) is that of a job with one thread, as both of Fig. 5 are.
 DRAWN_WITH <- c(thread_bandwidth = "bandwidth")
 
 #' The ratios to native that were published

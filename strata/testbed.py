@@ -190,6 +190,14 @@ def end_cell(system: System) -> None:
     write_state({"system": system.facts, "cell": None})
 
 
+def left_by(owner: dict) -> bool:
+    """Whether a run has a system up, or keeps something for its next block."""
+    from strata.vm import snapshot
+
+    system = read_state()["system"]
+    return (system is not None and system["owner"] == owner) or bool(snapshot.of(owner))
+
+
 def release(owner: dict) -> None:
     """Remove what a run kept for itself from block to block."""
     from strata.vm import snapshot

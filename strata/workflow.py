@@ -179,8 +179,11 @@ class Workflow:
         progress.begin(os.getpid(), cells)
 
     def end(self) -> None:
-        """Remove the system that the run left up, at once rather than by the keeper."""
-        if self.rebuilding:
+        """Remove the system that the run left up, at once rather than by the keeper.
+
+        A run that left none does not wait for the measurements of another.
+        """
+        if self.rebuilding or not testbed.left_by(testbed.owner()):
             return
         with testbed.exclusive():
             system = testbed.read_state()["system"]

@@ -54,12 +54,19 @@ def _copy(source: str, target: str) -> None:
     capture(as_root(["cp", "--sparse=always", "--reflink=auto", "--", source, target]), timeout=1200)
 
 
+def of(owner: dict | None = None) -> list[str]:
+    """Names of the snapshots of a run (owner), or of all of them."""
+    found = sorted(os.listdir(folder())) if os.path.isdir(folder()) else []
+    return [
+        name
+        for name in found
+        if owner is None or (read_json(os.path.join(folder(), name, "snapshot.json")) or {}).get("owner") == owner
+    ]
+
+
 def remove(owner: dict | None = None) -> list[str]:
     """Remove the snapshots of a run (owner), or all of them; returns their names."""
-    removed = []
-    for name in sorted(os.listdir(folder())) if os.path.isdir(folder()) else []:
-        place = os.path.join(folder(), name)
-        if owner is None or (read_json(os.path.join(place, "snapshot.json")) or {}).get("owner") == owner:
-            remove_tree(place)
-            removed.append(name)
-    return removed
+    names = of(owner)
+    for name in names:
+        remove_tree(os.path.join(folder(), name))
+    return names

@@ -97,6 +97,7 @@ def run_packer(source: str, variables: dict[str, str], work: str) -> None:
         if path.startswith("workloads/"):
             os.makedirs(os.path.join(context, os.path.dirname(path)), exist_ok=True)
             shutil.copy(path, os.path.join(context, path))
+    os.makedirs(os.path.join(context, "workloads"), exist_ok=True)
     with open(os.path.join(context, "workloads", "packages"), "w") as file:
         file.write("\n".join(recipe.packages()) + "\n")
     log = os.path.join(places.home(), "images", "packer.log")

@@ -236,9 +236,7 @@ def test_a_full_disk_is_told_and_costs_nothing_that_was_there(tmp_path, monkeypa
 def test_a_full_cache_is_told_and_the_image_is_built_once_there_is_room(image, tmp_path, monkeypatch, machine_stays):
     home = tmp_path / "home"
     monkeypatch.setenv("STRATA_HOME", str(home))
-    page = projects.default(workloads={"pausing": None}, repetitions=1)
-    page["environments"] = {"docker": page["environments"]["docker"]}
-    folder = projects.make(tmp_path / "p", page, {"pausing": pausing()})
+    folder = project(tmp_path / "p", ["docker"], 1)
     wanted = "results/raw/docker/pausing/1.log"
     with small_disk(tmp_path, home, size="8G", free=300_000_000) as make_room:
         done = projects.run(folder, "snakemake", "--cores", "1", wanted, timeout=900)

@@ -1,6 +1,5 @@
 """Run commands without being busy, end what was started, and nothing else."""
 
-import contextlib
 import os
 import select
 import signal
@@ -56,15 +55,32 @@ def end(*processes: subprocess.Popen, patience: float = 5.0) -> None:
     for number, wait in ((signal.SIGTERM, patience), (signal.SIGKILL, None)):
         left = [process for process in processes if not wait_for(process.pid, 0)]
         for process in left:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, number)
+            _signal(process.pid, number)
         deadline = None if wait is None else time.monotonic() + wait
         for process in left:
             wait_for(process.pid, None if deadline is None else deadline - time.monotonic())
     for process in processes:
-        process.wait()
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+        reap(process)
+
+
+def reap(process: subprocess.Popen) -> int:
+    """Wait for the end of a child, end what is left of the session that it leads, and return its exit code.
+
+    While a group has members its number is not given out again.
+    """
+    code = process.wait()
+    _signal(process.pid, signal.SIGKILL)
+    return code
+
+
+def _signal(group: int, number: signal.Signals) -> None:
+    """Send a signal to a process group; to one of another user's (with sudo) with the rights of root."""
+    try:
+        os.killpg(group, number)
+    except ProcessLookupError:
+        pass
+    except PermissionError:
+        capture(as_root(["kill", f"-{number.value}", "--", f"-{group}"]), check=False)
 
 
 def run_together(
@@ -100,7 +116,8 @@ def run_together(
                 number = running.pop(descriptor)
                 poll.unregister(descriptor)
                 os.close(descriptor)
-                found[number] = (processes[number].wait(), time.monotonic() - begun[number])
+                seconds = time.monotonic() - begun[number]
+                found[number] = (reap(processes[number]), seconds)
             if not ready or any(code for code, _ in found):
                 break
         for number in running.values():

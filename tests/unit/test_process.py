@@ -35,6 +35,12 @@ def test_a_command_over_its_time_is_ended_with_all_its_children(output):
     assert process.wait_for(int(text(output)), 5)
 
 
+def test_a_command_that_ends_well_leaves_no_child_either(output):
+    code, _ = process.run_to_file(["sh", "-c", "sleep 300 & echo $!"], output, 10)
+    assert code == 0
+    assert process.wait_for(int(text(output)), 5)
+
+
 def test_a_command_that_ignores_the_request_is_forced(output, monkeypatch):
     monkeypatch.setattr(process.end, "__kwdefaults__", {"patience": 0.3})
     begun = time.monotonic()

@@ -19,15 +19,19 @@ def read_json(path: str) -> dict | None:
         return None
 
 
-def write_text(path: str, text: str) -> None:
-    """Write a file by way of a sibling, so that a reader sees the old or the new one, whole."""
+def write_text(path: str, text: str, lasting: bool = True) -> None:
+    """Write a file by way of a sibling, so that a reader sees the old or the new one, whole.
+
+    One that is not `lasting` may be gone after a failure of power.
+    """
     sibling = f"{path}.{os.getpid()}.part"
     try:
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         with open(sibling, "w") as file:
             file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+            if lasting:
+                file.flush()
+                os.fsync(file.fileno())
         os.replace(sibling, path)
     except OSError as error:
         with contextlib.suppress(OSError):
@@ -38,6 +42,11 @@ def write_text(path: str, text: str) -> None:
 def write_json(path: str, value: object, indent: int | None = 1) -> None:
     """Write a value as JSON, like :func:`write_text`."""
     write_text(path, json.dumps(value, indent=indent, ensure_ascii=False) + "\n")
+
+
+def note_json(path: str, value: object) -> None:
+    """Write down a state that ends with the machine's: whole as by :func:`write_json`, but not lasting."""
+    write_text(path, json.dumps(value, ensure_ascii=False) + "\n", lasting=False)
 
 
 def move(source: str, target: str) -> None:

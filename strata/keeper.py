@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 from strata import places, testbed
-from strata.files import read_json, write_json
+from strata.files import note_json, read_json
 from strata.process import alive, identity, wait_for
 
 
@@ -34,7 +34,7 @@ def see(owner: dict) -> None:
         start_new_session=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(part for part in sys.path if part)},
     )
-    write_json(path(), {"owner": owner, "keeper": identity(process.pid)})
+    note_json(path(), {"owner": owner, "keeper": identity(process.pid)})
 
 
 def keep(owner: dict) -> None:

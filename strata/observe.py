@@ -54,9 +54,15 @@ def read_files(paths: list[str]) -> dict[str, str]:
     return found
 
 
-def _field(text: str, name: str) -> str | None:
-    match = re.search(rf"^{re.escape(name)}\s*[:=]\s*(.+)$", text, re.MULTILINE)
-    return match[1].strip().strip('"') if match else None
+def _fields(text: str) -> dict[str, str]:
+    """The first value of each name that is not empty, from lines `name: value` or `name=value`."""
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        at = min((place for place in (line.find(":"), line.find("=")) if place >= 0), default=-1)
+        value = line[at + 1 :].strip().strip('"')
+        if at >= 0 and value:
+            found.setdefault(line[:at].strip(), value)
+    return found
 
 
 def _chosen(text: str) -> str | None:
@@ -77,18 +83,19 @@ def _groups(text: str) -> list[str]:
 def understand(files: dict[str, str]) -> dict:
     """The facts of ``observed.inside`` (docs/contracts.md); what is not there is "not available"."""
     cpuinfo = files.get("/proc/cpuinfo", "")
-    first = cpuinfo.split("\n\n", 1)[0]
-    sockets = len(set(re.findall(r"^physical id\s*: (\d+)$", cpuinfo, re.MULTILINE)))
-    cores, siblings = _field(first, "cpu cores"), _field(first, "siblings")
+    cpu = _fields(cpuinfo.split("\n\n", 1)[0])
+    lines = cpuinfo.splitlines()
+    sockets = len({line.rpartition(":")[2].strip() for line in lines if line.startswith("physical id")})
+    cores, siblings = cpu.get("cpu cores"), cpu.get("siblings")
     caches = [_bytes(text) for path, text in files.items() if path.startswith(f"{CPU}/cpu0/cache/") and text]
-    memory = _field(files.get("/proc/meminfo", ""), "MemTotal")
+    memory = _fields(files.get("/proc/meminfo", "")).get("MemTotal")
     version = files.get("/proc/version", "").split()
-    flags = (_field(first, "flags") or "").split()
+    flags = cpu.get("flags", "").split()
     facts = {
         "kernel": version[2] if len(version) > 2 else None,
-        "os": _field(files.get("/etc/os-release", ""), "PRETTY_NAME"),
-        "cpu_model": _field(first, "model name"),
-        "cpus": len(re.findall(r"^processor\s*:", cpuinfo, re.MULTILINE)) or None,
+        "os": _fields(files.get("/etc/os-release", "")).get("PRETTY_NAME"),
+        "cpu_model": cpu.get("model name"),
+        "cpus": sum(line.startswith("processor") for line in lines) or None,
         "sockets": sockets or None,
         "cores_per_socket": int(cores) if cores else None,
         "threads_per_core": int(siblings) // int(cores) if cores and siblings else None,
@@ -99,7 +106,7 @@ def understand(files: dict[str, str]) -> dict:
         "virtualization": "guest of a hypervisor" if "hypervisor" in flags else ("none seen" if flags else None),
         "machine": files.get("/sys/class/dmi/id/product_name"),
         "cgroup": ", ".join(_groups(files.get("/proc/self/cgroup", ""))),
-        "microcode": _field(first, "microcode"),
+        "microcode": cpu.get("microcode"),
         "versions": dict(
             line.split(" ", 1) for line in files.get("/opt/strata/packages", "").splitlines() if " " in line
         )
@@ -147,8 +154,8 @@ def shares(before: tuple[int, ...], after: tuple[int, ...]) -> dict:
 def moment() -> dict:
     """What changes on the host: load, swap in use (bytes), temperature (°C) and frequency (MHz) of the first CPU."""
     files = read_files(["/proc/loadavg", "/proc/meminfo", TEMPERATURE, FREQUENCY])
-    memory = files.get("/proc/meminfo", "")
-    total, free = _field(memory, "SwapTotal"), _field(memory, "SwapFree")
+    memory = _fields(files.get("/proc/meminfo", ""))
+    total, free = memory.get("SwapTotal"), memory.get("SwapFree")
     temperature = files.get(TEMPERATURE)
     frequency = files.get(FREQUENCY)
     return {

@@ -1,7 +1,8 @@
 """Where Strata keeps things, inside a project and on the machine."""
 
-import hashlib
 import os
+
+from strata.digest import sha256
 
 PLAN = "results/plan.json"
 IMAGE = "results/image.json"
@@ -28,7 +29,7 @@ def home() -> str:
 
 def home_mark() -> str:
     """A mark for what belongs to this user's installation, so that nothing else is ever removed."""
-    return hashlib.sha256(home().encode()).hexdigest()[:16]
+    return sha256(home().encode()).hexdigest()[:16]
 
 
 def machine_lock() -> str:

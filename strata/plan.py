@@ -6,11 +6,11 @@ place is known without making the whole plan.  (``order: sequential`` is the nai
 comparison: all repetitions of one environment, then of the next, nothing in random order.)
 """
 
-import hashlib
 import json
 import random
 
 from strata import places
+from strata.digest import sha256
 from strata.errors import UserError
 from strata.files import read_json, write_if_changed
 from strata.process import capture
@@ -60,7 +60,7 @@ def rows(plan: dict) -> list[tuple[int, int, str, str, int]]:
 def cell_seed(plan: dict, workload: str, repetition: int) -> int:
     """A cell's seed (below 2^31), the same in every environment so that all do equal work."""
     text = f"{plan['seed']}/{workload}/{repetition}"
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") >> 1
+    return int.from_bytes(sha256(text.encode()).digest()[:4], "big") >> 1
 
 
 def fingerprint(plan: dict, environment: str, workload: str) -> str:
@@ -82,7 +82,7 @@ def fingerprint(plan: dict, environment: str, workload: str) -> str:
         parts["client"] = plan["client"]
     if systems(plan["workloads"][workload]) > 1:
         parts["systems"] = systems(plan["workloads"][workload])
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+    return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _signature(step: dict) -> list:

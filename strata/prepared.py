@@ -3,11 +3,11 @@
 They are made in the native system and kept in the machine's cache as one file, the same for every environment.
 """
 
-import hashlib
 import json
 import os
 
 from strata import testbed
+from strata.digest import sha256
 from strata.errors import CellFailed
 from strata.process import capture
 from strata.progress import say
@@ -20,7 +20,7 @@ INSIDE = "/data/prepared"
 def ensure(workload: str, declared: dict, values: dict, image: dict) -> str:
     """Path of the file, made now if it is not kept.  Raises CellFailed with the command's own words."""
     argv = fill(declared["argv"], values, f"{PROGRAMS}/{workload}")
-    mark = hashlib.sha256(json.dumps([image["manifest_sha256"], argv]).encode()).hexdigest()[:12]
+    mark = sha256(json.dumps([image["manifest_sha256"], argv]).encode()).hexdigest()[:12]
     path = os.path.join(image["folder"], "prepared", f"{workload}-{mark}")
     if os.path.exists(path):
         return path

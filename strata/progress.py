@@ -3,7 +3,7 @@
 import sys
 import time
 
-from strata.files import read_json, write_json
+from strata.files import note_json, read_json
 from strata.process import alive, identity
 
 PATH = "results/tmp/run.json"
@@ -11,7 +11,7 @@ PATH = "results/tmp/run.json"
 
 def begin(owner: int, cells: int) -> None:
     """Note that the workflow of process `owner` is going to measure so many cells."""
-    write_json(PATH, {"owner": identity(owner), "cells": cells, "done": 0, "started": None})
+    note_json(PATH, {"owner": identity(owner), "cells": cells, "done": 0, "started": None})
 
 
 def say(topic: str, text: str) -> None:
@@ -45,7 +45,7 @@ def announce(name: str) -> None:
     """Say which cell runs now."""
     run = _current()
     if run and run["started"] is None:
-        write_json(PATH, {**run, "started": time.time()})
+        note_json(PATH, {**run, "started": time.time()})
     print(f"{_count(run, 1)}{name} …", file=sys.stderr, flush=True)
 
 
@@ -56,7 +56,7 @@ def done(name: str, seconds: float) -> None:
         print(f"{name}: {seconds:.1f} s", file=sys.stderr, flush=True)
         return
     run["done"] += 1
-    write_json(PATH, run)
+    note_json(PATH, run)
     left = run["cells"] - run["done"]
     rest = (time.time() - run["started"]) / run["done"] * left
     words = f"; {left} to go, about {duration(rest)}" if left > 0 else "; that was the last cell"
@@ -67,4 +67,4 @@ def failed() -> None:
     """Count a failed cell, so that the time left stays true."""
     run = _current()
     if run:
-        write_json(PATH, {**run, "done": run["done"] + 1})
+        note_json(PATH, {**run, "done": run["done"] + 1})

@@ -4,7 +4,6 @@ A :class:`Lookout` takes a reading at the cell's start, one before its first com
 the two times between them by the thresholds of the config (docs/quiet-machine.md).
 """
 
-import glob
 import os
 import re
 import sys
@@ -121,6 +120,10 @@ def _read(path: str) -> bytes:
 
 def _throttled(cpu: str) -> dict[str, int] | None:
     """The counters of thermal throttling by their path; None where there are none."""
+    if not os.path.isdir(f"{cpu}/cpu0/thermal_throttle"):
+        return None
+    import glob
+
     paths = glob.glob(f"{cpu}/cpu[0-9]*/thermal_throttle/*_throttle_count")
     found = {path: int(text) for path, text in observe.read_files(paths).items() if text.isdecimal()}
     return found or None
@@ -129,8 +132,9 @@ def _throttled(cpu: str) -> dict[str, int] | None:
 def _swapped(proc: str) -> int | None:
     """Bytes that were swapped in or out since the start of the machine."""
     text = observe.read_files([f"{proc}/vmstat"]).get(f"{proc}/vmstat", "")
-    pages = re.findall(r"^pswp(?:in|out) (\d+)$", text, re.MULTILINE)
-    return sum(int(count) for count in pages) * os.sysconf("SC_PAGE_SIZE") if len(pages) == 2 else None
+    counts = dict(line.split(" ", 1) for line in text.splitlines() if " " in line)
+    pages = [counts.get("pswpin", ""), counts.get("pswpout", "")]
+    return sum(map(int, pages)) * os.sysconf("SC_PAGE_SIZE") if all(map(str.isdecimal, pages)) else None
 
 
 def used(early: Reading, late: Reading) -> dict[tuple[int, str], float] | None:

@@ -17,7 +17,7 @@ from strata import client as client_of
 from strata import layers, places, plan
 from strata.client.base import Client
 from strata.errors import UserError
-from strata.files import held, locked, read_json, write_json
+from strata.files import held, locked, note_json, read_json
 from strata.process import alive, identity
 from strata.words import several
 
@@ -36,7 +36,7 @@ def read_state() -> dict:
 
 def write_state(state: dict) -> None:
     """Write down what is up."""
-    write_json(state_path(), state)
+    note_json(state_path(), state)
 
 
 @contextlib.contextmanager

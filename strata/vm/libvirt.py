@@ -4,12 +4,12 @@ Every name begins with :func:`prefix`, which is of this user's installation alon
 ever touched.
 """
 
-import hashlib
 import ipaddress
 import os
 import socket
 
 from strata import addresses, places
+from strata.digest import sha256
 from strata.errors import UserError
 from strata.process import as_root, capture
 
@@ -78,7 +78,7 @@ def domains() -> list[str]:
 
 def card_address(subnet: str, number: int) -> tuple[str, str]:
     """(hardware address, IP address) of the machine with this number (from 0) in a network."""
-    digest = hashlib.sha256(f"{places.home_mark()}/{number}".encode()).digest()
+    digest = sha256(f"{places.home_mark()}/{number}".encode()).digest()
     address = ipaddress.ip_network(subnet).network_address + 10 + number
     return "52:54:00:" + ":".join(f"{byte:02x}" for byte in digest[:3]), str(address)
 

@@ -1,7 +1,6 @@
 """The life of one virtual machine: brought up by Vagrant or from a snapshot, and taken down."""
 
 import contextlib
-import hashlib
 import json
 import os
 import sys
@@ -9,6 +8,7 @@ import time
 
 from strata import machine as this_host
 from strata import places, testbed
+from strata.digest import sha256
 from strata.errors import UserError
 from strata.files import read_json, write_json
 from strata.layers.base import Context
@@ -107,7 +107,7 @@ class Machine:
             )
         which = [part, of] if of > 1 else []
         decides = json.dumps([self.options, wanted, facts["box"], facts["built"], *which], sort_keys=True)
-        key = hashlib.sha256(decides.encode()).hexdigest()[:8]
+        key = sha256(decides.encode()).hexdigest()[:8]
         name = f"{libvirt.prefix()}-{key}"
         return {
             **wanted,

@@ -1,0 +1,11 @@
+"""SHA-256 without OpenSSL, whose loading by hashlib would be a tenth of what a small cell costs."""
+
+import importlib
+
+# The standard library's own module by the version of Python, and what is there in any case.
+for _name in ("_sha2", "_sha256", "hashlib"):
+    try:
+        sha256 = importlib.import_module(_name).sha256
+        break
+    except ImportError:
+        continue

@@ -98,7 +98,7 @@ def measure(tool: Tool, room: Path, cells: int) -> Idle:
     try:
         found = watch(tool.name, running, SLEEP)
     except BaseException:
-        running.process.terminate()
+        running.end()
         raise
     running.finish()
     return found

@@ -54,12 +54,21 @@ class Running:
             argv, cwd=folder, env=variables, stdin=subprocess.DEVNULL, stdout=self.output, stderr=subprocess.STDOUT
         )
 
+    def end(self) -> None:
+        """End the command, and wait for it: its folder is removed next."""
+        self.process.terminate()
+        try:
+            self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
     def finish(self) -> Spent:
         """Wait for the command and for all that it started.  Raises Failed with its words where it failed."""
         try:
             _, status, usage = os.wait4(self.process.pid, 0)
         except BaseException:
-            self.process.terminate()
+            self.end()
             raise
         wall = time.monotonic() - self.begun
         self.process.returncode = os.waitstatus_to_exitcode(status)

@@ -1,7 +1,6 @@
 """Measure one cell: bring its system up, warm up, run, check, and only then put log and record in place."""
 
 import contextlib
-import hashlib
 import os
 import re
 import signal
@@ -9,6 +8,7 @@ import sys
 
 from strata import cache, keeper, layers, logs, observe, places, plan, prepared, progress, quiet, testbed
 from strata.clock import Watch
+from strata.digest import sha256
 from strata.errors import CellFailed, UserError
 from strata.files import move, read_json, write_json
 from strata.process import capture
@@ -91,14 +91,14 @@ class Cell:
             os.makedirs(os.path.dirname(self.draft), exist_ok=True)
             system = self._measure()
             self._put_in_place()
-            testbed.end_cell(system)
+            left = ", ".join(sorted(set(testbed.end_cell(system))))
         except BaseException as error:
             failure = self._give_up(error)
             self._note(str(failure), error)
             raise failure from error
-        self._note(f"measured in {self.record['seconds']} s")
-        if system.facts["owner"]["pid"] == os.getpid():
-            testbed.take_down()
+        self._note(f"measured in {self.record['seconds']} s" + (f"; it left running: {left}" if left else ""))
+        if left:
+            progress.say("cell", f"{self.name} left running: {left}; the next cell gets a fresh system")
         progress.done(self.name, self.record["seconds"])
 
     def _measure(self) -> testbed.System:
@@ -266,7 +266,7 @@ class Cell:
     def _check(self) -> None:
         with open(self.draft, "rb") as file:
             content = file.read()
-        self.record["log"] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        self.record["log"] = {"bytes": len(content), "sha256": sha256(content).hexdigest()}
         self.record["checks"] = checks(self._spec()["checks"], content.decode(errors="replace"), self.systems)
         failed = [check["name"] for check in self.record["checks"] if not check["passed"]]
         if failed:

@@ -81,6 +81,27 @@ def members(id: str) -> set[int]:
     return found
 
 
+def of_containers() -> list[str]:
+    """Patterns of the folders of containers' groups, for Docker's drivers and both versions of control groups."""
+    return [f"{ROOT}/{SLICE}/*", f"{ROOT}/{GROUP}/*", f"{ROOT}/*/{GROUP}/*"]
+
+
+def look(folders: list[str]) -> list[str]:
+    """A command that prints the command line of every process in groups, a line each (:func:`command_lines`).
+
+    folders: patterns of the groups' folders.
+    """
+    listing = 'for folder in $*; do cat "$folder/cgroup.procs"; done | sort -u'
+    line = "tr '\\0' ' ' </proc/$process/cmdline && echo"
+    return ["sh", "-c", f"({listing} | while read -r process; do {line}; done) 2>/dev/null; :", "strata", *folders]
+
+
+def command_lines(printed: str) -> list[str]:
+    """What :func:`look` found, without itself and processes that have ended."""
+    lines = [line.strip() for line in printed.splitlines()]
+    return [line for line in lines if line and "cgroup.procs" not in line]
+
+
 def remove(id: str, patience: float = 10.0) -> None:
     """End every process in the groups and remove them.  Raises UserError if one cannot be ended."""
     deadline = time.monotonic() + patience

@@ -111,6 +111,15 @@ class System:
         self.top = self.tops[0]
         self.client = _client(facts, image)
 
+    def left(self, patience: float = 1.0) -> list[str]:
+        """Command lines of what a cell's commands left running in it, once that had so many seconds to end."""
+        deadline = time.monotonic() + patience
+        while found := [line for top in self.tops for line in top.left()]:
+            if time.monotonic() > deadline:
+                break
+            time.sleep(0.1)
+        return found
+
 
 def bring_up(
     environment: str,
@@ -184,10 +193,19 @@ def begin_cell(system: System) -> None:
     write_state({"system": system.facts, "cell": identity(os.getpid())})
 
 
-def end_cell(system: System) -> None:
-    """Note that the cell ended well."""
-    system.facts["cells_before"] += 1
-    write_state({"system": system.facts, "cell": None})
+def end_cell(system: System) -> list[str]:
+    """Note that the cell ended well; returns the command lines of what it left running.
+
+    A system is taken down in which something was left, so that nothing of a cell lasts into the next one, and
+    one that nobody else uses.
+    """
+    left = system.left()
+    if left or system.facts["owner"]["pid"] == os.getpid():
+        take_down()
+    else:
+        system.facts["cells_before"] += 1
+        write_state({"system": system.facts, "cell": None})
+    return left
 
 
 def left_by(owner: dict) -> bool:

@@ -131,6 +131,10 @@ class Layer(ABC):
         """Processes of the host that hold the system's memory while nothing runs in it."""
         return []
 
+    def left(self) -> list[str]:
+        """Command lines of the processes that commands left running in this layer; none can be known of the host."""
+        return []
+
     def command(self, argv: list[str]) -> list[str]:
         """The command for the host that runs `argv` in this layer, with the common variables."""
         return self.command_plain(["env", "-i", *VARIABLES, *argv])

@@ -65,6 +65,9 @@ class Chroot(Layer):
             raise UserError(f"{path}: only files below /data are exchanged with a system under test")
         return self.context.data + path.removeprefix("/data")
 
+    def left(self) -> list[str]:
+        return cgroups.command_lines(self.run_below(cgroups.look(cgroups.groups_of(self.context.id))))
+
     def put(self, source: str, target: str) -> None:
         shutil.copyfile(source, self._outside(target))
 

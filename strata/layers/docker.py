@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from typing import ClassVar
 
 LABEL = "strata.home"
+# What a container does that waits for commands.
+REST = ["sleep", "infinity"]
 
 
 def tag(image: dict) -> str:
@@ -72,7 +74,7 @@ class Docker(Layer):
             + ["--hostname", "strata"] * (self.options["network"] != "host")
             + ["--label", f"{LABEL}={places.home_mark()}", "--network", self.options["network"]]
             + ["--cgroup-parent", cgroups.parent_for(driver), *place, *self._published()]
-            + [tag(self.context.image), "sleep", "infinity"]
+            + [tag(self.context.image), *REST]
         )
 
     def _published(self) -> list[str]:
@@ -111,6 +113,11 @@ class Docker(Layer):
 
     def wrap(self, argv: list[str]) -> list[str]:
         return ["docker", "exec", self.context.id, *argv]
+
+    def left(self) -> list[str]:
+        # Below the groups' parent there are only those of the one system that is up.
+        lines = cgroups.command_lines(self.run_below(cgroups.look(cgroups.of_containers())))
+        return [line for line in lines if not line.endswith(" ".join(REST))]
 
     def put(self, source: str, target: str) -> None:
         # A path from the root: `-`, `-x` and `a:b` mean something else to Docker.

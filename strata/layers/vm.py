@@ -5,12 +5,18 @@ from __future__ import annotations
 import os
 import shutil
 
+from strata import cgroups
 from strata.layers.base import TYPE_CHECKING, Layer
+from strata.process import capture
 
 if TYPE_CHECKING:
     from typing import ClassVar
 
     from strata.vm.machine import Machine
+
+
+# Where a guest keeps what is run in it by ssh.
+SESSIONS = [f"{cgroups.ROOT}/user.slice/user-0.slice/session-*", f"{cgroups.ROOT}/system.slice/ssh*"]
 
 
 class Vm(Layer):
@@ -91,6 +97,11 @@ class Vm(Layer):
         from strata.vm import ssh
 
         return ssh.command(self.context.folder, argv)
+
+    def left(self) -> list[str]:
+        # What sshd started, and nothing of the guest's own.
+        lines = cgroups.command_lines(capture(self.command_plain(cgroups.look(SESSIONS))).stdout)
+        return [line for line in lines if not line.startswith("sshd")]
 
     def put(self, source: str, target: str) -> None:
         from strata.vm import ssh

@@ -124,6 +124,18 @@ def test_a_process_that_a_native_run_leaves_is_ended_with_the_system(up):
     assert subprocess.run(["pgrep", "-f", "^sleep 300$"], capture_output=True, check=False).returncode == 1
 
 
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_what_a_command_leaves_is_seen_and_its_system_not_used_again(up, name):
+    top = up(name)
+    assert top.left() == []
+    subprocess.run(top.command(["sh", "-c", "setsid sleep 300 >/dev/null 2>&1 &"]), check=True)
+    system = testbed.System(testbed.read_state()["system"], top.context.image)
+    testbed.begin_cell(system)
+    assert testbed.end_cell(system) == ["sleep 300"]
+    assert testbed.read_state()["system"] is None
+    assert up(name).context.id != top.context.id
+
+
 def test_a_container_of_somebody_else_is_never_touched(up, image):
     from strata.layers import docker
 

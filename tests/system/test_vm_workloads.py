@@ -1,4 +1,8 @@
-"""Every workload with a server, a client or a disk in it, at smoke scale, in every environment with a machine."""
+"""Workloads with a server, a client or a disk in them, at smoke scale, in the environments with a machine.
+
+Everywhere all of them: with STRATA_LONG set.  Otherwise all in a tuned machine and in Docker in one, and of the two
+that are left what tells them from these.
+"""
 
 import json
 import os
@@ -21,7 +25,11 @@ MEASURED = {
     "fio": {"jobs": ["sequential-fill", "random-read-16", "mixed-random-rw-32x8"]},
     "redis": {"connections": [1, 4], "requests": 2000},
 }
-# What differs between the other environments and these is told by less, unless the long test is asked for.
+# Does nothing itself but leave a process to the system, in a session of its own.
+LEAVING = {
+    **projects.NOOP,
+    "run": [{"argv": ["/bin/sh", "-c", "setsid sleep 300 >/dev/null 2>&1 & echo 7"], "timeout": 60}],
+}
 LONG = "STRATA_LONG" in os.environ
 CELLS = {
     "vm": list(MEASURED) if LONG else ["netperf", "startup"],
@@ -29,7 +37,9 @@ CELLS = {
     "vm-docker": list(MEASURED),
     "vm-docker-hostnet": list(MEASURED) if LONG else ["netperf", "nuttcp"],
 }
+LEFT_IN = ("vm-tuned", "vm-docker")
 LOGS = [f"results/raw/{name}/{workload}/1.log" for name, workloads in CELLS.items() for workload in workloads]
+LOGS += [f"results/raw/{name}/leaving/1.log" for name in LEFT_IN]
 # Every machine boots, some are emulated.
 pytestmark = pytest.mark.timeout(3600)
 
@@ -42,8 +52,8 @@ def snakemake(folder, *words):
 def made(image, tmp_path_factory):
     """A project in which they were measured once in the machines, up to the tables."""
     folder = tmp_path_factory.mktemp("machines") / "p"
-    page = projects.default(environments=ENVIRONMENTS, workloads=MEASURED, repetitions=1)
-    projects.make(folder, page)
+    page = projects.default(environments=ENVIRONMENTS, workloads={**MEASURED, "leaving": None}, repetitions=1)
+    projects.beside_real(folder, page, {"leaving": LEAVING})
     # As on a machine on which nothing was tried yet: the run finds out what accelerates it.
     if os.path.exists(acceleration.path()):
         os.unlink(acceleration.path())
@@ -78,6 +88,18 @@ def test_a_machine_is_booted_once_for_each_profile(made):
     assert sum(seconds is not None for seconds in boots.values()) == len({"default", "tuned"})
     # Every environment got it fresh from the snapshot, and so did those that a start-up left nothing of.
     assert len(boots) >= len(ENVIRONMENTS)
+
+
+def test_nothing_of_a_cell_lasts_into_the_next_one(made):
+    systems = {}
+    for one in projects.records(made):
+        key = (one["environment"], one["workload"])
+        note = (made / f"results/logs/cells/{key[0]}/{key[1]}/1.log").read_text()
+        assert ("it left running: sleep 300" in note) == (key[1] == "leaving"), note
+        systems[key] = one["system"]["id"]
+    for name in LEFT_IN:
+        later = list(systems)[list(systems).index((name, "leaving")) + 1 :]
+        assert systems[name, "leaving"] not in [systems[key] for key in later]
 
 
 def test_emulation_is_named_and_a_second_run_has_nothing_to_do(made):

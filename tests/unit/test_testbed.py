@@ -1,10 +1,12 @@
 """Whose system is up, and who waits for whom."""
 
 import os
+import subprocess
+import time
 
 import pytest
 
-from strata import testbed, workflow
+from strata import cgroups, testbed, workflow
 from strata.files import write_json
 from strata.process import identity
 from strata.vm import snapshot
@@ -42,3 +44,48 @@ def test_a_run_that_left_nothing_does_not_wait_for_another_measurement(project, 
     testbed.write_state({"system": {"owner": testbed.owner()}, "cell": None})
     ending.end()
     assert taken == ["system"]
+
+
+def test_what_runs_in_groups_is_told_by_its_words(tmp_path):
+    groups = [tmp_path / "strata" / name for name in ("a b", "other")]
+    running = subprocess.Popen(["sleep", "300"])
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    try:
+        for group, processes in zip(groups, ([running.pid, ended.pid], [os.getpid()]), strict=True):
+            group.mkdir(parents=True)
+            (group / "cgroup.procs").write_text("".join(f"{process}\n" for process in processes))
+
+        def seen(pattern):
+            command = cgroups.look([pattern, f"{tmp_path}/none/*"])
+            return cgroups.command_lines(subprocess.check_output(command, text=True))
+
+        both, one = seen(f"{tmp_path}/strata/*"), seen(f"{tmp_path}/strata/o*")
+        assert "sleep 300" in both
+        assert len(both) == 2
+        assert len(one) == 1
+        assert set(one) < set(both)
+        assert seen(f"{tmp_path}/nowhere/*") == []
+    finally:
+        running.kill()
+        running.wait()
+
+
+class Left(testbed.System):
+    """A system in which something is seen to run for so many looks."""
+
+    def __init__(self, facts, looks):
+        self.facts, self.tops, self.looks = facts, [self], looks
+
+    def left(self, *patience):
+        if patience:
+            return super().left(*patience)
+        self.looks -= 1
+        return ["sleep 300"] if self.looks >= 0 else []
+
+
+@pytest.mark.parametrize(("looks", "left"), [(0, []), (3, []), (1000, ["sleep 300"])])
+def test_something_left_has_a_moment_to_end(looks, left):
+    begun = time.monotonic()
+    assert Left({}, looks).left(0.6) == left
+    assert (time.monotonic() - begun >= 0.6) == bool(left)

@@ -37,11 +37,11 @@ def ensure_machine(config: dict) -> dict:
 
     Returns the facts of :func:`strata.vm.disk.find`.
     """
-    from strata.vm import disk
+    from strata.vm import build
 
     described = recipe.describe(config)
-    found = disk.probe(config, described)
-    return disk.ensure(config, require(described["recipe"]), found["accelerator"])
+    found = build.probe(config, described)
+    return build.ensure(config, require(described["recipe"]), found["accelerator"])
 
 
 def _build(config: dict, described: dict) -> dict:

@@ -96,9 +96,12 @@ def daemon():
 
 
 def victims(run):
-    """Process ids of what can be killed in a run: the workflow, its cell, and what the cell measures."""
+    """Process ids of what can be killed under a run: the workflow, its cell, what that measures, Docker's daemon."""
     cell = testbed.read_state()["cell"]
     found = {"workflow": run.pid}
+    serves = daemon()
+    if serves:
+        found["daemon"] = serves
     if cell:
         found["cell"] = cell["pid"]
         tool = subprocess.run(
@@ -117,7 +120,7 @@ def test_a_kill_at_any_moment_costs_one_cell_at_the_most(image, tmp_path, machin
         kept = logs(folder)
         run = start(folder, TARGET)
         time.sleep(chance.uniform(0.2, 4))
-        choice = chance.choice(["workflow", "cell", "tool"])
+        choice = chance.choice(["workflow", "cell", "tool", "daemon"])
         found = victims(run)
         with contextlib.suppress(ProcessLookupError):
             os.kill(found.get(choice, run.pid), signal.SIGKILL)

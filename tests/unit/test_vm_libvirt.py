@@ -7,7 +7,7 @@ import pytest
 
 from strata import addresses, places
 from strata.errors import UserError
-from strata.vm import disk, libvirt, ssh
+from strata.vm import build, libvirt, ssh
 
 ROUTES = """1: lo    inet 127.0.0.1/8 scope host lo
 2: eth0    inet 10.0.0.5/24 brd 10.0.0.255 scope global eth0
@@ -58,14 +58,14 @@ def manifest(**files):
 
 
 def test_the_same_files_are_the_same():
-    assert disk.differences(manifest(), manifest()) == []
+    assert build.differences(manifest(), manifest()) == []
 
 
 def test_what_only_a_machine_has_may_differ():
     machine = manifest(boot__vmlinuz="sha256:3", usr__lib__modules__x="sha256:4", var__log__journal="sha256:5")
     machine["files"]["etc/machine-id"] = "sha256:6"
     machine["files"]["etc/ssh/ssh_host_ed25519_key"] = "sha256:7"
-    assert disk.differences(manifest(), machine) == []
+    assert build.differences(manifest(), machine) == []
 
 
 def test_anything_else_is_named():
@@ -73,7 +73,7 @@ def test_anything_else_is_named():
     machine["files"]["usr/bin/xz"] = "sha256:9"
     del machine["files"]["etc/passwd"]
     machine["packages"]["xz-utils"] = "5.9"
-    found = disk.differences(manifest(), machine)
+    found = build.differences(manifest(), machine)
     assert found == [
         "package xz-utils: 5.8 in the container, 5.9 in the machine",
         "etc/passwd: only in the container",
@@ -81,7 +81,7 @@ def test_anything_else_is_named():
         "usr/bin/xz: differs",
     ]
     with pytest.raises(UserError, match="usr/bin/xz: differs"):
-        disk.compare(manifest(), machine)
+        build.compare(manifest(), machine)
 
 
 def test_commands_go_into_a_machine_word_for_word(tmp_path):

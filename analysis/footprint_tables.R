@@ -13,7 +13,7 @@ table_of_footprint <- function(evidence) {
   with_machines <- any(rows$quantity == "boot_seconds")
   shown <- list(list("up_seconds", "Brought up (s)", 1))
   if (with_machines) {
-    shown <- c(shown, list(list("boot_seconds", "Of that, boot (s)", 1),
+    shown <- c(shown, list(list("boot_seconds", "Boot (s)", 1),
                            list("host_memory_bytes", "Memory on the host (MB)", 1e6),
                            list("disk_bytes", "Own disks (MB)", 1e6)))
   }
@@ -28,9 +28,12 @@ table_of_footprint <- function(evidence) {
     list(column("Mean", "right", one[[2]]), column(head, "right", one[[2]]))
   }), recursive = FALSE))
   notes <- c(
-    paste(c("n: systems, one for each block unless single cells were measured again. Brought up: until all",
-            "layers are up.", if (with_machines) "Boot: until the first command inside has ended."),
-          collapse = " "),
+    paste("n: systems, one for each block unless single cells were measured again. Brought up: until all",
+          "layers are up."),
+    if (with_machines) {
+      paste("Machines that are restored are counted there without those that were booted and saved for it.",
+            "Boot: until the first command inside has ended.")
+    },
     if (with_machines) {
       paste("Memory: what the process of the virtual machine holds on the host after the boot. Own disks:",
             "what they take on the host then, without the image that they stand on.")

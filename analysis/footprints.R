@@ -63,6 +63,18 @@ footprint_table <- function(records, plan) {
   do.call(rbind, c(list(empty_table(FOOTPRINT_COLUMNS)), rows))
 }
 
+#' Whether a machine was booted and saved before it was restored
+#'
+#' That happens in the first block alone, and its time is not that of a restored machine.
+#'
+#' @param systems list of records
+#' @return logical vector
+saved_first <- function(systems) {
+  booted <- field_numbers(systems, "system", "vm", "boot_seconds")
+  restored <- field_numbers(systems, "system", "vm", "restore_seconds")
+  !is.na(booted) & !is.na(restored)
+}
+
 #' One quantity of one environment
 #'
 #' @param environment its name
@@ -72,6 +84,9 @@ footprint_table <- function(records, plan) {
 footprint_row <- function(environment, systems, quantity) {
   path <- c("system", if (quantity$of_machine) "vm", quantity$quantity)
   x <- field_numbers(systems, path)
+  if (quantity$quantity == "up_seconds") {
+    x[saved_first(systems)] <- NA
+  }
   paths <- vapply(systems, `[[`, "", "path")[!is.na(x)]
   x <- x[!is.na(x)]
   limits <- interval_of_mean(x)

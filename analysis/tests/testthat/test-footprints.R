@@ -56,6 +56,18 @@ test_that("virtual machines have more to tell, and what is not available is coun
   expect_true(all(is.na(none[c("mean", "sd", "mean_low", "min")])))
 })
 
+test_that("the time of a restored machine is without that in which it was booted and saved", {
+  records <- lapply(1:3, function(block) footprint_record("vm-tuned", block, block, up_seconds = 100 / block))
+  for (i in 1:3) {
+    records[[i]]$system$vm["restore_seconds"] <- list(4)
+    records[[i]]$system$vm["boot_seconds"] <- list(if (i == 1) 90)
+  }
+  table <- footprint_table(records, footprint_plan("vm-tuned"))
+  at <- function(name) table[table$quantity == name, ]
+  expect_equal(c(at("up_seconds")$systems, at("up_seconds")$n, at("up_seconds")$max), c(3, 2, 50))
+  expect_equal(c(at("boot_seconds")$n, at("boot_seconds")$mean), c(1, 90))
+})
+
 test_that("the table shows mean, interval and number, and a dash where nothing is recorded", {
   records <- c(lapply(1:3, function(block) footprint_record("native", block, block)),
                lapply(1:3, function(block) footprint_record("vm", block, 10 + block)))

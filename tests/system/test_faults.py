@@ -112,8 +112,15 @@ def victims(run):
     return found
 
 
+@pytest.fixture
+def docker_stays(machine_stays):
+    """Docker's daemon is up at the end, also where the last thing that the test did was to kill it."""
+    yield
+    subprocess.run([projects.ROOT / "scripts/dockerd.sh"], check=True, timeout=120)
+
+
 @pytest.mark.timeout(900 + 60 * MOMENTS)
-def test_a_kill_at_any_moment_costs_one_cell_at_the_most(image, tmp_path, machine_stays):
+def test_a_kill_at_any_moment_costs_one_cell_at_the_most(image, tmp_path, docker_stays):
     chance = random.Random(2014)
     folder = project(tmp_path / "p", repetitions=MOMENTS)
     for _ in range(MOMENTS):

@@ -77,7 +77,7 @@ def changed(before, after):
 def finish(folder, cells):
     """A plain run measures what is missing, without a word from anybody."""
     before = logs(folder)
-    done = projects.run(folder, "snakemake", "--cores", "1", TARGET)
+    done = projects.run(folder, "snakemake", "--cores", "1", TARGET, timeout=600 + 30 * cells)
     assert done.returncode == 0, done.stderr
     after = logs(folder)
     assert len(after) == cells

@@ -84,19 +84,27 @@ def _signal(group: int, number: signal.Signals) -> None:
 
 
 def run_together(
-    commands: Sequence[Sequence[str]], outputs: Sequence[int], timeout: float | None
+    commands: Sequence[Sequence[str]], outputs: Sequence[int], timeout: float | None, needed: Sequence[int] = ()
 ) -> list[tuple[int | None, float]]:
     """Run commands at the same time, standard output and error of each into its descriptor of `outputs`.
 
-    Returns for each its exit code and the seconds it took.  The first that ends with another code than 0, or
-    `timeout` seconds, end all others: their code is None.  However they end, their sessions are gone afterwards.
+    Returns for each its exit code and the seconds it took.  The first that ends with another code than 0, the end
+    of a process of `needed`, or `timeout` seconds, end all others: their code is None.  However they end, their
+    sessions are gone afterwards.
     """
     processes: list[subprocess.Popen] = []
     begun: list[float] = []
     found: list[tuple[int | None, float]] = [(None, 0.0)] * len(commands)
     running: dict[int, int] = {}
+    watched: list[int] = []
     poll = select.poll()
     try:
+        for pid in needed:
+            try:
+                watched.append(os.pidfd_open(pid))
+            except ProcessLookupError:
+                return found
+            poll.register(watched[-1], select.POLLIN)
         for command, output in zip(commands, outputs, strict=True):
             begun.append(time.monotonic())
             processes.append(
@@ -113,18 +121,21 @@ def run_together(
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
             ready = poll.poll(None if left is None else left * 1000)
             for descriptor, _ in ready:
+                if descriptor in watched:
+                    continue
                 number = running.pop(descriptor)
                 poll.unregister(descriptor)
                 os.close(descriptor)
                 seconds = time.monotonic() - begun[number]
                 found[number] = (reap(processes[number]), seconds)
-            if not ready or any(code for code, _ in found):
+            lost = any(descriptor in watched for descriptor, _ in ready)
+            if not ready or lost or any(code for code, _ in found):
                 break
         for number in running.values():
             found[number] = (None, time.monotonic() - begun[number])
         return found
     finally:
-        for descriptor in running:
+        for descriptor in [*running, *watched]:
             os.close(descriptor)
         end(*(process for process in processes if process.returncode is None))
 

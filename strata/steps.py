@@ -13,7 +13,7 @@ from strata import logs, plan, servers
 from strata.clock import Watch
 from strata.errors import CellFailed, UserError
 from strata.layers.base import TYPE_CHECKING
-from strata.process import capture, run_together
+from strata.process import capture, run_together, wait_for
 from strata.servers import Server, check_ports
 from strata.testbed import System
 from strata.words import placeholder, several
@@ -77,6 +77,7 @@ class Steps:
         self.running: list[Server] = []
         self.parts = len(system.tops)
         self.marked: int | None = None
+        self.known: tuple[System, list[int]] | None = None
 
     def run(self) -> None:
         """Take them all.  Raises CellFailed with the step's name, and of several systems with the number."""
@@ -190,6 +191,8 @@ class Steps:
                 how = f"{_in_systems([command])} ended with exit code {command['exit']}"
                 raise CellFailed(f"{name}{how}{self._servers_words()}")
         late = [command for command in commands if command["exit"] is None]
+        if late and any(wait_for(pid, 0) for pid in self._machines()):
+            raise CellFailed(f"{name} was ended: its virtual machine ended under it")
         if late:
             limit = f"no end after {step['timeout']:g} s{_in_systems(late)}"
             raise CellFailed(f"{name} was ended: {limit}{self._servers_words()}")
@@ -199,7 +202,7 @@ class Steps:
     ) -> list[tuple[int | None, float]]:
         """Run commands at the same time; the outputs of several systems are put into the log one after the other."""
         if self.parts == 1:
-            return run_together(commands, [self.output], timeout)
+            return run_together(commands, [self.output], timeout, self._machines())
         import tempfile
 
         with contextlib.ExitStack() as files:
@@ -207,11 +210,18 @@ class Steps:
             for output in outputs:
                 fcntl.fcntl(output, fcntl.F_SETFL, os.O_APPEND)
             try:
-                return run_together(commands, [output.fileno() for output in outputs], timeout)
+                return run_together(commands, [output.fileno() for output in outputs], timeout, self._machines())
             finally:
                 for part, output in zip(parts, outputs, strict=True):
                     self._mark(part)
                     self._copy(output)
+
+    def _machines(self) -> list[int]:
+        """The processes of the host that are the system's virtual machines: without them its commands hang."""
+        if self.known is None or self.known[0] is not self.system:
+            machines = [machine for top in self.system.tops if (machine := top.machine())]
+            self.known = self.system, [pid for machine in machines for pid in machine.processes()]
+        return self.known[1]
 
     def _copy(self, output: IO[bytes]) -> None:
         """Put a whole output into the log; what follows begins a line of its own."""

@@ -96,6 +96,23 @@ def test_the_time_limit_ends_those_that_still_run(outputs, monkeypatch):
         assert process.start_time(int(text(output))) is None
 
 
+def test_the_end_of_what_commands_need_ends_them(outputs):
+    needed = subprocess.Popen(["sleep", "0.3"])
+    begun = time.monotonic()
+    (first, _), (second, _) = process.run_together(shells("exit 0", "sleep 300"), outputs[:2], 60, [needed.pid])
+    assert (first, second) == (0, None)
+    assert time.monotonic() - begun < 30
+    gone = needed.pid
+    needed.wait()
+    assert process.run_together(shells("echo never"), outputs[2:], 60, [gone]) == [(None, 0.0)]
+    assert text(outputs[2]) == ""
+
+
+def test_what_commands_need_may_outlive_them(outputs):
+    found = process.run_together(shells("exit 0", "exit 0"), outputs[:2], 60, [os.getpid()])
+    assert [code for code, _ in found] == [0, 0]
+
+
 def test_a_program_that_is_not_there_ends_those_that_were_started(outputs):
     with pytest.raises(FileNotFoundError):
         process.run_together([["sleep", "4321"], ["/no/such"]], outputs[:2], 60)

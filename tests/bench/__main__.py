@@ -21,6 +21,8 @@ from bench.spent import environment, run
 from bench.tools import Loop, Make, ReFrame, Snakemake, Strata, Tool
 
 THEMES = ("cells", "dry", "logs", "archive", "idle")
+# Of these there is a figure.
+DRAWN = ("cells", "dry run", "table", "summary")
 # Cells of each tool before the one that sleeps.
 BEFORE_SLEEP = 100
 
@@ -104,6 +106,9 @@ def main(words: list[str]) -> None:
         text = report.text(found, machine)
         (chosen.to / "cost.md").write_text(text)
         print("\n" + text)
+        if not any(row.theme in DRAWN for row in found.rows):
+            print(f"bench: {chosen.to}/cost.csv and cost.md; there is nothing to draw")
+            return
         figure = ["Rscript", str(Path(__file__).parent / "figure.R"), "cost.csv", "cost.png"]
         print(run(figure, chosen.to.resolve(), environment(room / "home")).printed, end="")
     print(f"bench: {chosen.to}/cost.csv, cost.md and cost.png")

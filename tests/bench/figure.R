@@ -46,7 +46,7 @@ cost_figure <- function(data) {
     ggplot2::scale_y_log10(labels = function(x) format(x, drop0trailing = TRUE, trim = TRUE)) +
     manual(ggplot2::scale_colour_manual, "colour") + manual(ggplot2::scale_shape_manual, "shape") +
     ggplot2::labs(x = "Number of cells or logs", y = "CPU time for each (ms)") +
-    figure_theme() + ggplot2::theme(legend.position = "bottom")
+    figure_theme() + ggplot2::theme(legend.position = "bottom", plot.margin = ggplot2::margin(4, 14, 4, 4))
 }
 
 run_script("figure.R", function(arguments) {

@@ -4,7 +4,6 @@ import sys
 sys.path.insert(0, workflow.basedir)
 
 from snakemake.logging import logger
-from strata import order
 from strata.errors import UserError
 from strata.workflow import Workflow, is_news
 
@@ -26,7 +25,7 @@ onstart:
     # The limit of jobs a second sets a timer in every round of the scheduler, each of which sets
     # another: after n jobs the controller would wake n times a second while cells measure.
     workflow.scheduler.job_rate_limiter = None
-    workflow.scheduler._job_selector = order.first
+    workflow.scheduler._job_selector = experiment.next_jobs
     try:
         wanted = [job.rule.name for job in workflow.dag.needrun_jobs()]
         experiment.begin(

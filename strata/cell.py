@@ -297,6 +297,8 @@ class Cell:
         except (UserError, OSError) as trouble:
             print(f"strata: {trouble}; `python -m strata clean` tries again", file=sys.stderr)
         if isinstance(error, Interrupted):
+            if str(error) == signal.SIGINT.name:
+                progress.interrupt()
             return CellFailed(f"{self.name} was ended by {error}; nothing of it is kept")
         if not os.path.exists(self.target):
             with contextlib.suppress(OSError):

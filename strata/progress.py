@@ -24,6 +24,19 @@ def _current() -> dict | None:
     return run if run and run["cells"] and alive(run["owner"]) else None
 
 
+def interrupt() -> None:
+    """Note that a person ended the cell that runs now: the run is to end with it."""
+    run = _current()
+    if run:
+        note_json(PATH, {**run, "interrupted": True})
+
+
+def interrupted() -> bool:
+    """Whether a cell of the run was ended by a person."""
+    run = _current()
+    return bool(run and run.get("interrupted"))
+
+
 def duration(seconds: float) -> str:
     """Seconds as a person says them."""
     if seconds < 90:

@@ -10,7 +10,7 @@ import os
 import sys
 from typing import Any
 
-from strata import checking, config, figures, image, layers, machine, places, plan, progress, published, testbed
+from strata import checking, config, figures, image, layers, machine, order, places, plan, progress, published, testbed
 from strata.errors import UserError
 from strata.files import read_json
 from strata.workload import check_files
@@ -52,8 +52,8 @@ class Workflow:
         self.workloads = sorted(self.plan["workloads"])
         self.environments = sorted(plan.available(self.plan))
         self._fingerprint = functools.cache(lambda *cell: plan.fingerprint(self.plan, *cell))
-        order = enumerate(plan.rows(self.plan))
-        position = {(name, workload, block): place for place, (_, block, name, workload, _) in order}
+        rows = enumerate(plan.rows(self.plan))
+        position = {(name, workload, block): place for place, (_, block, name, workload, _) in rows}
         self._lock: int | None = None
         # Snakemake asks for the signature of these again and again for every job: they have it ready.
         self.fingerprint = lambda wildcards: self._fingerprint(wildcards.environment, wildcards.workload)
@@ -148,6 +148,15 @@ class Workflow:
             with open(os.path.join(self.project, name), "rb") as file:
                 found.update(f"{name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode(errors="replace"))
         return found.hexdigest()
+
+    def next_jobs(self, *state: Any) -> list[order.Job]:
+        """What Snakemake starts next (:func:`strata.order.first`).
+
+        After Ctrl-C, of which Snakemake does not hear while its event loop has something to do, that is nothing.
+        """
+        if progress.interrupted():
+            raise KeyboardInterrupt
+        return order.first(*state)
 
     def begin(self, cells: int, measuring: bool = True) -> None:
         """Take this folder for the run that starts now, write the plan, and see that the image is there.

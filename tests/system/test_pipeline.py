@@ -502,12 +502,17 @@ def test_a_killed_run_leaves_nothing_and_resumes(image, tmp_path, machine_stays,
     assert "unlock" not in done.stderr
 
 
-def test_an_interrupted_run_ends_its_cell_and_its_system(image, tmp_path, machine_stays):
+@pytest.mark.parametrize("reached", ["all", "cell"])
+def test_an_interrupted_run_ends_its_cell_and_its_system(image, tmp_path, machine_stays, reached):
     # A cell that would take much longer than the workflow needs to end.
     folder = projects.make(tmp_path / "interrupted", config(workloads={"pxz": {"min_seconds": 60}}))
     run = start(folder, "results/raw/docker/pxz/1.log", "results/raw/docker/pxz/2.log")
     wait_until(lambda: list(folder.glob("results/tmp/docker/pxz/*.log")))
-    os.killpg(run.pid, signal.SIGINT)
+    if reached == "all":
+        os.killpg(run.pid, signal.SIGINT)
+    else:
+        # As where the signal comes while Snakemake has no ear for it.
+        os.kill(testbed.read_state()["cell"]["pid"], signal.SIGINT)
     run.communicate(timeout=120)
     assert run.returncode != 0
     assert not list(folder.glob("results/raw/*/*/*.log"))

@@ -39,7 +39,7 @@ table_of_footprint <- function(evidence) {
             "what they take on the host then, without the image that they stand on.")
     },
     image_disk_note(rows, evidence),
-    if (any(cells == NOT_AVAILABLE)) "Not available: no record tells it.",
+    if (any(cells == NOT_AVAILABLE)) "Not available: no record that is counted tells it.",
     if (any(cells == EM_DASH)) paste0(EM_DASH, ": not recorded of this environment, or no interval from one ",
                                       "system or from equal values.")
   )

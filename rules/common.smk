@@ -25,6 +25,7 @@ onstart:
     # The limit of jobs a second sets a timer in every round of the scheduler, each of which sets
     # another: after n jobs the controller would wake n times a second while cells measure.
     workflow.scheduler.job_rate_limiter = None
+    # The order is the plan's: no need to weigh every job against every other before each start.
     workflow.scheduler._job_selector = experiment.next_jobs
     try:
         wanted = [job.rule.name for job in workflow.dag.needrun_jobs()]

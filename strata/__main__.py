@@ -51,7 +51,7 @@ def main(words: list[str]) -> int:
 
 
 def leave(code: int) -> None:
-    """End the process as it is: to take the interpreter apart would cost a cell a tenth of its CPU time."""
+    """End a cell's process as it is: to take the interpreter apart would cost a cell a tenth of its CPU time."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError):
             stream.flush()
@@ -59,4 +59,7 @@ def leave(code: int) -> None:
 
 
 if __name__ == "__main__":
-    leave(main(sys.argv[1:]))
+    status = main(sys.argv[1:])
+    if sys.argv[1:2] == ["cell"]:
+        leave(status)
+    sys.exit(status)

@@ -97,9 +97,8 @@ def look(folders: list[str]) -> list[str]:
 
 
 def command_lines(printed: str) -> list[str]:
-    """What :func:`look` found, without itself and processes that have ended."""
-    lines = [line.strip() for line in printed.splitlines()]
-    return [line for line in lines if line and "cgroup.procs" not in line]
+    """What :func:`look` found, without processes that have ended."""
+    return [line.strip() for line in printed.splitlines() if line.strip()]
 
 
 def remove(id: str, patience: float = 10.0) -> None:

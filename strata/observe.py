@@ -95,7 +95,7 @@ def understand(files: dict[str, str]) -> dict:
         "kernel": version[2] if len(version) > 2 else None,
         "os": _fields(files.get("/etc/os-release", "")).get("PRETTY_NAME"),
         "cpu_model": cpu.get("model name"),
-        "cpus": sum(line.startswith("processor") for line in lines) or None,
+        "cpus": sum(line.partition(":")[0].strip() == "processor" for line in lines) or None,
         "sockets": sockets or None,
         "cores_per_socket": int(cores) if cores else None,
         "threads_per_core": int(siblings) // int(cores) if cores and siblings else None,

@@ -1,7 +1,7 @@
 """Which jobs the workflow starts next: the first of the plan.
 
-Snakemake's greedy scheduler weighs every job that is ready against every resource before each start, which makes
-10,000 cells cost twice what ten times 1,000 do.  Here the priorities say it all: they are the order of the plan.
+Snakemake's greedy scheduler weighs every job that is ready against every resource before each start, which is most
+of what its controller does with 10,000 cells.  Here the priorities say it all: they are the order of the plan.
 """
 
 from collections.abc import Mapping, Sequence

@@ -199,7 +199,11 @@ def end_cell(system: System) -> list[str]:
     A system is taken down in which something was left, so that nothing of a cell lasts into the next one, and
     one that nobody else uses.
     """
-    left = system.left()
+    try:
+        left = system.left()
+    except (UserError, OSError) as trouble:
+        # The cell itself is complete: what cannot be asked is not used again.
+        left = [f"unknown, since it cannot be asked ({trouble})"]
     if left or system.facts["owner"]["pid"] == os.getpid():
         take_down()
     else:

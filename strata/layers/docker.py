@@ -115,9 +115,15 @@ class Docker(Layer):
         return ["docker", "exec", self.context.id, *argv]
 
     def left(self) -> list[str]:
+        assert self.below
         # Below the groups' parent there are only those of the one system that is up.
         lines = cgroups.command_lines(self.run_below(cgroups.look(cgroups.of_containers())))
-        return [line for line in lines if not line.endswith(" ".join(REST))]
+        rest = " ".join(REST)
+        found = [line for line in lines if not line.endswith(f" -- {rest}")]
+        # Each container has one that waits; more than that were left.
+        for _ in range(min(found.count(rest), self.context.of if self.below.machine() is None else 1)):
+            found.remove(rest)
+        return found
 
     def put(self, source: str, target: str) -> None:
         # A path from the root: `-`, `-x` and `a:b` mean something else to Docker.

@@ -99,9 +99,9 @@ class Vm(Layer):
         return ssh.command(self.context.folder, argv)
 
     def left(self) -> list[str]:
-        # What sshd started, and nothing of the guest's own.
+        # What sshd started, and nothing of the guest's own; the one that looks is among it.
         lines = cgroups.command_lines(capture(self.command_plain(cgroups.look(SESSIONS))).stdout)
-        return [line for line in lines if not line.startswith("sshd")]
+        return [line for line in lines if not line.startswith("sshd") and "cgroup.procs" not in line]
 
     def put(self, source: str, target: str) -> None:
         from strata.vm import ssh

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from strata import cgroups, testbed, workflow
+from strata.errors import UserError
 from strata.files import write_json
 from strata.process import identity
 from strata.vm import snapshot
@@ -89,3 +90,15 @@ def test_something_left_has_a_moment_to_end(looks, left):
     begun = time.monotonic()
     assert Left({}, looks).left(0.6) == left
     assert (time.monotonic() - begun >= 0.6) == bool(left)
+
+
+def test_a_system_that_cannot_be_asked_is_not_used_again_and_its_cell_is_good(monkeypatch):
+    def gone(*patience):
+        raise UserError("no answer")
+
+    system = Left({"owner": identity(os.getppid()), "cells_before": 0}, 0)
+    monkeypatch.setattr(system, "left", gone)
+    taken = []
+    monkeypatch.setattr(testbed, "take_down", lambda: taken.append("system"))
+    assert "no answer" in testbed.end_cell(system)[0]
+    assert taken == ["system"]

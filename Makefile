@@ -3,7 +3,7 @@
 PYTHON := .venv/bin/python
 SNAKEMAKE := .venv/bin/snakemake
 
-.PHONY: paper everything paper-partial archive verify rebuild test test-unit test-system lint format aa bench doctor setup clean
+.PHONY: paper everything paper-partial archive verify rebuild test test-unit test-system test-long lint format aa bench doctor setup clean
 
 paper: setup            ## measure what is missing and make paper/report.pdf and .html
 	$(SNAKEMAKE) --cores 1 paper/report.pdf paper/report.html
@@ -31,6 +31,9 @@ test-unit:
 
 test-system:
 	$(PYTHON) -m pytest -q -x tests/system
+
+test-long: setup-test   ## the repetitions that `make test` leaves out (docs/testing.md)
+	$(PYTHON) -m pytest -q -m long tests
 
 lint:                   ## Python, R, shell and Snakemake
 	scripts/lint.sh

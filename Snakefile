@@ -10,3 +10,17 @@ include: "rules/aggregate.smk"
 include: "rules/paper.smk"
 include: "rules/archive.smk"
 include: "rules/reanalysis.smk"
+
+
+# What a plain `snakemake` makes.  (In an included file Snakemake would not hear of it.)
+rule all:
+    default_target: True
+    input:
+        "paper/report.pdf",
+        "paper/report.html",
+
+
+# Every cell, and nothing made of them.
+rule cells:
+    input:
+        lambda wildcards: experiment.all_logs(experiment.blocks(checkpoints)),

@@ -1,4 +1,4 @@
-# The experiment, what happens around a run, and the target of a plain `snakemake`.
+# The experiment, and what happens around a run.
 import sys
 
 sys.path.insert(0, workflow.basedir)
@@ -43,10 +43,3 @@ onsuccess:
 
 onerror:
     experiment.end()
-
-
-rule all:
-    default_target: True
-    input:
-        "paper/report.pdf",
-        "paper/report.html",

@@ -24,12 +24,6 @@ if not experiment.rebuilding:
             "python -S -m strata cell {wildcards.environment} {wildcards.workload} {wildcards.repetition}"
 
 
-rule cells:
-    # A target: every cell, and nothing made of them.
-    input:
-        lambda wildcards: experiment.all_logs(experiment.blocks(checkpoints)),
-
-
 if experiment.adaptive:
 
     checkpoint precision:

@@ -50,6 +50,13 @@ def test_cells_run_in_the_planned_order_whatever_the_number_of_cores(project):
     assert [record["position"]["planned"] for record in projects.records(folder)] == list(range(1, 9))
 
 
+def test_without_a_target_the_papers_are_planned_with_all_their_cells(project):
+    done = projects.run(project(), "snakemake", "--dry-run", "--quiet=rules")
+    assert done.returncode == 0, done.stderr
+    planned = dict(line.split() for line in done.stdout.splitlines() if len(line.split()) == 2)
+    assert (planned["cell"], planned["report"], planned["web_page"]) == ("2", "1", "1")
+
+
 def test_a_dry_run_leaves_no_trace(project):
     folder = project()
     done = projects.run(folder, "snakemake", "--dry-run", "--quiet=rules", "--", "cells")

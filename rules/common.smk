@@ -4,8 +4,8 @@ import sys
 sys.path.insert(0, workflow.basedir)
 
 from snakemake.logging import logger
-from strata.errors import UserError
-from strata.workflow import Workflow, is_news
+from strata.base.errors import UserError
+from strata.snakemake.workflow import Workflow, is_news
 
 logger.addFilter(is_news)
 

@@ -10,16 +10,16 @@ import sys
 def _cell(words: list[str]) -> None:
     # A cell makes little that could be collected, and looking for it costs more than it frees.
     gc.disable()
-    from strata import cell
-    from strata.errors import UserError
+    from strata.base.errors import UserError
+    from strata.cell import measure
 
     if len(words) != 3 or not re.fullmatch("[0-9]{1,6}", words[2]):
         raise UserError("usage: python -m strata cell ENVIRONMENT WORKLOAD REPETITION")
-    cell.measure(words[0], words[1], int(words[2]))
+    measure.measure(words[0], words[1], int(words[2]))
 
 
 def _keeper(words: list[str]) -> None:
-    from strata import keeper
+    from strata.system import keeper
 
     keeper.keep({"pid": int(words[0]), "start": words[1]})
 
@@ -28,7 +28,7 @@ def main(words: list[str]) -> int:
     """Run a command; a user's mistake gives a message and status 1 (2 for the command line itself)."""
     # These two start once for every cell or run: they skip what the others need to import.
     quick = {"cell": _cell, "keeper": _keeper}
-    from strata.errors import UserError
+    from strata.base.errors import UserError
 
     try:
         if words and words[0] in quick:

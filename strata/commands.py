@@ -5,19 +5,20 @@ import os
 import sys
 
 from strata import __version__
-from strata.errors import UserError
+from strata.base.errors import UserError
 
 
 def _over(options: argparse.Namespace) -> dict:
-    from strata import checking
+    from strata.base import checking
 
     return checking.read_json_words("--config", options.config) if options.config else {}
 
 
 def _plan(options: argparse.Namespace) -> int:
-    from strata import config, machine, plan, workload
+    from strata.experiment import config, plan, workload
+    from strata.host import capacity
 
-    experiment = config.experiment(config.read(_over(options)), machine.facts())
+    experiment = config.experiment(config.read(_over(options)), capacity.facts())
     for name, entry in experiment["workloads"].items():
         workload.check_files(name, entry["parameters"])
     plan.write({**experiment, "source": plan.source(os.getcwd())})
@@ -32,18 +33,20 @@ def _plan(options: argparse.Namespace) -> int:
 
 
 def _image(options: argparse.Namespace) -> int:
-    from strata import config, image, layers
+    from strata import layers
+    from strata.experiment import config
+    from strata.image import build
 
     settings = config.read(_over(options))
-    image.publish(image.ensure(settings["image"], options.rebuild))
+    build.publish(build.ensure(settings["image"], options.rebuild))
     stacks = [entry["layers"] for entry in settings["environments"].values()]
     if any("vm" in layer for stack in stacks for layer in stack) and layers.layer_class("vm").unavailable() is None:
-        image.ensure_machine(settings["image"])
+        build.ensure_machine(settings["image"])
     return 0
 
 
 def _vm_tune(options: argparse.Namespace) -> int:
-    from strata import checking
+    from strata.base import checking
     from strata.vm import libvirt
 
     libvirt.tune(options.domain, checking.read_json_words("vm-tune", options.extra))
@@ -51,9 +54,10 @@ def _vm_tune(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from strata import config, machine
+    from strata.experiment import config
+    from strata.host import capacity
 
-    config.experiment(config.read(_over(options)), machine.facts())
+    config.experiment(config.read(_over(options)), capacity.facts())
     print("config.yaml: good")
     return 0
 
@@ -65,7 +69,7 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _clean(options: argparse.Namespace) -> int:
-    from strata import testbed
+    from strata.system import testbed
 
     with testbed.exclusive():
         removed = testbed.clean()
@@ -105,7 +109,7 @@ def _rebuild(options: argparse.Namespace) -> int:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from strata import compare
+    from strata.archive import compare
 
     try:
         return compare.compare(options.sides[0], options.sides[1], options.names, options.effect, options.to)

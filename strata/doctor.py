@@ -4,10 +4,13 @@ import os
 import shutil
 import sys
 
-from strata import cgroups, config, layers, machine, observe, places
-from strata.errors import UserError
+from strata import layers
+from strata.base import places
+from strata.base.errors import UserError
+from strata.base.process import capture
+from strata.experiment import config
+from strata.host import capacity, cgroups, observe
 from strata.layers import docker
-from strata.process import capture
 
 GOOD, LACKING, BAD = "yes", "not here", "NO"
 
@@ -97,7 +100,7 @@ def _kvm() -> tuple[str, str]:
 
 def main() -> int:
     """Print the findings; returns 0 if every configured environment can be measured."""
-    facts = machine.facts()
+    facts = capacity.facts()
     cache = facts["cache_bytes"]
     print(
         f"This machine: {facts['cpus']} CPUs, {facts['memory_bytes'] / 1e9:.1f} GB of memory, last-level cache "

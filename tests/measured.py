@@ -9,9 +9,13 @@ from pathlib import Path
 
 import projects
 
-from strata import cell, config, machine, manifest, places, plan, workload
-from strata.clock import utc
-from strata.steps import expanded, fill
+from strata.base import places
+from strata.base.clock import utc
+from strata.cell.measure import checks
+from strata.cell.steps import expanded, fill
+from strata.experiment import config, plan, workload
+from strata.host import capacity
+from strata.image import manifest
 
 SLOWER = {"native": 1.0, "docker": 1.02, "docker-hostnet": 1.01}
 _SECONDS = ("seconds", "best_seconds", "mean_seconds", "worst_seconds")
@@ -133,7 +137,7 @@ def record(experiment: dict, image: dict, log: bytes, environment: str, load: st
             for step, values in expanded(planned["cell"]["steps"], {**parameters, "seed": 1, "address": "192.0.2.1"})
             if "argv" in step
         ],
-        "checks": cell.checks(planned["cell"]["checks"], log.decode()),
+        "checks": checks(planned["cell"]["checks"], log.decode()),
         "image": {key: image[key] for key in ("recipe", "id", "manifest_sha256")},
         "system": {
             "id": f"strata-{repetition}",
@@ -171,7 +175,7 @@ def project(folder: Path, monkeypatch, settings: dict | None = None, slower: dic
     for name in ("LICENSE", "CITATION.cff"):
         (folder / name).write_bytes((projects.ROOT / name).read_bytes())
     monkeypatch.chdir(folder)
-    facts = {**machine.facts(), "cpus": 2}
+    facts = {**capacity.facts(), "cpus": 2}
     experiment = config.experiment(config.read(), facts)
     for entry in experiment["environments"].values():
         entry |= {"available": True, "reason": None}

@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from strata import manifest, places, plan, workload
 from strata.archive import container, crate, guide, private, stage, sums
-from strata.errors import UserError
-from strata.steps import expanded
+from strata.base import places
+from strata.base.errors import UserError
+from strata.cell.steps import expanded
+from strata.experiment import plan, workload
+from strata.image import manifest
 
 # What a file that is not laid out as it should be makes its reader stumble over.
 MISSHAPEN = (KeyError, TypeError, AttributeError, ValueError, IndexError)

@@ -11,7 +11,7 @@ import stat
 import tempfile
 import zipfile
 
-from strata.errors import UserError
+from strata.base.errors import UserError
 
 # What a reader of zip files raises over bytes that are not one.
 BROKEN = (zipfile.BadZipFile, ValueError, EOFError, NotImplementedError, RuntimeError, OverflowError, OSError)

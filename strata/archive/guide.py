@@ -9,13 +9,14 @@ import re
 import shutil
 import subprocess
 
-from strata import __version__, config, figures, recipe
+from strata import __version__
 from strata.archive.stage import Stage
 from strata.archive.sums import digest
-from strata.checking import read_yaml
-from strata.errors import UserError
-from strata.files import read_json
-from strata.progress import duration
+from strata.base.checking import read_yaml
+from strata.base.errors import UserError
+from strata.base.files import read_json
+from strata.base.progress import duration
+from strata.experiment import config, figures, recipe
 
 FACTS = "archive.json"
 MAP_COLUMNS = (

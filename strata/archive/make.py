@@ -7,7 +7,7 @@ import tempfile
 
 from strata.archive import check, container, crate, guide, rebuild, sums
 from strata.archive.stage import Stage
-from strata.errors import UserError
+from strata.base.errors import UserError
 
 
 def make(out: str, with_image: bool) -> None:

@@ -7,7 +7,7 @@ import sys
 
 from strata.archive import check, container, sums
 from strata.archive.stage import DERIVED, PAPERS, TABLES
-from strata.errors import UserError
+from strata.base.errors import UserError
 
 INPUTS = ("plan.json", "plan.csv", "image.json", "image-manifest.json", "raw", "failed")
 

@@ -14,10 +14,12 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from strata import cache, figures, places, plan, workload
 from strata.archive import private, source
-from strata.errors import UserError
-from strata.files import read_json
+from strata.base import places
+from strata.base.errors import UserError
+from strata.base.files import read_json
+from strata.experiment import figures, plan, workload
+from strata.image import cache
 
 REWRITTEN = "rewritten.json"
 PAPERS = ("paper/report.pdf", "paper/report.html")

@@ -4,8 +4,8 @@ It is a network namespace of this host joined by a veth pair, or a second machin
 Both run the image's own files.
 """
 
-from strata.client.base import Client
-from strata.layers.base import Context
+from strata.client.client import Client
+from strata.layers.layer import Context
 
 
 def settle(chosen: str | dict) -> dict:

@@ -3,11 +3,13 @@
 import os
 from collections.abc import Sequence
 
-from strata import addresses, layers, places
+from strata import layers
+from strata.base import places
+from strata.base.process import as_root, capture
 from strata.client import rate
-from strata.client.base import Client
-from strata.layers.base import Layer
-from strata.process import as_root, capture
+from strata.client.client import Client
+from strata.host import addresses
+from strata.layers.layer import Layer
 
 INSIDE = "eth0"
 # Numbers in the link's network: that of the host, that of the client.
@@ -72,7 +74,7 @@ class Namespace(Client):
         _ip(*where, "link", "set", device, "up")
 
     def down(self) -> None:
-        from strata.files import remove_tree
+        from strata.base.files import remove_tree
 
         self._root.down()
         remove()

@@ -7,7 +7,7 @@ ours: nobody else's queueing is ever replaced or removed.
 import re
 from collections.abc import Callable
 
-from strata.errors import UserError
+from strata.base.errors import UserError
 
 # Runs a command with the rights of root and returns what it printed.
 Run = Callable[[list[str]], str]

@@ -7,14 +7,14 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from strata import addresses, observe
+from strata.base.errors import UserError
+from strata.base.files import read_json, remove_tree, write_json
+from strata.base.process import as_root, capture
 from strata.client import rate
-from strata.client.base import Client
-from strata.errors import UserError
-from strata.files import read_json, remove_tree, write_json
-from strata.layers.base import Layer
+from strata.client.client import Client
+from strata.host import addresses, observe
 from strata.layers.chroot import MOUNT
-from strata.process import as_root, capture
+from strata.layers.layer import Layer
 
 # Where the second machine keeps the image's files, one folder for each recipe, and what a run needs beside them.
 CACHE = "/var/cache/strata-client"

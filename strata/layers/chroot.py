@@ -3,11 +3,11 @@
 import os
 import shutil
 
-from strata import cgroups
-from strata.errors import UserError
-from strata.files import mounts_below
-from strata.layers.base import Layer
-from strata.process import as_root, capture
+from strata.base.errors import UserError
+from strata.base.files import mounts_below
+from strata.base.process import as_root, capture
+from strata.host import cgroups
+from strata.layers.layer import Layer
 
 # Arguments: the new root, the image's files, folders for /data and /tmp.
 MOUNT = """

@@ -9,9 +9,10 @@ import shutil
 import socket
 from collections.abc import Iterator
 
-from strata import cgroups, places
-from strata.errors import UserError
-from strata.layers.base import TYPE_CHECKING, Layer
+from strata.base import places
+from strata.base.errors import UserError
+from strata.host import cgroups
+from strata.layers.layer import TYPE_CHECKING, Layer
 
 if TYPE_CHECKING:
     from typing import ClassVar
@@ -200,18 +201,18 @@ def answers() -> bool:
 
 def start_daemon() -> None:
     """See that a daemon answers; start one where no service manager does."""
-    from strata.process import capture
+    from strata.base.process import capture
 
     if answers():
         return
-    capture([os.path.join(os.path.dirname(places.__file__), "..", "scripts", "dockerd.sh")], timeout=90)
+    capture([os.path.join(places.PROJECT, "scripts", "dockerd.sh")], timeout=90)
     if not answers():
         raise UserError("no Docker daemon answers: see what `scripts/dockerd.sh` says")
 
 
 def sweep() -> list[str]:
     """Remove every container of this installation; returns their ids."""
-    from strata.process import capture
+    from strata.base.process import capture
 
     if not shutil.which("docker") or not answers():
         return []

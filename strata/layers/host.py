@@ -2,7 +2,7 @@
 
 import os
 
-from strata.layers.base import Layer
+from strata.layers.layer import Layer
 
 
 def copy(source: str, target: str) -> None:
@@ -27,7 +27,7 @@ class Host(Layer):
         os.makedirs(self.context.data, exist_ok=True)
 
     def down(self) -> None:
-        from strata.files import remove_tree
+        from strata.base.files import remove_tree
 
         remove_tree(self.context.folder)
 

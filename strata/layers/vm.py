@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 
-from strata import cgroups
-from strata.layers.base import TYPE_CHECKING, Layer
-from strata.process import capture
+from strata.base.process import capture
+from strata.host import cgroups
+from strata.layers.layer import TYPE_CHECKING, Layer
 
 if TYPE_CHECKING:
     from typing import ClassVar

@@ -11,10 +11,10 @@ import shutil
 import subprocess
 import tempfile
 
-from strata import places
-from strata.errors import UserError
-from strata.files import read_json, write_json
-from strata.process import as_root, capture
+from strata.base import places
+from strata.base.errors import UserError
+from strata.base.files import read_json, write_json
+from strata.base.process import as_root, capture
 
 DEVICE = "/dev/kvm"
 PROGRAM = "qemu-system-x86_64"

@@ -1,4 +1,4 @@
-"""Where the disk of a virtual machine lies, and whether there is one (:mod:`strata.vm.build` makes it).
+"""Where the disk of a virtual machine lies, and whether there is one (:mod:`strata.image.machine` makes it).
 
 It lies beside the image in the cache, ``images/RECIPE/vm-ACCELERATOR``: ``disk.json`` (facts, with
 the public keys by which ssh knows it) and ``key`` (the private key that it lets in, made for this disk here).
@@ -7,9 +7,9 @@ the public keys by which ssh knows it) and ``key`` (the private key that it lets
 import os
 import platform
 
-from strata import places
-from strata.errors import UserError
-from strata.files import read_json
+from strata.base import places
+from strata.base.errors import UserError
+from strata.base.files import read_json
 
 
 def folder_of(name: str, accelerator: str) -> str:

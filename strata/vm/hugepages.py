@@ -2,8 +2,8 @@
 
 import os
 
-from strata.files import read_json, write_json
-from strata.process import as_root, capture
+from strata.base.files import read_json, write_json
+from strata.base.process import as_root, capture
 
 COUNT = "/proc/sys/vm/nr_hugepages"
 FREE = "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages"

@@ -8,10 +8,11 @@ import ipaddress
 import os
 import socket
 
-from strata import addresses, places
-from strata.digest import sha256
-from strata.errors import UserError
-from strata.process import as_root, capture
+from strata.base import places
+from strata.base.digest import sha256
+from strata.base.errors import UserError
+from strata.base.process import as_root, capture
+from strata.host import addresses
 
 SOCKET = "/run/libvirt/libvirt-sock"
 
@@ -57,7 +58,7 @@ def start_daemon() -> None:
     """See that libvirt answers; start it where no service manager does."""
     if answers():
         return
-    capture([os.path.join(os.path.dirname(places.__file__), "..", "scripts", "libvirtd.sh")], timeout=90)
+    capture([os.path.join(places.PROJECT, "scripts", "libvirtd.sh")], timeout=90)
     if not answers():
         raise UserError("libvirt does not answer: see what `scripts/libvirtd.sh` says")
 

@@ -4,11 +4,13 @@ import os
 import re
 import shutil
 
-from strata import observe, places
-from strata.errors import UserError
-from strata.files import read_json
-from strata.process import as_root, capture
-from strata.vm import applied, domain, host, libvirt, ssh
+from strata.base import places
+from strata.base.errors import UserError
+from strata.base.files import read_json
+from strata.base.process import as_root, capture
+from strata.host import observe
+from strata.host import topology as host
+from strata.vm import applied, domain, libvirt, ssh
 
 DATA_LABEL = "strata-data"
 # Prints the data disk's file system, the numbers of queues and nodes, and a line for each cache of the first CPU.

@@ -6,15 +6,17 @@ import os
 import sys
 import time
 
-from strata import machine as this_host
-from strata import places, testbed
-from strata.digest import sha256
-from strata.errors import UserError
-from strata.files import read_json, write_json
-from strata.layers.base import Context
-from strata.process import as_root, capture, capture_watched
-from strata.progress import say
-from strata.vm import acceleration, disk, host, hugepages, libvirt, look, passthrough, settings, snapshot, ssh
+from strata.base import places
+from strata.base.digest import sha256
+from strata.base.errors import UserError
+from strata.base.files import read_json, write_json
+from strata.base.process import as_root, capture, capture_watched
+from strata.base.progress import say
+from strata.host import capacity as this_host
+from strata.host import topology as host
+from strata.layers.layer import Context
+from strata.system import testbed
+from strata.vm import acceleration, disk, hugepages, libvirt, look, passthrough, settings, snapshot, ssh
 
 ATTEMPTS = 3
 # Seconds within which a machine must boot and answer, by accelerator.
@@ -180,7 +182,7 @@ class Machine:
         raise UserError(f"the virtual machine did not boot in {ATTEMPTS} attempts: {trouble}")
 
     def _vagrant_up(self, console: str) -> None:
-        project = os.path.dirname(os.path.dirname(os.path.realpath(places.__file__)))
+        project = os.path.dirname(os.path.realpath(os.path.join(places.PROJECT, "strata")))
         variables = {
             "VAGRANT_HOME": disk.vagrant_home(),
             "VAGRANT_CWD": os.path.join(project, "vagrant"),

@@ -7,7 +7,7 @@ domain by :mod:`strata.vm.domain` before the machine starts.
 import re
 from typing import Any
 
-from strata.sizing import at_scale
+from strata.host.sizing import at_scale
 
 GIB = 1024**3
 MIB = 1024**2
@@ -95,12 +95,12 @@ def resolve(
 ) -> dict:
     """Every setting of a machine that follows from its profile and the host.
 
-    profile: as :func:`complete` gives it.  topology: of :func:`strata.vm.host.topology`.
+    profile: as :func:`complete` gives it.  topology: of :func:`strata.host.topology.topology`.
     part, of: this is machine `part` (from 0) of so many equal ones, which share CPUs and memory evenly.
     Returns ``{cpus, memory_mib, driver, cpu, topology, affinity, numa, huge_pages, disk, extra}``; what does not
     apply is None.  `extra` is what Vagrant cannot say (:func:`strata.vm.domain.tune`).
     """
-    from strata.vm.host import shape
+    from strata.host.topology import shape
 
     share = max(1, len(topology) // of)
     wanted = share if profile["cpus"] == "host" else int(profile["cpus"])

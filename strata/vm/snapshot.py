@@ -2,9 +2,9 @@
 
 import os
 
-from strata import places
-from strata.files import read_json, remove_tree, write_json
-from strata.process import alive, as_root, capture
+from strata.base import places
+from strata.base.files import read_json, remove_tree, write_json
+from strata.base.process import alive, as_root, capture
 from strata.vm import libvirt
 
 

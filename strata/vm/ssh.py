@@ -3,7 +3,7 @@
 import os
 import shlex
 
-from strata.process import capture
+from strata.base.process import capture
 
 HOST = "machine"
 

@@ -9,7 +9,8 @@ import projects
 
 from bench.rows import Row, Rows
 from bench.spent import Failed, environment, run
-from strata import config, machine, plan
+from strata.experiment import config, plan
+from strata.host import capacity
 
 ENVIRONMENTS = 4
 # The workload whose logs are the many ones.
@@ -27,7 +28,7 @@ def make(folder: Path, load: str, count: int, copy: bool = False) -> Path:
     )
     projects.make(folder, page, copy=copy)
     with contextlib.chdir(folder):
-        experiment = config.experiment(config.read(), {**machine.facts(), "cpus": 2})
+        experiment = config.experiment(config.read(), {**capacity.facts(), "cpus": 2})
         for entry in experiment["environments"].values():
             entry |= {"available": True, "reason": None}
         experiment["cells"] = count

@@ -9,7 +9,10 @@ import time
 import projects
 import pytest
 
-from strata import layers, places, testbed, workload
+from strata import layers
+from strata.base import places
+from strata.experiment import workload
+from strata.system import testbed
 from strata.vm import libvirt
 
 

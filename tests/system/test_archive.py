@@ -15,8 +15,8 @@ import requests
 import requests_cache
 import urllib3
 
-from strata import workload
 from strata.archive import check, container, crate, make, rebuild, sums
+from strata.experiment import workload
 
 USER, HOST, TOKEN = "zoequill", "quillbox", "gh" + "p_" + "a1B2" * 9
 

@@ -8,8 +8,8 @@ import measured
 import projects
 import pytest
 
-from strata import workload
 from strata.archive import container
+from strata.experiment import workload
 
 
 @pytest.fixture(scope="module")

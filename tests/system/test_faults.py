@@ -12,7 +12,8 @@ import time
 import projects
 import pytest
 
-from strata import places, testbed
+from strata.base import places
+from strata.system import testbed
 
 # Moments at which something is killed; the long test has fifty.
 MOMENTS = int(os.environ.get("STRATA_FAULTS", "5"))

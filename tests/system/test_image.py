@@ -9,8 +9,9 @@ import subprocess
 import projects
 import pytest
 
-from strata import cache, manifest, testbed
+from strata.image import cache, manifest
 from strata.layers import docker
+from strata.system import testbed
 
 # Prints what manifest.hash_tree finds, from inside a container: hash or target, and path.
 INSIDE = r"""

@@ -17,8 +17,10 @@ import projects
 import pytest
 import yaml
 
-from strata import cache, process, testbed
+from strata.base import process
+from strata.image import cache
 from strata.layers import docker
+from strata.system import testbed
 
 ENVIRONMENTS = ["native", "docker", "docker-hostnet", "docker-layered"]
 
@@ -306,7 +308,8 @@ def test_a_deleted_log_reruns_that_cell_and_what_depends_on_it(made, machine_sta
 
 def test_an_edited_comment_or_script_reruns_nothing(made):
     folder, _ = made
-    for name in ("rules/measure.smk", "strata/cell.py", "workloads/stream/workload.yaml", "packer/provision.sh"):
+    edited = ["rules/measure.smk", "strata/cell/measure.py", "workloads/stream/workload.yaml", "packer/provision.sh"]
+    for name in edited:
         path = folder / name
         path.write_text(path.read_text() + "\n# An edited comment.\n")
     page = folder / "config.yaml"

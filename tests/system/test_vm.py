@@ -13,8 +13,11 @@ import projects
 import pytest
 import test_faults as faults
 
-from strata import config, logs, machine, testbed
-from strata.errors import UserError
+from strata.base.errors import UserError
+from strata.cell import logs
+from strata.experiment import config
+from strata.host import capacity
+from strata.system import testbed
 from strata.vm import acceleration, disk, libvirt, look
 from strata.vm import settings as machine_settings
 
@@ -128,7 +131,7 @@ def test_two_machines_share_the_host_and_run_at_the_same_time(tmp_path, image, m
     (record,) = projects.records(folder)
     machines = [one["vm"] for one in record["system"]["each"]]
     assert record["system"]["vm"] == machines[0]
-    given = machine_settings.spare_memory(machine.memory_size())
+    given = machine_settings.spare_memory(capacity.memory_size())
     cpus = len(os.sched_getaffinity(0))
     pins = []
     for vm in machines:
@@ -151,7 +154,7 @@ def test_two_machines_share_the_host_and_run_at_the_same_time(tmp_path, image, m
 @pytest.fixture
 def tuned(checkout, image, machine_stays):
     """The tuned machine of the default config, booted, under the machine's lock; gone afterwards."""
-    entry = config.experiment(config.read(), machine.facts())["environments"]["vm-tuned"]
+    entry = config.experiment(config.read(), capacity.facts())["environments"]["vm-tuned"]
     with testbed.exclusive():
         try:
             yield testbed.bring_up("vm-tuned", entry["layers"], 1, image)

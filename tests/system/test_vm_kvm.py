@@ -12,7 +12,10 @@ import subprocess
 import projects
 import pytest
 
-from strata import config, layers, places, testbed
+from strata import layers
+from strata.base import places
+from strata.experiment import config
+from strata.system import testbed
 from strata.vm import acceleration, disk, domain, libvirt, look, settings
 from strata.vm.machine import Machine
 

@@ -1,7 +1,7 @@
 import projects
 import pytest
 
-from strata import workload
+from strata.experiment import workload
 
 
 @pytest.fixture

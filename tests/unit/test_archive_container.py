@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from strata.archive import check, container
-from strata.errors import UserError
+from strata.base.errors import UserError
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ import measured
 import projects
 import pytest
 
-from strata import workload
 from strata.archive import check, container, make, sums
-from strata.errors import UserError
+from strata.base.errors import UserError
+from strata.experiment import workload
 
 
 @pytest.fixture(scope="module")

@@ -18,9 +18,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from snakemake.cli import parse_config
 
-from strata import __main__, config, figures, page, workload
-from strata.errors import UserError
-from strata.workflow import Workflow
+from strata import __main__
+from strata.base import yaml_file
+from strata.base.errors import UserError
+from strata.experiment import config, figures, workload
+from strata.snakemake.workflow import Workflow
 
 CONFIG = (projects.ROOT / "config.yaml").read_text()
 WORKLOADS = {path.parent.name: path.read_text() for path in sorted(projects.ROOT.glob("workloads/*/workload.yaml"))}
@@ -149,7 +151,7 @@ def few(values, number, count):
 @pytest.fixture
 def quick(monkeypatch):
     """Take the text of good YAML apart by libyaml, which gives the same nodes and takes a fifth of the time."""
-    monkeypatch.setattr(page, "LOADER", getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    monkeypatch.setattr(yaml_file, "LOADER", getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 @pytest.fixture

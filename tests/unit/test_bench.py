@@ -8,7 +8,7 @@ import projects
 import pytest
 from bench import cells, idle, installed, logs, report, rows, spent, tools
 
-from strata import workload
+from strata.experiment import workload
 
 
 @pytest.fixture

@@ -12,7 +12,8 @@ import time
 import projects
 import pytest
 
-from strata import keeper, process, testbed
+from strata.base import process
+from strata.system import keeper, testbed
 
 
 def workload_with(**changes):
@@ -268,20 +269,26 @@ def test_the_lock_is_free_again_after_its_holder_is_gone(project):
 
 
 def test_a_cell_starts_without_what_only_plan_and_image_need():
-    code = "import sys; from strata import cell; print(*sys.modules)"
+    code = "import sys; from strata.cell import measure; print(*sys.modules)"
     loaded = set(subprocess.check_output([sys.executable, "-c", code], cwd=projects.ROOT, text=True).split())
-    assert "strata.cell" in loaded
-    heavy = {"yaml", "jsonschema", "strata.workload", "strata.config", "strata.image", "ctypes", "typing", "hashlib"}
+    assert "strata.cell.measure" in loaded
+    heavy = {
+        "yaml",
+        "jsonschema",
+        "strata.experiment.workload",
+        "strata.experiment.config",
+        "strata.image.build",
+        "ctypes",
+        "typing",
+        "hashlib",
+    }
     assert not heavy & loaded
 
 
 def test_whatever_a_cell_imports_needs_nothing_but_the_standard_library():
-    packages = ["layers", "client", "vm"]
-    modules = [path for name in packages for path in (projects.ROOT / "strata" / name).glob("*.py")]
-    # The disk is made before any cell.
-    names = sorted(f"strata.{path.parent.name}.{path.stem}" for path in modules if path.stem != "build")
-    single = ["keeper", "quiet", "servers", "prepared", "counters", "addresses"]
-    code = "; ".join(f"import {name}" for name in [*names, *(f"strata.{name}" for name in single)])
+    rooms = ["host", "vm", "layers", "client", "system", "cell"]
+    modules = [path for name in rooms for path in (projects.ROOT / "strata" / name).glob("*.py")]
+    code = "; ".join(sorted(f"import strata.{path.parent.name}.{path.stem}" for path in modules))
     done = subprocess.run(
         [sys.executable, "-S", "-c", code], cwd=projects.ROOT, capture_output=True, text=True, check=False
     )

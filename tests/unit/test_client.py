@@ -5,10 +5,12 @@ import re
 import projects
 import pytest
 
-from strata import addresses, client, config
+from strata import client
+from strata.base.errors import UserError
 from strata.client import namespace, rate, remote
-from strata.errors import UserError
-from strata.layers.base import Context
+from strata.experiment import config
+from strata.host import addresses
+from strata.layers.layer import Context
 
 
 def test_the_client_is_settled_with_every_default():

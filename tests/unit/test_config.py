@@ -4,8 +4,8 @@ import projects
 import pytest
 import yaml
 
-from strata import config, workload
-from strata.errors import UserError
+from strata.base.errors import UserError
+from strata.experiment import config, workload
 
 MACHINE = {"cpus": 4, "memory_bytes": 16 * 2**30, "cache_bytes": 32 * 2**20}
 
@@ -312,7 +312,7 @@ def test_a_machine_is_called_what_it_is(tmp_path, monkeypatch, accelerator, labe
     finding = {"accelerator": accelerator, "accelerator_reason": "tried"}
     monkeypatch.setattr("strata.vm.acceleration.known", lambda: finding)
     monkeypatch.setattr("strata.layers.vm.Vm.unavailable", classmethod(lambda cls: None))
-    monkeypatch.setattr("strata.distribution.os_release", lambda: {"ID": "debian", "VERSION_CODENAME": "bookworm"})
+    monkeypatch.setattr("strata.host.distribution.os_release", lambda: {"ID": "debian", "VERSION_CODENAME": "bookworm"})
     facts = {"cpus": 2, "memory_bytes": 2**34, "cache_bytes": None}
     entry = config.experiment(config.read(), facts)["environments"]["machine"]
     assert entry["label"] == label

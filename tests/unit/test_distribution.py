@@ -1,7 +1,7 @@
 import pytest
 
-from strata import distribution
-from strata.errors import UserError
+from strata.base.errors import UserError
+from strata.host import distribution
 
 DEBIAN = {"ID": "debian", "VERSION_CODENAME": "bookworm"}
 UBUNTU = {"ID": "ubuntu", "VERSION_CODENAME": "noble"}

@@ -3,10 +3,10 @@
 import projects
 import pytest
 
-from strata import config, figures, plan, workload
 from strata.archive import guide
-from strata.errors import UserError
-from strata.workflow import Workflow
+from strata.base.errors import UserError
+from strata.experiment import config, figures, plan, workload
+from strata.snakemake.workflow import Workflow
 
 METRICS = {
     "rate": {"label": "Rate", "unit": "1/s", "better": "higher"},

@@ -1,6 +1,6 @@
 import pytest
 
-from strata import observe
+from strata.host import observe
 
 CPUINFO = "\n\n".join(
     f"processor\t: {cpu}\nmodel name\t: Some CPU @ 2.40GHz\nmicrocode\t: 0x1a\nphysical id\t: {cpu // 4}\n"

@@ -4,7 +4,7 @@ import random
 import time
 from types import SimpleNamespace
 
-from strata import order
+from strata.snakemake import order
 
 
 def job(priority, **resources):

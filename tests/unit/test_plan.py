@@ -3,7 +3,7 @@ from itertools import groupby
 
 import pytest
 
-from strata import plan
+from strata.experiment import plan
 
 
 def experiment(seed=1, repetitions=4, absent=(), order="blocks"):

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from strata import process
-from strata.errors import UserError
+from strata.base import process
+from strata.base.errors import UserError
 
 
 @pytest.fixture

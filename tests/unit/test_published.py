@@ -3,8 +3,8 @@ import subprocess
 
 import pytest
 
-from strata import config, published
-from strata.errors import UserError
+from strata.base.errors import UserError
+from strata.experiment import config, published
 
 
 def git(folder, *arguments):

@@ -9,8 +9,10 @@ import time
 import projects
 import pytest
 
-from strata import config, places, plan, quiet
-from strata.errors import CellFailed
+from strata.base import places
+from strata.base.errors import CellFailed
+from strata.cell import quiet
+from strata.experiment import config, plan
 
 THRESHOLDS = quiet.complete(None)["thresholds"]
 CALM = {"load1": 0.1, "temperature_c": "not available"}

@@ -4,8 +4,8 @@ import projects
 import pytest
 import yaml
 
-from strata import recipe, workload
-from strata.recipe import significant
+from strata.experiment import recipe, workload
+from strata.experiment.recipe import significant
 
 
 @pytest.fixture
@@ -14,7 +14,7 @@ def copy(tmp_path, monkeypatch):
     for name in ("packer", "workloads"):
         shutil.copytree(projects.ROOT / name, tmp_path / name)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("strata.distribution.os_release", lambda: {"ID": "debian", "VERSION_CODENAME": "bookworm"})
+    monkeypatch.setattr("strata.host.distribution.os_release", lambda: {"ID": "debian", "VERSION_CODENAME": "bookworm"})
     workload.load.cache_clear()
     yield tmp_path
     workload.load.cache_clear()

@@ -6,9 +6,9 @@ import json
 import projects
 import pytest
 
-from strata import plan, workload
-from strata.errors import UserError
-from strata.steps import fill, memory_held
+from strata.base.errors import UserError
+from strata.cell.steps import fill, memory_held
+from strata.experiment import plan, workload
 
 SWEEP = {
     **projects.NOOP,

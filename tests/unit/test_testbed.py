@@ -6,10 +6,12 @@ import time
 
 import pytest
 
-from strata import cgroups, testbed, workflow
-from strata.errors import UserError
-from strata.files import write_json
-from strata.process import identity
+from strata.base.errors import UserError
+from strata.base.files import write_json
+from strata.base.process import identity
+from strata.host import cgroups
+from strata.snakemake import workflow
+from strata.system import testbed
 from strata.vm import snapshot
 
 

@@ -5,9 +5,11 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from strata import addresses, places
-from strata.errors import UserError
-from strata.vm import build, libvirt, ssh
+from strata.base import places
+from strata.base.errors import UserError
+from strata.host import addresses
+from strata.image import machine as build
+from strata.vm import libvirt, ssh
 
 ROUTES = """1: lo    inet 127.0.0.1/8 scope host lo
 2: eth0    inet 10.0.0.5/24 brd 10.0.0.255 scope global eth0

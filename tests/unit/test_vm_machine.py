@@ -5,9 +5,10 @@ import json
 import pytest
 
 from strata import layers
-from strata.errors import UserError
-from strata.layers.base import Context
-from strata.vm import disk, host, hugepages, libvirt, machine, settings
+from strata.base.errors import UserError
+from strata.host import topology as host
+from strata.layers.layer import Context
+from strata.vm import disk, hugepages, libvirt, machine, settings
 
 GIB = 2**30
 TOPOLOGY = [{"cpu": number, "socket": 0, "core": number, "node": 0} for number in range(8)]

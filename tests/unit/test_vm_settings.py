@@ -2,13 +2,14 @@
 
 import pytest
 
-from strata.vm import host, settings
+from strata.host import topology as host
+from strata.vm import settings
 
 GIB = 2**30
 
 
 def cpus(sockets=1, cores=2, threads=1, nodes=None):
-    """A topology as strata.vm.host gives it: threads of a core get numbers that lie apart, as on real hosts."""
+    """A topology as strata.host.topology gives it: threads of a core get numbers that lie apart, as on real hosts."""
     found = []
     for thread in range(threads):
         for socket in range(sockets):

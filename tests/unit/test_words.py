@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from strata import cgroups, client, steps
+from strata import client
+from strata.cell import steps
+from strata.host import cgroups
 from strata.layers import Context, build
 from strata.vm import ssh
 
@@ -160,7 +162,7 @@ def test_a_file_is_copied_whatever_its_name(tmp_path, monkeypatch, name):
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("strata.vm.ssh.capture", noted)
-    monkeypatch.setattr("strata.process.capture", noted)
+    monkeypatch.setattr("strata.base.process.capture", noted)
     ssh.put(str(tmp_path), name, "/data/given-x")
     docker = build([{"docker": {"network": "host", "data": "volume"}}], Context("strata-x", str(tmp_path), None))[-1]
     docker.put(name, "/data/given-x")

@@ -1,0 +1,1 @@
+"""What every room stands on: errors, files, processes, places, and how mistakes are told."""

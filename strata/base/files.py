@@ -1,0 +1,153 @@
+"""Files that are whole or not there, and trees that are removed only when nothing is mounted in them."""
+
+import contextlib
+import errno
+import json
+import os
+from collections.abc import Iterator
+
+from strata.base.errors import UserError
+from strata.base.process import as_root, capture
+
+
+def read_json(path: str) -> dict | None:
+    """The object in a JSON file; None if the file is missing or cut short."""
+    try:
+        with open(path) as file:
+            return json.load(file)
+    except (FileNotFoundError, json.JSONDecodeError):
+        return None
+
+
+def write_text(path: str, text: str, lasting: bool = True) -> None:
+    """Write a file by way of a sibling, so that a reader sees the old or the new one, whole.
+
+    One that is not `lasting` may be gone after a failure of power.
+    """
+    sibling = f"{path}.{os.getpid()}.part"
+    try:
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        with open(sibling, "w") as file:
+            file.write(text)
+            if lasting:
+                file.flush()
+                os.fsync(file.fileno())
+        os.replace(sibling, path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            os.unlink(sibling)
+        raise UserError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def write_json(path: str, value: object, indent: int | None = 1) -> None:
+    """Write a value as JSON, like :func:`write_text`."""
+    write_text(path, json.dumps(value, indent=indent, ensure_ascii=False) + "\n")
+
+
+def note_json(path: str, value: object) -> None:
+    """Write down a state that ends with the machine's: whole as by :func:`write_json`, but not lasting."""
+    write_text(path, json.dumps(value, ensure_ascii=False) + "\n", lasting=False)
+
+
+def move(source: str, target: str) -> None:
+    """Put a whole file into place; a reader sees the old or the new one, also across file systems."""
+    try:
+        os.replace(source, target)
+        return
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+    import shutil
+
+    sibling = os.path.join(os.path.dirname(target), f".{os.path.basename(target)}.{os.getpid()}.part")
+    try:
+        shutil.copyfile(source, sibling)
+        with open(sibling, "rb") as file:
+            os.fsync(file.fileno())
+        os.replace(sibling, target)
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(sibling)
+    os.unlink(source)
+
+
+def write_if_changed(path: str, text: str) -> bool:
+    """Write a file only where its text differs; whether it was written."""
+    try:
+        with open(path) as file:
+            if file.read() == text:
+                return False
+    except FileNotFoundError:
+        pass
+    write_text(path, text)
+    return True
+
+
+def mounts_below(folder: str) -> list[str]:
+    """Mount points at or below a folder, the deepest first."""
+    folder = os.path.realpath(folder)
+    found = []
+    with open("/proc/self/mountinfo") as file:
+        for line in file:
+            point = line.split()[4].encode().decode("unicode_escape")
+            if point == folder or point.startswith(folder + "/"):
+                found.append(point)
+    return found[::-1]
+
+
+def remove_tree(folder: str) -> None:
+    """Remove a folder of ours with all in it.  Raises UserError while anything is mounted in it."""
+    if not os.path.lexists(folder):
+        return
+    mounted = mounts_below(folder)
+    if mounted:
+        raise UserError(f"{folder} is not removed: {mounted[0]} is still mounted")
+    done = capture(["rm", "-rf", "--one-file-system", "--", folder], timeout=600, check=False)
+    if done.returncode != 0:
+        capture(as_root(["rm", "-rf", "--one-file-system", "--", folder]), timeout=600)
+
+
+@contextlib.contextmanager
+def locked(path: str, waiting: str | None = None) -> Iterator[None]:
+    """Hold the lock of a file; the kernel frees it whenever the holder ends.
+
+    `waiting` is said once on standard error if another process holds it.
+    """
+    import fcntl
+    import sys
+
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    old = os.umask(0)
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except PermissionError:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    finally:
+        os.umask(old)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if waiting:
+                print(waiting, file=sys.stderr, flush=True)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def held(path: str) -> bool:
+    """Whether another process holds the lock of a file."""
+    import fcntl
+
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False

@@ -1,0 +1,40 @@
+"""Where Strata keeps things, inside a project and on the machine."""
+
+import os
+
+from strata.base.digest import sha256
+
+PLAN = "results/plan.json"
+IMAGE = "results/image.json"
+# The folder of the project that this code is part of.
+PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def cell_path(kind: str, environment: str, workload: str, repetition: int, suffix: str) -> str:
+    """Path of a cell's file below the project; `kind` is raw, failed, tmp or logs/cells."""
+    return f"results/{kind}/{environment}/{workload}/{repetition}.{suffix}"
+
+
+def home() -> str:
+    """The machine's folder for images and systems: outside of any checkout, shared by all of them.
+
+    ``STRATA_HOME`` names another one.  Root's lies where every service user may traverse.
+    """
+    chosen = os.environ.get("STRATA_HOME")
+    if chosen:
+        return os.path.abspath(chosen)
+    if os.geteuid() == 0:
+        return "/var/cache/strata"
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return os.path.join(base, "strata")
+
+
+def home_mark() -> str:
+    """A mark for what belongs to this user's installation, so that nothing else is ever removed."""
+    return sha256(home().encode()).hexdigest()[:16]
+
+
+def machine_lock() -> str:
+    """The file whose lock means: a measurement is under way on this machine."""
+    folder = "/run/lock" if os.path.isdir("/run/lock") else "/tmp"
+    return os.path.join(folder, "strata-testbed.lock")

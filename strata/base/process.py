@@ -1,0 +1,216 @@
+"""Run commands without being busy, end what was started, and nothing else."""
+
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+
+from strata.base.errors import UserError
+
+
+class TimedOut(Exception):
+    """A command took longer than it may."""
+
+
+def start_time(pid: int) -> str | None:
+    """Field 22 of /proc/PID/stat: with the id it names one process for good.  None if there is none."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            fields = file.read().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return None if fields[0] in "ZX" else fields[19]
+
+
+def identity(pid: int) -> dict:
+    """What names a process even after its id was given to another one."""
+    return {"pid": pid, "start": start_time(pid)}
+
+
+def alive(process: dict | None) -> bool:
+    """Whether the process of :func:`identity` still runs."""
+    if process is None or process["start"] is None:
+        return False
+    return start_time(process["pid"]) == process["start"]
+
+
+def wait_for(pid: int, timeout: float | None) -> bool:
+    """Sleep until process `pid` ends or `timeout` seconds are over; whether it ended."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        return bool(poll.poll(None if timeout is None else max(0, timeout) * 1000))
+    finally:
+        os.close(descriptor)
+
+
+def end(*processes: subprocess.Popen, patience: float = 5.0) -> None:
+    """End children and the sessions that they lead: all are first asked, then forced."""
+    for number, wait in ((signal.SIGTERM, patience), (signal.SIGKILL, None)):
+        left = [process for process in processes if not wait_for(process.pid, 0)]
+        for process in left:
+            _signal(process.pid, number)
+        deadline = None if wait is None else time.monotonic() + wait
+        for process in left:
+            wait_for(process.pid, None if deadline is None else deadline - time.monotonic())
+    for process in processes:
+        reap(process)
+
+
+def reap(process: subprocess.Popen) -> int:
+    """Wait for the end of a child, end what is left of the session that it leads, and return its exit code.
+
+    While a group has members its number is not given out again.
+    """
+    code = process.wait()
+    _signal(process.pid, signal.SIGKILL)
+    return code
+
+
+def _signal(group: int, number: signal.Signals) -> None:
+    """Send a signal to a process group; to one of another user's (with sudo) with the rights of root."""
+    try:
+        os.killpg(group, number)
+    except ProcessLookupError:
+        pass
+    except PermissionError:
+        capture(as_root(["kill", f"-{number.value}", "--", f"-{group}"]), check=False)
+
+
+def run_together(
+    commands: Sequence[Sequence[str]], outputs: Sequence[int], timeout: float | None, needed: Sequence[int] = ()
+) -> list[tuple[int | None, float]]:
+    """Run commands at the same time, standard output and error of each into its descriptor of `outputs`.
+
+    Returns for each its exit code and the seconds it took.  The first that ends with another code than 0, the end
+    of a process of `needed`, or `timeout` seconds, end all others: their code is None.  However they end, their
+    sessions are gone afterwards.
+    """
+    processes: list[subprocess.Popen] = []
+    begun: list[float] = []
+    found: list[tuple[int | None, float]] = [(None, 0.0)] * len(commands)
+    running: dict[int, int] = {}
+    watched: list[int] = []
+    poll = select.poll()
+    try:
+        for pid in needed:
+            try:
+                watched.append(os.pidfd_open(pid))
+            except ProcessLookupError:
+                return found
+            poll.register(watched[-1], select.POLLIN)
+        for command, output in zip(commands, outputs, strict=True):
+            begun.append(time.monotonic())
+            processes.append(
+                subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+                )
+            )
+        for number, process in enumerate(processes):
+            descriptor = os.pidfd_open(process.pid)
+            running[descriptor] = number
+            poll.register(descriptor, select.POLLIN)
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while running:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            ready = poll.poll(None if left is None else left * 1000)
+            for descriptor, _ in ready:
+                if descriptor in watched:
+                    continue
+                number = running.pop(descriptor)
+                poll.unregister(descriptor)
+                os.close(descriptor)
+                seconds = time.monotonic() - begun[number]
+                found[number] = (reap(processes[number]), seconds)
+            lost = any(descriptor in watched for descriptor, _ in ready)
+            if not ready or lost or any(code for code, _ in found):
+                break
+        for number in running.values():
+            found[number] = (None, time.monotonic() - begun[number])
+        return found
+    finally:
+        for descriptor in [*running, *watched]:
+            os.close(descriptor)
+        end(*(process for process in processes if process.returncode is None))
+
+
+def run_to_file(argv: Sequence[str], output: int, timeout: float | None) -> tuple[int, float]:
+    """Run a command, standard output and error into descriptor `output`.
+
+    Returns the exit code and the seconds it took.  Raises :class:`TimedOut` after `timeout`
+    seconds.  However it ends, the command's session is gone afterwards.
+    """
+    ((code, seconds),) = run_together([argv], [output], timeout)
+    if code is None:
+        raise TimedOut(f"no end after {timeout:g} s")
+    return code, seconds
+
+
+def capture_watched(
+    argv: Sequence[str], timeout: float, trouble: Callable[[], str | None], every: float = 2.0
+) -> subprocess.CompletedProcess:
+    """Like :func:`capture` without `check`; ends the command as soon as `trouble`, asked now and then, names some.
+
+    Raises :class:`UserError` with that trouble, or after `timeout` seconds.
+    """
+    deadline = time.monotonic() + timeout
+    process = subprocess.Popen(
+        argv,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+    )
+    try:
+        while True:
+            try:
+                said, complaint = process.communicate(timeout=every)
+                return subprocess.CompletedProcess(argv, process.returncode, said, complaint)
+            except subprocess.TimeoutExpired:
+                why = trouble()
+                if why is None and time.monotonic() > deadline:
+                    why = f"`{' '.join(argv)}` did not end within {timeout:g} s"
+                if why is not None:
+                    raise UserError(why) from None
+    finally:
+        if process.poll() is None:
+            # Not by a signal of our own: with sudo the process is another user's.
+            capture(as_root(["kill", "-KILL", str(process.pid)]), check=False)
+            process.communicate()
+
+
+def capture(argv: Sequence[str], timeout: float = 120, check: bool = True) -> subprocess.CompletedProcess:
+    """Run a command of the machinery and return what it printed (text).
+
+    Raises :class:`UserError` with the command's own words if it fails and `check` is set.
+    """
+    try:
+        done = subprocess.run(
+            argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=timeout
+        )
+    except FileNotFoundError:
+        raise UserError(f"{argv[0]} is not installed: run `make setup`") from None
+    except subprocess.TimeoutExpired:
+        raise UserError(f"`{' '.join(argv)}` did not end within {timeout:g} s") from None
+    if check and done.returncode != 0:
+        words = (done.stderr or done.stdout).strip() or f"exit code {done.returncode}"
+        raise UserError(f"`{' '.join(argv)}` failed: {words}")
+    return done
+
+
+def as_root(argv: Sequence[str]) -> list[str]:
+    """The command with the rights of root: as it is for root, through sudo (never asking) for others."""
+    if os.geteuid() == 0:
+        return list(argv)
+    import shutil
+
+    if not shutil.which("sudo"):
+        raise UserError(f"`{argv[0]}` needs root: install sudo or run as root (docs/privileges.md)")
+    return ["sudo", "-n", "--", *argv]

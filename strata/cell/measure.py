@@ -1,0 +1,343 @@
+"""Measure one cell: bring its system up, warm up, run, check, and only then put log and record in place."""
+
+import contextlib
+import os
+import re
+import signal
+import sys
+
+from strata import layers
+from strata.base import places, progress
+from strata.base.clock import Watch
+from strata.base.digest import sha256
+from strata.base.errors import CellFailed, UserError
+from strata.base.files import move, read_json, write_json
+from strata.base.placeholders import BUILT_IN
+from strata.base.process import capture
+from strata.cell import logs, prepared, quiet
+from strata.cell.steps import Steps
+from strata.experiment import plan
+from strata.host import observe
+from strata.image import cache
+from strata.system import keeper, testbed
+
+
+class Interrupted(Exception):
+    """A signal asked this process to end."""
+
+
+def _on_signal(number: int, frame: object) -> None:
+    raise Interrupted(signal.Signals(number).name)
+
+
+def checks(declared: list[dict], log: str, systems: int = 1) -> list[dict]:
+    """``[{name, passed}, …]``: whether a line of the log matches each declared pattern.
+
+    Of several systems each must have such a line, unless it is among those that are of none of them.
+    """
+    parts = logs.split(log, systems)
+    shared = parts.pop(None)
+
+    def passed(pattern: str) -> bool:
+        def found(text: str) -> bool:
+            return re.search(pattern, text, re.MULTILINE) is not None
+
+        return found(shared) or all(found(text) for text in parts.values())
+
+    return [{"name": check["name"], "passed": passed(check["pattern"])} for check in declared]
+
+
+def measure(environment: str, workload: str, repetition: int) -> None:
+    """Measure a cell and put its log and record into results/raw.
+
+    Raises CellFailed, with the log, the reason and the command that reruns it; the output so far is
+    then in results/failed and nothing in results/raw.
+    """
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, _on_signal)
+    experiment = plan.read()
+    _check_name(experiment, environment, workload, repetition)
+    cell = Cell(experiment, environment, workload, repetition)
+    with testbed.exclusive():
+        cell.run()
+
+
+def _check_name(experiment: dict, environment: str, workload: str, repetition: int) -> None:
+    known = experiment["environments"]
+    if environment not in known:
+        raise UserError(f"{places.PLAN}: there is no environment '{environment}'; there are {', '.join(known)}")
+    if not known[environment]["available"]:
+        raise UserError(f"environment '{environment}' is not available here: {known[environment]['reason']}")
+    if workload not in experiment["workloads"]:
+        names = ", ".join(experiment["workloads"])
+        raise UserError(f"{places.PLAN}: there is no workload '{workload}'; there are {names}")
+    if not 1 <= repetition <= experiment["repetitions"]:
+        raise UserError(f"{places.PLAN}: there is no repetition {repetition}; there are {experiment['repetitions']}")
+
+
+class Cell:
+    """One cell on its way from the plan to its log and record."""
+
+    def __init__(self, experiment: dict, environment: str, workload: str, repetition: int) -> None:
+        self.plan, self.environment, self.workload, self.repetition = experiment, environment, workload, repetition
+        self.name = f"{environment} · {workload} · repetition {repetition}"
+        self.key = (environment, workload, repetition)
+        self.systems = plan.systems(experiment["workloads"][workload])
+        self.target = places.cell_path("raw", *self.key, "log")
+        self.draft = places.cell_path("tmp", *self.key, "log")
+        self.watch = Watch()
+        self.record: dict = {}
+
+    def run(self) -> None:
+        """Measure; whatever goes wrong, the system is taken down and nothing looks complete."""
+        # The wait for another measurement is no part of the cell.
+        self.watch = Watch()
+        progress.announce(self.name)
+        try:
+            os.makedirs(os.path.dirname(self.draft), exist_ok=True)
+            system = self._measure()
+            self._put_in_place()
+            left = ", ".join(sorted(set(testbed.end_cell(system))))
+        except BaseException as error:
+            failure = self._give_up(error)
+            self._note(str(failure), error)
+            raise failure from error
+        self._note(f"measured in {self.record['seconds']} s" + (f"; it left running: {left}" if left else ""))
+        if left:
+            progress.say("cell", f"{self.name} left running: {left}; the next cell gets a fresh system")
+        progress.done(self.name, self.record["seconds"])
+
+    def _measure(self) -> testbed.System:
+        lookout = quiet.Lookout(self.plan.get("quiet"))
+        lookout.begin()
+        ticks = [observe.cpu_times()]
+        before = observe.moment()
+        entry = self.plan["environments"][self.environment]
+        image = self._image(entry["layers"])
+        data = self._data(image)
+        system = self._bring_up(entry["layers"], image)
+        observed = capture(system.top.command_plain(observe.command()), check=False).stdout
+        inside = observe.understand(observe.split(observed))
+        client = self._see_client(system)
+        values = self._values(self._cpus(system, inside), client)
+        self.record = {
+            "format": 1,
+            "environment": self.environment,
+            "workload": self.workload,
+            "repetition": self.repetition,
+            "block": self.repetition,
+            "position": {
+                "planned": plan.position(self.plan, *self.key),
+                "actual": None,
+            },
+            "started": self.watch.begun(),
+            "ended": None,
+            "seconds": None,
+            "seed": values["seed"],
+            "scale": self.plan["scale"],
+            "source": self.plan["source"],
+            "parameters": {key: value for key, value in values.items() if key not in BUILT_IN},
+            "commands": [],
+            "checks": [],
+            "image": {
+                "recipe": self.plan["image"]["recipe"],
+                "id": system.facts["image"],
+                "manifest_sha256": image["manifest_sha256"] if image else None,
+            },
+            "system": {
+                **{key: system.facts[key] for key in ("id", "layers", "up_started", "up_seconds", "cells_before")},
+                "parts": self.systems,
+                "cpus": self._cpus(system, inside),
+                "vm": None,
+                **system.facts["facts"],
+            },
+            "observed": {
+                "inside": inside,
+                "host": {"static": observe.host(), "before": before, "after": None, "during": None},
+                "client": client,
+            },
+            "quiet": lookout.report,
+        }
+        values = self._bring_files(system, values, data)
+        ticks.append(observe.cpu_times())
+        before |= observe.shares(ticks[0], ticks[1]) | lookout.before(before)
+        system = self._run_steps(system, values, image)
+        host = self.record["observed"]["host"]
+        host["after"] = observe.moment()
+        host["during"] = observe.shares(ticks[1], observe.cpu_times())
+        host["during"] |= lookout.during(host["after"], {name for layer in entry["layers"] for name in layer})
+        self._check()
+        return system
+
+    def _image(self, stack: list[dict]) -> dict | None:
+        from strata.layers import layer_class
+
+        if not any(layer_class(name).needs_image for entry in stack for name in entry):
+            return None
+        return cache.require(self.plan["image"]["recipe"])
+
+    def _bring_up(self, stack: list[dict], image: dict | None) -> testbed.System:
+        """The system for this cell, with the cell and the end of its owner noted."""
+        client = self.plan["client"] if any(map(plan.uses_client, self._planned_cells())) else None
+        ports = plan.ports(self.plan, self.systems)
+        system = testbed.bring_up(
+            self.environment, stack, self.repetition, image, client=client, ports=ports, parts=self.systems
+        )
+        testbed.begin_cell(system)
+        keeper.see(system.facts["owner"])
+        return system
+
+    def _planned_cells(self) -> list[dict]:
+        return [entry["cell"] for entry in self.plan["workloads"].values()]
+
+    def _data(self, image: dict | None) -> str | None:
+        """The file that the workload's data were made into, made now if this is the first cell that asks."""
+        declared = self._spec().get("data")
+        if declared is None:
+            return None
+        assert image
+        values = {**self._parameters(), "seed": plan.cell_seed(self.plan, self.workload, 0)}
+        return prepared.ensure(self.workload, declared, values, image)
+
+    def _see_client(self, system: testbed.System) -> dict | None:
+        """What was observed at the client, where this workload has a part there."""
+        if system.client is None or not plan.uses_client(self._spec()):
+            return None
+        observed = capture(system.client.command_plain(observe.command()), check=False).stdout
+        return {**observe.understand(observe.split(observed)), "link": system.client.link()}
+
+    def _parameters(self) -> dict:
+        return self.plan["workloads"][self.workload]["parameters"]
+
+    def _cpus(self, system: testbed.System, inside: dict) -> int | None:
+        """How many CPUs one system has for itself; None where it does not say how many it sees.
+
+        Machines have their own.  Systems that all see the host's share them evenly, each with one at the least;
+        nothing but what they are asked to use keeps them to that.
+        """
+        if not isinstance(inside["cpus"], int):
+            return None
+        return inside["cpus"] if system.top.machine() else max(1, inside["cpus"] // self.systems)
+
+    def _values(self, cpus: int | None, client: dict | None) -> dict:
+        """The parameters, with what only the system under test or the client can say, and the cell's seed."""
+        values = dict(self._parameters())
+        for key, value in values.items():
+            if isinstance(value, dict):
+                of_client = value["rule"] == "client-last-cpu"
+                found = (client or {}).get("cpus") if of_client else cpus
+                if not isinstance(found, int):
+                    where = "client" if of_client else "system under test"
+                    raise CellFailed(f"the {where} does not say how many CPUs it has; set {key}")
+                values[key] = found - of_client
+        values["seed"] = plan.cell_seed(self.plan, self.workload, self.repetition)
+        return values
+
+    def _bring_files(self, system: testbed.System, values: dict, data: str | None) -> dict:
+        """Copy what was prepared, and files named by parameters, into each of the systems.
+
+        The values of those parameters become their places there.
+        """
+        inside = dict(values)
+        files = {} if data is None else {prepared.INSIDE: data}
+        for key in self._spec()["files"]:
+            if values[key] is not None:
+                inside[key] = f"/data/given-{key}"
+                files[inside[key]] = values[key]
+        for top in system.tops:
+            for target, source in files.items():
+                top.put(source, target)
+        return inside
+
+    def _spec(self) -> dict:
+        return self.plan["workloads"][self.workload]["cell"]
+
+    def _run_steps(self, system: testbed.System, values: dict, image: dict | None) -> testbed.System:
+        """Take the steps; returns the system that is up at the end."""
+
+        def afresh(way: str) -> testbed.System:
+            testbed.take_down()
+            stack = self.plan["environments"][self.environment]["layers"]
+            return self._bring_up(layers.started(stack, way), image)
+
+        output = os.open(self.draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
+        try:
+            steps = Steps(self.workload, self._spec(), system, values, output, self.record, self.watch, afresh)
+            steps.run()
+            os.fsync(output)
+        finally:
+            os.close(output)
+        return steps.system
+
+    def _check(self) -> None:
+        with open(self.draft, "rb") as file:
+            content = file.read()
+        self.record["log"] = {"bytes": len(content), "sha256": sha256(content).hexdigest()}
+        self.record["checks"] = checks(self._spec()["checks"], content.decode(errors="replace"), self.systems)
+        failed = [check["name"] for check in self.record["checks"] if not check["passed"]]
+        if failed:
+            raise CellFailed(f"its check failed: {', '.join(failed)}")
+
+    def _finish_record(self) -> None:
+        self.record["ended"], self.record["seconds"] = self.watch.now(), round(self.watch.passed(), 3)
+
+    def _put_in_place(self) -> None:
+        """The record first and the log last: where the log is, all is."""
+        counter = "results/raw/.measured"
+        number = ((read_json(counter) or {}).get("cells") or 0) + 1
+        self.record["position"]["actual"] = number
+        self._finish_record()
+        write_json(counter, {"cells": number})
+        write_json(places.cell_path("raw", *self.key, "json"), self.record)
+        move(self.draft, self.target)
+        for suffix in ("log", "json"):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(places.cell_path("failed", *self.key, suffix))
+
+    def _give_up(self, error: BaseException) -> CellFailed:
+        """Take the system down, keep what was printed for the person who looks, and say what to do."""
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        try:
+            testbed.take_down()
+        except (UserError, OSError) as trouble:
+            print(f"strata: {trouble}; `python -m strata clean` tries again", file=sys.stderr)
+        if isinstance(error, Interrupted):
+            if str(error) == signal.SIGINT.name:
+                progress.interrupt()
+            return CellFailed(f"{self.name} was ended by {error}; nothing of it is kept")
+        if not os.path.exists(self.target):
+            with contextlib.suppress(OSError):
+                os.unlink(places.cell_path("raw", *self.key, "json"))
+        reason = str(error) if isinstance(error, (UserError, OSError)) else f"{type(error).__name__}: {error}"
+        log = places.cell_path("failed", *self.key, "log")
+        try:
+            progress.failed()
+            self._keep_traces(log, reason)
+        except (OSError, UserError) as trouble:
+            log = f"could not be kept: {trouble}"
+        return CellFailed(
+            f"cell failed: {self.name}: {reason}\n  log:   {log}\n  rerun: snakemake --cores 1 {self.target}"
+        )
+
+    def _note(self, text: str, error: BaseException | None = None) -> None:
+        """Write down how the cell went; an error that nobody foresaw with its traceback."""
+        path = places.cell_path("logs/cells", *self.key, "log")
+        if error is not None and not isinstance(error, (UserError, OSError, Interrupted)):
+            import traceback
+
+            text += "\n" + "".join(traceback.format_exception(error))
+        with contextlib.suppress(OSError):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w") as file:
+                file.write(f"{self.watch.now()} {self.name}: {text}\n")
+
+    def _keep_traces(self, log: str, reason: str) -> None:
+        os.makedirs(os.path.dirname(log), exist_ok=True)
+        if os.path.exists(self.draft):
+            move(self.draft, log)
+        else:
+            open(log, "w").close()
+        if self.record:
+            self._finish_record()
+        write_json(places.cell_path("failed", *self.key, "json"), {**self.record, "error": reason})

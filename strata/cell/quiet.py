@@ -1,0 +1,330 @@
+"""Whether the machine is quiet: what else used it is read before and after a cell, and never while it measures.
+
+A :class:`Lookout` takes a reading at the cell's start, one before its first command and one after its last, and judges
+the two times between them by the thresholds of the config (docs/quiet-machine.md).
+"""
+
+import os
+import re
+import sys
+import time
+from collections import namedtuple
+from collections.abc import Callable
+
+from strata.base import places
+from strata.base.errors import CellFailed
+from strata.host import observe
+from strata.host.cgroups import GROUP, SLICE
+from strata.host.observe import NOT_AVAILABLE
+from strata.system import testbed
+
+DEFAULTS: dict = {
+    "action": "flag",
+    "wait_seconds": 300,
+    "load": None,
+    "steal": "2%",
+    "busy": "5%",
+    "swap": "1MiB",
+    "temperature": 90,
+    "throttled": 0,
+}
+# What is judged, in words, and how a value of it is shown.
+WORDS: dict[str, tuple[str, Callable[[float], str]]] = {
+    "load": ("the load average over one minute was", lambda value: f"{value:.2f}"),
+    "steal": ("a hypervisor took", lambda value: f"{100 * value:.1f}% of the CPU time"),
+    "busy": ("other processes used", lambda value: f"{100 * value:.1f}% of a CPU"),
+    "swap": ("swapping moved", lambda value: f"{value / 2**20:.1f} MiB"),
+    "temperature": ("the temperature was", lambda value: f"{value:.0f} °C"),
+    "throttled": ("the processor was throttled", lambda value: f"{value:.0f} times"),
+}
+# Shares of less CPU time than this say nothing: the kernel counts in hundredths of a second.
+LEAST_SECONDS = 0.05
+# While waiting: how long to look, and how long to sleep before the next look.
+LOOK_SECONDS = 2.0
+PAUSE_SECONDS = 8.0
+# Processes that work for whoever asks them; for us while a system is brought up, and while one of theirs runs.
+DAEMONS = {
+    "docker": {"dockerd", "containerd", "containerd-shim", "docker-proxy", "docker-init"},
+    "vm": {"libvirtd", "virtlogd", "virtqemud", "virtnetworkd", "virtstoraged", "dnsmasq"},
+}
+_KERNEL_THREAD = 0x00200000
+_TICK = os.sysconf("SC_CLK_TCK")
+_UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+
+
+# The classes of typing say more of their fields, but every cell would pay for its import.
+class Usage(namedtuple("Usage", ["name", "parent", "own", "waited"])):
+    """What a process has used: seconds of its own, and of children that it waited for; its name and its parent's id."""
+
+    __slots__ = ()
+
+
+class Reading(namedtuple("Reading", ["moment", "ticks", "processes", "throttled", "swapped"])):
+    """The counters of a moment, in seconds, ticks, and bytes; what cannot be read is None.
+
+    processes: (id, start) → Usage.  throttled: path → count.
+    """
+
+    __slots__ = ()
+
+
+def complete(given: dict | None) -> dict:
+    """``{action, wait_seconds, thresholds}`` as the plan holds them; shares and bytes are numbers, None: not judged."""
+    chosen = {**DEFAULTS, **(given or {})}
+    thresholds = {key: _number(chosen[key]) for key in WORDS}
+    return {"action": chosen["action"], "wait_seconds": chosen["wait_seconds"], "thresholds": thresholds}
+
+
+def _number(value: str | float | None) -> float | None:
+    if not isinstance(value, str):
+        return value
+    if value.endswith("%"):
+        return float(value[:-1]) / 100
+    return int(value[:-3]) * _UNITS[value[-3:]]
+
+
+def take(proc: str = "/proc", cpu: str = observe.CPU) -> Reading:
+    """A reading of this moment."""
+    return Reading(time.monotonic(), observe.cpu_times(), _processes(proc), _throttled(cpu), _swapped(proc))
+
+
+def _processes(proc: str) -> dict[tuple[int, str], Usage] | None:
+    """Every process but the kernel's own threads, by its id and start; None where others are hidden from us."""
+    found = {}
+    for entry in os.listdir(proc):
+        if not entry.isdecimal():
+            continue
+        first, _, last = _read(f"{proc}/{entry}/stat").rpartition(b")")
+        fields = last.split()
+        if len(fields) < 20 or int(fields[6]) & _KERNEL_THREAD:
+            continue
+        # What the first process waits for are orphans, whose time is nobody's.
+        waited = 0.0 if entry == "1" else (int(fields[13]) + int(fields[14])) / _TICK
+        own = (int(fields[11]) + int(fields[12])) / _TICK
+        name = first.partition(b"(")[2].decode(errors="replace")
+        found[int(entry), fields[19].decode()] = Usage(name, int(fields[1]), own, waited)
+    return found if any(pid == 1 for pid, _ in found) else None
+
+
+def _read(path: str) -> bytes:
+    """A short file of the kernel's, empty where it is gone; at a third of what `open` costs for each process."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        return os.read(descriptor, 4096)
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
+
+
+def _throttled(cpu: str) -> dict[str, int] | None:
+    """The counters of thermal throttling by their path; None where there are none."""
+    if not os.path.isdir(f"{cpu}/cpu0/thermal_throttle"):
+        return None
+    import glob
+
+    paths = glob.glob(f"{cpu}/cpu[0-9]*/thermal_throttle/*_throttle_count")
+    found = {path: int(text) for path, text in observe.read_files(paths).items() if text.isdecimal()}
+    return found or None
+
+
+def _swapped(proc: str) -> int | None:
+    """Bytes that were swapped in or out since the start of the machine."""
+    text = observe.read_files([f"{proc}/vmstat"]).get(f"{proc}/vmstat", "")
+    counts = dict(line.split(" ", 1) for line in text.splitlines() if " " in line)
+    pages = [counts.get("pswpin", ""), counts.get("pswpout", "")]
+    return sum(map(int, pages)) * os.sysconf("SC_PAGE_SIZE") if all(map(str.isdecimal, pages)) else None
+
+
+def used(early: Reading, late: Reading) -> dict[tuple[int, str], float] | None:
+    """Seconds of CPU time that each process used between two readings, with the children that it waited for.
+
+    A child that was there at the first reading and has ended counts from then on.
+    """
+    if early.processes is None or late.processes is None:
+        return None
+    before: dict[int, float] = {}
+    for key, usage in early.processes.items():
+        if key not in late.processes:
+            before[usage.parent] = before.get(usage.parent, 0.0) + usage.own + usage.waited
+    found = {}
+    for key, now in late.processes.items():
+        was = early.processes.get(key, Usage(now.name, now.parent, 0.0, 0.0))
+        waited = now.waited - was.waited - before.get(key[0], 0.0)
+        found[key] = now.own - was.own + max(0.0, waited)
+    return found
+
+
+def is_ours(pid: int, processes: dict[int, Usage], roots: set[int], daemons: set[str], proc: str = "/proc") -> bool:
+    """Whether a process belongs to this run: below one of `roots`, of a system of ours, or a daemon that serves it."""
+    above, seen = pid, set()
+    while above in processes and above not in seen:
+        if above in roots:
+            return True
+        seen.add(above)
+        above = processes[above].parent
+    # The kernel cuts names after 15 characters; what some daemons call their threads follows a hyphen.
+    if any(processes[pid].name.startswith(name[:15]) for name in daemons):
+        return True
+    files = observe.read_files([f"{proc}/{pid}/cgroup", f"{proc}/{pid}/cmdline"])
+    marks = (places.home(), f"strata-{places.home_mark()[:8]}")
+    groups = re.split(r"[/:\n]", files.get(f"{proc}/{pid}/cgroup", ""))
+    words = files.get(f"{proc}/{pid}/cmdline", "")
+    return GROUP in groups or SLICE in groups or any(mark in words for mark in marks)
+
+
+def others(early: Reading, late: Reading, layers: set[str] | None = None) -> list[dict] | None:
+    """``[{name, share}]`` of processes that are not ours, the busiest first; a share of 1 is all of one CPU.
+
+    layers: those of the cell's system, beside which only this process and those daemons are ours; None while one is
+    brought up: all daemons are, and what this run does beside the cell.
+    """
+    spent = used(early, late)
+    if spent is None or late.processes is None:
+        return None
+    elapsed = max(late.moment - early.moment, 1e-3)
+    daemons = {name for layer, names in DAEMONS.items() if layers is None or layer in layers for name in names}
+    roots = {os.getpid()} if layers is not None else {os.getpid(), testbed.owner()["pid"]}
+    known = {pid: usage for (pid, _), usage in late.processes.items()}
+    total: dict[str, float] = {}
+    for (pid, start), seconds in spent.items():
+        if seconds > 0 and not is_ours(pid, known, roots, daemons):
+            name = "".join(letter if letter.isprintable() else "?" for letter in late.processes[pid, start].name)
+            total[name] = total.get(name, 0.0) + seconds
+    return [
+        {"name": name, "share": round(seconds / elapsed, 4)}
+        for name, seconds in sorted(total.items(), key=lambda item: (-item[1], item[0]))
+    ]
+
+
+def facts(early: Reading, late: Reading, layers: set[str] | None = None) -> dict:
+    """What the record says of the time between two readings: ``{others_share, others, swapped_bytes, throttled}``."""
+    found = others(early, late, layers)
+    swapped = None if early.swapped is None or late.swapped is None else late.swapped - early.swapped
+    throttled = None
+    if early.throttled is not None and late.throttled is not None:
+        more = {path: late.throttled[path] - count for path, count in early.throttled.items() if path in late.throttled}
+        # A package's counter is shown by each of its CPUs.
+        cores = sum(count for path, count in more.items() if "core" in os.path.basename(path))
+        throttled = cores + max(
+            (count for path, count in more.items() if "core" not in os.path.basename(path)), default=0
+        )
+    return {
+        "others_share": NOT_AVAILABLE if found is None else round(sum(entry["share"] for entry in found), 4),
+        "others": NOT_AVAILABLE if found is None else found[:5],
+        "swapped_bytes": NOT_AVAILABLE if swapped is None else swapped,
+        "throttled": NOT_AVAILABLE if throttled is None else throttled,
+    }
+
+
+def judge(when: str, early: Reading, late: Reading, seen: dict, thresholds: dict) -> list[dict]:
+    """``[{what, when, value, threshold}]`` of what crossed its threshold; for busy also `by` whom.
+
+    seen: of :func:`facts`, with the load and temperature of :func:`strata.host.observe.moment`.
+    """
+    elapsed = max(late.moment - early.moment, 1e-3)
+    ticks = [after - before for before, after in zip(early.ticks, late.ticks, strict=True)][:8]
+    stolen = ticks[7] / sum(ticks) if sum(ticks) > 0 and ticks[7] >= LEAST_SECONDS * _TICK else 0.0
+    busy = seen["others_share"]
+    if busy != NOT_AVAILABLE and busy * elapsed < LEAST_SECONDS:
+        busy = 0.0
+    values = {
+        # The load of a cell itself is its own.
+        "load": seen["load1"] if when == "before" else NOT_AVAILABLE,
+        "steal": round(stolen, 5),
+        "busy": busy,
+        "swap": seen["swapped_bytes"],
+        "temperature": seen["temperature_c"],
+        "throttled": seen["throttled"],
+    }
+    flags = []
+    for what, value in values.items():
+        limit = thresholds[what]
+        if limit is not None and value != NOT_AVAILABLE and value > limit:
+            by = {"by": seen["others"]} if what == "busy" else {}
+            flags.append({"what": what, "when": when, "value": value, "threshold": limit, **by})
+    return flags
+
+
+def sentence(flag: dict) -> str:
+    """A flag in words."""
+    words, shown = WORDS[flag["what"]]
+    by = ", ".join(f"{entry['name']} {100 * entry['share']:.1f}%" for entry in flag.get("by", []))
+    limit = f"more than {shown(flag['threshold'])} (quiet.{flag['what']})"
+    return f"{words} {shown(flag['value'])} {flag['when']} the cell, {limit}{f': {by}' if by else ''}"
+
+
+class Lookout:
+    """The readings of one cell.  `report` is what its record says under `quiet`; it grows with the readings."""
+
+    def __init__(self, settings: dict | None, sleep: Callable[[float], None] = time.sleep) -> None:
+        settings = settings or complete(None)
+        self.action, self.patience = settings["action"], settings["wait_seconds"]
+        self.report: dict = {
+            "action": self.action,
+            "flags": [],
+            "waited_seconds": 0.0,
+            "thresholds": settings["thresholds"],
+        }
+        self._sleep = sleep
+        self.reading: Reading | None = None
+
+    def begin(self) -> None:
+        """Begin to watch, at the cell's start; wait until the machine is quiet, where that is asked for.
+
+        Raises CellFailed where the machine is not quiet and cells are refused then.
+        """
+        if self.action != "flag":
+            flags = self._look()
+            if flags and self.action == "wait":
+                flags = self._wait(flags)
+            self._note(flags)
+        self.reading = take()
+
+    def before(self, moment: dict) -> dict:
+        """What was seen from the start to now, before the first command; `moment` as of :mod:`strata.host.observe`."""
+        return self._judge("before", moment, None)
+
+    def during(self, moment: dict, layers: set[str]) -> dict:
+        """What was seen from the first command to now, after the last, beside a system of these layers."""
+        return self._judge("during", moment, layers)
+
+    def _judge(self, when: str, moment: dict, layers: set[str] | None) -> dict:
+        assert self.reading
+        early, self.reading = self.reading, take()
+        seen = facts(early, self.reading, layers)
+        self._note(judge(when, early, self.reading, {**moment, **seen}, self.report["thresholds"]))
+        return seen
+
+    def _look(self) -> list[dict]:
+        """What disturbs now; sleeps meanwhile."""
+        early = take()
+        self._sleep(LOOK_SECONDS)
+        late = take()
+        return judge("before", early, late, {**observe.moment(), **facts(early, late)}, self.report["thresholds"])
+
+    def _wait(self, flags: list[dict]) -> list[dict]:
+        """Sleep until the machine is quiet or the time is over; what disturbs then."""
+        reasons = "; ".join(sentence(flag) for flag in flags)
+        print(f"quiet: waiting for at most {self.patience:g} s: {reasons}", file=sys.stderr, flush=True)
+        begun = time.monotonic()
+        while flags and (left := self.patience - (time.monotonic() - begun)) > 0:
+            self._sleep(min(PAUSE_SECONDS, left))
+            flags = self._look()
+        self.report["waited_seconds"] = round(time.monotonic() - begun, 1)
+        return flags
+
+    def _note(self, flags: list[dict]) -> None:
+        """Keep flags, of several of one kind the worst.  Raises CellFailed where cells are refused for them."""
+        kept = {(flag["what"], flag["when"]): flag for flag in self.report["flags"]}
+        for flag in flags:
+            known = kept.get((flag["what"], flag["when"]))
+            if known is None or flag["value"] > known["value"]:
+                kept[flag["what"], flag["when"]] = flag
+        self.report["flags"] = list(kept.values())
+        if flags and self.action == "refuse":
+            reasons = "; ".join(sentence(flag) for flag in flags)
+            raise CellFailed(f"the machine is not quiet: {reasons}")

@@ -1,0 +1,298 @@
+"""The steps of a cell: commands in the system under test and at the client, and the servers around them."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+
+from strata.base.clock import Watch
+from strata.base.errors import CellFailed, UserError
+from strata.base.placeholders import placeholder, several
+from strata.base.process import capture, run_together, wait_for
+from strata.cell import logs, servers
+from strata.cell.servers import Server, check_ports
+from strata.experiment import plan
+from strata.layers.layer import TYPE_CHECKING
+from strata.system.testbed import System
+
+if TYPE_CHECKING:
+    from typing import IO
+
+PROGRAMS = "/opt/strata/workloads"
+
+
+def fill(argv: list[str], values: dict, folder: str) -> list[str]:
+    """A declared command with its parameters; lists become ``a,b``, empty values the empty word.
+
+    A program without a slash is one of the workload's own, in `folder`.
+    """
+    words = []
+    for word in argv:
+        name = placeholder(word)
+        if name is not None:
+            word = ",".join("" if item is None else str(item) for item in several(values[name]))
+        words.append(word)
+    if "/" not in words[0]:
+        words[0] = f"{folder}/{words[0]}"
+    return words
+
+
+def expanded(steps: list[dict], values: dict) -> Iterator[tuple[dict, dict]]:
+    """Every step in order with the values for it; those of a group once for each value of its list."""
+    for step in steps:
+        if "for" in step:
+            for value in values[step["for"]]:
+                yield from expanded(step["steps"], {**values, step["for"]: value})
+        else:
+            yield step, values
+
+
+class Steps:
+    """The steps of one cell of a workload.
+
+    cell: of the plan.  values: the parameters and the seed.  output: descriptor of the log.  record: the
+    cell's, whose `commands` and `servers` are filled in.  watch: the cell's clock.  afresh: brings the system up
+    again, in the given way.
+
+    Where the system is made of several equal ones, each step in it runs in all of them at the same time.
+    The log then says whose the lines are that follow (:mod:`strata.cell.logs`).
+    """
+
+    def __init__(
+        self,
+        workload: str,
+        cell: dict,
+        system: System,
+        values: dict,
+        output: int,
+        record: dict,
+        watch: Watch,
+        afresh: Callable[[str], System],
+    ) -> None:
+        self.workload, self.cell, self.system, self.values = workload, cell, system, values
+        self.output, self.record, self.watch, self.afresh = output, record, watch, afresh
+        self.running: list[Server] = []
+        self.parts = len(system.tops)
+        self.marked: int | None = None
+        self.known: tuple[System, list[int]] | None = None
+
+    def run(self) -> None:
+        """Take them all.  Raises CellFailed with the step's name, and of several systems with the number."""
+        steps = self.cell["steps"]
+        with self._counters():
+            before = [step for step in steps if step["step"] == "prepare"]
+            self._all(before, self.values)
+            self._start_servers()
+            self._all(steps[len(before) :], self.values)
+            for server in reversed(self.running):
+                server.stop()
+
+    @contextlib.contextmanager
+    def _counters(self) -> Iterator[None]:
+        """The processors' cycles are counted only where a step reads them."""
+        if not any("observe" in step for step, _ in expanded(self.cell["steps"], self.values)):
+            yield
+            return
+        from strata.host import counters
+
+        with counters.cycles() as counting:
+            self._cpu_line = lambda: counters.cpu_line(counting)
+            yield
+
+    def _start_servers(self) -> None:
+        declared = self.cell.get("servers", [])
+        if not declared:
+            return
+        parts = range(self.parts)
+        for part in parts:
+            values = self._values_in(part, self.values)
+            ports = [(name, port) for name in self.cell.get("ports", []) for port in several(values[name])]
+            check_ports(ports, self.workload, values["address"], self._place("client"))
+        for one in declared:
+            equal = [self._server(one, part) for part in parts]
+            self.record.setdefault("servers", []).extend(server.record for server in equal)
+            servers.start(equal)
+            self.running += equal
+
+    def _server(self, declared: dict, part: int) -> Server:
+        """One server of the system with this number, all of whose commands have the values of that system."""
+        values = self._values_in(part, self.values)
+
+        def place(at: str) -> Callable[[list[str]], list[str]]:
+            return self._place(at, part)
+
+        def filled(argv: list[str]) -> list[str]:
+            return self._fill(argv, values)
+
+        return Server(declared, self.system.tops[part], filled, place, part if self.parts > 1 else None)
+
+    def _fill(self, argv: list[str], values: dict) -> list[str]:
+        return fill(argv, values, f"{PROGRAMS}/{self.workload}")
+
+    def _values_in(self, part: int, values: dict) -> dict:
+        """The values as they are in the system with this number: its own ports, its address."""
+        own = {name: plan.shifted(values[name], part) for name in self.cell.get("ports", [])}
+        return {**values, **own, "address": self.system.tops[part].address(), "part": part}
+
+    def _values_of_all(self, values: dict) -> dict:
+        """The values as the client has them: of what each system has its own, a list in the order of the systems."""
+        each = [self._values_in(part, values) for part in range(self.parts)]
+        of_each = [*self.cell.get("ports", []), "address", "part"]
+        return {**values, **{name: _flat([own[name] for own in each]) for name in of_each}}
+
+    def _place(self, at: str, part: int = 0) -> Callable[[list[str]], list[str]]:
+        """What makes the host's command of one for the client, or for the system with this number."""
+        if at == "client":
+            assert self.system.client is not None
+            return self.system.client.command
+        return self.system.tops[part].command
+
+    def _all(self, steps: list[dict], values: dict) -> None:
+        for step, chosen in expanded(steps, values):
+            if "observe" in step:
+                self._mark(None)
+                self._write(self._cpu_line())
+            elif "fresh" in step:
+                self._afresh(step, chosen)
+            else:
+                self._command(step, chosen)
+
+    def _write(self, line: str) -> None:
+        os.write(self.output, line.encode() + b"\n")
+
+    def _mark(self, part: int | None) -> None:
+        """Say in the log whose the next lines are: those of one of several systems, or of none (the client's, say)."""
+        if self.parts > 1 and (part is not None or self.marked is not None):
+            self._write(logs.mark(part))
+        self.marked = part
+
+    def _command(self, step: dict, values: dict) -> None:
+        """Run a command at the client, or in all systems at the same time."""
+        at = step.get("at", "system")
+        parts: list[int | None] = [None] if at == "client" else list(range(self.parts))
+        commands = []
+        for part in parts:
+            own = self._values_of_all(values) if part is None else self._values_in(part, values)
+            where = {"at": at} if "at" in step else {}
+            where |= {"system": part} if self.parts > 1 and part is not None else {}
+            argv = self._fill(step["argv"], own)
+            commands.append({"step": step["step"], **where, "argv": argv, "exit": None, "started": self.watch.now()})
+        self.record["commands"] += commands
+        argvs = [self._place(at, part or 0)(command["argv"]) for part, command in zip(parts, commands, strict=True)]
+        for command, (code, seconds) in zip(commands, self._run(parts, argvs, step["timeout"]), strict=True):
+            if code is not None:
+                command |= {"exit": code, "seconds": round(seconds, 4), "timeout": step["timeout"]}
+        name = f"its {step['step']} step"
+        for command in commands:
+            if command["exit"]:
+                how = f"{_in_systems([command])} ended with exit code {command['exit']}"
+                raise CellFailed(f"{name}{how}{self._servers_words()}")
+        late = [command for command in commands if command["exit"] is None]
+        if late and any(wait_for(pid, 0) for pid in self._machines()):
+            raise CellFailed(f"{name} was ended: its virtual machine ended under it")
+        if late:
+            limit = f"no end after {step['timeout']:g} s{_in_systems(late)}"
+            raise CellFailed(f"{name} was ended: {limit}{self._servers_words()}")
+
+    def _run(
+        self, parts: list[int | None], commands: list[list[str]], timeout: float
+    ) -> list[tuple[int | None, float]]:
+        """Run commands at the same time; the outputs of several systems are put into the log one after the other."""
+        if self.parts == 1:
+            return run_together(commands, [self.output], timeout, self._machines())
+        import tempfile
+
+        with contextlib.ExitStack() as files:
+            outputs = [files.enter_context(tempfile.TemporaryFile()) for _ in commands]
+            for output in outputs:
+                fcntl.fcntl(output, fcntl.F_SETFL, os.O_APPEND)
+            try:
+                return run_together(commands, [output.fileno() for output in outputs], timeout, self._machines())
+            finally:
+                for part, output in zip(parts, outputs, strict=True):
+                    self._mark(part)
+                    self._copy(output)
+
+    def _machines(self) -> list[int]:
+        """The processes of the host that are the system's virtual machines: without them its commands hang."""
+        if self.known is None or self.known[0] is not self.system:
+            machines = [machine for top in self.system.tops if (machine := top.machine())]
+            self.known = self.system, [pid for machine in machines for pid in machine.processes()]
+        return self.known[1]
+
+    def _copy(self, output: IO[bytes]) -> None:
+        """Put a whole output into the log; what follows begins a line of its own."""
+        import shutil
+
+        size = output.seek(0, os.SEEK_END)
+        output.seek(0)
+        with open(self.output, "wb", closefd=False) as log:
+            shutil.copyfileobj(output, log)
+            if size and os.pread(output.fileno(), 1, size - 1) != b"\n":
+                log.write(b"\n")
+
+    def _servers_words(self) -> str:
+        """What the servers said last, for the message about a step that failed."""
+        words = [f"; {server.shown} said last: {server.last_words()}" for server in self.running]
+        return "".join(words)
+
+    def _afresh(self, step: dict, values: dict) -> None:
+        """Bring the system up afresh and run the command in it; the time of both is the log's."""
+        way = values[step["fresh"]]
+        self.system = self.afresh(way)
+        argv = self._fill(step["argv"], self._values_in(0, values))
+        command = {
+            "step": step["step"],
+            "fresh": step["fresh"],
+            "argv": argv,
+            "exit": None,
+            "started": self.watch.now(),
+        }
+        self.record["commands"].append(command)
+        begun = time.monotonic()
+        done = capture(self.system.top.command(argv), timeout=step["timeout"], check=False)
+        seconds = time.monotonic() - begun
+        command |= {"exit": done.returncode, "seconds": round(seconds, 4), "timeout": step["timeout"]}
+        if done.returncode != 0:
+            raise CellFailed(f"its {step['step']} step ended with exit code {done.returncode}: {done.stderr.strip()}")
+        machine = self.system.facts["facts"].get("vm") or {}
+        held = memory_held(self.system.top.processes())
+        self._write(
+            json.dumps(
+                {
+                    "start": machine.get("started", "created"),
+                    "up_seconds": self.system.facts["up_seconds"],
+                    "boot_seconds": machine.get("boot_seconds"),
+                    "restore_seconds": machine.get("restore_seconds"),
+                    "command_seconds": round(seconds, 6),
+                    "memory_bytes": held,
+                }
+            )
+        )
+
+
+def _flat(values: list) -> list:
+    """Values and those of lists among them, in one list."""
+    return [item for value in values for item in several(value)]
+
+
+def _in_systems(commands: list[dict]) -> str:
+    """Words that say in which of several systems commands ran; none where there is but one."""
+    numbers = [str(command["system"]) for command in commands if "system" in command]
+    return f" in system{'s' * (len(numbers) > 1)} {', '.join(numbers)}" if numbers else ""
+
+
+def memory_held(processes: list[int]) -> int | None:
+    """Bytes of memory that processes of the host hold, shared pages by their share; None where there is none."""
+    total = 0
+    for process in processes:
+        try:
+            with open(f"/proc/{process}/smaps_rollup") as file:
+                total += sum(int(line.split()[1]) * 1024 for line in file if line.startswith("Pss:"))
+        except (OSError, ValueError) as error:
+            raise UserError(f"the memory of process {process} cannot be read: {error}") from None
+    return total if processes else None

@@ -1,0 +1,40 @@
+"""What every client can do."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from strata.layers.layer import VARIABLES, Context, Layer
+
+
+class Client(ABC):
+    """Runs commands outside of the system under test, and reaches it over a link.
+
+    settled: as from :func:`strata.client.settle`.  context: id and folder of its own, and the image.
+    """
+
+    def __init__(self, settled: dict, context: Context) -> None:
+        self.settled, self.context = settled, context
+
+    @abstractmethod
+    def up(self) -> str:
+        """Bring the client and its link up; returns the host's address on that link.  Raises UserError."""
+
+    @abstractmethod
+    def join(self, systems: Sequence[Layer]) -> None:
+        """Make equal systems that are up reachable at their addresses, where the host's own does not lead to them."""
+
+    @abstractmethod
+    def down(self) -> None:
+        """Remove all that `up` and `join` made, also after an interruption; it may be called twice."""
+
+    @abstractmethod
+    def command_plain(self, argv: list[str]) -> list[str]:
+        """The command for this host that runs `argv` at the client, with the variables that are there anyway."""
+
+    @abstractmethod
+    def link(self) -> dict:
+        """What is known of the link, for the records: each a text or a number, or "not available"."""
+
+    def command(self, argv: list[str]) -> list[str]:
+        """The command for this host that runs `argv` at the client, with the variables of every measured command."""
+        return self.command_plain(["env", "-i", *VARIABLES, *argv])

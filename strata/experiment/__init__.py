@@ -1,0 +1,1 @@
+"""The experiment: its config, its workloads, and the plan that follows from them."""

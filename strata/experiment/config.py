@@ -1,0 +1,261 @@
+"""The experiment on one page: read config.yaml, check it, and fill in what it leaves open."""
+
+import copy
+import json
+import re
+from typing import Any
+
+from strata import client, layers
+from strata.base import checking
+from strata.base.errors import UserError
+from strata.cell import quiet
+from strata.experiment import figures, plan, published, recipe, workload
+from strata.vm import settings
+
+FILE = "config.yaml"
+
+
+def merge(base: dict, over: dict) -> dict:
+    """`base` with the values of `over` laid over it, mapping by mapping (as Snakemake does with --config)."""
+    merged = copy.copy(base)
+    for key, value in over.items():
+        if isinstance(value, dict) and isinstance(merged.get(key), dict):
+            merged[key] = merge(merged[key], value)
+        else:
+            merged[key] = value
+    return merged
+
+
+def typed(value: Any) -> Any:
+    """The value of a word of the command line, as it would be in the file.
+
+    Snakemake hands ``true`` and what is inside of a mapping over as text.
+    """
+    if isinstance(value, dict):
+        return {key: typed(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [typed(inner) for inner in value]
+    if isinstance(value, str) and re.fullmatch(r"true|false|null|-?(0|[1-9][0-9]{0,39})(\.[0-9]{1,40})?", value):
+        return json.loads(value)
+    return value
+
+
+def read(over: dict | None = None, path: str = FILE) -> dict:
+    """The checked config with `over` (such as Snakemake's --config) laid over the file.
+
+    Layers come out as ``[{name: options}, …]``, workloads as ``{name: {parameter: value}}``.
+    Raises UserError with one line for each mistake: file, key, what is wrong, what would be right.
+    """
+    checking.complain("--config", checking.plain(over or {}))
+    data = merge(checking.read_yaml(path), over or {})
+    found = checking.plain(data) or checking.findings(checking.schema("config"), data)
+    if not found:
+        found = _cross_check(data)
+    checking.complain(path, found)
+    return {
+        "image": {},
+        "client": "namespace",
+        "order": "blocks",
+        "partial": False,
+        "published_raw": None,
+        "vm": {"profiles": {"default": {}}},
+        "archive_image": False,
+        **data,
+        "quiet": quiet.complete(data.get("quiet")),
+        "environments": {
+            name: {"label": entry.get("label", name), "layers": [_normal(layer) for layer in entry["layers"]]}
+            for name, entry in data["environments"].items()
+        },
+        "workloads": {name: overrides or {} for name, overrides in data["workloads"].items()},
+    }
+
+
+def percent(text: str) -> float:
+    """The share that a text such as ``5%`` means."""
+    return float(text.removesuffix("%")) / 100
+
+
+def _normal(layer: str | dict) -> dict:
+    """A layer as ``{name: options}``."""
+    return {layer: {}} if isinstance(layer, str) else {name: options or {} for name, options in layer.items()}
+
+
+def _cross_check(data: dict) -> list[tuple[str, str]]:
+    """What a schema cannot say: which layers and workloads there are, and what goes together."""
+    found = []
+    for name, entry in data["environments"].items():
+        found += _check_stack(f"environments.{name}.layers", entry["layers"])
+    repetitions = data["repetitions"]
+    if isinstance(repetitions, dict):
+        if repetitions["max"] < repetitions["min"]:
+            found.append(("repetitions.max", f"is {repetitions['max']}; must be at least min, {repetitions['min']}"))
+        target = repetitions["target"]
+        if not 0 < percent(target) <= 10:
+            wrong = target if len(target) < 20 else checking.describe(target)
+            found.append(("repetitions.target", f"is {wrong}; must be more than 0%, and at most 1000%"))
+        if data.get("order") == "sequential":
+            found.append(("order", "is sequential, which needs a fixed number of repetitions; must be blocks"))
+    steal = data.get("quiet", {}).get("steal")
+    if steal is not None and percent(steal) > 1:
+        found.append(("quiet.steal", f"is {steal}; must be at most 100%"))
+    found += _check_profiles(data)
+    labels: dict[str, str] = {}
+    for name, entry in data["environments"].items():
+        label = entry.get("label", name)
+        if not label.strip():
+            found.append((f"environments.{name}.label", "is blank; must say something"))
+        elif label in labels:
+            found.append(
+                (f"environments.{name}.label", f"'{label}' is also that of {labels[label]}; each needs its own")
+            )
+        labels[label] = name
+    if "published_raw" in data:
+        complaint = published.complaint(data["published_raw"])
+        found += [("published_raw", complaint)] if complaint else []
+    known = workload.known()
+    for name, overrides in data["workloads"].items():
+        if name not in known:
+            found.append((f"workloads.{name}", f"there is no folder workloads/{name}; {checking.nearest(name, known)}"))
+        elif overrides:
+            found += workload.check_overrides(name, overrides)
+    planned = {name: workload.load(name) for name in data["workloads"] if name in known}
+    found += [(f"workloads.{name}", wrong) for name, wrong in figures.clashes(planned)]
+    return found
+
+
+def _check_profiles(data: dict) -> list[tuple[str, str]]:
+    """The profiles of virtual machines, and that each one that a layer names is there."""
+    found = []
+    if "vm" in data:
+        found = checking.findings(checking.schema("vm"), data["vm"], "vm")
+        if found:
+            return found
+        for name, profile in data["vm"]["profiles"].items():
+            found += _check_memory(f"vm.profiles.{name}.memory", (profile or {}).get("memory", "host"))
+    profiles = list(data.get("vm", {"profiles": ["default"]})["profiles"])
+    for name, entry in data["environments"].items():
+        for number, layer in enumerate(entry["layers"]):
+            options = layer.get("vm") if isinstance(layer, dict) else {} if layer == "vm" else None
+            wanted = (options or {}).get("profile", "default") if isinstance(options, dict) else None
+            if wanted is not None and wanted not in profiles:
+                hint = checking.nearest(str(wanted), profiles)
+                key = f"environments.{name}.layers.{number}.vm.profile"
+                found.append((key, f"'{wanted}' is no profile of vm.profiles; {hint}"))
+    return found
+
+
+def _check_memory(key: str, memory: str | dict) -> list[tuple[str, str]]:
+    """That a machine can boot in the memory of its profile."""
+    if isinstance(memory, dict):
+        return [finding for scale, text in memory.items() for finding in _check_memory(f"{key}.{scale}", text)]
+    if memory == "host" or settings.size(memory) >= settings.LEAST_MEMORY:
+        return []
+    return [(key, f"is {memory}; must be at least {settings.LEAST_MEMORY // settings.MIB}MiB, in which a system boots")]
+
+
+def _check_room(config: dict, machine: dict) -> None:
+    """That the host has the memory that the machines of the experiment ask for.  Raises UserError."""
+    for entry in config["environments"].values():
+        for layer in entry["layers"]:
+            if "vm" not in layer:
+                continue
+            name = layer["vm"].get("profile", "default")
+            memory = settings.complete(config["vm"]["profiles"][name], config["scale"])["memory"]
+            if memory != "host" and settings.size(memory) > machine["memory_bytes"]:
+                raise UserError(
+                    f"config.yaml: vm.profiles.{name}.memory: is {memory}; this machine has "
+                    f"{machine['memory_bytes'] / settings.GIB:.1f} GiB: choose less"
+                )
+
+
+def _check_stack(key: str, stack: list) -> list[tuple[str, str]]:
+    below = "host"
+    found = []
+    for number, layer in enumerate(stack):
+        where = f"{key}.{number}"
+        if not (isinstance(layer, str) or (isinstance(layer, dict) and len(layer) == 1)):
+            shape = "must be the name of a layer, or one name with its options"
+            found.append((where, f"is {checking.describe(layer)}; {shape}"))
+            continue
+        ((name, options),) = _normal(layer).items() if isinstance(layer, str) else layer.items()
+        if name not in layers.LAYERS:
+            found.append((where, f"'{name}' is no layer; {checking.nearest(str(name), list(layers.LAYERS))}"))
+            continue
+        cls = layers.layer_class(name)
+        validator = checking.Validator(cls.options_schema)
+        found += checking.findings(validator, {} if options is None else options, f"{where}.{name}")
+        if name == "host" and number > 0:
+            found.append((where, "'host' is the bottom of a stack; it stands first or is left out"))
+        elif name != "host" and below not in cls.stands_on:
+            found.append((where, f"'{name}' cannot stand on '{below}'; it stands on {' or '.join(cls.stands_on)}"))
+        below = name
+    return found
+
+
+def experiment(config: dict, machine: dict) -> dict:
+    """The object of results/plan.json for a checked config on this machine (docs/contracts.md).
+
+    Raises UserError where no environment at all can be measured here, or where something does not fit.
+    """
+    _check_room(config, machine)
+    environments = {}
+    for name, entry in config["environments"].items():
+        reason: str | None = None
+        stack: list[dict] = []
+        described: dict = {}
+        for layer in entry["layers"]:
+            ((kind, options),) = layer.items()
+            cls = layers.layer_class(kind)
+            reason = reason or cls.unavailable()
+            settled = cls.settle(options, config)
+            stack.append({kind: settled})
+            described |= cls.describe(settled)
+        label = entry["label"].replace("{vm}", described.pop("shown", "VM"))
+        environments[name] = {
+            "label": label,
+            "layers": stack,
+            "available": reason is None,
+            "reason": reason,
+            **described,
+        }
+    if not any(entry["available"] for entry in environments.values()):
+        reasons = "; ".join(f"{name}: {entry['reason']}" for name, entry in environments.items())
+        raise UserError(f"config.yaml: environments: none can be measured on this machine ({reasons})")
+    workloads = {}
+    for name, overrides in config["workloads"].items():
+        declared = workload.load(name)
+        parameters, notes = workload.resolve(name, overrides, config["scale"], machine)
+        workloads[name] = {
+            "title": declared["title"],
+            "about": declared["about"],
+            "metrics": declared["metrics"],
+            "parameters": parameters,
+            "notes": notes,
+            "warmup": declared["warmup"]["about"],
+            "cell": workload.cell(name, config["scale"]),
+            # What a workload does not declare is no key, so that the analysis takes its own choice.
+            **{key: declared[key] for key in ("figures", "headline") if key in declared},
+        }
+    plan.check_ports(workloads)
+    described = recipe.describe(config["image"])
+    repetitions, precision = config["repetitions"], None
+    if isinstance(repetitions, dict):
+        precision = {**repetitions, "target": percent(repetitions["target"])}
+        repetitions = precision["max"]
+    available = sum(entry["available"] for entry in environments.values())
+    return {
+        "format": 1,
+        "scale": config["scale"],
+        "seed": config["seed"],
+        "order": config["order"],
+        "repetitions": repetitions,
+        **({"precision": precision} if precision else {}),
+        "client": client.settle(config["client"]),
+        "quiet": config["quiet"],
+        "image": {key: described[key] for key in ("recipe", "distribution", "release")},
+        "vm": config["vm"],
+        "machine": machine,
+        "environments": environments,
+        "workloads": workloads,
+        "cells": available * len(workloads) * repetitions,
+    }

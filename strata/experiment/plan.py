@@ -1,0 +1,189 @@
+"""The order of measurement, and what a cell is made of.
+
+Block after block; in each the environments in a random order, in each of them the workloads
+in a random order.  Every order follows from the seed and the block alone, so that one cell's
+place is known without making the whole plan.  (``order: sequential`` is the naive alternative, for
+comparison: all repetitions of one environment, then of the next, nothing in random order.)
+"""
+
+import json
+import random
+
+from strata.base import places
+from strata.base.digest import sha256
+from strata.base.errors import UserError
+from strata.base.files import read_json, write_if_changed
+from strata.base.placeholders import several
+from strata.base.process import capture
+
+
+def available(plan: dict) -> list[str]:
+    """Names of the environments that can be measured here, in the order of the config."""
+    return [name for name, entry in plan["environments"].items() if entry["available"]]
+
+
+def block_order(plan: dict, block: int) -> list[tuple[str, str]]:
+    """The (environment, workload) pairs of a block (from 1) in the planned order."""
+    chance = random.Random(f"{plan['seed']}/{block}")
+    environments = sorted(available(plan))
+    chance.shuffle(environments)
+    order = []
+    for environment in environments:
+        workloads = sorted(plan["workloads"])
+        chance.shuffle(workloads)
+        order += [(environment, workload) for workload in workloads]
+    return order
+
+
+def position(plan: dict, environment: str, workload: str, repetition: int) -> int:
+    """The place of a cell in the plan, from 1."""
+    if plan["order"] == "sequential":
+        environments, workloads = available(plan), list(plan["workloads"])
+        before = environments.index(environment) * plan["repetitions"] + repetition - 1
+        return before * len(workloads) + workloads.index(workload) + 1
+    order = block_order(plan, repetition)
+    return (repetition - 1) * len(order) + order.index((environment, workload)) + 1
+
+
+def rows(plan: dict) -> list[tuple[int, int, str, str, int]]:
+    """(position, block, environment, workload, repetition) of every cell, in the planned order."""
+    blocks = range(1, plan["repetitions"] + 1)
+    if plan["order"] == "sequential":
+        cells = [
+            (block, name, workload) for name in available(plan) for block in blocks for workload in plan["workloads"]
+        ]
+    else:
+        cells = [(block, *cell) for block in blocks for cell in block_order(plan, block)]
+    return [(place, block, name, workload, block) for place, (block, name, workload) in enumerate(cells, 1)]
+
+
+def cell_seed(plan: dict, workload: str, repetition: int) -> int:
+    """A cell's seed (below 2^31), the same in every environment so that all do equal work."""
+    text = f"{plan['seed']}/{workload}/{repetition}"
+    return int.from_bytes(sha256(text.encode()).digest()[:4], "big") >> 1
+
+
+def fingerprint(plan: dict, environment: str, workload: str) -> str:
+    """What decides a cell's result besides chance; a cell is measured again when it changes."""
+    cell = plan["workloads"][workload]["cell"]
+    parts = {
+        "seed": plan["seed"],
+        "scale": plan["scale"],
+        "image": plan["image"]["recipe"],
+        "layers": plan["environments"][environment]["layers"],
+        "parameters": plan["workloads"][workload]["parameters"],
+        "steps": [_signature(step) for step in cell["steps"]],
+    }
+    if "servers" in cell or "data" in cell:
+        commands = [[server[key].get("argv") for key in ("ready", "stop")] for server in cell.get("servers", [])]
+        parts["servers"] = [[server["argv"] for server in cell.get("servers", [])], commands]
+        parts["data"] = cell.get("data", {}).get("argv")
+    if uses_client(cell):
+        parts["client"] = plan["client"]
+    if systems(plan["workloads"][workload]) > 1:
+        parts["systems"] = systems(plan["workloads"][workload])
+    return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _signature(step: dict) -> list:
+    """What of a planned step decides a result: all but its time limit."""
+    if "argv" in step:
+        extra = [f"{key} {step[key]}" for key in ("at", "fresh") if key in step]
+        return [step["step"], *step["argv"], *extra]
+    if "observe" in step:
+        return [step["step"], {"observe": step["observe"]}]
+    return [step["step"], {"for": step["for"], "steps": [_signature(inner) for inner in step["steps"]]}]
+
+
+def uses_client(cell: dict) -> bool:
+    """Whether a cell of this plan has a part at the client."""
+
+    def at_client(steps: list[dict]) -> bool:
+        return any(step.get("at") == "client" or at_client(step.get("steps", [])) for step in steps)
+
+    return at_client(cell["steps"]) or any(server["ready"].get("at") == "client" for server in cell.get("servers", []))
+
+
+def systems(planned: dict) -> int:
+    """In how many equal systems a workload of the plan runs at the same time."""
+    name = planned["cell"].get("systems")
+    return 1 if name is None else planned["parameters"][name]
+
+
+def ports(plan: dict, number: int = 1) -> list[int]:
+    """All ports on which servers of those workloads of the plan listen that have this number of systems, in order.
+
+    They are those of the first system; in each further one all are higher by one (:func:`shifted`).
+    """
+    found: set[int] = set()
+    for entry in plan["workloads"].values():
+        if systems(entry) == number:
+            found.update(port for _, port in _ports_of(entry))
+    return sorted(found)
+
+
+def _ports_of(planned: dict) -> list[tuple[str, int]]:
+    """(parameter, port) of every port of a workload of the plan."""
+    values = planned["parameters"]
+    pairs = [(name, values[name]) for name in planned["cell"].get("ports", [])]
+    return [(name, port) for name, value in pairs for port in several(value)]
+
+
+def shifted(ports: int | list[int], part: int) -> int | list[int]:
+    """A port or a list of ports as they are in the system with a number (from 0)."""
+    return [port + part for port in ports] if isinstance(ports, list) else ports + part
+
+
+def check_ports(workloads: dict) -> None:
+    """Raise UserError where the ports of one of several equal systems would be those of another.
+
+    workloads: those of a plan; the ones with as many systems share these.
+    """
+    taken: dict[int, dict[int, str]] = {}
+    for name, entry in workloads.items():
+        number = systems(entry)
+        for parameter, port in _ports_of(entry) if number > 1 else []:
+            where = f"config.yaml: workloads.{name}.{parameter}"
+            if port + number > 65536:
+                raise UserError(f"{where}: {port} leaves no ports for {number} systems, each of which has the next one")
+            for other, owner in taken.setdefault(number, {}).items():
+                if 0 < abs(other - port) < number:
+                    raise UserError(
+                        f"{where}: {port} is too close to {other} of {owner}: each of {number} systems has "
+                        f"the next port; choose one that is at least {number} away"
+                    )
+            taken[number].setdefault(port, f"{name}.{parameter}")
+
+
+def source(project: str) -> dict:
+    """``{revision, changed}`` of the project's source: the commit, and whether files differ from it."""
+    git = ["git", "-C", project]
+    try:
+        revision = capture([*git, "rev-parse", "HEAD"], check=False)
+        status = capture([*git, "status", "--porcelain"], check=False)
+    except UserError:
+        return {"revision": None, "changed": None}
+    if revision.returncode != 0:
+        return {"revision": None, "changed": None}
+    return {"revision": revision.stdout.strip(), "changed": bool(status.stdout.strip())}
+
+
+def as_csv(plan: dict) -> str:
+    """The text of results/plan.csv."""
+    lines = ["position,block,environment,workload,repetition"]
+    lines += [",".join(str(field) for field in row) for row in rows(plan)]
+    return "\n".join(lines) + "\n"
+
+
+def write(plan: dict) -> None:
+    """Write results/plan.json and plan.csv, each only where it changed."""
+    write_if_changed(places.PLAN.replace(".json", ".csv"), as_csv(plan))
+    write_if_changed(places.PLAN, json.dumps(plan, indent=1, ensure_ascii=False) + "\n")
+
+
+def read() -> dict:
+    """The plan in results/.  Raises UserError where there is none."""
+    plan = read_json(places.PLAN)
+    if plan is None:
+        raise UserError(f"{places.PLAN}: there is no plan yet: run `python -m strata plan` or snakemake")
+    return plan

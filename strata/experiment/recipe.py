@@ -1,0 +1,82 @@
+"""The recipe of the image: all that decides what is in it, and the hash that names it.
+
+Comments do not count, so that editing one neither builds an image nor reruns a cell.
+"""
+
+import hashlib
+import json
+import os
+import re
+
+from strata.experiment import workload
+from strata.host import distribution
+
+# Of a workload's folder these belong to the analysis or the plan, not to the image.
+NOT_IN_IMAGE = {"workload.yaml", "parse.R", "fixtures", "README.md"}
+BASE_PACKAGES = ["bash", "coreutils", "gzip", "mawk", "procps", "util-linux"]
+# What makes a machine of the same files, and Docker in it; a container has them and starts none.
+MACHINE_PACKAGES = [
+    *["dbus", "e2fsprogs", "iproute2", "openssh-server", "systemd-sysv", "udev"],
+    *["docker.io", "iptables"],
+]
+KERNELS = {"debian": "linux-image-cloud-amd64", "ubuntu": "linux-image-virtual"}
+BASE_SCRIPT = "packer/base.sh"
+_C_TOKENS = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*.*?\*/', re.DOTALL)
+
+
+def significant(name: str, content: bytes) -> bytes:
+    """A file's content without what cannot change the image: comments and blank lines of C, shell and HCL."""
+    kind = os.path.splitext(name)[1]
+    if kind not in (".c", ".h", ".sh", ".hcl"):
+        return content
+    text = content.decode(errors="surrogateescape")
+    if kind in (".c", ".h"):
+        text = _C_TOKENS.sub(lambda token: " " if token[0][0] == "/" else token[0], text)
+    lines = [line.rstrip() for line in text.splitlines()]
+    if kind in (".sh", ".hcl"):
+        lines = [line for line in lines if not re.match(r"\s*#(?!!)", line)]
+    return "\n".join(line for line in lines if line).encode(errors="surrogateescape")
+
+
+def files() -> list[str]:
+    """Paths, relative to the project, of the files that go into the build."""
+    found = [f"packer/{name}" for name in os.listdir("packer") if name.endswith((".hcl", ".sh"))]
+    for name in ["common", *workload.known()]:
+        for folder, inner, names in os.walk(f"workloads/{name}"):
+            if folder == f"workloads/{name}":
+                inner[:] = [part for part in inner if part not in NOT_IN_IMAGE]
+                names = [part for part in names if part not in NOT_IN_IMAGE]
+            found += [f"{folder}/{part}" for part in names]
+    return sorted(found)
+
+
+def packages() -> list[str]:
+    """Names of the packages that the workloads and the build ask for."""
+    wanted = set(BASE_PACKAGES)
+    for name in workload.known():
+        wanted.update(workload.load(name)["packages"])
+    return sorted(wanted)
+
+
+def base_packages(chosen: dict[str, str]) -> list[str]:
+    """Names of all packages of the base root filesystem of a distribution and release."""
+    # From Debian 13 on the client of Docker is a package of its own.
+    client = chosen["distribution"] == "debian" and chosen["release"] not in ("bullseye", "bookworm")
+    return sorted({*packages(), *MACHINE_PACKAGES, *["docker-cli"] * client, KERNELS[chosen["distribution"]]})
+
+
+def describe(image: dict) -> dict:
+    """``{recipe, base, distribution, release}``: hashes of the whole recipe and of the base alone."""
+    chosen = distribution.choose(image, distribution.os_release())
+    with open(BASE_SCRIPT, "rb") as file:
+        script = significant(BASE_SCRIPT, file.read()).decode()
+    names = base_packages(chosen)
+    base = {**chosen, "mirror": image.get("mirror"), "packages": names, "script": script}
+    base_hash = hashlib.sha256(json.dumps(base, sort_keys=True).encode()).hexdigest()
+    whole = hashlib.sha256(base_hash.encode())
+    for path in files():
+        with open(path, "rb") as file:
+            content = significant(path, file.read())
+        mode = "x" if os.access(path, os.X_OK) else "-"
+        whole.update(f"{path} {mode} {hashlib.sha256(content).hexdigest()}\n".encode())
+    return {"recipe": whole.hexdigest(), "base": base_hash, **chosen}

@@ -1,0 +1,233 @@
+"""Workloads: what a folder of workloads/ declares, and its parameters for one experiment."""
+
+import functools
+import hashlib
+import os
+
+from strata.base import checking
+from strata.base.errors import UserError
+from strata.base.placeholders import BUILT_IN, placeholder
+from strata.experiment import declaration, figures
+from strata.host import sizing
+
+FOLDER = "workloads"
+# Equal systems at the same time, at most.
+MOST_SYSTEMS = 64
+# How a system may start for a step that asks for a fresh one.
+STARTS = ["restored", "booted"]
+
+
+def known() -> list[str]:
+    """Names of the workloads of this project."""
+    if not os.path.isdir(FOLDER):
+        return []
+    return sorted(name for name in os.listdir(FOLDER) if os.path.isfile(f"{FOLDER}/{name}/workload.yaml"))
+
+
+@functools.cache
+def load(name: str) -> dict:
+    """The declaration of a workload, checked.  Raises UserError that names file and key."""
+    path = f"{FOLDER}/{name}/workload.yaml"
+    data = checking.read_yaml(path)
+    found = checking.plain(data, lines=True) or checking.findings(checking.schema("workload"), data)
+    found = found or declaration.findings(data) or _cross_check(data)
+    checking.complain(path, found)
+    return data
+
+
+def _cross_check(data: dict) -> list[tuple[str, str]]:
+    parameters = data["parameters"]
+    found = []
+    for name, parameter in parameters.items():
+        key = f"parameters.{name}"
+        if parameter.get("file", name) not in parameters:
+            found.append(
+                (f"{key}.file", f"names no parameter; {checking.nearest(parameter['file'], list(parameters))}")
+            )
+        for scale in ("value", "smoke", "quick", "paper"):
+            value = parameter.get(scale)
+            rules = [*sizing.OF_THE_CELL, *sizing.RULES]
+            if isinstance(value, dict) and value.get("rule") not in rules:
+                hint = checking.nearest(str(value.get("rule")), rules)
+                found.append((f"{key}.{scale}.rule", f"is no rule; {hint}"))
+    for where, words in commands(data):
+        # What is made once for all systems is made in none of them.
+        built_in = ("seed",) if where == "data.argv" else BUILT_IN
+        for word in words:
+            name = placeholder(word)
+            if name and name not in parameters and name not in built_in:
+                hint = checking.nearest(name, [*parameters, *built_in])
+                found.append((where, f"'{word}' names no parameter; {hint}"))
+    for where, step in _walk(data):
+        name = step.get("for")
+        if name is not None and "array" not in parameters.get(name, {"schema": {}})["schema"].get("type", ""):
+            lists = [key for key, value in parameters.items() if "array" in value["schema"].get("type", "")]
+            found.append(
+                (f"{where}.for", f"'{name}' is no parameter that holds a list; {checking.nearest(name, lists)}")
+            )
+        if "fresh" in step and parameters.get(step["fresh"], {"schema": {}})["schema"].get("enum") != STARTS:
+            found.append(
+                (f"{where}.fresh", f"'{step['fresh']}' is no parameter with the choice of {' and '.join(STARTS)}")
+            )
+    for number, name in enumerate(data.get("ports", [])):
+        if name not in parameters:
+            hint = checking.nearest(name, list(parameters))
+            found.append((f"ports.{number}", f"'{name}' names no parameter; {hint}"))
+    found += _check_systems(data) if "systems" in data else []
+    return found + figures.findings(data)
+
+
+def _check_systems(data: dict) -> list[tuple[str, str]]:
+    """Findings about the parameter that says how many systems there are, which is asked before any is up."""
+    name, parameters = data["systems"], data["parameters"]
+    if name not in parameters:
+        return [("systems", f"'{name}' names no parameter; {checking.nearest(name, list(parameters))}")]
+    declared = parameters[name]
+    found = []
+    schema = declared["schema"]
+    if (
+        schema.get("type") != "integer"
+        or schema.get("minimum") != 1
+        or not 1 <= schema.get("maximum", 0) <= MOST_SYSTEMS
+    ):
+        wanted = f"{{type: integer, minimum: 1, maximum: {MOST_SYSTEMS}}}, or with a smaller maximum"
+        found.append((f"parameters.{name}.schema", f"must be {wanted}, as it is the number of systems"))
+    for scale in ("value", "smoke", "quick", "paper"):
+        if isinstance(declared.get(scale), dict):
+            found.append((f"parameters.{name}.{scale}", "must be a number, as it is the number of systems"))
+    for where, step in _walk(data):
+        if "fresh" in step:
+            found.append((f"{where}.fresh", "cannot be in a workload with systems: one system is brought up afresh"))
+    return found
+
+
+def sections(data: dict) -> list[tuple[str, list]]:
+    """The declared steps in the order in which a cell takes them."""
+    return [
+        ("prepare", data.get("prepare", [])),
+        ("warmup", data["warmup"].get("steps", [])),
+        ("run", data["run"]),
+    ]
+
+
+def _walk(data: dict) -> list[tuple[str, dict]]:
+    """Every declared step with its key, those in groups behind their group."""
+    found = []
+
+    def visit(where: str, steps: list) -> None:
+        for number, step in enumerate(steps):
+            found.append((f"{where}.{number}", step))
+            visit(f"{where}.{number}.steps", step.get("steps", []))
+
+    for section, steps in sections(data):
+        visit(f"{section}.steps" if section == "warmup" else section, steps)
+    return found
+
+
+def commands(data: dict) -> list[tuple[str, list[str]]]:
+    """Every declared command with its key."""
+    found = [(f"{where}.argv", step["argv"]) for where, step in _walk(data) if "argv" in step]
+    if "data" in data:
+        found.append(("data.argv", data["data"]["argv"]))
+    for number, server in enumerate(data.get("servers", [])):
+        parts = {"argv": server, "ready.argv": server["ready"], "stop.argv": server["stop"]}
+        found += [(f"servers.{number}.{key}", part["argv"]) for key, part in parts.items() if "argv" in part]
+    return found
+
+
+def check_overrides(name: str, overrides: dict) -> list[tuple[str, str]]:
+    """Findings about the parameters that the config sets for a workload."""
+    declared = load(name)["parameters"]
+    found = []
+    for key, value in overrides.items():
+        where = f"workloads.{name}.{key}"
+        if key not in declared:
+            found.append((where, f"unknown parameter; {checking.nearest(str(key), list(declared))}"))
+            continue
+        wrong = declaration.value_findings(declared[key]["schema"], value, where)
+        found += wrong
+        if not wrong and declared[key].get("file") and value is not None and not os.path.isfile(value):
+            found.append((where, f"is {checking.describe(value)}; there is no such file"))
+    return found
+
+
+def resolve(name: str, overrides: dict, scale: str, machine: dict) -> tuple[dict, list[str]]:
+    """Parameters of a workload on this machine and sentences on how they came about.
+
+    Several equal systems share the machine's memory evenly.
+    Raises UserError if a value needs more memory than the machine has.
+    """
+    values, notes = {}, []
+    whole = load(name)
+
+    def chosen(key: str) -> object:
+        declared = whole["parameters"][key]
+        return overrides[key] if key in overrides else declared["value"] if "value" in declared else declared[scale]
+
+    systems = chosen(whole["systems"]) if "systems" in whole else 1
+    assert isinstance(systems, int)
+    share = {**machine, "memory_bytes": machine["memory_bytes"] // systems, "systems": systems}
+    for key, declared in whole["parameters"].items():
+        values[key] = chosen(key)
+        if key not in overrides:
+            values[key], note = sizing.resolve(values[key], share)
+            notes += [note] if note else []
+        if "memory" in declared and isinstance(values[key], (int, list)):
+            needs = sizing.memory_needed(declared["memory"], values[key]) * systems
+            if needs > 0.9 * machine["memory_bytes"]:
+                where = f" in {systems} systems" if systems > 1 else ""
+                raise UserError(
+                    f"config.yaml: workloads.{name}.{key}: {values[key]}{where} needs {needs / 1e9:.1f} GB of memory, "
+                    f"of which this machine has {machine['memory_bytes'] / 1e9:.1f}; choose a smaller value"
+                )
+    return values, notes
+
+
+def cell(name: str, scale: str) -> dict:
+    """What a cell of the workload does (docs/contracts.md): its steps and checks, and what only some have.
+
+    `files` names the parameters whose values are files of the host, `ports` those that hold ports, `systems` the
+    one that says in how many equal systems it is done at the same time.
+    """
+    declared = load(name)
+
+    def planned(section: str, step: dict) -> dict:
+        step = {"step": section, **step}
+        if "steps" in step:
+            step["steps"] = [planned(section, inner) for inner in step["steps"]]
+        return timed(step)
+
+    def timed(part: dict) -> dict:
+        return {**part, "timeout": sizing.at_scale(part["timeout"], scale)} if "timeout" in part else part
+
+    servers = [
+        {"exits": [0], **server, "ready": timed(server["ready"]), "stop": timed(server["stop"])}
+        for server in declared.get("servers", [])
+    ]
+    return {
+        "steps": [planned(section, step) for section, steps in sections(declared) for step in steps],
+        "checks": declared["checks"],
+        "files": [key for key, parameter in declared["parameters"].items() if "file" in parameter],
+        **({"systems": declared["systems"]} if "systems" in declared else {}),
+        **({"ports": declared["ports"]} if "ports" in declared else {}),
+        **({"servers": servers} if servers else {}),
+        **({"data": timed(declared["data"])} if "data" in declared else {}),
+    }
+
+
+def check_files(name: str, values: dict) -> None:
+    """Check the files that parameters name against their SHA-1.  Raises UserError with both hashes."""
+    for key, parameter in load(name)["parameters"].items():
+        if "file" not in parameter or values[key] is None:
+            continue
+        try:
+            with open(values[key], "rb") as file:
+                found = hashlib.file_digest(file, "sha1").hexdigest()
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise UserError(f"config.yaml: workloads.{name}.{key}: {values[key]} cannot be read: {reason}") from None
+        if found != values[parameter["file"]]:
+            raise UserError(
+                f"config.yaml: workloads.{name}.{key}: {values[key]} has SHA-1 {found}, not "
+                f"{values[parameter['file']]}; give that file, or its hash as {parameter['file']}"
+            )

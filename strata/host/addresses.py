@@ -1,0 +1,32 @@
+"""Private addresses on this host that nothing else uses."""
+
+import ipaddress
+
+from strata.base.errors import UserError
+from strata.base.process import capture
+
+
+def host_routes() -> str:
+    """The host's addresses and routes, as ``ip`` prints them."""
+    return capture(["ip", "-4", "-o", "address"]).stdout + capture(["ip", "-4", "route"]).stdout
+
+
+def free_subnet(routes: str) -> str:
+    """A private /24 that no address and no route of :func:`host_routes` touches.  Raises UserError if none is left."""
+    taken = []
+    for word in routes.replace(",", " ").split():
+        try:
+            taken.append(ipaddress.ip_network(word, strict=False))
+        except ValueError:
+            continue
+    real = [net for net in taken if net.prefixlen > 0]
+    for number in range(120, 250):
+        candidate = ipaddress.ip_network(f"192.168.{number}.0/24")
+        if not any(candidate.overlaps(net) for net in real):
+            return str(candidate)
+    raise UserError("no network of 192.168.120.0/24 … 192.168.249.0/24 is free on this host")
+
+
+def member(subnet: str, number: int) -> str:
+    """The address with a number in the network of an address: ``member("192.168.120.10/24", 2)`` is 192.168.120.2."""
+    return str(ipaddress.ip_network(subnet, strict=False).network_address + number)

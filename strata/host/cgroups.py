@@ -1,0 +1,118 @@
+"""Control groups: native runs get the same place in the hierarchy as containers.
+
+Docker puts a container into ``<parent>/<id>``; a native run goes into a sibling of it, below
+the same parent, in every hierarchy that Docker uses.  Otherwise the scheduler would share
+the CPU among groups of unequal standing, and a comparison would measure that.
+"""
+
+import os
+import signal
+import time
+
+from strata.base.process import as_root, capture
+
+ROOT = "/sys/fs/cgroup"
+SLICE = "strata.slice"
+GROUP = "strata"
+
+
+def parent_for(driver: str) -> str:
+    """The argument of ``docker run --cgroup-parent`` for Docker's cgroup driver."""
+    return SLICE if driver == "systemd" else f"/{GROUP}"
+
+
+def unified(root: str = ROOT) -> bool:
+    """Whether the machine has the unified hierarchy (version 2)."""
+    return os.path.exists(f"{root}/cgroup.controllers")
+
+
+def managed_by_systemd(root: str = ROOT) -> bool:
+    """Whether groups are systemd's to make, as Docker then lets it."""
+    return unified(root) and os.path.isdir("/run/systemd/system")
+
+
+def hierarchies(mountinfo: str = "/proc/self/mountinfo") -> list[str]:
+    """Mount points of the machine's hierarchies; Docker makes a group in each of them."""
+    with open(mountinfo) as file:
+        lines = [line.split() for line in file]
+    kinds = {fields[4]: fields[fields.index("-") + 1] for fields in lines}
+    return sorted(
+        point for point, kind in kinds.items() if kind.startswith("cgroup") and f"{point}/".startswith(f"{ROOT}/")
+    )
+
+
+def groups_of(id: str) -> list[str]:
+    """The folders of a native system's groups."""
+    if managed_by_systemd():
+        return [f"{ROOT}/{SLICE}/{id}.scope"]
+    return [f"{point}/{GROUP}/{id}" for point in hierarchies()]
+
+
+def make(id: str) -> None:
+    """Make the groups of a native system; systemd makes its own with the first command."""
+    if managed_by_systemd():
+        return
+    script = (
+        'for group; do parent=${group%/*}; mkdir -p "$group"; '
+        'for file in cpuset.cpus cpuset.mems; do for folder in "$parent" "$group"; do '
+        'if [ -e "$folder/$file" ] && [ -z "$(cat "$folder/$file")" ]; then '
+        'cat "${folder%/*}/$file" >"$folder/$file"; fi; done; done; done'
+    )
+    capture(as_root(["sh", "-euc", script, "strata", *groups_of(id)]))
+
+
+def enter(id: str) -> list[str]:
+    """The beginning of a command (for root) that runs the rest inside the groups."""
+    if managed_by_systemd():
+        return ["systemd-run", "--scope", "--quiet", "--collect", f"--slice={SLICE}", f"--unit={id}", "--"]
+    script = 'while [ "$1" != -- ]; do echo $$ >"$1/cgroup.procs"; shift; done; shift; exec "$@"'
+    return ["sh", "-euc", script, "strata", *groups_of(id), "--"]
+
+
+def members(id: str) -> set[int]:
+    """Ids of the processes in a native system's groups."""
+    found: set[int] = set()
+    for group in groups_of(id):
+        try:
+            with open(f"{group}/cgroup.procs") as file:
+                found.update(int(line) for line in file)
+        except OSError:
+            continue
+    return found
+
+
+def of_containers() -> list[str]:
+    """Patterns of the folders of containers' groups, for Docker's drivers and both versions of control groups."""
+    return [f"{ROOT}/{SLICE}/*", f"{ROOT}/{GROUP}/*", f"{ROOT}/*/{GROUP}/*"]
+
+
+def look(folders: list[str]) -> list[str]:
+    """A command that prints the command line of every process in groups, a line each (:func:`command_lines`).
+
+    folders: patterns of the groups' folders.
+    """
+    listing = 'for folder in $*; do cat "$folder/cgroup.procs"; done | sort -u'
+    line = "tr '\\0' ' ' </proc/$process/cmdline && echo"
+    return ["sh", "-c", f"({listing} | while read -r process; do {line}; done) 2>/dev/null; :", "strata", *folders]
+
+
+def command_lines(printed: str) -> list[str]:
+    """What :func:`look` found, without processes that have ended."""
+    return [line.strip() for line in printed.splitlines() if line.strip()]
+
+
+def remove(id: str, patience: float = 10.0) -> None:
+    """End every process in the groups and remove them.  Raises UserError if one cannot be ended."""
+    deadline = time.monotonic() + patience
+    while (processes := members(id)) and time.monotonic() < deadline:
+        for process in processes:
+            try:
+                os.kill(process, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+            except PermissionError:
+                capture(as_root(["kill", "-KILL", str(process)]), check=False)
+        time.sleep(0.02)
+    groups = [group for group in groups_of(id) if os.path.isdir(group)]
+    if groups and not managed_by_systemd():
+        capture(as_root(["rmdir", "--", *groups]))

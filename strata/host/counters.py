@@ -1,0 +1,81 @@
+"""What the host's CPUs have spent so far: read before and after, never while something measures."""
+
+import contextlib
+import ctypes
+import json
+import os
+import time
+from collections.abc import Iterator
+
+from strata.host import observe
+
+# perf_event_open on x86-64 and on everything with the generic table of system calls.
+SYSCALL = {"x86_64": 298, "aarch64": 241}
+HARDWARE, CPU_CYCLES = 0, 0
+
+
+class _Attributes(ctypes.Structure):
+    """The first 64 bytes of ``struct perf_event_attr`` (version 0 of the interface)."""
+
+    _fields_ = [
+        ("type", ctypes.c_uint32),
+        ("size", ctypes.c_uint32),
+        ("config", ctypes.c_uint64),
+        ("sample_period", ctypes.c_uint64),
+        ("sample_type", ctypes.c_uint64),
+        ("read_format", ctypes.c_uint64),
+        ("flags", ctypes.c_uint64),
+        ("wakeup_events", ctypes.c_uint32),
+        ("bp_type", ctypes.c_uint32),
+        ("config1", ctypes.c_uint64),
+    ]
+
+
+def open_cycles() -> list[int]:
+    """A descriptor for every CPU that counts its cycles, in all processes; none where the machine has no counters."""
+    number = SYSCALL.get(os.uname().machine)
+    if number is None:
+        return []
+    call = ctypes.CDLL(None, use_errno=True).syscall
+    opened: list[int] = []
+    for cpu in sorted(os.sched_getaffinity(0)):
+        wanted = _Attributes(type=HARDWARE, size=ctypes.sizeof(_Attributes), config=CPU_CYCLES)
+        descriptor = call(number, ctypes.byref(wanted), -1, cpu, -1, 8)
+        if descriptor < 0:
+            for one in opened:
+                os.close(one)
+            return []
+        opened.append(descriptor)
+    return opened
+
+
+@contextlib.contextmanager
+def cycles() -> Iterator[list[int]]:
+    """The counters of :func:`open_cycles`, closed at the end."""
+    opened = open_cycles()
+    try:
+        yield opened
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+
+
+def cpu_line(counting: list[int]) -> str:
+    """One JSON line: seconds on the clock, busy and steal seconds of all CPUs since the boot, cycles so far or null.
+
+    Busy is all but idle, waiting for input or output, and steal; it includes what virtual machines ran.
+    """
+    ticks = os.sysconf("SC_CLK_TCK")
+    times = observe.cpu_times()[:8]
+    busy = sum(times) - times[3] - times[4] - times[7]
+    counted = sum(int.from_bytes(os.read(descriptor, 8), "little") for descriptor in counting)
+    return json.dumps(
+        {
+            "observed": "cpu",
+            "seconds": round(time.monotonic(), 6),
+            "busy_seconds": round(busy / ticks, 6),
+            "steal_seconds": round(times[7] / ticks, 6),
+            "cpus": os.cpu_count(),
+            "cycles": counted if counting else None,
+        }
+    )

@@ -1,0 +1,29 @@
+"""Images in the machine's cache.  A cell asks no more than this, and starts without what builds them."""
+
+import os
+
+from strata.base import places
+from strata.base.errors import UserError
+from strata.base.files import read_json
+
+
+def folder_of(name: str) -> str:
+    """The folder of an image in the cache."""
+    return os.path.join(places.home(), "images", name)
+
+
+def find(name: str) -> dict | None:
+    """The image of a recipe from the cache, with its `folder`; None if it is not there, whole."""
+    folder = folder_of(name)
+    image = read_json(os.path.join(folder, "image.json"))
+    return {**image, "folder": folder} if image else None
+
+
+def require(name: str) -> dict:
+    """Like :func:`find`, but a missing image is an error that says how to get it."""
+    image = find(name)
+    if image is None:
+        raise UserError(
+            f"the image {name[:12]} is not in {places.home()}: run `python -m strata image` to build it again"
+        )
+    return image

@@ -1,0 +1,156 @@
+"""What every layer can do."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+TYPE_CHECKING = False  # typing's own takes milliseconds to import, in every cell
+if TYPE_CHECKING:
+    from typing import ClassVar
+
+# The environment variables of every measured command, the same in every layer.
+VARIABLES = [
+    "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "HOME=/root",
+    "LC_ALL=C.UTF-8",
+]
+
+
+class Context:
+    """What the layers of one system under test share.
+
+    id: names everything that belongs to the system (container, cgroup, folder).
+    folder: the system's own folder on the host.
+    image: the object in the image's image.json (with `folder`), or None where no layer needs one.
+    address: the host's address as the client reaches it.  ports: those that servers in the system listen on.
+    part, of: the system is number `part` (from 0) of so many equal ones; `first` is the folder of number 0.
+    """
+
+    def __init__(
+        self,
+        id: str,
+        folder: str,
+        image: dict | None,
+        address: str = "127.0.0.1",
+        ports: Sequence[int] = (),
+        part: int = 0,
+        of: int = 1,
+        first: str | None = None,
+    ) -> None:
+        self.id, self.folder, self.image, self.address, self.ports = id, folder, image, address, ports
+        self.part, self.of, self.first = part, of, first or folder
+
+    @property
+    def data(self) -> str:
+        """The host's folder for the data of a system that keeps them outside of itself."""
+        return os.path.join(self.folder, "data")
+
+
+class Layer(ABC):
+    """One layer of a stack.  `below` is the layer it stands on, None for the host; `above` are those on it."""
+
+    name: ClassVar[str]
+    stands_on: ClassVar[tuple[str, ...]] = ("host",)
+    needs_image: ClassVar[bool] = True
+    options_schema: ClassVar[dict] = {"type": "object", "additionalProperties": False}
+
+    def __init__(self, below: Layer | None, options: dict, context: Context) -> None:
+        self.below, self.options, self.context = below, options, context
+        self.above: Sequence[Layer] = ()
+
+    @classmethod
+    @abstractmethod
+    def unavailable(cls) -> str | None:
+        """Why this machine cannot provide the layer, with what would change that; None if it can.
+
+        Must be quick: it is asked whenever the workflow is read.  `strata doctor` tries for real.
+        """
+
+    @classmethod
+    def settle(cls, options: dict, config: dict) -> dict:
+        """The options as the plan holds them: with all of the config and of this machine that decides a result."""
+        return options
+
+    @classmethod
+    def describe(cls, options: dict) -> dict:
+        """What the plan says of an environment with this layer, from its settled options."""
+        return {}
+
+    @classmethod
+    def warmup(cls) -> list[list[str]]:
+        """Commands of the machine that the layer stands on, which are run once before that is saved to be restored."""
+        return []
+
+    @property
+    def data(self) -> str:
+        """The folder of this layer in which data of a system above it are kept."""
+        return self.context.data
+
+    def facts(self) -> dict:
+        """What is known of the layer once it is up, for the records of its cells."""
+        return {}
+
+    @abstractmethod
+    def up(self) -> None:
+        """Bring the layer up, fresh.  Raises UserError."""
+
+    @abstractmethod
+    def down(self) -> None:
+        """Remove all that `up` made, also what an interrupted `up` left; it may be called twice."""
+
+    @abstractmethod
+    def wrap(self, argv: list[str]) -> list[str]:
+        """The command for the layer below that runs `argv` in this one."""
+
+    @abstractmethod
+    def put(self, source: str, target: str) -> None:
+        """Copy a file of the host to `target` in this layer."""
+
+    @abstractmethod
+    def get(self, source: str, target: str) -> None:
+        """Copy a file of this layer to `target` on the host."""
+
+    def address(self) -> str:
+        """Where a client reaches a server in this layer."""
+        assert self.below is not None
+        return self.below.address()
+
+    def bridge(self) -> str | None:
+        """The bridge of the host to which a client must be joined to reach the system; None if the host leads there."""
+        assert self.below is not None
+        return self.below.bridge()
+
+    def machine(self) -> Layer | None:
+        """The layer of the stack that is a machine of its own; None where there is none."""
+        assert self.below is not None
+        return self.below.machine()
+
+    def processes(self) -> list[int]:
+        """Processes of the host that hold the system's memory while nothing runs in it."""
+        return []
+
+    def left(self) -> list[str]:
+        """Command lines of the processes that commands left running in this layer; none can be known of the host."""
+        return []
+
+    def command(self, argv: list[str]) -> list[str]:
+        """The command for the host that runs `argv` in this layer, with the common variables."""
+        return self.command_plain(["env", "-i", *VARIABLES, *argv])
+
+    def run_below(self, argv: list[str], timeout: float = 120, check: bool = True) -> str:
+        """Run a command of the machinery on the layer below and return its output."""
+        from strata.base.process import capture
+
+        assert self.below is not None
+        return capture(self.below.command_plain(argv), timeout, check).stdout
+
+    def command_plain(self, argv: list[str]) -> list[str]:
+        """Like :meth:`command`, with the variables that the layer has anyway."""
+        wrapped = list(argv)
+        layer: Layer | None = self
+        while layer is not None:
+            wrapped = layer.wrap(wrapped)
+            layer = layer.below
+        return wrapped

@@ -1,0 +1,207 @@
+"""What the Snakefile asks of the package: the experiment, its cells, their order and their inputs."""
+
+import fcntl
+import functools
+import hashlib
+import inspect
+import json
+import logging
+import os
+import sys
+from typing import Any
+
+from strata import layers
+from strata.base import checking, places, progress
+from strata.base.errors import UserError
+from strata.base.files import read_json
+from strata.experiment import config, figures, plan, published
+from strata.experiment.workload import check_files
+from strata.host import capacity
+from strata.image import build
+from strata.snakemake import order
+from strata.system import testbed
+
+
+def is_news(record: logging.LogRecord) -> bool:
+    """Whether a message of Snakemake's tells a person something that the cells' own lines do not."""
+    noise = ("Select jobs to execute", "Execute ", "Using shell: ", "Conda environments: ignored")
+    return not record.getMessage().startswith(noise)
+
+
+class Workflow:
+    """The experiment as the rules see it.
+
+    settings: the checked config.  plan: the object of results/plan.json.
+    """
+
+    def __init__(self, over: dict, project: str) -> None:
+        # The rules' commands find this interpreter and this package, and know whose end to outlive.
+        os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
+        os.environ["PYTHONPATH"] = project
+        os.environ.setdefault(testbed.OWNER, str(os.getpid()))
+        self.project = project
+        checking.complain("--config", checking.plain(over))
+        over = config.typed(over)
+        self.rebuilding = over.get("rebuild") is True
+        if self.rebuilding:
+            # The plan that is there counts: neither this machine nor the page of the experiment is asked.
+            self.settings: dict[str, Any] = {
+                "published_raw": None,
+                "archive_image": False,
+                "partial": over.get("partial") is True,
+            }
+            self.plan = {key: value for key, value in plan.read().items() if key != "source"}
+        else:
+            self.settings = config.read(over)
+            self.plan = config.experiment(self.settings, capacity.facts())
+        self.partial = self.settings["partial"]
+        self.workloads = sorted(self.plan["workloads"])
+        self.environments = sorted(plan.available(self.plan))
+        self._fingerprint = functools.cache(lambda *cell: plan.fingerprint(self.plan, *cell))
+        rows = enumerate(plan.rows(self.plan))
+        position = {(name, workload, block): place for place, (_, block, name, workload, _) in rows}
+        self._lock: int | None = None
+        # Snakemake asks for the signature of these again and again for every job: they have it ready.
+        self.fingerprint = lambda wildcards: self._fingerprint(wildcards.environment, wildcards.workload)
+        self.priority = lambda wildcards: (
+            self.plan["cells"] - position[wildcards.environment, wildcards.workload, int(wildcards.repetition)]
+        )
+        for function in (self.fingerprint, self.priority):
+            vars(function)["__signature__"] = inspect.signature(function)
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """What changes with the plan, for the rules that read it."""
+        return hashlib.sha256(json.dumps(self.plan, sort_keys=True).encode()).hexdigest()
+
+    def cells(self, workload: str, checkpoints: Any = None) -> list[str]:
+        """Logs of a workload's cells: all that are planned, or in a partial run those that are there.
+
+        Where repetitions are added until the target is reached, `checkpoints` (Snakemake's) tells how many.
+        """
+        logs = self.logs(workload, self.plan["repetitions"] if self.partial else self.blocks(checkpoints))
+        return [log for log in logs if os.path.exists(log)] if self.partial else logs
+
+    def logs(self, workload: str, blocks: int) -> list[str]:
+        """Logs of a workload's cells in the first blocks of the plan."""
+        return [
+            places.cell_path("raw", environment, workload, repetition, "log")
+            for environment in self.environments
+            for repetition in range(1, blocks + 1)
+        ]
+
+    def all_logs(self, blocks: int) -> list[str]:
+        """Logs of every workload's cells in the first blocks of the plan."""
+        return [log for workload in self.workloads for log in self.logs(workload, blocks)]
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether blocks are added until the target is reached."""
+        return "precision" in self.plan and not self.partial
+
+    def blocks(self, checkpoints: Any) -> int:
+        """How many blocks are to be measured; raises Snakemake's own exception while that is open."""
+        if not self.adaptive:
+            return self.plan["repetitions"]
+        for block in range(self.plan["precision"]["min"], self.plan["precision"]["max"] + 1):
+            found = read_json(checkpoints.precision.get(block=block).output[0])
+            if found and found["enough"]:
+                return block
+        return self.plan["repetitions"]
+
+    def folders(self, workload: str) -> list[str]:
+        """Those folders of a workload's logs that are there."""
+        logs = [places.cell_path("raw", environment, workload, 1, "log") for environment in self.environments]
+        return [os.path.dirname(log) for log in logs if os.path.isdir(os.path.dirname(log))]
+
+    def layers(self) -> set[str]:
+        """Names of the layers of the environments that are measured."""
+        return {
+            kind for name in self.environments for entry in self.plan["environments"][name]["layers"] for kind in entry
+        }
+
+    def needs_image(self) -> bool:
+        """Whether a configured environment runs anything of the image (the bare host does not)."""
+        return any(layers.layer_class(kind).needs_image for kind in self.layers())
+
+    def measured(self) -> list[str]:
+        """Workloads that have a cell to show."""
+        return [workload for workload in self.workloads if not self.partial or self.cells(workload)]
+
+    def figures(self) -> dict[str, str]:
+        """The workload of every figure that can be drawn, by the stem of its file."""
+        return figures.of_plan(self.plan)
+
+    def drawn(self) -> list[str]:
+        """Stems of the figures of workloads that have a cell to show."""
+        measured = self.measured()
+        return [stem for stem, workload in self.figures().items() if workload in measured]
+
+    def published_raw(self) -> str:
+        """Where the published raw results are.  Raises UserError where the config does not say."""
+        return published.named(self.settings)
+
+    def published_state(self) -> str:
+        """What changes when the published raw results do."""
+        return published.state(self.published_raw())
+
+    def source_state(self) -> str:
+        """What changes when a file of the project's source does."""
+        from strata.archive import source
+
+        found = hashlib.sha256()
+        for name in source.listing(self.project).files:
+            with open(os.path.join(self.project, name), "rb") as file:
+                found.update(f"{name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode(errors="replace"))
+        return found.hexdigest()
+
+    def next_jobs(self, *state: Any) -> list[order.Job]:
+        """What Snakemake starts next (:func:`strata.snakemake.order.first`).
+
+        After Ctrl-C, of which Snakemake does not hear while its event loop has something to do, that is nothing.
+        """
+        if progress.interrupted():
+            raise KeyboardInterrupt
+        return order.first(*state)
+
+    def begin(self, cells: int, measuring: bool = True) -> None:
+        """Take this folder for the run that starts now, write the plan, and see that the image is there.
+
+        The kernel frees the folder when the run ends, however it does.  Where nothing of the experiment is wanted
+        (`measuring` is false), neither plan nor image is needed; where a paper is made again, they are as they are.
+        """
+        os.makedirs("results/tmp", exist_ok=True)
+        self._lock = os.open("results/tmp/run.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(
+                "another run is at work in this folder; wait for it to end (nothing needs to be unlocked)"
+            ) from None
+        if not measuring or self.rebuilding:
+            return
+        for workload in self.workloads:
+            check_files(workload, self.plan["workloads"][workload]["parameters"])
+        if self.needs_image() and (cells or not os.path.exists(places.IMAGE)):
+            build.publish(build.ensure(self.settings["image"]))
+            if "vm" in self.layers():
+                build.ensure_machine(self.settings["image"])
+                # What accelerates a machine may be known only now.
+                self.plan = config.experiment(self.settings, capacity.facts())
+                self._fingerprint.cache_clear()
+                self.__dict__.pop("digest", None)
+        plan.write({**self.plan, "source": plan.source(self.project)})
+        progress.begin(os.getpid(), cells)
+
+    def end(self) -> None:
+        """Remove the system that the run left up, at once rather than by the keeper.
+
+        A run that left none does not wait for the measurements of another.
+        """
+        if self.rebuilding or not testbed.left_by(testbed.owner()):
+            return
+        with testbed.exclusive():
+            system = testbed.read_state()["system"]
+            if system and system["owner"]["pid"] == os.getpid():
+                testbed.take_down()
+            testbed.release(testbed.owner())

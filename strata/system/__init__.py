@@ -1,0 +1,1 @@
+"""The system under test: brought up, one at a time, and taken down."""

@@ -1,0 +1,270 @@
+"""The system under test: at most one on this machine, fresh in every block, gone when its run is over.
+
+It may have several equal parts, for workloads that ask for as many systems at the same time: each is a stack of
+its own, and they come and go together.
+
+What is up is written down in ``testbed.json`` of :func:`strata.base.places.home` before it is brought
+up, so that whoever comes next (another cell, the keeper, ``strata clean``) can remove it, also
+after a kill.  All of it is done under the machine's lock.
+"""
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+
+from strata import client as client_of
+from strata import layers
+from strata.base import places
+from strata.base.errors import UserError
+from strata.base.files import held, locked, note_json, read_json
+from strata.base.placeholders import several
+from strata.base.process import alive, identity
+from strata.client.client import Client
+from strata.experiment import plan
+
+OWNER = "STRATA_OWNER"
+
+
+def state_path() -> str:
+    """The file that says what is up."""
+    return os.path.join(places.home(), "testbed.json")
+
+
+def read_state() -> dict:
+    """``{system, cell}``: what is up, and the process of the cell that runs in it (each may be None)."""
+    return read_json(state_path()) or {"system": None, "cell": None}
+
+
+def write_state(state: dict) -> None:
+    """Write down what is up."""
+    note_json(state_path(), state)
+
+
+@contextlib.contextmanager
+def exclusive() -> Iterator[None]:
+    """Hold this machine: no measurement of any run overlaps with what happens inside."""
+    with locked(places.machine_lock(), "testbed: another measurement is under way on this machine; waiting"):
+        yield
+
+
+def owner() -> dict:
+    """The process to whose end a system lives: the workflow that STRATA_OWNER names, else this one."""
+    named = os.environ.get(OWNER, "")
+    process = identity(int(named)) if named.isdigit() else None
+    return process if process and process["start"] else identity(os.getpid())
+
+
+def _folder(id: str) -> str:
+    return os.path.join(places.home(), "systems", id)
+
+
+def ids(system: dict) -> list[str]:
+    """The ids of the equal systems that a system is made of; its own where there is but one."""
+    number = system.get("parts", 1)
+    return [system["id"]] if number == 1 else [f"{system['id']}-{part}" for part in range(number)]
+
+
+def _stacks(system: dict, image: dict | None) -> list[list[layers.Layer]]:
+    """The stack of each part of a system, up or not."""
+    address = system.get("address") or "127.0.0.1"
+    named = ids(system)
+    stacks = []
+    for part, id in enumerate(named):
+        ports = several(plan.shifted(system["ports"], part))
+        context = layers.Context(id, _folder(id), image, address, ports, part, len(named), _folder(named[0]))
+        stacks.append(layers.build(system["layers"], context))
+    return stacks
+
+
+def _client(system: dict, image: dict | None) -> Client | None:
+    """The client of a system, up or not; None where no workload has a part there."""
+    if system["client"] is None:
+        return None
+    id = f"{system['id']}-client"
+    return client_of.make(system["client"], layers.Context(id, _folder(id), image))
+
+
+def take_down() -> bool:
+    """Remove the system that is up and its client, if there is one; whether there was one."""
+    state = read_state()
+    system = state["system"]
+    if system is None:
+        return False
+    for stack in reversed(_stacks(system, None)):
+        for layer in reversed(stack):
+            layer.down()
+    beside = _client(system, None)
+    if beside is not None:
+        beside.down()
+    write_state({"system": None, "cell": None})
+    return True
+
+
+class System:
+    """A system under test that is up: the top of its stack, its client, and what is written down about it.
+
+    `tops` are those of all equal systems that it is made of, `top` that of the first.
+    """
+
+    def __init__(self, facts: dict, image: dict | None) -> None:
+        self.facts = facts
+        self.tops = [stack[-1] for stack in _stacks(facts, image)]
+        self.top = self.tops[0]
+        self.client = _client(facts, image)
+
+    def left(self, patience: float = 1.0) -> list[str]:
+        """Command lines of what a cell's commands left running in it, once that had so many seconds to end."""
+        deadline = time.monotonic() + patience
+        while found := [line for top in self.tops for line in top.left()]:
+            if time.monotonic() > deadline:
+                break
+            time.sleep(0.1)
+        return found
+
+
+def bring_up(
+    environment: str,
+    stack: list[dict],
+    block: int,
+    image: dict | None,
+    client: dict | None = None,
+    ports: list[int] | None = None,
+    parts: int = 1,
+) -> System:
+    """The system for an environment in a block: the one that is up if it is exactly that, else a fresh one.
+
+    `client` (as from :func:`strata.client.settle`) is brought up beside it and reaches the `ports` of its servers.
+    It is made of so many equal `parts`, all of which are up when this returns.
+    A system is used again only in the same run (owner), results folder and block, and only after a cell
+    that ended well.  Raises UserError if it cannot be brought up; what is there of it is written down.
+    """
+    state = read_state()
+    wanted = {
+        "results": os.path.abspath("results"),
+        "environment": environment,
+        "block": block,
+        "layers": stack,
+        "image": image["id"] if image else None,
+        "client": client,
+        "ports": ports or [],
+        "parts": parts,
+        "owner": owner(),
+    }
+    system = state["system"]
+    fits = system is not None and all(system.get(key) == value for key, value in wanted.items())
+    if fits and state["cell"] is None:
+        return System(system, image)
+    take_down()
+    system = {
+        **wanted,
+        "id": f"strata-{os.urandom(5).hex()}",
+        "cells_before": 0,
+        "up_started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "up_seconds": None,
+    }
+    state = {"system": system, "cell": identity(os.getpid())}
+    write_state(state)
+    beside = _client(system, image)
+    if beside is not None:
+        system["address"] = beside.up()
+        write_state(state)
+    begun = time.monotonic()
+    built = _stacks(system, image)
+    facts = [_up(stack) for stack in built]
+    system["up_seconds"] = round(time.monotonic() - begun, 3)
+    each = [{"id": id, **own} for id, own in zip(ids(system), facts, strict=True)]
+    system["facts"] = {**facts[0], **({"each": each} if parts > 1 else {})}
+    if beside is not None:
+        beside.join([stack[-1] for stack in built])
+    write_state({"system": system, "cell": None})
+    return System(system, image)
+
+
+def _up(stack: list[layers.Layer]) -> dict:
+    """Bring a stack up; returns what its layers know of themselves then."""
+    facts: dict = {}
+    for layer in stack:
+        layer.up()
+        facts |= layer.facts()
+    return facts
+
+
+def begin_cell(system: System) -> None:
+    """Note that a cell runs in the system; if its process dies, the system is not used again."""
+    write_state({"system": system.facts, "cell": identity(os.getpid())})
+
+
+def end_cell(system: System) -> list[str]:
+    """Note that the cell ended well; returns the command lines of what it left running.
+
+    A system is taken down in which something was left, so that nothing of a cell lasts into the next one, and
+    one that nobody else uses.
+    """
+    try:
+        left = system.left()
+    except (UserError, OSError) as trouble:
+        # The cell itself is complete: what cannot be asked is not used again.
+        left = [f"unknown, since it cannot be asked ({trouble})"]
+    if left or system.facts["owner"]["pid"] == os.getpid():
+        take_down()
+    else:
+        system.facts["cells_before"] += 1
+        write_state({"system": system.facts, "cell": None})
+    return left
+
+
+def left_by(owner: dict) -> bool:
+    """Whether a run has a system up, or keeps something for its next block."""
+    from strata.vm import snapshot
+
+    system = read_state()["system"]
+    return (system is not None and system["owner"] == owner) or bool(snapshot.of(owner))
+
+
+def release(owner: dict) -> None:
+    """Remove what a run kept for itself from block to block."""
+    from strata.vm import snapshot
+
+    snapshot.remove(owner)
+
+
+def clean() -> list[str]:
+    """Remove whatever of ours was left on this machine; returns what it was, in words.
+
+    Raises UserError while a run is at work.
+    """
+    from strata.base.files import mounts_below, remove_tree
+    from strata.base.process import as_root, capture
+    from strata.client import namespace
+    from strata.layers import docker
+    from strata.vm import libvirt, snapshot
+
+    removed = []
+    state = read_state()
+    if state["system"] and alive(state["system"]["owner"]) and state["system"]["owner"]["pid"] != os.getpid():
+        raise UserError(f"a run is at work (process {state['system']['owner']['pid']}); end it first")
+    if held("results/tmp/run.lock"):
+        raise UserError("a run is at work in this folder; wait for it to end, or end it, first")
+    if take_down():
+        removed.append(f"system {state['system']['id']} ({state['system']['environment']})")
+    removed += [f"container {name}" for name in docker.sweep()]
+    removed += libvirt.sweep()
+    removed += [f"snapshot {name}" for name in snapshot.remove()]
+    systems = os.path.join(places.home(), "systems")
+    for name in sorted(os.listdir(systems)) if os.path.isdir(systems) else []:
+        folder = os.path.join(systems, name)
+        for layer in reversed(layers.build([{"chroot": {}}], layers.Context(name, folder, None))):
+            layer.down()
+        removed.append(f"folder {folder}")
+    if namespace.remove():
+        removed.append(f"network namespace {namespace.name()}")
+    images = os.path.join(places.home(), "images")
+    for name in sorted(os.listdir(images)) if os.path.isdir(images) else []:
+        if name.startswith("building-"):
+            for point in mounts_below(os.path.join(images, name)):
+                capture(as_root(["umount", "--", point]))
+            remove_tree(os.path.join(images, name))
+            removed.append(f"unfinished image {name}")
+    remove_tree("results/tmp")
+    return removed

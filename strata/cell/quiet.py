@@ -11,23 +11,13 @@ import time
 from collections import namedtuple
 from collections.abc import Callable
 
-from strata.base import places
+from strata.base import places, run
 from strata.base.errors import CellFailed
+from strata.experiment import quiet
 from strata.host import observe
 from strata.host.cgroups import GROUP, SLICE
 from strata.host.observe import NOT_AVAILABLE
-from strata.system import testbed
 
-DEFAULTS: dict = {
-    "action": "flag",
-    "wait_seconds": 300,
-    "load": None,
-    "steal": "2%",
-    "busy": "5%",
-    "swap": "1MiB",
-    "temperature": 90,
-    "throttled": 0,
-}
 # What is judged, in words, and how a value of it is shown.
 WORDS: dict[str, tuple[str, Callable[[float], str]]] = {
     "load": ("the load average over one minute was", lambda value: f"{value:.2f}"),
@@ -49,7 +39,6 @@ DAEMONS = {
 }
 _KERNEL_THREAD = 0x00200000
 _TICK = os.sysconf("SC_CLK_TCK")
-_UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 
 # The classes of typing say more of their fields, but every cell would pay for its import.
@@ -66,21 +55,6 @@ class Reading(namedtuple("Reading", ["moment", "ticks", "processes", "throttled"
     """
 
     __slots__ = ()
-
-
-def complete(given: dict | None) -> dict:
-    """``{action, wait_seconds, thresholds}`` as the plan holds them; shares and bytes are numbers, None: not judged."""
-    chosen = {**DEFAULTS, **(given or {})}
-    thresholds = {key: _number(chosen[key]) for key in WORDS}
-    return {"action": chosen["action"], "wait_seconds": chosen["wait_seconds"], "thresholds": thresholds}
-
-
-def _number(value: str | float | None) -> float | None:
-    if not isinstance(value, str):
-        return value
-    if value.endswith("%"):
-        return float(value[:-1]) / 100
-    return int(value[:-3]) * _UNITS[value[-3:]]
 
 
 def take(proc: str = "/proc", cpu: str = observe.CPU) -> Reading:
@@ -187,7 +161,7 @@ def others(early: Reading, late: Reading, layers: set[str] | None = None) -> lis
         return None
     elapsed = max(late.moment - early.moment, 1e-3)
     daemons = {name for layer, names in DAEMONS.items() if layers is None or layer in layers for name in names}
-    roots = {os.getpid()} if layers is not None else {os.getpid(), testbed.owner()["pid"]}
+    roots = {os.getpid()} if layers is not None else {os.getpid(), run.owner()["pid"]}
     known = {pid: usage for (pid, _), usage in late.processes.items()}
     total: dict[str, float] = {}
     for (pid, start), seconds in spent.items():
@@ -261,7 +235,7 @@ class Lookout:
     """The readings of one cell.  `report` is what its record says under `quiet`; it grows with the readings."""
 
     def __init__(self, settings: dict | None, sleep: Callable[[float], None] = time.sleep) -> None:
-        settings = settings or complete(None)
+        settings = settings or quiet.complete(None)
         self.action, self.patience = settings["action"], settings["wait_seconds"]
         self.report: dict = {
             "action": self.action,

@@ -5,7 +5,7 @@ Both run the image's own files.
 """
 
 from strata.client.client import Client
-from strata.layers.layer import Context
+from strata.host.context import Context
 
 
 def settle(chosen: str | dict) -> dict:

@@ -3,7 +3,8 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from strata.layers.layer import VARIABLES, Context, Layer
+from strata.host.context import VARIABLES, Context
+from strata.layers.layer import Layer
 
 
 class Client(ABC):

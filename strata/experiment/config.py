@@ -8,8 +8,7 @@ from typing import Any
 from strata import client, layers
 from strata.base import checking
 from strata.base.errors import UserError
-from strata.cell import quiet
-from strata.experiment import figures, plan, published, recipe, workload
+from strata.experiment import figures, plan, published, quiet, recipe, workload
 from strata.vm import settings
 
 FILE = "config.yaml"

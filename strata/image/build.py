@@ -6,17 +6,16 @@ native runs), ``image.tar`` (for Docker), ``manifest.json`` and ``image.json``.
 
 import os
 import platform
-import shutil
 import time
 
 from strata.base import places
-from strata.base.errors import UserError
 from strata.base.files import locked, read_json, remove_tree, write_json
 from strata.base.process import as_root, capture
 from strata.base.progress import say
 from strata.experiment import recipe
-from strata.image import manifest, rootfs
+from strata.image import machine, manifest, rootfs
 from strata.image.cache import find, folder_of, require
+from strata.image.packer import run_packer
 from strata.layers import docker
 
 
@@ -39,11 +38,9 @@ def ensure_machine(config: dict) -> dict:
 
     Returns the facts of :func:`strata.vm.disk.find`.
     """
-    from strata.image import machine as build
-
     described = recipe.describe(config)
-    found = build.probe(config, described)
-    return build.ensure(config, require(described["recipe"]), found["accelerator"])
+    found = machine.probe(config, described)
+    return machine.ensure(config, require(described["recipe"]), found["accelerator"])
 
 
 def _build(config: dict, described: dict) -> dict:
@@ -87,33 +84,6 @@ def _build(config: dict, described: dict) -> dict:
     os.rename(work, folder_of(name))
     say("image", f"{name[:12]} built in {time.monotonic() - begun:.0f} s")
     return {**image, "folder": folder_of(name)}
-
-
-def run_packer(source: str, variables: dict[str, str], work: str) -> None:
-    """Run one source of the build (such as ``docker.container``) with the workloads of this project.
-
-    Raises UserError with the end of what Packer said.
-    """
-    context = os.path.join(work, "context")
-    for path in recipe.files():
-        if path.startswith("workloads/"):
-            os.makedirs(os.path.join(context, os.path.dirname(path)), exist_ok=True)
-            shutil.copy(path, os.path.join(context, path))
-    os.makedirs(os.path.join(context, "workloads"), exist_ok=True)
-    with open(os.path.join(context, "workloads", "packages"), "w") as file:
-        file.write("\n".join(recipe.packages()) + "\n")
-    log = os.path.join(places.home(), "images", "packer.log")
-    settings = ["CHECKPOINT_DISABLE=1", "PACKER_LOG=1", f"PACKER_LOG_PATH={log}", f"PACKER_CACHE_DIR={work}/cache"]
-    command = ["env", *settings, "packer", "build"]
-    given = {"base": "", "tag": "none:none", "context": context, **variables}
-    words = [word for key, value in given.items() for word in ("-var", f"{key}={value}")]
-    done = capture(
-        [*command, "-color=false", f"-only={source}", *words, "packer/image.pkr.hcl"], timeout=3600, check=False
-    )
-    shutil.rmtree(context)
-    if done.returncode != 0:
-        last = "\n".join((done.stdout + done.stderr).strip().splitlines()[-20:])
-        raise UserError(f"Packer could not provision the image (whole log: {log}):\n{last}")
 
 
 def _export(tag: str, archive: str) -> None:

@@ -13,6 +13,7 @@ from strata.base.process import as_root, capture
 from strata.base.progress import say
 from strata.experiment import recipe
 from strata.image import manifest, rootfs
+from strata.image.packer import run_packer
 from strata.vm import acceleration, libvirt
 from strata.vm.disk import box_name, find, folder_of, vagrant_home
 from strata.vm.settings import qemu_processor
@@ -104,8 +105,6 @@ def _build(config: dict, described: dict, image: dict, accelerator: str) -> dict
     remove_tree(root)
 
     say("vm", "provisioning it with Packer, which boots it")
-    from strata.image.build import run_packer
-
     cpu = qemu_processor(accelerator)
     run_packer(
         "qemu.machine",

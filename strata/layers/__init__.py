@@ -5,7 +5,8 @@ A new layer is a file in this folder and a line in :data:`LAYERS`.
 
 import importlib
 
-from strata.layers.layer import Context, Layer
+from strata.host.context import Context
+from strata.layers.layer import Layer
 
 # The name in config.yaml, and the class that does it (imported only when it is used).
 LAYERS = {

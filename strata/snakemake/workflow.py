@@ -11,7 +11,7 @@ import sys
 from typing import Any
 
 from strata import layers
-from strata.base import checking, places, progress
+from strata.base import checking, places, progress, run
 from strata.base.errors import UserError
 from strata.base.files import read_json
 from strata.experiment import config, figures, plan, published
@@ -38,7 +38,7 @@ class Workflow:
         # The rules' commands find this interpreter and this package, and know whose end to outlive.
         os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
         os.environ["PYTHONPATH"] = project
-        os.environ.setdefault(testbed.OWNER, str(os.getpid()))
+        os.environ.setdefault(run.OWNER, str(os.getpid()))
         self.project = project
         checking.complain("--config", checking.plain(over))
         over = config.typed(over)
@@ -198,10 +198,10 @@ class Workflow:
 
         A run that left none does not wait for the measurements of another.
         """
-        if self.rebuilding or not testbed.left_by(testbed.owner()):
+        if self.rebuilding or not testbed.left_by(run.owner()):
             return
         with testbed.exclusive():
             system = testbed.read_state()["system"]
             if system and system["owner"]["pid"] == os.getpid():
                 testbed.take_down()
-            testbed.release(testbed.owner())
+            testbed.release(run.owner())

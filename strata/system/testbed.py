@@ -15,15 +15,13 @@ from collections.abc import Iterator
 
 from strata import client as client_of
 from strata import layers
-from strata.base import places
+from strata.base import places, run
 from strata.base.errors import UserError
 from strata.base.files import held, locked, note_json, read_json
 from strata.base.placeholders import several
 from strata.base.process import alive, identity
 from strata.client.client import Client
 from strata.experiment import plan
-
-OWNER = "STRATA_OWNER"
 
 
 def state_path() -> str:
@@ -46,13 +44,6 @@ def exclusive() -> Iterator[None]:
     """Hold this machine: no measurement of any run overlaps with what happens inside."""
     with locked(places.machine_lock(), "testbed: another measurement is under way on this machine; waiting"):
         yield
-
-
-def owner() -> dict:
-    """The process to whose end a system lives: the workflow that STRATA_OWNER names, else this one."""
-    named = os.environ.get(OWNER, "")
-    process = identity(int(named)) if named.isdigit() else None
-    return process if process and process["start"] else identity(os.getpid())
 
 
 def _folder(id: str) -> str:
@@ -149,7 +140,7 @@ def bring_up(
         "client": client,
         "ports": ports or [],
         "parts": parts,
-        "owner": owner(),
+        "owner": run.owner(),
     }
     system = state["system"]
     fits = system is not None and all(system.get(key) == value for key, value in wanted.items())

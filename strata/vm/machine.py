@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from strata.base import places
+from strata.base import places, run
 from strata.base.digest import sha256
 from strata.base.errors import UserError
 from strata.base.files import read_json, write_json
@@ -14,8 +14,7 @@ from strata.base.process import as_root, capture, capture_watched
 from strata.base.progress import say
 from strata.host import capacity as this_host
 from strata.host import topology as host
-from strata.layers.layer import Context
-from strata.system import testbed
+from strata.host.context import Context
 from strata.vm import acceleration, disk, hugepages, libvirt, look, passthrough, settings, snapshot, ssh
 
 ATTEMPTS = 3
@@ -36,7 +35,7 @@ class Machine:
 
     def up(self) -> dict:
         """Bring the machine up, fresh; returns the facts of ``system.vm`` (docs/contracts.md).  Raises UserError."""
-        owner = testbed.owner()
+        owner = run.owner()
         # A cell without a workflow around it has no later block that a snapshot would serve.
         keeps = self.options["fresh"] == "snapshot" and owner["pid"] != os.getpid()
         wanted, facts = self.prepare()

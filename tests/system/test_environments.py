@@ -7,7 +7,7 @@ import time
 import pytest
 
 from strata.experiment import config
-from strata.layers import layer
+from strata.host.context import VARIABLES
 from strata.system import testbed
 
 ENVIRONMENTS = ["native", "docker", "docker-hostnet", "docker-layered"]
@@ -79,7 +79,7 @@ def test_all_run_the_same_program_with_the_same_variables(up):
         program = inside(top, "sha256sum", "/opt/strata/workloads/linpack/linpack")
         seen.add((program, inside(top, "env"), inside(top, "id", "-u")))
     assert len(seen) == 1
-    assert set(next(iter(seen))[1].splitlines()) == set(layer.VARIABLES)
+    assert set(next(iter(seen))[1].splitlines()) == set(VARIABLES)
 
 
 def test_native_and_containers_stand_beside_each_other_in_every_hierarchy(up):

@@ -10,7 +10,7 @@ from strata.base.errors import UserError
 from strata.client import namespace, rate, remote
 from strata.experiment import config
 from strata.host import addresses
-from strata.layers.layer import Context
+from strata.host.context import Context
 
 
 def test_the_client_is_settled_with_every_default():

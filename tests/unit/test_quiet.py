@@ -13,8 +13,9 @@ from strata.base import places
 from strata.base.errors import CellFailed
 from strata.cell import quiet
 from strata.experiment import config, plan
+from strata.experiment import quiet as quiet_settings
 
-THRESHOLDS = quiet.complete(None)["thresholds"]
+THRESHOLDS = quiet_settings.complete(None)["thresholds"]
 CALM = {"load1": 0.1, "temperature_c": "not available"}
 SPIN = [sys.executable, "-c", "while True: pass"]
 
@@ -34,7 +35,7 @@ def flags_of(early, late, when="during", thresholds=THRESHOLDS, layers=frozenset
 
 
 def test_defaults_are_complete_and_numbers():
-    assert quiet.complete(None) == {
+    assert quiet_settings.complete(None) == {
         "action": "flag",
         "wait_seconds": 300,
         "thresholds": {
@@ -46,7 +47,7 @@ def test_defaults_are_complete_and_numbers():
             "throttled": 0,
         },
     }
-    given = quiet.complete({"action": "refuse", "busy": None, "swap": "512KiB", "steal": "0.5%", "load": 4})
+    given = quiet_settings.complete({"action": "refuse", "busy": None, "swap": "512KiB", "steal": "0.5%", "load": 4})
     assert given["action"] == "refuse"
     assert given["thresholds"] | {"temperature": 90} == {
         "load": 4, "steal": 0.005, "busy": None, "swap": 2**19, "temperature": 90, "throttled": 0,
@@ -194,7 +195,7 @@ class Scripted:
 
 
 def lookout(script, **settings):
-    return quiet.Lookout(quiet.complete(settings), script.sleep)
+    return quiet.Lookout(quiet_settings.complete(settings), script.sleep)
 
 
 def test_where_flags_are_enough_nothing_waits(monkeypatch):

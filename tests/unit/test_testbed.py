@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from strata.base import run
 from strata.base.errors import UserError
 from strata.base.files import write_json
 from strata.base.process import identity
@@ -44,7 +45,7 @@ def test_a_run_that_left_nothing_does_not_wait_for_another_measurement(project, 
     with testbed.exclusive():
         ending.end()
     assert taken == []
-    testbed.write_state({"system": {"owner": testbed.owner()}, "cell": None})
+    testbed.write_state({"system": {"owner": run.owner()}, "cell": None})
     ending.end()
     assert taken == ["system"]
 

@@ -7,7 +7,7 @@ import pytest
 from strata import layers
 from strata.base.errors import UserError
 from strata.host import topology as host
-from strata.layers.layer import Context
+from strata.host.context import Context
 from strata.vm import disk, hugepages, libvirt, machine, settings
 
 GIB = 2**30

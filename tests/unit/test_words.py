@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from strata import client
 from strata.cell import steps
 from strata.host import cgroups
-from strata.layers import Context, build
+from strata.host.context import Context
+from strata.layers import build
 from strata.vm import ssh
 
 HOSTILE = [

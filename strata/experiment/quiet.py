@@ -1,0 +1,30 @@
+"""The config's ``quiet``: what is done when something else uses the machine, and from which threshold on."""
+
+DEFAULTS: dict = {
+    "action": "flag",
+    "wait_seconds": 300,
+    "load": None,
+    "steal": "2%",
+    "busy": "5%",
+    "swap": "1MiB",
+    "temperature": 90,
+    "throttled": 0,
+}
+# What has a threshold.
+JUDGED = ("load", "steal", "busy", "swap", "temperature", "throttled")
+_UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+
+
+def complete(given: dict | None) -> dict:
+    """``{action, wait_seconds, thresholds}`` as the plan holds them; shares and bytes are numbers, None: not judged."""
+    chosen = {**DEFAULTS, **(given or {})}
+    thresholds = {key: _number(chosen[key]) for key in JUDGED}
+    return {"action": chosen["action"], "wait_seconds": chosen["wait_seconds"], "thresholds": thresholds}
+
+
+def _number(value: str | float | None) -> float | None:
+    if not isinstance(value, str):
+        return value
+    if value.endswith("%"):
+        return float(value[:-1]) / 100
+    return int(value[:-3]) * _UNITS[value[-3:]]

@@ -1,0 +1,41 @@
+"""What the parts of one system under test share: its names, its places, and the variables of its commands."""
+
+import os
+from collections.abc import Sequence
+
+# The environment variables of every measured command, the same in every layer.
+VARIABLES = [
+    "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "HOME=/root",
+    "LC_ALL=C.UTF-8",
+]
+
+
+class Context:
+    """What the layers of one system under test share.
+
+    id: names everything that belongs to the system (container, cgroup, folder).
+    folder: the system's own folder on the host.
+    image: the object in the image's image.json (with `folder`), or None where no layer needs one.
+    address: the host's address as the client reaches it.  ports: those that servers in the system listen on.
+    part, of: the system is number `part` (from 0) of so many equal ones; `first` is the folder of number 0.
+    """
+
+    def __init__(
+        self,
+        id: str,
+        folder: str,
+        image: dict | None,
+        address: str = "127.0.0.1",
+        ports: Sequence[int] = (),
+        part: int = 0,
+        of: int = 1,
+        first: str | None = None,
+    ) -> None:
+        self.id, self.folder, self.image, self.address, self.ports = id, folder, image, address, ports
+        self.part, self.of, self.first = part, of, first or folder
+
+    @property
+    def data(self) -> str:
+        """The host's folder for the data of a system that keeps them outside of itself."""
+        return os.path.join(self.folder, "data")

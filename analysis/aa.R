@@ -5,12 +5,10 @@
 # Every PROJECT is the folder of one experiment with the environments `native` and `native-again`, whose tidy
 # tables are made.  Writes measured.csv and simulated.csv to FOLDER, and prints both.
 
-file <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
-root <- dirname(dirname(normalizePath(gsub("~+~", " ", file, fixed = TRUE))))
-for (part in c("cli", "files", "plan", "logs", "cells", "machines", "statistics", "averages", "summaries",
-               "alike")) {
-  source(file.path(root, "analysis", paste0(part, ".R")))
-}
+script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
+root <- dirname(dirname(normalizePath(gsub("~+~", " ", script, fixed = TRUE))))
+source(file.path(root, "analysis", "load.R"))
+load_rooms(root, "evidence")
 
 run_script("aa.R", function(arguments) {
   options <- parse_options(arguments, required = "out", rest = "projects")

@@ -6,17 +6,10 @@
 # FIRST and SECOND are folders of results.  Writes into OUT comparison.csv, provenance.csv, the figure
 # compared.pdf, .png and .csv, index.html, and outcome.json.
 
-if (!l10n_info()[["UTF-8"]]) {
-  invisible(Sys.setlocale("LC_CTYPE", "C.UTF-8"))
-}
-file <- gsub("~+~", " ", sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)),
-             fixed = TRUE)
-root <- dirname(dirname(normalizePath(file)))
-for (part in c("cli", "files", "plan", "cells", "statistics", "averages", "summaries", "wording", "links",
-               "series", "evidence", "findings", "tables", "provenance", "html", "theme", "figures",
-               "ratio_figure", "compare_statistics", "compare_sides", "compare_figure", "compare_page")) {
-  source(file.path(root, "analysis", paste0(part, ".R")), encoding = "UTF-8")
-}
+script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
+root <- dirname(dirname(normalizePath(gsub("~+~", " ", script, fixed = TRUE))))
+source(file.path(root, "analysis", "load.R"))
+load_rooms(root, "compare")
 
 run_script("compare.R", function(arguments) {
   options <- parse_options(arguments, required = c("first", "second", "first-name", "second-name", "out"),

@@ -9,13 +9,10 @@
 #        Rscript analysis/figure.R --ratios --plan results/plan.json --out results/figures/ratios
 #          results/summary/NAME.csv ...
 
-file <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
-root <- dirname(dirname(normalizePath(gsub("~+~", " ", file, fixed = TRUE))))
-for (part in c("cli", "files", "plan", "cells", "machines", "statistics", "averages", "summaries", "wording",
-               "published", "findings", "theme", "series", "figures", "curves", "sweep_figure",
-               "against_figure", "cdf_figure", "ratio_figure")) {
-  source(file.path(root, "analysis", paste0(part, ".R")), encoding = "UTF-8")
-}
+script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
+root <- dirname(dirname(normalizePath(gsub("~+~", " ", script, fixed = TRUE))))
+source(file.path(root, "analysis", "load.R"))
+load_rooms(root, "draw")
 
 run_script("figure.R", function(arguments) {
   kind <- intersect(c("order", "ratios"), sub("^--", "", arguments))

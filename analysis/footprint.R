@@ -4,12 +4,10 @@
 # Usage: Rscript analysis/footprint.R --plan results/plan.json --out results/footprint.csv
 #          results/tidy/NAME.csv ...
 
-file <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
-root <- dirname(dirname(normalizePath(gsub("~+~", " ", file, fixed = TRUE))))
-for (part in c("cli", "files", "plan", "cells", "statistics", "averages", "summaries", "evidence",
-               "footprints")) {
-  source(file.path(root, "analysis", paste0(part, ".R")), encoding = "UTF-8")
-}
+script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
+root <- dirname(dirname(normalizePath(gsub("~+~", " ", script, fixed = TRUE))))
+source(file.path(root, "analysis", "load.R"))
+load_rooms(root, "evidence")
 
 run_script("footprint.R", function(arguments) {
   options <- parse_options(arguments, required = c("plan", "out"), rest = "tidy tables")

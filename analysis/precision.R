@@ -4,12 +4,10 @@
 # Usage: Rscript analysis/precision.R --plan results/plan.json --block NUMBER
 #          --out results/precision/NUMBER.json
 
-file <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
-root <- dirname(dirname(normalizePath(gsub("~+~", " ", file, fixed = TRUE))))
-for (part in c("cli", "files", "plan", "logs", "cells", "machines", "statistics", "averages", "summaries",
-               "series", "enough")) {
-  source(file.path(root, "analysis", paste0(part, ".R")))
-}
+script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
+root <- dirname(dirname(normalizePath(gsub("~+~", " ", script, fixed = TRUE))))
+source(file.path(root, "analysis", "load.R"))
+load_rooms(root, "statistics")
 
 run_script("precision.R", function(arguments) {
   options <- parse_options(arguments, required = c("plan", "block", "out"))

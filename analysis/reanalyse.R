@@ -5,19 +5,10 @@
 # directory.  Writes tidy.csv, series.csv, unreadable.csv, differences.csv, sources.csv and source.json to
 # the folder --out.
 
-if (!l10n_info()[["UTF-8"]]) {
-  invisible(Sys.setlocale("LC_CTYPE", "C.UTF-8"))
-}
-file <- gsub("~+~", " ", sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)),
-             fixed = TRUE)
-root <- dirname(dirname(normalizePath(file)))
-for (part in c("cli", "files", "logs", "statistics", "wording", file.path("reanalysis", c(
-  "source", "readings", "randomaccess", "stream", "linpack", "fio", "sysbench", "dstat", "redis",
-  "spreadsheet",
-  "network", "catalogue", "collect", "mysql", "series", "published", "differences"
-)))) {
-  source(file.path(root, "analysis", paste0(part, ".R")), encoding = "UTF-8")
-}
+script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
+root <- dirname(dirname(normalizePath(gsub("~+~", " ", script, fixed = TRUE))))
+source(file.path(root, "analysis", "load.R"))
+load_rooms(root, "reanalysis")
 
 run_script("reanalyse.R", function(arguments) {
   options <- parse_options(arguments, required = c("raw", "out"))

@@ -5,11 +5,10 @@
 # Usage: Rscript analysis/summary.R --plan results/plan.json --tidy results/tidy/NAME.csv
 #          --out results/summary/NAME.csv
 
-file <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
-root <- dirname(dirname(normalizePath(gsub("~+~", " ", file, fixed = TRUE))))
-for (part in c("cli", "files", "plan", "cells", "statistics", "averages", "summaries")) {
-  source(file.path(root, "analysis", paste0(part, ".R")))
-}
+script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
+root <- dirname(dirname(normalizePath(gsub("~+~", " ", script, fixed = TRUE))))
+source(file.path(root, "analysis", "load.R"))
+load_rooms(root, "statistics")
 
 run_script("summary.R", function(arguments) {
   options <- parse_options(arguments, required = c("plan", "tidy", "out"))

@@ -5,11 +5,10 @@
 #          [--partial]
 # With --partial cells that were not measured are left out; otherwise they are an error.
 
-file <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
-root <- dirname(dirname(normalizePath(gsub("~+~", " ", file, fixed = TRUE))))
-for (part in c("cli", "files", "plan", "logs", "averages", "cells", "machines")) {
-  source(file.path(root, "analysis", paste0(part, ".R")))
-}
+script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
+root <- dirname(dirname(normalizePath(gsub("~+~", " ", script, fixed = TRUE))))
+source(file.path(root, "analysis", "load.R"))
+load_rooms(root, "statistics")
 
 run_script("tidy.R", function(arguments) {
   options <- parse_options(arguments, required = c("plan", "workload", "out"), switches = "partial")

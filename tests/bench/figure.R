@@ -3,11 +3,10 @@
 #
 # Usage: Rscript tests/bench/figure.R cost.csv cost.png
 
-file <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
-root <- dirname(dirname(dirname(normalizePath(gsub("~+~", " ", file, fixed = TRUE)))))
-for (part in c("cli", "files", "theme")) {
-  source(file.path(root, "analysis", paste0(part, ".R")), encoding = "UTF-8")
-}
+script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
+root <- dirname(dirname(dirname(normalizePath(gsub("~+~", " ", script, fixed = TRUE)))))
+source(file.path(root, "analysis", "load.R"))
+load_rooms(root, "draw")
 
 COLUMNS <- c(theme = "character", tool = "character", size = "integer", round = "integer", cpu = "numeric",
              wall = "numeric", peak = "numeric")

@@ -1,12 +1,8 @@
 # The functions under test, captured logs, and small results folders made from them.
 
 project <- normalizePath(file.path("..", "..", ".."))
-parts <- c("cli", "files", "plan", "logs", "cells", "machines", "statistics", "averages", "summaries",
-           "enough", "alike", "theme", "series", "figures", "curves", "sweep_figure", "against_figure",
-           "cdf_figure")
-for (part in parts) {
-  source(file.path(project, "analysis", paste0(part, ".R")), local = environment())
-}
+source(file.path(project, "analysis", "load.R"), local = environment())
+load_rooms(project, "reanalysis", environment())
 
 #' A captured log
 fixture <- function(workload, name = "smoke") {

@@ -1,12 +1,5 @@
 # What the tests of the paper share: its functions, and evidence made by hand.
 
-for (part in c("wording", "links", "evidence", "published", "claiming", "findings", "tables", "claim_tables",
-               "original_tables", "setup", "testbed", "quiet", "guests", "clients", "footprints",
-               "footprint_tables", "threats", "provenance", "latex", "html", "html_runs", "writing",
-               "captions", "document", "ratio_figure")) {
-  source(file.path(project, "analysis", paste0(part, ".R")), local = environment(), encoding = "UTF-8")
-}
-
 #' Text with plain spaces and signs, as it is read
 read_aloud <- function(text) {
   gsub(NO_BREAK, " ", gsub(THIN, " ", gsub(MINUS, "-", unlinked(text))))

@@ -1,13 +1,5 @@
 # Small imitations of the published logs, written for these tests, and folders of them.
 
-for (part in c("wording", file.path("reanalysis", c(
-  "source", "readings", "randomaccess", "stream", "linpack", "fio", "sysbench", "dstat", "redis",
-  "spreadsheet",
-  "network", "catalogue", "collect", "mysql", "series", "published", "differences", "tables", "figures"
-)))) {
-  source(file.path(project, "analysis", paste0(part, ".R")), local = environment(), encoding = "UTF-8")
-}
-
 #' A run of RandomAccess
 gups_log <- function(rate, minute = 0, numa = "", apt = FALSE, passed = "passed", seconds = 1 / rate) {
   c(strrep("-", 80),

@@ -1,5 +1,4 @@
-source(file.path(project, "analysis", "compare_statistics.R"), local = TRUE)
-source(file.path(project, "analysis", "compare_sides.R"), local = TRUE)
+# Averages, and the ratios and percentiles that go with them.
 
 test_that("rates over equal work have the mean of all work over all time", {
   seconds <- c(2, 4, 8)

@@ -1,7 +1,3 @@
-for (part in c("wording", "evidence", "published", "claiming", "findings", "ratio_figure")) {
-  source(file.path(project, "analysis", paste0(part, ".R")), local = environment(), encoding = "UTF-8")
-}
-
 published <- read_claims(file.path(project, "published", "claims.json"))
 
 #' Tidy rows of two or more environments, one block after the other

@@ -1,9 +1,5 @@
 # Two testbeds compared: independent samples, what differs, and what it comes to.
 
-for (part in c("compare_statistics", "compare_sides", "compare_figure", "compare_page")) {
-  source(file.path(project, "analysis", paste0(part, ".R")), local = environment(), encoding = "UTF-8")
-}
-
 #' Two samples of different sizes and spreads
 two_samples <- function(n = c(5, 9), mean = c(10, 11), sd = c(0.3, 0.8), seed = 3) {
   set.seed(seed)

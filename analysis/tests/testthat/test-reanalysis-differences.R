@@ -93,9 +93,6 @@ test_that("the samples agree with Table I digit by digit, and with Figures 5 to 
 })
 
 test_that("the paper's texts and tables say what the tables hold", {
-  for (part in c("tables", "latex", "writing", "reanalysis/paper")) {
-    source(file.path(project, "analysis", paste0(part, ".R")), local = TRUE, encoding = "UTF-8")
-  }
   expect_equal(varying_factors(c("test=SET;connections=1", "test=SET;connections=2")),
                c("connections=1", "connections=2"))
   expect_equal(varying_factors(c("a=1", "a=1;b=2")), c("a=1", "a=1;b=2"))

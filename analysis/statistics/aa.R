@@ -2,7 +2,6 @@
 # share of such calls is the share of false alarms, which should be the nominal 5 %.
 
 NOMINAL <- 0.05
-MINIMUM_EFFECT <- 0.02
 
 # How a machine may change while it is measured, in shares of the mean over a whole experiment: a steady
 # drift,

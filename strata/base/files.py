@@ -4,7 +4,6 @@ import contextlib
 import errno
 import json
 import os
-from collections.abc import Iterator
 
 from strata.base.errors import UserError
 from strata.base.process import as_root, capture
@@ -105,49 +104,3 @@ def remove_tree(folder: str) -> None:
     done = capture(["rm", "-rf", "--one-file-system", "--", folder], timeout=600, check=False)
     if done.returncode != 0:
         capture(as_root(["rm", "-rf", "--one-file-system", "--", folder]), timeout=600)
-
-
-@contextlib.contextmanager
-def locked(path: str, waiting: str | None = None) -> Iterator[None]:
-    """Hold the lock of a file; the kernel frees it whenever the holder ends.
-
-    `waiting` is said once on standard error if another process holds it.
-    """
-    import fcntl
-    import sys
-
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    old = os.umask(0)
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    except PermissionError:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    finally:
-        os.umask(old)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if waiting:
-                print(waiting, file=sys.stderr, flush=True)
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def held(path: str) -> bool:
-    """Whether another process holds the lock of a file."""
-    import fcntl
-
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False

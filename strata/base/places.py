@@ -32,9 +32,3 @@ def home() -> str:
 def home_mark() -> str:
     """A mark for what belongs to this user's installation, so that nothing else is ever removed."""
     return sha256(home().encode()).hexdigest()[:16]
-
-
-def machine_lock() -> str:
-    """The file whose lock means: a measurement is under way on this machine."""
-    folder = "/run/lock" if os.path.isdir("/run/lock") else "/tmp"
-    return os.path.join(folder, "strata-testbed.lock")

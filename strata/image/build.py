@@ -9,7 +9,8 @@ import platform
 import time
 
 from strata.base import places
-from strata.base.files import locked, read_json, remove_tree, write_json
+from strata.base.files import read_json, remove_tree, write_json
+from strata.base.locks import locked
 from strata.base.process import as_root, capture
 from strata.base.progress import say
 from strata.experiment import recipe
@@ -23,7 +24,7 @@ def ensure(config: dict, rebuild: bool = False) -> dict:
     """The image for the config's `image`: from the cache, or built now (about a minute)."""
     described = recipe.describe(config)
     name = described["recipe"]
-    waiting = "image: another process is building it; waiting"
+    waiting = "image: another process is building it"
     with locked(os.path.join(places.home(), "images", f"{name}.lock"), waiting):
         image = None if rebuild else find(name)
         if image:

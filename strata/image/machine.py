@@ -8,7 +8,8 @@ import time
 
 from strata.base import places
 from strata.base.errors import UserError
-from strata.base.files import locked, read_json, remove_tree, write_json, write_text
+from strata.base.files import read_json, remove_tree, write_json, write_text
+from strata.base.locks import locked
 from strata.base.process import as_root, capture
 from strata.base.progress import say
 from strata.experiment import recipe
@@ -78,9 +79,7 @@ def probe(config: dict, described: dict) -> dict:
 def ensure(config: dict, image: dict, accelerator: str) -> dict:
     """The disk of an image for this accelerator: from the cache, or built now (some minutes under emulation)."""
     name = image["recipe"]
-    with locked(
-        os.path.join(places.home(), "images", f"{name}.vm.lock"), "vm: another process builds the disk; waiting"
-    ):
+    with locked(os.path.join(places.home(), "images", f"{name}.vm.lock"), "vm: another process builds the disk"):
         found = find(name, accelerator)
         if found:
             return found

@@ -8,20 +8,20 @@ up, so that whoever comes next (another cell, the keeper, ``strata clean``) can 
 after a kill.  All of it is done under the machine's lock.
 """
 
-import contextlib
 import os
 import time
-from collections.abc import Iterator
 
 from strata import client as client_of
 from strata import layers
 from strata.base import places, run
 from strata.base.errors import UserError
-from strata.base.files import held, locked, note_json, read_json
+from strata.base.files import note_json, read_json
+from strata.base.locks import held
 from strata.base.placeholders import several
 from strata.base.process import alive, identity
 from strata.client.client import Client
 from strata.experiment import plan
+from strata.system.turn import exclusive as exclusive
 
 
 def state_path() -> str:
@@ -37,13 +37,6 @@ def read_state() -> dict:
 def write_state(state: dict) -> None:
     """Write down what is up."""
     note_json(state_path(), state)
-
-
-@contextlib.contextmanager
-def exclusive() -> Iterator[None]:
-    """Hold this machine: no measurement of any run overlaps with what happens inside."""
-    with locked(places.machine_lock(), "testbed: another measurement is under way on this machine; waiting"):
-        yield
 
 
 def _folder(id: str) -> str:

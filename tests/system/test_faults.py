@@ -12,8 +12,7 @@ import time
 import projects
 import pytest
 
-from strata.base import places
-from strata.system import testbed
+from strata.system import testbed, turn
 
 # Moments at which something is killed; the long test has fifty.
 MOMENTS = int(os.environ.get("STRATA_FAULTS", "5"))
@@ -333,6 +332,6 @@ def test_the_lock_needs_nobody(image, tmp_path, machine_stays):
     first.communicate(timeout=120)
     assert first.returncode == 0
     assert len(logs(folder)) == 2
-    assert os.path.exists(places.machine_lock())
+    assert os.path.exists(turn.path())
     with testbed.exclusive():
         pass

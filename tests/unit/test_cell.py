@@ -1,6 +1,7 @@
 """A cell from its beginning to its end, on the host alone: no image, no container."""
 
 import fcntl
+import getpass
 import json
 import os
 import signal
@@ -183,7 +184,10 @@ def test_two_cells_at_once_never_overlap(project):
     both = [start(folder, "cell", "bare", "noop", repetition) for repetition in "12"]
     errors = [measuring.communicate(timeout=60)[1] for measuring in both]
     assert [measuring.returncode for measuring in both] == [0, 0], errors
-    assert any("another measurement is under way on this machine; waiting" in text for text in errors)
+    assert any("another measurement is under way on this machine" in text for text in errors)
+    assert any(
+        f"process {one.pid} of {getpass.getuser()} in {folder}); waiting" in text for one in both for text in errors
+    )
     spans = sorted([int(line) for line in raw(folder, repetition=r).read_text().split()] for r in (1, 2))
     assert spans[0][1] <= spans[1][0]
     assert {record["position"]["actual"] for record in projects.records(folder)} == {1, 2}

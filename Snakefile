@@ -1,7 +1,4 @@
 from snakemake.exceptions import WorkflowError
-from snakemake.utils import min_version
-
-min_version("9.0")
 
 
 include: "rules/common.smk"

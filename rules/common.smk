@@ -3,13 +3,16 @@ import sys
 
 sys.path.insert(0, workflow.basedir)
 
+from snakemake import __version__ as snakemake_version
 from snakemake.logging import logger
 from strata.base.errors import UserError
+from strata.snakemake import insides
 from strata.snakemake.workflow import Workflow, is_news
 
 logger.addFilter(is_news)
 
 try:
+    insides.check_version(snakemake_version)
     experiment = Workflow(config, workflow.basedir)
 except UserError as error:
     raise WorkflowError(str(error))
@@ -22,16 +25,13 @@ wildcard_constraints:
 
 
 onstart:
-    # The limit of jobs a second sets a timer in every round of the scheduler, each of which sets
-    # another: after n jobs the controller would wake n times a second while cells measure.
-    workflow.scheduler.job_rate_limiter = None
-    # The order is the plan's: no need to weigh every job against every other before each start.
-    workflow.scheduler._job_selector = experiment.next_jobs
     try:
-        wanted = [job.rule.name for job in workflow.dag.needrun_jobs()]
+        insides.settle_scheduler(workflow, snakemake_version)
+        jobs = insides.wanted(workflow, snakemake_version)
+        names = [job.rule.name for job in jobs]
         experiment.begin(
-            wanted.count("cell"),
-            measuring=not all(name.startswith("reanalysis") for name in wanted),
+            names.count("cell"),
+            measuring=not all(name.startswith("reanalysis") for name in names),
         )
     except UserError as error:
         raise WorkflowError(str(error))

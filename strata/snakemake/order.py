@@ -5,7 +5,9 @@ of what its controller does with 10,000 cells.  Here the priorities say it all: 
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
+
+from strata.base import progress
 
 CORES = "_cores"
 
@@ -13,8 +15,16 @@ CORES = "_cores"
 class Job(Protocol):
     """What is asked of a job of Snakemake's."""
 
-    priority: int
-    scheduler_resources: Mapping[str, int]
+    @property
+    def priority(self) -> int:
+        """Higher is earlier."""
+
+    @property
+    def scheduler_resources(self) -> Mapping[str, Any]:
+        """How much it takes of each resource."""
+
+
+J = TypeVar("J", bound=Job)
 
 
 def _priority(job: Job) -> int:
@@ -26,8 +36,8 @@ def fits(job: Job, left: Mapping[str, int]) -> bool:
     return all(amount <= left.get(name, amount) for name, amount in job.scheduler_resources.items())
 
 
-def first(ready: Sequence[Job], remaining: Any, available: Mapping[str, int], sizes: Any) -> list[Job]:
-    """The jobs to start now, by the signature of a scheduler of Snakemake's.
+def first(ready: Sequence[J], available: Mapping[str, int]) -> list[J]:
+    """The jobs that start now, of those that are ready.
 
     One after the other that of the highest priority for which there are resources; of equal ones any.
     """
@@ -42,3 +52,13 @@ def first(ready: Sequence[Job], remaining: Any, available: Mapping[str, int], si
         if left.get(CORES, 1) > 0:
             waiting = [job for job in waiting if job is not best and fits(job, left)]
     return chosen
+
+
+def following(ready: Sequence[J], available: Mapping[str, int]) -> list[J]:
+    """The jobs that start now, unless a person ended the cell that ran: then the run ends.
+
+    Of Ctrl-C Snakemake does not hear while its event loop has something to do.
+    """
+    if progress.interrupted():
+        raise KeyboardInterrupt
+    return first(ready, available)

@@ -18,7 +18,6 @@ from strata.experiment import config, figures, plan, published
 from strata.experiment.workload import check_files
 from strata.host import capacity
 from strata.image import build
-from strata.snakemake import order
 from strata.system import testbed
 
 
@@ -154,15 +153,6 @@ class Workflow:
             with open(os.path.join(self.project, name), "rb") as file:
                 found.update(f"{name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode(errors="replace"))
         return found.hexdigest()
-
-    def next_jobs(self, *state: Any) -> list[order.Job]:
-        """What Snakemake starts next (:func:`strata.snakemake.order.first`).
-
-        After Ctrl-C, of which Snakemake does not hear while its event loop has something to do, that is nothing.
-        """
-        if progress.interrupted():
-            raise KeyboardInterrupt
-        return order.first(*state)
 
     def begin(self, cells: int, measuring: bool = True) -> None:
         """Take this folder for the run that starts now, write the plan, and see that the image is there.

@@ -12,7 +12,7 @@ def job(priority, **resources):
 
 
 def chosen(jobs, **available):
-    return order.first(jobs, None, {"_nodes": 10**9, **available}, None)
+    return order.first(jobs, {"_nodes": 10**9, **available})
 
 
 def test_the_first_of_the_plan_starts_alone_where_there_is_one_core():

@@ -1,0 +1,58 @@
+"""Which versions of Snakemake the project was tried with, and what it asks of them beyond their interfaces.
+
+Jobs are chosen by the interface for schedulers (the folder snakemake_scheduler_plugin_strata).  What has no interface
+is looked at when a run starts: a version in which it has another shape is refused, not run in another order.
+"""
+
+import operator
+from typing import Any
+
+from strata.base.errors import UserError
+
+# The first has the interface for schedulers; the last is that of requirements.txt.  `make test-long` tries both.
+OLDEST = (9, 10)
+NEWEST = (9, 27)
+SCHEDULER = "strata"
+
+
+def check_version(version: str) -> None:
+    """Raise UserError for a version of Snakemake with which the project was not tried."""
+    if not OLDEST <= tuple(int(part) for part in version.split(".")[:2]) <= NEWEST:
+        oldest, newest = (".".join(map(str, end)) for end in (OLDEST, NEWEST))
+        raise UserError(
+            f"this is Snakemake {version}; the project runs with {oldest} to {newest}, and scripts/setup.sh installs "
+            "one of them as .venv/bin/snakemake"
+        )
+
+
+def _ask(workflow: Any, name: str, version: str) -> Any:
+    try:
+        return operator.attrgetter(name)(workflow)
+    except AttributeError as error:
+        raise UserError(
+            f"Snakemake {version} is not as the versions that the project was tried with: workflow.{name} is not "
+            f"there ({error}); take the version of requirements.txt"
+        ) from None
+
+
+def wanted(workflow: Any, version: str) -> list[Any]:
+    """The jobs that are to run."""
+    return list(_ask(workflow, "dag.needrun_jobs", version)())
+
+
+def settle_scheduler(workflow: Any, version: str) -> None:
+    """See that cells come in the order of the plan, and that nothing wakes the controller while one measures.
+
+    Raises UserError where that would not be so.
+    """
+    chosen = _ask(workflow, "scheduling_settings.scheduler", version)
+    if chosen != SCHEDULER:
+        raise UserError(
+            f"the scheduler is '{chosen}', which does not keep to the order of the plan; leave profiles/default as it "
+            f"is, or add --scheduler {SCHEDULER}"
+        )
+    # The limit of jobs a second sets a timer in every round of the scheduler, each of which sets another: after
+    # n jobs the controller would wake n times a second.  No option switches it off.
+    if _ask(workflow, "scheduler.job_rate_limiter", version) is not None:
+        _ask(workflow, "scheduler.job_rate_limiter.timespan", version)
+    workflow.scheduler.job_rate_limiter = None

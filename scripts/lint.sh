@@ -13,6 +13,6 @@ trap 'kill "$r" 2>/dev/null || true' EXIT
 .venv/bin/mypy
 shellcheck "${shell[@]}"
 .venv/bin/snakefmt --check Snakefile rules
-.venv/bin/snakemake --lint
+.venv/bin/python -m snakemake --lint
 wait "$r"
 echo "lint: good"

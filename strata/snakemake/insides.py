@@ -9,8 +9,8 @@ from typing import Any
 
 from strata.base.errors import UserError
 
-# The first has the interface for schedulers; the last is that of requirements.txt.  `make test-long` tries both.
-OLDEST = (9, 10)
+# The first takes functions as priorities; the last is that of requirements.txt.  `make test-long` tries the first.
+OLDEST = (9, 17)
 NEWEST = (9, 27)
 SCHEDULER = "strata"
 
@@ -20,8 +20,8 @@ def check_version(version: str) -> None:
     if not OLDEST <= tuple(int(part) for part in version.split(".")[:2]) <= NEWEST:
         oldest, newest = (".".join(map(str, end)) for end in (OLDEST, NEWEST))
         raise UserError(
-            f"this is Snakemake {version}; the project runs with {oldest} to {newest}, and scripts/setup.sh installs "
-            "one of them as .venv/bin/snakemake"
+            f"this is Snakemake {version}, and the project was tried with {oldest} to {newest}; `make setup` installs "
+            "one of these as .venv/bin/snakemake"
         )
 
 

@@ -1,6 +1,7 @@
 """The house: which room calls which."""
 
 import ast
+import functools
 import graphlib
 from pathlib import Path
 
@@ -33,6 +34,7 @@ def imported(path: Path, known) -> set[str]:
     return {name for name in found if name in known}
 
 
+@functools.cache
 def arrows():
     known = modules()
     return {name: imported(path, known) - {"strata", name} for name, path in known.items()}

@@ -39,8 +39,8 @@ def _image(options: argparse.Namespace) -> int:
 
     settings = config.read(_over(options))
     build.publish(build.ensure(settings["image"], options.rebuild))
-    stacks = [entry["layers"] for entry in settings["environments"].values()]
-    if any("vm" in layer for stack in stacks for layer in stack) and layers.layer_class("vm").unavailable() is None:
+    named = {name for entry in settings["environments"].values() for layer in entry["layers"] for name in layer}
+    if "disk" in layers.forms({name for name in named if layers.layer_class(name).unavailable() is None}):
         build.ensure_machine(settings["image"])
     return 0
 

@@ -10,27 +10,15 @@ from strata.base.errors import UserError
 from strata.base.process import capture
 from strata.experiment import config
 from strata.host import capacity, cgroups, observe
-from strata.layers import docker
 
 GOOD, LACKING, BAD = "yes", "not here", "NO"
 
 
-def _layer(name: str) -> tuple[str, str]:
-    reason = layers.layer_class(name).unavailable()
-    return (GOOD, "") if reason is None else (BAD, reason)
-
-
-def _docker() -> tuple[str, str]:
-    mark, reason = _layer("docker")
-    if mark != GOOD:
-        return mark, reason
-    if not docker.answers():
-        return BAD, "no daemon answers: `make setup` (or scripts/dockerd.sh) starts one"
-    done = capture(["docker", "info", "--format", "{{.ServerVersion}}, {{.Driver}}, {{.CgroupDriver}}"], check=False)
-    if done.returncode != 0:
-        words = (done.stderr or done.stdout).strip().splitlines() or ["it fails without a word"]
-        return BAD, f"the client cannot use the daemon: {words[-1]}"
-    return GOOD, f"version, storage, cgroup driver: {done.stdout.strip()}"
+def _layers() -> list[tuple[str, str, str]]:
+    """What each layer says of itself here."""
+    marks = {True: GOOD, False: BAD, None: LACKING}
+    found = [row for name in layers.LAYERS for row in layers.layer_class(name).examine()]
+    return [(topic, marks[there], words) for topic, there, words in found]
 
 
 def _program(name: str, purpose: str) -> tuple[str, str]:
@@ -78,26 +66,6 @@ def _space(needed: float = 10e9) -> tuple[str, str]:
     return (GOOD, words) if free > needed else (BAD, f"{words}; the image needs {needed / 1e9:.0f} GB")
 
 
-def _machines() -> tuple[str, str]:
-    mark, reason = _layer("vm")
-    if mark != GOOD:
-        return LACKING, f"{reason}; environments with a virtual machine are shown as not available"
-    from strata.vm import libvirt
-
-    words = "libvirt answers" if libvirt.answers() else "libvirt will be started with the first machine"
-    return GOOD, f"QEMU, libvirt, Vagrant and Packer are there; {words}"
-
-
-def _kvm() -> tuple[str, str]:
-    from strata.vm import acceleration
-
-    found = acceleration.known()
-    if found["accelerator"] is None:
-        return LACKING, f"{found['accelerator_reason']}: `python -m strata image` tries"
-    mark = GOOD if found["accelerator"] == "kvm" else LACKING
-    return mark, f"{acceleration.SHOWN[found['accelerator']]}: {found['accelerator_reason']}"
-
-
 def main() -> int:
     """Print the findings; returns 0 if every configured environment can be measured."""
     facts = capacity.facts()
@@ -109,7 +77,6 @@ def main() -> int:
     )
     rows = [
         ("root rights", *_root()),
-        ("Docker", *_docker()),
         ("Packer", *_program("packer", "provisions the image")),
         ("mmdebstrap", *_program("mmdebstrap", "makes the base of the image")),
         ("R", *_program("Rscript", "aggregates and draws")),
@@ -118,8 +85,7 @@ def main() -> int:
         ("huge pages", *_huge_pages()),
         ("hardware counters", *_counters()),
         ("frequency policy", *_frequency()),
-        ("virtual machines", *_machines()),
-        ("KVM", *_kvm()),
+        *_layers(),
     ]
     for name, mark, words in rows:
         print(f"  {name:18} {mark:9} {words}")

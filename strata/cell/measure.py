@@ -108,7 +108,7 @@ class Cell:
         progress.done(self.name, self.record["seconds"])
 
     def _measure(self) -> testbed.System:
-        lookout = quiet.Lookout(self.plan.get("quiet"))
+        lookout = quiet.Lookout(self.plan.get("quiet"), plan.daemons(self.plan))
         lookout.begin()
         ticks = [observe.cpu_times()]
         before = observe.moment()
@@ -165,14 +165,12 @@ class Cell:
         host = self.record["observed"]["host"]
         host["after"] = observe.moment()
         host["during"] = observe.shares(ticks[1], observe.cpu_times())
-        host["during"] |= lookout.during(host["after"], {name for layer in entry["layers"] for name in layer})
+        host["during"] |= lookout.during(host["after"], entry["daemons"])
         self._check()
         return system
 
     def _image(self, stack: list[dict]) -> dict | None:
-        from strata.layers import layer_class
-
-        if not any(layer_class(name).needs_image for entry in stack for name in entry):
+        if not layers.forms(name for entry in stack for name in entry):
             return None
         return cache.require(self.plan["image"]["recipe"])
 

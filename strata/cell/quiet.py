@@ -9,7 +9,7 @@ import re
 import sys
 import time
 from collections import namedtuple
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from strata.base import places, run
 from strata.base.errors import CellFailed
@@ -32,11 +32,6 @@ LEAST_SECONDS = 0.05
 # While waiting: how long to look, and how long to sleep before the next look.
 LOOK_SECONDS = 2.0
 PAUSE_SECONDS = 8.0
-# Processes that work for whoever asks them; for us while a system is brought up, and while one of theirs runs.
-DAEMONS = {
-    "docker": {"dockerd", "containerd", "containerd-shim", "docker-proxy", "docker-init"},
-    "vm": {"libvirtd", "virtlogd", "virtqemud", "virtnetworkd", "virtstoraged", "dnsmasq"},
-}
 _KERNEL_THREAD = 0x00200000
 _TICK = os.sysconf("SC_CLK_TCK")
 
@@ -132,7 +127,9 @@ def used(early: Reading, late: Reading) -> dict[tuple[int, str], float] | None:
     return found
 
 
-def is_ours(pid: int, processes: dict[int, Usage], roots: set[int], daemons: set[str], proc: str = "/proc") -> bool:
+def is_ours(
+    pid: int, processes: dict[int, Usage], roots: set[int], daemons: Collection[str], proc: str = "/proc"
+) -> bool:
     """Whether a process belongs to this run: below one of `roots`, of a system of ours, or a daemon that serves it."""
     above, seen = pid, set()
     while above in processes and above not in seen:
@@ -150,18 +147,17 @@ def is_ours(pid: int, processes: dict[int, Usage], roots: set[int], daemons: set
     return GROUP in groups or SLICE in groups or any(mark in words for mark in marks)
 
 
-def others(early: Reading, late: Reading, layers: set[str] | None = None) -> list[dict] | None:
+def others(early: Reading, late: Reading, daemons: Collection[str], measuring: bool) -> list[dict] | None:
     """``[{name, share}]`` of processes that are not ours, the busiest first; a share of 1 is all of one CPU.
 
-    layers: those of the cell's system, beside which only this process and those daemons are ours; None while one is
-    brought up: all daemons are, and what this run does beside the cell.
+    daemons: names of processes that work for whoever asks them, and now for us.  measuring: beside the system only
+    this process is ours; while one is brought up, so is what this run does beside the cell.
     """
     spent = used(early, late)
     if spent is None or late.processes is None:
         return None
     elapsed = max(late.moment - early.moment, 1e-3)
-    daemons = {name for layer, names in DAEMONS.items() if layers is None or layer in layers for name in names}
-    roots = {os.getpid()} if layers is not None else {os.getpid(), run.owner()["pid"]}
+    roots = {os.getpid()} if measuring else {os.getpid(), run.owner()["pid"]}
     known = {pid: usage for (pid, _), usage in late.processes.items()}
     total: dict[str, float] = {}
     for (pid, start), seconds in spent.items():
@@ -174,9 +170,9 @@ def others(early: Reading, late: Reading, layers: set[str] | None = None) -> lis
     ]
 
 
-def facts(early: Reading, late: Reading, layers: set[str] | None = None) -> dict:
+def facts(early: Reading, late: Reading, daemons: Collection[str], measuring: bool = False) -> dict:
     """What the record says of the time between two readings: ``{others_share, others, swapped_bytes, throttled}``."""
-    found = others(early, late, layers)
+    found = others(early, late, daemons, measuring)
     swapped = None if early.swapped is None or late.swapped is None else late.swapped - early.swapped
     throttled = None
     if early.throttled is not None and late.throttled is not None:
@@ -232,9 +228,14 @@ def sentence(flag: dict) -> str:
 
 
 class Lookout:
-    """The readings of one cell.  `report` is what its record says under `quiet`; it grows with the readings."""
+    """The readings of one cell.  `report` is what its record says under `quiet`; it grows with the readings.
 
-    def __init__(self, settings: dict | None, sleep: Callable[[float], None] = time.sleep) -> None:
+    daemons: those that work for any environment of the experiment.
+    """
+
+    def __init__(
+        self, settings: dict | None, daemons: Collection[str] = (), sleep: Callable[[float], None] = time.sleep
+    ) -> None:
         settings = settings or quiet.complete(None)
         self.action, self.patience = settings["action"], settings["wait_seconds"]
         self.report: dict = {
@@ -243,7 +244,7 @@ class Lookout:
             "waited_seconds": 0.0,
             "thresholds": settings["thresholds"],
         }
-        self._sleep = sleep
+        self._daemons, self._sleep = daemons, sleep
         self.reading: Reading | None = None
 
     def begin(self) -> None:
@@ -260,16 +261,16 @@ class Lookout:
 
     def before(self, moment: dict) -> dict:
         """What was seen from the start to now, before the first command; `moment` as of :mod:`strata.host.observe`."""
-        return self._judge("before", moment, None)
+        return self._judge("before", moment, self._daemons, False)
 
-    def during(self, moment: dict, layers: set[str]) -> dict:
-        """What was seen from the first command to now, after the last, beside a system of these layers."""
-        return self._judge("during", moment, layers)
+    def during(self, moment: dict, daemons: Collection[str]) -> dict:
+        """What was seen from the first command to now, after the last, beside a system that these daemons work for."""
+        return self._judge("during", moment, daemons, True)
 
-    def _judge(self, when: str, moment: dict, layers: set[str] | None) -> dict:
+    def _judge(self, when: str, moment: dict, daemons: Collection[str], measuring: bool) -> dict:
         assert self.reading
         early, self.reading = self.reading, take()
-        seen = facts(early, self.reading, layers)
+        seen = facts(early, self.reading, daemons, measuring)
         self._note(judge(when, early, self.reading, {**moment, **seen}, self.report["thresholds"]))
         return seen
 
@@ -278,7 +279,9 @@ class Lookout:
         early = take()
         self._sleep(LOOK_SECONDS)
         late = take()
-        return judge("before", early, late, {**observe.moment(), **facts(early, late)}, self.report["thresholds"])
+        return judge(
+            "before", early, late, {**observe.moment(), **facts(early, late, self._daemons)}, self.report["thresholds"]
+        )
 
     def _wait(self, flags: list[dict]) -> list[dict]:
         """Sleep until the machine is quiet or the time is over; what disturbs then."""

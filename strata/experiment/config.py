@@ -83,7 +83,7 @@ def _cross_check(data: dict) -> list[tuple[str, str]]:
     """What a schema cannot say: which layers and workloads there are, and what goes together."""
     found = []
     for name, entry in data["environments"].items():
-        found += _check_stack(f"environments.{name}.layers", entry["layers"])
+        found += _check_stack(f"environments.{name}.layers", entry["layers"], data)
     repetitions = data["repetitions"]
     if isinstance(repetitions, dict):
         if repetitions["max"] < repetitions["min"]:
@@ -123,7 +123,7 @@ def _cross_check(data: dict) -> list[tuple[str, str]]:
 
 
 def _check_profiles(data: dict) -> list[tuple[str, str]]:
-    """The profiles of virtual machines, and that each one that a layer names is there."""
+    """The profiles of virtual machines."""
     found = []
     if "vm" in data:
         found = checking.findings(checking.schema("vm"), data["vm"], "vm")
@@ -131,15 +131,6 @@ def _check_profiles(data: dict) -> list[tuple[str, str]]:
             return found
         for name, profile in data["vm"]["profiles"].items():
             found += _check_memory(f"vm.profiles.{name}.memory", (profile or {}).get("memory", "host"))
-    profiles = list(data.get("vm", {"profiles": ["default"]})["profiles"])
-    for name, entry in data["environments"].items():
-        for number, layer in enumerate(entry["layers"]):
-            options = layer.get("vm") if isinstance(layer, dict) else {} if layer == "vm" else None
-            wanted = (options or {}).get("profile", "default") if isinstance(options, dict) else None
-            if wanted is not None and wanted not in profiles:
-                hint = checking.nearest(str(wanted), profiles)
-                key = f"environments.{name}.layers.{number}.vm.profile"
-                found.append((key, f"'{wanted}' is no profile of vm.profiles; {hint}"))
     return found
 
 
@@ -167,7 +158,7 @@ def _check_room(config: dict, machine: dict) -> None:
                 )
 
 
-def _check_stack(key: str, stack: list) -> list[tuple[str, str]]:
+def _check_stack(key: str, stack: list, data: dict) -> list[tuple[str, str]]:
     below = "host"
     found = []
     for number, layer in enumerate(stack):
@@ -181,8 +172,11 @@ def _check_stack(key: str, stack: list) -> list[tuple[str, str]]:
             found.append((where, f"'{name}' is no layer; {checking.nearest(str(name), list(layers.LAYERS))}"))
             continue
         cls = layers.layer_class(name)
-        validator = checking.Validator(cls.options_schema)
-        found += checking.findings(validator, {} if options is None else options, f"{where}.{name}")
+        options = {} if options is None else options
+        wrong = checking.findings(checking.Validator(cls.options_schema), options, f"{where}.{name}")
+        if not wrong:
+            wrong = [(f"{where}.{name}.{at}", words) for at, words in cls.check(options, data)]
+        found += wrong
         if name == "host" and number > 0:
             found.append((where, "'host' is the bottom of a stack; it stands first or is left out"))
         elif name != "host" and below not in cls.stands_on:
@@ -202,6 +196,8 @@ def experiment(config: dict, machine: dict) -> dict:
         reason: str | None = None
         stack: list[dict] = []
         described: dict = {}
+        told: list[dict] = []
+        daemons: list[str] = []
         for layer in entry["layers"]:
             ((kind, options),) = layer.items()
             cls = layers.layer_class(kind)
@@ -209,12 +205,16 @@ def experiment(config: dict, machine: dict) -> dict:
             settled = cls.settle(options, config)
             stack.append({kind: settled})
             described |= cls.describe(settled)
+            told.append({"kind": cls.kind, "title": cls.title, **cls.told(settled)})
+            daemons += cls.daemons
         label = entry["label"].replace("{vm}", described.pop("shown", "VM"))
         environments[name] = {
             "label": label,
             "layers": stack,
             "available": reason is None,
             "reason": reason,
+            "told": told,
+            "daemons": daemons,
             **described,
         }
     if not any(entry["available"] for entry in environments.values()):

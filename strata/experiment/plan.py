@@ -22,6 +22,11 @@ def available(plan: dict) -> list[str]:
     return [name for name, entry in plan["environments"].items() if entry["available"]]
 
 
+def daemons(plan: dict) -> set[str]:
+    """Names of the processes that work for any environment of the plan."""
+    return {name for entry in plan["environments"].values() for name in entry["daemons"]}
+
+
 def block_order(plan: dict, block: int) -> list[tuple[str, str]]:
     """The (environment, workload) pairs of a block (from 1) in the planned order."""
     chance = random.Random(f"{plan['seed']}/{block}")

@@ -4,6 +4,7 @@ A new layer is a file in this folder and a line in :data:`LAYERS`.
 """
 
 import importlib
+from collections.abc import Iterable
 
 from strata.host.context import Context
 from strata.layers.layer import Layer
@@ -21,6 +22,11 @@ def layer_class(name: str) -> type[Layer]:
     """The class of a layer by its name in the config."""
     module, _, attribute = LAYERS[name].partition(":")
     return getattr(importlib.import_module(module), attribute)
+
+
+def forms(names: Iterable[str]) -> set[str]:
+    """The forms of the image that layers of these names run."""
+    return {form for name in names for form in layer_class(name).forms}
 
 
 def build(layers: list[dict], context: Context) -> list[Layer]:

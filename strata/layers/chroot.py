@@ -30,12 +30,18 @@ class Chroot(Layer):
     """Native: the image's tree, read-only, with the host's /proc, /sys and /dev, and /data on the host's disk."""
 
     name = "chroot"
+    kind = "bare"
+    title = "change of root"
 
     @classmethod
     def unavailable(cls) -> str | None:
         if os.geteuid() != 0 and not shutil.which("sudo"):
             return "a change of root needs root: run as root or install sudo"
         return None
+
+    @classmethod
+    def told(cls, options: dict) -> dict:
+        return {"network": "the host’s", "data": "the host’s disk"}
 
     @property
     def root(self) -> str:

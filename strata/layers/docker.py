@@ -35,7 +35,10 @@ class Docker(Layer):
     """
 
     name = "docker"
+    kind = "container"
+    title = "Docker container"
     stands_on = ("host", "vm")
+    daemons = ("dockerd", "containerd", "containerd-shim", "docker-proxy", "docker-init")
     options_schema: ClassVar[dict] = {
         "type": "object",
         "additionalProperties": False,
@@ -53,6 +56,29 @@ class Docker(Layer):
         if not answers() and not shutil.which("dockerd"):
             return "no Docker daemon answers and none is installed: start it, or run `make setup`"
         return None
+
+    @classmethod
+    def examine(cls) -> list[tuple[str, bool | None, str]]:
+        from strata.base.process import capture
+
+        reason = cls.unavailable()
+        if reason is None and not answers():
+            reason = "no daemon answers: `make setup` (or scripts/dockerd.sh) starts one"
+        if reason:
+            return [("Docker", False, reason)]
+        done = capture(
+            ["docker", "info", "--format", "{{.ServerVersion}}, {{.Driver}}, {{.CgroupDriver}}"], check=False
+        )
+        if done.returncode != 0:
+            words = (done.stderr or done.stdout).strip().splitlines() or ["it fails without a word"]
+            return [("Docker", False, f"the client cannot use the daemon: {words[-1]}")]
+        return [("Docker", True, f"version, storage, cgroup driver: {done.stdout.strip()}")]
+
+    @classmethod
+    def told(cls, options: dict) -> dict:
+        networks = {"bridge": "bridge with NAT", "host": "its host’s"}
+        places_of_data = {"volume": "volume", "layered": "layered file system"}
+        return {"network": networks[options["network"]], "data": places_of_data[options["data"]]}
 
     @classmethod
     def warmup(cls) -> list[list[str]]:

@@ -16,12 +16,18 @@ class Host(Layer):
     """Runs commands as they are, with the host's own files."""
 
     name = "host"
+    kind = "bare"
+    title = "none: the host’s own files"
     stands_on = ()
-    needs_image = False
+    forms = ()
 
     @classmethod
     def unavailable(cls) -> str | None:
         return None
+
+    @classmethod
+    def told(cls, options: dict) -> dict:
+        return {"network": "the host’s", "data": "the host’s disk"}
 
     def up(self) -> None:
         os.makedirs(self.context.data, exist_ok=True)

@@ -16,8 +16,15 @@ class Layer(ABC):
     """One layer of a stack.  `below` is the layer it stands on, None for the host; `above` are those on it."""
 
     name: ClassVar[str]
+    # What it puts between a program and the hardware: "bare" (nothing), "container" or "machine".
+    kind: ClassVar[str]
+    # What isolates, as the paper calls it.
+    title: ClassVar[str]
     stands_on: ClassVar[tuple[str, ...]] = ("host",)
-    needs_image: ClassVar[bool] = True
+    # The forms of the image that it runs: "container", and "disk" for a machine's.
+    forms: ClassVar[tuple[str, ...]] = ("container",)
+    # Names of processes that work for whoever asks them, and for a system of this layer while it is up.
+    daemons: ClassVar[tuple[str, ...]] = ()
     options_schema: ClassVar[dict] = {"type": "object", "additionalProperties": False}
 
     def __init__(self, below: Layer | None, options: dict, context: Context) -> None:
@@ -33,6 +40,16 @@ class Layer(ABC):
         """
 
     @classmethod
+    def check(cls, options: dict, config: dict) -> list[tuple[str, str]]:
+        """(key, what is wrong) of options that fit their schema, but not the rest of the config."""
+        return []
+
+    @classmethod
+    def examine(cls) -> list[tuple[str, bool | None, str]]:
+        """What `strata doctor` says of the layer: (topic, whether it is there, words); None: missing, and no fault."""
+        return []
+
+    @classmethod
     def settle(cls, options: dict, config: dict) -> dict:
         """The options as the plan holds them: with all of the config and of this machine that decides a result."""
         return options
@@ -40,6 +57,11 @@ class Layer(ABC):
     @classmethod
     def describe(cls, options: dict) -> dict:
         """What the plan says of an environment with this layer, from its settled options."""
+        return {}
+
+    @classmethod
+    def told(cls, options: dict) -> dict:
+        """What the paper says of its settled options: ``{network, data}`` in words, without what is not its own."""
         return {}
 
     @classmethod

@@ -27,6 +27,10 @@ class Vm(Layer):
     """
 
     name = "vm"
+    kind = "machine"
+    title = "virtual machine"
+    forms = ("container", "disk")
+    daemons = ("libvirtd", "virtlogd", "virtqemud", "virtnetworkd", "virtstoraged", "dnsmasq")
     options_schema: ClassVar[dict] = {
         "type": "object",
         "additionalProperties": False,
@@ -52,6 +56,32 @@ class Vm(Layer):
         if os.geteuid() != 0 and not shutil.which("sudo"):
             return "virtual machines need root: run as root or install sudo"
         return None
+
+    @classmethod
+    def check(cls, options: dict, config: dict) -> list[tuple[str, str]]:
+        section = config.get("vm", {"profiles": {"default": {}}})
+        profiles = section.get("profiles") if isinstance(section, dict) else None
+        wanted = options.get("profile", "default")
+        if not isinstance(profiles, dict) or wanted in profiles:
+            return []
+        from strata.base.checking import nearest
+
+        return [("profile", f"'{wanted}' is no profile of vm.profiles; {nearest(wanted, list(profiles))}")]
+
+    @classmethod
+    def examine(cls) -> list[tuple[str, bool | None, str]]:
+        reason = cls.unavailable()
+        if reason:
+            return [("virtual machines", None, f"{reason}; environments with one are shown as not available")]
+        from strata.vm import acceleration, libvirt
+
+        words = "libvirt answers" if libvirt.answers() else "libvirt will be started with the first machine"
+        there = [("virtual machines", True, f"QEMU, libvirt, Vagrant and Packer are there; {words}")]
+        found = acceleration.known()
+        if found["accelerator"] is None:
+            return [*there, ("KVM", None, f"{found['accelerator_reason']}: `python -m strata image` tries")]
+        said = f"{acceleration.SHOWN[found['accelerator']]}: {found['accelerator_reason']}"
+        return [*there, ("KVM", True if found["accelerator"] == "kvm" else None, said)]
 
     @classmethod
     def settle(cls, options: dict, config: dict) -> dict:

@@ -121,7 +121,7 @@ class Workflow:
 
     def needs_image(self) -> bool:
         """Whether a configured environment runs anything of the image (the bare host does not)."""
-        return any(layers.layer_class(kind).needs_image for kind in self.layers())
+        return bool(layers.forms(self.layers()))
 
     def measured(self) -> list[str]:
         """Workloads that have a cell to show."""
@@ -174,7 +174,7 @@ class Workflow:
             check_files(workload, self.plan["workloads"][workload]["parameters"])
         if self.needs_image() and (cells or not os.path.exists(places.IMAGE)):
             build.publish(build.ensure(self.settings["image"]))
-            if "vm" in self.layers():
+            if "disk" in layers.forms(self.layers()):
                 build.ensure_machine(self.settings["image"])
                 # What accelerates a machine may be known only now.
                 self.plan = config.experiment(self.settings, capacity.facts())

@@ -192,7 +192,7 @@ def test_an_environment_that_cannot_be_had_keeps_its_place_and_its_reason(checko
 def test_no_environment_at_all_is_an_error(project):
     project()
     settings = config.read()
-    settings["environments"]["bare"]["layers"] = [{"docker": {}}]
+    settings["environments"]["bare"]["layers"] = [{"docker": {"network": "host", "data": "volume"}}]
     from strata.layers.docker import Docker
 
     original = Docker.unavailable

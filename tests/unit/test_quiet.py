@@ -14,6 +14,7 @@ from strata.base.errors import CellFailed
 from strata.cell import quiet
 from strata.experiment import config, plan
 from strata.experiment import quiet as quiet_settings
+from strata.layers.docker import Docker
 
 THRESHOLDS = quiet_settings.complete(None)["thresholds"]
 CALM = {"load1": 0.1, "temperature_c": "not available"}
@@ -29,8 +30,8 @@ def usage(own, waited=0.0, parent=1, name="cc1"):
     return quiet.Usage(name, parent, own, waited)
 
 
-def flags_of(early, late, when="during", thresholds=THRESHOLDS, layers=frozenset(), **moment):
-    seen = {**CALM, **moment, **quiet.facts(early, late, set(layers))}
+def flags_of(early, late, when="during", thresholds=THRESHOLDS, **moment):
+    seen = {**CALM, **moment, **quiet.facts(early, late, (), measuring=True)}
     return [(flag["what"], flag["when"], flag["value"]) for flag in quiet.judge(when, early, late, seen, thresholds)]
 
 
@@ -85,7 +86,7 @@ def test_temperature_and_load_are_judged_where_they_can_be():
 
 def test_nothing_is_judged_that_cannot_be_read_or_has_no_threshold():
     nothing = quiet.Reading(0, (0,) * 10, None, None, None)
-    seen = quiet.facts(nothing, nothing)
+    seen = quiet.facts(nothing, nothing, ())
     assert set(seen.values()) == {"not available"}
     moment = {"load1": "not available", "temperature_c": "not available"}
     assert quiet.judge("before", nothing, nothing, {**moment, **seen}, {**THRESHOLDS, "load": 0}) == []
@@ -146,7 +147,7 @@ def test_processes_of_ours_are_known_by_their_place(tmp_path, monkeypatch):
     def ours(roots, daemons):
         return {pid for pid in processes if quiet.is_ours(pid, processes, roots, daemons, str(tmp_path))}
 
-    assert ours({10}, quiet.DAEMONS["docker"]) == {10, 11, 12, 20, 21, 30, 31, 33}
+    assert ours({10}, Docker.daemons) == {10, 11, 12, 20, 21, 30, 31, 33}
     assert ours({11}, set()) == {11, 12, 30, 31, 33}
 
 
@@ -166,7 +167,7 @@ def test_this_machine_can_be_read_and_a_busy_process_is_seen():
     finally:
         os.kill(pid, 9)
     name = next(usage.name for (known, _), usage in late.processes.items() if known == pid)
-    seen = quiet.facts(early, late, set())
+    seen = quiet.facts(early, late, (), measuring=True)
     assert seen["others_share"] > 0.1
     assert name in [entry["name"] for entry in seen["others"]]
     flags = quiet.judge("during", early, late, {**CALM, **seen}, THRESHOLDS)
@@ -195,7 +196,7 @@ class Scripted:
 
 
 def lookout(script, **settings):
-    return quiet.Lookout(quiet_settings.complete(settings), script.sleep)
+    return quiet.Lookout(quiet_settings.complete(settings), (), script.sleep)
 
 
 def test_where_flags_are_enough_nothing_waits(monkeypatch):

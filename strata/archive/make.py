@@ -8,6 +8,10 @@ import tempfile
 from strata.archive import check, container, crate, guide, rebuild, sums
 from strata.archive.stage import Stage
 from strata.base.errors import UserError
+from strata.base.yaml_file import legible
+
+# More than this many doubts are no help to look through in a terminal.
+MOST_DOUBTS = 40
 
 
 def make(out: str, with_image: bool) -> None:
@@ -38,6 +42,7 @@ def make(out: str, with_image: bool) -> None:
         found = check.findings(folder)
         if found:
             raise UserError("\n".join(["archive: not written, since it would not verify:", *found]))
+        _list_doubts(stage)
         container.pack(folder, out)
         _report(stage, out, len(container.files_below(folder)))
 
@@ -53,6 +58,17 @@ def _remake(stage: Stage, work: str) -> None:
             shutil.copyfile(again, stage.path(name))
         else:
             os.unlink(stage.path(name))
+
+
+def _list_doubts(stage: Stage) -> None:
+    """Say what may be private, so that it can be looked at before the archive is there."""
+    doubts = stage.private.doubts
+    if doubts:
+        print("archive: left in it, since it may be data; look whether it may be published:", file=sys.stderr)
+    for text, name in list(doubts.items())[:MOST_DOUBTS]:
+        print(f"archive:   {legible(text, 80)} (first in {name})", file=sys.stderr)
+    if len(doubts) > MOST_DOUBTS:
+        print(f"archive:   … and {len(doubts) - MOST_DOUBTS} more", file=sys.stderr)
 
 
 def _report(stage: Stage, out: str, count: int) -> None:

@@ -1,95 +1,68 @@
-"""What must not leave the machine: keys, tokens, and the names of its user, of itself and of its folders.
+"""What must not leave the machine: secrets, addresses, and the names of its user, of itself and of its folders.
 
 Everything private is replaced by one of :data:`MARKS`, the same way every time.  What is found:
 
-- private keys, tokens and passwords in addresses, by the published patterns of detect-secrets;
+- keys, tokens and passwords (:mod:`strata.archive.secrets`);
 - the project's folder, the user's home and the image cache, wherever they stand;
-- the user's and the host's name, as words, except where the project's own public words hold them;
+- the user's and the host's name, as words, except where the project's own public words hold them; those of the
+  client's machine too;
+- e-mail addresses, those of network cards, and the machine's own in its network;
 - in records and plans: the folders of files that parameters name, and paths of a machine's own places.
+
+What can't be told apart is listed for whoever publishes (:attr:`Private.doubts`): an address in a log may be data.
 """
 
 import contextlib
 import functools
+import ipaddress
 import json
 import os
 import pwd
 import re
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
-from detect_secrets.plugins import (
-    aws,
-    azure_storage_key,
-    basic_auth,
-    github_token,
-    gitlab_token,
-    jwt,
-    npm,
-    openai,
-    pypi_token,
-    sendgrid,
-    slack,
-    stripe,
-    twilio,
-)
+from strata.archive import secrets
+from strata.archive.secrets import Look, Rule, replaced
+from strata.base.errors import UserError
+from strata.host import addresses
 
 MARKS = {
-    "REDACTED-SECRET": "a key, token or password",
+    secrets.SECRET: "a key, token or password",
     "REDACTED-PATH": "a folder of the machine",
     "REDACTED-USER": "the name of its user",
     "REDACTED-HOST": "the name of the machine",
+    "REDACTED-ADDRESS": "an e-mail address, or one of the machine's in a network",
 }
-_DETECTORS = [
-    aws.AWSKeyDetector,
-    azure_storage_key.AzureStorageKeyDetector,
-    github_token.GitHubTokenDetector,
-    gitlab_token.GitLabTokenDetector,
-    npm.NpmDetector,
-    openai.OpenAIDetector,
-    pypi_token.PypiTokenDetector,
-    sendgrid.SendGridDetector,
-    slack.SlackDetector,
-    stripe.StripeDetector,
-    twilio.TwilioKeyDetector,
-]
-
-
-class Rule(NamedTuple):
-    """What is replaced by a mark.
-
-    hints: texts, one of which stands in whatever matches.  A text without them need not be searched, which is
-    what costs: a pattern that looks at what is before it is tried at every character of every log.
-    """
-
-    pattern: re.Pattern
-    mark: str
-    hints: tuple[str, ...] = ("",)
-
-
-_TOKENS = [Rule(pattern, "REDACTED-SECRET") for detector in _DETECTORS for pattern in list(vars(detector)["denylist"])]
-# What the detectors' patterns leave out: a key's whole block (they know its first line), and newer tokens.
-_TOKENS += [
-    Rule(
-        re.compile(
-            r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?:\\n|\s)*(?:[A-Za-z-]+: [^\n]*\n)*"
-            r"(?:\\n|\s|[A-Za-z0-9+/=]){40,}(?:-----END [A-Z0-9 ]*PRIVATE KEY-----)?"
-        ),
-        "REDACTED-SECRET",
-    ),
-    Rule(re.compile(r"github_pat_[A-Za-z0-9_]{22,}"), "REDACTED-SECRET"),
-    Rule(re.compile(r"\bhf_[A-Za-z0-9]{30,}"), "REDACTED-SECRET", ("hf_",)),
-    Rule(re.compile(r"(?<=Bearer )[A-Za-z0-9._~+/-]{16,}=*"), "REDACTED-SECRET", ("Bearer ",)),
-]
-# The detector's own pattern ends before the signature.
-_JWT = re.compile(r"eyJ[A-Za-z0-9_=-]+\.[A-Za-z0-9_=-]+(?:\.[A-Za-z0-9_+/=-]*)?")
-_PASSWORD: re.Pattern = vars(basic_auth.BasicAuthDetector)["denylist"][0]
-_HOMES = Rule(re.compile(r"(?<![\w.-])/(?:home|Users)/[^/\s\"'<>:;,)\\]+"), "REDACTED-PATH", ("/home/", "/Users/"))
+_HOMES = Rule(re.compile(r"(?<![\w.-])/(?:home|Users)/[^/\s\"'<>:;,)\\]+"), "REDACTED-PATH", ("/home/", "/users/"))
 _PLACES = Rule(
     re.compile(r"(?<![\w.-])/(?:root|tmp|var/tmp|mnt|media|srv|run/user)(?![\w.-])(?:/[^\s\"'<>:;,)\\]*)?"),
     "REDACTED-PATH",
     ("/",),
 )
+# A unit of systemd is written as an address of mail is.
+_MAIL = Rule(
+    re.compile(
+        r"(?<![\w.+-])[\w.+-]+@(?:[A-Za-z0-9-]+\.)+"
+        r"(?!(?:service|socket|slice|scope|target|mount|timer)\b)[A-Za-z]{2,}(?![\w-])"
+    ),
+    "REDACTED-ADDRESS",
+    ("@",),
+)
+_PAIR = "[0-9A-Fa-f]{2}"
+_CARD = Rule(
+    re.compile(rf"(?<![\w:-])(?:{_PAIR}(?::{_PAIR}){{5}}|{_PAIR}(?:-{_PAIR}){{5}})(?![\w:-])"),
+    "REDACTED-ADDRESS",
+    (":", "-"),
+    lambda text: len(set(text.lower()) - {":", "-"}) > 1 and (":" in text or not text.replace("-", "").isdigit()),
+)
+# What is quickly looked for, and what it may be the middle of.
+_OF_CARD = re.compile(rf":{_PAIR}:{_PAIR}:|-{_PAIR}-{_PAIR}-")
+_OF_VERSION_4 = re.compile(r"\.\d{1,3}\.\d{1,3}\.\d")
+_OF_VERSION_6 = re.compile(":(?::|[0-9A-Fa-f]{1,4}:[0-9A-Fa-f]{1,4}:)")
+_VERSION_4 = re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?!\.?\w)")
+_VERSION_6 = re.compile(r"(?<![\w:.])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?![\w:])")
 
 
 def _names() -> tuple[set[str], set[str]]:
@@ -110,11 +83,29 @@ def _folders(project: str) -> set[str]:
     return found - {"/", "/root", "/home", "/tmp", "/var/cache", "/var/cache/strata"}
 
 
-def _any_of(texts: Iterable[str], mark: str, near: str) -> Rule:
-    """Any of some texts where no character of the class `near` is beside it."""
+def _any_of(texts: Iterable[str], mark: str, near: str) -> list[Rule]:
+    """The rule for any of some texts where no character of the class `near` is beside it."""
     longest_first = sorted(texts, key=len, reverse=True)
     pattern = rf"(?<!{near})(?:{'|'.join(map(re.escape, longest_first))})(?!{near})"
-    return Rule(re.compile(pattern), mark, tuple(longest_first))
+    return [Rule(re.compile(pattern), mark, tuple(map(str.lower, longest_first)))] if longest_first else []
+
+
+def _is_address(text: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return bool(ipaddress.ip_address(text))
+    return False
+
+
+def _own_addresses() -> set[str]:
+    """The machine's addresses in its networks; none where they can't be asked for."""
+    with contextlib.suppress(UserError):
+        return addresses.own()
+    return set()
+
+
+def _counted(before: str, after: str) -> tuple[str, Counter]:
+    """The text, and how many marks of each kind it has more."""
+    return after, +Counter({mark: after.count(mark) - before.count(mark) for mark in MARKS})
 
 
 def is_text(content: bytes) -> bool:
@@ -131,62 +122,76 @@ class Private:
 
     project: folder of the project.  public: words that the project's own source uses; a user or host that is
     called like one of them gives nothing away by it, and replacing the word would break what it means.
+    client: the machine from which load comes, as ``user@host``.
+
+    doubts: what was left and may be private, and the file (`place`) that was looked at when it was first met.
     """
 
-    def __init__(self, project: str, public: set[str]) -> None:
+    def __init__(self, project: str, public: set[str], client: str = "") -> None:
         users, hosts = _names()
+        user, _, host = client.rpartition("@")
+        users |= {user} - {"", "root"}
+        hosts |= {host, host.split(".")[0] if not _is_address(host) else host} - {"", "localhost"}
         self._folders = _any_of(_folders(project), "REDACTED-PATH", r"[\w.-]")
         self.kept = sorted((users | hosts) & public)
-        self._users = _any_of(users - public, "REDACTED-USER", "[A-Za-z0-9]")
-        self._hosts = _any_of(hosts - public, "REDACTED-HOST", "[A-Za-z0-9]")
+        self._of_machine = [
+            *_any_of(users - public, "REDACTED-USER", "[A-Za-z0-9]"),
+            *_any_of(hosts - public, "REDACTED-HOST", "[A-Za-z0-9]"),
+        ]
+        self._addresses = _own_addresses()
+        self.place = ""
+        self.doubts: dict[str, str] = {}
         # The records of all cells say the same of the machine.
         self._of_string = functools.lru_cache(4096)(
             lambda text, inside: self.of_log(text) if inside else self.of_result(text)
         )
-
-    def _replace(self, text: str, rules: list[Rule]) -> tuple[str, Counter]:
-        found: Counter[str] = Counter()
-        for rule in rules:
-            if any(hint in text for hint in rule.hints):
-                text, count = rule.pattern.subn(rule.mark, text)
-                found[rule.mark] += count
-        return text, +found
-
-    def _without_secrets(self, text: str) -> tuple[str, Counter]:
-        text, found = self._replace(text, _TOKENS)
-
-        def password(match: re.Match) -> str:
-            found["REDACTED-SECRET"] += 1
-            return "://REDACTED-SECRET@"
-
-        def token(match: re.Match) -> str:
-            if not jwt.JwtTokenDetector.is_formally_valid(match[0]):
-                return match[0]
-            found["REDACTED-SECRET"] += 1
-            return "REDACTED-SECRET"
-
-        return _JWT.sub(token, _PASSWORD.sub(password, text)), found
 
     def of_source(self, text: str) -> tuple[str, Counter]:
         """A text of the source, which is public but for secrets and this machine's folders.
 
         Gives the text, and how often each mark was put in.
         """
-        text, found = self._without_secrets(text)
-        text, more = self._replace(text, [self._folders])
-        return text, found + more
+        return _counted(text, replaced(text, Look(text), [*secrets.RULES, *self._folders]))
+
+    def of_own_source(self, text: str) -> tuple[str, Counter]:
+        """A file of the source that is not public yet.  What looks like a password may be code, and is listed."""
+        look = Look(text)
+        left = replaced(text, look, [*secrets.RULES, *self._folders, *self._of_person(text)])
+        if look.may_hold(secrets.PASSWORD):
+            for match in secrets.PASSWORD.pattern.finditer(left):
+                if secrets.PASSWORD.check(match["it"]) and "REDACTED-" not in match[0]:
+                    self.doubts.setdefault(match[0], self.place)
+        self._doubt(left)
+        return _counted(text, left)
 
     def of_log(self, text: str) -> tuple[str, Counter]:
         """A raw log, of which nothing is touched that is not private.  Like :meth:`of_source`."""
-        text, found = self.of_source(text)
-        text, more = self._replace(text, [_HOMES, self._users, self._hosts])
-        return text, found + more
+        return self._of_log(text, [])
 
     def of_result(self, text: str) -> tuple[str, Counter]:
         """A text about the machine: paths of its own places go too.  Like :meth:`of_source`."""
-        text, found = self.of_log(text)
-        text, more = self._replace(text, [_PLACES])
-        return text, found + more
+        return self._of_log(text, [_PLACES])
+
+    def _of_log(self, text: str, more: list[Rule]) -> tuple[str, Counter]:
+        look = Look(text)
+        rules = [*secrets.RULES, secrets.PASSWORD, *self._folders, *self._of_person(text), *more]
+        left = replaced(text, look, rules)
+        self._doubt(left)
+        return _counted(text, left)
+
+    def _of_person(self, text: str) -> list[Rule]:
+        cards = [_CARD] if _OF_CARD.search(text) else []
+        there = [address for address in self._addresses if address in text]
+        return [_HOMES, _MAIL, *self._of_machine, *cards, *_any_of(there, "REDACTED-ADDRESS", r"[\w.]")]
+
+    def _doubt(self, text: str) -> None:
+        """Note the addresses in networks that are left: they may be another machine's, or a number of the data."""
+        found = _VERSION_4.findall(text) if _OF_VERSION_4.search(text) else []
+        found += _VERSION_6.findall(text) if _OF_VERSION_6.search(text) else []
+        for address in filter(_is_address, found):
+            about = ipaddress.ip_address(address)
+            if not (about.is_loopback or about.is_unspecified or about.is_multicast or about.is_reserved):
+                self.doubts.setdefault(address, self.place)
 
     def of_object(self, value: Any, files: set[str], inside: bool = False) -> tuple[Any, Counter]:
         """A JSON value, string by string; keys stay, and so do names that are identifiers of the experiment.

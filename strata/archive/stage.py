@@ -60,7 +60,8 @@ class Stage:
         self.experiment = plan.read()
         if self.experiment.get("format") != 1:
             raise UserError(f"{places.PLAN}: not a plan of format 1; remake it with this version of the project")
-        self.private = private.Private(project, self._public_words())
+        client = (self.experiment.get("client") or {}).get("ssh") or ""
+        self.private = private.Private(project, self._public_words(), client)
         self.measured: list[tuple[str, str, int]] = []
         self.missing: list[tuple[str, str, int]] = []
 
@@ -107,6 +108,7 @@ class Stage:
 
     def put(self, name: str, content: bytes, rewrite: Rewriter) -> bytes:
         """Put in what is left of a content, and note what was taken out; gives the bytes that went in."""
+        self.private.place = name
         text, found = rewrite(content.decode(errors="surrogateescape"))
         written = text.encode(errors="surrogateescape") if found else content
         with open(self.path(name), "wb") as file:
@@ -119,8 +121,9 @@ class Stage:
         """The project's own files, below source/."""
         for name in self.source.files:
             # The page of the experiment, and what git does not know, is of this machine rather than public.
-            own = name == "config.yaml" or (self.source.revision is not None and name in self.source.changed)
-            rewrite = self.private.of_log if own else self.private.of_source
+            own = self.source.revision is not None and name in self.source.changed
+            rewrite = self.private.of_own_source if own else self.private.of_source
+            rewrite = self.private.of_log if name == "config.yaml" else rewrite
             self.copy(os.path.join(self.project, name), f"source/{name}", rewrite)
         for name in ("LICENSE", "CITATION.cff"):
             if name in self.source.files:

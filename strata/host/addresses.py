@@ -1,6 +1,7 @@
 """Private addresses on this host that nothing else uses."""
 
 import ipaddress
+import json
 
 from strata.base.errors import UserError
 from strata.base.process import capture
@@ -30,3 +31,16 @@ def free_subnet(routes: str) -> str:
 def member(subnet: str, number: int) -> str:
     """The address with a number in the network of an address: ``member("192.168.120.10/24", 2)`` is 192.168.120.2."""
     return str(ipaddress.ip_network(subnet, strict=False).network_address + number)
+
+
+def own() -> set[str]:
+    """The host's addresses in networks that are not of its own making: on cards, and where its routes lead out."""
+    out = {route.get("dev") for route in json.loads(capture(["ip", "-j", "route", "show", "default"]).stdout or "[]")}
+    cards = json.loads(capture(["ip", "-j", "-d", "address"]).stdout or "[]")
+    return {
+        about["local"]
+        for card in cards
+        if card.get("ifname") in out or (card.get("link_type") == "ether" and "linkinfo" not in card)
+        for about in card.get("addr_info", [])
+        if "local" in about
+    }

@@ -1,7 +1,9 @@
 """What is private is found and replaced; what is not stays as it is."""
 
+import base64
 import json
 import os
+import re
 import types
 
 import pytest
@@ -17,6 +19,30 @@ SECRETS = {
     "slack": "xo" + "xb-" + "123456-abcdef",
     "jwt": "ey" + "JhbGciOiJIUzI1NiJ9" + ".eyJzdWIiOiIxIn0" + ".c2lnbmF0dXJl",
     "bearer": "Bearer " + "abcdefghijklmnop1234",
+    "bearer, small": "bearer " + "abcdefghijklmnop1234",
+    "basic": "Basic " + base64.b64encode(b"me:hunter2").decode(),
+    "google": "AI" + "za" + "Sy" + "a1B2c3D4e" * 4,
+    "anthropic": "sk" + "-ant-" + "api03-" + "a1B2c3" * 8,
+    "stripe, test": "sk" + "_test_" + "a1B2c3D4" * 3,
+    "docker": "dckr" + "_pat_" + "a1B2c3D4" * 4,
+    "vault": "hv" + "s." + "CAES" + "a1B2c3D4" * 4,
+    "age": "AGE-SECRET" + "-KEY-1" + "QPZRY9X8GF2TVDW0" * 3,
+    "discord": "M" + "TIzNDU2Nzg5MDEyMzQ1Njc4" + ".Cl2FMQ." + "ZnCjm1XVW7vRze4b7Cq4se7kKWs",
+    "pem, without its first line": "MII"
+    + "EvQIBADANBgkqhkiG9w0BAQEFAASC"
+    + "\n"
+    + "a1B2" * 16
+    + "\n"
+    + "c3D4" * 5
+    + "==",
+    "pem, as base64": base64.b64encode(b"-----BEGIN " + b"PRIVATE KEY-----\n" + b"a1B2" * 30).decode(),
+    "putty": "PuTTY-User-"
+    + "Key-File-2: ssh-rsa\nEncryption: none\nComment: x\nPublic-Lines: 1\n"
+    + "AAAAB3Nz" * 8
+    + "\nPrivate-Lines: 1\n"
+    + "AAABAQ" * 10
+    + "\nPrivate-MAC: "
+    + "0a" * 20,
     "key": "-----BEGIN OPENSSH "
     + "PRIVATE KEY-----\n"
     + "b3BlbnNzaC1rZXktdjEA" * 4
@@ -35,7 +61,8 @@ def machine(monkeypatch):
     name = types.SimpleNamespace(nodename="quillbox.lab.example")
     monkeypatch.setattr(os, "uname", lambda: name)
     monkeypatch.setattr("pwd.getpwuid", lambda _: types.SimpleNamespace(pw_name="zoequill"))
-    return private.Private("/work-of/zoequill/strata", {"native", "docker", "stream"})
+    monkeypatch.setattr("strata.host.addresses.own", lambda: {"203.0.113.7", "2001:db8::7"})
+    return private.Private("/work-of/zoequill/strata", {"native", "docker", "stream"}, "bench@loadbox.lab")
 
 
 @pytest.mark.parametrize("kind", SECRETS)
@@ -48,7 +75,73 @@ def test_keys_and_tokens_are_taken_out_everywhere(machine, kind):
         assert text.endswith("\nbehind\n")
         assert found["REDACTED-SECRET"] == 1
     text, _ = machine.of_json(json.dumps({"note": f"x {secret}"}), set())
-    assert json.loads(text)["note"].replace("Bearer ", "") == "x REDACTED-SECRET"
+    assert re.sub("(?i)bearer |basic ", "", json.loads(text)["note"]) == "x REDACTED-SECRET"
+
+
+@pytest.mark.parametrize("sign", ["# ", "// ", " * ", "; ", "> ", "| "])
+@pytest.mark.parametrize("ended", [True, False])
+def test_the_body_of_a_key_behind_comment_signs_is_taken_out(machine, sign, ended):
+    lines = ["-----BEGIN RSA " + "PRIVATE KEY-----", "Proc-Type: 4,ENCRYPTED", "", "a1B2" * 16, "c3D4" * 16, "e5=="]
+    lines += ["-----END RSA " + "PRIVATE KEY-----"] if ended else []
+    body = "\n".join(sign + line for line in lines)
+    text, found = machine.of_source(f"before\n{body}\nbehind and more\n")
+    assert text == f"before\n{sign}REDACTED-SECRET\nbehind and more\n"
+    assert found == {"REDACTED-SECRET": 1}
+    text, _ = machine.of_json(json.dumps({"note": body}), set())
+    assert json.loads(text) == {"note": f"{sign}REDACTED-SECRET"}
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("redis://:" + "hunter22@cache:6379/0", "redis://REDACTED-SECRET@cache:6379/0"),
+        ("mysql --password=hunter22 -u x", "mysql --password=REDACTED-SECRET -u x"),
+        ("mysql --password hunter22 -u x", "mysql --password REDACTED-SECRET -u x"),
+        ("MYSQL_PASSWORD='hunter22'", "MYSQL_PASSWORD='REDACTED-SECRET'"),
+        ('{"api_key": "a1b2c3"}', '{"api_key": "REDACTED-SECRET"}'),
+        ("requirepass: hunter22", "requirepass: REDACTED-SECRET"),
+        ("mail to zoe.quill+x@lab.example.org, soon", "mail to REDACTED-ADDRESS, soon"),
+        ("ether 00:1a:2B:3c:4d:5e txqueuelen", "ether REDACTED-ADDRESS txqueuelen"),
+        ("card 00-1A-2B-3C-4D-5E", "card REDACTED-ADDRESS"),
+        ("listens on 203.0.113.7:6379, [2001:db8::7]:22", "listens on REDACTED-ADDRESS:6379, [REDACTED-ADDRESS]:22"),
+        ("load of bench@loadbox", "load of REDACTED-USER@REDACTED-HOST"),
+        ("loadbox answers", "REDACTED-HOST answers"),
+    ],
+)
+def test_passwords_and_addresses_are_taken_out_of_logs(machine, text, left):
+    assert machine.of_log(f"{text}\n")[0] == f"{left}\n"
+    assert machine.doubts == {}
+
+
+def test_an_address_that_may_be_data_stays_and_is_listed(machine):
+    machine.place = "results/raw/native/netperf/1.log"
+    text = "from 198.51.100.20 to 127.0.0.1, fe80::1:2, at 12:34:56, version 1.2.3, std::get, 0.5.300.1.2\n"
+    assert machine.of_log(text) == (text, {})
+    machine.place = "another"
+    machine.of_log(text)
+    assert machine.doubts == dict.fromkeys(["198.51.100.20", "fe80::1:2"], "results/raw/native/netperf/1.log")
+
+
+def test_what_looks_like_a_password_in_new_code_stays_and_is_listed(machine):
+    machine.place = "source/new.sh"
+    text = 'connect --password=hunter22 --token="$TOKEN"\n'
+    assert machine.of_own_source(text) == (text, {})
+    assert machine.doubts == {"password=hunter22": "source/new.sh"}
+
+
+def test_a_mark_is_never_within_another(machine):
+    text, found = machine.of_result("/srv/zoequill/data password=/tmp/zoequill/x zoequill@quillbox.lab.example\n")
+    assert {mark: text.count(mark) for mark in private.MARKS if mark in text} == found
+
+
+def test_what_is_private_in_a_large_log_is_found_wherever_it_stands(machine):
+    lines = [f'{{"kernel": "copy", "gbps": {number}.1398, "best_seconds": 0.0{number}}}' for number in range(200_000)]
+    lines[150_000] = "given " + SECRETS["github"]
+    lines[-1] = "by zoequill"
+    text, found = machine.of_log("\n".join(lines))
+    assert text.split("\n")[150_000] == "given REDACTED-SECRET"
+    assert text.endswith("by REDACTED-USER")
+    assert found == {"REDACTED-SECRET": 1, "REDACTED-USER": 1}
 
 
 def test_a_password_in_an_address_is_taken_out_and_the_address_stays(machine):

@@ -3,6 +3,7 @@
 Comments do not count, so that editing one neither builds an image nor reruns a cell.
 """
 
+import fnmatch
 import hashlib
 import json
 import os
@@ -13,6 +14,11 @@ from strata.host import distribution
 
 # Of a workload's folder these belong to the analysis or the plan, not to the image.
 NOT_IN_IMAGE = {"workload.yaml", "parse.R", "fixtures", "README.md"}
+# Names of notes, and of what editors and Python leave.
+IDLE = [
+    *["*.md", "*.txt", "*.rst", "*.org", "*.adoc", "README*", "NOTES*", "TODO*"],
+    *[".*", "*~", "#*#", "*.bak", "*.orig", "*.old", "*.rej", "*.sw[a-p]", "*.tmp", "*.pyc", "__pycache__"],
+]
 BASE_PACKAGES = ["bash", "coreutils", "gzip", "mawk", "procps", "util-linux"]
 # What makes a machine of the same files, and Docker in it; a container has them and starts none.
 MACHINE_PACKAGES = [
@@ -39,15 +45,43 @@ def significant(name: str, content: bytes) -> bytes:
 
 
 def files() -> list[str]:
-    """Paths, relative to the project, of the files that go into the build."""
-    found = [f"packer/{name}" for name in os.listdir("packer") if name.endswith((".hcl", ".sh"))]
+    """Paths, relative to the project, of the files that go into the build.
+
+    Notes and what editors leave go into it only where a file that does names them.
+    """
+    found = [f"packer/{name}" for name in os.listdir("packer") if name.endswith((".hcl", ".sh")) and not _idle(name)]
     for name in ["common", *workload.known()]:
+        below = []
         for folder, inner, names in os.walk(f"workloads/{name}"):
             if folder == f"workloads/{name}":
                 inner[:] = [part for part in inner if part not in NOT_IN_IMAGE]
                 names = [part for part in names if part not in NOT_IN_IMAGE]
-            found += [f"{folder}/{part}" for part in names]
+            below += [f"{folder}/{part}" for part in names]
+        found += _read_by_programs(below)
     return sorted(found)
+
+
+def _idle(path: str) -> bool:
+    return any(fnmatch.fnmatch(part, pattern) for part in path.split("/") for pattern in IDLE)
+
+
+def _read_by_programs(paths: list[str]) -> list[str]:
+    """Those of a workload's files that are no notes, or that one of these names, itself or by its ending."""
+    sure = [path for path in paths if not _idle(path)]
+    if len(sure) == len(paths):
+        return sure
+    said = b"\n".join(_content(path) for path in sure)
+
+    def named(path: str) -> bool:
+        name, ending = os.path.basename(path), os.path.splitext(path)[1]
+        return name.encode() in said or bool(ending and f"*{ending}".encode() in said)
+
+    return [path for path in paths if path in sure or named(path)]
+
+
+def _content(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def packages() -> list[str]:
@@ -75,8 +109,7 @@ def describe(image: dict) -> dict:
     base_hash = hashlib.sha256(json.dumps(base, sort_keys=True).encode()).hexdigest()
     whole = hashlib.sha256(base_hash.encode())
     for path in files():
-        with open(path, "rb") as file:
-            content = significant(path, file.read())
+        content = significant(path, _content(path))
         mode = "x" if os.access(path, os.X_OK) else "-"
         whole.update(f"{path} {mode} {hashlib.sha256(content).hexdigest()}\n".encode())
     return {"recipe": whole.hexdigest(), "base": base_hash, **chosen}

@@ -165,31 +165,21 @@ environment_table <- function(plan, cells) {
     available = vapply(entries, function(entry) isTRUE(entry$available), NA),
     reason = vapply(entries, function(entry) if (is.character(entry$reason)) entry$reason else "", ""),
     planned = count(cells$environment), measured = count(cells$environment[cells$measured]),
-    kind = vapply(entries, function(entry) kind_of(entry$layers), "")
+    kind = vapply(entries, function(entry) kind_of(entry), "")
   )
 }
 
-#' The kind of isolation that a stack of layers gives
+#' The kind of isolation that the layers of an environment give
 #'
-#' @param layers list of one-element named lists: layer to options
+#' @param entry of the plan's environments
 #' @return "bare Linux", "containers", "virtual machines", "containers in virtual machines" or "other
 #'   environments"
-kind_of <- function(layers) {
-  names <- unlist(lapply(layers, names))
-  isolating <- sort(unique(setdiff(names, c("host", "chroot"))))
-  if (length(names) == 0) {
-    "other environments"
-  } else if (length(isolating) == 0) {
-    "bare Linux"
-  } else if (identical(isolating, "docker")) {
-    "containers"
-  } else if (identical(isolating, "vm")) {
-    "virtual machines"
-  } else if (identical(isolating, c("docker", "vm"))) {
-    "containers in virtual machines"
-  } else {
-    "other environments"
-  }
+kind_of <- function(entry) {
+  kinds <- unique(layer_kinds(entry))
+  isolating <- sort(setdiff(kinds, "bare"))
+  known <- c("bare Linux", "containers", "virtual machines", "containers in virtual machines")
+  at <- match(paste(isolating, collapse = "+"), c("", "container", "machine", "container+machine"))
+  if (length(kinds) == 0 || is.na(at)) "other environments" else known[[at]]
 }
 
 #' A number that a field of every record holds

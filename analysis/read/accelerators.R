@@ -3,12 +3,20 @@
 # What accelerators are called.
 ACCELERATORS <- c(kvm = "KVM", tcg = "TCG emulation")
 
+#' The kinds of the layers of an environment, as their files tell them
+#'
+#' @param entry of the plan's environments
+#' @return texts: "bare", "container", "machine"
+layer_kinds <- function(entry) {
+  as.character(unlist(lapply(entry$told, `[[`, "kind")))
+}
+
 #' Whether an environment has a virtual machine among its layers
 #'
 #' @param entry of the plan's environments
 #' @return TRUE or FALSE
 has_machine <- function(entry) {
-  "vm" %in% unlist(lapply(entry$layers, names))
+  "machine" %in% layer_kinds(entry)
 }
 
 #' Whether hardware acceleration was proven for an environment

@@ -38,45 +38,27 @@ table_of_environments <- function(evidence) {
 #' @param environment entry of the plan
 #' @return list of texts: isolation, network, data
 describe_layers <- function(environment) {
-  layers <- lapply(environment$layers, describe_layer)
+  layers <- Map(describe_layer, unname(environment$layers), unname(environment$told))
   part <- function(name) unlist(lapply(layers, `[[`, name))
   list(isolation = or_dash(paste(part("isolation"), collapse = ", in it ")),
        network = or_dash(paste(part("network"), collapse = ", in it ")),
        data = or_dash(paste(part("data"), collapse = ", in it ")))
 }
 
-# Words for the layers and for the options that they are known to have.
-LAYER_WORDS <- c(host = "none: the host\u2019s own files", chroot = "change of root",
-                 docker = "Docker container", vm = "virtual machine")
-NETWORK_WORDS <- c(bridge = "bridge with NAT", host = "its host\u2019s")
-DATA_WORDS <- c(volume = "volume", layered = "layered file system")
-
 #' What a layer means
 #'
 #' @param layer list of one element: options by the layer's name
+#' @param told what the layer's file says of it: title, and network and data where they are its own
 #' @return list of texts, empty ones left out: isolation, network, data
-describe_layer <- function(layer) {
-  name <- names(layer)
+describe_layer <- function(layer, told) {
   options <- as.list(layer[[1]])
-  on_host <- name %in% c("host", "chroot")
   # What a profile asks for has a table of its own, and the label names the accelerator.
   said <- names(options)[!vapply(options, is.list, TRUE)]
   details <- setting_text(options[setdiff(said, c("network", "data", "accelerator"))])
-  title <- in_words(name, LAYER_WORDS)
   list(
-    isolation = if (details == "") title else paste0(title, " (", details, ")"),
-    network = if (on_host) "the host\u2019s" else in_words(options$network, NETWORK_WORDS),
-    data = if (on_host) "the host\u2019s disk" else in_words(options$data, DATA_WORDS)
+    isolation = if (details == "") told$title else paste0(told$title, " (", details, ")"),
+    network = told$network, data = told$data
   )
-}
-
-#' A name or an option in words
-#'
-#' @param value text, or NULL
-#' @param known named character vector
-#' @return text; NULL for NULL
-in_words <- function(value, known) {
-  if (is.null(value)) NULL else if (value %in% names(known)) known[[value]] else words(gsub("-", " ", value))
 }
 
 #' Settings as text

@@ -165,3 +165,18 @@ in_folder <- function(path, expression) {
   on.exit(setwd(before))
   force(expression)
 }
+
+#' What the files of a stack's layers tell of it, as the plan has it
+told_of <- function(layers) {
+  networks <- c(bridge = "bridge with NAT", host = "its host\u2019s")
+  lapply(layers, function(layer) {
+    options <- layer[[1]]
+    switch(names(layer),
+      chroot = list(kind = "bare", title = "change of root", network = "the host\u2019s",
+                    data = "the host\u2019s disk"),
+      docker = c(list(kind = "container", title = "Docker container"),
+                 if (length(options) > 0) list(network = networks[[options$network]], data = options$data)),
+      vm = list(kind = "machine", title = "virtual machine"),
+      list(kind = "sandbox", title = names(layer)))
+  })
+}

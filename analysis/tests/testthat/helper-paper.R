@@ -23,7 +23,8 @@ small_plan <- function(environments = c(native = "Native", docker = "Docker"), u
                        better = "higher", scale = "smoke") {
   entries <- Map(function(name, label) {
     layer <- list(docker = list(network = "bridge", data = "volume"))
-    list(label = label, layers = list(if (name == "native") list(chroot = list()) else layer),
+    layers <- list(if (name == "native") list(chroot = list()) else layer)
+    list(label = label, layers = layers, told = told_of(layers),
          available = !name %in% unavailable, reason = if (name %in% unavailable) "no such device & 100 %")
   }, names(environments), environments)
   metric <- function(label) list(label = label, unit = "GB/s", better = better)

@@ -213,6 +213,7 @@ test_that("environments show layers, runs, and reasons where they are not availa
   plan <- small_plan(c(native = "Native", docker = "Docker", vm = "VM"), unavailable = "vm")
   plan$environments$vm$layers <- list(list(vm = list(profile = "tuned")),
                                       list(docker = list(network = "host")))
+  plan$environments$vm$told <- told_of(plan$environments$vm$layers)
   table <- table_of_environments(small_evidence(list(summary_row("native"), summary_row("docker")), plan,
                                                 missing = 1))
   expect_equal(cells_of(table), rbind(
@@ -225,12 +226,14 @@ test_that("environments show layers, runs, and reasons where they are not availa
   expect_equal(table$notes, c(a = "Not available: no such device & 100 %."))
 })
 
-test_that("a layer that is not known is shown by its name", {
-  layer <- describe_layer(list(`micro-vm` = list(network = "user_mode", pages = 4096)))
+test_that("a layer is shown as its file tells it, with its options", {
+  told <- list(kind = "machine", title = "light machine", network = "user mode")
+  layer <- describe_layer(list(`micro-vm` = list(network = "user_mode", pages = 4096)), told)
   expect_equal(layer$network, "user mode")
-  expect_equal(read_aloud(layer$isolation), "micro vm (pages 4,096)")
+  expect_equal(read_aloud(layer$isolation), "light machine (pages 4,096)")
   expect_null(layer$data)
-  expect_equal(kind_of(list(list(`micro-vm` = list()))), "other environments")
+  expect_equal(kind_of(list(told = list(told))), "virtual machines")
+  expect_equal(kind_of(list(told = list(list(kind = "sandbox")))), "other environments")
   expect_equal(kind_of(list()), "other environments")
 })
 

@@ -10,6 +10,7 @@ mkdir -p "$target/workloads" "$target/bin" /data
 for file in /tmp/workloads/common/*.sh; do
     install -m 755 "$file" "$target/bin/$(basename "$file" .sh)"
 done
+gcc -std=gnu17 -O2 -Wall -Wextra -Werror -shared -fPIC -o "$target/bin/listen.so" /tmp/workloads/common/src/listen.c
 for folder in /tmp/workloads/*/; do
     name=$(basename "$folder")
     [ -e "$folder/build.sh" ] || continue

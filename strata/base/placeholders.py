@@ -4,9 +4,9 @@ A cell needs no more of a declaration than this: it starts without what checks d
 alone would double its cost.
 """
 
-# Words of commands that stand for what only a cell knows: its seed, where the client reaches the system, and
-# which of several equal systems it is (from 0).
-BUILT_IN = ("seed", "address", "part")
+# Words of commands that stand for what only a cell knows: its seed, where the client reaches the system, at which
+# address of its own the system is reached there, and which of several equal systems it is (from 0).
+BUILT_IN = ("seed", "address", "listen", "part")
 
 
 def placeholder(word: str) -> str | None:

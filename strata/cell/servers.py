@@ -1,5 +1,7 @@
 """Servers of a workload: started in the system under test, waited for by asking, ended, and their end looked at."""
 
+import contextlib
+import os
 import re
 import time
 from collections.abc import Callable
@@ -7,12 +9,15 @@ from collections.abc import Callable
 from strata.base.errors import CellFailed, UserError
 from strata.base.process import capture
 from strata.layers.layer import Layer
+from strata.system.testbed import System
 
 SERVE = "/opt/strata/bin/serve"
 REACH = "/opt/strata/bin/reach"
 # Seconds between two questions, at the most; a question takes longer than this in most environments.
 PAUSE = 0.05
 KEPT = 4000
+# Where the password of a cell's servers is, in the system and at the client, for them alone to read.
+PASSWORD = "/data/password"
 
 
 class Server:
@@ -91,6 +96,26 @@ class Server:
             return f"its output cannot be read: {error}"
         lines = [line.strip() for line in self.record["output"].splitlines() if line.strip()]
         return " / ".join(lines[-3:]) or "it printed nothing"
+
+
+def wants_password(declared: list[dict]) -> bool:
+    """Whether one of the declared servers takes a password."""
+    return any(server.get("password") for server in declared)
+
+
+def bring_password(system: System) -> None:
+    """Put a new password where the servers and their client read it.  It is in no command, log or record."""
+    path = os.path.join(system.top.context.folder, "password")
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(os.urandom(16).hex() + "\n")
+    try:
+        for place in [*system.tops, system.client]:
+            if place is not None:
+                place.put(path, PASSWORD)
+    finally:
+        os.unlink(path)
 
 
 def start(servers: list[Server]) -> None:

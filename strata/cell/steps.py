@@ -112,6 +112,8 @@ class Steps:
             values = self._values_in(part, self.values)
             ports = [(name, port) for name in self.cell.get("ports", []) for port in several(values[name])]
             check_ports(ports, self.workload, values["address"], self._place("client"))
+        if servers.wants_password(declared):
+            servers.bring_password(self.system)
         for one in declared:
             equal = [self._server(one, part) for part in parts]
             self.record.setdefault("servers", []).extend(server.record for server in equal)
@@ -136,12 +138,13 @@ class Steps:
     def _values_in(self, part: int, values: dict) -> dict:
         """The values as they are in the system with this number: its own ports, its address."""
         own = {name: plan.shifted(values[name], part) for name in self.cell.get("ports", [])}
-        return {**values, **own, "address": self.system.tops[part].address(), "part": part}
+        places = {"address": self.system.tops[part].address(), "listen": self.system.listen(part)}
+        return {**values, **own, **places, "part": part}
 
     def _values_of_all(self, values: dict) -> dict:
         """The values as the client has them: of what each system has its own, a list in the order of the systems."""
         each = [self._values_in(part, values) for part in range(self.parts)]
-        of_each = [*self.cell.get("ports", []), "address", "part"]
+        of_each = [*self.cell.get("ports", []), "address", "listen", "part"]
         return {**values, **{name: _flat([own[name] for own in each]) for name in of_each}}
 
     def _place(self, at: str, part: int = 0) -> Callable[[list[str]], list[str]]:

@@ -33,6 +33,10 @@ class Client(ABC):
         """The command for this host that runs `argv` at the client, with the variables that are there anyway."""
 
     @abstractmethod
+    def put(self, source: str, target: str) -> None:
+        """Copy a file of the host, with its rights, to `target` below /data at the client."""
+
+    @abstractmethod
     def link(self) -> dict:
         """What is known of the link, for the records: each a text or a number, or "not available"."""
 

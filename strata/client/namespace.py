@@ -83,6 +83,9 @@ class Namespace(Client):
     def command_plain(self, argv: list[str]) -> list[str]:
         return [*entered(), *self._root.wrap(argv)]
 
+    def put(self, source: str, target: str) -> None:
+        self._root.put(source, target)
+
     def link(self) -> dict:
         mtu = _ip("-n", name(), "-o", "link", "show", INSIDE).split(" mtu ", 1)[-1].split()[0]
         return {"kind": "veth pair", "mtu": int(mtu), "rate": self.settled["rate"] or "not limited"}

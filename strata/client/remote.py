@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shlex
+import stat
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -186,6 +187,15 @@ class Remote(Client):
 
     def command_plain(self, argv: list[str]) -> list[str]:
         return self._there(["chroot", f"{self._folder}/root", *argv], root=True)
+
+    def put(self, source: str, target: str) -> None:
+        path = f"{self._folder}{target}"
+        mode = f"{stat.S_IMODE(os.stat(source).st_mode):04o}"
+        write = self._there(["sh", "-euc", 'umask 077; cat >"$1"; chmod "$2" "$1"', "strata", path, mode], root=True)
+        with open(source, "rb") as file:
+            done = subprocess.run(write, stdin=file, capture_output=True, text=True, timeout=600)
+        if done.returncode != 0:
+            raise UserError(f"{target} could not be written at {self.settled['ssh']}: {done.stderr.strip()}")
 
     def link(self) -> dict:
         shown = self._do(["ip", "-o", "link", "show", self._facts["device_there"]], check=False)

@@ -8,12 +8,10 @@ from typing import Any
 import jsonschema
 
 from strata.base import checking
+from strata.base.placeholders import BUILT_IN
 from strata.host import sizing
 
 SCALES = ("value", "smoke", "quick", "paper")
-# What a cell knows by itself: its seed, where the client reaches the system, and which of several equal systems it is
-# (from 0).  A parameter of that name would be hidden by it.
-RESERVED = ("seed", "address", "part")
 # Longer than any measurement, and as long as the kernel can be asked to wait.
 MAX_SECONDS = 2_000_000
 # The keywords of a parameter's schema that are understood here; others would be passed over in silence.
@@ -47,7 +45,7 @@ def value_findings(schema: dict, value: object, key: str) -> Findings:
 
 
 def _of_parameter(key: str, name: str, parameter: dict, declared: dict) -> Findings:
-    if name in RESERVED:
+    if name in BUILT_IN:  # which would hide it
         return [(key, "is the name of what every cell knows by itself; choose another")]
     found = _of_schema(f"{key}.schema", parameter["schema"])
     if found:
@@ -173,7 +171,7 @@ def _of_command(key: str, part: dict, declared: dict) -> Findings:
     if isinstance(argv, list):
         where = f"{key}.argv"
         program = argv[0]
-        named = program in [f"{{{name}}}" for name in (*declared, *RESERVED)]
+        named = program in [f"{{{name}}}" for name in (*declared, *BUILT_IN)]
         if program == "" or program[0] == "-" or "=" in program or named:
             found.append((f"{where}.0", f"is {checking.describe(program)}; must be the name or the path of a program"))
         for word in argv:

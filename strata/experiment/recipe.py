@@ -19,7 +19,7 @@ IDLE = [
     *["*.md", "*.txt", "*.rst", "*.org", "*.adoc", "README*", "NOTES*", "TODO*"],
     *[".*", "*~", "#*#", "*.bak", "*.orig", "*.old", "*.rej", "*.sw[a-p]", "*.tmp", "*.pyc", "__pycache__"],
 ]
-BASE_PACKAGES = ["bash", "coreutils", "gzip", "mawk", "procps", "util-linux"]
+BASE_PACKAGES = ["bash", "coreutils", "gcc", "gzip", "libc6-dev", "mawk", "procps", "util-linux"]
 # What makes a machine of the same files, and Docker in it; a container has them and starts none.
 MACHINE_PACKAGES = [
     *["dbus", "e2fsprogs", "iproute2", "openssh-server", "systemd-sysv", "udev"],

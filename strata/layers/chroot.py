@@ -75,7 +75,8 @@ class Chroot(Layer):
         return cgroups.command_lines(self.run_below(cgroups.look(cgroups.groups_of(self.context.id))))
 
     def put(self, source: str, target: str) -> None:
-        shutil.copyfile(source, self._outside(target))
+        # With its rights: a secret stays one.
+        shutil.copy(source, self._outside(target))
 
     def get(self, source: str, target: str) -> None:
         shutil.copyfile(self._outside(source), target)

@@ -109,8 +109,9 @@ class Docker(Layer):
         if self.options["network"] == "host":
             return []
         assert self.below
-        at = f"{self.context.address}:" if self.below.machine() is None else ""
-        forms = [f"{at}{port}:{port}/{kind}" for port in self.context.ports for kind in ("tcp", "udp")]
+        forms = [
+            f"{self.below.listen()}:{port}:{port}/{kind}" for port in self.context.ports for kind in ("tcp", "udp")
+        ]
         return [word for form in forms for word in ("--publish", form)]
 
     def _run(self, argv: list[str]) -> None:
@@ -197,6 +198,13 @@ class Docker(Layer):
             raise UserError(
                 f"Docker knows {tag(image)} as {found}, not as {image['id']}: run `python -m strata image --rebuild`"
             )
+
+    def listen(self) -> str:
+        assert self.below
+        if self.options["network"] == "host":
+            return self.below.listen()
+        form = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
+        return self.run_below(["docker", "inspect", "--format", form, self.context.id]).strip()
 
     def processes(self) -> list[int]:
         """The container's processes and the one that holds it; those of a machine below stand for all in it."""

@@ -6,10 +6,10 @@ from strata.layers.layer import Layer
 
 
 def copy(source: str, target: str) -> None:
-    """Copy a file's bytes."""
+    """Copy a file's bytes and rights."""
     import shutil
 
-    shutil.copyfile(source, target)
+    shutil.copy(source, target)
 
 
 class Host(Layer):
@@ -47,6 +47,9 @@ class Host(Layer):
         copy(source, target)
 
     def address(self) -> str:
+        return self.context.address
+
+    def listen(self) -> str:
         return self.context.address
 
     def bridge(self) -> str | None:

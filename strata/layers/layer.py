@@ -103,6 +103,11 @@ class Layer(ABC):
         assert self.below is not None
         return self.below.address()
 
+    def listen(self) -> str:
+        """The address of this layer's own at which what a client sends to :meth:`address` arrives."""
+        assert self.below is not None
+        return self.below.listen()
+
     def bridge(self) -> str | None:
         """The bridge of the host to which a client must be joined to reach the system; None if the host leads there."""
         assert self.below is not None

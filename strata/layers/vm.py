@@ -148,6 +148,9 @@ class Vm(Layer):
 
         return ssh.address(self.context.folder)
 
+    def listen(self) -> str:
+        return self.address()
+
     def bridge(self) -> str | None:
         from strata.vm import libvirt
 

@@ -97,6 +97,10 @@ class System:
         self.top = self.tops[0]
         self.client = _client(facts, image)
 
+    def listen(self, part: int) -> str:
+        """The address at which servers in the system with this number listen: where its client's words arrive."""
+        return self.facts["listens"][part] if self.client else self.tops[part].address()
+
     def left(self, patience: float = 1.0) -> list[str]:
         """Command lines of what a cell's commands left running in it, once that had so many seconds to end."""
         deadline = time.monotonic() + patience
@@ -161,6 +165,7 @@ def bring_up(
     system["facts"] = {**facts[0], **({"each": each} if parts > 1 else {})}
     if beside is not None:
         beside.join([stack[-1] for stack in built])
+        system["listens"] = [stack[-1].listen() for stack in built]
     write_state({"system": system, "cell": None})
     return System(system, image)
 

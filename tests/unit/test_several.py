@@ -208,6 +208,9 @@ class FakeSystem:
         self.tops = [Fake(None, {}, context) for context in contexts]
         self.top, self.client = self.tops[0], FakeClient()
 
+    def listen(self, part):
+        return f"10.9.0.{part}"
+
 
 def taken(tmp_path, declared, number, **values):
     """The log and the record of steps that were taken in so many systems."""

@@ -1,9 +1,10 @@
 #!/bin/bash
 # A netperf server in the foreground.
-# Usage: netperf-server PORT CPU     (an empty CPU: not pinned)
+# Usage: netperf-server ADDRESS PORT CPU     (an empty CPU: not pinned)
 set -euo pipefail
 
-port=$1 cpu=$2
+address=$1 port=$2 cpu=$3
 pin=()
 [ -z "$cpu" ] || pin=(taskset -c "$cpu")
-exec "${pin[@]}" netserver -D -4 -N -p "$port"
+# Its own option (-L) is for the control connection alone: it would still take the others at all addresses.
+exec /opt/strata/bin/listen "$address" "${pin[@]}" netserver -D -4 -N -L "$address" -p "$port"

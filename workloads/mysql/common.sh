@@ -3,12 +3,12 @@
 
 # shellcheck disable=SC2034  # the scripts that source this use it
 home=/data/mysql
-# A throwaway account: it exists only in the database that data.sh makes, and may use nothing but its one schema.
-user=sbtest password=strata schema=sbtest
+# The account of the load, which may use nothing but its one schema; its password is made for every cell.
+user=sbtest schema=sbtest secret=/data/password
 
 # Asks the server over TCP.  Usage: ask ADDRESS PORT SQL
 # Without encryption, which the server refuses: the client of some distributions would insist on it.
 ask() {
-    mariadb --no-defaults --protocol=tcp --skip-ssl --connect-timeout=5 --host="$1" --port="$2" \
-        --user="$user" --password="$password" --batch --raw --skip-column-names "$schema" --execute="$3"
+    MYSQL_PWD=$(<"$secret") mariadb --no-defaults --protocol=tcp --skip-ssl --connect-timeout=5 --host="$1" --port="$2" \
+        --user="$user" --batch --raw --skip-column-names "$schema" --execute="$3"
 }

@@ -14,8 +14,8 @@ name=$test-$threads
 
 # Usage: load ROWS SECONDS SEED
 load() {
-    sysbench "oltp_${test/-/_}" --db-driver=mysql --mysql-host="$address" --mysql-port="$port" \
-        --mysql-user="$user" --mysql-password="$password" --mysql-db="$schema" --mysql-ssl=off \
+    sysbench --config-file=<(printf 'mysql-password=%s\n' "$(<"$secret")") "oltp_${test/-/_}" --db-driver=mysql --mysql-host="$address" --mysql-port="$port" \
+        --mysql-user="$user" --mysql-db="$schema" --mysql-ssl=off \
         --tables=1 --table-size="$1" --threads="$threads" --time="$2" --events=0 --report-interval=0 \
         --rand-type=special --rand-spec-iter=12 --rand-spec-pct=1 --rand-spec-res=75 --rand-seed="$3" \
         --percentile=95 run

@@ -1,14 +1,14 @@
 #!/bin/bash
 # A nuttcp server in the foreground that sends no faster than MBIT_PER_SECOND over its PACED_PORTS.
-# Usage: server.sh PORT PACED_PORTS MBIT_PER_SECOND CPU     (an empty CPU: not pinned)
+# Usage: server.sh ADDRESS PORT PACED_PORTS MBIT_PER_SECOND CPU     (an empty CPU: not pinned)
 set -euo pipefail
 
 # shellcheck source=workloads/nuttcp/pace.sh
 . "$(dirname "$0")/pace.sh"
 
-port=$1 paced_ports=$2 rate=$3 cpu=$4
+address=$1 port=$2 paced_ports=$3 rate=$4 cpu=$5
 pin=()
 [ -z "$cpu" ] || pin=(taskset -c "$cpu")
 settings=$(pace "$paced_ports" "$rate")
 mapfile -t paced <<<"$settings"
-exec "${pin[@]}" env "${paced[@]}" nuttcp -S --nofork --no3rdparty -P"$port"
+exec "${pin[@]}" env "${paced[@]}" /opt/strata/bin/listen "$address" nuttcp -S --nofork --no3rdparty -P"$port"

@@ -6,6 +6,8 @@ set -euo pipefail
 
 mode=$1 address=$2 port=$3 connections=$4 pipeline=$5 tests=$6 bytes=$7 keyspace=$8 requests=$9
 seed=${10} cpu=${11}
+password=$(</data/password)
+export REDISCLI_AUTH=$password
 cli=(redis-cli -h "$address" -p "$port")
 pin=()
 [ -z "$cpu" ] || pin=(taskset -c "$cpu")
@@ -43,7 +45,7 @@ printf '{"%s": "sweep", "connections": %d, "pipeline": %d, "tests": "%s", "data_
     "$mode" "$connections" "$pipeline" "$tests" "$bytes" "$keyspace"
 printf '"requests": %d, "seed": %s, "cpu": %s, "client": "%s", "server": "%s"}\n' \
     "$requests" "$seed" "${cpu:-null}" "$(redis-benchmark --version)" "$server"
-"${pin[@]}" redis-benchmark -h "$address" -p "$port" -c "$connections" -P "$pipeline" -t "$tests" \
+"${pin[@]}" redis-benchmark -h "$address" -p "$port" -a "$password" -c "$connections" -P "$pipeline" -t "$tests" \
     -d "$bytes" -r "$keyspace" -n "$requests" "${seeded[@]}" --csv
 ask info commandstats | sed -n "/^cmdstat_\(${tests//,/\\|}\):/p"
 ask info stats | sed -n '/^keyspace_\(hits\|misses\):/p'

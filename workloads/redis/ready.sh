@@ -1,0 +1,7 @@
+#!/bin/bash
+# Ends with 0 once the server answers to the cell's password.  Usage: ready.sh ADDRESS PORT
+set -euo pipefail
+
+REDISCLI_AUTH=$(</data/password)
+export REDISCLI_AUTH
+[ "$(redis-cli -h "$1" -p "$2" ping)" = PONG ]

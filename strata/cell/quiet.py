@@ -111,20 +111,50 @@ def _swapped(proc: str) -> int | None:
 def used(early: Reading, late: Reading) -> dict[tuple[int, str], float] | None:
     """Seconds of CPU time that each process used between two readings, with the children that it waited for.
 
-    A child that was there at the first reading and has ended counts from then on.
+    One that was there at the first reading and has ended counts from then on.  No more is found than all processors
+    together could do: a process that came and went while a reading was taken is in neither with its past.
     """
     if early.processes is None or late.processes is None:
         return None
-    before: dict[int, float] = {}
-    for key, usage in early.processes.items():
-        if key not in late.processes:
-            before[usage.parent] = before.get(usage.parent, 0.0) + usage.own + usage.waited
-    found = {}
+    own, waited = {}, {}
     for key, now in late.processes.items():
         was = early.processes.get(key, Usage(now.name, now.parent, 0.0, 0.0))
-        waited = now.waited - was.waited - before.get(key[0], 0.0)
-        found[key] = now.own - was.own + max(0.0, waited)
-    return found
+        own[key], waited[key] = now.own - was.own, max(0.0, now.waited - was.waited)
+    keys = {key[0]: key for key in early.processes}
+    for key, usage in early.processes.items():
+        if key not in late.processes:
+            _leave_out(usage, early, keys, waited)
+    possible = max(late.moment - early.moment, 1e-3) * (os.cpu_count() or 1)
+    certain = _limited(own, possible)
+    children = _limited(waited, possible - sum(certain.values()))
+    return {key: certain[key] + children[key] for key in certain}
+
+
+def _leave_out(gone: Usage, early: Reading, keys: dict[int, tuple[int, str]], waited: dict) -> None:
+    """Take the past of a process that has ended from what was `waited` for it since.
+
+    That was its parent; where that has ended too, whoever is next above, or one above who takes in orphans.
+    """
+    assert early.processes is not None
+    past, parent = gone.own + gone.waited, gone.parent
+    orphan = keys.get(parent) not in waited
+    seen: set[int] = set()
+    while past > 0 and parent in keys and parent not in seen:
+        seen.add(parent)
+        key = keys[parent]
+        if key in waited:
+            taken = min(past, waited[key])
+            waited[key], past = waited[key] - taken, past - taken
+            if not orphan:
+                return
+        parent = early.processes[key].parent
+
+
+def _limited(seconds: dict, most: float) -> dict:
+    """The same seconds, all made less alike where they are more than `most` together."""
+    total = sum(seconds.values())
+    factor = max(most, 0.0) / total if total > max(most, 0.0) else 1.0
+    return {key: value * factor for key, value in seconds.items()}
 
 
 def is_ours(

@@ -300,7 +300,12 @@ def test_names_that_could_leave_their_place_are_told(quick, folder, kind):
 @pytest.mark.parametrize("kind", ["parameters", "metrics"])
 def test_hostile_names_in_a_workload_are_told(quick, loads, kind):
     faults = []
-    for name in [*HOSTILE_NAMES, "Upper", "a-b", *(["seed", "address", "listen", "part"] if kind == "parameters" else [])]:
+    for name in [
+        *HOSTILE_NAMES,
+        "Upper",
+        "a-b",
+        *(["seed", "address", "listen", "part"] if kind == "parameters" else []),
+    ]:
         data = copy.deepcopy(projects.NOOP)
         data[kind][name] = next(iter(data[kind].values()))
         if reason := fault_of_workload(loads("noop", dumped(data)), "noop", kind):

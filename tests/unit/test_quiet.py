@@ -117,6 +117,64 @@ def test_children_that_were_waited_for_count_from_the_first_reading_on():
     assert quiet.used(early, again)[51, "77"] == 2.0
 
 
+def test_the_past_of_a_grandchild_is_not_charged_when_its_parent_ends_with_it():
+    tree = {(50, "7"): usage(1.0, name="A"), (51, "8"): usage(0.0, parent=50), (52, "9"): usage(90.0, parent=51)}
+    late = reading(10, processes={(50, "7"): usage(1.0, waited=91.5, name="A")})
+    assert quiet.used(reading(processes=tree), late)[50, "7"] == pytest.approx(1.5)
+    # As an orphan it may have been waited for by one still further above.
+    above = {(49, "6"): usage(0.0, name="above"), (50, "7"): usage(1.0, parent=49)}
+    late = reading(10, processes={(49, "6"): usage(0.0, waited=91.0), (50, "7"): usage(1.0, waited=0.5, parent=49)})
+    spent = quiet.used(reading(processes={**tree, **above}), late)
+    assert spent[49, "6"] + spent[50, "7"] == pytest.approx(1.5)
+
+
+def test_what_nobody_saw_makes_no_more_than_all_processors(monkeypatch):
+    monkeypatch.setattr(quiet.os, "cpu_count", lambda: 2)
+    # Its child came before the first reading and ended while that was taken: no reading has its past.
+    late = reading(10, processes={(50, "7"): usage(4.0, waited=500.0), (60, "8"): usage(3.0)})
+    seen = quiet.facts(reading(processes={(50, "7"): usage(0.0)}), late, set())
+    assert seen["others_share"] <= 2
+    assert quiet.used(reading(), late)[60, "8"] == pytest.approx(3.0)
+
+
+TREE = """
+import ctypes, os, sys, time
+def spin(seconds):
+    while time.process_time() < seconds: pass
+def told(): sys.stdin.readline()
+kind = sys.argv[1]
+ctypes.CDLL(None).prctl(36, 1)  # takes in orphans
+ready, say = os.pipe()
+go, start = os.pipe()
+if os.fork() == 0:
+    if os.fork() == 0:
+        spin(0.8); os.write(say, b"x"); os.read(go, 1); os._exit(0)
+    os.read(go, 1)
+    if kind == "together": os.wait()
+    os._exit(0)
+os.read(ready, 1); print("ready", flush=True); told()
+# Which of the two reads first is left open where each must be told; the parent ends first where it waits for none.
+os.write(start, b"xx"); os.wait()
+if kind == "orphan": os.wait()
+print("ended", flush=True); told()
+"""
+
+
+@pytest.mark.parametrize("kind", ["together", "orphan"])
+def test_a_tree_that_ended_is_charged_what_it_used_meanwhile(kind):
+    argv = [sys.executable, "-S", "-c", TREE, kind]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as top:
+        assert top.stdout.readline() == "ready\n"
+        early = quiet.take()
+        top.stdin.write("\n")
+        assert top.stdout.readline() == "ended\n"
+        late = quiet.take()
+        top.stdin.write("\n")
+    (seconds,) = [spent for (pid, _), spent in quiet.used(early, late).items() if pid == top.pid]
+    assert max(now.waited for (pid, _), now in late.processes.items() if pid == top.pid) >= 0.7
+    assert seconds < 0.3
+
+
 def test_processes_of_ours_are_known_by_their_place(tmp_path, monkeypatch):
     monkeypatch.setenv("STRATA_HOME", "/somewhere/strata")
     processes = {

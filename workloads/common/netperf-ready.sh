@@ -5,4 +5,4 @@
 set -euo pipefail
 
 address=$1 port=$2 data_port=$3
-exec timeout 10 netperf -4 -P 0 -H "$address" -p "$port" -t TCP_RR -l -1 -- -P ",$data_port"
+exec timeout 10 netperf -4 -P 0 -Z "$(</data/password)" -H "$address" -p "$port" -t TCP_RR -l -1 -- -P ",$data_port"

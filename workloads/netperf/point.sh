@@ -24,7 +24,7 @@ keys+=,P50_LATENCY,P90_LATENCY,P99_LATENCY,MAX_LATENCY,LOCAL_CONG_CONTROL,REMOTE
 printf '{"%s": "%s", "request_bytes": %d, "response_bytes": %d, "seconds": %d, ' \
     "$mode" "$test" "$request" "$response" "$seconds"
 printf '"placement": "%s", "cpu": %s, "tool": "%s"}\n' "$placement" "${cpu:-null}" "$(netperf -V)"
-printed=$("${pin[@]}" netperf -4 -P 0 -H "$address" -p "$port" -t "$test" -l "$seconds" -- \
+printed=$("${pin[@]}" netperf -4 -P 0 -Z "$(</data/password)" -H "$address" -p "$port" -t "$test" -l "$seconds" -- \
     -P ",$data_port" -r "$request,$response" -k "$keys")
 printf '%s\n' "$printed"
 # After a lost datagram netperf waits for the end of the test: most of the time is then in no round trip.

@@ -16,5 +16,6 @@ keys+=,LOCAL_TRANSPORT_RETRANS,REMOTE_TRANSPORT_RETRANS,LOCAL_CONG_CONTROL,REMOT
 
 printf '{"point": "stream", "direction": "%s", "test": "%s", "seconds": %d, "cpu": %s, "tool": "%s"}\n' \
     "$direction" "$test" "$seconds" "${cpu:-null}" "$(netperf -V)"
-"${pin[@]}" netperf -4 -P 0 -f m -H "$address" -p "$port" -t "$test" -l "$seconds" -- -P ",$data_port" -k "$keys"
+"${pin[@]}" netperf -4 -P 0 -f m -Z "$(</data/password)" -H "$address" -p "$port" -t "$test" -l "$seconds" -- \
+    -P ",$data_port" -k "$keys"
 printf '{"end": "stream"}\n'

@@ -10,6 +10,18 @@ variable "tag" {
   description = "Name that the container image gets."
 }
 
+variable "home" {
+  type        = string
+  default     = ""
+  description = "Mark of the installation that builds, by which what a build left is found."
+}
+
+variable "recipe" {
+  type        = string
+  default     = ""
+  description = "Recipe that is built."
+}
+
 variable "context" {
   type        = string
   description = "Folder with the workloads to compile."
@@ -50,7 +62,11 @@ source "docker" "container" {
   pull   = false
   commit = true
   # Without a command of its own the image would keep an entry point that cannot be cleared.
-  run_command = ["-d", "-i", "-t", "--network", "none", "--", "{{ .Image }}", "/bin/sh"]
+  run_command = [
+    "-d", "-i", "-t", "--network", "none", "--label", "strata.home=${var.home}", "--label", "strata.building=${var.recipe}",
+    "--", "{{ .Image }}", "/bin/sh",
+  ]
+  changes = ["LABEL strata.home= strata.building= strata.image=${var.home} strata.recipe=${var.recipe}"]
 }
 
 source "qemu" "machine" {

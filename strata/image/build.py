@@ -56,7 +56,7 @@ def _build(config: dict, described: dict) -> dict:
 
     say("image", "provisioning with Packer")
     image = {"recipe": name}
-    run_packer("docker.container", {"base": base_tag, "tag": docker.tag(image)}, work)
+    run_packer("docker.container", {"base": base_tag, "tag": docker.tag(image), "recipe": name[:12]}, work)
     image_id = capture(["docker", "image", "inspect", "--format", "{{.Id}}", docker.tag(image)]).stdout.strip()
 
     say("image", "unpacking the container image's files for native runs")

@@ -25,7 +25,7 @@ def run_packer(source: str, variables: dict[str, str], work: str) -> None:
     log = os.path.join(places.home(), "images", "packer.log")
     settings = ["CHECKPOINT_DISABLE=1", "PACKER_LOG=1", f"PACKER_LOG_PATH={log}", f"PACKER_CACHE_DIR={work}/cache"]
     command = ["env", *settings, "packer", "build"]
-    given = {"base": "", "tag": "none:none", "context": context, **variables}
+    given = {"base": "", "tag": "none:none", "context": context, "home": places.home_mark(), **variables}
     words = [word for key, value in given.items() for word in ("-var", f"{key}={value}")]
     done = capture(
         [*command, "-color=false", f"-only={source}", *words, "packer/image.pkr.hcl"], timeout=3600, check=False

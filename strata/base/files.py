@@ -8,6 +8,13 @@ import os
 from strata.base.errors import UserError
 from strata.base.process import as_root, capture
 
+# For find: what the kernel keeps of every file.  A folder's times change with what is mounted in it; what it holds is
+# listed anyway.
+SEEN = [
+    *["(", "-type", "d", "-printf", "d %m %U %G %P\\n", ")"],
+    *["-o", "-printf", "%y %s %T@ %C@ %i %m %U %G %P %l\\n"],
+]
+
 
 def read_json(path: str) -> dict | None:
     """The object in a JSON file; None if the file is missing or cut short."""

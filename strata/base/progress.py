@@ -1,7 +1,9 @@
 """Say how far a run is: cells done of all, what runs now, and about how long the rest will take."""
 
+import contextlib
 import sys
 import time
+from collections.abc import Iterator
 
 from strata.base.files import note_json, read_json
 from strata.base.process import alive, identity
@@ -17,6 +19,29 @@ def begin(owner: int, cells: int) -> None:
 def say(topic: str, text: str) -> None:
     """Tell where something long is that is no cell."""
     print(f"{topic}: {text}", file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def step(topic: str, text: str, every: float = 30.0) -> Iterator[None]:
+    """Say what runs that takes long, now and then that it still does, and in the end how long it took."""
+    import threading
+
+    begun = time.monotonic()
+    over = threading.Event()
+
+    def tell() -> None:
+        while not over.wait(every):
+            say(topic, f"{text}: {duration(time.monotonic() - begun)} so far …")
+
+    say(topic, f"{text} …")
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        over.set()
+        teller.join()
+    say(topic, f"{text}: {duration(time.monotonic() - begun)}")
 
 
 def _current() -> dict | None:

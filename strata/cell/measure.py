@@ -18,7 +18,7 @@ from strata.cell import logs, prepared, quiet
 from strata.cell.steps import Steps
 from strata.experiment import plan
 from strata.host import observe
-from strata.image import cache
+from strata.image import cache, intact
 from strata.system import keeper, testbed
 
 
@@ -114,6 +114,9 @@ class Cell:
         before = observe.moment()
         entry = self.plan["environments"][self.environment]
         image = self._image(entry["layers"])
+        client = self._client()
+        if image and testbed.runs_tree(entry["layers"], client):
+            intact.verify_programs(image, self.workload)
         data = self._data(image)
         system = self._bring_up(entry["layers"], image)
         observed = capture(system.top.command_plain(observe.command()), check=False).stdout
@@ -176,17 +179,18 @@ class Cell:
 
     def _bring_up(self, stack: list[dict], image: dict | None) -> testbed.System:
         """The system for this cell, with the cell and the end of its owner noted."""
-        client = self.plan["client"] if any(map(plan.uses_client, self._planned_cells())) else None
         ports = plan.ports(self.plan, self.systems)
         system = testbed.bring_up(
-            self.environment, stack, self.repetition, image, client=client, ports=ports, parts=self.systems
+            self.environment, stack, self.repetition, image, client=self._client(), ports=ports, parts=self.systems
         )
         testbed.begin_cell(system)
         keeper.see(system.facts["owner"])
         return system
 
-    def _planned_cells(self) -> list[dict]:
-        return [entry["cell"] for entry in self.plan["workloads"].values()]
+    def _client(self) -> dict | None:
+        """The client beside the system: in every cell of a plan in which one of them needs it."""
+        cells = [entry["cell"] for entry in self.plan["workloads"].values()]
+        return self.plan["client"] if any(map(plan.uses_client, cells)) else None
 
     def _data(self, image: dict | None) -> str | None:
         """The file that the workload's data were made into, made now if this is the first cell that asks."""

@@ -9,7 +9,7 @@ import os
 from strata.base.digest import sha256
 from strata.base.errors import CellFailed
 from strata.base.process import capture
-from strata.base.progress import say
+from strata.base.progress import step
 from strata.cell.steps import PROGRAMS, fill
 from strata.system import testbed
 
@@ -24,10 +24,10 @@ def ensure(workload: str, declared: dict, values: dict, image: dict) -> str:
     path = os.path.join(image["folder"], "prepared", f"{workload}-{mark}")
     if os.path.exists(path):
         return path
-    say(workload, "making its data, once for this image")
     os.makedirs(os.path.dirname(path), exist_ok=True)
     system = testbed.bring_up(f"(data of {workload})", [{"chroot": {}}], 0, image)
-    done = capture(system.top.command(argv), timeout=declared["timeout"], check=False)
+    with step(workload, "making its data, once for this image"):
+        done = capture(system.top.command(argv), timeout=declared["timeout"], check=False)
     if done.returncode != 0:
         words = (done.stderr or done.stdout).strip().splitlines()[-3:]
         raise CellFailed(f"its data could not be made (exit code {done.returncode}): {' / '.join(words)}")

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from strata.base.errors import UserError
-from strata.base.files import read_json, remove_tree, write_json
+from strata.base.files import SEEN, read_json, remove_tree, write_json
 from strata.base.process import as_root, capture
 from strata.client import rate
 from strata.client.client import Client
@@ -19,6 +19,11 @@ from strata.layers.layer import Layer
 
 # Where the second machine keeps the image's files, one folder for each recipe, and what a run needs beside them.
 CACHE = "/var/cache/strata-client"
+
+# Whether the image's files are there as they were copied, by what the kernel keeps of them, and how that is noted.
+LOOK = 'look() { find "$1" -xdev ' + shlex.join(SEEN) + " | LC_ALL=C sort | sha256sum; }\n"
+WHOLE = LOOK + '[ -s "$1.stamp" ] && [ "$(look "$1")" = "$(cat "$1.stamp")" ] && echo whole'
+SETTLE = LOOK + 'rm -rf --one-file-system -- "$2"; mv -- "$1" "$2"; look "$2" >"$2.stamp"'
 
 # End what runs in the root, then take it apart.
 UNMOUNT = """
@@ -114,7 +119,7 @@ class Remote(Client):
         image = self.context.image
         assert image
         tree = f"{CACHE}/images/{image['recipe'][:12]}-{image['manifest_sha256'][:12]}"
-        if self._do(["sh", "-c", '[ -e "$1" ] && echo there', "strata", tree], check=False).strip() == "there":
+        if self._do(["sh", "-uc", WHOLE, "strata", tree], check=False).strip() == "whole":
             return tree
         part = f"{tree}.part"
         self._do(["rm", "-rf", "--one-file-system", "--", part])
@@ -125,7 +130,7 @@ class Remote(Client):
             done = subprocess.run(unpack, stdin=sender.stdout, capture_output=True, text=True, timeout=3600)
         if sender.returncode != 0 or done.returncode != 0:
             raise UserError(f"the image's files could not be copied to {self.settled['ssh']}: {done.stderr.strip()}")
-        self._do(["mv", "--", part, tree])
+        self._do(["sh", "-euc", SETTLE, "strata", part, tree])
         return tree
 
     def join(self, systems: Sequence[Layer]) -> None:

@@ -9,25 +9,28 @@ import platform
 import time
 
 from strata.base import places
+from strata.base.errors import UserError
 from strata.base.files import read_json, remove_tree, write_json
 from strata.base.locks import locked
 from strata.base.process import as_root, capture
-from strata.base.progress import say
+from strata.base.progress import say, step
 from strata.experiment import recipe
-from strata.image import machine, manifest, rootfs
-from strata.image.cache import find, folder_of, require
+from strata.image import intact, machine, manifest, rootfs
+from strata.image.cache import find, folder_of, manifest_of, require
 from strata.image.packer import run_packer
 from strata.layers import docker
 
 
 def ensure(config: dict, rebuild: bool = False) -> dict:
-    """The image for the config's `image`: from the cache, or built now (about a minute)."""
+    """The image for the config's `image`: from the cache, or built now (some minutes)."""
     described = recipe.describe(config)
     name = described["recipe"]
     waiting = "image: another process is building it"
     with locked(os.path.join(places.home(), "images", f"{name}.lock"), waiting):
         image = None if rebuild else find(name)
         if image:
+            intact.verify(image)
+            manifest_of(image)
             say("image", f"{name[:12]} is in the cache")
             return image
         remove_tree(folder_of(name))
@@ -45,31 +48,56 @@ def ensure_machine(config: dict) -> dict:
 
 
 def _build(config: dict, described: dict) -> dict:
+    """Build it; what a build that failed or was killed made of it is removed."""
     begun = time.monotonic()
     name = described["recipe"]
     work = os.path.join(places.home(), "images", f"building-{name[:12]}")
     remove_tree(work)
-    os.makedirs(work)
     docker.start_daemon()
+    docker.remove_builds(name)
+    os.makedirs(work)
+    try:
+        image = _made(config, described, work)
+        # What was read while it was built must be what the name stands for.
+        if recipe.describe(config)["recipe"] != name:
+            raise UserError(
+                "files that go into the image changed while it was built: run `python -m strata image` again"
+            )
+        os.rename(work, folder_of(name))
+    except BaseException:
+        capture(["docker", "image", "rm", docker.tag({"recipe": name})], check=False)
+        remove_tree(work)
+        raise
+    finally:
+        # An image that was built again lost its name to the new one.
+        docker.remove_builds(name)
+    say("image", f"{name[:12]} built in {time.monotonic() - begun:.0f} s")
+    return {**image, "folder": folder_of(name)}
+
+
+def _made(config: dict, described: dict, work: str) -> dict:
+    """Build the image into a folder; returns its facts."""
+    image = {"recipe": described["recipe"]}
+    tag = docker.tag(image)
     base_tag = f"strata/base:{described['base'][:12]}"
     rootfs.ensure_tag(config, described, base_tag)
 
-    say("image", "provisioning with Packer")
-    image = {"recipe": name}
-    run_packer("docker.container", {"base": base_tag, "tag": docker.tag(image), "recipe": name[:12]}, work)
-    image_id = capture(["docker", "image", "inspect", "--format", "{{.Id}}", docker.tag(image)]).stdout.strip()
+    with step("image", "provisioning with Packer"):
+        run_packer("docker.container", {"base": base_tag, "tag": tag, "recipe": docker.short(image)}, work)
+    image_id = capture(["docker", "image", "inspect", "--format", "{{.Id}}", tag]).stdout.strip()
 
-    say("image", "unpacking the container image's files for native runs")
     archive, tree = os.path.join(work, "tree.tar"), os.path.join(work, "tree")
-    _export(docker.tag(image), archive)
-    os.makedirs(tree)
-    capture(as_root(["tar", "-C", tree, "--numeric-owner", "-xpf", archive]), timeout=600)
-    capture(["docker", "save", "--output", os.path.join(work, "image.tar"), docker.tag(image)], timeout=600)
+    with step("image", "unpacking the container image's files for native runs"):
+        _export(tag, archive)
+        os.makedirs(tree)
+        capture(as_root(["tar", "-C", tree, "--numeric-owner", "-xpf", archive]), timeout=600)
+        capture(["docker", "save", "--output", os.path.join(work, "image.tar"), tag], timeout=600)
 
-    say("image", "hashing every file")
-    listing = manifest.make(tree, archive)
+    with step("image", "hashing every file"):
+        listing = manifest.make(tree, archive)
     os.unlink(archive)
     write_json(os.path.join(work, "manifest.json"), listing)
+    intact.note({"folder": work})
     image |= {
         "format": 1,
         "id": image_id,
@@ -82,9 +110,7 @@ def _build(config: dict, described: dict) -> dict:
         "built": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
     write_json(os.path.join(work, "image.json"), image)
-    os.rename(work, folder_of(name))
-    say("image", f"{name[:12]} built in {time.monotonic() - begun:.0f} s")
-    return {**image, "folder": folder_of(name)}
+    return image
 
 
 def _export(tag: str, archive: str) -> None:
@@ -98,9 +124,9 @@ def _export(tag: str, archive: str) -> None:
 
 def publish(image: dict) -> None:
     """Write what the image is into the results, where it is not written yet."""
-    if (read_json(places.IMAGE) or {}).get("id") == image["id"] and os.path.exists("results/image-manifest.json"):
+    there = (read_json(places.IMAGE) or {}).get("id") == image["id"]
+    if there and manifest.digest(read_json("results/image-manifest.json")) == image["manifest_sha256"]:
         return
     known = {key: value for key, value in image.items() if key != "folder"}
-    listing = read_json(os.path.join(image["folder"], "manifest.json"))
-    write_json("results/image-manifest.json", listing)
+    write_json("results/image-manifest.json", manifest_of(image))
     write_json(places.IMAGE, known)

@@ -27,3 +27,17 @@ def require(name: str) -> dict:
             f"the image {name[:12]} is not in {places.home()}: run `python -m strata image` to build it again"
         )
     return image
+
+
+def manifest_of(image: dict) -> dict:
+    """The manifest of an image in the cache.  Raises UserError where it is not the one that was made with it."""
+    from strata.image.manifest import digest
+
+    path = os.path.join(image["folder"], "manifest.json")
+    found = read_json(path)
+    if digest(found) != image["manifest_sha256"]:
+        raise UserError(
+            f"{path} is missing, cut short or altered: it is not what was built; run `python -m strata image --rebuild`"
+        )
+    assert found
+    return found

@@ -3,19 +3,21 @@
 It is put where :mod:`strata.vm.disk` looks for it.
 """
 
+import contextlib
 import os
 import time
 
 from strata.base import places
 from strata.base.errors import UserError
-from strata.base.files import read_json, remove_tree, write_json, write_text
+from strata.base.files import remove_tree, write_json, write_text
 from strata.base.locks import locked
 from strata.base.process import as_root, capture
-from strata.base.progress import say
+from strata.base.progress import duration, say, step
 from strata.experiment import recipe
 from strata.image import manifest, rootfs
+from strata.image.cache import manifest_of
 from strata.image.packer import run_packer
-from strata.vm import acceleration, libvirt
+from strata.vm import acceleration, disk, libvirt
 from strata.vm.disk import box_name, find, folder_of, vagrant_home
 from strata.vm.settings import qemu_processor
 
@@ -62,14 +64,14 @@ def probe(config: dict, described: dict) -> dict:
     found = acceleration.known()
     if found["accelerator"] is not None:
         return found
-    say("vm", "trying whether KVM runs a guest here")
     archive = rootfs.ensure_archive(config, described)
     work = os.path.join(places.home(), "images", f"building-probe-{os.getpid()}")
     os.makedirs(work)
     try:
         capture(["tar", "-C", work, "--wildcards", "-xf", archive, "./boot/vmlinuz-*"], timeout=300)
         kernel, _ = kernel_and_initrd(work)
-        found = acceleration.attempt(os.path.join(work, "boot", kernel))
+        with step("vm", "trying whether KVM runs a guest here"):
+            found = acceleration.attempt(os.path.join(work, "boot", kernel))
     finally:
         remove_tree(work)
     say("vm", f"{acceleration.SHOWN[found['accelerator']]}: {found['accelerator_reason']}")
@@ -82,6 +84,7 @@ def ensure(config: dict, image: dict, accelerator: str) -> dict:
     with locked(os.path.join(places.home(), "images", f"{name}.vm.lock"), "vm: another process builds the disk"):
         found = find(name, accelerator)
         if found:
+            disk.verify(found)
             return found
         described = recipe.describe(config)
         remove_tree(folder_of(name, accelerator))
@@ -89,38 +92,56 @@ def ensure(config: dict, image: dict, accelerator: str) -> dict:
 
 
 def _build(config: dict, described: dict, image: dict, accelerator: str) -> dict:
+    """Build it; of a build that failed only what it said stays."""
     begun = time.monotonic()
     work = os.path.join(places.home(), "images", f"building-vm-{image['recipe'][:12]}")
     remove_tree(work)
     os.makedirs(work)
     os.chmod(work, 0o755)
-    say("vm", "making a bootable disk of the base")
+    try:
+        facts = _made(config, described, image, accelerator, work)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.replace(os.path.join(work, "console.log"), os.path.join(places.home(), "images", "packer-console.log"))
+        remove_tree(work)
+        raise
+    folder = folder_of(image["recipe"], accelerator)
+    os.rename(work, folder)
+    say("vm", f"disk of {image['recipe'][:12]} built in {duration(time.monotonic() - begun)}")
+    return {**facts, "folder": folder}
+
+
+def _made(config: dict, described: dict, image: dict, accelerator: str, work: str) -> dict:
+    """Build the disk into a folder; returns its facts."""
     root = os.path.join(work, "root")
-    rootfs.unpack(rootfs.ensure_archive(config, described), root)
-    _put_container_image(image, root)
-    host_keys = _personalise(work, root, accelerator)
-    disk = os.path.join(work, "base.qcow2")
-    _make_disk(work, root, disk)
-    remove_tree(root)
+    base = os.path.join(work, "base.qcow2")
+    with step("vm", "making a bootable disk of the base"):
+        rootfs.unpack(rootfs.ensure_archive(config, described), root)
+        _put_container_image(image, root)
+        host_keys = _personalise(work, root, accelerator)
+        _make_disk(work, root, base)
+        remove_tree(root)
 
-    say("vm", "provisioning it with Packer, which boots it")
-    cpu = qemu_processor(accelerator)
-    run_packer(
-        "qemu.machine",
-        {"disk": disk, "key": os.path.join(work, "key"), "accelerator": accelerator, "cpu": cpu, "output": work},
-        work,
-    )
-    os.unlink(disk)
+    with step("vm", "provisioning it with Packer, which boots it"):
+        cpu = qemu_processor(accelerator)
+        run_packer(
+            "qemu.machine",
+            {"disk": base, "key": os.path.join(work, "key"), "accelerator": accelerator, "cpu": cpu, "output": work},
+            work,
+        )
+    os.unlink(base)
 
-    say("vm", "comparing its files with the container's")
     provisioned = os.path.join(work, "disk", "disk.qcow2")
-    listing = read_manifest(provisioned, work)
-    compare(read_json(os.path.join(image["folder"], "manifest.json")) or {}, listing)
-    _add_box(work, image["recipe"], accelerator)
+    with step("vm", "comparing its files with the container's"):
+        listing = read_manifest(provisioned, work)
+        compare(manifest_of(image), listing)
+    with step("vm", "giving it to Vagrant and libvirt"):
+        volume = _add_box(work, image["recipe"], accelerator)
     facts = {
         "format": 1,
         "accelerator": accelerator,
         "box": box_name(image["recipe"], accelerator),
+        "volume": {"path": volume, "sha256": disk.digest(volume), "seen": disk.look(volume)},
         "bytes": os.stat(provisioned).st_blocks * 512,
         "host_keys": host_keys,
         "kernel": next(key for key in listing["files"] if key.startswith("boot/vmlinuz-")).removeprefix(
@@ -132,10 +153,7 @@ def _build(config: dict, described: dict, image: dict, accelerator: str) -> dict
     }
     remove_tree(os.path.join(work, "disk"))
     write_json(os.path.join(work, "disk.json"), facts)
-    folder = folder_of(image["recipe"], accelerator)
-    os.rename(work, folder)
-    say("vm", f"disk of {image['recipe'][:12]} built in {time.monotonic() - begun:.0f} s")
-    return {**facts, "folder": folder}
+    return facts
 
 
 def _put_container_image(image: dict, root: str) -> None:
@@ -144,7 +162,6 @@ def _put_container_image(image: dict, root: str) -> None:
     The daemon runs in mount, process and network namespaces of its own, which end with it: outside of a network
     namespace it would take the host daemon's bridge away.
     """
-    say("vm", "putting the container image into it")
     archive = os.path.join(image["folder"], "image.tar")
     script = """
         root=$1 archive=$2
@@ -288,8 +305,8 @@ def _vagrant(*words: str, timeout: float = 1800) -> str:
     return capture(as_root(command), timeout).stdout
 
 
-def _add_box(work: str, name: str, accelerator: str) -> None:
-    """Give the box to Vagrant, in place of an older one of that name, and its disk to libvirt's pool.
+def _add_box(work: str, name: str, accelerator: str) -> str:
+    """Give the box to Vagrant, in place of an older one of that name, and its disk to libvirt's pool: its path there.
 
     Vagrant would copy the disk into the pool with the first machine, in the time that its boot takes; a second
     name for the same file spares that.  Under another name than Vagrant expects it would be copied all the same.
@@ -303,5 +320,7 @@ def _add_box(work: str, name: str, accelerator: str) -> None:
     _vagrant("box", "add", "--force", "--no-tty", "--provider", "libvirt", "--name", called, f"file://{box}")
     capture(as_root(["rm", "-f", "--", box]))
     image = os.path.join(vagrant_home(), "boxes", called, "0", "libvirt", "box.img")
-    volume = f"{called}_vagrant_box_image_0_{int(os.stat(image).st_mtime)}_box.img"
-    capture(as_root(["ln", "--", image, os.path.join(libvirt.pool_folder(), volume)]))
+    name = f"{called}_vagrant_box_image_0_{int(os.stat(image).st_mtime)}_box.img"
+    volume = os.path.join(libvirt.pool_folder(), name)
+    capture(as_root(["ln", "--", image, volume]))
+    return volume

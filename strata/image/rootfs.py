@@ -9,7 +9,7 @@ import os
 from strata.base import places
 from strata.base.files import remove_tree
 from strata.base.process import as_root, capture
-from strata.base.progress import say
+from strata.base.progress import say, step
 from strata.experiment import recipe
 from strata.host import distribution
 
@@ -27,7 +27,6 @@ def ensure_archive(config: dict, described: dict) -> str:
     archive = archive_path(described["base"])
     if os.path.exists(archive):
         return archive
-    say("image", f"bootstrapping {described['distribution']} {described['release']} with mmdebstrap")
     os.makedirs(os.path.dirname(archive), exist_ok=True)
     listing, part = f"{archive}.list", f"{archive}.part.tar"
     with open(listing, "w") as file:
@@ -42,11 +41,12 @@ def ensure_archive(config: dict, described: dict) -> str:
     ]
     names = ",".join(recipe.base_packages(described))
     try:
-        capture(
-            ["mmdebstrap", "--variant=minbase", f"--include={names}", *options, *settle]
-            + [described["release"], part, listing],
-            timeout=3600,
-        )
+        with step("image", f"bootstrapping {described['distribution']} {described['release']} with mmdebstrap"):
+            capture(
+                ["mmdebstrap", "--variant=minbase", f"--include={names}", *options, *settle]
+                + [described["release"], part, listing],
+                timeout=3600,
+            )
         os.rename(part, archive)
     finally:
         for path in (listing, part):
@@ -72,11 +72,11 @@ def ensure_tag(config: dict, described: dict, tag: str) -> None:
     folder, part = f"{archive.removesuffix('.tar')}-tree", f"{archive}.container"
     left_out = [f"--exclude=./{path}/*" for path in MACHINE_ONLY]
     try:
-        unpack(archive, folder)
-        capture(
-            as_root(["tar", "-C", folder, "--numeric-owner", "--xattrs", *left_out, "-cf", part, "."]), timeout=1200
-        )
-        capture(["docker", "import", part, tag], timeout=600)
+        with step("image", "giving the base root filesystem to Docker"):
+            unpack(archive, folder)
+            pack = ["tar", "-C", folder, "--numeric-owner", "--xattrs", *left_out, "-cf", part, "."]
+            capture(as_root(pack), timeout=1200)
+            capture(["docker", "import", part, tag], timeout=600)
     finally:
         remove_tree(folder)
         capture(as_root(["rm", "-f", "--", part]))

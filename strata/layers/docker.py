@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from strata.base import places
 from strata.base.errors import UserError
+from strata.base.progress import step
 from strata.host import cgroups
 from strata.layers.layer import TYPE_CHECKING, Layer
 
@@ -22,9 +23,14 @@ LABEL = "strata.home"
 REST = ["sleep", "infinity"]
 
 
+def short(image: dict) -> str:
+    """What of an image's recipe names it for Docker."""
+    return image["recipe"][:12]
+
+
 def tag(image: dict) -> str:
     """The name under which the image is known to Docker."""
-    return f"strata/image:{image['recipe'][:12]}"
+    return f"strata/image:{short(image)}"
 
 
 class Docker(Layer):
@@ -192,7 +198,8 @@ class Docker(Layer):
                 assert self.below
                 if self.below.name != "host":
                     self.below.put(os.path.join(image["folder"], "image.tar"), archive)
-                self.run_below(["docker", "load", "--quiet", "--input", archive], timeout=3600)
+                with step("docker", "loading the image"):
+                    self.run_below(["docker", "load", "--quiet", "--input", archive], timeout=3600)
             found = self.run_below(form).strip()
         if found != image["id"]:
             raise UserError(
@@ -244,6 +251,28 @@ def start_daemon() -> None:
         raise UserError("no Docker daemon answers: see what `scripts/dockerd.sh` says")
 
 
+def remove_builds(recipe: str | None = None) -> None:
+    """Remove what builds of ours left: containers that were provisioned, and images that have no name.
+
+    recipe: of this one alone, the caller being the one who builds it.
+    """
+    from strata.base.process import capture
+
+    of_recipe = [] if recipe is None else ["--filter", f"label=strata.recipe={recipe[:12]}"]
+    if recipe is not None:
+        filters = [
+            "--filter",
+            f"label={LABEL}={places.home_mark()}",
+            "--filter",
+            f"label=strata.building={recipe[:12]}",
+        ]
+        found = capture(["docker", "ps", "--all", "--quiet", *filters], check=False).stdout.split()
+        if found:
+            capture(["docker", "rm", "--force", "--volumes", *found], check=False)
+    ours = ["--filter", f"label=strata.image={places.home_mark()}", *of_recipe]
+    capture(["docker", "image", "prune", "--force", *ours], timeout=600, check=False)
+
+
 def sweep() -> list[str]:
     """Remove every container of this installation; returns their ids."""
     from strata.base.process import capture
@@ -255,4 +284,5 @@ def sweep() -> list[str]:
     ).stdout.split()
     if found:
         capture(["docker", "rm", "--force", "--volumes", *found])
+    remove_builds()
     return found

@@ -21,6 +21,7 @@ from strata.base.placeholders import several
 from strata.base.process import alive, identity
 from strata.client.client import Client
 from strata.experiment import plan
+from strata.image import intact
 from strata.system.turn import exclusive as exclusive
 
 
@@ -111,6 +112,11 @@ class System:
         return found
 
 
+def runs_tree(stack: list[dict], client: dict | None) -> bool:
+    """Whether the image's own files are run, in a system of this stack or at its client."""
+    return client is not None or any("chroot" in entry for entry in stack)
+
+
 def bring_up(
     environment: str,
     stack: list[dict],
@@ -144,6 +150,8 @@ def bring_up(
     if fits and state["cell"] is None:
         return System(system, image)
     take_down()
+    if image and runs_tree(stack, client):
+        intact.verify(image)
     system = {
         **wanted,
         "id": f"strata-{os.urandom(5).hex()}",
@@ -255,5 +263,8 @@ def clean() -> list[str]:
                 capture(as_root(["umount", "--", point]))
             remove_tree(os.path.join(images, name))
             removed.append(f"unfinished image {name}")
+        elif (name.startswith("base-") and not name.endswith(".tar")) or name.endswith(".part.tar"):
+            remove_tree(os.path.join(images, name))
+            removed.append(f"unfinished base {name}")
     remove_tree("results/tmp")
     return removed

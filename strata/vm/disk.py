@@ -9,7 +9,8 @@ import platform
 
 from strata.base import places
 from strata.base.errors import UserError
-from strata.base.files import read_json
+from strata.base.files import read_json, write_json
+from strata.base.process import as_root, capture
 
 
 def folder_of(name: str, accelerator: str) -> str:
@@ -33,6 +34,34 @@ def require(name: str, accelerator: str) -> dict:
             "run `python -m strata image` to build it again"
         )
     return facts
+
+
+def verify(facts: dict) -> None:
+    """Raise UserError where what machines boot from is not what was built.
+
+    It is read again only where the kernel shows another size, time or inode; its owner is libvirt's to change.
+    """
+    noted = facts["volume"]
+    seen = look(noted["path"])
+    if seen == noted["seen"]:
+        return
+    if seen is None or digest(noted["path"]) != noted["sha256"]:
+        raise UserError(
+            f"{noted['path']} is not the disk that was built: no machine is booted from it; "
+            "run `python -m strata image --rebuild`"
+        )
+    kept = {key: value for key, value in facts.items() if key != "folder"}
+    write_json(os.path.join(facts["folder"], "disk.json"), {**kept, "volume": {**noted, "seen": seen}})
+
+
+def look(path: str) -> str | None:
+    """Size, time of change and inode of a disk; None where there is none."""
+    return capture(as_root(["stat", "--format", "%s %.9Y %i", "--", path]), check=False).stdout.strip() or None
+
+
+def digest(path: str) -> str:
+    """The SHA-256 of a disk."""
+    return capture(as_root(["sha256sum", "--", path]), timeout=1200).stdout.split()[0].lstrip("\\")
 
 
 def vagrant_home() -> str:

@@ -11,7 +11,7 @@ from strata.base.digest import sha256
 from strata.base.errors import UserError
 from strata.base.files import read_json, write_json
 from strata.base.process import as_root, capture, capture_watched
-from strata.base.progress import say
+from strata.base.progress import say, step
 from strata.host import capacity as this_host
 from strata.host import topology as host
 from strata.host.context import Context
@@ -63,6 +63,7 @@ class Machine:
         if self.options["accelerator"] is None:
             raise UserError("whether KVM runs a guest here was not tried yet: run `python -m strata image`")
         facts = disk.require(self.context.image["recipe"], self.options["accelerator"])
+        disk.verify(facts)
         wanted = self.settings(facts)
         # Noted before anything is made: down() looks for it, also after a kill in the middle.
         write_json(os.path.join(self.folder, "vm.json"), wanted)
@@ -142,7 +143,8 @@ class Machine:
 
         def save(name: str) -> None:
             ssh.close(self.folder)
-            snapshot.save(name, owner, wanted["name"], kept)
+            with step("vm", "saving the machine, from which later blocks restore it"):
+                snapshot.save(name, owner, wanted["name"], kept)
 
         if there(self._snapshot(wanted)):
             return None
@@ -151,8 +153,10 @@ class Machine:
             save(wanted["key"])
         if self.warmup:
             self._restore(wanted["key"])
-            for argv in [argv for commands in self.warmup.values() for argv in commands]:
-                ssh.run(self.folder, argv, timeout=PATIENCE[self.options["accelerator"]])
+            for name, commands in self.warmup.items():
+                with step("vm", f"starting {name} in the machine"):
+                    for argv in commands:
+                        ssh.run(self.folder, argv, timeout=PATIENCE[self.options["accelerator"]])
             save(self._snapshot(wanted))
         return booted
 
@@ -166,8 +170,9 @@ class Machine:
             make_data_disk(wanted)
             begun = time.monotonic()
             try:
-                self._vagrant_up(wanted["console"])
-                ssh.run(self.folder, ["true"], timeout=60)
+                with step("vm", f"booting the machine, attempt {attempt} of {ATTEMPTS}"):
+                    self._vagrant_up(wanted["console"])
+                    ssh.run(self.folder, ["true"], timeout=60)
                 seconds = round(time.monotonic() - begun, 3)
                 self._keep_console(wanted["name"], attempt)
                 return {"seconds": seconds, "attempts": attempt}

@@ -33,6 +33,7 @@ def done(monkeypatch, tmp_path):
     monkeypatch.setattr(hugepages, "reserve", note("reserve"))
     facts = {"box": "b", "built": "today", "folder": str(tmp_path), "host_keys": ["ssh-ed25519 AAAA"], "bytes": 1}
     monkeypatch.setattr(disk, "require", lambda recipe, accelerator: facts)
+    monkeypatch.setattr(disk, "verify", lambda facts: None)
     monkeypatch.setattr(host, "topology", lambda: TOPOLOGY)
     monkeypatch.setattr(machine.this_host, "memory_size", lambda: 32 * GIB)
     return noted

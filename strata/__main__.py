@@ -29,6 +29,7 @@ def main(words: list[str]) -> int:
     # These two start once for every cell or run: they skip what the others need to import.
     quick = {"cell": _cell, "keeper": _keeper}
     from strata.base.errors import UserError
+    from strata.base.signals import Interrupted
 
     try:
         if words and words[0] in quick:
@@ -44,10 +45,8 @@ def main(words: list[str]) -> int:
         return 130
     except BrokenPipeError:
         return 141
-    except Exception as error:
-        if type(error).__name__ == "Interrupted":
-            return 143
-        raise
+    except Interrupted:
+        return 143
 
 
 def leave(code: int) -> None:

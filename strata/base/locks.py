@@ -54,19 +54,23 @@ def locked(path: str, waiting: str | None = None) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def hold(descriptor: int, waiting: str | None = None) -> Iterator[None]:
-    """Hold the lock of an open file, which is closed in the end.
+def hold(descriptor: int, waiting: str | None = None, wait: bool = True) -> Iterator[bool]:
+    """Hold the lock of an open file, which is closed in the end; gives whether it is held.
 
-    `waiting` is said once on standard error, with who holds it, if another process does.
+    That it is not only where another process holds it and nobody is to `wait`; `waiting` is said
+    once on standard error, with who holds it.
     """
+    taken = True
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            if waiting:
-                print(f"{waiting} ({words(holder(descriptor))}); waiting", file=sys.stderr, flush=True)
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
+            taken = wait
+            if wait:
+                if waiting:
+                    print(f"{waiting} ({words(holder(descriptor))}); waiting", file=sys.stderr, flush=True)
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield taken
     finally:
         os.close(descriptor)
 

@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 
+from strata.base import signals
 from strata.base.errors import UserError
 
 
@@ -48,6 +49,24 @@ def wait_for(pid: int, timeout: float | None) -> bool:
         return bool(poll.poll(None if timeout is None else max(0, timeout) * 1000))
     finally:
         os.close(descriptor)
+
+
+def descendants(pid: int) -> list[tuple[int, list[str]]]:
+    """The processes below a process, each with the words of its command line."""
+    parents, words = {}, {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/stat") as file:
+                parents[int(name)] = int(file.read().rpartition(")")[2].split()[1])
+            with open(f"/proc/{name}/cmdline", errors="replace") as file:
+                words[int(name)] = file.read().rstrip("\0").split("\0")
+        except (OSError, ValueError):
+            continue
+    found, last = {pid}, 0
+    while len(found) > last:
+        last = len(found)
+        found |= {child for child, parent in parents.items() if parent in found}
+    return [(process, words[process]) for process in sorted(found - {pid}) if process in words]
 
 
 def end(*processes: subprocess.Popen, patience: float = 5.0) -> None:
@@ -107,11 +126,16 @@ def run_together(
             poll.register(watched[-1], select.POLLIN)
         for command, output in zip(commands, outputs, strict=True):
             begun.append(time.monotonic())
-            processes.append(
-                subprocess.Popen(
-                    command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+            with signals.undisturbed():
+                processes.append(
+                    subprocess.Popen(
+                        command,
+                        stdin=subprocess.DEVNULL,
+                        stdout=output,
+                        stderr=subprocess.STDOUT,
+                        start_new_session=True,
+                    )
                 )
-            )
         for number, process in enumerate(processes):
             descriptor = os.pidfd_open(process.pid)
             running[descriptor] = number
@@ -137,7 +161,8 @@ def run_together(
     finally:
         for descriptor in [*running, *watched]:
             os.close(descriptor)
-        end(*(process for process in processes if process.returncode is None))
+        with signals.undisturbed():
+            end(*(process for process in processes if process.returncode is None))
 
 
 def run_to_file(argv: Sequence[str], output: int, timeout: float | None) -> tuple[int, float]:
@@ -160,45 +185,51 @@ def capture_watched(
     Raises :class:`UserError` with that trouble, or after `timeout` seconds.
     """
     deadline = time.monotonic() + timeout
-    process = subprocess.Popen(
-        argv,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-    )
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process: subprocess.Popen | None = None
     try:
+        with signals.undisturbed():
+            process = subprocess.Popen(argv, text=True, errors="replace", **pipes)  # type: ignore[call-overload]
         while True:
             try:
-                said, complaint = process.communicate(timeout=every)
+                said, complaint = process.communicate(timeout=max(0, min(every, deadline - time.monotonic())))
                 return subprocess.CompletedProcess(argv, process.returncode, said, complaint)
             except subprocess.TimeoutExpired:
                 why = trouble()
-                if why is None and time.monotonic() > deadline:
+                if why is None and time.monotonic() >= deadline:
                     why = f"`{' '.join(argv)}` did not end within {timeout:g} s"
                 if why is not None:
                     raise UserError(why) from None
+    except FileNotFoundError:
+        raise UserError(f"{argv[0]} is not installed: run `make setup`") from None
     finally:
-        if process.poll() is None:
-            # Not by a signal of our own: with sudo the process is another user's.
-            capture(as_root(["kill", "-KILL", str(process.pid)]), check=False)
-            process.communicate()
+        if process is not None:
+            with signals.undisturbed():
+                _kill(process)
+
+
+def _kill(process: subprocess.Popen) -> None:
+    """End a child at once, if it has not ended; with sudo it is another user's, and what it runs is asked first."""
+    if process.poll() is None:
+        try:
+            process.kill()
+        except PermissionError:
+            for number, patience in (("-TERM", 5.0), ("-KILL", None)):
+                capture(as_root(["kill", number, str(process.pid)]), check=False)
+                if wait_for(process.pid, patience):
+                    break
+        process.wait()
+    for pipe in (process.stdout, process.stderr):
+        if pipe is not None:
+            pipe.close()
 
 
 def capture(argv: Sequence[str], timeout: float = 120, check: bool = True) -> subprocess.CompletedProcess:
-    """Run a command of the machinery and return what it printed (text).
+    """Run a command of the machinery and return what it printed (text); it ends with whatever ends the wait for it.
 
     Raises :class:`UserError` with the command's own words if it fails and `check` is set.
     """
-    try:
-        done = subprocess.run(
-            argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=timeout
-        )
-    except FileNotFoundError:
-        raise UserError(f"{argv[0]} is not installed: run `make setup`") from None
-    except subprocess.TimeoutExpired:
-        raise UserError(f"`{' '.join(argv)}` did not end within {timeout:g} s") from None
+    done = capture_watched(argv, timeout, lambda: None, timeout)
     if check and done.returncode != 0:
         words = (done.stderr or done.stdout).strip() or f"exit code {done.returncode}"
         raise UserError(f"`{' '.join(argv)}` failed: {words}")

@@ -11,9 +11,9 @@ from strata.base.process import alive, identity
 PATH = "results/tmp/run.json"
 
 
-def begin(owner: int, cells: int) -> None:
-    """Note that the workflow of process `owner` is going to measure so many cells."""
-    note_json(PATH, {"owner": identity(owner), "cells": cells, "done": 0, "started": None})
+def begin(owner: int, cells: int, more: bool = False) -> None:
+    """Note that the workflow of process `owner` is going to measure so many cells, or `more` than those."""
+    note_json(PATH, {"owner": identity(owner), "cells": cells, "more": more, "done": 0, "started": None})
 
 
 def say(topic: str, text: str) -> None:
@@ -60,6 +60,12 @@ def interrupted() -> bool:
     """Whether a cell of the run was ended by a person."""
     run = _current()
     return bool(run and run.get("interrupted"))
+
+
+def last() -> bool:
+    """Whether no other cell of the run comes after the one that runs now."""
+    run = _current()
+    return bool(run and not run.get("more") and run["done"] + 1 >= run["cells"])
 
 
 def duration(seconds: float) -> str:

@@ -1,14 +1,62 @@
 """The run that this process belongs to."""
 
 import os
+import select
+import signal
 
-from strata.base.process import identity
+from strata.base.errors import UserError
+from strata.base.process import alive, identity
 
 OWNER = "STRATA_OWNER"
 
 
+def _named() -> dict | None:
+    """The process that STRATA_OWNER names, by its id or ``ID:START``; None where it names none."""
+    pid, _, start = os.environ.get(OWNER, "").partition(":")
+    if not pid.isdigit():
+        return None
+    return {"pid": int(pid), "start": start} if start else identity(int(pid))
+
+
+def begin() -> None:
+    """Make this process the owner of what it starts, unless it belongs to a run itself."""
+    if not alive(_named()):
+        own = identity(os.getpid())
+        os.environ[OWNER] = f"{own['pid']}:{own['start']}"
+
+
 def owner() -> dict:
-    """The process to whose end a system lives: the workflow that STRATA_OWNER names, else this one."""
-    named = os.environ.get(OWNER, "")
-    process = identity(int(named)) if named.isdigit() else None
-    return process if process and process["start"] else identity(os.getpid())
+    """The process to whose end a system lives: the workflow that STRATA_OWNER names, else this one.
+
+    Raises UserError where that workflow has ended.
+    """
+    named = _named()
+    if named is None:
+        return identity(os.getpid())
+    if not alive(named):
+        raise UserError(f"the run that this belongs to ({OWNER}: process {named['pid']}) has ended")
+    return named
+
+
+def end_with_it() -> None:
+    """See that this process is asked to end (SIGTERM) as soon as its run has ended; a thread sleeps until then."""
+    process = owner()
+    if process["pid"] == os.getpid():
+        return
+    import _thread
+
+    try:
+        descriptor = os.pidfd_open(process["pid"])
+    except ProcessLookupError:
+        descriptor = None
+    # Whoever had the same id in between is not the one.
+    if descriptor is None or not alive(process):
+        raise UserError(f"the run that this belongs to ({OWNER}: process {process['pid']}) has ended")
+    _thread.start_new_thread(_watch, (descriptor,))
+
+
+def _watch(descriptor: int) -> None:
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    poll.poll()
+    os.kill(os.getpid(), signal.SIGTERM)

@@ -7,27 +7,20 @@ import signal
 import sys
 
 from strata import layers
-from strata.base import places, progress
+from strata.base import places, progress, run, signals
 from strata.base.clock import Watch
 from strata.base.digest import sha256
 from strata.base.errors import CellFailed, UserError
 from strata.base.files import move, read_json, write_json
 from strata.base.placeholders import BUILT_IN
 from strata.base.process import capture
+from strata.base.signals import Interrupted
 from strata.cell import logs, prepared, quiet
 from strata.cell.steps import Steps
 from strata.experiment import plan
 from strata.host import observe
 from strata.image import cache, intact
 from strata.system import keeper, testbed
-
-
-class Interrupted(Exception):
-    """A signal asked this process to end."""
-
-
-def _on_signal(number: int, frame: object) -> None:
-    raise Interrupted(signal.Signals(number).name)
 
 
 def checks(declared: list[dict], log: str, systems: int = 1) -> list[dict]:
@@ -53,13 +46,19 @@ def measure(environment: str, workload: str, repetition: int) -> None:
     Raises CellFailed, with the log, the reason and the command that reruns it; the output so far is
     then in results/failed and nothing in results/raw.
     """
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, _on_signal)
+    signals.heed()
+    run.end_with_it()
     experiment = plan.read()
     _check_name(experiment, environment, workload, repetition)
     cell = Cell(experiment, environment, workload, repetition)
-    with testbed.exclusive():
-        cell.run()
+    try:
+        with testbed.exclusive():
+            if progress.interrupted():
+                raise Interrupted(signal.SIGINT.name)
+            cell.run()
+    except Interrupted as asked:
+        cell.note_interrupt(asked)
+        raise CellFailed(f"{cell.name} was ended by {asked} before it began") from None
 
 
 def _check_name(experiment: dict, environment: str, workload: str, repetition: int) -> None:
@@ -95,9 +94,11 @@ class Cell:
         progress.announce(self.name)
         try:
             os.makedirs(os.path.dirname(self.draft), exist_ok=True)
+            # Before anything is brought up that it would have to remove.
+            keeper.see(run.owner())
             system = self._measure()
             self._put_in_place()
-            left = ", ".join(sorted(set(testbed.end_cell(system))))
+            left = ", ".join(sorted(set(testbed.end_cell(system, progress.last()))))
         except BaseException as error:
             failure = self._give_up(error)
             self._note(str(failure), error)
@@ -178,13 +179,12 @@ class Cell:
         return cache.require(self.plan["image"]["recipe"])
 
     def _bring_up(self, stack: list[dict], image: dict | None) -> testbed.System:
-        """The system for this cell, with the cell and the end of its owner noted."""
+        """The system for this cell, with the cell noted."""
         ports = plan.ports(self.plan, self.systems)
         system = testbed.bring_up(
             self.environment, stack, self.repetition, image, client=self._client(), ports=ports, parts=self.systems
         )
         testbed.begin_cell(system)
-        keeper.see(system.facts["owner"])
         return system
 
     def _client(self) -> dict | None:
@@ -298,15 +298,15 @@ class Cell:
 
     def _give_up(self, error: BaseException) -> CellFailed:
         """Take the system down, keep what was printed for the person who looks, and say what to do."""
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN)
+        signals.ignore()
         try:
             testbed.take_down()
+            if progress.last():
+                testbed.release(run.owner())
         except (UserError, OSError) as trouble:
             print(f"strata: {trouble}; `python -m strata clean` tries again", file=sys.stderr)
         if isinstance(error, Interrupted):
-            if str(error) == signal.SIGINT.name:
-                progress.interrupt()
+            self.note_interrupt(error)
             return CellFailed(f"{self.name} was ended by {error}; nothing of it is kept")
         if not os.path.exists(self.target):
             with contextlib.suppress(OSError):
@@ -321,6 +321,11 @@ class Cell:
         return CellFailed(
             f"cell failed: {self.name}: {reason}\n  log:   {log}\n  rerun: snakemake --cores 1 {self.target}"
         )
+
+    def note_interrupt(self, asked: Interrupted) -> None:
+        """Where a person ended the cell, the run ends with it."""
+        if str(asked) == signal.SIGINT.name:
+            progress.interrupt()
 
     def _note(self, text: str, error: BaseException | None = None) -> None:
         """Write down how the cell went; an error that nobody foresaw with its traceback."""

@@ -18,7 +18,8 @@ from strata.experiment import config, figures, plan, published
 from strata.experiment.workload import check_files
 from strata.host import capacity
 from strata.image import build
-from strata.system import testbed
+from strata.snakemake import interrupts
+from strata.system import keeper, testbed, turn
 
 
 def is_news(record: logging.LogRecord) -> bool:
@@ -37,7 +38,7 @@ class Workflow:
         # The rules' commands find this interpreter and this package, and know whose end to outlive.
         os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
         os.environ["PYTHONPATH"] = project
-        os.environ.setdefault(run.OWNER, str(os.getpid()))
+        run.begin()
         self.project = project
         checking.complain("--config", checking.plain(over))
         over = config.typed(over)
@@ -181,17 +182,19 @@ class Workflow:
                 self._fingerprint.cache_clear()
                 self.__dict__.pop("digest", None)
         plan.write({**self.plan, "source": plan.source(self.project)})
-        progress.begin(os.getpid(), cells)
+        progress.begin(os.getpid(), cells, more=self.adaptive)
+        interrupts.pass_on()
 
     def end(self) -> None:
-        """Remove the system that the run left up, at once rather than by the keeper.
+        """Remove what the run left up, where its last cell did not: at once, rather than by the keeper.
 
-        A run that left none does not wait for the measurements of another.
+        It does not wait for the measurements of another run: what is up then is the keeper's to remove.
         """
-        if self.rebuilding or not testbed.left_by(run.owner()):
+        owner = run.owner()
+        if self.rebuilding or not testbed.left_by(owner):
             return
-        with testbed.exclusive():
-            system = testbed.read_state()["system"]
-            if system and system["owner"]["pid"] == os.getpid():
-                testbed.take_down()
-            testbed.release(run.owner())
+        try:
+            with testbed.exclusive(wait=not keeper.is_there(owner)):
+                testbed.remove_of(owner)
+        except turn.Taken as taken:
+            progress.say("testbed", f"{taken}; what this run left up is removed as soon as that has ended")

@@ -16,16 +16,33 @@ from strata.system import testbed
 
 
 def path() -> str:
-    """The file that names the keeper."""
-    return os.path.join(places.home(), "keeper.json")
+    """The file that names the keepers there are."""
+    return os.path.join(places.home(), "keepers.json")
+
+
+def _known() -> list[dict]:
+    """``[{owner, keeper}, …]`` of the keepers that are there."""
+    found = read_json(path())
+    try:
+        return [one for one in found["keepers"] if one["owner"] and alive(one["keeper"])] if found else []
+    except (TypeError, KeyError, ValueError):
+        return []
+
+
+def is_there(owner: dict) -> bool:
+    """Whether a keeper waits for this owner's end."""
+    return any(one["owner"] == owner for one in _known())
 
 
 def see(owner: dict) -> None:
-    """Start a keeper for this owner, unless one is there or the owner is this very process."""
+    """Start a keeper for this owner, unless one is there or the owner is this very process.
+
+    There is one for each run, whichever runs take turns; it is called under the machine's lock.
+    """
     if owner["pid"] == os.getpid():
         return
-    known = read_json(path())
-    if known and known["owner"] == owner and alive(known["keeper"]):
+    known = _known()
+    if any(one["owner"] == owner for one in known):
         return
     process = subprocess.Popen(
         [sys.executable, "-m", "strata", "keeper", str(owner["pid"]), owner["start"]],
@@ -35,13 +52,18 @@ def see(owner: dict) -> None:
         start_new_session=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(part for part in sys.path if part)},
     )
-    note_json(path(), {"owner": owner, "keeper": identity(process.pid)})
+    note_json(path(), {"keepers": [*known, {"owner": owner, "keeper": identity(process.pid)}]})
 
 
 def keep(owner: dict) -> None:
-    """Wait for the owner's end, end the cell that it left running, and take its system down."""
+    """Wait for the owner's end, end the cell that it left running, and remove what it left up.
+
+    Where it left nothing, no other measurement is waited for.
+    """
     if alive(owner):
         wait_for(owner["pid"], None)
+    if not testbed.left_by(owner):
+        return
     state = testbed.read_state()
     if state["system"] and state["system"]["owner"] == owner and alive(state["cell"]):
         cell = state["cell"]["pid"]
@@ -49,7 +71,4 @@ def keep(owner: dict) -> None:
         if not wait_for(cell, 60) and alive(state["cell"]):
             os.kill(cell, signal.SIGKILL)
     with testbed.exclusive():
-        state = testbed.read_state()
-        if state["system"] and state["system"]["owner"] == owner:
-            testbed.take_down()
-        testbed.release(owner)
+        testbed.remove_of(owner)

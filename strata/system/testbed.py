@@ -192,18 +192,21 @@ def begin_cell(system: System) -> None:
     write_state({"system": system.facts, "cell": identity(os.getpid())})
 
 
-def end_cell(system: System) -> list[str]:
+def end_cell(system: System, last: bool = False) -> list[str]:
     """Note that the cell ended well; returns the command lines of what it left running.
 
     A system is taken down in which something was left, so that nothing of a cell lasts into the next one, and
-    one that nobody else uses.
+    one that nobody else uses: after the `last` cell of a run nothing is left of that, which so needs the machine
+    no more.
     """
     try:
         left = system.left()
     except (UserError, OSError) as trouble:
         # The cell itself is complete: what cannot be asked is not used again.
         left = [f"unknown, since it cannot be asked ({trouble})"]
-    if left or system.facts["owner"]["pid"] == os.getpid():
+    if last:
+        remove_of(system.facts["owner"])
+    elif left or system.facts["owner"]["pid"] == os.getpid():
         take_down()
     else:
         system.facts["cells_before"] += 1
@@ -217,6 +220,14 @@ def left_by(owner: dict) -> bool:
 
     system = read_state()["system"]
     return (system is not None and system["owner"] == owner) or bool(snapshot.of(owner))
+
+
+def remove_of(owner: dict) -> None:
+    """Remove all that a run has up or kept for itself."""
+    system = read_state()["system"]
+    if system and system["owner"] == owner:
+        take_down()
+    release(owner)
 
 
 def release(owner: dict) -> None:

@@ -34,9 +34,16 @@ def common_path() -> str:
     return os.path.join("/run/lock" if os.path.isdir("/run/lock") else "/tmp", "strata-users.lock")
 
 
+class Taken(UserError):
+    """Another measurement is under way, and nobody wanted to wait for its end."""
+
+
 @contextlib.contextmanager
-def exclusive() -> Iterator[None]:
-    """Hold this machine: no measurement of any run overlaps with what happens inside."""
+def exclusive(wait: bool = True) -> Iterator[None]:
+    """Hold this machine: no measurement of any run overlaps with what happens inside.
+
+    Raises Taken where another holds it and this is not to `wait`, and UserError where this user may not measure.
+    """
     refusal = UserError(
         f"this user may not measure on this machine: root, members of the group {GROUP} and users with sudo may, and "
         "those whom root lets in by `python -m strata admit USER` (docs/privileges.md)"
@@ -53,7 +60,9 @@ def exclusive() -> Iterator[None]:
         if not _let_in_by_root():
             raise refusal from None
         descriptor = _open_root()
-    with locks.hold(descriptor, WAITING):
+    with locks.hold(descriptor, WAITING, wait) as taken:
+        if not taken:
+            raise Taken(WAITING.removeprefix("testbed: "))
         if not rooted and os.path.lexists(path()):
             raise refusal
         yield

@@ -13,7 +13,7 @@ import time
 import projects
 import pytest
 
-from strata.base import process
+from strata.base import process, progress
 from strata.system import keeper, testbed
 
 
@@ -198,6 +198,7 @@ def test_within_a_run_a_system_is_kept_for_a_block_and_fresh_in_the_next(project
     folder = project(projects.on_host(workloads={"noop": None, "again": None}), two)
     projects.run(folder, "strata", "plan")
     owner = subprocess.Popen(["sleep", "60"])
+    alive = process.identity(owner.pid)
     try:
         for words in (("noop", "1"), ("again", "1"), ("noop", "2")):
             done = projects.run(folder, "strata", "cell", "bare", *words, STRATA_OWNER=str(owner.pid))
@@ -206,12 +207,97 @@ def test_within_a_run_a_system_is_kept_for_a_block_and_fresh_in_the_next(project
         assert systems[0][0] == systems[1][0] != systems[2][0]
         assert [count for _, count in systems] == [0, 1, 0]
         assert testbed.read_state()["system"]["id"] == systems[2][0]
+        assert keeper.is_there(alive)
     finally:
         owner.kill()
         owner.wait()
     # The keeper sees the owner's end and removes what it left up.
     wait_until(lambda: testbed.read_state()["system"] is None)
-    wait_until(lambda: not process.alive(json.loads(open(keeper.path()).read())["keeper"]))
+    wait_until(lambda: not keeper.is_there(alive))
+
+
+@pytest.fixture
+def runs():
+    """Two processes that stand for workflows."""
+    owners = [subprocess.Popen(["sleep", "60"]) for _ in range(2)]
+    yield owners
+    for owner in owners:
+        owner.kill()
+        owner.wait()
+
+
+def keepers():
+    argv = ["pgrep", "-f", "--", "-m strata keeper"]
+    found = subprocess.run(argv, capture_output=True, text=True, check=False).stdout.split()
+    return {int(pid) for pid in found if has_this_home(pid)}
+
+
+def has_this_home(pid):
+    """Whether a process has the home of this test."""
+    home = f"STRATA_HOME={os.environ['STRATA_HOME']}"
+    try:
+        return home in open(f"/proc/{pid}/environ").read().split("\0")
+    except OSError:
+        return False
+
+
+def test_runs_that_take_turns_have_a_keeper_each_and_no_more(project, runs):
+    folder = project()
+    projects.run(folder, "strata", "plan")
+    for owner in (*runs, *runs):
+        done = projects.run(folder, "strata", "cell", "bare", "noop", "1", STRATA_OWNER=str(owner.pid))
+        assert done.returncode == 0, done.stderr
+    assert len(keepers()) == 2
+    # The system that is up is the second one's: the keeper of the first has nothing to wait for.
+    with testbed.exclusive():
+        runs[0].kill()
+        wait_until(lambda: len(keepers()) == 1)
+    runs[1].kill()
+    wait_until(lambda: not keepers())
+    assert testbed.read_state()["system"] is None
+
+
+def test_a_cell_that_waits_ends_with_its_run_and_never_measures(project, runs):
+    folder = project()
+    projects.run(folder, "strata", "plan")
+    with testbed.exclusive():
+        waiting = start(folder, "cell", "bare", "noop", "1", STRATA_OWNER=str(runs[0].pid))
+        assert f"process {os.getpid()} of {getpass.getuser()} in " in waiting.stderr.readline()
+        runs[0].kill()
+        runs[0].wait()
+        _, errors = waiting.communicate(timeout=20)
+    assert waiting.returncode == 1
+    assert "was ended by SIGTERM before it began" in errors
+    late = projects.run(folder, "strata", "cell", "bare", "noop", "1", STRATA_OWNER=str(runs[0].pid))
+    assert late.returncode == 1
+    assert f"the run that this belongs to (STRATA_OWNER: process {runs[0].pid}) has ended" in late.stderr
+    assert not (folder / "results/raw").exists()
+    assert testbed.read_state() == {"system": None, "cell": None}
+
+
+def test_a_cell_that_measures_ends_with_its_run_though_no_keeper_tells_it(project, runs):
+    folder = project(workloads={"noop": workload_with(run=shell("echo $$ >pid; sleep 60"))})
+    projects.run(folder, "strata", "plan")
+    measuring = start(folder, "cell", "bare", "noop", "1", STRATA_OWNER=str(runs[0].pid))
+    wait_until(lambda: (folder / "pid").exists() and (folder / "pid").read_text().strip())
+    (watching,) = keepers()
+    os.kill(watching, signal.SIGKILL)
+    runs[0].kill()
+    runs[0].wait()
+    _, errors = measuring.communicate(timeout=20)
+    assert "was ended by SIGTERM" in errors
+    assert process.start_time(int((folder / "pid").read_text())) is None
+    assert testbed.read_state() == {"system": None, "cell": None}
+
+
+def test_the_last_cell_of_a_run_leaves_nothing_up(project, runs):
+    folder = project()
+    projects.run(folder, "strata", "plan")
+    progress.begin(runs[0].pid, 2)
+    for repetition, up in (("1", True), ("2", False)):
+        done = projects.run(folder, "strata", "cell", "bare", "noop", repetition, STRATA_OWNER=str(runs[0].pid))
+        assert done.returncode == 0, done.stderr
+        assert (testbed.read_state()["system"] is not None) == up
 
 
 def test_a_machine_is_not_cleaned_while_a_run_is_at_work(project):

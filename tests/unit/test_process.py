@@ -1,12 +1,14 @@
+import contextlib
 import os
 import resource
+import signal
 import subprocess
 import sys
 import time
 
 import pytest
 
-from strata.base import process
+from strata.base import process, signals
 from strata.base.errors import UserError
 
 
@@ -166,3 +168,58 @@ def test_rights_are_asked_for_only_where_they_are_lacking(monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name: None)
     with pytest.raises(UserError, match="needs root"):
         process.as_root(["mount"])
+
+
+@pytest.fixture
+def heeding():
+    """Signals are heard as in a cell."""
+    before = {number: signal.getsignal(number) for number in signals.ASKING}
+    signals.heed()
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def test_a_child_that_starts_while_the_end_is_asked_for_is_ended_too(heeding, output, monkeypatch):
+    class Started(subprocess.Popen):
+        def __init__(self, *words, **more):
+            super().__init__(*words, **more)
+            # Whoever starts it does not know of it yet.
+            children.append(self.pid)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    children = []
+    monkeypatch.setattr(subprocess, "Popen", Started)
+    for start in (lambda: process.run_together([["sleep", "4321"]], [output], 60), lambda: process.capture(["sleep"])):
+        signals.heed()
+        with pytest.raises(signals.Interrupted, match="SIGTERM"):
+            start()
+    assert [process.start_time(child) for child in children] == [None, None]
+
+
+def test_only_the_first_request_to_end_is_heard(heeding):
+    with contextlib.suppress(signals.Interrupted):
+        os.kill(os.getpid(), signal.SIGINT)
+        pytest.fail("it was not heard")
+    os.kill(os.getpid(), signal.SIGTERM)
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_whoever_brings_something_up_notices_the_end_of_its_run():
+    script = "from strata.base import process, run, signals; signals.heed(); run.end_with_it(); "
+    script += "print('up', flush=True); process.capture(['sleep', '4321'])"
+    owner = subprocess.Popen(["sleep", "60"])
+    variables = {**os.environ, "STRATA_OWNER": str(owner.pid)}
+    one = subprocess.Popen(
+        [sys.executable, "-S", "-c", script], env=variables, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert one.stdout.readline() == "up\n"
+    while not process.descendants(one.pid):
+        time.sleep(0.02)
+    ((child, words),) = process.descendants(one.pid)
+    assert words == ["sleep", "4321"]
+    owner.kill()
+    owner.wait()
+    _, errors = one.communicate(timeout=20)
+    assert "Interrupted: SIGTERM" in errors
+    assert process.start_time(child) is None

@@ -12,7 +12,7 @@ from strata.base.files import write_json
 from strata.base.process import identity
 from strata.host import cgroups
 from strata.snakemake import workflow
-from strata.system import testbed
+from strata.system import keeper, testbed
 from strata.vm import snapshot
 
 
@@ -36,7 +36,7 @@ def test_what_a_run_left_is_told_from_what_others_did(monkeypatch, tmp_path):
 
 
 @pytest.mark.timeout(60)
-def test_a_run_that_left_nothing_does_not_wait_for_another_measurement(project, monkeypatch):
+def test_a_run_that_left_nothing_does_not_wait_for_another_measurement(project, monkeypatch, capsys):
     project()
     ending = workflow.Workflow.__new__(workflow.Workflow)
     monkeypatch.setattr(workflow.Workflow, "rebuilding", False, raising=False)
@@ -46,6 +46,12 @@ def test_a_run_that_left_nothing_does_not_wait_for_another_measurement(project, 
         ending.end()
     assert taken == []
     testbed.write_state({"system": {"owner": run.owner()}, "cell": None})
+    # What it did leave is its keeper's to remove where another measures.
+    monkeypatch.setattr(keeper, "is_there", lambda owner: True)
+    with testbed.exclusive():
+        ending.end()
+    assert taken == []
+    assert "is removed as soon as that has ended" in capsys.readouterr().err
     ending.end()
     assert taken == ["system"]
 

@@ -1,10 +1,15 @@
 """The workflow around the cells, on the host alone."""
 
+import contextlib
 import os
+import signal
 import subprocess
 import time
 
 import projects
+import pytest
+
+from strata.system import testbed
 
 
 def wake_ups(pid):
@@ -70,3 +75,27 @@ def test_a_target_that_is_not_planned_is_refused(project):
         done = projects.run(folder, "snakemake", "--cores", "1", target)
         assert done.returncode != 0
         assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_snakemake_alone_ends_a_run_whose_cell_waits_for_its_turn(project, number):
+    folder = project()
+    argv = projects.command("snakemake", "--cores", "1", "--", "cells")
+    with testbed.exclusive():
+        run = subprocess.Popen(
+            argv, cwd=folder, env=projects.environment(), stderr=subprocess.PIPE, text=True, start_new_session=True
+        )
+        try:
+            while "another measurement is under way" not in (line := run.stderr.readline()):
+                assert line, "it ended before its cell waited"
+            run.send_signal(number)
+            _, errors = run.communicate(timeout=60)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(run.pid, signal.SIGKILL)
+    assert run.returncode != 0
+    assert f"was ended by {number.name} before it began" in errors
+    assert not (folder / "results/raw").exists()
+    # Nobody is left who would measure now that it could.
+    with testbed.exclusive():
+        assert testbed.read_state() == {"system": None, "cell": None}

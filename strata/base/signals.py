@@ -1,0 +1,55 @@
+"""What asks this process to end, and when that is heard: never while a child starts of which nobody knows yet."""
+
+import contextlib
+import signal
+from collections.abc import Iterator
+
+ASKING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+class Interrupted(Exception):
+    """A signal, which it names, asked this process to end."""
+
+
+_starting = 0
+_asked: Interrupted | None = None
+
+
+def heed() -> None:
+    """From now on the first signal that asks this process to end raises Interrupted, and no other does anything."""
+    for number in ASKING:
+        signal.signal(number, _on_signal)
+
+
+def ignore() -> None:
+    """From now on no such signal does anything; children hear them as ever."""
+    for number in ASKING:
+        signal.signal(number, lambda number, frame: None)
+
+
+def _on_signal(number: int, frame: object) -> None:
+    global _asked
+    ignore()
+    _asked = Interrupted(signal.Signals(number).name)
+    if not _starting:
+        _raise()
+
+
+def _raise() -> None:
+    global _asked
+    if _asked is not None:
+        error, _asked = _asked, None
+        raise error
+
+
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """A signal that comes inside is heard at the end: what starts there is known to who must end it."""
+    global _starting
+    _starting += 1
+    try:
+        yield
+    finally:
+        _starting -= 1
+        if not _starting:
+            _raise()

@@ -16,6 +16,7 @@ ROOMS = (
     "image",
     "system",
     "cell",
+    "results",
     "archive",
     "snakemake",
 )

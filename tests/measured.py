@@ -99,17 +99,20 @@ def record(experiment: dict, image: dict, log: bytes, environment: str, load: st
         key: 2 - (value["rule"] == "client-last-cpu") if isinstance(value, dict) else value
         for key, value in planned["parameters"].items()
     }
+    quiet = {key: value for key, value in experiment["quiet"].items() if key != "wait_seconds"}
     begun = 1_767_225_600 + 10 * place
     inside = {
         "kernel": "6.12.0",
         "os": "Debian GNU/Linux 13 (trixie)",
         "cpu_model": "A processor",
         "cpus": 2,
+        "memory_bytes": 8 * 2**30,
         "huge_pages": "madvise",
+        "clocksource": "tsc",
         "cgroup": "/",
-        "versions": {"gcc": "14.2.0"},
     }
-    share = {"steal_share": 0.001, "busy_share": 0.01}
+    share = {"steal_share": 0.001, "busy_share": 0.01, "swapped_bytes": 0, "throttled": "not available"}
+    share |= {"others_share": 0.0, "others": []}
     moment = {"load1": 0.5, "swap_used_bytes": 0, "temperature_c": "not available", "frequency_mhz": "not available"}
     return {
         "format": 1,
@@ -117,6 +120,7 @@ def record(experiment: dict, image: dict, log: bytes, environment: str, load: st
         "workload": load,
         "repetition": repetition,
         "block": repetition,
+        "fingerprint": plan.fingerprint(experiment, environment, load),
         "position": {"planned": place, "actual": place},
         "started": utc(begun),
         "ended": utc(begun + 8),
@@ -145,9 +149,12 @@ def record(experiment: dict, image: dict, log: bytes, environment: str, load: st
             "up_started": utc(begun),
             "up_seconds": 0.5,
             "cells_before": 0,
+            "parts": 1,
+            "cpus": 2,
+            "vm": None,
         },
         "observed": {
-            "inside": inside,
+            "inside": {**inside, "versions": {"gcc": "14.2.0"}},
             "host": {
                 "static": {**inside, "governor": "not available", "turbo": "not available"},
                 "before": {**moment, **share},
@@ -156,6 +163,7 @@ def record(experiment: dict, image: dict, log: bytes, environment: str, load: st
             },
             "client": None,
         },
+        "quiet": {**quiet, "flags": [], "waited_seconds": 0.0},
         "log": {"bytes": len(log), "sha256": hashlib.sha256(log).hexdigest()},
     }
 

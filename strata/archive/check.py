@@ -1,18 +1,17 @@
 """Whether an archive holds together: its bytes, its crate, its plan and records, its records and logs."""
 
-import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from strata.archive import container, crate, guide, private, stage, sums
 from strata.base import places
 from strata.base.errors import UserError
-from strata.cell.steps import expanded
-from strata.experiment import plan, workload
+from strata.experiment import plan
 from strata.image import manifest
+from strata.results import judge
+from strata.results.judge import load
 
 # What a file that is not laid out as it should be makes its reader stumble over.
 MISSHAPEN = (KeyError, TypeError, AttributeError, ValueError, IndexError)
@@ -73,29 +72,14 @@ def findings(folder: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def load(folder: str, name: str) -> dict:
-    """The object in a JSON file of an archive.  Raises UserError that names it."""
-    try:
-        with open(os.path.join(folder, name), encoding="utf-8") as file:
-            value = json.load(file)
-    except FileNotFoundError:
-        raise UserError(f"{name}: missing") from None
-    except (ValueError, RecursionError):
-        raise UserError(f"{name}: is not JSON") from None
-    if not isinstance(value, dict):
-        raise UserError(f"{name}: is no JSON object")
-    return value
-
-
 def _of_plan(folder: str) -> list[str]:
     """The plan against its own order, the facts of the archive, and the records."""
     facts, experiment = load(folder, guide.FACTS), load(folder, places.PLAN)
     if facts["format"] != 1:
         return [f"{guide.FACTS}: its format is {facts['format']}; this version reads format 1"]
-    if experiment["format"] != 1:
-        return [f"{places.PLAN}: its format is {experiment['format']}; this version reads format 1"]
-    if not isinstance(experiment["repetitions"], int) or not 1 <= experiment["repetitions"] <= 10_000:
-        return [f"{places.PLAN}: its repetitions are {_short(experiment['repetitions'])}; a plan has 1 to 10000"]
+    wrong = plan.faults(experiment)
+    if wrong:
+        return wrong
     found = []
     order = os.path.join(folder, ORDER)
     if not os.path.isfile(order):
@@ -103,25 +87,10 @@ def _of_plan(folder: str) -> list[str]:
     elif not _holds(order, plan.as_csv(experiment)):
         found.append(f"{ORDER}: it is not the order that {places.PLAN} gives")
     results = os.path.join(folder, "results")
-    cells = stage.planned_cells(experiment, stage.needed_blocks(experiment, results))
-    missing: list[str] = []
-    places_taken: dict[int, str] = {}
-    for cell in cells:
-        name = places.cell_path("raw", *cell, "json")
-        if not os.path.exists(os.path.join(folder, places.cell_path("raw", *cell, "log"))):
-            missing.append("/".join(map(str, cell)))
-            continue
-        try:
-            record = load(folder, name)
-            found += _of_record(folder, name, record, experiment, cell)
-            actual = record["position"]["actual"]
-            if actual in places_taken:
-                found.append(f"{name}: its place in the order of measurement is that of {places_taken[actual]}")
-            places_taken[actual] = name
-        except UserError as error:
-            found.append(str(error))
-        except MISSHAPEN:
-            found.append(f"{name}: it is not laid out as a record")
+    cells = plan.cells(experiment, plan.needed_blocks(experiment, results))
+    measured = judge.measured(cells, folder)
+    found += [sentence for wrong in judge.faults(experiment, measured, folder).values() for sentence in wrong]
+    missing = ["/".join(map(str, cell)) for cell in cells if cell not in set(measured)]
     if missing != facts["missing"] or bool(missing) != facts["partial"]:
         strange = sorted(set(missing) ^ set(facts["missing"])) or ["their order"]
         found.append(f"{guide.FACTS}: the cells that it calls missing are not those that are: {', '.join(strange)}")
@@ -142,65 +111,6 @@ def _unplanned(folder: str, cells: list[tuple[str, str, int]]) -> list[str]:
         if f"{where}/{file.split('.')[0]}." not in planned:
             found.append(f"results/raw/{name}: the plan does not hold its cell")
     return found
-
-
-def _of_record(folder: str, name: str, record: dict, experiment: dict, cell: tuple[str, str, int]) -> list[str]:
-    """A record against its path, the plan, and its log."""
-    environment, load_name, repetition = cell
-    planned = experiment["workloads"][load_name]
-    fixed = {key: value for key, value in planned["parameters"].items() if not isinstance(value, dict)}
-    steps = _steps(planned, record["parameters"])
-    expected: list[tuple[str, Any, Any]] = [
-        ("format", record["format"], 1),
-        ("environment", record["environment"], environment),
-        ("workload", record["workload"], load_name),
-        ("repetition", record["repetition"], repetition),
-        ("block", record["block"], repetition),
-        ("scale", record["scale"], experiment["scale"]),
-        ("seed", record["seed"], plan.cell_seed(experiment, load_name, repetition)),
-        ("parameters", {key: record["parameters"][key] for key in fixed}, fixed),
-        ("names of parameters", sorted(record["parameters"]), sorted(planned["parameters"])),
-        ("layers", record["system"]["layers"], experiment["environments"][environment]["layers"]),
-        ("image's recipe", record["image"]["recipe"], experiment["image"]["recipe"]),
-        ("number of systems", record["system"].get("parts", 1), plan.systems(planned)),
-        ("steps", [(command["step"], command.get("system")) for command in record["commands"]], steps),
-    ]
-    found = [
-        f"{name}: its {what} is {_short(has)}, and the plan's is {_short(wants)}"
-        for what, has, wants in expected
-        if has != wants
-    ]
-    if any(command["exit"] != 0 for command in record["commands"]):
-        found.append(f"{name}: a command failed, and such a cell is no result")
-    if not all(check["passed"] is True for check in record["checks"]):
-        found.append(f"{name}: a check failed, and such a cell is no result")
-    image = os.path.join(folder, places.IMAGE)
-    files = record["image"]["manifest_sha256"]
-    if files and os.path.exists(image) and files != load(folder, places.IMAGE)["manifest_sha256"]:
-        found.append(f"{name}: it was measured in an image with other files than that of {places.IMAGE}")
-    log = name.removesuffix("json") + "log"
-    path = os.path.join(folder, log)
-    if record["log"]["bytes"] != os.path.getsize(path) or record["log"]["sha256"] != sums.digest(path):
-        found.append(f"{log}: it is not the log that {name} records: size or SHA-256 differ")
-    return found
-
-
-def _steps(planned: dict, parameters: dict) -> list[tuple[str, int | None]]:
-    """What a cell's commands are of, in order: the part of the workload, and of several systems the number."""
-    several = plan.systems(planned)
-    if not 1 <= several <= workload.MOST_SYSTEMS:
-        raise UserError(f"{places.PLAN}: a workload runs in 1 to {workload.MOST_SYSTEMS} systems, not in {several}")
-    found: list[tuple[str, int | None]] = []
-    for step, _ in expanded(planned["cell"]["steps"], parameters):
-        if "argv" in step:
-            one = several == 1 or step.get("at") == "client"
-            found += [(step["step"], None)] if one else [(step["step"], system) for system in range(several)]
-    return found
-
-
-def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False, sort_keys=True)
-    return text if len(text) <= 80 else text[:77] + "…"
 
 
 def _of_rewriting(folder: str) -> list[str]:

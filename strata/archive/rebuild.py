@@ -8,6 +8,7 @@ import sys
 from strata.archive import check, container, sums
 from strata.archive.stage import DERIVED, PAPERS, TABLES
 from strata.base.errors import UserError
+from strata.results import judge
 
 INPUTS = ("plan.json", "plan.csv", "image.json", "image-manifest.json", "raw", "failed")
 
@@ -92,7 +93,7 @@ def rebuild(path: str, target: str | None) -> int:
         os.makedirs(work, exist_ok=True)
         prepare(folder, work)
         print(f"rebuild: making the paper again in {work}", file=sys.stderr, flush=True)
-        remake(work, check.load(folder, "archive.json")["partial"])
+        remake(work, judge.load(folder, "archive.json")["partial"])
         states = compare(folder, work)
     for name, state in states:
         print(f"{state:9}  {name}")

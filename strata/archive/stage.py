@@ -17,7 +17,6 @@ from typing import Any
 from strata.archive import private, source
 from strata.base import places
 from strata.base.errors import UserError
-from strata.base.files import read_json
 from strata.experiment import figures, plan, workload
 from strata.image import cache
 
@@ -31,21 +30,6 @@ IMAGE_FILES = (".tar", ".qcow2", ".box", ".img", "image.json", "manifest.json", 
 Rewriter = Callable[[str], tuple[str, Counter]]
 
 
-def needed_blocks(experiment: dict, results: str) -> int:
-    """How many of a plan's blocks count: all, or the first number that was precise enough."""
-    folder = os.path.join(results, "precision")
-    if "precision" not in experiment or not os.path.isdir(folder):
-        return experiment["repetitions"]
-    found = [read_json(os.path.join(folder, name)) or {} for name in os.listdir(folder) if name.endswith(".json")]
-    enough = [state["block"] for state in found if state.get("enough") is True]
-    return min(enough, default=experiment["repetitions"])
-
-
-def planned_cells(experiment: dict, blocks: int) -> list[tuple[str, str, int]]:
-    """(environment, workload, repetition) of every cell in the first blocks of a plan, in its order."""
-    return [(name, load, number) for _, block, name, load, number in plan.rows(experiment) if block <= blocks]
-
-
 class Stage:
     """A folder that fills with an archive's files.
 
@@ -57,10 +41,8 @@ class Stage:
         self.rewritten: dict[str, Counter] = {}
         self.warnings: list[str] = []
         self.source = source.listing(project)
-        self.experiment = plan.read()
-        if self.experiment.get("format") != 1:
-            raise UserError(f"{places.PLAN}: not a plan of format 1; remake it with this version of the project")
-        client = (self.experiment.get("client") or {}).get("ssh") or ""
+        self.experiment = plan.read_checked()
+        client = self.experiment["client"].get("ssh") or ""
         self.private = private.Private(project, self._public_words(), client)
         self.measured: list[tuple[str, str, int]] = []
         self.missing: list[tuple[str, str, int]] = []
@@ -161,8 +143,8 @@ class Stage:
             if os.path.exists(name):
                 # Paths of a manifest are the image's own.
                 self.copy(name, name, self.private.of_source)
-        blocks = needed_blocks(self.experiment, "results")
-        for cell in planned_cells(self.experiment, blocks):
+        blocks = plan.needed_blocks(self.experiment)
+        for cell in plan.cells(self.experiment, blocks):
             self._add_cell(cell, files)
         for name in self._derived():
             self.copy(name, name)
@@ -189,10 +171,14 @@ class Stage:
         with open(record, "rb") as file:
             content = file.read()
         content = self.put(record, content, self._json(record, files))
+        facts = json.loads(content)
         if written != measured:
-            facts = json.loads(content)
             digest = hashlib.sha256(written).hexdigest()
             facts["log"] = {**facts["log"], "bytes": len(written), "sha256": digest, "rewritten": True}
+        if places.PLAN in self.rewritten:
+            # The digest of something private goes with it.
+            facts.pop("fingerprint", None)
+        if facts != json.loads(content):
             self.write_json(record, facts)
 
     def _derived(self) -> list[str]:

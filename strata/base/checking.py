@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 import jsonschema
+import referencing
 
 from strata.base import places, yaml_file
 from strata.base.errors import UserError
@@ -205,7 +206,7 @@ def _sentence(error: jsonschema.ValidationError) -> list[tuple[str, str]]:
                 for name in missing
             ]
         case "enum":
-            choice = ", ".join(str(item) for item in limit)
+            choice = ", ".join("empty" if item is None else str(item) for item in limit)
             return [(key, f"is {describe(value)}; must be one of {choice}")]
         case "type":
             return [(key, f"is {describe(value)}; must be {_kinds(limit)}")]
@@ -221,6 +222,9 @@ def _sentence(error: jsonschema.ValidationError) -> list[tuple[str, str]]:
         case "pattern":
             name = f"{key}.{value}" if "propertyNames" in error.absolute_schema_path else key
             return [(name.lstrip("."), f"is {describe(value)}; must match {limit}")]
+        case "const":
+            said = declared.get("description", "")
+            return [(key, f"is {describe(value)}; {said if said.startswith('must') else f'must be {describe(limit)}'}")]
         case "oneOf":
             return [(key, declared.get("description", error.message))]
         case "propertyNames":
@@ -231,9 +235,17 @@ def _sentence(error: jsonschema.ValidationError) -> list[tuple[str, str]]:
 
 @functools.cache
 def schema(name: str) -> Any:
-    """The validator of schemas/NAME.schema.json."""
-    with open(os.path.join(SCHEMAS, f"{name}.schema.json")) as file:
-        return Validator(json.load(file))
+    """The validator of schemas/NAME.schema.json, which may refer to the others there."""
+    others = [other for other in sorted(os.listdir(SCHEMAS)) if other.endswith(".schema.json")]
+    known = referencing.Registry().with_resources(
+        (other, referencing.Resource.from_contents(_read_schema(other))) for other in others
+    )
+    return Validator(_read_schema(f"{name}.schema.json"), registry=known)
+
+
+def _read_schema(file_name: str) -> dict:
+    with open(os.path.join(SCHEMAS, file_name), encoding="utf-8") as file:
+        return json.load(file)
 
 
 def findings(validator: Any, data: object, prefix: str = "") -> list[tuple[str, str]]:

@@ -17,12 +17,13 @@ SEEN = [
 
 
 def read_json(path: str) -> dict | None:
-    """The object in a JSON file; None if the file is missing or cut short."""
+    """The object in a JSON file; None if the file is missing, cut short, or holds anything else."""
     try:
         with open(path) as file:
-            return json.load(file)
-    except (FileNotFoundError, json.JSONDecodeError):
+            found = json.load(file)
+    except (FileNotFoundError, ValueError, RecursionError):
         return None
+    return found if isinstance(found, dict) else None
 
 
 def write_text(path: str, text: str, lasting: bool = True) -> None:

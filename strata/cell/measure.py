@@ -11,11 +11,11 @@ from strata.base import places, progress, run, signals
 from strata.base.clock import Watch
 from strata.base.digest import sha256
 from strata.base.errors import CellFailed, UserError
-from strata.base.files import move, read_json, write_json
+from strata.base.files import move, write_json
 from strata.base.placeholders import BUILT_IN
 from strata.base.process import capture
 from strata.base.signals import Interrupted
-from strata.cell import logs, prepared, quiet
+from strata.cell import logs, prepared, quiet, record
 from strata.cell.steps import Steps
 from strata.experiment import plan
 from strata.host import observe
@@ -85,7 +85,8 @@ class Cell:
         self.target = places.cell_path("raw", *self.key, "log")
         self.draft = places.cell_path("tmp", *self.key, "log")
         self.watch = Watch()
-        self.record: dict = {}
+        # The parts of the record, each as soon as it is known.
+        self.known: dict = {}
 
     def run(self) -> None:
         """Measure; whatever goes wrong, the system is taken down and nothing looks complete."""
@@ -103,12 +104,23 @@ class Cell:
             failure = self._give_up(error)
             self._note(str(failure), error)
             raise failure from error
-        self._note(f"measured in {self.record['seconds']} s" + (f"; it left running: {left}" if left else ""))
+        self._note(f"measured in {self.known['seconds']} s" + (f"; it left running: {left}" if left else ""))
         if left:
             progress.say("cell", f"{self.name} left running: {left}; the next cell gets a fresh system")
-        progress.done(self.name, self.record["seconds"])
+        progress.done(self.name, self.known["seconds"])
 
     def _measure(self) -> testbed.System:
+        self.known = {
+            "format": 1,
+            "environment": self.environment,
+            "workload": self.workload,
+            "repetition": self.repetition,
+            "block": self.repetition,
+            "fingerprint": plan.fingerprint(self.plan, self.environment, self.workload),
+            "started": self.watch.begun(),
+            "scale": self.plan["scale"],
+            "source": self.plan["source"],
+        }
         lookout = quiet.Lookout(self.plan.get("quiet"), plan.daemons(self.plan))
         lookout.begin()
         ticks = [observe.cpu_times()]
@@ -124,25 +136,9 @@ class Cell:
         inside = observe.understand(observe.split(observed))
         client = self._see_client(system)
         values = self._values(self._cpus(system, inside), client)
-        self.record = {
-            "format": 1,
-            "environment": self.environment,
-            "workload": self.workload,
-            "repetition": self.repetition,
-            "block": self.repetition,
-            "position": {
-                "planned": plan.position(self.plan, *self.key),
-                "actual": None,
-            },
-            "started": self.watch.begun(),
-            "ended": None,
-            "seconds": None,
+        self.known |= {
             "seed": values["seed"],
-            "scale": self.plan["scale"],
-            "source": self.plan["source"],
             "parameters": {key: value for key, value in values.items() if key not in BUILT_IN},
-            "commands": [],
-            "checks": [],
             "image": {
                 "recipe": self.plan["image"]["recipe"],
                 "id": system.facts["image"],
@@ -155,21 +151,17 @@ class Cell:
                 "vm": None,
                 **system.facts["facts"],
             },
-            "observed": {
-                "inside": inside,
-                "host": {"static": observe.host(), "before": before, "after": None, "during": None},
-                "client": client,
-            },
             "quiet": lookout.report,
         }
         values = self._bring_files(system, values, data)
         ticks.append(observe.cpu_times())
         before |= observe.shares(ticks[0], ticks[1]) | lookout.before(before)
         system = self._run_steps(system, values, image)
-        host = self.record["observed"]["host"]
-        host["after"] = observe.moment()
-        host["during"] = observe.shares(ticks[1], observe.cpu_times())
-        host["during"] |= lookout.during(host["after"], entry["daemons"])
+        after = observe.moment()
+        during = observe.shares(ticks[1], observe.cpu_times())
+        during |= lookout.during(after, entry["daemons"])
+        host = {"static": observe.host(), "before": before, "after": after, "during": during}
+        self.known["observed"] = {"inside": inside, "host": host, "client": client}
         self._check()
         return system
 
@@ -264,7 +256,10 @@ class Cell:
 
         output = os.open(self.draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
         try:
-            steps = Steps(self.workload, self._spec(), system, values, output, self.record, self.watch, afresh)
+            steps = Steps(self.workload, self._spec(), system, values, output, self.watch, afresh)
+            self.known["commands"] = steps.commands
+            if "servers" in self._spec():
+                self.known["servers"] = steps.servers
             steps.run()
             os.fsync(output)
         finally:
@@ -274,23 +269,22 @@ class Cell:
     def _check(self) -> None:
         with open(self.draft, "rb") as file:
             content = file.read()
-        self.record["log"] = {"bytes": len(content), "sha256": sha256(content).hexdigest()}
-        self.record["checks"] = checks(self._spec()["checks"], content.decode(errors="replace"), self.systems)
-        failed = [check["name"] for check in self.record["checks"] if not check["passed"]]
+        self.known["log"] = {"bytes": len(content), "sha256": sha256(content).hexdigest()}
+        self.known["checks"] = checks(self._spec()["checks"], content.decode(errors="replace"), self.systems)
+        failed = [check["name"] for check in self.known["checks"] if not check["passed"]]
         if failed:
             raise CellFailed(f"its check failed: {', '.join(failed)}")
 
-    def _finish_record(self) -> None:
-        self.record["ended"], self.record["seconds"] = self.watch.now(), round(self.watch.passed(), 3)
+    def _end(self) -> None:
+        self.known |= {"ended": self.watch.now(), "seconds": round(self.watch.passed(), 3)}
 
     def _put_in_place(self) -> None:
         """The record first and the log last: where the log is, all is."""
-        counter = "results/raw/.measured"
-        number = ((read_json(counter) or {}).get("cells") or 0) + 1
-        self.record["position"]["actual"] = number
-        self._finish_record()
-        write_json(counter, {"cells": number})
-        write_json(places.cell_path("raw", *self.key, "json"), self.record)
+        number = record.next_number()
+        self.known["position"] = {"planned": plan.position(self.plan, *self.key), "actual": number}
+        self._end()
+        record.note_number(number)
+        write_json(places.cell_path("raw", *self.key, "json"), record.complete(self.known))
         move(self.draft, self.target)
         for suffix in ("log", "json"):
             with contextlib.suppress(FileNotFoundError):
@@ -345,6 +339,5 @@ class Cell:
             move(self.draft, log)
         else:
             open(log, "w").close()
-        if self.record:
-            self._finish_record()
-        write_json(places.cell_path("failed", *self.key, "json"), {**self.record, "error": reason})
+        self._end()
+        write_json(places.cell_path("failed", *self.key, "json"), record.of_failed(self.known, reason))

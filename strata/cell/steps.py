@@ -54,9 +54,10 @@ def expanded(steps: list[dict], values: dict) -> Iterator[tuple[dict, dict]]:
 class Steps:
     """The steps of one cell of a workload.
 
-    cell: of the plan.  values: the parameters and the seed.  output: descriptor of the log.  record: the
-    cell's, whose `commands` and `servers` are filled in.  watch: the cell's clock.  afresh: brings the system up
-    again, in the given way.
+    cell: of the plan.  values: the parameters and the seed.  output: descriptor of the log.  watch: the
+    cell's clock.  afresh: brings the system up again, in the given way.
+
+    `commands` and `servers` are what the record says of them; they grow with the steps.
 
     Where the system is made of several equal ones, each step in it runs in all of them at the same time.
     The log then says whose the lines are that follow (:mod:`strata.cell.logs`).
@@ -69,12 +70,13 @@ class Steps:
         system: System,
         values: dict,
         output: int,
-        record: dict,
         watch: Watch,
         afresh: Callable[[str], System],
     ) -> None:
         self.workload, self.cell, self.system, self.values = workload, cell, system, values
-        self.output, self.record, self.watch, self.afresh = output, record, watch, afresh
+        self.output, self.watch, self.afresh = output, watch, afresh
+        self.commands: list[dict] = []
+        self.servers: list[dict] = []
         self.running: list[Server] = []
         self.parts = len(system.tops)
         self.marked: int | None = None
@@ -116,7 +118,7 @@ class Steps:
             servers.bring_password(self.system)
         for one in declared:
             equal = [self._server(one, part) for part in parts]
-            self.record.setdefault("servers", []).extend(server.record for server in equal)
+            self.servers += [server.record for server in equal]
             servers.start(equal)
             self.running += equal
 
@@ -184,7 +186,7 @@ class Steps:
             where |= {"system": part} if self.parts > 1 and part is not None else {}
             argv = self._fill(step["argv"], own)
             commands.append({"step": step["step"], **where, "argv": argv, "exit": None, "started": self.watch.now()})
-        self.record["commands"] += commands
+        self.commands += commands
         argvs = [self._place(at, part or 0)(command["argv"]) for part, command in zip(parts, commands, strict=True)]
         for command, (code, seconds) in zip(commands, self._run(parts, argvs, step["timeout"]), strict=True):
             if code is not None:
@@ -255,7 +257,7 @@ class Steps:
             "exit": None,
             "started": self.watch.now(),
         }
-        self.record["commands"].append(command)
+        self.commands.append(command)
         begun = time.monotonic()
         done = capture(self.system.top.command(argv), timeout=step["timeout"], check=False)
         seconds = time.monotonic() - begun

@@ -7,6 +7,7 @@ comparison: all repetitions of one environment, then of the next, nothing in ran
 """
 
 import json
+import os
 import random
 
 from strata.base import places
@@ -15,6 +16,9 @@ from strata.base.errors import UserError
 from strata.base.files import read_json, write_if_changed
 from strata.base.placeholders import several
 from strata.base.process import capture
+
+# Equal systems at the same time, at most.
+MOST_SYSTEMS = 64
 
 
 def available(plan: dict) -> list[str]:
@@ -160,6 +164,21 @@ def check_ports(workloads: dict) -> None:
             taken[number].setdefault(port, f"{name}.{parameter}")
 
 
+def needed_blocks(plan: dict, results: str = "results") -> int:
+    """How many of a plan's blocks count: all, or the first number that was precise enough."""
+    folder = os.path.join(results, "precision")
+    if "precision" not in plan or not os.path.isdir(folder):
+        return plan["repetitions"]
+    found = [read_json(os.path.join(folder, name)) or {} for name in os.listdir(folder) if name.endswith(".json")]
+    enough = [state["block"] for state in found if state.get("enough") is True and isinstance(state.get("block"), int)]
+    return min(enough, default=plan["repetitions"])
+
+
+def cells(plan: dict, blocks: int) -> list[tuple[str, str, int]]:
+    """(environment, workload, repetition) of every cell in the first blocks of a plan, in its order."""
+    return [(name, load, number) for _, block, name, load, number in rows(plan) if block <= blocks]
+
+
 def source(project: str) -> dict:
     """``{revision, changed}`` of the project's source: the commit, and whether files differ from it."""
     git = ["git", "-C", project]
@@ -180,15 +199,48 @@ def as_csv(plan: dict) -> str:
     return "\n".join(lines) + "\n"
 
 
+def faults(plan: dict) -> list[str]:
+    """Where a plan is not as schemas/plan.schema.json says: sentences that name file and key."""
+    from strata.base import checking
+
+    if plan.get("format") != 1:
+        told = checking.describe(plan.get("format"))
+        return [f"{places.PLAN}: format: is {told}; this version of the project reads and makes plans of format 1"]
+    found = checking.findings(checking.schema("plan"), plan)
+    for name, entry in plan["workloads"].items() if not found else []:
+        parameter = entry["cell"].get("systems")
+        number = 1 if parameter is None else entry["parameters"].get(parameter)
+        if not isinstance(number, int) or not 1 <= number <= MOST_SYSTEMS:
+            where = f"workloads.{name}.parameters.{parameter}"
+            found.append((where, f"is {checking.describe(number)}; a workload runs in 1 to {MOST_SYSTEMS} systems"))
+    return [f"{places.PLAN}: {key}: {sentence}" for key, sentence in found]
+
+
 def write(plan: dict) -> None:
-    """Write results/plan.json and plan.csv, each only where it changed."""
+    """Write results/plan.json and plan.csv, each only where it changed.  Raises UserError for what is no plan."""
+    wrong = faults(plan)
+    if wrong:
+        raise UserError("\n".join(wrong))
     write_if_changed(places.PLAN.replace(".json", ".csv"), as_csv(plan))
     write_if_changed(places.PLAN, json.dumps(plan, indent=1, ensure_ascii=False) + "\n")
 
 
 def read() -> dict:
-    """The plan in results/.  Raises UserError where there is none."""
+    """The plan in results/, of which a cell looks only at the format.  Raises UserError where there is none."""
     plan = read_json(places.PLAN)
+    if plan is None and os.path.exists(places.PLAN):
+        raise UserError(f"{places.PLAN}: is no JSON object: remove it and run `python -m strata plan` or snakemake")
     if plan is None:
         raise UserError(f"{places.PLAN}: there is no plan yet: run `python -m strata plan` or snakemake")
+    if plan.get("format") != 1:
+        raise UserError(f"{places.PLAN}: not a plan of format 1: remake it with this version of the project")
+    return plan
+
+
+def read_checked() -> dict:
+    """The plan in results/, checked against its schema.  Raises UserError that names file and key."""
+    plan = read()
+    wrong = faults(plan)
+    if wrong:
+        raise UserError("\n".join(wrong))
     return plan

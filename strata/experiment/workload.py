@@ -7,12 +7,10 @@ import os
 from strata.base import checking
 from strata.base.errors import UserError
 from strata.base.placeholders import BUILT_IN, placeholder
-from strata.experiment import declaration, figures
+from strata.experiment import declaration, figures, plan
 from strata.host import sizing
 
 FOLDER = "workloads"
-# Equal systems at the same time, at most.
-MOST_SYSTEMS = 64
 # How a system may start for a step that asks for a fresh one.
 STARTS = ["restored", "booted"]
 
@@ -88,9 +86,9 @@ def _check_systems(data: dict) -> list[tuple[str, str]]:
     if (
         schema.get("type") != "integer"
         or schema.get("minimum") != 1
-        or not 1 <= schema.get("maximum", 0) <= MOST_SYSTEMS
+        or not 1 <= schema.get("maximum", 0) <= plan.MOST_SYSTEMS
     ):
-        wanted = f"{{type: integer, minimum: 1, maximum: {MOST_SYSTEMS}}}, or with a smaller maximum"
+        wanted = f"{{type: integer, minimum: 1, maximum: {plan.MOST_SYSTEMS}}}, or with a smaller maximum"
         found.append((f"parameters.{name}.schema", f"must be {wanted}, as it is the number of systems"))
     for scale in ("value", "smoke", "quick", "paper"):
         if isinstance(declared.get(scale), dict):

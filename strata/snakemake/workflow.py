@@ -50,7 +50,7 @@ class Workflow:
                 "archive_image": False,
                 "partial": over.get("partial") is True,
             }
-            self.plan = {key: value for key, value in plan.read().items() if key != "source"}
+            self.plan = {key: value for key, value in plan.read_checked().items() if key != "source"}
         else:
             self.settings = config.read(over)
             self.plan = config.experiment(self.settings, capacity.facts())

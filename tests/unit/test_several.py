@@ -216,14 +216,15 @@ def taken(tmp_path, declared, number, **values):
     """The log and the record of steps that were taken in so many systems."""
     path = tmp_path / "log"
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND)
-    record = {"commands": []}
+    record = {}
     planned = {"steps": [{"step": "run", "timeout": 20, **step} for step in declared], "ports": ["port"]}
     given = {"seed": 1, "port": 7000, **values}
+    taking = steps.Steps("w", planned, FakeSystem(number), given, descriptor, clock.Watch(), None)
     try:
-        steps.Steps("w", planned, FakeSystem(number), given, descriptor, record, clock.Watch(), None).run()
+        taking.run()
     finally:
         os.close(descriptor)
-        record["log"] = path.read_text()
+        record |= {"commands": taking.commands, "log": path.read_text()}
     return record
 
 
@@ -472,10 +473,9 @@ class Script:
 def with_servers(tmp_path, monkeypatch, declared):
     monkeypatch.setattr(steps, "PROGRAMS", "")
     planned = {"steps": [], "ports": ["port"], "servers": [declared]}
-    record = {"commands": []}
-    taking = steps.Steps("w", planned, FakeSystem(2), {"seed": 1, "port": 7000}, -1, record, clock.Watch(), None)
+    taking = steps.Steps("w", planned, FakeSystem(2), {"seed": 1, "port": 7000}, -1, clock.Watch(), None)
     taking.run()
-    return taking, record
+    return taking, {"commands": taking.commands, "servers": taking.servers}
 
 
 SERVER = {

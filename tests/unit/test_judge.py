@@ -1,0 +1,188 @@
+"""The judge of records: what is no result of its path, its plan and its log is refused by name."""
+
+import json
+import shutil
+
+import measured
+import projects
+import pytest
+
+from strata.archive import make
+from strata.base.errors import UserError
+from strata.cell import record
+from strata.experiment import plan, workload
+from strata.results import judge
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        yield measured.project(tmp_path_factory.mktemp("whole") / "project", patch)
+    workload.load.cache_clear()
+
+
+@pytest.fixture
+def project(whole, tmp_path, monkeypatch):
+    """The results of a project; nothing else of it is asked."""
+    shutil.copytree(whole / "results", tmp_path / "results")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def edit(path, change):
+    value = json.loads(path.read_text())
+    change(value)
+    path.write_text(json.dumps(value))
+
+
+def copy(project, source, target, **changes):
+    """A log and record of one cell in the place of another, some keys of the record changed."""
+    for kind in ("log", "json"):
+        path = project / f"results/raw/{target}.{kind}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(project / f"results/raw/{source}.{kind}", path)
+    edit(project / f"results/raw/{target}.json", lambda told: told.update(changes))
+
+
+def faults():
+    experiment = plan.read_checked()
+    return judge.faults(experiment, judge.measured(plan.cells(experiment, experiment["repetitions"])))
+
+
+def test_what_was_measured_is_good(project):
+    assert faults() == {}
+
+
+FOREIGN = [
+    (
+        ("docker/stream/2", "native/stream/2", {"environment": "native"}),
+        'its layers are [{"docker": {"data": "volume", "network": "bridge"}}], and the plan\'s are [{"chroot": {}}]',
+    ),
+    (("native/stream/1", "native/stream/3", {"repetition": 3, "block": 3}), "its seed is"),
+    (("native/stream/1", "native/stream/3", {}), "its repetition is 1, and the plan's is 3"),
+    (("native/linpack/1", "native/stream/1", {"workload": "stream"}), "its seed is"),
+]
+
+
+@pytest.mark.parametrize(("copied", "says"), FOREIGN)
+def test_a_record_of_another_cell_is_refused_by_name(project, copied, says):
+    source, target, changes = copied
+    copy(project, source, target, **changes)
+    environment, load, repetition = target.split("/")
+    found = faults()
+    assert list(found) == [(environment, load, int(repetition))]
+    assert any(sentence.startswith(f"results/raw/{target}.json: {says}") for sentence in found[next(iter(found))])
+
+
+@pytest.mark.parametrize(("copied", "says"), FOREIGN[:2])
+def test_the_archive_refuses_it_by_name_too(tmp_path, monkeypatch, copied, says):
+    project = measured.project(tmp_path / "project", monkeypatch)
+    measured.pretend(project)
+    source, target, changes = copied
+    copy(project, source, target, **changes)
+    with pytest.raises(UserError, match=rf"results/raw/{target}\.json: its"):
+        make.make("archive.zip", False)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda told: told["position"].update(actual=1.5), "position.actual: is 1.5; must be a whole number"),
+        (lambda told: told.update(seconds="8"), 'seconds: is "8"; must be a number'),
+        (lambda told: told["observed"]["host"].pop("during"), "observed.host.during: missing"),
+        (lambda told: told["observed"]["inside"].update(cpus="two"), "observed.inside.cpus: must be a whole number"),
+        (lambda told: told.update(more=1), "more: unknown key"),
+        (lambda told: told.update(format=2), "format: is 2; must be 1"),
+    ],
+)
+def test_a_record_that_breaks_its_schema_is_refused_by_file_and_key(project, change, says):
+    edit(project / "results/raw/native/stream/2.json", change)
+    found = faults()
+    assert list(found) == [("native", "stream", 2)]
+    assert found["native", "stream", 2][0].startswith(f"results/raw/native/stream/2.json: {says}")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "nonsense", "{", "null", "[" * 100_000])
+def test_a_file_that_is_no_record_is_refused_by_name(project, text):
+    (project / "results/raw/native/stream/2.json").write_text(text)
+    found = faults()
+    assert list(found) == [("native", "stream", 2)]
+    assert found["native", "stream", 2][0].startswith("results/raw/native/stream/2.json: is no")
+
+
+def test_a_changed_log_of_the_same_size_and_time_is_refused(project):
+    log = project / "results/raw/native/stream/2.log"
+    text = log.read_bytes()
+    log.write_bytes(text.replace(b"1", b"2", 1))
+    assert faults() == {
+        ("native", "stream", 2): [
+            "results/raw/native/stream/2.log: it is not the log that results/raw/native/stream/2.json records: "
+            "size or SHA-256 differ"
+        ]
+    }
+
+
+def test_records_that_do_not_go_together_are_refused(project):
+    raw = project / "results/raw"
+    edit(raw / "docker/stream/2.json", lambda told: told["position"].update(actual=1))
+    edit(raw / "docker/stream/3.json", lambda told: told["parameters"].update(threads=7))
+    edit(raw / "native/stream/3.json", lambda told: told["image"].update(manifest_sha256="0a" * 32))
+    found = {cell: wrong[0].partition(": ")[2] for cell, wrong in faults().items()}
+    first = json.loads((raw / "docker/stream/2.json").read_text())["position"]
+    assert first["actual"] == 1
+    assert len(found) == 3
+    assert (
+        found["native", "stream", 3] == "it was measured in an image with other files than that of results/image.json"
+    )
+    assert "its derived parameters are others than those of results/raw/docker/stream/" in found["docker", "stream", 3]
+    shared = [words for words in found.values() if words.startswith("its place in the order of measurement is that of")]
+    assert len(shared) == 1
+
+
+def test_emulation_and_hardware_never_stand_under_one_name(project):
+    def change(experiment):
+        experiment["environments"]["docker"] |= {"accelerator": "tcg", "accelerator_reason": "x"}
+
+    edit(project / "results/plan.json", change)
+    found = faults()
+    assert {cell[0] for cell in found} == {"docker"}
+    assert all("no virtual machine, and the plan says TCG emulation" in words[-1] for words in found.values())
+
+
+def test_the_fields_of_a_record_are_those_of_its_schema():
+    schema = json.loads((projects.ROOT / "schemas/record.schema.json").read_text())
+    assert tuple(schema["properties"]) == record.FIELDS
+    assert set(schema["properties"]) - set(schema["required"]) == {*record.OPTIONAL, "fingerprint"}
+
+
+def test_a_record_of_which_something_is_not_known_is_not_made():
+    known = dict.fromkeys(set(record.FIELDS) - record.OPTIONAL, 1)
+    assert list(record.complete(known)) == [field for field in record.FIELDS if field not in record.OPTIONAL]
+    with pytest.raises(KeyError):
+        record.complete({**{key: value for key, value in known.items() if key != "log"}})
+
+
+@pytest.mark.parametrize("content", [None, '{"cells": "x"}', '{"cells": -4}', '{"cells": true}', "[]", "", "12"])
+def test_the_numbering_goes_on_where_its_counter_is_gone_or_damaged(project, content):
+    counter = project / record.COUNTER
+    if content is None:
+        counter.unlink(missing_ok=True)
+    else:
+        counter.write_text(content)
+    (project / "results/raw/native/stream/9.json").write_text("{}")
+    (project / "results/raw/native/stream/8.json").write_text('{"position": {"actual": "x"}}')
+    assert record.next_number() == 13
+    record.note_number(20)
+    assert record.next_number() == 21
+
+
+def test_the_checks_of_a_plan_name_file_and_key(project):
+    edit(project / "results/plan.json", lambda told: told["environments"]["docker"].update(available="yes"))
+    with pytest.raises(UserError, match=r'results/plan\.json: environments\.docker\.available: is "yes"; must be true'):
+        plan.read_checked()
+    told = json.loads((project / "results/plan.json").read_text())
+    with pytest.raises(UserError, match="available: is"):
+        plan.write(told)
+    (project / "results/plan.json").write_text("[]")
+    with pytest.raises(UserError, match="is no JSON object"):
+        plan.read()

@@ -14,6 +14,23 @@ say() { echo "setup: $*" >&2; }
 # Packages for virtual machines that this distribution has not.
 without=
 
+# Whether apt knows a package here.
+known() { [ -n "$(apt-cache madison "$1" 2>/dev/null || true)" ]; }
+
+# Packages that this release has no more, one by one from an older one.
+install_older() {
+    local package
+    for package in "$@"; do
+        if ! scripts/older-package.sh "$package"; then
+            say "$package is not in this distribution, nor in an older release of it that its sources hold"
+            if [ "$package" = packer ]; then
+                say "get it from https://developer.hashicorp.com/packer/install, put it on the path, and run this again"
+            fi
+            exit 1
+        fi
+    done
+}
+
 # The lines of packages.txt whose thing is not there, as "thing package".
 missing() {
     local r_packages
@@ -36,7 +53,7 @@ missing() {
 }
 
 install_packages() {
-    local lacking packages
+    local lacking packages package here=() older=()
     lacking=$(missing)
     [ -n "$lacking" ] || return 0
     packages=$(cut -d ' ' -f 2 <<<"$lacking" | sort -u | tr '\n' ' ')
@@ -63,7 +80,7 @@ install_packages() {
     export DEBIAN_FRONTEND=noninteractive
     "${root[@]}" apt-get -qq update
     while read -r kind _ package; do
-        if [ "$kind" = vm ] && [ "$purpose" != paper ] && [ -z "$(apt-cache madison "$package" 2>/dev/null || true)" ]; then
+        if [ "$kind" = vm ] && [ "$purpose" != paper ] && ! known "$package"; then
             without="$without $package"
         fi
     done <scripts/packages.txt
@@ -72,8 +89,14 @@ install_packages() {
         packages=$(missing | cut -d ' ' -f 2 | sort -u | tr '\n' ' ')
         [ -n "$packages" ] || return 0
     fi
-    # shellcheck disable=SC2086  # a list of names
-    "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install $packages >/dev/null
+    for package in $packages; do
+        if known "$package"; then here+=("$package"); else older+=("$package"); fi
+    done
+    # First what may be wanting altogether: nothing is installed for a run that cannot be.
+    install_older "${older[@]}"
+    if [ ${#here[@]} -gt 0 ]; then
+        "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install "${here[@]}" >/dev/null
+    fi
     # From Debian 13 on the client of Docker is a package of its own.
     if [ "$purpose" != paper ] && ! type -P docker >/dev/null; then
         "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install docker-cli >/dev/null

@@ -1,0 +1,164 @@
+"""What is run is what was built: noticed by what the kernel keeps of files, and proven by reading them."""
+
+import os
+
+import pytest
+
+from strata.base.errors import UserError
+from strata.base.files import write_json
+from strata.image import build, intact, manifest
+from strata.image.cache import manifest_of
+from strata.system import testbed
+from strata.vm import disk
+
+FILES = {
+    "usr/bin/tool": "tool",
+    "etc/conf": "conf",
+    "opt/strata/bin/serve": "serve",
+    "opt/strata/workloads/w/run": "run",
+}
+
+
+@pytest.fixture
+def image(tmp_path):
+    tree = tmp_path / "tree"
+    for path, text in FILES.items():
+        (tree / path).parent.mkdir(parents=True, exist_ok=True)
+        (tree / path).write_text(text)
+    (tree / "usr/bin/other").symlink_to("tool")
+    os.link(tree / "usr/bin/tool", tree / "usr/bin/same")
+    listing = {"packages": {"tool": "1"}, "files": manifest.hash_tree(str(tree))}
+    write_json(str(tmp_path / "manifest.json"), listing)
+    found = {"folder": str(tmp_path), "id": "sha256:1", "manifest_sha256": manifest.digest(listing)}
+    intact.note(found)
+    return found
+
+
+@pytest.fixture
+def unread(monkeypatch):
+    def read(tree):
+        raise AssertionError("all files were read")
+
+    monkeypatch.setattr(manifest, "hash_tree", read)
+
+
+def flip(path):
+    """Another content of the same size and time, in the same file."""
+    before = path.stat()
+    path.write_text(path.read_text().upper())
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def replace(path):
+    path.with_name("new").write_text("#!/bin/sh\n")
+    path.with_name("new").rename(path)
+
+
+def link(path):
+    path.unlink()
+    path.symlink_to("elsewhere")
+
+
+def add(path):
+    path.with_name("zzz").write_text("new")
+
+
+CHANGES = {flip: "is not what was built", replace: "is not what was built", link: "is not what was built"}
+CHANGES |= {add: "was added", os.unlink: "is gone"}
+
+
+def test_what_was_not_touched_is_not_read(image, unread):
+    intact.verify(image)
+    intact.verify_programs(image, "w")
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("path", FILES)
+def test_a_changed_file_is_named_before_it_runs(image, tmp_path, path, change):
+    change(tmp_path / "tree" / path)
+    with pytest.raises(UserError, match=f"{os.path.dirname(path)}/.* {CHANGES[change]}.*strata image --rebuild"):
+        intact.verify(image)
+    # It stays an error.
+    with pytest.raises(UserError):
+        intact.verify(image)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("path", ["opt/strata/bin/serve", "opt/strata/workloads/w/run"])
+def test_every_cell_sees_a_change_of_what_it_starts(image, tmp_path, path, change):
+    change(tmp_path / "tree" / path)
+    with pytest.raises(UserError, match=CHANGES[change]):
+        intact.verify_programs(image, "w")
+
+
+def test_a_cell_asks_of_no_more_than_what_it_starts(image, tmp_path, monkeypatch):
+    flip(tmp_path / "tree/opt/strata/workloads/w/run")
+    monkeypatch.setattr(intact, "_look", lambda tree: pytest.fail("the whole tree was looked at"))
+    intact.verify_programs(image, "another")
+
+
+@pytest.mark.parametrize("how", ["touched", "nothing noted", "note cut short"])
+def test_files_that_only_look_different_are_read_once(image, tmp_path, how, capsys, request):
+    if how == "touched":
+        os.utime(tmp_path / "tree/etc/conf")
+    else:
+        note = tmp_path / "stamp.json"
+        note.write_text(note.read_text()[: 20 * (how == "note cut short")])
+    intact.verify(image)
+    assert "all 6 files are as they were built" in capsys.readouterr().err
+    request.getfixturevalue("unread")
+    intact.verify(image)
+
+
+@pytest.mark.parametrize("damage", ["cut short", "altered", "missing"])
+def test_a_manifest_that_is_not_the_one_that_was_made_is_an_error(image, tmp_path, damage, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "manifest.json"
+    text = path.read_text()
+    path.write_text(text[: len(text) // 2] if damage == "cut short" else text.replace('"1"', '"2"'))
+    if damage == "missing":
+        path.unlink()
+    for use in (manifest_of, build.publish):
+        with pytest.raises(UserError, match=r"manifest\.json is missing, cut short or altered.*strata image --rebuild"):
+            use(image)
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_damaged_manifest_in_the_results_is_written_again(image, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    build.publish(image)
+    published = tmp_path / "results/image-manifest.json"
+    whole = published.read_text()
+    published.write_text(whole[:40])
+    build.publish(image)
+    assert published.read_text() == whole
+
+
+def test_the_tree_is_looked_at_where_it_is_run():
+    client = {"kind": "namespace"}
+    assert testbed.runs_tree([{"chroot": {}}], None)
+    assert testbed.runs_tree([{"docker": {}}], client)
+    assert not testbed.runs_tree([{"docker": {}}], None)
+
+
+@pytest.fixture
+def volume(tmp_path):
+    path = tmp_path / "box.img"
+    path.write_bytes(b"disk" * 1000)
+    noted = {"path": str(path), "sha256": disk.digest(str(path)), "seen": disk.look(str(path))}
+    return {"folder": str(tmp_path), "volume": noted}
+
+
+def test_a_disk_that_is_not_what_was_built_boots_nothing(volume, tmp_path, monkeypatch):
+    disk.verify(volume)
+    path = tmp_path / "box.img"
+    os.utime(path)
+    # The same bytes: read, and noted again.
+    disk.verify(volume)
+    noted = disk.read_json(str(tmp_path / "disk.json"))
+    assert noted["volume"]["seen"] != volume["volume"]["seen"]
+    path.write_bytes(b"Disk" * 1000)
+    for change in (lambda: None, path.unlink):
+        change()
+        with pytest.raises(UserError, match=r"box\.img is not the disk that was built.*strata image --rebuild"):
+            disk.verify({**noted, "folder": str(tmp_path)})

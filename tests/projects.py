@@ -22,6 +22,7 @@ SHARED = [
     "packer",
     "vagrant",
     "scripts",
+    "snakemake_scheduler_plugin_strata",
 ]
 
 # A workload that needs nothing but the host: prints what a program would.

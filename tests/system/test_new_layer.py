@@ -1,0 +1,109 @@
+"""Whoever adds a layer and a workload writes one file, one line and one folder; the rest follows from them."""
+
+import csv
+import json
+
+import projects
+import pytest
+
+LAYER = '''"""A toy: commands of another priority, with a variable that tells them apart."""
+
+from strata.layers.layer import Layer
+
+
+class Toy(Layer):
+    name = "toy"
+    kind = "container"
+    title = "toy box"
+    stands_on = ("chroot",)
+    daemons = ("toyd",)
+    options_schema = {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {"nice": {"type": "integer", "minimum": 0, "maximum": 19, "description": "0 to 19"}},
+    }
+
+    @classmethod
+    def unavailable(cls):
+        return None
+
+    @classmethod
+    def told(cls, options):
+        return {"network": "the playroom’s", "data": "the toy chest"}
+
+    def up(self):
+        pass
+
+    def down(self):
+        pass
+
+    def wrap(self, argv):
+        return ["nice", "-n", str(self.options.get("nice", 0)), *argv]
+
+    def put(self, source, target):
+        self.below.put(source, target)
+
+    def get(self, source, target):
+        self.below.get(source, target)
+'''
+PARSER = """parse_politeness <- function(lines, parameters) {
+  measured("priority", "1", number(read_json_lines(lines)[[1]], "nice", zero = TRUE) + parameters$more)
+}
+"""
+POLITENESS = {
+    **projects.NOOP,
+    "title": "Politeness",
+    "about": "Tells its priority.",
+    "metrics": {"priority": {"label": "Priority", "unit": "1", "better": "lower"}},
+    "parameters": {"more": {"about": "Added", "schema": {"type": "integer"}, "value": 10}},
+    "run": [{"argv": ["/bin/sh", "-c", 'echo "{\\"nice\\": $(nice)}"'], "timeout": 20}],
+    "checks": [{"name": "told", "pattern": "nice"}],
+}
+
+
+@pytest.fixture(scope="module")
+def made(image, tmp_path_factory):
+    """A copy of the project with both, measured up to the web page."""
+    folder = tmp_path_factory.mktemp("new") / "p"
+    environments = {
+        "native": {"label": "Native", "layers": ["chroot"]},
+        "toy": {"label": "Toy", "layers": ["chroot", {"toy": {"nice": 5}}]},
+    }
+    config = projects.on_host(repetitions=3, environments=environments, workloads={"politeness": None})
+    projects.make(folder, config, copy=True)
+    projects.write_yaml(folder / "workloads/politeness/workload.yaml", POLITENESS)
+    (folder / "workloads/politeness/parse.R").write_text(PARSER)
+    (folder / "strata/layers/toy.py").write_text(LAYER)
+    listed = folder / "strata/layers/__init__.py"
+    text = listed.read_text()
+    listed.write_text(text.replace("LAYERS = {\n", 'LAYERS = {\n    "toy": "strata.layers.toy:Toy",\n'))
+    done = projects.run(folder, "snakemake", "--cores", "1", "paper/report.html", PYTHONPATH=str(folder))
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_its_cells_are_measured_in_it(made):
+    with open(made / "results/tidy/politeness.csv", newline="") as file:
+        values = {(row["environment"], float(row["value"])) for row in csv.DictReader(file)}
+    native = next(value for environment, value in values if environment == "native")
+    assert values == {("native", native), ("toy", min(native + 5, 29.0))}
+
+
+def test_what_its_file_says_stands_in_plan_and_paper(made):
+    entry = json.loads((made / "results/plan.json").read_text())["environments"]["toy"]
+    assert entry["daemons"] == ["toyd"]
+    page = (made / "paper/report.html").read_text()
+    for said in ("toy box", "the playroom’s", "the toy chest", "Politeness"):
+        assert said in page
+
+
+def test_its_options_are_checked_like_those_of_any_layer(made):
+    over = '{"environments": {"toy": {"layers": ["chroot", {"toy": {"nice": 30}}]}}}'
+    done = projects.run(made, "strata", "check", "--config", over, PYTHONPATH=str(made))
+    assert done.returncode == 1
+    assert "environments.toy.layers.1.toy.nice" in done.stderr
+
+
+def test_doctor_and_clean_know_it(made):
+    done = projects.run(made, "strata", "doctor", PYTHONPATH=str(made))
+    assert "toy" in done.stdout

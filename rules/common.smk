@@ -28,10 +28,11 @@ onstart:
     try:
         insides.settle_scheduler(workflow, snakemake_version)
         jobs = insides.wanted(workflow, snakemake_version)
-        names = [job.rule.name for job in jobs]
         experiment.begin(
-            names.count("cell"),
-            measuring=not all(name.startswith("reanalysis") for name in names),
+            [job.wildcards for job in jobs if job.rule.name == "cell"],
+            measuring=not all(
+                job.rule.name.startswith("reanalysis") for job in jobs
+            ),
         )
     except UserError as error:
         raise WorkflowError(str(error))

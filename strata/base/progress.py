@@ -3,7 +3,7 @@
 import contextlib
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from strata.base.files import note_json, read_json
 from strata.base.process import alive, identity
@@ -11,9 +11,46 @@ from strata.base.process import alive, identity
 PATH = "results/tmp/run.json"
 
 
-def begin(owner: int, cells: int, more: bool = False) -> None:
-    """Note that the workflow of process `owner` is going to measure so many cells, or `more` than those."""
-    note_json(PATH, {"owner": identity(owner), "cells": cells, "more": more, "done": 0, "started": None})
+# Seconds that this process took so far for what does not recur in the run.
+_once = 0.0
+
+
+def begin(owner: int, cells: Iterable[tuple[str, str, int]], more: bool = False) -> None:
+    """Note that the workflow of process `owner` is going to measure these cells, or `more` than those.
+
+    A cell is (environment, workload, repetition).  Each environment is brought up once in a block.
+    """
+    planned = list(cells)
+    left: dict[str, int] = {}
+    ups: dict[str, int] = {}
+    for environment, workload, _ in planned:
+        key = _key(environment, workload)
+        left[key] = left.get(key, 0) + 1
+    for environment, _ in {(environment, repetition) for environment, _, repetition in planned}:
+        ups[environment] = ups.get(environment, 0) + 1
+    run = {"owner": identity(owner), "cells": len(planned), "more": more, "done": 0}
+    note_json(PATH, {**run, "since": None, "left": left, "ups": ups, "took": {}, "up": {}})
+
+
+def _key(environment: str, workload: str) -> str:
+    return f"{environment}/{workload}"
+
+
+@contextlib.contextmanager
+def once() -> Iterator[None]:
+    """What runs within will not recur in this run: the time left is told without it."""
+    global _once
+    before, begun = _once, time.monotonic()
+    try:
+        yield
+    finally:
+        # What is once within another once counts but once.
+        _once = before + time.monotonic() - begun
+
+
+def seconds_once() -> float:
+    """How many seconds this process took so far for what does not recur."""
+    return _once
 
 
 def say(topic: str, text: str) -> None:
@@ -88,27 +125,66 @@ def _count(run: dict | None, ahead: int) -> str:
 def announce(name: str) -> None:
     """Say which cell runs now."""
     run = _current()
-    if run and run["started"] is None:
-        note_json(PATH, {**run, "started": time.time()})
+    if run and run["since"] is None:
+        note_json(PATH, {**run, "since": time.time()})
     print(f"{_count(run, 1)}{name} …", file=sys.stderr, flush=True)
 
 
-def done(name: str, seconds: float) -> None:
-    """Say that a cell is done, and how long the rest will take at the pace so far."""
+def _end(run: dict, environment: str, workload: str) -> float:
+    """Take a cell from those that are left; the seconds since the one before it ended."""
+    now, key = time.time(), _key(environment, workload)
+    passed, run["since"] = now - (run["since"] or now), now
+    run["done"] += 1
+    run["left"][key] = max(0, run["left"].get(key, 0) - 1)
+    return passed
+
+
+def _learn(known: dict[str, list], name: str, seconds: float) -> None:
+    count, total = known.get(name, (0, 0.0))
+    known[name] = [count + 1, round(total + max(0.0, seconds), 3)]
+
+
+def _typical(known: dict[str, list], name: str) -> float:
+    """The mean of what is known by this name, else by names of the same workload, else by any."""
+    workload = name.partition("/")[2]
+    means = {other: total / count for other, (count, total) in known.items()}
+    alike = [mean for other, mean in means.items() if other.partition("/")[2] == workload] or list(means.values())
+    return means.get(name, sum(alike) / max(1, len(alike)))
+
+
+def remaining(run: dict) -> float:
+    """About how many seconds the rest takes: its cells, and bringing their systems up."""
+    return sum(
+        count * _typical(run[known], name)
+        for planned, known in (("left", "took"), ("ups", "up"))
+        for name, count in run[planned].items()
+        if count
+    )
+
+
+def done(name: str, environment: str, workload: str, seconds: float, up: float | None = None) -> None:
+    """Say that a cell is done that took so many seconds, and how long the rest will take.
+
+    `up`: how many of them its system took to come up, where it did not stand already.
+    """
     run = _current()
     if run is None:
         print(f"{name}: {seconds:.1f} s", file=sys.stderr, flush=True)
         return
-    run["done"] += 1
+    passed = _end(run, environment, workload)
+    _learn(run["took"], _key(environment, workload), passed - _once - (up or 0.0))
+    if up is not None:
+        _learn(run["up"], environment, up)
+        run["ups"][environment] = max(0, run["ups"].get(environment, 0) - 1)
     note_json(PATH, run)
     left = run["cells"] - run["done"]
-    rest = (time.time() - run["started"]) / run["done"] * left
-    words = f"; {left} to go, about {duration(rest)}" if left > 0 else "; that was the last cell"
+    words = f"; {left} to go, about {duration(remaining(run))}" if left > 0 else "; that was the last cell"
     print(f"{_count(run, 0)}{name}: {seconds:.1f} s{words}", file=sys.stderr, flush=True)
 
 
-def failed() -> None:
+def failed(environment: str, workload: str) -> None:
     """Count a failed cell, so that the time left stays true."""
     run = _current()
     if run:
-        note_json(PATH, {**run, "done": run["done"] + 1})
+        _end(run, environment, workload)
+        note_json(PATH, run)

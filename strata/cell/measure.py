@@ -87,6 +87,8 @@ class Cell:
         self.watch = Watch()
         # The parts of the record, each as soon as it is known.
         self.known: dict = {}
+        # What bringing its system up took that every block takes; None where it stood already.
+        self.up_seconds: float | None = None
 
     def run(self) -> None:
         """Measure; whatever goes wrong, the system is taken down and nothing looks complete."""
@@ -107,7 +109,7 @@ class Cell:
         self._note(f"measured in {self.known['seconds']} s" + (f"; it left running: {left}" if left else ""))
         if left:
             progress.say("cell", f"{self.name} left running: {left}; the next cell gets a fresh system")
-        progress.done(self.name, self.known["seconds"])
+        progress.done(self.name, self.environment, self.workload, self.known["seconds"], self.up_seconds)
 
     def _measure(self) -> testbed.System:
         self.known = {
@@ -128,10 +130,14 @@ class Cell:
         entry = self.plan["environments"][self.environment]
         image = self._image(entry["layers"])
         client = self._client()
-        if image and testbed.runs_tree(entry["layers"], client):
-            intact.verify_programs(image, self.workload)
-        data = self._data(image)
+        with progress.once():
+            if image and testbed.runs_tree(entry["layers"], client):
+                intact.verify_programs(image, self.workload)
+            data = self._data(image)
+        watch, once = Watch(), progress.seconds_once()
         system = self._bring_up(entry["layers"], image)
+        if system.facts["cells_before"] == 0:
+            self.up_seconds = watch.passed() - (progress.seconds_once() - once)
         observed = capture(system.top.command_plain(observe.command()), check=False).stdout
         inside = observe.understand(observe.split(observed))
         client = self._see_client(system)
@@ -308,7 +314,7 @@ class Cell:
         reason = str(error) if isinstance(error, (UserError, OSError)) else f"{type(error).__name__}: {error}"
         log = places.cell_path("failed", *self.key, "log")
         try:
-            progress.failed()
+            progress.failed(self.environment, self.workload)
             self._keep_traces(log, reason)
         except (OSError, UserError) as trouble:
             log = f"could not be kept: {trouble}"

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from strata.base import places
 from strata.base.errors import UserError
-from strata.base.progress import step
+from strata.base.progress import once, step
 from strata.host import cgroups
 from strata.layers.layer import TYPE_CHECKING, Layer
 
@@ -198,7 +198,7 @@ class Docker(Layer):
                 assert self.below
                 if self.below.name != "host":
                     self.below.put(os.path.join(image["folder"], "image.tar"), archive)
-                with step("docker", "loading the image"):
+                with once(), step("docker", "loading the image"):
                     self.run_below(["docker", "load", "--quiet", "--input", archive], timeout=3600)
             found = self.run_below(form).strip()
         if found != image["id"]:

@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from strata import layers
@@ -155,8 +156,8 @@ class Workflow:
                 found.update(f"{name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode(errors="replace"))
         return found.hexdigest()
 
-    def begin(self, cells: int, measuring: bool = True) -> None:
-        """Take this folder for the run that starts now, write the plan, and see that the image is there.
+    def begin(self, cells: Sequence[Any], measuring: bool = True) -> None:
+        """Take this folder for the run of these cells (their wildcards), write the plan, see that the image is there.
 
         The kernel frees the folder when the run ends, however it does.  Where nothing of the experiment is wanted
         (`measuring` is false), neither plan nor image is needed; where a paper is made again, they are as they are.
@@ -182,7 +183,8 @@ class Workflow:
                 self._fingerprint.cache_clear()
                 self.__dict__.pop("digest", None)
         plan.write({**self.plan, "source": plan.source(self.project)})
-        progress.begin(os.getpid(), cells, more=self.adaptive)
+        measured = [(cell.environment, cell.workload, int(cell.repetition)) for cell in cells]
+        progress.begin(os.getpid(), measured, more=self.adaptive)
         interrupts.pass_on()
 
     def end(self) -> None:

@@ -11,7 +11,7 @@ from strata.base.digest import sha256
 from strata.base.errors import UserError
 from strata.base.files import read_json, write_json
 from strata.base.process import as_root, capture, capture_watched
-from strata.base.progress import say, step
+from strata.base.progress import once, say, step
 from strata.host import capacity as this_host
 from strata.host import topology as host
 from strata.host.context import Context
@@ -39,7 +39,11 @@ class Machine:
         # A cell without a workflow around it has no later block that a snapshot would serve.
         keeps = self.options["fresh"] == "snapshot" and owner["pid"] != os.getpid()
         wanted, facts = self.prepare()
-        booted = self._see_snapshot(wanted, owner) if keeps else self._boot(wanted)
+        if keeps:
+            with once():
+                booted = self._see_snapshot(wanted, owner)
+        else:
+            booted = self._boot(wanted)
         restored = self._restore(self._snapshot(wanted)) if keeps else None
         return {
             "accelerator": self.options["accelerator"],

@@ -15,6 +15,7 @@ SHARED = [
     "rules",
     "schemas",
     "strata",
+    "snakemake_scheduler_plugin_strata",
     "analysis",
     "published",
     "profiles",

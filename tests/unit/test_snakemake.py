@@ -87,7 +87,6 @@ def test_a_version_out_of_range_ends_a_run_with_a_sentence(project):
 
 def test_the_command_of_a_set_up_clone_finds_the_scheduler_without_any_variable(project):
     folder = project()
-    (folder / "snakemake_scheduler_plugin_strata").symlink_to(projects.ROOT / "snakemake_scheduler_plugin_strata")
     # A .venv with the packages of the one that runs the tests, and what set-up adds to it.
     venv.create(folder / ".venv", symlinks=True)
     [place] = (folder / ".venv").glob("lib/python3*/site-packages")

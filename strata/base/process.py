@@ -11,10 +11,6 @@ from strata.base import signals
 from strata.base.errors import UserError
 
 
-class TimedOut(Exception):
-    """A command took longer than it may."""
-
-
 def start_time(pid: int) -> str | None:
     """Field 22 of /proc/PID/stat: with the id it names one process for good.  None if there is none."""
     try:
@@ -163,18 +159,6 @@ def run_together(
             os.close(descriptor)
         with signals.undisturbed():
             end(*(process for process in processes if process.returncode is None))
-
-
-def run_to_file(argv: Sequence[str], output: int, timeout: float | None) -> tuple[int, float]:
-    """Run a command, standard output and error into descriptor `output`.
-
-    Returns the exit code and the seconds it took.  Raises :class:`TimedOut` after `timeout`
-    seconds.  However it ends, the command's session is gone afterwards.
-    """
-    ((code, seconds),) = run_together([argv], [output], timeout)
-    if code is None:
-        raise TimedOut(f"no end after {timeout:g} s")
-    return code, seconds
 
 
 def capture_watched(

@@ -71,9 +71,3 @@ def caches(cpus: str = CPUS, cpu: int = 0) -> str:
         if level and size:
             words.append(f"L{level}{ {'Data': 'd', 'Instruction': 'i'}.get(kind, '') } {size}")
     return ", ".join(words)
-
-
-def free_huge_pages(size: str = "2048kB") -> int | None:
-    """How many huge pages of that size are free; None where the kernel has none of that size."""
-    text = _read(f"/sys/kernel/mm/hugepages/hugepages-{size}/free_hugepages")
-    return int(text) if text else None

@@ -15,7 +15,6 @@ SHARED = [
     "rules",
     "schemas",
     "strata",
-    "snakemake_scheduler_plugin_strata",
     "analysis",
     "published",
     "profiles",

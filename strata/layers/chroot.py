@@ -32,6 +32,7 @@ class Chroot(Layer):
     name = "chroot"
     kind = "bare"
     title = "change of root"
+    forms = ("tree",)
 
     @classmethod
     def unavailable(cls) -> str | None:

@@ -29,7 +29,7 @@ class Vm(Layer):
     name = "vm"
     kind = "machine"
     title = "virtual machine"
-    forms = ("container", "disk")
+    forms = ("disk",)
     daemons = ("libvirtd", "virtlogd", "virtqemud", "virtnetworkd", "virtstoraged", "dnsmasq")
     options_schema: ClassVar[dict] = {
         "type": "object",

@@ -114,7 +114,7 @@ class System:
 
 def runs_tree(stack: list[dict], client: dict | None) -> bool:
     """Whether the image's own files are run, in a system of this stack or at its client."""
-    return client is not None or any("chroot" in entry for entry in stack)
+    return client is not None or "tree" in layers.forms(name for entry in stack for name in entry)
 
 
 def bring_up(

@@ -16,6 +16,7 @@ class Toy(Layer):
     kind = "container"
     title = "toy box"
     stands_on = ("chroot",)
+    forms = ()
     daemons = ("toyd",)
     options_schema = {
         "type": "object",

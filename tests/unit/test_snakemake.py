@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import sysconfig
 import venv
 from pathlib import Path
 from types import SimpleNamespace
@@ -85,12 +84,17 @@ def test_a_version_out_of_range_ends_a_run_with_a_sentence(project):
     assert "Traceback" not in done.stderr
 
 
+def beside(folder):
+    """A virtual environment that has the packages of the one that runs the tests, after its own; its Python."""
+    venv.create(folder, symlinks=True)
+    [place] = folder.glob("lib/python3*/site-packages")
+    (place / "packages.pth").write_text("".join(f"{path}\n" for path in sys.path if path.endswith("site-packages")))
+    return folder / "bin/python"
+
+
 def test_the_command_of_a_set_up_clone_finds_the_scheduler_without_any_variable(project):
     folder = project()
-    # A .venv with the packages of the one that runs the tests, and what set-up adds to it.
-    venv.create(folder / ".venv", symlinks=True)
-    [place] = (folder / ".venv").glob("lib/python3*/site-packages")
-    (place / "packages.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    beside(folder / ".venv")
     command = folder / ".venv/bin/snakemake"
     lines = (Path(sys.executable).parent / "snakemake").read_text().splitlines(keepends=True)
     command.write_text(f"#!{folder}/.venv/bin/python\n" + "".join(lines[1:]))
@@ -108,3 +112,17 @@ def test_the_command_of_a_set_up_clone_finds_the_scheduler_without_any_variable(
     done = dry_run()
     assert done.returncode == 0, done.stderr
     assert ["cell", "2"] in [line.split() for line in done.stdout.splitlines()]
+
+
+@pytest.mark.long
+def test_the_oldest_version_measures_in_the_planned_order_too(tmp_path):
+    python = beside(tmp_path / "oldest")
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps"]
+    subprocess.run([*pip, "--requirement", str(projects.ROOT / "tests/oldest.txt")], check=True)
+    words = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/unit/test_workflow.py", __file__]
+    done = subprocess.run(
+        words, cwd=projects.ROOT, env=projects.environment(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout
+    words = [str(python), "-m", "snakemake", "--version"]
+    assert subprocess.check_output(words, text=True).startswith("9.17.")

@@ -1,9 +1,13 @@
 """The jobs that are started next."""
 
+import os
 import random
 import time
 from types import SimpleNamespace
 
+import pytest
+
+from strata.base import progress
 from strata.snakemake import order
 
 
@@ -38,6 +42,16 @@ def test_a_job_for_which_there_is_too_little_lets_others_go_first():
 def test_nothing_starts_without_a_core_or_a_job():
     assert chosen([job(1)], _cores=0) == []
     assert chosen([], _cores=4) == []
+
+
+def test_nothing_follows_a_cell_that_a_person_ended(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    progress.begin(os.getpid(), [("bare", "noop", 1), ("bare", "noop", 2)])
+    ready = [job(1), job(2)]
+    assert order.following(ready, {"_cores": 1}) == [ready[1]]
+    progress.interrupt()
+    with pytest.raises(KeyboardInterrupt):
+        order.following(ready, {"_cores": 1})
 
 
 def test_ten_times_the_jobs_take_no_more_than_about_ten_times_as_long():

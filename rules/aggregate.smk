@@ -1,11 +1,7 @@
 # From raw logs to tables and figures; the functions are in analysis/ and workloads/*/parse.R.
+# What a rule reads besides its inputs stands in `made_by`, a digest of the plan, the code and the texts; `again`
+# changes where something is not as it was made, or measured (strata/results/made.py).
 
-# What the figures draw beside what was measured.
-published_values = [
-    "published/ibm-table1.json",
-    "published/ibm-figures.csv",
-    "published/claims.json",
-]
 workload_of_figure = experiment.figures()
 
 
@@ -15,93 +11,109 @@ rule tidy:
         # A folder changes when a log in it is deleted: then that cell is measured again.
         folders=lambda table: experiment.folders(table.workload),
     output:
-        "results/tidy/{workload}.csv",
+        table="results/tidy/{workload}.csv",
+        note="results/made/tidy/{workload}.json",
     log:
         "results/logs/tidy-{workload}.log",
     conda:
         "../envs/analysis.yaml"
     params:
-        # In a partial paper, a run that is gone must not stay in the table.
-        gone=lambda table: (
-            experiment.cells(table.workload) if experiment.partial else []
-        ),
         partial="--partial" if experiment.partial else "",
-        # Labels, metrics and repetitions are the plan's: all that follows is made again when it changes.
-        plan=lambda wildcards: experiment.digest,
+        made_by=experiment.made_by("tidy/{workload}"),
+        again=experiment.again("tidy/{workload}"),
     shell:
-        "Rscript analysis/tidy.R --plan results/plan.json --workload {wildcards.workload}"
-        " --out {output} {params.partial} 2>&1 | tee {log}"
+        "python -m strata make tidy/{wildcards.workload} {params.again} --"
+        " Rscript analysis/tidy.R --plan results/plan.json --workload {wildcards.workload}"
+        " --out {output.table} {params.partial} 2>&1 | tee {log}"
 
 
 rule summary:
     input:
-        tidy="results/tidy/{workload}.csv",
+        tables=experiment.reads("summary/{workload}"),
+        notes=experiment.notes("summary/{workload}"),
     output:
-        "results/summary/{workload}.csv",
+        table="results/summary/{workload}.csv",
+        note="results/made/summary/{workload}.json",
     log:
         "results/logs/summary-{workload}.log",
     conda:
         "../envs/analysis.yaml"
+    params:
+        made_by=experiment.made_by("summary/{workload}"),
+        again=experiment.again("summary/{workload}"),
     shell:
-        "Rscript analysis/summary.R --plan results/plan.json --tidy {input.tidy} --out {output}"
-        " 2>&1 | tee {log}"
+        "python -m strata make summary/{wildcards.workload} {params.again} --"
+        " Rscript analysis/summary.R --plan results/plan.json --tidy {input.tables} --out {output.table} 2>&1 | tee {log}"
 
 
 rule comparisons:
     # All workloads together: their comparisons are one family.
     input:
-        expand("results/summary/{workload}.csv", workload=experiment.measured()),
+        tables=experiment.reads("comparisons"),
+        notes=experiment.notes("comparisons"),
     output:
-        "results/comparisons.csv",
+        table="results/comparisons.csv",
+        note="results/made/comparisons.json",
     log:
         "results/logs/comparisons.log",
     conda:
         "../envs/analysis.yaml"
+    params:
+        made_by=experiment.made_by("comparisons"),
+        again=experiment.again("comparisons"),
     shell:
-        "Rscript analysis/comparisons.R --plan results/plan.json --out {output} {input} 2>&1 | tee {log}"
+        "python -m strata make comparisons {params.again} --"
+        " Rscript analysis/comparisons.R --plan results/plan.json --out {output.table} {input.tables} 2>&1 | tee {log}"
 
 
 rule claims:
-    # What was published, tested by what was measured; edited claims are tested again.
+    # What was published, tested by what was measured.
     input:
-        published="published/claims.json",
-        tidy=expand("results/tidy/{workload}.csv", workload=experiment.measured()),
+        tables=experiment.reads("claims"),
+        notes=experiment.notes("claims"),
     output:
-        "results/claims.csv",
+        table="results/claims.csv",
+        note="results/made/claims.json",
     log:
         "results/logs/claims.log",
     conda:
         "../envs/analysis.yaml"
     params:
-        plan=lambda wildcards: experiment.digest,
+        made_by=experiment.made_by("claims"),
+        again=experiment.again("claims"),
     shell:
-        "Rscript analysis/claims.R --plan results/plan.json --out {output} {input.tidy} 2>&1 | tee {log}"
+        "python -m strata make claims {params.again} --"
+        " Rscript analysis/claims.R --plan results/plan.json --out {output.table} {input.tables} 2>&1 | tee {log}"
 
 
 rule footprint:
     # What it took to bring the environments up, from the records beside the tables' logs.
     input:
-        expand("results/tidy/{workload}.csv", workload=experiment.measured()),
+        tables=experiment.reads("footprint"),
+        notes=experiment.notes("footprint"),
     output:
-        "results/footprint.csv",
+        table="results/footprint.csv",
+        note="results/made/footprint.json",
     log:
         "results/logs/footprint.log",
     conda:
         "../envs/analysis.yaml"
     params:
-        plan=lambda wildcards: experiment.digest,
+        made_by=experiment.made_by("footprint"),
+        again=experiment.again("footprint"),
     shell:
-        "Rscript analysis/footprint.R --plan results/plan.json --out {output} {input} 2>&1 | tee {log}"
+        "python -m strata make footprint {params.again} --"
+        " Rscript analysis/footprint.R --plan results/plan.json --out {output.table} {input.tables} 2>&1 | tee {log}"
 
 
 rule figure:
     # A workload has one figure, or those that it declares.
     input:
-        tidy=lambda drawn: f"results/tidy/{workload_of_figure[drawn.figure]}.csv",
-        summary=lambda drawn: f"results/summary/{workload_of_figure[drawn.figure]}.csv",
-        published=published_values,
+        tables=experiment.reads("figures/{figure}"),
+        notes=experiment.notes("figures/{figure}"),
     output:
         multiext("results/figures/{figure}", ".pdf", ".png", ".csv"),
+        note="results/made/figures/{figure}.json",
     log:
         "results/logs/figure-{figure}.log",
     wildcard_constraints:
@@ -109,39 +121,50 @@ rule figure:
     conda:
         "../envs/analysis.yaml"
     params:
-        stem=lambda drawn: f"results/figures/{drawn.figure}",
         workload=lambda drawn: workload_of_figure[drawn.figure],
+        made_by=experiment.made_by("figures/{figure}"),
+        again=experiment.again("figures/{figure}"),
     shell:
-        "Rscript analysis/figure.R --plan results/plan.json --summary {input.summary} --tidy {input.tidy}"
-        " --figure {wildcards.figure} --workload {params.workload} --out {params.stem} 2>&1 | tee {log}"
+        "python -m strata make figures/{wildcards.figure} {params.again} --"
+        " Rscript analysis/figure.R --plan results/plan.json --tidy {input.tables[0]} --summary {input.tables[1]}"
+        " --figure {wildcards.figure} --workload {params.workload} --out results/figures/{wildcards.figure} 2>&1 | tee {log}"
 
 
 rule order_figure:
     input:
-        tidy=expand("results/tidy/{workload}.csv", workload=experiment.measured()),
+        tables=experiment.reads("figures/order"),
+        notes=experiment.notes("figures/order"),
     output:
         multiext("results/figures/order", ".pdf", ".png", ".csv"),
+        note="results/made/figures/order.json",
     log:
         "results/logs/figure-order.log",
     conda:
         "../envs/analysis.yaml"
+    params:
+        made_by=experiment.made_by("figures/order"),
+        again=experiment.again("figures/order"),
     shell:
-        "Rscript analysis/figure.R --order --plan results/plan.json --out results/figures/order"
-        " {input.tidy} 2>&1 | tee {log}"
+        "python -m strata make figures/order {params.again} --"
+        " Rscript analysis/figure.R --order --plan results/plan.json --out results/figures/order"
+        " {input.tables} 2>&1 | tee {log}"
 
 
 rule ratios_figure:
     input:
-        published=published_values,
-        summaries=expand(
-            "results/summary/{workload}.csv", workload=experiment.measured()
-        ),
+        tables=experiment.reads("figures/ratios"),
+        notes=experiment.notes("figures/ratios"),
     output:
         multiext("results/figures/ratios", ".pdf", ".png", ".csv"),
+        note="results/made/figures/ratios.json",
     log:
         "results/logs/figure-ratios.log",
     conda:
         "../envs/analysis.yaml"
+    params:
+        made_by=experiment.made_by("figures/ratios"),
+        again=experiment.again("figures/ratios"),
     shell:
-        "Rscript analysis/figure.R --ratios --plan results/plan.json --out results/figures/ratios"
-        " {input.summaries} 2>&1 | tee {log}"
+        "python -m strata make figures/ratios {params.again} --"
+        " Rscript analysis/figure.R --ratios --plan results/plan.json --out results/figures/ratios"
+        " {input.tables} 2>&1 | tee {log}"

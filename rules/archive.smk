@@ -3,9 +3,7 @@
 
 rule archive:
     input:
-        results_of_the_paper,
-        "paper/report.pdf",
-        "paper/report.html",
+        experiment.everything(),
     output:
         "archive.zip",
     log:

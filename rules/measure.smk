@@ -31,7 +31,8 @@ if experiment.adaptive:
         input:
             lambda precision: experiment.all_logs(int(precision.block)),
         output:
-            "results/precision/{block}.json",
+            state="results/precision/{block}.json",
+            note="results/made/precision/{block}.json",
         log:
             "results/logs/precision-{block}.log",
         wildcard_constraints:
@@ -39,7 +40,9 @@ if experiment.adaptive:
         conda:
             "../envs/analysis.yaml"
         params:
-            plan=lambda wildcards: experiment.digest,
+            made_by=experiment.made_by("precision/{block}"),
+            again=experiment.again("precision/{block}"),
         shell:
-            "Rscript analysis/precision.R --plan results/plan.json --block {wildcards.block}"
-            " --out {output} 2>&1 | tee {log}"
+            "python -m strata make precision/{wildcards.block} {params.again} --"
+            " Rscript analysis/precision.R --plan results/plan.json --block {wildcards.block}"
+            " --out {output.state} 2>&1 | tee {log}"

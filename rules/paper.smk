@@ -1,49 +1,41 @@
 # The paper, from the tables and figures: the same text as PDF and as a web page.
 
-results_of_the_paper = [
-    "results/comparisons.csv",
-    "results/claims.csv",
-    "results/footprint.csv",
-    *expand(
-        "results/{kind}/{workload}.csv",
-        kind=["tidy", "summary"],
-        workload=experiment.measured(),
-    ),
-    *expand(
-        "results/figures/{figure}.{kind}",
-        figure=[*experiment.drawn(), "order", "ratios"],
-        kind=["pdf", "png"],
-    ),
-]
-
 
 rule report:
     input:
-        results_of_the_paper,
+        tables=experiment.reads("paper/report.pdf"),
+        notes=experiment.notes("paper/report.pdf"),
     output:
-        "paper/report.pdf",
+        paper="paper/report.pdf",
+        note="results/made/paper/report.pdf.json",
     log:
         "results/logs/report.log",
     conda:
         "../envs/analysis.yaml"
     params:
         partial="--partial" if experiment.partial else "",
+        made_by=experiment.made_by("paper/report.pdf"),
+        again=experiment.again("paper/report.pdf"),
     shell:
-        "Rscript analysis/report.R --plan results/plan.json --out {output} {params.partial}"
-        " 2>&1 | tee {log}"
+        "python -m strata make paper/report.pdf {params.again} --"
+        " Rscript analysis/report.R --plan results/plan.json --out {output.paper} {params.partial} 2>&1 | tee {log}"
 
 
 rule web_page:
     input:
-        results_of_the_paper,
+        tables=experiment.reads("paper/report.html"),
+        notes=experiment.notes("paper/report.html"),
     output:
-        "paper/report.html",
+        paper="paper/report.html",
+        note="results/made/paper/report.html.json",
     log:
         "results/logs/web-page.log",
     conda:
         "../envs/analysis.yaml"
     params:
         partial="--partial" if experiment.partial else "",
+        made_by=experiment.made_by("paper/report.html"),
+        again=experiment.again("paper/report.html"),
     shell:
-        "Rscript analysis/report.R --plan results/plan.json --out {output} {params.partial}"
-        " 2>&1 | tee {log}"
+        "python -m strata make paper/report.html {params.again} --"
+        " Rscript analysis/report.R --plan results/plan.json --out {output.paper} {params.partial} 2>&1 | tee {log}"

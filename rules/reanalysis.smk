@@ -1,16 +1,10 @@
 # The published raw results of the original paper, read again: tables, figures, and a paper of their own.
 
-REANALYSIS_TABLES = ["tidy", "series", "unreadable", "differences", "sources"]
-REANALYSIS_FIGURES = [f"figure-{number}" for number in (3, *range(5, 14))]
-
 
 rule reanalysis_tables:
-    input:
-        table="published/ibm-table1.json",
-        figures="published/ibm-figures.csv",
     output:
-        expand("results/reanalysis/{table}.csv", table=REANALYSIS_TABLES),
-        "results/reanalysis/source.json",
+        experiment.files("reanalysis/tables"),
+        note="results/made/reanalysis/tables.json",
     log:
         "results/logs/reanalysis-tables.log",
     conda:
@@ -18,40 +12,46 @@ rule reanalysis_tables:
     params:
         raw=lambda _: experiment.published_raw(),
         state=lambda _: experiment.published_state(),
+        made_by=experiment.made_by("reanalysis/tables"),
+        again=experiment.again("reanalysis/tables"),
     shell:
-        "Rscript analysis/reanalyse.R --raw {params.raw:q} --out results/reanalysis 2>&1 | tee {log}"
+        "python -m strata make reanalysis/tables {params.again} --"
+        " Rscript analysis/reanalyse.R --raw {params.raw:q} --out results/reanalysis 2>&1 | tee {log}"
 
 
 rule reanalysis_figures:
     input:
-        "results/reanalysis/differences.csv",
+        tables=experiment.reads("reanalysis/figures"),
+        notes=experiment.notes("reanalysis/figures"),
     output:
-        expand(
-            "results/reanalysis/{figure}.{kind}",
-            figure=REANALYSIS_FIGURES,
-            kind=["pdf", "png", "csv"],
-        ),
+        experiment.files("reanalysis/figures"),
+        note="results/made/reanalysis/figures.json",
     log:
         "results/logs/reanalysis-figures.log",
     conda:
         "../envs/analysis.yaml"
+    params:
+        made_by=experiment.made_by("reanalysis/figures"),
+        again=experiment.again("reanalysis/figures"),
     shell:
-        "Rscript analysis/reanalysis_figures.R --differences {input} --out results/reanalysis"
-        " 2>&1 | tee {log}"
+        "python -m strata make reanalysis/figures {params.again} --"
+        " Rscript analysis/reanalysis_figures.R --differences {input.tables} --out results/reanalysis 2>&1 | tee {log}"
 
 
 rule reanalysis_paper:
     input:
-        tables=expand("results/reanalysis/{table}.csv", table=REANALYSIS_TABLES),
-        figures=expand("results/reanalysis/{figure}.pdf", figure=REANALYSIS_FIGURES),
-        text="paper/reanalysis.Rmd",
-        template="paper/template.tex",
-        references="paper/references.bib",
+        tables=experiment.reads("paper/reanalysis.pdf"),
+        notes=experiment.notes("paper/reanalysis.pdf"),
     output:
-        "paper/reanalysis.pdf",
+        paper="paper/reanalysis.pdf",
+        note="results/made/paper/reanalysis.pdf.json",
     log:
         "results/logs/reanalysis-paper.log",
     conda:
         "../envs/analysis.yaml"
+    params:
+        made_by=experiment.made_by("paper/reanalysis.pdf"),
+        again=experiment.again("paper/reanalysis.pdf"),
     shell:
-        "Rscript analysis/reanalysis_paper.R --tables results/reanalysis --out {output} 2>&1 | tee {log}"
+        "python -m strata make paper/reanalysis.pdf {params.again} --"
+        " Rscript analysis/reanalysis_paper.R --tables results/reanalysis --out {output.paper} 2>&1 | tee {log}"

@@ -1,6 +1,5 @@
 """Results as after a run, made from captured logs: what archives and comparisons are tested on."""
 
-import csv
 import hashlib
 import json
 import random
@@ -16,6 +15,7 @@ from strata.cell.steps import expanded, fill
 from strata.experiment import config, plan, workload
 from strata.host import capacity
 from strata.image import manifest
+from strata.results import made
 
 SLOWER = {"native": 1.0, "docker": 1.02, "docker-hostnet": 1.01}
 _SECONDS = ("seconds", "best_seconds", "mean_seconds", "worst_seconds")
@@ -195,22 +195,26 @@ def project(folder: Path, monkeypatch, settings: dict | None = None, slower: dic
 
 def pretend(folder: Path) -> None:
     """Files in the places of tables, figures and papers, where a test is not about what they hold."""
-    for kind, ending in (("tidy", "csv"), ("summary", "csv"), ("figures", "pdf"), ("figures", "csv")):
-        for load in ("stream", "linpack"):
-            path = folder / f"results/{kind}/{load}.{ending}"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(f"{kind} of {load}\n")
-    columns = [
-        "id", "publication", "place", "statement", "workload", "measured_workload", "metric", "verdict", "reason",
-        "logs",
-    ]  # fmt: skip
-    with open(folder / "results/claims.csv", "w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(columns)
-        logs = "results/raw/native/stream/1.log;results/raw/docker/stream/1.log"
-        alike = ["stream-alike", "ibm2014", "Fig. 5", "All alike.", "stream", "stream", "copy", "reproduced", "", logs]
-        writer.writerow(alike)
-        writer.writerow(["fio-slow", "ibm2014", "Fig. 13", "Slow.", "fio", "", "", "not testable here", "workload", ""])
-    (folder / "results/comparisons.csv").write_text("environment,workload\n")
-    (folder / "paper/report.pdf").write_bytes(b"%PDF-1.5 pretended\n")
-    (folder / "paper/report.html").write_text("<!DOCTYPE html><p>pretended</p>\n")
+    state = made.State(json.loads((folder / places.PLAN).read_text()), str(folder), str(folder))
+    columns = "id,publication,place,statement,workload,measured_workload,metric,verdict,reason,logs"
+    logs = "results/raw/native/stream/1.log;results/raw/docker/stream/1.log"
+    texts = {
+        "results/claims.csv": f"""{columns}
+stream-alike,ibm2014,Fig. 5,All alike.,stream,stream,copy,reproduced,,{logs}
+fio-slow,ibm2014,Fig. 13,Slow.,fio,,,not testable here,workload,
+""",
+        "paper/report.pdf": "%PDF-1.5 pretended\n",
+        "paper/report.html": "<!DOCTYPE html><p>pretended</p>\n",
+    }
+    for product in state.products().values():
+        for name in product.files:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(texts.get(name, f"{name}\n"))
+    note(folder, folder)
+
+
+def note(folder: Path, source: Path) -> None:
+    """Note of all products that they were made of what is there now."""
+    state = made.State(json.loads((folder / places.PLAN).read_text()), str(folder), str(source))
+    for product in state.products().values():
+        write_json(folder / product.note, state.note(product))

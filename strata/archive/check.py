@@ -10,7 +10,7 @@ from strata.base import places
 from strata.base.errors import UserError
 from strata.experiment import plan
 from strata.image import manifest
-from strata.results import judge
+from strata.results import judge, made
 from strata.results.judge import load
 
 # What a file that is not laid out as it should be makes its reader stumble over.
@@ -73,7 +73,7 @@ def findings(folder: str) -> list[str]:
 
 
 def _of_plan(folder: str) -> list[str]:
-    """The plan against its own order, the facts of the archive, and the records."""
+    """The plan against its own order, the facts of the archive, the records, and what was made of them."""
     facts, experiment = load(folder, guide.FACTS), load(folder, places.PLAN)
     if facts["format"] != 1:
         return [f"{guide.FACTS}: its format is {facts['format']}; this version reads format 1"]
@@ -94,7 +94,8 @@ def _of_plan(folder: str) -> list[str]:
     if missing != facts["missing"] or bool(missing) != facts["partial"]:
         strange = sorted(set(missing) ^ set(facts["missing"])) or ["their order"]
         found.append(f"{guide.FACTS}: the cells that it calls missing are not those that are: {', '.join(strange)}")
-    return found + _unplanned(folder, cells)
+    state = made.State(experiment, folder, os.path.join(folder, "source"))
+    return found + _unplanned(folder, cells) + state.findings()
 
 
 def _holds(path: str, text: str) -> bool:

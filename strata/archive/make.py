@@ -52,7 +52,7 @@ def _remake(stage: Stage, work: str) -> None:
     os.mkdir(work)
     rebuild.prepare(stage.folder, work)
     rebuild.remake(work, bool(stage.missing))
-    for name in rebuild.products(stage.folder):
+    for name in (name for product in rebuild.made_in(stage.folder) for name in (*product.files, product.note)):
         again = os.path.join(work, name)
         if os.path.exists(again):
             shutil.copyfile(again, stage.path(name))

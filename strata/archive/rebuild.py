@@ -5,10 +5,10 @@ import shutil
 import subprocess
 import sys
 
-from strata.archive import check, container, sums
-from strata.archive.stage import DERIVED, PAPERS, TABLES
+from strata.archive import check, sums
+from strata.base import places
 from strata.base.errors import UserError
-from strata.results import judge
+from strata.results import judge, made, products
 
 INPUTS = ("plan.json", "plan.csv", "image.json", "image-manifest.json", "raw", "failed")
 
@@ -34,7 +34,7 @@ def remake(work: str, partial: bool) -> None:
     command += ["partial=true"] if partial else []
     variables = {key: value for key, value in os.environ.items() if key not in ("STRATA_OWNER", "SNAKEMAKE_PROFILE")}
     done = subprocess.run(
-        [*command, "--", *PAPERS],
+        [*command, "--", *products.PAPERS],
         cwd=work,
         env={**variables, "PYTHONPATH": os.path.abspath(work)},
         stdin=subprocess.DEVNULL,
@@ -51,22 +51,16 @@ def remake(work: str, partial: bool) -> None:
         shutil.rmtree(os.path.join(work, name), ignore_errors=True)
 
 
-def products(folder: str) -> list[str]:
-    """Names of the tables, figures and papers of an archive or project."""
-    names = container.files_below(folder)
-    made = tuple(f"results/{kind}/" for kind in (*DERIVED, "precision"))
-    return [name for name in names if name.startswith(made) or name in (*TABLES, *PAPERS)]
-
-
-def is_table(name: str) -> bool:
-    """Whether a product must be the same bytes wherever it is made: text of numbers, with no version in it."""
-    return name.endswith((".csv", ".json"))
+def made_in(folder: str) -> list[products.Product]:
+    """The products of an archive or of a project made from one."""
+    experiment = judge.load(folder, places.PLAN)
+    return list(made.State(experiment, folder, os.path.join(folder, "source")).products().values())
 
 
 def compare(folder: str, work: str) -> list[tuple[str, str]]:
     """(name, state) of every product of the archive in `folder`; identical, different or missing in `work`."""
     found = []
-    for name in products(folder):
+    for name in (name for product in made_in(folder) for name in product.files):
         again = os.path.join(work, name)
         if not os.path.isfile(again):
             state = "missing"
@@ -97,12 +91,12 @@ def rebuild(path: str, target: str | None) -> int:
         states = compare(folder, work)
     for name, state in states:
         print(f"{state:9}  {name}")
-    tables = [state for name, state in states if is_table(name)]
-    others = [state for name, state in states if not is_table(name)]
+    tables = [state for name, state in states if products.is_table(name)]
+    others = [state for name, state in states if not products.is_table(name)]
     print(f"rebuild: {tables.count('identical')} of {len(tables)} tables are byte-identical", file=sys.stderr)
     print(
         f"rebuild: {others.count('identical')} of {len(others)} figures and papers are (their bytes depend on the "
-        f"versions of R, pandoc and LaTeX too); the paper is {os.path.join(work, PAPERS[0])}",
+        f"versions of R, pandoc and LaTeX too); the paper is {os.path.join(work, products.PAPERS[0])}",
         file=sys.stderr,
     )
     return 0 if set(tables) <= {"identical"} and "missing" not in others else 1

@@ -17,13 +17,12 @@ from typing import Any
 from strata.archive import private, source
 from strata.base import places
 from strata.base.errors import UserError
-from strata.experiment import figures, plan, workload
+from strata.base.files import read_json
+from strata.experiment import plan
 from strata.image import cache
+from strata.results import made
 
 REWRITTEN = "rewritten.json"
-PAPERS = ("paper/report.pdf", "paper/report.html")
-TABLES = ("results/comparisons.csv", "results/claims.csv")
-DERIVED = ("tidy", "summary", "figures")
 # Of an image's folder in the cache, what makes up the image; never a key.
 IMAGE_FILES = (".tar", ".qcow2", ".box", ".img", "image.json", "manifest.json", "disk.json")
 
@@ -46,6 +45,7 @@ class Stage:
         self.private = private.Private(project, self._public_words(), client)
         self.measured: list[tuple[str, str, int]] = []
         self.missing: list[tuple[str, str, int]] = []
+        self._made_by: set[str] = set()
 
     def _public_words(self) -> set[str]:
         """Words of the source that git tracks (of all of it without git), and the experiment's own names."""
@@ -146,8 +146,7 @@ class Stage:
         blocks = plan.needed_blocks(self.experiment)
         for cell in plan.cells(self.experiment, blocks):
             self._add_cell(cell, files)
-        for name in self._derived():
-            self.copy(name, name)
+        self._add_products()
 
     def _add_cell(self, cell: tuple[str, str, int], files: set[str]) -> None:
         log, record = (places.cell_path("raw", *cell, kind) for kind in ("log", "json"))
@@ -181,32 +180,27 @@ class Stage:
         if facts != json.loads(content):
             self.write_json(record, facts)
 
-    def _derived(self) -> list[str]:
-        """Tables, figures and papers of this plan; those of workloads that it does not hold are left out.
-
-        So are figures that it does not declare: the archive's own code would not make them again.
-        """
-        strange = set(workload.known()) - set(self.experiment["workloads"])
-        drawn = {*figures.of_plan(self.experiment), *figures.SHARED}
-        found = []
-        for kind in DERIVED:
-            folder = f"results/{kind}"
-            for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
-                stem = os.path.splitext(name)[0]
-                wanted = stem in drawn if kind == "figures" else stem not in strange
-                if wanted and not name.startswith("."):
-                    found.append(f"{folder}/{name}")
-        if "precision" in self.experiment and os.path.isdir("results/precision"):
-            found += sorted(f"results/precision/{name}" for name in os.listdir("results/precision"))
-        for name in (*TABLES, *PAPERS):
-            if not os.path.exists(name):
-                raise UserError(f"{name}: missing; `snakemake --cores 1 archive` makes it first")
-            found.append(name)
-        return found
+    def _add_products(self) -> None:
+        """Tables, figures and papers, and what was noted when they were made.  Raises UserError where one lacks."""
+        state = made.State(self.experiment)
+        for product in state.products().values():
+            self._made_by |= {f"source/{name}" for name in state.sources(product)}
+            for name in product.files:
+                if not os.path.exists(name):
+                    raise UserError(f"{name}: missing; `snakemake --cores 1 archive` makes it first")
+                self.copy(name, name)
+            told = read_json(product.note)
+            if told is None:
+                raise UserError(f"{product.note}: missing; `snakemake --cores 1 archive` makes it first")
+            # Why it was made again is of this folder alone.
+            self.write_json(product.note, {key: value for key, value in told.items() if key != "again"})
 
     def inputs_were_rewritten(self) -> bool:
         """Whether the paper has to be made again, since what it rests on is not what it was."""
-        return any(name.startswith("results/") for name in self.rewritten)
+        return any(
+            name.startswith("results/") or name in self._made_by or os.path.dirname(name) in self._made_by
+            for name in self.rewritten
+        )
 
     def add_image(self) -> None:
         """The image from the machine's cache, without the tree that its archive holds too, and without keys."""

@@ -1,18 +1,12 @@
 """SHA256SUMS: a checksum for every file of an archive but this one, in the form of the tool sha256sum."""
 
-import hashlib
 import os
 import re
 
 from strata.archive.container import files_below
+from strata.results.digests import of_file as digest
 
 NAME = "SHA256SUMS"
-
-
-def digest(path: str) -> str:
-    """SHA-256 of a file, in hexadecimal."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _text(found: dict[str, str]) -> str:

@@ -4,11 +4,10 @@ import fcntl
 import functools
 import hashlib
 import inspect
-import json
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from strata import layers
@@ -19,6 +18,7 @@ from strata.experiment import config, figures, plan, published
 from strata.experiment.workload import check_files
 from strata.host import capacity
 from strata.image import build
+from strata.results import digests, made, products
 from strata.snakemake import interrupts
 from strata.system import keeper, testbed, turn
 
@@ -51,10 +51,12 @@ class Workflow:
                 "archive_image": False,
                 "partial": over.get("partial") is True,
             }
-            self.plan = {key: value for key, value in plan.read_checked().items() if key != "source"}
+            self.plan = plan.read_checked()
+            self._source = self.plan.pop("source", None)
         else:
             self.settings = config.read(over)
             self.plan = config.experiment(self.settings, capacity.facts())
+            self._source = plan.source(project)
         self.partial = self.settings["partial"]
         self.workloads = sorted(self.plan["workloads"])
         self.environments = sorted(plan.available(self.plan))
@@ -71,9 +73,56 @@ class Workflow:
             vars(function)["__signature__"] = inspect.signature(function)
 
     @functools.cached_property
-    def digest(self) -> str:
-        """What changes with the plan, for the rules that read it."""
-        return hashlib.sha256(json.dumps(self.plan, sort_keys=True).encode()).hexdigest()
+    def _state(self) -> made.State:
+        """The products as they are now."""
+        return made.State({**self.plan, "source": self._source}, found=digests.Digests(digests.MEMORY))
+
+    @functools.cached_property
+    def _products(self) -> dict[str, products.Product]:
+        """Everything that is made of the cells, by its name."""
+        return {**self._state.products(self.measured()), **products.of_reanalysis()}
+
+    def _of_product(self, told: Callable[[products.Product], Any], name: str) -> Callable:
+        """A function of a job's wildcards, which stand in the name of its product."""
+
+        def of_job(wildcards: Any) -> Any:
+            return told(made.find(self._products, self.plan, name.format(**dict(wildcards.items()))))
+
+        return of_job
+
+    def files(self, name: str) -> list[str]:
+        """The files of a product."""
+        return list(self._products[name].files)
+
+    def made_by(self, name: str) -> Callable:
+        """What changes with the plan, the code and the texts that make a product."""
+        return self._of_product(lambda product: self._state.made_by(product), name)
+
+    def again(self, name: str) -> Callable:
+        """What changes where a product, or what it was made of, is not what it was when it was made."""
+        return self._of_product(lambda product: self._state.again(product), name)
+
+    def reads(self, name: str) -> Callable:
+        """The files of other products that a product is made of."""
+        return self._of_product(self._tables, name)
+
+    def notes(self, name: str) -> Callable:
+        """What was noted of the products that a product is made of."""
+
+        def noted(product: products.Product) -> list[str]:
+            read = set(self._tables(product))
+            return [other.note for other in self._products.values() if read & set(other.files)]
+
+        return self._of_product(noted, name)
+
+    def _tables(self, product: products.Product) -> list[str]:
+        # Whether blocks were enough is known before: that is a checkpoint's.
+        return [file for file in product.reads if not file.startswith("results/precision/")]
+
+    def everything(self) -> list[str]:
+        """All that an archive holds of what was made, and what was noted of it."""
+        found = [product for product in self._state.products(self.measured()).values() if not product.blocks]
+        return [file for product in found for file in (*product.files, product.note)]
 
     def cells(self, workload: str, checkpoints: Any = None) -> list[str]:
         """Logs of a workload's cells: all that are planned, or in a partial run those that are there.
@@ -133,11 +182,6 @@ class Workflow:
         """The workload of every figure that can be drawn, by the stem of its file."""
         return figures.of_plan(self.plan)
 
-    def drawn(self) -> list[str]:
-        """Stems of the figures of workloads that have a cell to show."""
-        measured = self.measured()
-        return [stem for stem, workload in self.figures().items() if workload in measured]
-
     def published_raw(self) -> str:
         """Where the published raw results are.  Raises UserError where the config does not say."""
         return published.named(self.settings)
@@ -170,6 +214,7 @@ class Workflow:
             raise UserError(
                 "another run is at work in this folder; wait for it to end (nothing needs to be unlocked)"
             ) from None
+        self._state.digests.save()
         if not measuring or self.rebuilding:
             return
         for workload in self.workloads:
@@ -181,8 +226,9 @@ class Workflow:
                 # What accelerates a machine may be known only now.
                 self.plan = config.experiment(self.settings, capacity.facts())
                 self._fingerprint.cache_clear()
-                self.__dict__.pop("digest", None)
-        plan.write({**self.plan, "source": plan.source(self.project)})
+                for known in ("_state", "_products"):
+                    self.__dict__.pop(known, None)
+        plan.write({**self.plan, "source": self._source})
         measured = [(cell.environment, cell.workload, int(cell.repetition)) for cell in cells]
         progress.begin(os.getpid(), measured, more=self.adaptive)
         interrupts.pass_on()

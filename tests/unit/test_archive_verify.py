@@ -3,9 +3,9 @@
 import hashlib
 import json
 import os
-import shutil
 import types
 import zipfile
+from pathlib import Path
 
 import measured
 import projects
@@ -139,6 +139,7 @@ RECORD = "results/raw/docker/linpack/2.json"
 )
 def test_a_record_that_does_not_fit_is_found_though_its_checksum_does(unpacked, change, says):
     edit(unpacked / RECORD, change)
+    measured.note(unpacked, unpacked / "source")
     sign(unpacked)
     found = check.verify(str(unpacked))
     assert found
@@ -161,6 +162,7 @@ def of_systems(unpacked, number, change=lambda record: None):
     for path in unpacked.glob("results/raw/*/linpack/*.json"):
         edit(path, several)
     edit(unpacked / RECORD, change)
+    measured.note(unpacked, unpacked / "source")
     sign(unpacked)
     return check.verify(str(unpacked))
 
@@ -280,6 +282,7 @@ def test_a_missing_cell_makes_the_archive_partial_and_its_failure_goes_along(pro
     for kind in ("log", "json"):
         (project / f"results/raw/docker/stream/2.{kind}").unlink()
     measured.write_json(project / "results/failed/docker/stream/2.json", {"error": "it failed"})
+    measured.note(project, project)
     make.make("archive.zip", False)
     assert check.verify("archive.zip") == []
     folder = tmp_path / "unpacked"
@@ -360,8 +363,7 @@ def test_a_rewritten_log_is_the_log_that_its_record_tells(project, tmp_path, mon
     """The paper is not made again here: that is the system test's."""
     from strata.archive import rebuild
 
-    monkeypatch.setattr(rebuild, "remake", lambda work, partial: shutil.copytree(project / "paper", f"{work}/paper"))
-    monkeypatch.setattr(rebuild, "products", lambda folder: ["paper/report.pdf"])
+    monkeypatch.setattr(rebuild, "remake", lambda work, partial: measured.pretend(Path(work)))
     monkeypatch.setattr(os, "uname", lambda: types.SimpleNamespace(nodename="quillbox", release="6"))
     log = project / "results/raw/native/stream/1.log"
     log.write_text("measured on quillbox\n" + log.read_text())
@@ -370,9 +372,6 @@ def test_a_rewritten_log_is_the_log_that_its_record_tells(project, tmp_path, mon
         log.with_suffix(".json"),
         lambda record: record.update(log={"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}),
     )
-    (project / "paper/template.html").unlink()
-    shutil.rmtree(project / "paper", ignore_errors=False)
-    (project / "paper").mkdir()
     measured.pretend(project)
     make.make("archive.zip", False)
     assert check.verify("archive.zip") == []

@@ -1,0 +1,105 @@
+"""The one list of what an experiment has: every file that is made of its cells, by which code, and of what."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from strata.experiment import figures
+
+PAPERS = ("paper/report.pdf", "paper/report.html")
+_PUBLISHED = ("published/claims.json", "published/ibm-figures.csv", "published/ibm-table1.json",
+              "published/ibm-tables.json")  # fmt: skip
+# What the text of a paper is put into, by the ending of its file.
+_PAGES = {
+    "pdf": ("paper/report.Rmd", "paper/references.bib", "paper/template.tex"),
+    "html": ("paper/report.Rmd", "paper/references.bib", "paper/template.html", "paper/report.css", "paper/report.js"),
+}
+REANALYSIS_TABLES = ("tidy", "series", "unreadable", "differences", "sources")
+REANALYSIS_FIGURES = tuple(f"figure-{number}" for number in (3, *range(5, 14)))
+
+
+@dataclass(frozen=True)
+class Product:
+    """The files that one job makes.
+
+    name: what it is called here and in the rules.  files: what is made.  command: the R command that makes it.
+    sources: what else of the project's source that reads.  reads: files of other products.
+    cells: workloads whose logs and records it reads, in the first `blocks` (None: in all that were needed).
+    whole: whether it tells of the image, of cells that failed, and of the source's revision too.
+    planned: whether it follows from a plan.
+    """
+
+    name: str
+    files: tuple[str, ...]
+    command: str
+    sources: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
+    cells: tuple[str, ...] = ()
+    blocks: int | None = None
+    whole: bool = False
+    planned: bool = True
+
+    @property
+    def note(self) -> str:
+        """The file that tells of what these were made."""
+        return f"results/made/{self.name}.json"
+
+
+def precision(experiment: dict, block: int) -> Product:
+    """Whether the first blocks were enough."""
+    loads = tuple(sorted(experiment["workloads"]))
+    parsers = tuple(f"workloads/{load}/parse.R" for load in loads)
+    name = f"precision/{block}"
+    return Product(name, (f"results/{name}.json",), "precision", parsers, cells=loads, blocks=block)
+
+
+def of_experiment(experiment: dict, measured: Collection[str], blocks: Iterable[int] = ()) -> dict[str, Product]:
+    """Every product of a plan, by its name, each after those that it reads.
+
+    measured: workloads that have a cell to show.  blocks: those after which the precision was asked for.
+    """
+    loads = [load for load in sorted(experiment["workloads"]) if load in measured]
+    found = [precision(experiment, block) for block in blocks]
+    tidy = {load: f"results/tidy/{load}.csv" for load in loads}
+    summary = {load: f"results/summary/{load}.csv" for load in loads}
+    tidies, summaries, cells = tuple(tidy.values()), tuple(summary.values()), tuple(loads)
+    for load in loads:
+        found.append(Product(f"tidy/{load}", (tidy[load],), "tidy", (f"workloads/{load}/parse.R",), cells=(load,)))
+    for load in loads:
+        found.append(Product(f"summary/{load}", (summary[load],), "summary", reads=(tidy[load],)))
+    found += [
+        Product("comparisons", ("results/comparisons.csv",), "comparisons", reads=summaries),
+        Product("claims", ("results/claims.csv",), "claims", _PUBLISHED, tidies, cells),
+        Product("footprint", ("results/footprint.csv",), "footprint", (), tidies, cells),
+    ]
+    drawn = {stem: load for stem, load in figures.of_plan(experiment).items() if load in tidy}
+    of_figure = {stem: (tidy[load], summary[load]) for stem, load in drawn.items()}
+    for stem, reads in {**of_figure, "order": tidies, "ratios": summaries}.items():
+        files = tuple(f"results/figures/{stem}.{ending}" for ending in ("pdf", "png", "csv"))
+        found.append(Product(f"figures/{stem}", files, "figure", () if stem == "order" else _PUBLISHED, reads))
+    made = tuple(file for product in found for file in product.files)
+    for paper in PAPERS:
+        sources = (*_PAGES[paper.rpartition(".")[2]], *_PUBLISHED)
+        found.append(Product(paper, (paper,), "report", sources, made, cells, whole=True))
+    return {product.name: product for product in found}
+
+
+def of_reanalysis() -> dict[str, Product]:
+    """What is made of the published raw results of the original paper; no archive of an experiment holds it."""
+    folder = "results/reanalysis"
+    tables = tuple(f"{folder}/{table}.csv" for table in REANALYSIS_TABLES)
+    drawn = tuple(f"{folder}/{stem}.{ending}" for stem in REANALYSIS_FIGURES for ending in ("pdf", "png", "csv"))
+    text = ("paper/reanalysis.Rmd", "paper/template.tex", "paper/references.bib")
+    made = (*tables, f"{folder}/source.json")
+    found = [
+        Product("reanalysis/tables", made, "reanalyse", _PUBLISHED, planned=False),
+        Product("reanalysis/figures", drawn, "reanalysis_figures", (), (f"{folder}/differences.csv",), planned=False),
+        Product(
+            "paper/reanalysis.pdf", ("paper/reanalysis.pdf",), "reanalysis_paper", text, (*made, *drawn), planned=False
+        ),
+    ]
+    return {product.name: product for product in found}
+
+
+def is_table(name: str) -> bool:
+    """Whether a product must be the same bytes wherever it is made: text of numbers, with no version in it."""
+    return name.endswith((".csv", ".json"))

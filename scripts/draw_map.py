@@ -32,10 +32,11 @@ def rules() -> dict[str, dict]:
         for name, body in re.findall(
             r"^ *(?:rule|checkpoint) (\w+):\n(.*?)(?=^\S|^ *rule |\Z)", path.read_text(), re.M | re.S
         ):
-            command = re.search(r"analysis/(\w+)\.R|-m strata (\w+)", body)
+            script, command = re.search(r"analysis/(\w+)\.R", body), re.search(r"-m strata (\w+)", body)
             product = re.search(r'output:.*?"([^"]+)"', body, re.S)
             if command and product:
-                found[name] = {"product": _product(body, product[1]), "room": _room(*command.groups())}
+                room = _room(script[1] if script else None, command[1])
+                found[name] = {"product": _product(body, product[1]), "room": room}
     return found
 
 
@@ -44,9 +45,9 @@ def _product(body: str, first: str) -> str:
     return first + ", ".join(re.findall(r'"(\.\w+)"', endings[1])) if endings else first
 
 
-def _room(script: str | None, command: str | None) -> str:
+def _room(script: str | None, command: str) -> str:
     """The highest room that a command loads."""
-    if command:
+    if script is None:
         return f"strata/{command}" if command in strata.ROOMS else "strata"
     loaded = re.search(r'load_rooms\(root, "(\w+)"', (PROJECT / "analysis" / f"{script}.R").read_text())
     return f"analysis/{loaded[1]}" if loaded else "analysis"

@@ -12,8 +12,9 @@ from strata.snakemake.workflow import Workflow, is_news
 logger.addFilter(is_news)
 
 try:
-    insides.check_version(snakemake_version)
     experiment = Workflow(config, workflow.basedir)
+    if not experiment.rebuilding:  # an archive may be older than the Snakemake that makes its paper again
+        insides.check_version(snakemake_version)
 except UserError as error:
     raise WorkflowError(str(error))
 
@@ -26,7 +27,8 @@ wildcard_constraints:
 
 onstart:
     try:
-        insides.settle_scheduler(workflow, snakemake_version)
+        if not experiment.rebuilding:
+            insides.settle_scheduler(workflow, snakemake_version)
         jobs = insides.wanted(workflow, snakemake_version)
         experiment.begin(
             [job.wildcards for job in jobs if job.rule.name == "cell"],

@@ -75,13 +75,17 @@ def test_a_run_with_another_scheduler_ends_before_its_first_cell(project):
     assert not list(folder.glob("results/raw/*/*/*"))
 
 
-def test_a_version_out_of_range_ends_a_run_with_a_sentence(project):
+def test_a_version_out_of_range_ends_a_run_with_a_sentence_but_makes_archived_papers_again(project):
     folder = project()
     (folder / "sitecustomize.py").write_text("import snakemake\nsnakemake.__version__ = '9.99.1'\n")
-    done = projects.run(folder, "snakemake", "--cores", "1", "--", "cells", PYTHONPATH=f"{folder}:{projects.ROOT}")
+    variables = {"PYTHONPATH": f"{folder}:{projects.ROOT}"}
+    done = projects.run(folder, "snakemake", "--cores", "1", "--", "cells", **variables)
     assert done.returncode != 0
     assert "this is Snakemake 9.99.1, and the project was tried with" in done.stderr
     assert "Traceback" not in done.stderr
+    projects.run(folder, "strata", "plan")
+    done = projects.run(folder, "snakemake", "--list-rules", "--config", "rebuild=true", **variables)
+    assert done.returncode == 0, done.stderr
 
 
 def beside(folder):

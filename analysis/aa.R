@@ -8,7 +8,7 @@
 script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 root <- dirname(dirname(normalizePath(gsub("~+~", " ", script, fixed = TRUE))))
 source(file.path(root, "analysis", "load.R"))
-load_rooms(root, "evidence")
+load_rooms(root, "statistics")
 
 run_script("aa.R", function(arguments) {
   options <- parse_options(arguments, required = "out", rest = "projects")

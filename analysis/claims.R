@@ -6,7 +6,7 @@
 script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 root <- dirname(dirname(normalizePath(gsub("~+~", " ", script, fixed = TRUE))))
 source(file.path(root, "analysis", "load.R"))
-load_rooms(root, "evidence")
+load_rooms(root, "statistics")
 
 run_script("claims.R", function(arguments) {
   options <- parse_options(arguments, required = c("plan", "out"), rest = "tidy tables")

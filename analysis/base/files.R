@@ -156,3 +156,21 @@ write_json <- function(object, path) {
   text <- jsonlite::toJSON(object, auto_unbox = TRUE, digits = 10, null = "null", pretty = TRUE)
   write_whole(path, function(temporary) writeLines(text, temporary))
 }
+
+#' A list of names that is not too long for a message
+#'
+#' @param x names
+#' @param most how many are shown
+#' @return one text
+shortened <- function(x, most = 20) {
+  rest <- length(x) - most
+  paste0(paste(utils::head(x, most), collapse = ", "), if (rest > 0) paste(" and", rest, "more"))
+}
+
+#' A table without rows
+#'
+#' @param columns named character vector: column to class
+#' @return data frame
+empty_table <- function(columns) {
+  as.data.frame(lapply(columns, function(class) if (class == "character") character() else numeric()))
+}

@@ -5,73 +5,6 @@ RATIO_COLUMNS <- c(panel = "character", environment = "character", series = "cha
                    n = "integer",
                    ratio = "numeric", low = "numeric", high = "numeric", source = "character")
 
-# The bandwidth of a thread (fio's samples) is that of a job with one thread, as both of Fig. 5 are.
-DRAWN_WITH <- c(thread_bandwidth = "bandwidth")
-
-#' The ratios to native that were published
-#'
-#' @param table as from `read_published`
-#' @param figures data frame with the columns of FIGURE_VALUES
-#' @return data frame: workload, metric, factors ("" for the table, whose sizes are the originals'),
-#'   environment (its published name), ratio, source (where it was published)
-published_ratios <- function(table, figures) {
-  printed <- do.call(rbind, lapply(table$rows, function(row) {
-    mean <- vapply(row$values, function(value) as.numeric(value$mean), 0)
-    data.frame(workload = row$workload, metric = row$metric, factors = "", environment = names(mean),
-               ratio = unname(mean / mean[[REFERENCE]]), source = table$publication$place)
-  }))
-  figures <- figures[figures$statistic %in% c("value", "mean"), ]
-  figures$environment <- unname(FIGURE_ENVIRONMENTS[figures$environment])
-  figures <- figures[!is.na(figures$environment), ]
-  figures <- figures[!duplicated(figures[c("workload", "metric", "factors", "environment")]), ]
-  key <- paste(figures$figure, figures$workload, figures$metric, figures$factors)
-  of_native <- figures$environment == REFERENCE
-  base <- figures$published[of_native][match(key, key[of_native])]
-  drawn <- data.frame(figures[c("workload", "metric", "factors", "environment")],
-                      ratio = figures$published / base, source = paste("Fig.", figures$figure))
-  of_thread <- drawn$metric %in% names(DRAWN_WITH)
-  drawn$metric[of_thread] <- DRAWN_WITH[drawn$metric[of_thread]]
-  all <- rbind(printed, drawn)
-  all[all$environment != REFERENCE & !is.na(all$ratio), ]
-}
-
-#' Which environment of a plan a published one is shown with
-#'
-#' @param name its published name
-#' @param known `environments` of the claims: what each is measured as
-#' @param plan as from `read_plan`
-#' @return name; "" where the plan has none, or one whose virtual machine is not accelerated as the published
-#'   one was
-shown_with <- function(name, known, plan) {
-  entry <- known[[name]]
-  names <- intersect(unlist(entry$measured_as), names(plan$environments))
-  same <- vapply(names, function(one) {
-    needed <- entry[["accelerator"]]
-    is.null(needed) || identical(plan$environments[[one]][["accelerator"]], needed)
-  }, NA)
-  if (any(same)) names[same][[1]] else ""
-}
-
-#' The published ratios of series that were measured
-#'
-#' Table I was printed for one size of each workload: it stands with the largest that was measured.
-#'
-#' @param published as from `published_ratios`
-#' @param series data frame: workload, metric, factors, each series once and the largest size last
-#' @param known,plan as of `shown_with`
-#' @return rows of `published` with the columns `at`, the row of `series`, and `with`, as from `shown_with`
-published_beside <- function(published, series, known, plan) {
-  key <- function(table) paste(table$workload, table$metric, table$factors)
-  last <- which(!duplicated(series[c("workload", "metric")], fromLast = TRUE))
-  of_table <- match(paste(published$workload, published$metric),
-                    paste(series$workload, series$metric)[last])
-  published$at <- ifelse(published$factors == "", last[of_table], match(key(published), key(series)))
-  published <- published[!is.na(published$at), ]
-  published$with <- vapply(published$environment, shown_with, "", known = known, plan = plan,
-                           USE.NAMES = FALSE)
-  published
-}
-
 #' What the figure of ratios draws
 #'
 #' @param summary data frame with the columns of SUMMARY_COLUMNS, of all workloads
@@ -242,17 +175,6 @@ series_height <- function(data) {
 #' @return number
 title_room <- function(data) {
   if (nlevels(data$panel) / ratio_rows(data) > 5) 11 else 18
-}
-
-#' Reads what was published, as ratios to native
-#'
-#' @param root folder of the project
-#' @return list: `ratios`, as from `published_ratios`; `known`, `environments` of the claims
-read_published_ratios <- function(root) {
-  at <- function(name) file.path(root, "published", name)
-  list(ratios = published_ratios(read_published(at("ibm-table1.json")),
-                                 read_csv(at("ibm-figures.csv"), FIGURE_VALUES)),
-       known = read_claims(at("claims.json"))$environments)
 }
 
 #' Draws and writes the figure of ratios

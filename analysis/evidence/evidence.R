@@ -181,28 +181,3 @@ kind_of <- function(entry) {
   at <- match(paste(isolating, collapse = "+"), c("", "container", "machine", "container+machine"))
   if (length(kinds) == 0 || is.na(at)) "other environments" else known[[at]]
 }
-
-#' A number that a field of every record holds
-#'
-#' @param records list of records
-#' @param ... names that lead to the field
-#' @return numeric vector; NA where the field is missing or "not available"
-field_numbers <- function(records, ...) {
-  vapply(records, function(record) {
-    value <- field(record, ...)
-    if (is.numeric(value) && length(value) == 1) as.double(value) else NA_real_
-  }, 0)
-}
-
-#' The time over which was measured
-#'
-#' @param records list of records
-#' @return POSIXct vector: the first start and the last end; empty where none is known
-measured_period <- function(records) {
-  time <- function(key) {
-    text <- as.character(unlist(lapply(records, `[[`, key)))
-    as.POSIXct(sub("Z$", "", text), format = "%Y-%m-%dT%H:%M:%OS", tz = "UTC")
-  }
-  times <- c(time("started"), time("ended"))
-  if (all(is.na(times))) as.POSIXct(character(), tz = "UTC") else range(times, na.rm = TRUE)
-}

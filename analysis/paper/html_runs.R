@@ -131,3 +131,15 @@ html_files <- function(id, title, evidence, base, names) {
                    html_escape(file.path(base, basename(evidence$plan$results), there)), html_escape(there))
   html_list(id, title, if (length(there) == 0) "<li>not available</li>" else items)
 }
+
+#' The flags of one run, for the list of runs of the web page
+#'
+#' @param record its record
+#' @return HTML; "" where it was not flagged
+html_flags <- function(record) {
+  texts <- flag_text(quiet_flags(list(record)))
+  if (length(texts) == 0) {
+    return("")
+  }
+  sprintf(" <strong class=\"flag\">flagged: %s</strong>", html_escape(paste(texts, collapse = "; ")))
+}

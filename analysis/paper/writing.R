@@ -37,24 +37,6 @@ show_figure <- function(evidence, name, caption) {
   })
 }
 
-#' Whether a figure was drawn
-#'
-#' @param evidence as from `read_evidence`
-#' @param name of the figure's file without its ending
-#' @return TRUE or FALSE
-has_figure <- function(evidence, name) {
-  length(evidence$records) > 0 && file.exists(figure_path(evidence, name))
-}
-
-#' Where a figure lies
-#'
-#' @param evidence as from `read_evidence`
-#' @param name of the figure's file without its ending
-#' @return path
-figure_path <- function(evidence, name) {
-  file.path(evidence$plan$results, "figures", paste0(name, ".pdf"))
-}
-
 #' LaTeX inside of Markdown
 #'
 #' @param text LaTeX
@@ -119,18 +101,6 @@ show_workloads <- function(evidence) {
            paste(drawn, collapse = ""))
   }, "")
   knitr::asis_output(paste(parts, collapse = "\n"))
-}
-
-#' The caption of the run-order figure
-#'
-#' @param evidence as from `read_evidence`
-#' @return text
-order_caption <- function(evidence) {
-  paste0("Every measured value", if (!all(evidence$comparisons$headline)) {
-    " of the series that the tables tell of"
-  }, " as its deviation in per cent from the mean of its environment and metric, in ",
-         "the order in which the ", linked(counted(length(evidence$records), "run"), "records"),
-         " were measured. A trend or a step would show that the machine changed under the experiment.")
 }
 
 #' Threats as paragraphs
@@ -203,19 +173,6 @@ show_untested <- function(evidence) {
   }
   # An appendix: it follows the references.
   knitr::asis_output(raw_latex(paste0("\\AtEndDocument{\\clearpage", latex_table(table), "}")))
-}
-
-#' The caption of the figure of ratios
-#'
-#' @param evidence as from `read_evidence`
-#' @return text
-ratios_caption <- function(evidence) {
-  rows <- ratios(evidence)
-  paste0("Ratios to native of everything that was measured", of_sweeps(evidence), "; 1 is native. ",
-         "Filled: measured here, mean paired by block and its 95", THIN, "% interval",
-         if (nrow(rows) > 0) paste0(" (", linked(n_is(n_text(rows$ratio_n)), shared_source(rows)), ")"),
-         "; an arrow marks an interval that goes on beyond the axis. Hollow: published in 2014, on other ",
-         "hardware and without an interval.")
 }
 
 #' The runs that are missing

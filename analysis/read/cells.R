@@ -1,11 +1,5 @@
 # From the raw logs and records of one workload to its tidy table.
 
-TIDY_COLUMNS <- c(
-  environment = "character", workload = "character", repetition = "integer", block = "integer",
-  position = "integer", order = "integer", metric = "character", unit = "character", value = "numeric",
-  factors = "character", check = "character", log = "character"
-)
-
 #' The tidy table of a workload
 #'
 #' @param plan as from `read_plan`
@@ -73,143 +67,6 @@ load_parser <- function(root, workload) {
   functions[[name]]
 }
 
-#' The record of a cell
-#'
-#' @param cell row of the plan, with `record` and `log`, the paths of its files
-#' @param plan as from `read_plan`
-#' @return the record as nested lists
-#' @section Errors: no record; a record of another cell or another log; a command or a check that failed
-read_record <- function(cell, plan) {
-  record <- read_json(cell$record)
-  wrong <- tryCatch(record_fault(record, cell), error = function(e) "it is not laid out as a record")
-  if (length(wrong) > 0) {
-    stop_about(cell$record, wrong[[1]])
-  }
-  record
-}
-
-#' A field of a record
-#'
-#' @param record the record
-#' @param ... names that lead to the field
-#' @return its value; NULL where there is none
-field <- function(record, ...) {
-  for (name in c(...)) {
-    if (!is.list(record)) {
-      return(NULL)
-    }
-    record <- record[[name]]
-  }
-  record
-}
-
-#' What is wrong with a record
-#'
-#' @inheritParams read_record
-#' @param record the record
-#' @return the reasons why the cell can't be used; none where it can
-record_fault <- function(record, cell) {
-  c(identity_fault(record, cell), outcome_fault(record, cell))
-}
-
-#' Whether a record is that of its cell
-#'
-#' @inheritParams record_fault
-#' @return the reasons why it is not; none where it is
-identity_fault <- function(record, cell) {
-  says <- function(key) is_number(record[[key]], cell[[key]])
-  order <- record$position$actual
-  c(
-    if (!is_number(record$format, 1)) "not a record of format 1",
-    if (!identical(record$environment, cell$environment)) "it is of another environment than its path",
-    if (!identical(record$workload, cell$workload)) "it is of another workload than its path",
-    if (!says("repetition")) "it is of another repetition than its path",
-    if (!says("block")) "it is of another block than the plan's",
-    if (!is.numeric(record$position$planned)) "it does not say which place it was planned for",
-    if (!is.numeric(order) || !isTRUE(order >= 1)) "it does not say in which order it was measured"
-  )
-}
-
-#' Whether a cell succeeded and left the log that it recorded
-#'
-#' @inheritParams record_fault
-#' @return the reasons why it did not; none where it did
-outcome_fault <- function(record, cell) {
-  exits <- lapply(record$commands, `[[`, "exit")
-  passed <- vapply(record$checks, function(check) isTRUE(check$passed), NA)
-  c(
-    if (length(exits) == 0) "it holds no command",
-    if (!all(vapply(exits, is_number, NA, expected = 0))) "a command failed",
-    if (length(passed) == 0) "nothing was checked",
-    if (!all(passed)) paste("a check failed:", record$checks[!passed][[1]]$name),
-    if (!is_number(record$log$bytes, file.size(cell$log))) paste(cell$log, "has another size than it says"),
-    if (!is.character(record$log$sha256)) "it does not hold the digest of its log",
-    if (!is.character(record$image$manifest_sha256)) "it does not say in which image it was measured"
-  )
-}
-
-#' Whether a value of a record is a certain number
-#'
-#' @param value the value, of any kind
-#' @param expected the number
-#' @return TRUE or FALSE
-is_number <- function(value, expected) {
-  is.numeric(value) && length(value) == 1 && !is.na(value) && value == expected
-}
-
-#' Checks that the cells of one table belong together
-#'
-#' They must come from one image and, but for the number of threads, which is what an environment has
-#' processors, have the same parameters.  No two can have been measured at the same time.
-#'
-#' @param records list of records
-#' @param cells data frame with a row for each record
-#' @section Errors: two records that disagree
-check_agreement <- function(records, cells) {
-  agree <- function(what, values, within) {
-    first <- match(within, within)
-    differ <- which(values != values[first])
-    if (length(differ) > 0) {
-      stop_about(cells$record[differ[[1]]], "it has ", what, " other than ", cells$record[first[differ[[1]]]])
-    }
-  }
-  text <- function(x) vapply(x, function(value) paste(deparse(value), collapse = ""), "")
-  if (length(records) > 0) {
-    manifests <- vapply(records, function(record) record$image$manifest_sha256, "")
-    agree("an image", manifests, rep("", length(records)))
-    fixed <- lapply(records, function(record) {
-      names <- setdiff(sort(names(record$parameters), method = "radix"), "threads")
-      record$parameters[names]
-    })
-    agree("parameters", text(fixed), rep("", length(records)))
-    agree("a number of threads", text(lapply(records, function(record) record$parameters$threads)),
-          cells$environment)
-    actual <- vapply(records, function(record) as.double(record$position$actual), 0)
-    twice <- anyDuplicated(actual)
-    if (twice > 0) {
-      stop_about(cells$record[twice], "its place in the order of measurement is that of ",
-                 cells$record[match(actual[twice], actual)])
-    }
-  }
-}
-
-#' Checks that logs are those that were recorded
-#'
-#' @param records list of records
-#' @param cells data frame with a row for each record and the column `log`
-#' @section Errors: a log with another digest
-check_digests <- function(records, cells) {
-  if (length(records) == 0) {
-    return(invisible())
-  }
-  recorded <- vapply(records, function(record) record$log$sha256, "")
-  found <- system2("xargs", c("-d", shQuote("\\n"), "sha256sum", "--"), input = cells$log, stdout = TRUE)
-  differ <- which(length(found) != nrow(cells) | substr(found, 1, 64) != recorded)
-  if (length(differ) > 0) {
-    stop_about(cells$log[differ[[1]]], "it is not the log that was recorded: its SHA-256 differs")
-  }
-}
-
 #' What one log holds
 #'
 #' @param log path of the log
@@ -261,15 +118,6 @@ parse_systems <- function(lines, record, parse) {
   }))
 }
 
-#' How many equal systems ran a cell at the same time
-#'
-#' @param record of the cell
-#' @return whole number; 1 where the record tells nothing of it
-systems_at_once <- function(record) {
-  count <- field(record, "system", "parts")
-  if (is.null(count)) 1 else count
-}
-
 #' The lines of a log of several equal systems, by whose they are
 #'
 #' What a system printed stands after a line `{"system": K}`.  At the beginning and after `{"system": null}`
@@ -297,17 +145,6 @@ split_systems <- function(lines, commands, count) {
        systems = lapply(seq_len(count) - 1, function(system) {
          lines[(of == system & !marks) | observed]
        }))
-}
-
-#' The lines of a log
-#'
-#' @param path the log
-#' @return character vector
-#' @section Errors: not a text file
-log_lines <- function(path) {
-  lines <- unlist(strsplit(read_text(path), "\n", fixed = TRUE, useBytes = TRUE))
-  Encoding(lines) <- "UTF-8"
-  lines
 }
 
 #' What is wrong with the values of a parser
@@ -352,14 +189,4 @@ bind_values <- function(values, records, cells, results) {
     log = file.path(results, paste0(cells$path, ".log"), fsep = "/")[of_cell],
     row.names = NULL
   )
-}
-
-#' A list of names that is not too long for a message
-#'
-#' @param x names
-#' @param most how many are shown
-#' @return one text
-shortened <- function(x, most = 20) {
-  rest <- length(x) - most
-  paste0(paste(utils::head(x, most), collapse = ", "), if (rest > 0) paste(" and", rest, "more"))
 }

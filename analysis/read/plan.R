@@ -1,5 +1,11 @@
 # The plan: what was to be measured, in which order, and what it is called.
 
+# mean: an amount or a cost; harmonic: a rate over equal work in every run; percentile: a percentile of the
+# samples of a run.
+STATISTICS <- c("mean", "harmonic", "percentile")
+
+REFERENCE <- "native"
+
 #' The plan of an experiment
 #'
 #' @param path path of plan.json

@@ -99,3 +99,23 @@ comparison_error <- function(claim, environments) {
     return("its tolerance has no limit, or limits in the wrong order")
   }
 }
+
+#' Reads what the original report printed in its Tables II and III, and its Figure 10, which belongs to the
+#' latter
+#'
+#' @param root folder of the project
+#' @return list: `kernels` and `configurations`, as in published/ibm-tables.json, and `throughput`, the mean
+#'   rows of MySQL's throughput in published/ibm-figures.csv
+#' @section Errors: no such file; another format
+read_originals <- function(root) {
+  path <- file.path(root, "published", "ibm-tables.json")
+  tables <- read_json(path)
+  if (!identical(as.double(tables$format), 1)) {
+    stop_about(path, "not published tables of format 1")
+  }
+  figures <- read_csv(file.path(root, "published", "ibm-figures.csv"), FIGURE_VALUES)
+  wanted <- figures$workload == "mysql" & figures$metric == "throughput" & figures$statistic == "mean"
+  throughput <- figures[wanted, ]
+  c(tables[c("kernels", "configurations")],
+    list(throughput = throughput[!duplicated(throughput[c("environment", "factors")]), ]))
+}

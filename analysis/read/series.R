@@ -142,3 +142,20 @@ headline_of <- function(entry, figures, series) {
   chosen <- Reduce(`|`, chosen)
   if (any(chosen)) chosen else rep(TRUE, nrow(series))
 }
+
+#' Factors as text behind the label of a metric
+#'
+#' @param factors such as "order=1000;clients=4", "" where there are none
+#' @return texts such as ", order 1,000, clients 4"
+factor_text <- function(factors) {
+  vapply(strsplit(factors, ";", fixed = TRUE), function(pairs) {
+    if (length(pairs) == 0) {
+      return("")
+    }
+    name <- sub("=.*", "", pairs)
+    value <- sub("^[^=]*=?", "", pairs)
+    number <- suppressWarnings(as.numeric(value))
+    value <- ifelse(is.na(number), value, quantity(number))
+    paste0(", ", paste0(words(name), NO_BREAK, value, collapse = ", "))
+  }, "")
+}

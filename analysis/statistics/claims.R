@@ -1,17 +1,5 @@
 # Published claims against what was measured: one verdict for each, from intervals and the stated tolerance.
 
-CLAIM_COLUMNS <- c(
-  id = "character", publication = "character", place = "character", statement = "character",
-  workload = "character", published = "numeric", unit = "character", tolerance_low = "numeric",
-  tolerance_high = "numeric", environment = "character", reference = "character",
-  measured_workload = "character", metric = "character", factors = "character", ratio = "numeric",
-  ratio_low = "numeric", ratio_high = "numeric", ratio_n = "integer",
-  level = "numeric", parts = "integer", verdict = "character", reason = "character", because = "character",
-  note = "character", logs = "character"
-)
-
-CLAIM_VERDICTS <- c("reproduced", "contradicted", "inconclusive", "not testable here")
-
 #' The verdict on a claim
 #'
 #' A claim has parts: a ratio for each of its pairs of environments and each series.  A part is reproduced
@@ -282,31 +270,4 @@ measured_ratio <- function(part, tidy, level, claim, plan) {
   logs <- unlist(lapply(sides, function(side) side$log[order(side$block)]))
   statistic <- metrics$statistic[metrics$metric == part$metric]
   c(compare_runs(pairs$measured, pairs$reference, statistic, level), list(logs = paste(logs, collapse = ";")))
-}
-
-#' How many sockets the host has, as it was observed
-#'
-#' @param plan as from `read_plan`
-#' @param tidy rows of the tidy tables
-#' @return the fewest that a run saw; NA where none told
-host_sockets <- function(plan, tidy) {
-  logs <- unique(tidy$log)
-  seen <- vapply(file.path(dirname(plan$results), sub("[.]log$", ".json", logs)), function(path) {
-    sockets <- field(if (file.exists(path)) read_json(path), "observed", "host", "static", "sockets")
-    if (is.numeric(sockets)) as.double(sockets) else NA_real_
-  }, 0)
-  if (all(is.na(seen))) NA_real_ else min(seen, na.rm = TRUE)
-}
-
-#' The tested claims, read
-#'
-#' @param path of claims.csv
-#' @return data frame with the columns of CLAIM_COLUMNS
-#' @section Errors: a broken file; a verdict that is none
-read_tested_claims <- function(path) {
-  claims <- read_csv(path, CLAIM_COLUMNS)
-  if (!all(claims$verdict %in% CLAIM_VERDICTS)) {
-    stop_about(path, "'", setdiff(claims$verdict, CLAIM_VERDICTS)[[1]], "' is no verdict")
-  }
-  claims
 }

@@ -1,11 +1,5 @@
 # What it takes to bring an environment up: time, and of a virtual machine memory and disk of the host.
 
-FOOTPRINT_COLUMNS <- c(
-  environment = "character", quantity = "character", unit = "character", systems = "integer", n = "integer",
-  mean = "numeric", sd = "numeric", mean_low = "numeric", mean_high = "numeric", min = "numeric",
-  max = "numeric", records = "character"
-)
-
 #' The quantities of a footprint
 #'
 #' @return data frame: quantity, unit, and `of_machine`, whether only virtual machines have it
@@ -14,31 +8,6 @@ footprint_quantities <- function() {
     quantity = c("up_seconds", "boot_seconds", "host_memory_bytes", "disk_bytes", "image_disk_bytes"),
     unit = c("s", "s", "B", "B", "B"), of_machine = c(FALSE, TRUE, TRUE, TRUE, TRUE)
   )
-}
-
-#' The systems that were brought up, each by the record of the first cell that it ran
-#'
-#' The cells of an environment in a block share one system, so that what it took to bring it up was measured
-#' once and not for each cell.
-#'
-#' @param records list of records
-#' @return list of records in the order of measurement, one for each system; records that tell of no system
-#'   are left out
-systems_of <- function(records) {
-  id <- lapply(records, field, "system", "id")
-  told <- vapply(id, is.character, NA)
-  records <- records[told]
-  turn <- order(field_numbers(records, "position", "actual"))
-  records <- records[turn]
-  records[!duplicated(unlist(id[told])[turn])]
-}
-
-#' The systems that were brought up by themselves, not together with equal ones
-#'
-#' @param records list of records
-#' @return list of records, as from `systems_of`
-single_systems <- function(records) {
-  Filter(function(record) systems_at_once(record) == 1, systems_of(records))
 }
 
 #' What it took to bring the environments up
@@ -96,40 +65,4 @@ footprint_row <- function(environment, systems, quantity) {
     n = length(x), mean = known(mean), sd = known(stats::sd), mean_low = limits[["low"]],
     mean_high = limits[["high"]], min = known(min), max = known(max), records = paste(paths, collapse = ";")
   )
-}
-
-#' The records beside the logs of tidy tables
-#'
-#' @param plan as from `read_plan`
-#' @param tidy rows of the tidy tables
-#' @return list of records, each with its `path` as the logs' are given
-#' @section Errors: a record is missing or broken
-records_of <- function(plan, tidy) {
-  lapply(sub("[.]log$", ".json", unique(tidy$log)), function(path) {
-    record <- read_json(file.path(dirname(plan$results), path))
-    record$path <- path
-    record
-  })
-}
-
-#' The footprints, read
-#'
-#' @param path of footprint.csv
-#' @param plan as from `read_plan`
-#' @param records list of records
-#' @return data frame with the columns of FOOTPRINT_COLUMNS
-#' @section Errors: a broken file; an environment that the plan does not know; other systems than the records'
-read_footprint <- function(path, plan, records) {
-  table <- read_csv(path, FOOTPRINT_COLUMNS)
-  unknown <- setdiff(table$environment, names(plan$environments))
-  if (length(unknown) > 0) {
-    stop_about(path, unknown[[1]], " is not in ", plan$path)
-  }
-  there <- table(vapply(single_systems(records), `[[`, "", "environment"))
-  own <- table[!duplicated(table$environment), ]
-  if (!setequal(own$environment, names(there)) || any(own$systems != there[own$environment])) {
-    stop_about(path, "it counts other systems than the records tell of; make it again by ",
-               "snakemake --cores 1 --force results/footprint.csv")
-  }
-  table
 }

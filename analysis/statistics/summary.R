@@ -1,18 +1,5 @@
 # From the tidy table of one workload to its summary.
 
-SUMMARY_COLUMNS <- c(
-  environment = "character", workload = "character", metric = "character", unit = "character",
-  better = "character", factors = "character", n = "integer", statistic = "character", mean = "numeric",
-  sd = "numeric",
-  mean_low = "numeric", mean_high = "numeric", median = "numeric", median_low = "numeric",
-  median_high = "numeric", min = "numeric", max = "numeric", ratio = "numeric", ratio_low = "numeric",
-  ratio_high = "numeric", ratio_n = "integer", ratio_method = "character", p_value = "numeric",
-  runs_needed = "integer", normality_p = "numeric", autocorrelation = "numeric", drift_p = "numeric",
-  flags = "character", logs = "character"
-)
-
-REFERENCE <- "native"
-
 #' What the flags of a summary mean
 #'
 #' @return named character vector: code to sentence, in the order in which flags are printed
@@ -31,45 +18,6 @@ flag_meanings <- function() {
     "autocorrelated" = "Successive runs are correlated beyond the 95 % limits of independent ones.",
     "drift" = "The values rise or fall with the order of measurement (Kendall's test at 5 %)."
   )
-}
-
-#' The tidy table of a workload, read and checked
-#'
-#' @param path the file
-#' @param plan as from `read_plan`
-#' @return data frame with the columns of TIDY_COLUMNS
-#' @section Errors: a broken file; values that did not pass; names that the plan does not know; a value twice
-read_tidy <- function(path, plan) {
-  tidy <- read_csv(path, TIDY_COLUMNS)
-  check_known(tidy, plan, path)
-  if (length(unique(tidy$workload)) > 1) {
-    stop_about(path, "it holds more than one workload")
-  }
-  if (!all(tidy$check == "passed") || !all(is.finite(tidy$value) & tidy$value > 0)) {
-    stop_about(path, "it holds a value whose check did not pass")
-  }
-  if (anyDuplicated(tidy[c("environment", "metric", "factors", "repetition")]) > 0) {
-    stop_about(path, "it holds a value twice")
-  }
-  for (workload in unique(tidy$workload)) {
-    unknown <- setdiff(tidy$metric, metrics_of(plan, workload)$metric)
-    if (length(unknown) > 0) {
-      stop_about(path, unknown[[1]], " is no metric of ", workload)
-    }
-  }
-  tidy
-}
-
-#' The summary of a workload, read
-#'
-#' @param path the file
-#' @param plan as from `read_plan`
-#' @return data frame with the columns of SUMMARY_COLUMNS
-#' @section Errors: a broken file; names that the plan does not know
-read_summary <- function(path, plan) {
-  summary <- read_csv(path, SUMMARY_COLUMNS)
-  check_known(summary, plan, path)
-  summary
 }
 
 #' The summary of a workload
@@ -205,12 +153,4 @@ flags_of <- function(x, planned, ratio, tests, needed) {
     "drift" = tests$drift_p < SIGNIFICANCE
   )
   names(flag_meanings())[raised[names(flag_meanings())] %in% TRUE]
-}
-
-#' A table without rows
-#'
-#' @param columns named character vector: column to class
-#' @return data frame
-empty_table <- function(columns) {
-  as.data.frame(lapply(columns, function(class) if (class == "character") character() else numeric()))
 }

@@ -171,3 +171,28 @@ runs_caption <- function(evidence, rows, drawn) {
     " An axis that does not start at zero says so."
   )
 }
+
+#' The caption of the run-order figure
+#'
+#' @param evidence as from `read_evidence`
+#' @return text
+order_caption <- function(evidence) {
+  paste0("Every measured value", if (!all(evidence$comparisons$headline)) {
+    " of the series that the tables tell of"
+  }, " as its deviation in per cent from the mean of its environment and metric, in ",
+         "the order in which the ", linked(counted(length(evidence$records), "run"), "records"),
+         " were measured. A trend or a step would show that the machine changed under the experiment.")
+}
+
+#' The caption of the figure of ratios
+#'
+#' @param evidence as from `read_evidence`
+#' @return text
+ratios_caption <- function(evidence) {
+  rows <- ratios(evidence)
+  paste0("Ratios to native of everything that was measured", of_sweeps(evidence), "; 1 is native. ",
+         "Filled: measured here, mean paired by block and its 95", THIN, "% interval",
+         if (nrow(rows) > 0) paste0(" (", linked(n_is(n_text(rows$ratio_n)), shared_source(rows)), ")"),
+         "; an arrow marks an interval that goes on beyond the axis. Hollow: published in 2014, on other ",
+         "hardware and without an interval.")
+}

@@ -1,13 +1,5 @@
 # The virtual machines as they were asked for, as they were made, and as the records of the runs tell of them.
 
-#' The systems that are virtual machines
-#'
-#' @param evidence as from `read_evidence`
-#' @return list of records, as from `systems_of`
-machine_systems <- function(evidence) {
-  Filter(function(record) is.list(field(record, "system", "vm")), systems_of(evidence$records))
-}
-
 #' The environments of the plan with a virtual machine
 #'
 #' @param plan as from `read_plan`

@@ -1,24 +1,4 @@
-# Tables II and III of the original report, beside what was measured here.
-
-#' Reads what the original report printed in its Tables II and III, and its Figure 10, which belongs to the
-#' latter
-#'
-#' @param root folder of the project
-#' @return list: `kernels` and `configurations`, as in published/ibm-tables.json, and `throughput`, the mean
-#'   rows of MySQL's throughput in published/ibm-figures.csv
-#' @section Errors: no such file; another format
-read_originals <- function(root) {
-  path <- file.path(root, "published", "ibm-tables.json")
-  tables <- read_json(path)
-  if (!identical(as.double(tables$format), 1)) {
-    stop_about(path, "not published tables of format 1")
-  }
-  figures <- read_csv(file.path(root, "published", "ibm-figures.csv"), FIGURE_VALUES)
-  wanted <- figures$workload == "mysql" & figures$metric == "throughput" & figures$statistic == "mean"
-  throughput <- figures[wanted, ]
-  c(tables[c("kernels", "configurations")],
-    list(throughput = throughput[!duplicated(throughput[c("environment", "factors")]), ]))
-}
+# The tables of the original report beside what was measured here.
 
 #' Table II: what an iteration of each kernel of STREAM moves and computes, and how many there were a second
 #'
@@ -141,4 +121,112 @@ printed_throughput <- function(throughput, environments, factors) {
   value <- at$published[match(environments, at$environment)]
   ratio <- value / value[[match(REFERENCE, environments)]]
   list(ratio = ifelse(environments == REFERENCE, NA, ratio), factors = factors)
+}
+
+#' Table I of the original beside what was measured here
+#'
+#' Each published environment is followed by the one that stands for it here, under the name that it has here.
+#' A published value has the size of the originals; the largest that was measured stands beside it.
+#'
+#' @param evidence as from `read_evidence`
+#' @return a table, or NULL where the plan has none of their workloads
+table_published <- function(evidence) {
+  published <- evidence$published
+  rows <- Filter(function(row) row$workload %in% names(evidence$plan$workloads), published$rows)
+  if (length(rows) == 0) {
+    return(NULL)
+  }
+  rows <- rows[order(match(vapply(rows, `[[`, "", "workload"), names(evidence$plan$workloads)))]
+  measured <- published_series(rows, told(evidence))
+  stand_ins <- vapply(names(published$environments), stand_in, "", evidence = evidence)
+  pairs <- lapply(names(published$environments), function(name) {
+    label <- published$environments[[name]]
+    theirs <- published_group(rows, name, paste0(label, ", 2014"))
+    here <- stand_ins[[name]]
+    if (here == "" || all(is.na(measured$series))) {
+      return(list(theirs))
+    }
+    own <- paste0(environment_labels(evidence$plan, here), ", here")
+    list(theirs, measured_group(evidence, here, measured$series, own))
+  })
+  groups <- unlist(pairs, recursive = FALSE)
+  beside <- any(lengths(pairs) > 1)
+  gaps <- any(vapply(groups, function(group) any(group$cells[, 1] == EM_DASH), NA))
+  notes <- c(
+    paste("2014: mean (deviation from native) [standard deviation], as printed; these are not measurements",
+          "of this paper. The hardware differs, so that only the deviations can be compared."),
+    if (beside) {
+      paste("Here: the same of this paper\u2019s runs, means paired by block;", usual_runs(evidence))
+    },
+    measured$note,
+    if (gaps) paste0(EM_DASH, if (beside) ": not published, or not measured here." else ": not published."),
+    absent_note(stand_ins, evidence),
+    emulation_note(evidence)
+  )
+  printed_table("published", if (beside) {
+    "Table I of the original report, of 2014, beside what was measured here"
+  } else {
+    "Published in 2014, for orientation: values of Table I of the original report"
+  }, vapply(rows, function(row) row$title, ""),
+  vapply(rows, function(row) paste0(row$label, " (", row$unit, ")"), ""), groups, notes,
+  units = rep(seq_along(pairs), lengths(pairs)))
+}
+
+#' The columns of one published environment
+#'
+#' @param rows of the published table
+#' @param name of the environment
+#' @param label of the columns
+#' @return list as for `printed_table`
+published_group <- function(rows, name, label) {
+  values <- lapply(rows, function(row) row$values[[name]])
+  text <- function(key) vapply(values, function(value) as.character(c(value[[key]], "")[[1]]), "")
+  deviation <- vapply(values, function(value) c(value$deviation_percent, NA)[[1]] / 100, 0)
+  list(label = label, cells = printed_cells(text("mean"), deviation, text("sd")),
+       mark = rep("", length(rows)))
+}
+
+#' Which series was measured for each row of the published table
+#'
+#' @param rows of the published table
+#' @param comparisons as from `compare`
+#' @return list: `series`, numbers, NA where there is none of the same unit, and `note`, a sentence about the
+#'   sizes that stand there, or NULL
+published_series <- function(rows, comparisons) {
+  known <- comparisons[!duplicated(comparisons$series), ]
+  at <- vapply(rows, function(row) {
+    own <- which(known$workload == row$workload & known$metric == row$metric & known$unit == row$unit)
+    if (length(own) > 0) max(own) else NA_integer_
+  }, 0L)
+  sized <- unique(at[!is.na(at) & known$factors[at] != ""])
+  sizes <- paste0(known$title[sized], " (", sub("^, ", "", factor_text(known$factors[sized])), ")",
+                  recycle0 = TRUE)
+  list(series = known$series[at], note = if (length(sized) > 0) {
+    paste0("Sizes here: ", listed(sizes), "; those of 2014 are in the rows\u2019 names.")
+  })
+}
+
+#' The measured environment that stands for a published one
+#'
+#' An emulated virtual machine stands beside the published one under its own name.
+#'
+#' @param name its published name
+#' @param evidence as from `read_evidence`
+#' @return name; "" where none was measured
+stand_in <- function(name, evidence) {
+  names <- intersect(unlist(evidence$known[[name]]$measured_as), evidence$comparisons$environment)
+  if (length(names) > 0) names[[1]] else ""
+}
+
+#' Which published environments have nothing measured beside them, and why
+#'
+#' @param stand_ins as from `stand_in`, by their published names
+#' @param evidence as from `read_evidence`
+#' @return text; NULL where all have
+absent_note <- function(stand_ins, evidence) {
+  without <- names(stand_ins)[stand_ins == ""]
+  if (length(without) > 0 && nrow(evidence$comparisons) > 0) {
+    paste(sentence(vapply(without, absence, "", published = list(environments = evidence$known),
+                          plan = evidence$plan)), collapse = " ")
+  }
 }

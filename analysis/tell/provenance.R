@@ -102,12 +102,12 @@ analysis_text <- function() {
          rmarkdown::pandoc_version())
 }
 
-#' The names of the checks that every run passed
+#' The image in one sentence
 #'
 #' @param evidence as from `read_evidence`
-#' @param workload its name
-#' @return texts
-checks_of <- function(evidence, workload) {
-  records <- Filter(function(record) record$workload == workload, evidence$records)
-  unique(unlist(lapply(records, function(record) vapply(record$checks, function(check) check$name, ""))))
+#' @return text
+image_text <- function(evidence) {
+  contents <- contents_text(evidence)
+  paste0(linked(distribution_text(evidence), "image"),
+         if (contents != NOT_AVAILABLE) paste(" with", linked(contents, "image")), ".")
 }

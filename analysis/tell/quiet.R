@@ -157,15 +157,3 @@ quiet_threat <- function(evidence) {
            "; leaving them out afterwards would be a choice by results.")
   }
 }
-
-#' The flags of one run, for the list of runs of the web page
-#'
-#' @param record its record
-#' @return HTML; "" where it was not flagged
-html_flags <- function(record) {
-  texts <- flag_text(quiet_flags(list(record)))
-  if (length(texts) == 0) {
-    return("")
-  }
-  sprintf(" <strong class=\"flag\">flagged: %s</strong>", html_escape(paste(texts, collapse = "; ")))
-}

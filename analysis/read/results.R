@@ -1,0 +1,110 @@
+# The tables that other commands have written, read and checked: their columns are stated here.
+
+TIDY_COLUMNS <- c(
+  environment = "character", workload = "character", repetition = "integer", block = "integer",
+  position = "integer", order = "integer", metric = "character", unit = "character", value = "numeric",
+  factors = "character", check = "character", log = "character"
+)
+
+SUMMARY_COLUMNS <- c(
+  environment = "character", workload = "character", metric = "character", unit = "character",
+  better = "character", factors = "character", n = "integer", statistic = "character", mean = "numeric",
+  sd = "numeric",
+  mean_low = "numeric", mean_high = "numeric", median = "numeric", median_low = "numeric",
+  median_high = "numeric", min = "numeric", max = "numeric", ratio = "numeric", ratio_low = "numeric",
+  ratio_high = "numeric", ratio_n = "integer", ratio_method = "character", p_value = "numeric",
+  runs_needed = "integer", normality_p = "numeric", autocorrelation = "numeric", drift_p = "numeric",
+  flags = "character", logs = "character"
+)
+
+CLAIM_COLUMNS <- c(
+  id = "character", publication = "character", place = "character", statement = "character",
+  workload = "character", published = "numeric", unit = "character", tolerance_low = "numeric",
+  tolerance_high = "numeric", environment = "character", reference = "character",
+  measured_workload = "character", metric = "character", factors = "character", ratio = "numeric",
+  ratio_low = "numeric", ratio_high = "numeric", ratio_n = "integer",
+  level = "numeric", parts = "integer", verdict = "character", reason = "character", because = "character",
+  note = "character", logs = "character"
+)
+
+CLAIM_VERDICTS <- c("reproduced", "contradicted", "inconclusive", "not testable here")
+
+FOOTPRINT_COLUMNS <- c(
+  environment = "character", quantity = "character", unit = "character", systems = "integer", n = "integer",
+  mean = "numeric", sd = "numeric", mean_low = "numeric", mean_high = "numeric", min = "numeric",
+  max = "numeric", records = "character"
+)
+
+#' The tidy table of a workload, read and checked
+#'
+#' @param path the file
+#' @param plan as from `read_plan`
+#' @return data frame with the columns of TIDY_COLUMNS
+#' @section Errors: a broken file; values that did not pass; names that the plan does not know; a value twice
+read_tidy <- function(path, plan) {
+  tidy <- read_csv(path, TIDY_COLUMNS)
+  check_known(tidy, plan, path)
+  if (length(unique(tidy$workload)) > 1) {
+    stop_about(path, "it holds more than one workload")
+  }
+  if (!all(tidy$check == "passed") || !all(is.finite(tidy$value) & tidy$value > 0)) {
+    stop_about(path, "it holds a value whose check did not pass")
+  }
+  if (anyDuplicated(tidy[c("environment", "metric", "factors", "repetition")]) > 0) {
+    stop_about(path, "it holds a value twice")
+  }
+  for (workload in unique(tidy$workload)) {
+    unknown <- setdiff(tidy$metric, metrics_of(plan, workload)$metric)
+    if (length(unknown) > 0) {
+      stop_about(path, unknown[[1]], " is no metric of ", workload)
+    }
+  }
+  tidy
+}
+
+#' The summary of a workload, read
+#'
+#' @param path the file
+#' @param plan as from `read_plan`
+#' @return data frame with the columns of SUMMARY_COLUMNS
+#' @section Errors: a broken file; names that the plan does not know
+read_summary <- function(path, plan) {
+  summary <- read_csv(path, SUMMARY_COLUMNS)
+  check_known(summary, plan, path)
+  summary
+}
+
+#' The tested claims, read
+#'
+#' @param path of claims.csv
+#' @return data frame with the columns of CLAIM_COLUMNS
+#' @section Errors: a broken file; a verdict that is none
+read_tested_claims <- function(path) {
+  claims <- read_csv(path, CLAIM_COLUMNS)
+  if (!all(claims$verdict %in% CLAIM_VERDICTS)) {
+    stop_about(path, "'", setdiff(claims$verdict, CLAIM_VERDICTS)[[1]], "' is no verdict")
+  }
+  claims
+}
+
+#' The footprints, read
+#'
+#' @param path of footprint.csv
+#' @param plan as from `read_plan`
+#' @param records list of records
+#' @return data frame with the columns of FOOTPRINT_COLUMNS
+#' @section Errors: a broken file; an environment that the plan does not know; other systems than the records'
+read_footprint <- function(path, plan, records) {
+  table <- read_csv(path, FOOTPRINT_COLUMNS)
+  unknown <- setdiff(table$environment, names(plan$environments))
+  if (length(unknown) > 0) {
+    stop_about(path, unknown[[1]], " is not in ", plan$path)
+  }
+  there <- table(vapply(single_systems(records), `[[`, "", "environment"))
+  own <- table[!duplicated(table$environment), ]
+  if (!setequal(own$environment, names(there)) || any(own$systems != there[own$environment])) {
+    stop_about(path, "it counts other systems than the records tell of; make it again by ",
+               "snakemake --cores 1 --force results/footprint.csv")
+  }
+  table
+}

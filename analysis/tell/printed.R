@@ -1,0 +1,143 @@
+# The results in the form of Table I of the original report.
+
+#' A mean as the original report prints it
+#'
+#' @param mean,sd texts; "" where they are not known
+#' @param deviation from native as a share; missing for native and where it is not known
+#' @return matrix of three columns, such as "73.5", "(-4 %)" and "[0.64]"
+printed_cells <- function(mean, deviation, sd) {
+  cbind(or_dash(mean), ifelse(is.na(deviation), "", paste0("(", percent(deviation, 0), ")")),
+        ifelse(sd == "", "", paste0("[", sd, "]")))
+}
+
+#' What was measured, in the form of Table I of the original
+#'
+#' @param evidence as from `read_evidence`
+#' @return a table, or NULL where nothing was measured
+table_as_printed <- function(evidence) {
+  rows <- told(evidence)
+  if (nrow(rows) == 0) {
+    return(NULL)
+  }
+  environments <- evidence$environments$name[evidence$environments$name %in% rows$environment]
+  series <- rows[!duplicated(rows$series), ]
+  groups <- lapply(environments, function(name) {
+    measured_group(evidence, name, series$series, environment_labels(evidence$plan, name))
+  })
+  absent <- vapply(groups, function(group) any(group$cells[, 1] == EM_DASH), NA)
+  notes <- c(
+    paste0("Mean (deviation from native, of means paired by block) [standard deviation]; ",
+           usual_runs(evidence)),
+    statistic_notes(rows),
+    if (any(absent)) paste0(EM_DASH, ": not measured."),
+    if (!REFERENCE %in% environments) "Native was not measured, so that no deviation is known.",
+    untold_text(evidence),
+    emulation_note(evidence)
+  )
+  caption <- paste0("Results in the form of Table I of the original report",
+                    of_sweeps(evidence),
+                    if (evidence$partial) " (partial)")
+  printed_table("printed", caption, series$title, paste0(series$metric_label, " (", series$unit, ")"), groups,
+                notes)
+}
+
+#' The columns of one environment in a table in the form of Table I
+#'
+#' @param evidence as from `read_evidence`
+#' @param name of the environment
+#' @param series numbers of the comparisons' series, one for each row; NA for none
+#' @param label of the columns
+#' @return list as for `printed_table`
+measured_group <- function(evidence, name, series, label) {
+  rows <- told(evidence)
+  decimals <- vapply(split(rows, rows$series), function(one) {
+    decimals_for(if (all(is.na(one$sd))) NA else max(one$sd, na.rm = TRUE), levels_of(one)$value)
+  }, 0)
+  own <- rows[rows$environment == name, ]
+  own <- own[match(series, own$series), ]
+  places <- decimals[as.character(series)]
+  places[is.na(places)] <- 0
+  deviation <- if (name == REFERENCE) NA_real_ else own$ratio - 1
+  usual <- most_frequent(rows$n)
+  list(label = label,
+       cells = printed_cells(fixed(levels_of(own)$value, places), deviation, significant(own$sd)),
+       mark = ifelse(is.na(own$n) | own$n == usual, "", paste0("n=", own$n)),
+       source = ifelse(is.na(own$n), "", source_id(own)))
+}
+
+#' A table in the form of Table I of the original
+#'
+#' Where the environments are too many for the width of a page, they stand in several panels, one above the
+#' other.
+#'
+#' @param id,caption,notes as of `new_table`
+#' @param title,metric texts of the rows
+#' @param groups list with an element for each environment: `label`; `cells`, a matrix as from
+#'   `printed_cells`; `mark`, a text for each row that is set on the mean, "" for none; and `source`, names as
+#'   from `source_id`, or NULL
+#' @param units for each group a number, the same for those that stand side by side in one panel
+#' @param room letters that fit on a line
+#' @return a table
+printed_table <- function(id, caption, title, metric, groups, notes, units = seq_along(groups),
+                          room = line_room()) {
+  rows <- length(title)
+  stub <- cbind(blank_repeats(title), metric)
+  for (i in seq_along(groups)) {
+    groups[[i]]$label <- in_two_lines(groups[[i]]$label)
+  }
+  needs <- vapply(groups, function(group) {
+    max(nchar(strsplit(group$label, "\n", fixed = TRUE)[[1]]),
+        sum(apply(nchar(group$cells), 2, max)) + 2) + 2
+  }, 0)
+  panels <- panels_of(as.vector(tapply(needs, units, sum)), room - sum(apply(nchar(stub), 2, max)) - 4)
+  panels <- lapply(panels, function(panel) which(units %in% unique(units)[panel]))
+  widest <- max(lengths(panels))
+  starts <- !duplicated(title)
+  parts <- lapply(seq_along(panels), function(i) {
+    members <- groups[panels[[i]]]
+    empty <- matrix("", rows, 3 * (widest - length(members)))
+    heads <- c("", "", unlist(lapply(members, function(group) c(group$label, "", ""))), empty[1, ])
+    list(heads = heads, cells = do.call(cbind, c(list(stub), lapply(members, `[[`, "cells"), list(empty))),
+         marks = do.call(cbind, c(list(matrix("", rows, 2)), lapply(members, function(group) {
+           cbind(matrix("", rows, 2), group$mark)
+         }), list(empty))),
+         sources = do.call(cbind, c(list(matrix("", rows, 2)), lapply(members, function(group) {
+           matrix(if (is.null(group$source)) "" else group$source, rows, 3)
+         }), list(empty))))
+  })
+  below <- seq_along(parts) > 1
+  cells <- do.call(rbind, Map(function(part, head) rbind(if (head) part$heads, part$cells), parts, below))
+  marks <- do.call(rbind, Map(function(part, head) rbind(if (head) "", part$marks), parts, below))
+  columns <- c(list(column("Workload"), column("Metric")),
+               lapply(parts[[1]]$heads[seq(3, by = 3, length.out = widest)], column,
+                      align = c("right", "right", "left"), span = 3))
+  table <- new_table(id, caption, columns, cells, marks,
+                     unlist(lapply(below, function(head) c(if (head) TRUE, starts))),
+                     notes)
+  table$head_rows <- unlist(lapply(below, function(head) c(if (head) TRUE, rep(FALSE, rows))))
+  table$sources <- do.call(rbind, Map(function(part, head) rbind(if (head) "", part$sources), parts, below))
+  table
+}
+
+#' How many letters of a table fit on a line
+#'
+#' @return number; without limit where the page scrolls
+line_room <- function() {
+  if (in_html()) Inf else 150
+}
+
+#' Columns that fit beside one another
+#'
+#' @param needs their widths, in letters
+#' @param room letters that fit on a line
+#' @return list of vectors of column numbers, as even as can be
+panels_of <- function(needs, room) {
+  count <- length(needs)
+  for (panels in seq_len(count)) {
+    groups <- split(seq_len(count), ceiling(seq_len(count) / ceiling(count / panels)))
+    if (all(vapply(groups, function(group) sum(needs[group]), 0) <= room)) {
+      break
+    }
+  }
+  unname(groups)
+}

@@ -97,10 +97,3 @@ value_text <- function(value) {
   }, "")
   listed(unname(texts))
 }
-
-#' @param value text, or NULL
-#' @param known named character vector
-#' @return text; NULL for NULL
-in_words <- function(value, known) {
-  if (is.null(value)) NULL else if (value %in% names(known)) known[[value]] else words(gsub("-", " ", value))
-}

@@ -28,10 +28,8 @@ rooms <- local({
 
 #' What calls the rooms from outside: expressions by files
 callers <- local({
-  scripts <- c(list.files(file.path(project, "analysis"), "[.]R$", full.names = TRUE),
-               list.files(file.path(project, "tests", "bench"), "[.]R$", full.names = TRUE),
-               list.files(file.path(project, "workloads"), "^parse[.]R$", recursive = TRUE, full.names = TRUE))
-  documents <- list.files(file.path(project, "paper"), "[.]Rmd$", full.names = TRUE)
+  scripts <- Sys.glob(file.path(project, c("analysis/*.R", "tests/bench/*.R", "workloads/*/parse.R")))
+  documents <- Sys.glob(file.path(project, "paper", "*.Rmd"))
   code_of <- function(path) {
     text <- paste(readLines(path, encoding = "UTF-8"), collapse = "\n")
     chunks <- regmatches(text, gregexpr("(?s)```\\{r[^}]*\\}\n(.*?)```|`r ([^`]+)`", text, perl = TRUE))[[1]]

@@ -4,11 +4,14 @@ import hashlib
 import json
 import os
 import shutil
+import signal
 import subprocess
+import time
 
 import projects
 import pytest
 
+from strata.base import places
 from strata.image import cache, manifest
 from strata.layers import docker
 from strata.system import testbed
@@ -141,3 +144,80 @@ def test_an_image_removed_from_docker_comes_back_from_the_cache(image, see_image
 def test_a_missing_image_is_told_with_the_command_that_builds_it():
     with pytest.raises(Exception, match="python -m strata image"):
         cache.require("0" * 64)
+
+
+# In Packer's place: makes what that makes before it names the image, and fails, or never ends.
+PACKER = """#!/bin/bash
+set -e
+for word; do
+    case $word in home=* | recipe=* | base=*) declare "${word%%=*}=${word#*=}" ;; esac
+done
+labels=(--label "strata.home=$home" --label "strata.building=$recipe")
+container=$(docker run -d --network none "${labels[@]}" "$base" sleep 900)
+docker commit --change "LABEL strata.home= strata.building= strata.image=$home strata.recipe=$recipe" "$container"
+echo "out of order"
+[ -e "$(dirname "$0")/fail" ] || sleep 900
+exit 1
+"""
+
+
+def in_docker():
+    """Ids of all containers and images."""
+    commands = (["ps", "--all", "--quiet"], ["images", "--all", "--quiet"])
+    return [subprocess.run(["docker", *words], capture_output=True, text=True, check=True).stdout for words in commands]
+
+
+@pytest.fixture
+def building(image, tmp_path):
+    """A project whose image is not built yet, on the same base; Packer is not what it should be."""
+    folder = projects.beside_real(tmp_path / "p", projects.default(), {"another": projects.NOOP})
+    (folder / "workloads/another/build.sh").write_text("true\n")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/packer").write_text(PACKER)
+    (tmp_path / "bin/packer").chmod(0o755)
+    return folder, f"{tmp_path}/bin:{os.environ['PATH']}"
+
+
+def unfinished():
+    return [name for name in os.listdir(os.path.join(places.home(), "images")) if name.startswith("building-")]
+
+
+def test_a_build_that_fails_leaves_nothing(building, tmp_path):
+    folder, path = building
+    (tmp_path / "bin/fail").touch()
+    before, folders = in_docker(), unfinished()
+    done = projects.run(folder, "strata", "image", PATH=path)
+    assert done.returncode == 1
+    assert "Packer could not provision the image" in done.stderr
+    assert "out of order" in done.stderr
+    # It said what ran, and not that it had ended.
+    assert "image: provisioning with Packer …" in done.stderr
+    assert "built in" not in done.stderr
+    assert in_docker() == before
+    assert unfinished() == folders
+
+
+def test_what_a_killed_build_left_is_removed(building, machine_stays):
+    folder, path = building
+    before = in_docker()
+    variables = {**projects.environment(), "PATH": path}
+    argv = projects.command("strata", "image")
+    with subprocess.Popen(argv, cwd=folder, env=variables, start_new_session=True) as process:
+        deadline = time.monotonic() + 60
+        while in_docker()[1] == before[1] and time.monotonic() < deadline:
+            time.sleep(0.1)
+        os.killpg(process.pid, signal.SIGKILL)
+    assert in_docker() != before
+    cleaned = projects.run(folder, "strata", "clean")
+    assert cleaned.returncode == 0, cleaned.stderr
+    assert "unfinished image" in cleaned.stdout
+    assert in_docker() == before
+
+
+def test_an_image_says_whose_it_is(image):
+    form = ["docker", "image", "inspect", "--format", "{{json .Config.Labels}}", image["id"]]
+    labels = json.loads(subprocess.run(form, capture_output=True, text=True, check=True).stdout)
+    assert {key: value for key, value in labels.items() if value} == {
+        "strata.image": places.home_mark(),
+        "strata.recipe": image["recipe"][:12],
+    }

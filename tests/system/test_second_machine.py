@@ -48,6 +48,8 @@ def test_load_comes_from_the_second_machine(image, other, tmp_path, environments
         raw = folder / "results/raw" / environment / "asking"
         log = (raw / "1.log").read_text()
         assert f"seen from {second_machine.OTHER}" in log
+        (password,) = {line for line in log.splitlines() if line.startswith("password")}
+        assert password.startswith("password 600 33 ")
         record = json.loads((raw / "1.json").read_text())
         assert record["observed"]["client"]["link"]["kind"] == "network of a second machine"
         assert record["observed"]["client"]["link"]["rate"] == "1gbit"

@@ -11,16 +11,20 @@ PORT = 28347
 # Answers every connection with the environment's hostname and ends at SIGTERM with 0.
 SERVER = (
     "use IO::Socket::INET; $SIG{TERM} = sub { exit 0 }; $| = 1; "
-    "my $s = IO::Socket::INET->new(LocalPort => $ARGV[0], Listen => 9, ReuseAddr => 1) or die qq(no port: $@\\n); "
+    "my $s = IO::Socket::INET->new(LocalPort => $ARGV[0], LocalAddr => $ARGV[1], "
+    "Listen => 9, ReuseAddr => 1) or die qq(no port: $@\\n); "
     "print qq(listening\\n); while (my $c = $s->accept) { print $c qq(seen from ) . $c->peerhost . qq(\\n); close $c }"
 )
+# Whether there is a password, of whom and for whom, without saying it.
+SECRET = 'echo "password $(stat -c "%a %s" /data/password) $(sha256sum </data/password)"'
 ASK = 'set -e; exec 3<>"/dev/tcp/$0/$1"; echo "{\\"point\\": \\"$2\\"}"; cat <&3; echo "{\\"end\\": \\"$2\\"}"'
 
 
 def server(**changes):
     return {
         "name": "answerer",
-        "argv": ["/usr/bin/perl", "-e", SERVER, "{port}"],
+        "argv": ["/usr/bin/perl", "-e", SERVER, "{port}", "{listen}"],
+        "password": True,
         "ready": {"argv": ["/opt/strata/bin/reach", "{address}", "{port}"], "at": "client", "timeout": 20},
         "stop": {"timeout": 10},
         **changes,
@@ -52,6 +56,8 @@ def asking(*servers, **changes):
                 ],
             },
             {"argv": ["/bin/sh", "-c", "echo the system; nproc"], "timeout": 20},
+            {"argv": ["/bin/sh", "-c", SECRET], "timeout": 20},
+            {"argv": ["/bin/sh", "-c", SECRET], "at": "client", "timeout": 20},
         ],
         "checks": [{"name": "asked", "pattern": "^seen from "}],
         **changes,
@@ -96,7 +102,11 @@ def test_the_client_reaches_a_server_from_outside(measure, environment):
     (answerer,) = record["servers"]
     assert answerer["exit"] == 0
     assert answerer["output"] == "listening\n"
-    assert [command.get("at") for command in record["commands"]] == ["client"] * 3 + [None]
+    assert [command.get("at") for command in record["commands"]] == ["client"] * 3 + [None, None, "client"]
+    # One password for both, which nobody else can read.
+    system, at_client = [line for line in lines if line.startswith("password")]
+    assert system == at_client
+    assert system.startswith("password 600 33 ")
     # The address that the server saw is the client's own: nothing translated it, and no process stood between.
     seen = {line.removeprefix("seen from ") for line in lines if line.startswith("seen from ")}
     assert len(seen) == 1

@@ -7,10 +7,11 @@ that are left what tells them from these.
 import json
 import os
 
+import listening
 import projects
 import pytest
 import yaml
-from test_workloads import WORKLOADS, record, rows
+from test_workloads import PORTS, WORKLOADS, record, rows
 
 from strata.vm import acceleration, disk
 
@@ -40,6 +41,7 @@ CELLS = {
 LEFT_IN = ("vm-tuned", "vm-docker")
 LOGS = [f"results/raw/{name}/{workload}/1.log" for name, workloads in CELLS.items() for workload in workloads]
 LOGS += [f"results/raw/{name}/leaving/1.log" for name in LEFT_IN]
+watchers: dict = {}
 # Every machine boots, some are emulated.
 pytestmark = pytest.mark.timeout(3600)
 
@@ -58,8 +60,10 @@ def made(image, tmp_path_factory):
     if os.path.exists(acceleration.path()):
         os.unlink(acceleration.path())
     for words in ([*LOGS], ["--config", "partial=true", "--", *(f"results/tidy/{name}.csv" for name in MEASURED)]):
-        done = snakemake(folder, *words)
+        with listening.Watcher(set()) as watcher:
+            done = snakemake(folder, *words)
         assert done.returncode == 0, done.stderr
+        watchers.setdefault(folder, watcher)
     return folder
 
 
@@ -146,3 +150,15 @@ def test_a_start_is_that_of_a_machine_of_its_own(made):
         assert start["start"] in ("boot", "snapshot")
         assert start["up_seconds"] > 0
         assert start["memory_bytes"] > 50e6
+
+
+@pytest.mark.parametrize("environment", CELLS)
+def test_servers_in_machines_listen_where_their_client_comes(made, environment):
+    watcher = watchers[made]
+    seen = watcher.seen[environment]
+    for place, address, port in seen:
+        assert address in watcher.allowed[environment, place], (place, address, port)
+    there = {port for place, _, port in seen if place == "inside"}
+    # Those that are up for the whole of a cell; emulated machines are asked every few seconds.
+    expected = {PORTS[name][0] for name in CELLS[environment] if name in PORTS}
+    assert there >= expected

@@ -2,12 +2,21 @@
 
 import csv
 import json
+import subprocess
 
+import listening
 import projects
 import pytest
+import yaml
 
 WORKLOADS = ["fio", "mysql", "netperf", "nuttcp", "redis", "startup"]
 ENVIRONMENTS = ["native", "docker", "docker-hostnet", "docker-layered"]
+
+
+# Ports on which servers wait for as long as they are up, and for each connection.
+PORTS = {"mysql": [13306], "netperf": [22865, 22866], "nuttcp": [25000, 25101, 25201, 25865, 25866], "redis": [16379]}
+CONTROL = {13306, 22865, 25000, 25865, 16379}
+watchers = {}
 
 
 def table(path):
@@ -21,8 +30,10 @@ def made(image, tmp_path_factory):
     folder = tmp_path_factory.mktemp("workloads") / "p"
     projects.make(folder, projects.default(workloads=dict.fromkeys(WORKLOADS), repetitions=1))
     targets = [f"results/summary/{name}.csv" for name in WORKLOADS]
-    done = projects.run(folder, "snakemake", "--cores", "1", *targets, timeout=1500)
+    with listening.Watcher({port for ports in PORTS.values() for port in ports}) as watcher:
+        done = projects.run(folder, "snakemake", "--cores", "1", *targets, timeout=1500)
     assert done.returncode == 0, done.stderr
+    watchers[folder] = watcher
     return folder
 
 
@@ -90,3 +101,90 @@ def test_a_cell_can_be_run_first_alone_and_twice(image, tmp_path, machine_stays)
             done = projects.run(folder, "snakemake", "--cores", "1", *words, "--", log, timeout=600)
             assert done.returncode == 0, done.stderr
     assert len(projects.records(folder)) == 2
+
+
+def declared_ports(workload):
+    page = yaml.safe_load((projects.ROOT / f"workloads/{workload}/workload.yaml").read_text())
+    values = [page["parameters"][name]["value"] for name in page.get("ports", [])]
+    return sorted(port for value in values for port in (value if isinstance(value, list) else [value]))
+
+
+def test_every_port_is_watched():
+    assert {name: declared_ports(name) for name in WORKLOADS if declared_ports(name)} == {
+        name: sorted(ports) for name, ports in PORTS.items()
+    }
+
+
+@pytest.mark.parametrize("environment", ENVIRONMENTS)
+def test_servers_listen_where_their_client_comes_and_nowhere_else(made, environment):
+    watcher = watchers[made]
+    bridged = environment in ("docker", "docker-layered")
+    seen = watcher.seen[environment]
+    for place, address, port in seen:
+        assert address in watcher.allowed[environment, place], (place, address, port)
+    there = {port for place, _, port in seen if place == ("inside" if bridged else "host")}
+    # Those of short life are seen by chance, these always.
+    assert there >= CONTROL
+    assert not {one for one in seen if one[0] == "client"}
+
+
+def test_passwords_are_made_for_every_cell_and_written_nowhere(made):
+    passwords = {word for word in watchers[made].passwords if len(word) == 32}
+    assert len(passwords) >= len(ENVIRONMENTS)
+    for path in made.rglob("results/**/*"):
+        if path.is_file():
+            content = path.read_bytes()
+            assert not [word for word in passwords if word.encode() in content], path
+
+
+# In a network and mounts of its own, which end with it: each server is asked without the password and with it.
+REFUSING = r"""
+set -eu
+tree=$1 root=$2 at=10.1.1.1
+ip link set lo up
+ip address add $at/32 dev lo
+mount --bind "$tree" "$root"
+mount -t proc proc "$root/proc"
+mount --rbind /dev "$root/dev"
+for name in tmp data; do mount -t tmpfs tmpfs "$root/$name"; done
+inside() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"; }
+of=/opt/strata/workloads
+wait_for() { for _ in $(seq 200); do "$@" >/dev/null 2>&1 && break || sleep 0.1; done; }
+answers() { name=$1; shift; if "$@" >/dev/null 2>&1; then echo "$name: yes"; else echo "$name: no"; fi; }
+other() { echo other >"$root/data/password"; }
+own() { (umask 077; echo own >"$root/data/password"); }
+own
+inside $of/redis/server.sh $at 7000 "" >/dev/null &
+inside /opt/strata/bin/netperf-server $at 7001 "" >/dev/null &
+inside $of/mysql/data.sh 1000 16777216 8388608 >/dev/null 2>&1
+inside $of/mysql/prepare.sh
+inside $of/mysql/server.sh $at 7002 16777216 8388608 >/dev/null 2>&1 &
+wait_for inside $of/redis/ready.sh $at 7000
+wait_for inside /opt/strata/bin/netperf-ready $at 7001 7003
+wait_for inside $of/mysql/ready.sh $at 7002
+for kind in own other; do
+    $kind
+    answers "redis, $kind" inside $of/redis/ready.sh $at 7000
+    answers "netserver, $kind" inside /opt/strata/bin/netperf-ready $at 7001 7003
+    answers "mariadb, $kind" inside $of/mysql/ready.sh $at 7002
+done
+answers "redis, none" inside sh -c "redis-cli -h $at -p 7000 ping | grep PONG"
+answers "netserver, none" inside netperf -4 -P 0 -H $at -p 7001 -t TCP_RR -l -1 -- -P ,7003
+for user in root sbtest; do
+    answers "mariadb, none, $user" inside mariadb --no-defaults --skip-ssl -h $at -P 7002 -u $user -e "SELECT 1"
+done
+"""
+
+
+def test_servers_answer_to_the_password_of_their_cell_alone(image, tmp_path):
+    argv = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "bash", "-c", REFUSING, "strata"]
+    argv += [f"{image['folder']}/tree", str(tmp_path)]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    told = dict(line.split(": ") for line in done.stdout.splitlines())
+    names = ("redis", "netserver", "mariadb")
+    assert told == {
+        **{f"{name}, own": "yes" for name in names},
+        **{f"{name}, other": "no" for name in names},
+        **dict.fromkeys(("redis, none", "netserver, none", "mariadb, none, root", "mariadb, none, sbtest"), "no"),
+    }

@@ -1,0 +1,170 @@
+"""Reads, while cells run, which sockets wait for somebody: on the host, in containers and in machines."""
+
+import contextlib
+import glob
+import os
+import subprocess
+import threading
+
+from strata.base import places
+from strata.client import namespace
+from strata.system import testbed
+from strata.vm import ssh
+
+TABLES = ("tcp", "tcp6", "udp", "udp6")
+# In a guest: its own sockets, and those of a container in it.
+GUEST = (
+    "for p in self $(pgrep -o -f '^sleep infinity'); do echo place $(readlink /proc/$p/ns/net); "
+    "for t in tcp tcp6 udp udp6; do echo table $t; cat /proc/$p/net/$t; done; done; ip -o -4 address"
+)
+
+
+def address_of(word: str) -> str:
+    """An address as the kernel's tables write it: IPv4 as such, also where it is mapped into IPv6."""
+    octets = [str(int(word[-8:][at : at + 2], 16)) for at in (6, 4, 2, 0)]
+    whole = len(word) > 8 and not word.startswith("0000000000000000FFFF0000")
+    return "::" if word == "0" * 32 else word if whole else ".".join(octets)
+
+
+def waiting(text: str, table: str) -> set[tuple[str, int]]:
+    """(address, port) of sockets that listen, or take datagrams of anybody."""
+    found = set()
+    for line in text.splitlines():
+        words = line.split()
+        # Of TCP those that listen (0A), of UDP those that are bound and not connected (07).
+        if len(words) > 9 and words[3] == ("0A" if table.startswith("tcp") else "07"):
+            address, _, port = words[1].partition(":")
+            found.add((address_of(address), int(port, 16)))
+    return found
+
+
+def read(path: str) -> str:
+    try:
+        with open(path) as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def own_addresses(pid: str) -> set[str]:
+    """Addresses of the network namespace of a process, without the loopback's."""
+    shown = subprocess.run(
+        ["nsenter", "-t", pid, "-n", "ip", "-o", "-4", "address"], capture_output=True, text=True, check=False
+    )
+    return _addresses(shown.stdout)
+
+
+def _addresses(text: str) -> set[str]:
+    lines = [line.split() for line in text.splitlines() if " inet " in line]
+    return {words[3].partition("/")[0] for words in lines if words[1] != "lo"}
+
+
+class Watcher(threading.Thread):
+    """Begins with `with`, ends with it.
+
+    seen: {environment: {(place, address, port)}}, the place being host, client, inside (a container, a machine, a
+    container in one) or between (a machine around a container).
+    allowed: {(environment, place): addresses} at which somebody may wait there.  passwords: all that lay about.
+    """
+
+    def __init__(self, ports: set[int]) -> None:
+        super().__init__(daemon=True)
+        self.ports, self.over = ports, threading.Event()
+        self.seen: dict[str, set] = {}
+        self.allowed: dict[tuple[str, str], set[str]] = {}
+        self.passwords: set[str] = set()
+        self.trouble: list[BaseException] = []
+        self.before = self._places("/proc/self")
+
+    def __enter__(self) -> "Watcher":
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+        self.join()
+        if self.trouble:
+            raise self.trouble[0]
+
+    def run(self) -> None:
+        while not self.over.wait(0.05):
+            try:
+                system = testbed.read_state()["system"]
+                if system and system.get("up_seconds") is not None:
+                    self.look(system)
+            except (OSError, KeyError, ValueError):
+                continue
+            except BaseException as error:
+                self.trouble.append(error)
+                return
+
+    def _places(self, process: str) -> set[tuple[str, int]]:
+        return set().union(*(waiting(read(f"{process}/net/{table}"), table) for table in TABLES))
+
+    def note(self, system: dict, place: str, found: set[tuple[str, int]], addresses: set[str]) -> None:
+        name = system["environment"]
+        self.seen.setdefault(name, set()).update((place, *one) for one in found)
+        self.allowed.setdefault((name, place), set()).update(addresses)
+
+    def look(self, system: dict) -> None:
+        machine = any("vm" in layer for layer in system["layers"])
+        host = {one for one in self._places("/proc/self") if one[1] in self.ports or self._is_ours(one)}
+        self.note(system, "host", host, set() if machine else self._link())
+        for path in glob.glob(f"{places.home()}/systems/*/data/password"):
+            self.passwords.add(read(path).strip())
+        if machine:
+            self._look_into(system)
+            return
+        outside = os.stat("/proc/self/ns/net").st_ino
+        with contextlib.suppress(OSError):
+            client = os.stat(f"/run/netns/{namespace.name()}").st_ino
+            known = {outside: "host"}
+            for entry in os.listdir("/proc"):
+                if not entry.isdecimal():
+                    continue
+                with contextlib.suppress(OSError):
+                    inode = os.stat(f"/proc/{entry}/ns/net").st_ino
+                    groups = read(f"/proc/{entry}/cgroup")
+                    if inode in known or ("docker" not in groups and "strata" not in groups):
+                        continue
+                    known[inode] = "client" if inode == client else "inside"
+                    addresses = own_addresses(entry) if inode != client else set()
+                    self.note(system, known[inode], self._places(f"/proc/{entry}"), addresses)
+
+    def _is_ours(self, one: tuple[str, int]) -> bool:
+        """Whether a socket that was not there before waits at the client's link."""
+        return one not in self.before and one[0] in self._link()
+
+    def _link(self) -> set[str]:
+        """The host's end of the client's link."""
+        shown = subprocess.run(
+            ["ip", "-o", "-4", "address", "show", "dev", namespace.device()],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return _addresses(shown.stdout)
+
+    def _look_into(self, system: dict) -> None:
+        """Ask a machine, by the connection that its cell has anyway."""
+        folder = os.path.join(places.home(), "systems", system["id"])
+        done = subprocess.run(
+            ssh.command(folder, ["sh", "-c", GUEST]), capture_output=True, text=True, timeout=60, check=False
+        )
+        blocks: dict[str, set[tuple[str, int]]] = {}
+        place = table = ""
+        for line in done.stdout.splitlines():
+            if line.startswith("place "):
+                place = line
+            elif line.startswith("table "):
+                table = line.split()[1]
+            elif place:
+                blocks.setdefault(place, set()).update(waiting(line, table))
+        inner = "inside"
+        for found in reversed(blocks.values()):
+            # A guest's own: its way in, and what asks for its address.
+            others = {one for one in found if one[1] not in (22, 68)}
+            addresses = _addresses(done.stdout) if len(blocks) == 1 or inner == "between" else set(system["listens"])
+            self.note(system, inner, others, addresses)
+            inner = "between"
+        self.over.wait(2)

@@ -8,6 +8,7 @@ import os
 
 from strata.base.digest import sha256
 from strata.base.errors import CellFailed
+from strata.base.files import read_json, write_json
 from strata.base.process import capture
 from strata.base.progress import step
 from strata.cell.steps import PROGRAMS, fill
@@ -22,7 +23,8 @@ def ensure(workload: str, declared: dict, values: dict, image: dict) -> str:
     argv = fill(declared["argv"], values, f"{PROGRAMS}/{workload}")
     mark = sha256(json.dumps([image["manifest_sha256"], argv]).encode()).hexdigest()[:12]
     path = os.path.join(image["folder"], "prepared", f"{workload}-{mark}")
-    if os.path.exists(path):
+    noted = os.path.join(image["folder"], "prepared", f".{workload}-{mark}.json")
+    if _is_whole(path, noted):
         return path
     os.makedirs(os.path.dirname(path), exist_ok=True)
     system = testbed.bring_up(f"(data of {workload})", [{"chroot": {}}], 0, image)
@@ -33,5 +35,37 @@ def ensure(workload: str, declared: dict, values: dict, image: dict) -> str:
         raise CellFailed(f"its data could not be made (exit code {done.returncode}): {' / '.join(words)}")
     system.top.get(INSIDE, f"{path}.part")
     os.replace(f"{path}.part", path)
+    _note(path, noted)
     testbed.take_down()
     return path
+
+
+def _note(path: str, noted: str) -> None:
+    """Note what the file is, and how the kernel shows it."""
+    write_json(noted, {"seen": _seen(path), "sha256": _digest(path)})
+
+
+def _is_whole(path: str, noted: str) -> bool:
+    """Whether the file is there as it was made; it is read only where the kernel shows another one."""
+    known = read_json(noted)
+    if known is None or not os.path.exists(path):
+        return False
+    if known["seen"] == _seen(path):
+        return True
+    if known["sha256"] != _digest(path):
+        return False
+    _note(path, noted)
+    return True
+
+
+def _seen(path: str) -> list[int]:
+    facts = os.stat(path)
+    return [facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino]
+
+
+def _digest(path: str) -> str:
+    found = sha256()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            found.update(block)
+    return found.hexdigest()

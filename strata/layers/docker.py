@@ -115,10 +115,13 @@ class Docker(Layer):
         if self.options["network"] == "host":
             return []
         assert self.below
-        forms = [
-            f"{self.below.listen()}:{port}:{port}/{kind}" for port in self.context.ports for kind in ("tcp", "udp")
-        ]
+        forms = [f"{self._at()}:{port}:{port}/{kind}" for port in self.context.ports for kind in ("tcp", "udp")]
         return [word for form in forms for word in ("--publish", form)]
+
+    def _at(self) -> str:
+        """The address at which ports are published."""
+        assert self.below
+        return self.below.listen()
 
     def _run(self, argv: list[str]) -> None:
         """Start the container.  Raises UserError, which names the port where one is taken."""
@@ -129,7 +132,7 @@ class Docker(Layer):
             if not named or not re.search("already allocated|address already in use", str(error)):
                 raise
             raise UserError(
-                f"port {named[-1]} of {self.context.address} is taken by another program: end that, or give the "
+                f"port {named[-1]} of {self._at()} is taken by another program: end that, or give the "
                 f"workload another port (config.yaml: workloads)"
             ) from None
 

@@ -6,6 +6,7 @@ import pytest
 
 from strata.base.errors import UserError
 from strata.base.files import write_json
+from strata.cell import prepared
 from strata.image import build, intact, manifest
 from strata.image.cache import manifest_of
 from strata.system import testbed
@@ -162,3 +163,40 @@ def test_a_disk_that_is_not_what_was_built_boots_nothing(volume, tmp_path, monke
         change()
         with pytest.raises(UserError, match=r"box\.img is not the disk that was built.*strata image --rebuild"):
             disk.verify({**noted, "folder": str(tmp_path)})
+
+
+@pytest.fixture
+def prepare(image, monkeypatch):
+    """Asks for a workload's data; returns how often they were made."""
+    made = []
+
+    class Top:
+        command = staticmethod(lambda argv: ["true"])
+
+        def get(self, source, target):
+            made.append(target)
+            with open(target, "w") as file:
+                file.write("data")
+
+    system = type("System", (), {"top": Top()})()
+    monkeypatch.setattr(prepared.testbed, "bring_up", lambda *words: system)
+    monkeypatch.setattr(prepared.testbed, "take_down", lambda: True)
+
+    def ask():
+        path = prepared.ensure("w", {"argv": ["make"], "timeout": 5}, {}, image)
+        assert open(path).read() == "data"
+        return path, len(made)
+
+    return ask
+
+
+def test_data_are_made_again_where_they_are_not_what_was_made(prepare):
+    path, times = prepare()
+    assert (times, prepare()[1]) == (1, 1)
+    os.utime(path)
+    assert prepare()[1] == 1
+    with open(path, "w") as file:
+        file.write("DATA")
+    assert prepare()[1] == 2
+    os.unlink(path)
+    assert prepare()[1] == 3

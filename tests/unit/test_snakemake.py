@@ -30,12 +30,14 @@ def test_a_version_that_was_not_tried_is_refused_by_name(version):
         insides.check_version(version)
 
 
-def test_the_pinned_version_is_the_newest_of_the_range_and_the_tested_old_one_its_oldest():
+def test_the_pinned_version_is_the_newest_of_the_range_the_tested_old_one_its_oldest_and_the_readme_says_both():
     for name, end in (("requirements.txt", insides.NEWEST), ("tests/oldest.txt", insides.OLDEST)):
         lines = (projects.ROOT / name).read_text().splitlines()
         [version] = [line.partition("==")[2] for line in lines if line.startswith("snakemake==")]
         insides.check_version(version)
         assert tuple(map(int, version.split(".")[:2])) == end
+    oldest, newest = (".".join(map(str, end)) for end in (insides.OLDEST, insides.NEWEST))
+    assert f"Snakemake {oldest} to {newest}" in (projects.ROOT / "README.md").read_text()
 
 
 def test_the_limit_of_jobs_is_off_and_the_jobs_are_known():

@@ -1,6 +1,7 @@
 """The commands of ``python -m strata`` that people use, and their options."""
 
 import argparse
+import functools
 import os
 import sys
 
@@ -54,10 +55,16 @@ def _vm_tune(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from strata.experiment import config
+    from strata.base import checking
+    from strata.experiment import claims, config, workload
     from strata.host import capacity
 
-    config.experiment(config.read(_over(options)), capacity.facts())
+    over = _over(options)
+    checking.together(
+        lambda: config.experiment(config.read(over), capacity.facts()),
+        *(functools.partial(workload.check, name) for name in workload.known()),
+        claims.check,
+    )
     print("config.yaml: good")
     return 0
 
@@ -152,7 +159,7 @@ def main(words: list[str]) -> int:
     for name, function, text in (
         ("plan", _plan, "write results/plan.json and plan.csv"),
         ("image", _image, "build the image or find it in the cache"),
-        ("check", _check, "check config.yaml and the workloads"),
+        ("check", _check, "check config.yaml, the workloads and the published claims: all that is wrong at once"),
     ):
         command = commands.add_parser(name, help=text, description=text, parents=[takes_config])
         command.set_defaults(function=function)

@@ -67,8 +67,15 @@ def make(folder: Path, config: dict, workloads: dict[str, dict] | None = None, c
         bring(ROOT / "workloads", folder / "workloads")
     for name, data in (workloads or {}).items():
         write_yaml(folder / "workloads" / name / "workload.yaml", data)
+        write_parser(folder, name)
     write_yaml(folder / "config.yaml", config)
     return folder
+
+
+def write_parser(folder: Path, name: str) -> None:
+    """A parser that takes every log of the workload for broken, where a test gives none of its own."""
+    text = f"parse_{name.replace('-', '_')} <- function(lines, parameters) broken_log('not to be parsed')\n"
+    (folder / "workloads" / name / "parse.R").write_text(text)
 
 
 def beside_real(folder: Path, config: dict, workloads: dict[str, dict]) -> Path:

@@ -1,13 +1,16 @@
 """Check data against a JSON Schema and say what is wrong in words that help."""
 
+import contextlib
+import copy
 import difflib
 import functools
 import json
 import math
+import operator
 import os
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import jsonschema
@@ -29,8 +32,10 @@ KINDS = {
 # Up to here every whole number is exact as a number of JSON and of R.
 MAX_NUMBER = 2**53
 MAX_TEXT = 10_000
-# Control characters, halves of characters, what stands for none, and what breaks a line.
-UNREADABLE = {"Cc", "Cs", "Cn", "Zl", "Zp"}
+# Control characters, halves of characters, what stands for none, what breaks a line, and what is not seen.
+UNREADABLE = {"Cc", "Cs", "Cn", "Zl", "Zp", "Cf"}
+# Letters and signs that are not seen, and spaces that are not told from one another.
+BLANK = "\u034f\u115f\u1160\u2800\u3164\uffa0" + "".join(map(chr, [0x1680, *range(0x2000, 0x200B), 0x205F, 0x3000]))
 # Marks that turn the order in which characters are shown.
 TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 
@@ -154,10 +159,11 @@ def _unreadable(text: str, lines: bool) -> str | None:
     if len(text) > MAX_TEXT:
         return f"has {len(text)} characters; must have at most {MAX_TEXT}"
     for character in text:
-        if unicodedata.category(character) in UNREADABLE and not (lines and character in "\n\t"):
-            return f"holds the character U+{ord(character):04X}, which cannot be shown; remove it"
         if character in TURNING:
             return f"holds the character U+{ord(character):04X}, which turns the order of the others; remove it"
+        unreadable = unicodedata.category(character) in UNREADABLE or character in BLANK
+        if unreadable and not (lines and character in "\n\t"):
+            return f"holds the character U+{ord(character):04X}, which cannot be shown; remove it"
     return None
 
 
@@ -221,16 +227,27 @@ def _sentence(error: jsonschema.ValidationError) -> list[tuple[str, str]]:
             return [(key, f"is {describe(value)} that names something twice; each may stand once")]
         case "pattern":
             name = f"{key}.{value}" if "propertyNames" in error.absolute_schema_path else key
-            return [(name.lstrip("."), f"is {describe(value)}; must match {limit}")]
+            meant = f" ({declared['description']})" if "description" in declared else ""
+            return [(name.lstrip("."), f"is {describe(value)}; must match {limit}{meant}")]
         case "const":
             said = declared.get("description", "")
             return [(key, f"is {describe(value)}; {said if said.startswith('must') else f'must be {describe(limit)}'}")]
         case "oneOf":
-            return [(key, declared.get("description", error.message))]
+            return _of_choice(error) or [(key, declared.get("description", error.message))]
         case "propertyNames":
             return [finding for inner in error.context for finding in _sentence(inner)]
         case _:
             return [(key, error.message)]
+
+
+def _of_choice(error: jsonschema.ValidationError) -> list[tuple[str, str]]:
+    """What is wrong with a value of which the kind fits one of several schemas alone; none where it fits no one."""
+    meant: dict[Any, list[jsonschema.ValidationError]] = {}
+    for inner in error.context:
+        meant.setdefault(inner.schema_path[0], []).append(inner)
+    # Where the value itself does not fit, another one was meant.
+    of_kind = [errors for errors in meant.values() if all(inner.path and inner.validator for inner in errors)]
+    return [finding for inner in of_kind[0] for finding in _sentence(inner)] if len(of_kind) == 1 else []
 
 
 @functools.cache
@@ -255,11 +272,62 @@ def findings(validator: Any, data: object, prefix: str = "") -> list[tuple[str, 
     return [(f"{prefix}.{key}".strip("."), sentence) for key, sentence in found]
 
 
+def fitting(validator: Any, data: dict) -> dict:
+    """A copy of `data` without what breaks the schema, so that what is left can be looked at further.
+
+    What lacks something goes too, but for the whole; a mapping in a list leaves an empty one in its place.
+    """
+    rest, before = copy.deepcopy(data), None
+    # What lost a part that it needs does not fit any more.
+    while rest != before:
+        before = copy.deepcopy(rest)
+        for error in validator.iter_errors(before):
+            path = list(error.absolute_path)
+            gone = [path]
+            if error.validator == "additionalProperties":
+                gone = [[*path, name] for name in error.instance if name not in error.schema.get("properties", {})]
+            elif "propertyNames" in error.absolute_schema_path:
+                gone = [[*path, error.instance]]
+            for place in gone:
+                with contextlib.suppress(LookupError, TypeError):
+                    _remove(rest, place, error)
+    return rest
+
+
+def _remove(data: Any, place: list, error: Any) -> None:
+    """Take out of nested data what an error is about."""
+    of_kind = error.validator != "type"
+    while place:
+        around = functools.reduce(operator.getitem, place[:-1], data)
+        if isinstance(around, dict):
+            del around[place[-1]]
+            return
+        # A list keeps the places of its mappings; without a text, say, it has lost its meaning.
+        if isinstance(around[place[-1]], dict) if of_kind else error.validator_value == "object":
+            around[place[-1]] = {}
+            return
+        place, of_kind = place[:-1], True
+
+
+def lines(source: str, found: list[tuple[str, str]]) -> list[str]:
+    """A line for each finding."""
+    pairs = ((yaml_file.legible(key, 120) or "the whole", yaml_file.legible(sentence, 400)) for key, sentence in found)
+    return list(dict.fromkeys(f"{source}: {key}: {sentence}" for key, sentence in pairs))
+
+
+def together(*checks: Callable[[], object]) -> None:
+    """Do several checks, and raise one UserError with what all of them complain of."""
+    complaints: dict[str, None] = {}
+    for check in checks:
+        try:
+            check()
+        except UserError as error:
+            complaints |= dict.fromkeys(str(error).splitlines())
+    if complaints:
+        raise UserError("\n".join(complaints))
+
+
 def complain(source: str, found: list[tuple[str, str]]) -> None:
     """Raise UserError with a line for each finding, if there are any."""
     if found:
-        lines = (
-            (yaml_file.legible(key, 120) or "the whole", yaml_file.legible(sentence, 400)) for key, sentence in found
-        )
-        unique = dict.fromkeys(f"{source}: {key}: {sentence}" for key, sentence in lines)
-        raise UserError("\n".join(unique))
+        raise UserError("\n".join(lines(source, found)))

@@ -1,8 +1,11 @@
 """The experiment on one page: read config.yaml, check it, and fill in what it leaves open."""
 
+import contextlib
 import copy
+import functools
 import json
 import re
+import unicodedata
 from typing import Any
 
 from strata import client, layers
@@ -47,10 +50,18 @@ def read(over: dict | None = None, path: str = FILE) -> dict:
     """
     checking.complain("--config", checking.plain(over or {}))
     data = merge(checking.read_yaml(path), over or {})
-    found = checking.plain(data) or checking.findings(checking.schema("config"), data)
+    found, declared = checking.plain(data), {}
     if not found:
-        found = _cross_check(data)
-    checking.complain(path, found)
+        schema = checking.schema("config")
+        found = checking.findings(schema, data)
+        rest = checking.fitting(schema, data)
+        declared = rest.get("workloads", {})
+        found += _cross_check(rest)
+    known = [name for name in declared if name in workload.known()]
+    checking.together(
+        lambda: checking.complain(path, found), *(functools.partial(workload.load, name) for name in known)
+    )
+    data = _narrowed(data)
     return {
         "image": {},
         "client": "namespace",
@@ -69,6 +80,16 @@ def read(over: dict | None = None, path: str = FILE) -> dict:
     }
 
 
+def _narrowed(data: dict) -> dict:
+    """The page with those environments and workloads alone that `only` names."""
+    only = data.get("only", {})
+    narrowed = {
+        section: {name: entry for name, entry in data[section].items() if name in only.get(section, data[section])}
+        for section in ("environments", "workloads")
+    }
+    return {**{key: value for key, value in data.items() if key != "only"}, **narrowed}
+
+
 def percent(text: str) -> float:
     """The share that a text such as ``5%`` means."""
     return float(text.removesuffix("%")) / 100
@@ -82,14 +103,20 @@ def _normal(layer: str | dict) -> dict:
 def _cross_check(data: dict) -> list[tuple[str, str]]:
     """What a schema cannot say: which layers and workloads there are, and what goes together."""
     found = []
-    for name, entry in data["environments"].items():
-        found += _check_stack(f"environments.{name}.layers", entry["layers"], data)
-    repetitions = data["repetitions"]
+    environments = data.get("environments", {})
+    for name, entry in environments.items():
+        found += _check_stack(f"environments.{name}.layers", entry.get("layers", []), data)
+    for section, names in data.get("only", {}).items():
+        for number, name in enumerate(names):
+            if section in data and name not in data[section]:
+                hint = checking.nearest(name, list(data[section]))
+                found.append((f"only.{section}.{number}", f"'{name}' is none of {section}; {hint}"))
+    repetitions = data.get("repetitions")
     if isinstance(repetitions, dict):
-        if repetitions["max"] < repetitions["min"]:
-            found.append(("repetitions.max", f"is {repetitions['max']}; must be at least min, {repetitions['min']}"))
-        target = repetitions["target"]
-        if not 0 < percent(target) <= 10:
+        least, most, target = (repetitions.get(key) for key in ("min", "max", "target"))
+        if least is not None and most is not None and most < least:
+            found.append(("repetitions.max", f"is {most}; must be at least min, {least}"))
+        if target is not None and not 0 < percent(target) <= 10:
             wrong = target if len(target) < 20 else checking.describe(target)
             found.append(("repetitions.target", f"is {wrong}; must be more than 0%, and at most 1000%"))
         if data.get("order") == "sequential":
@@ -99,25 +126,30 @@ def _cross_check(data: dict) -> list[tuple[str, str]]:
         found.append(("quiet.steal", f"is {steal}; must be at most 100%"))
     found += _check_profiles(data)
     labels: dict[str, str] = {}
-    for name, entry in data["environments"].items():
+    for name, entry in environments.items():
         label = entry.get("label", name)
-        if not label.strip():
+        # What looks alike is alike.
+        shown = " ".join(unicodedata.normalize("NFKC", label).split())
+        if not shown:
             found.append((f"environments.{name}.label", "is blank; must say something"))
-        elif label in labels:
+        elif shown in labels:
             found.append(
-                (f"environments.{name}.label", f"'{label}' is also that of {labels[label]}; each needs its own")
+                (f"environments.{name}.label", f"'{label}' is also that of {labels[shown]}; each needs its own")
             )
-        labels[label] = name
+        labels[shown] = name
     if "published_raw" in data:
         complaint = published.complaint(data["published_raw"])
         found += [("published_raw", complaint)] if complaint else []
     known = workload.known()
-    for name, overrides in data["workloads"].items():
+    planned = {}
+    for name, overrides in data.get("workloads", {}).items():
         if name not in known:
             found.append((f"workloads.{name}", f"there is no folder workloads/{name}; {checking.nearest(name, known)}"))
-        elif overrides:
-            found += workload.check_overrides(name, overrides)
-    planned = {name: workload.load(name) for name in data["workloads"] if name in known}
+            continue
+        # What is wrong with the workload's own file is told of that.
+        with contextlib.suppress(UserError):
+            planned[name] = workload.load(name)
+            found += workload.check_overrides(name, overrides or {})
     found += [(f"workloads.{name}", wrong) for name, wrong in figures.clashes(planned)]
     return found
 
@@ -126,10 +158,9 @@ def _check_profiles(data: dict) -> list[tuple[str, str]]:
     """The profiles of virtual machines."""
     found = []
     if "vm" in data:
-        found = checking.findings(checking.schema("vm"), data["vm"], "vm")
-        if found:
-            return found
-        for name, profile in data["vm"]["profiles"].items():
+        schema = checking.schema("vm")
+        found = checking.findings(schema, data["vm"], "vm")
+        for name, profile in checking.fitting(schema, data["vm"]).get("profiles", {}).items():
             found += _check_memory(f"vm.profiles.{name}.memory", (profile or {}).get("memory", "host"))
     return found
 
@@ -145,6 +176,7 @@ def _check_memory(key: str, memory: str | dict) -> list[tuple[str, str]]:
 
 def _check_room(config: dict, machine: dict) -> None:
     """That the host has the memory that the machines of the experiment ask for.  Raises UserError."""
+    found = []
     for entry in config["environments"].values():
         for layer in entry["layers"]:
             if "vm" not in layer:
@@ -152,10 +184,9 @@ def _check_room(config: dict, machine: dict) -> None:
             name = layer["vm"].get("profile", "default")
             memory = settings.complete(config["vm"]["profiles"][name], config["scale"])["memory"]
             if memory != "host" and settings.size(memory) > machine["memory_bytes"]:
-                raise UserError(
-                    f"config.yaml: vm.profiles.{name}.memory: is {memory}; this machine has "
-                    f"{machine['memory_bytes'] / settings.GIB:.1f} GiB: choose less"
-                )
+                there = f"this machine has {machine['memory_bytes'] / settings.GIB:.1f} GiB: choose less"
+                found.append((f"vm.profiles.{name}.memory", f"is {memory}; {there}"))
+    checking.complain(FILE, found)
 
 
 def _check_stack(key: str, stack: list, data: dict) -> list[tuple[str, str]]:
@@ -190,7 +221,11 @@ def experiment(config: dict, machine: dict) -> dict:
 
     Raises UserError where no environment at all can be measured here, or where something does not fit.
     """
-    _check_room(config, machine)
+    sized = functools.partial(workload.resolve, scale=config["scale"], machine=machine)
+    checking.together(
+        lambda: _check_room(config, machine),
+        *(functools.partial(sized, name, overrides) for name, overrides in config["workloads"].items()),
+    )
     environments = {}
     for name, entry in config["environments"].items():
         reason: str | None = None
@@ -223,7 +258,7 @@ def experiment(config: dict, machine: dict) -> dict:
     workloads = {}
     for name, overrides in config["workloads"].items():
         declared = workload.load(name)
-        parameters, notes = workload.resolve(name, overrides, config["scale"], machine)
+        parameters, notes = sized(name, overrides)
         workloads[name] = {
             "title": declared["title"],
             "about": declared["about"],

@@ -23,6 +23,8 @@ def findings(declared: dict) -> list[tuple[str, str]]:
     names: dict[str, int] = {}
     for number, figure in enumerate(declared.get("figures", [])):
         key = f"figures.{number}"
+        if not figure:
+            continue
         if figure["name"] in names:
             found.append((f"{key}.name", f"'{figure['name']}' is also that of figure {names[figure['name']]}"))
         names[figure["name"]] = number
@@ -36,7 +38,11 @@ def findings(declared: dict) -> list[tuple[str, str]]:
         named = [(f"{key}.{name}", figure[name]) for name in _NAMES_METRICS if name in figure]
         named += [(f"{key}.metrics.{place}", name) for place, name in enumerate(figure.get("metrics", []))]
         found += _unknown(named, declared["metrics"])
-    named = [(f"headline.{place}.metric", point["metric"]) for place, point in enumerate(declared.get("headline", []))]
+    named = [
+        (f"headline.{place}.metric", point["metric"])
+        for place, point in enumerate(declared.get("headline", []))
+        if point
+    ]
     return found + _unknown(named, declared["metrics"])
 
 

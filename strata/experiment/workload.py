@@ -3,6 +3,7 @@
 import functools
 import hashlib
 import os
+import re
 
 from strata.base import checking
 from strata.base.errors import UserError
@@ -27,14 +28,103 @@ def load(name: str) -> dict:
     """The declaration of a workload, checked.  Raises UserError that names file and key."""
     path = f"{FOLDER}/{name}/workload.yaml"
     data = checking.read_yaml(path)
-    found = checking.plain(data, lines=True) or checking.findings(checking.schema("workload"), data)
-    found = found or declaration.findings(data) or _cross_check(data)
+    found = checking.plain(data, lines=True)
+    if not found:
+        # What fits is looked at further, also where something does not: all is told at once.
+        schema = checking.schema("workload")
+        found = checking.findings(schema, data)
+        rest = {"parameters": {}, "metrics": {}, "warmup": {}, "run": [], "checks": []} | checking.fitting(schema, data)
+        found += declaration.findings(rest)
+        parameters = data.get("parameters")
+        names = list(parameters) if isinstance(parameters, dict) else []
+        found += [finding for finding in _cross_check(rest, names) if finding[0] not in dict(found)]
     checking.complain(path, found)
     return data
 
 
-def _cross_check(data: dict) -> list[tuple[str, str]]:
-    parameters = data["parameters"]
+def check(name: str) -> None:
+    """Check a workload with all that lies beside its declaration.  Raises UserError with all that is wrong."""
+    checking.together(functools.partial(load, name), functools.partial(_check_folder, name))
+
+
+def _check_folder(name: str) -> None:
+    """That the parser is there and gives the factors of figures, and that the programs are there or made."""
+    folder = f"{FOLDER}/{name}"
+    try:
+        data = load(name)
+    except UserError:
+        data = checking.fitting(checking.schema("workload"), checking.read_yaml(f"{folder}/workload.yaml"))
+    parser, function = _text(f"{folder}/parse.R"), f"parse_{name.replace('-', '_')}"
+    if parser is None:
+        wrong = f"missing; must define {function}(lines, parameters), which makes values of a log"
+        checking.complain(folder, [("parse.R", wrong)])
+    found = []
+    if not re.search(rf"(?m)^{function}\s*(<-|=)", parser or ""):
+        found.append(("parse.R", f"does not define {function}(lines, parameters), which makes values of a log"))
+    checking.together(
+        lambda: checking.complain(folder, found),
+        lambda: checking.complain(
+            f"{folder}/workload.yaml", [*_missing_programs(folder, data), *_missing_factors(parser or "", data)]
+        ),
+    )
+
+
+def _text(path: str) -> str | None:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return None
+
+
+def _missing_programs(folder: str, data: dict) -> list[tuple[str, str]]:
+    """Findings about programs of the workload's own or of the project's that nothing brings into the image."""
+    build = _text(f"{folder}/build.sh")
+    common = f"{FOLDER}/common"
+    shared = [file.removesuffix(".sh") for file in os.listdir(common)] if os.path.isdir(common) else []
+    found = []
+    for where, words in commands(data):
+        program = words[0]
+        own = program.removeprefix("/opt/strata/bin/")
+        if own != program:
+            if own not in shared:
+                hint = checking.nearest(own, shared)
+                found.append((f"{where}.0", f"there is no {FOLDER}/common/{own}.sh, which would be it; {hint}"))
+        elif "/" not in program and placeholder(program) is None and not _is_built(folder, program, build):
+            wrong = "there is no build.sh" if build is None else "neither a file that build.sh installs nor named in it"
+            found.append((f"{where}.0", f"is '{program}', a program of the workload's own; {wrong}"))
+    return found
+
+
+def _is_built(folder: str, program: str, build: str | None) -> bool:
+    """Whether a build script names a program, or its ending for one that lies beside it."""
+    if build is None:
+        return False
+    ending = os.path.splitext(program)[1]
+    by_ending = bool(ending) and f"*{ending}" in build and os.path.isfile(f"{folder}/{program}")
+    named = re.search(rf"(?<![\w.-]){re.escape(program)}(?![\w.-])", build) is not None
+    return by_ending or (named and (not ending or os.path.isfile(f"{folder}/{program}")))
+
+
+def _missing_factors(parser: str, data: dict) -> list[tuple[str, str]]:
+    """Findings about factors of figures that the parser never names (``factor=value``)."""
+    known = sorted({*re.findall(r"\b([a-z][a-z0-9_]*)=", parser), *(["system"] if "systems" in data else [])})
+    named = []
+    for section in ("figures", "headline"):
+        for number, point in enumerate(data.get(section, [])):
+            named += [(f"{section}.{number}.along", point["along"])] if "along" in point else []
+            named += [(f"{section}.{number}.where.{name}", name) for name in point.get("where", {})]
+    return [
+        (key, f"'{name}' is no factor that parse.R gives; {checking.nearest(name, known)}")
+        for key, name in named
+        if name not in known
+    ]
+
+
+def _cross_check(data: dict, names: list[str]) -> list[tuple[str, str]]:
+    # Of those that don't fit the schema the names alone are known.
+    misfits = set(names) - set(data["parameters"])
+    parameters = {**{key: {"schema": {}} for key in names}, **data["parameters"]}
     found = []
     for name, parameter in parameters.items():
         key = f"parameters.{name}"
@@ -57,13 +147,21 @@ def _cross_check(data: dict) -> list[tuple[str, str]]:
                 hint = checking.nearest(name, [*parameters, *built_in])
                 found.append((where, f"'{word}' names no parameter; {hint}"))
     for where, step in _walk(data):
-        name = step.get("for")
-        if name is not None and "array" not in parameters.get(name, {"schema": {}})["schema"].get("type", ""):
+        name = step.get("for", "")
+        if (
+            "for" in step
+            and name not in misfits
+            and "array" not in parameters.get(name, {"schema": {}})["schema"].get("type", "")
+        ):
             lists = [key for key, value in parameters.items() if "array" in value["schema"].get("type", "")]
             found.append(
                 (f"{where}.for", f"'{name}' is no parameter that holds a list; {checking.nearest(name, lists)}")
             )
-        if "fresh" in step and parameters.get(step["fresh"], {"schema": {}})["schema"].get("enum") != STARTS:
+        if (
+            "fresh" in step
+            and step["fresh"] not in misfits
+            and parameters.get(step["fresh"], {"schema": {}})["schema"].get("enum") != STARTS
+        ):
             found.append(
                 (f"{where}.fresh", f"'{step['fresh']}' is no parameter with the choice of {' and '.join(STARTS)}")
             )
@@ -71,7 +169,7 @@ def _cross_check(data: dict) -> list[tuple[str, str]]:
         if name not in parameters:
             hint = checking.nearest(name, list(parameters))
             found.append((f"ports.{number}", f"'{name}' names no parameter; {hint}"))
-    found += _check_systems(data) if "systems" in data else []
+    found += _check_systems(data) if "systems" in data and data["systems"] not in misfits else []
     return found + figures.findings(data)
 
 
@@ -103,8 +201,8 @@ def sections(data: dict) -> list[tuple[str, list]]:
     """The declared steps in the order in which a cell takes them."""
     return [
         ("prepare", data.get("prepare", [])),
-        ("warmup", data["warmup"].get("steps", [])),
-        ("run", data["run"]),
+        ("warmup", data.get("warmup", {}).get("steps", [])),
+        ("run", data.get("run", [])),
     ]
 
 
@@ -128,7 +226,7 @@ def commands(data: dict) -> list[tuple[str, list[str]]]:
     if "data" in data:
         found.append(("data.argv", data["data"]["argv"]))
     for number, server in enumerate(data.get("servers", [])):
-        parts = {"argv": server, "ready.argv": server["ready"], "stop.argv": server["stop"]}
+        parts = {"argv": server, "ready.argv": server.get("ready", {}), "stop.argv": server.get("stop", {})}
         found += [(f"servers.{number}.{key}", part["argv"]) for key, part in parts.items() if "argv" in part]
     return found
 

@@ -14,7 +14,7 @@ from strata import layers
 from strata.base import checking, places, progress, run
 from strata.base.errors import UserError
 from strata.base.files import read_json
-from strata.experiment import config, figures, plan, published
+from strata.experiment import claims, config, figures, plan, published
 from strata.experiment.workload import check_files
 from strata.host import capacity
 from strata.image import build
@@ -54,6 +54,7 @@ class Workflow:
             self.plan = plan.read_checked()
             self._source = self.plan.pop("source", None)
         else:
+            claims.check()
             self.settings = config.read(over)
             self.plan = config.experiment(self.settings, capacity.facts())
             self._source = plan.source(project)

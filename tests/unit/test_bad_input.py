@@ -10,6 +10,7 @@ import datetime
 import io
 import json
 import re
+import shutil
 
 import projects
 import pytest
@@ -44,7 +45,6 @@ NOWHERE = [
 
 def told(folder, *words):
     """What `python -m strata WORDS` says in a project: exit status and standard error.  A traceback fails the test."""
-    workload.load.cache_clear()
     errors = io.StringIO()
     silent = contextlib.redirect_stdout(io.StringIO())
     with contextlib.chdir(folder), contextlib.redirect_stderr(errors), silent:
@@ -159,6 +159,7 @@ def folder(tmp_path, monkeypatch):
     """A project of the checkout, as the working directory, whose config may be overwritten."""
     monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(projects.make(tmp_path / "p", projects.default()))
+    workload.load.cache_clear()
     yield tmp_path / "p"
     workload.load.cache_clear()
 
@@ -167,13 +168,22 @@ def folder(tmp_path, monkeypatch):
 def loads(tmp_path, monkeypatch):
     """A function that makes the file of the only workload of a project, measured on the bare host."""
     place = projects.make(tmp_path / "w", projects.on_host(), {})
+    (place / "workloads").mkdir()
+    (place / "workloads/common").symlink_to(projects.ROOT / "workloads/common")
     monkeypatch.chdir(place)
 
     def write(name, text):
+        workload.load.cache_clear()
         (place / "config.yaml").write_text(dumped(projects.on_host(workloads={name: None})))
         path = place / f"workloads/{name}/workload.yaml"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        if name in WORKLOADS:
+            for source in (projects.ROOT / "workloads" / name).iterdir():
+                if source.name != "workload.yaml" and not (path.parent / source.name).exists():
+                    (path.parent / source.name).symlink_to(source)
+        elif len(name) < 100 and "/" not in name:
+            projects.write_parser(place, name)
         return place
 
     yield write
@@ -186,7 +196,7 @@ def test_the_pages_that_are_mutated_are_good(folder, loads):
     for name, text in WORKLOADS.items():
         place = loads(name, text)
         assert told(place) == (0, "")
-        (place / f"workloads/{name}/workload.yaml").unlink()
+        shutil.rmtree(place / f"workloads/{name}")
 
 
 def test_wrong_values_at_every_key_of_the_config_are_told(quick, folder):

@@ -1,4 +1,7 @@
 import copy
+import json
+import os
+import shutil
 
 import projects
 import pytest
@@ -6,6 +9,8 @@ import yaml
 
 from strata.base.errors import UserError
 from strata.experiment import config, workload
+from strata.experiment.plan import fingerprint
+from strata.snakemake.workflow import Workflow
 
 MACHINE = {"cpus": 4, "memory_bytes": 16 * 2**30, "cache_bytes": 32 * 2**20}
 
@@ -328,3 +333,130 @@ def test_docker_stands_on_a_machine_and_a_machine_on_the_host_alone(tmp_path, mo
     monkeypatch.chdir(projects.make(tmp_path / "p", projects.on_host(environments={"odd": {"layers": stack}})))
     with pytest.raises(UserError, match="'vm' cannot stand on 'docker'; it stands on host"):
         config.read()
+
+
+EIGHT = """
+scale: smoke
+repetitions: {min: 9, max: 3, target: 5%}
+sede: 1
+environments:
+  native: {label: 5, layers: [docker: {network: host, data: volume}, chroot]}
+  machine: {layers: [vm: {profile: big}]}
+vm: {profiles: {bigg: {pinn: true}, small: {memory: 1MiB}}}
+workloads: {stream: {trials: 1, elemets: 5}, moon: {}, good: {}, broken: {}}
+only: {environments: [nativ]}
+client: {rate: 0bit}
+"""
+BROKEN = {
+    "run": [
+        {"argv": ["nosuch.sh", "{numbre}"], "timeout": 20},
+        {"argv": ["/bin/true"], "timeout": -1},
+        {"argv": ["/opt/strata/bin/nosuch"], "timeout": 5},
+    ],
+    "figures": [{"name": "a", "kind": "sweep", "metric": "rat", "along": "conections"}, {"name": "b"}],
+    "titel": "x",
+}
+
+
+def test_all_that_is_wrong_is_told_in_one_pass(tmp_path, monkeypatch):
+    workloads = {"good": projects.NOOP, "broken": {**projects.NOOP, **BROKEN}, "bare": projects.NOOP}
+    folder = projects.make(tmp_path / "p", {}, workloads, copy=True)
+    shutil.copytree(projects.ROOT / "workloads/stream", folder / "workloads/stream")
+    (folder / "config.yaml").write_text(EIGHT)
+    (folder / "workloads/bare/parse.R").unlink()
+    (folder / "workloads/broken/parse.R").write_text(
+        "parse_brokn <- function(lines, p) measured('a', 'connections=4')\n"
+    )
+    (folder / "workloads/broken/build.sh").write_text('cp there.sh "$1"\n')
+    published = json.loads((folder / "published/claims.json").read_text())
+    published["claims"][1] |= {"published": {"value": "3 %", "unnit": "x"}, "publication": "imb2014"}
+    published["claims"][2] = "no object"
+    (folder / "published/claims.json").write_text(json.dumps(published))
+    name = published["claims"][1]["id"]
+    monkeypatch.chdir(folder)
+    workload.load.cache_clear()
+    done = projects.run(folder, "strata", "check")
+    assert done.returncode == 1
+    told = "\n".join(line.removeprefix("strata: ") for line in done.stderr.splitlines())
+    for beginning in [
+        "config.yaml: repetitions.max: is 3; must be at least min, 9",
+        "config.yaml: sede: unknown key; did you mean 'seed'?",
+        "config.yaml: seed: missing",
+        "config.yaml: environments.native.label: is 5; must be text",
+        "config.yaml: environments.native.layers.1: 'chroot' cannot stand on 'docker'",
+        "config.yaml: environments.machine.layers.0.vm.profile: 'big' is no profile",
+        "config.yaml: vm.profiles.bigg.pinn: unknown key; did you mean 'pin'?",
+        "config.yaml: vm.profiles.small.memory: is 1MiB; must be at least 256MiB",
+        "config.yaml: workloads.stream.trials: is 1; must be at least 2",
+        "config.yaml: workloads.stream.elemets: unknown parameter; did you mean 'elements'?",
+        "config.yaml: workloads.moon: there is no folder",
+        "config.yaml: only.environments.0: 'nativ' is none of environments; did you mean 'native'?",
+        'config.yaml: client.rate: is "0bit"; must match ^[1-9][0-9]*(kbit|mbit|gbit)$ (a rate above 0, such as 1gbit)',
+        "workloads/broken/workload.yaml: titel: unknown key; did you mean 'title'?",
+        "workloads/broken/workload.yaml: run.1.timeout: must be seconds",
+        "workloads/broken/workload.yaml: run.0.argv: '{numbre}' names no parameter; did you mean 'number'?",
+        "workloads/broken/workload.yaml: run.0.argv.0: is 'nosuch.sh', a program of the workload's own",
+        "workloads/broken/workload.yaml: run.2.argv.0: there is no workloads/common/nosuch.sh",
+        "workloads/broken/workload.yaml: figures.0.metric: 'rat' is no metric",
+        "workloads/broken/workload.yaml: figures.0.along: 'conections' is no factor that parse.R gives; did you mean",
+        "workloads/broken/workload.yaml: figures.1.kind: missing",
+        "workloads/broken: parse.R: does not define parse_broken(lines, parameters)",
+        "workloads/bare: parse.R: missing; must define parse_bare(lines, parameters)",
+        f'published/claims.json: claims.1.published.value ({name}): is "3 %"; must be a number',
+        f"published/claims.json: claims.1.published.unnit ({name}): unknown key; did you mean 'unit'?",
+        f"published/claims.json: claims.1.publication ({name}): 'imb2014' is none of publications; did you mean",
+        'published/claims.json: claims.2: is "no object"; must be a mapping',
+    ]:
+        assert beginning in told
+    assert not any(line.startswith("workloads/good") for line in told.splitlines())
+
+
+def test_claims_that_cannot_be_tested_are_refused_before_anything_starts(tmp_path):
+    folder = projects.make(tmp_path / "p", projects.on_host(), {"noop": projects.NOOP}, copy=True)
+    published = json.loads((folder / "published/claims.json").read_text())
+    published["claims"][0]["tolerance"] = {"low": 2, "high": 1}
+    (folder / "published/claims.json").write_text(json.dumps(published))
+    done = projects.run(folder, "snakemake", "--cores", "1", "results/claims.csv")
+    assert done.returncode != 0
+    name = published["claims"][0]["id"]
+    assert f"published/claims.json: claims.0.tolerance.high ({name}): is 1; must be at least low, 2" in done.stderr
+    assert not (folder / "results").exists()
+
+
+@pytest.mark.parametrize("label", ["Na\u200btive", "Docker\u2800", "\u3164", "Docker\u2003x", "\ufeffNative"])
+def test_a_label_holds_no_character_that_is_not_seen(page, tmp_path, label):
+    page["environments"]["native"]["label"] = label
+    assert "environments.native.label: holds the character U+" in complaint(tmp_path, page)
+
+
+@pytest.mark.parametrize("label", ["Docker ", "Docker\u00a0", " Docker", "\uff24ocker"])
+def test_labels_that_look_alike_are_told(page, tmp_path, label):
+    page["environments"]["native"]["label"] = label
+    assert "is also that of docker; each needs its own" in complaint(tmp_path, page)
+
+
+def test_only_some_environments_and_workloads_can_be_asked_for(checkout):
+    whole = config.read()
+    only = {"environments": ["docker", "native"], "workloads": ["stream"]}
+    settings = config.read({"only": only})
+    assert list(settings["environments"]) == ["native", "docker"]
+    assert list(settings["workloads"]) == ["stream"]
+    assert config.read({"only": {"workloads": ["stream"]}})["environments"] == whole["environments"]
+    one, all_of_it = (config.experiment(chosen, MACHINE) for chosen in (settings, whole))
+    cells = [fingerprint(plan, "docker", "stream") for plan in (one, all_of_it)]
+    assert cells[0] == cells[1]
+    with pytest.raises(UserError, match=r"only.workloads.0: 'strem' is none of workloads; did you mean 'stream'\?"):
+        config.read({"only": {"workloads": ["strem"]}})
+    with pytest.raises(UserError, match=r"only\.workloads: is empty"):
+        config.read({"only": {"workloads": []}})
+
+
+def test_only_is_understood_on_the_command_line(project, monkeypatch):
+    from snakemake.cli import parse_config
+
+    for name in ("PATH", "PYTHONPATH"):
+        monkeypatch.setenv(name, os.environ.get(name, ""))
+    environments = {"bare": {"layers": ["host"]}, "other": {"layers": ["host"]}}
+    folder = project(projects.on_host(environments=environments))
+    words = parse_config(["only={environments: [other]}"])
+    assert Workflow(words, str(folder)).environments == ["other"]

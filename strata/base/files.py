@@ -112,3 +112,12 @@ def remove_tree(folder: str) -> None:
     done = capture(["rm", "-rf", "--one-file-system", "--", folder], timeout=600, check=False)
     if done.returncode != 0:
         capture(as_root(["rm", "-rf", "--one-file-system", "--", folder]), timeout=600)
+
+
+def clear_tree(folder: str) -> None:
+    """Unmount what is mounted in a folder of ours, and remove it with all in it.  Raises UserError."""
+    for point in mounts_below(folder):
+        # One that was within another may have gone with it.
+        if point in mounts_below(folder):
+            capture(as_root(["umount", "-R", "--", point]))
+    remove_tree(folder)

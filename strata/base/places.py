@@ -29,6 +29,11 @@ def home() -> str:
     return os.path.join(base, "strata")
 
 
+def systems() -> str:
+    """Where each system under test that is up has its folder."""
+    return os.path.join(home(), "systems")
+
+
 def home_mark() -> str:
     """A mark for what belongs to this user's installation, so that nothing else is ever removed."""
     return sha256(home().encode()).hexdigest()[:16]

@@ -18,15 +18,14 @@ class Client(ABC):
 
     @abstractmethod
     def up(self) -> str:
-        """Bring the client and its link up; returns the host's address on that link.  Raises UserError."""
+        """Bring the client and its link up; returns the host's address on that link.  Raises UserError.
+
+        It notes traces as a layer does.
+        """
 
     @abstractmethod
     def join(self, systems: Sequence[Layer]) -> None:
         """Make equal systems that are up reachable at their addresses, where the host's own does not lead to them."""
-
-    @abstractmethod
-    def down(self) -> None:
-        """Remove all that `up` and `join` made, also after an interruption; it may be called twice."""
 
     @abstractmethod
     def command_plain(self, argv: list[str]) -> list[str]:

@@ -44,6 +44,8 @@ class Namespace(Client):
 
     def up(self) -> str:
         remove()
+        self.context.make_folder()
+        self.context.note({"kind": "namespace", "id": name()})
         subnet = addresses.free_subnet(addresses.host_routes())
         _ip("netns", "add", name())
         _ip("link", "add", device(), "type", "veth", "peer", "name", INSIDE, "netns", name())
@@ -53,7 +55,6 @@ class Namespace(Client):
         if self.settled["rate"]:
             rate.limit(lambda argv: capture(as_root(argv)).stdout, device(), self.settled["rate"])
             rate.limit(lambda argv: capture([*entered(), *argv]).stdout, INSIDE, self.settled["rate"])
-        os.makedirs(self.context.folder, exist_ok=True)
         self._root.up()
         return addresses.member(subnet, HOST)
 
@@ -72,13 +73,6 @@ class Namespace(Client):
         _ip(*where, "address", "flush", "dev", device)
         _ip(*where, "address", "add", f"{address}/24", "dev", device)
         _ip(*where, "link", "set", device, "up")
-
-    def down(self) -> None:
-        from strata.base.files import remove_tree
-
-        self._root.down()
-        remove()
-        remove_tree(self.context.folder)
 
     def command_plain(self, argv: list[str]) -> list[str]:
         return [*entered(), *self._root.wrap(argv)]

@@ -9,11 +9,12 @@ import sys
 from collections.abc import Sequence
 
 from strata.base.errors import UserError
-from strata.base.files import SEEN, read_json, remove_tree, write_json
+from strata.base.files import SEEN, read_json, write_json
 from strata.base.process import as_root, capture
 from strata.client import rate
 from strata.client.client import Client
 from strata.host import addresses, observe
+from strata.host.context import Context
 from strata.layers.chroot import MOUNT
 from strata.layers.layer import Layer
 
@@ -85,7 +86,10 @@ class Remote(Client):
         return capture(self._there(argv, root=True), timeout, check).stdout
 
     def up(self) -> str:
-        os.makedirs(self.context.folder, exist_ok=True)
+        self.context.make_folder()
+        self.context.note(
+            {"kind": "second machine", "id": self.context.id, "settled": self.settled, "folder": self.context.folder}
+        )
         done = capture(self._there(["sh", "-c", "echo $SSH_CONNECTION; id -u"]), timeout=60, check=False)
         lines = done.stdout.splitlines()
         if done.returncode != 0 or len(lines) != 2 or len(lines[0].split()) != 4:
@@ -105,6 +109,8 @@ class Remote(Client):
             rate.limit(self._do, facts["device_there"], self.settled["rate"])
         tree = self._bring_tree()
         paths = [f"{self._folder}/{part}" for part in ("root", "data", "tmp")]
+        # Programs of the client write to its /tmp as whoever they are; nobody else gets as far.
+        self._do(["install", "-d", "-m", "0700", self._folder])
         self._do(["mkdir", "-p", *paths])
         self._do(["chmod", "1777", paths[2]])
         self._do(["sh", "-euc", MOUNT, "strata", paths[0], tree, *paths[1:]])
@@ -163,9 +169,10 @@ class Remote(Client):
         ]
 
     def down(self) -> None:
+        """Remove all that `up` and `join` made, also after an interruption; it may be called twice."""
         facts = self._facts
         if not facts:
-            return remove_tree(self.context.folder)
+            return
         for rule in self._rules(facts) if "bridge" in facts else []:
             while capture(as_root(["iptables", "--wait", "-D", "FORWARD", *rule]), check=False).returncode == 0:
                 pass
@@ -181,7 +188,6 @@ class Remote(Client):
             )
         with contextlib.suppress(UserError):
             capture([*self._ssh()[:-2], "-O", "exit", self.settled["ssh"]], timeout=20, check=False)
-        return remove_tree(self.context.folder)
 
     def _down_there(self, facts: dict) -> None:
         if "subnet" in facts:
@@ -206,3 +212,8 @@ class Remote(Client):
         shown = self._do(["ip", "-o", "link", "show", self._facts["device_there"]], check=False)
         mtu = int(shown.split(" mtu ", 1)[1].split()[0]) if " mtu " in shown else observe.NOT_AVAILABLE
         return {"kind": "network of a second machine", "mtu": mtu, "rate": self.settled["rate"] or "not limited"}
+
+
+def remove(settled: dict, id: str, folder: str) -> None:
+    """Remove what a client of that id made, here and there."""
+    Remote(settled, Context(id, folder, None)).down()

@@ -1,7 +1,7 @@
 """What the parts of one system under test share: its names, its places, and the variables of its commands."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 # The environment variables of every measured command, the same in every layer.
 VARIABLES = [
@@ -19,6 +19,7 @@ class Context:
     image: the object in the image's image.json (with `folder`), or None where no layer needs one.
     address: the host's address as the client reaches it.  ports: those that servers in the system listen on.
     part, of: the system is number `part` (from 0) of so many equal ones; `first` is the folder of number 0.
+    note: what is called with the trace (:mod:`strata.system.traces`) of each thing on the host before it is made.
     """
 
     def __init__(
@@ -31,9 +32,17 @@ class Context:
         part: int = 0,
         of: int = 1,
         first: str | None = None,
+        note: Callable[[dict], None] = lambda trace: None,
     ) -> None:
         self.id, self.folder, self.image, self.address, self.ports = id, folder, image, address, ports
         self.part, self.of, self.first = part, of, first or folder
+        self.note = note
+
+    def make_folder(self) -> None:
+        """Make the system's own folder, with a trace of it: nobody else may enter, whatever lies in it."""
+        self.note({"kind": "folder", "id": self.folder})
+        os.makedirs(os.path.dirname(self.folder), exist_ok=True)
+        os.mkdir(self.folder, 0o700)
 
     @property
     def data(self) -> str:

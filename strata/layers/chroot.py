@@ -3,8 +3,8 @@
 import os
 import shutil
 
+from strata.base import places
 from strata.base.errors import UserError
-from strata.base.files import mounts_below
 from strata.base.process import as_root, capture
 from strata.host import cgroups
 from strata.layers.layer import Layer
@@ -48,8 +48,16 @@ class Chroot(Layer):
     def root(self) -> str:
         return os.path.join(self.context.folder, "root")
 
+    @classmethod
+    def sweep(cls) -> list[str]:
+        # Each system's group has the name of its folder.
+        for name in os.listdir(places.systems()) if os.path.isdir(places.systems()) else []:
+            cgroups.remove(name)
+        return []
+
     def up(self) -> None:
         assert self.context.image
+        self.context.note({"kind": "group", "id": self.context.id})
         tree = os.path.join(self.context.image["folder"], "tree")
         temporary = os.path.join(self.context.folder, "tmp")
         for folder in (self.root, self.context.data, temporary):
@@ -57,12 +65,6 @@ class Chroot(Layer):
         os.chmod(temporary, 0o1777)
         capture(as_root(["sh", "-euc", MOUNT, "strata", self.root, tree, self.context.data, temporary]))
         cgroups.make(self.context.id)
-
-    def down(self) -> None:
-        cgroups.remove(self.context.id)
-        for point in mounts_below(self.context.folder):
-            if point in mounts_below(self.context.folder):
-                capture(as_root(["umount", "-R", "--", point]))
 
     def wrap(self, argv: list[str]) -> list[str]:
         return as_root([*cgroups.enter(self.context.id), "chroot", self.root, *argv])

@@ -91,6 +91,10 @@ class Docker(Layer):
         # The daemon is up, as the host's is: its start under emulation takes longer than that of a container.
         return [["systemctl", "start", "docker.service"]]
 
+    @classmethod
+    def sweep(cls) -> list[str]:
+        return [f"container {name}" for name in sweep()]
+
     def up(self) -> None:
         assert self.below
         assert self.context.image
@@ -102,6 +106,18 @@ class Docker(Layer):
         if self.options["data"] == "volume":
             self.run_below(["mkdir", "-p", self.below.data])
             place = ["--volume", f"{self.below.data}:/data"]
+        if self.below.machine() is None:
+            # One in a machine goes with it.
+            self.context.note(
+                {
+                    "kind": "container",
+                    "id": self.context.id,
+                    "find": ["docker", "ps", "--all", "--quiet", "--filter", f"name=^/{self.context.id}$"],
+                    "remove": [["docker", "rm", "--force", "--volumes", self.context.id]],
+                    # A daemon that is gone still has its containers.
+                    "start": "scripts/dockerd.sh",
+                }
+            )
         self._run(
             ["docker", "run", "--detach", "--init", "--pull", "never", "--name", self.context.id]
             + ["--hostname", "strata"] * (self.options["network"] != "host")
@@ -135,18 +151,6 @@ class Docker(Layer):
                 f"port {named[-1]} of {self._at()} is taken by another program: end that, or give the "
                 f"workload another port (config.yaml: workloads)"
             ) from None
-
-    def down(self) -> None:
-        assert self.below
-        # A daemon that is gone still has its containers; a machine that is gone took them along.
-        on_host = self.below.machine() is None
-        if on_host:
-            start_daemon()
-        found = self.run_below(
-            ["docker", "ps", "--all", "--quiet", "--filter", f"name=^/{self.context.id}$"], check=on_host
-        )
-        if found.strip():
-            self.run_below(["docker", "rm", "--force", "--volumes", self.context.id])
 
     def wrap(self, argv: list[str]) -> list[str]:
         return ["docker", "exec", self.context.id, *argv]

@@ -2,6 +2,7 @@
 
 import os
 
+from strata.base import places
 from strata.layers.layer import Layer
 
 
@@ -29,13 +30,19 @@ class Host(Layer):
     def told(cls, options: dict) -> dict:
         return {"network": "the host’s", "data": "the host’s disk"}
 
+    @classmethod
+    def sweep(cls) -> list[str]:
+        from strata.base.files import clear_tree
+
+        found = sorted(os.listdir(places.systems())) if os.path.isdir(places.systems()) else []
+        folders = [os.path.join(places.systems(), name) for name in found]
+        for folder in folders:
+            clear_tree(folder)
+        return [f"folder {folder}" for folder in folders]
+
     def up(self) -> None:
-        os.makedirs(self.context.data, exist_ok=True)
-
-    def down(self) -> None:
-        from strata.base.files import remove_tree
-
-        remove_tree(self.context.folder)
+        self.context.make_folder()
+        os.mkdir(self.context.data)
 
     def wrap(self, argv: list[str]) -> list[str]:
         return argv

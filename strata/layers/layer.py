@@ -78,13 +78,18 @@ class Layer(ABC):
         """What is known of the layer once it is up, for the records of its cells."""
         return {}
 
-    @abstractmethod
-    def up(self) -> None:
-        """Bring the layer up, fresh.  Raises UserError."""
+    @classmethod
+    def sweep(cls) -> list[str]:
+        """Remove whatever of this layer's was left on this machine, told by our marks alone; what it was, in words."""
+        return []
 
     @abstractmethod
-    def down(self) -> None:
-        """Remove all that `up` made, also what an interrupted `up` left; it may be called twice."""
+    def up(self) -> None:
+        """Bring the layer up, fresh.  Raises UserError.
+
+        Before it makes something of the host's it notes a trace of that (``self.context.note``), from which that is
+        removed, also where `up` was interrupted, and by those who do not know the layer (:mod:`strata.system.traces`).
+        """
 
     @abstractmethod
     def wrap(self, argv: list[str]) -> list[str]:

@@ -114,14 +114,21 @@ class Vm(Layer):
         warmup = {layer.name: layer.warmup() for layer in self.above}
         return Machine(self.options, self.context, {name: commands for name, commands in warmup.items() if commands})
 
+    @classmethod
+    def sweep(cls) -> list[str]:
+        from strata.vm import libvirt, snapshot
+
+        return [*libvirt.sweep(), *(f"snapshot {name}" for name in snapshot.remove())]
+
     def up(self) -> None:
+        from strata.vm import machine
+
+        consoles = os.path.abspath(machine.CONSOLES)
+        self.context.note({"kind": "machine", "id": self.context.folder, "consoles": consoles})
         self._facts = self._machine.up()
 
     def facts(self) -> dict:
         return {"vm": self._facts}
-
-    def down(self) -> None:
-        self._machine.down()
 
     def wrap(self, argv: list[str]) -> list[str]:
         from strata.vm import ssh

@@ -6,7 +6,7 @@ import signal
 
 from strata.base import progress
 from strata.base.process import descendants
-from strata.system import testbed
+from strata.system import state
 
 
 def pass_on() -> None:
@@ -41,5 +41,5 @@ def cells() -> list[int]:
 
 
 def _measures(cell: int) -> bool:
-    state = testbed.read_state()["cell"]
-    return state is not None and state["pid"] == cell
+    measuring = state.read()["cell"]
+    return measuring is not None and measuring["pid"] == cell

@@ -9,15 +9,14 @@ import signal
 import subprocess
 import sys
 
-from strata.base import places
 from strata.base.files import note_json, read_json
 from strata.base.process import alive, identity, wait_for
-from strata.system import testbed
+from strata.system import state, testbed
 
 
 def path() -> str:
     """The file that names the keepers there are."""
-    return os.path.join(places.home(), "keepers.json")
+    return os.path.join(state.folder(), "keepers.json")
 
 
 def _known() -> list[dict]:
@@ -64,11 +63,11 @@ def keep(owner: dict) -> None:
         wait_for(owner["pid"], None)
     if not testbed.left_by(owner):
         return
-    state = testbed.read_state()
-    if state["system"] and state["system"]["owner"] == owner and alive(state["cell"]):
-        cell = state["cell"]["pid"]
+    there = state.read()
+    if there["system"] and there["system"]["owner"] == owner and alive(there["cell"]):
+        cell = there["cell"]["pid"]
         os.kill(cell, signal.SIGTERM)
-        if not wait_for(cell, 60) and alive(state["cell"]):
+        if not wait_for(cell, 60) and alive(there["cell"]):
             os.kill(cell, signal.SIGKILL)
     with testbed.exclusive():
         testbed.remove_of(owner)

@@ -3,45 +3,27 @@
 It may have several equal parts, for workloads that ask for as many systems at the same time: each is a stack of
 its own, and they come and go together.
 
-What is up is written down in ``testbed.json`` of :func:`strata.base.places.home` before it is brought
-up, so that whoever comes next (another cell, the keeper, ``strata clean``) can remove it, also
-after a kill.  All of it is done under the machine's lock.
+What is up is written down (:mod:`strata.system.state`) before it is brought up, with how each thing is removed
+(:mod:`strata.system.traces`), so that whoever comes next (another cell, of whichever checkout, the keeper, ``strata
+clean``) can remove it, also after a kill.  All of it is done under the machine's lock.
 """
 
 import os
 import time
+from collections.abc import Callable
 
 from strata import client as client_of
 from strata import layers
 from strata.base import places, run
 from strata.base.errors import UserError
-from strata.base.files import note_json, read_json
 from strata.base.locks import held
 from strata.base.placeholders import several
 from strata.base.process import alive, identity
 from strata.client.client import Client
 from strata.experiment import plan
 from strata.image import intact
+from strata.system import state, traces
 from strata.system.turn import exclusive as exclusive
-
-
-def state_path() -> str:
-    """The file that says what is up."""
-    return os.path.join(places.home(), "testbed.json")
-
-
-def read_state() -> dict:
-    """``{system, cell}``: what is up, and the process of the cell that runs in it (each may be None)."""
-    return read_json(state_path()) or {"system": None, "cell": None}
-
-
-def write_state(state: dict) -> None:
-    """Write down what is up."""
-    note_json(state_path(), state)
-
-
-def _folder(id: str) -> str:
-    return os.path.join(places.home(), "systems", id)
 
 
 def ids(system: dict) -> list[str]:
@@ -51,13 +33,14 @@ def ids(system: dict) -> list[str]:
 
 
 def _stacks(system: dict, image: dict | None) -> list[list[layers.Layer]]:
-    """The stack of each part of a system, up or not."""
+    """The stack of each part of a system, up or not; what a layer makes is noted in `system`."""
     address = system.get("address") or "127.0.0.1"
     named = ids(system)
     stacks = []
     for part, id in enumerate(named):
         ports = several(plan.shifted(system["ports"], part))
-        context = layers.Context(id, _folder(id), image, address, ports, part, len(named), _folder(named[0]))
+        folder, first = (os.path.join(places.systems(), name) for name in (id, named[0]))
+        context = layers.Context(id, folder, image, address, ports, part, len(named), first, _noting(system))
         stacks.append(layers.build(system["layers"], context))
     return stacks
 
@@ -67,23 +50,43 @@ def _client(system: dict, image: dict | None) -> Client | None:
     if system["client"] is None:
         return None
     id = f"{system['id']}-client"
-    return client_of.make(system["client"], layers.Context(id, _folder(id), image))
+    folder = os.path.join(places.systems(), id)
+    return client_of.make(system["client"], layers.Context(id, folder, image, note=_noting(system)))
 
 
-def take_down() -> bool:
-    """Remove the system that is up and its client, if there is one; whether there was one."""
-    state = read_state()
-    system = state["system"]
+def _noting(system: dict) -> Callable[[dict], None]:
+    """What notes the trace of a thing that a system is about to make."""
+
+    def note(trace: dict) -> None:
+        system["traces"].append(trace)
+        state.write({"system": system, "cell": identity(os.getpid())})
+
+    return note
+
+
+def take_down() -> list[str]:
+    """Remove the system that is up and its client, if there is one, by the traces of them; what it was, in words.
+
+    What nobody knows how to remove, since it was written down by another version or is damaged, is put aside, and
+    looked for by our marks.
+    """
+    if state.put_aside():
+        return sweep()
+    system = state.read()["system"]
     if system is None:
-        return False
-    for stack in reversed(_stacks(system, None)):
-        for layer in reversed(stack):
-            layer.down()
-    beside = _client(system, None)
-    if beside is not None:
-        beside.down()
-    write_state({"system": None, "cell": None})
-    return True
+        return []
+    removed = [f"system {system['id']} ({system['environment']})"]
+    unknown = []
+    for trace in reversed(system["traces"]):
+        try:
+            traces.remove(trace)
+        except traces.UnknownKind as trouble:
+            unknown.append(str(trouble))
+    if unknown:
+        state.put_aside("; ".join(unknown))
+        removed += sweep()
+    state.write(state.NOTHING)
+    return removed
 
 
 class System:
@@ -133,7 +136,6 @@ def bring_up(
     A system is used again only in the same run (owner), results folder and block, and only after a cell
     that ended well.  Raises UserError if it cannot be brought up; what is there of it is written down.
     """
-    state = read_state()
     wanted = {
         "results": os.path.abspath("results"),
         "environment": environment,
@@ -145,9 +147,10 @@ def bring_up(
         "parts": parts,
         "owner": run.owner(),
     }
-    system = state["system"]
+    there = state.read()
+    system = there["system"]
     fits = system is not None and all(system.get(key) == value for key, value in wanted.items())
-    if fits and state["cell"] is None:
+    if fits and there["cell"] is None:
         return System(system, image)
     take_down()
     if image and runs_tree(stack, client):
@@ -158,13 +161,12 @@ def bring_up(
         "cells_before": 0,
         "up_started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "up_seconds": None,
+        "traces": [],
     }
-    state = {"system": system, "cell": identity(os.getpid())}
-    write_state(state)
+    state.write({"system": system, "cell": identity(os.getpid())})
     beside = _client(system, image)
     if beside is not None:
         system["address"] = beside.up()
-        write_state(state)
     begun = time.monotonic()
     built = _stacks(system, image)
     facts = [_up(stack) for stack in built]
@@ -174,7 +176,7 @@ def bring_up(
     if beside is not None:
         beside.join([stack[-1] for stack in built])
         system["listens"] = [stack[-1].listen() for stack in built]
-    write_state({"system": system, "cell": None})
+    state.write({"system": system, "cell": None})
     return System(system, image)
 
 
@@ -189,7 +191,7 @@ def _up(stack: list[layers.Layer]) -> dict:
 
 def begin_cell(system: System) -> None:
     """Note that a cell runs in the system; if its process dies, the system is not used again."""
-    write_state({"system": system.facts, "cell": identity(os.getpid())})
+    state.write({"system": system.facts, "cell": identity(os.getpid())})
 
 
 def end_cell(system: System, last: bool = False) -> list[str]:
@@ -210,7 +212,7 @@ def end_cell(system: System, last: bool = False) -> list[str]:
         take_down()
     else:
         system.facts["cells_before"] += 1
-        write_state({"system": system.facts, "cell": None})
+        state.write({"system": system.facts, "cell": None})
     return left
 
 
@@ -218,13 +220,13 @@ def left_by(owner: dict) -> bool:
     """Whether a run has a system up, or keeps something for its next block."""
     from strata.vm import snapshot
 
-    system = read_state()["system"]
+    system = state.read()["system"]
     return (system is not None and system["owner"] == owner) or bool(snapshot.of(owner))
 
 
 def remove_of(owner: dict) -> None:
     """Remove all that a run has up or kept for itself."""
-    system = read_state()["system"]
+    system = state.read()["system"]
     if system and system["owner"] == owner:
         take_down()
     release(owner)
@@ -237,42 +239,33 @@ def release(owner: dict) -> None:
     snapshot.remove(owner)
 
 
+def sweep() -> list[str]:
+    """Remove whatever of ours was left on this machine, told by our marks alone; returns what it was, in words."""
+    from strata.client import namespace
+
+    removed = [words for name in reversed(layers.LAYERS) for words in layers.layer_class(name).sweep()]
+    if namespace.remove():
+        removed.append(f"network namespace {namespace.name()}")
+    return removed
+
+
 def clean() -> list[str]:
-    """Remove whatever of ours was left on this machine; returns what it was, in words.
+    """Remove whatever of ours was left on this machine and in this folder; returns what it was, in words.
 
     Raises UserError while a run is at work.
     """
-    from strata.base.files import mounts_below, remove_tree
-    from strata.base.process import as_root, capture
-    from strata.client import namespace
-    from strata.layers import docker
-    from strata.vm import libvirt, snapshot
+    from strata.base.files import clear_tree, remove_tree
 
-    removed = []
-    state = read_state()
-    if state["system"] and alive(state["system"]["owner"]) and state["system"]["owner"]["pid"] != os.getpid():
-        raise UserError(f"a run is at work (process {state['system']['owner']['pid']}); end it first")
+    system = state.read()["system"]
+    if system and alive(system["owner"]) and system["owner"]["pid"] != os.getpid():
+        raise UserError(f"a run is at work (process {system['owner']['pid']}); end it first")
     if held("results/tmp/run.lock"):
         raise UserError("a run is at work in this folder; wait for it to end, or end it, first")
-    if take_down():
-        removed.append(f"system {state['system']['id']} ({state['system']['environment']})")
-    removed += [f"container {name}" for name in docker.sweep()]
-    removed += libvirt.sweep()
-    removed += [f"snapshot {name}" for name in snapshot.remove()]
-    systems = os.path.join(places.home(), "systems")
-    for name in sorted(os.listdir(systems)) if os.path.isdir(systems) else []:
-        folder = os.path.join(systems, name)
-        for layer in reversed(layers.build([{"chroot": {}}], layers.Context(name, folder, None))):
-            layer.down()
-        removed.append(f"folder {folder}")
-    if namespace.remove():
-        removed.append(f"network namespace {namespace.name()}")
+    removed = [*take_down(), *sweep()]
     images = os.path.join(places.home(), "images")
     for name in sorted(os.listdir(images)) if os.path.isdir(images) else []:
         if name.startswith("building-"):
-            for point in mounts_below(os.path.join(images, name)):
-                capture(as_root(["umount", "--", point]))
-            remove_tree(os.path.join(images, name))
+            clear_tree(os.path.join(images, name))
             removed.append(f"unfinished image {name}")
         elif (name.startswith("base-") and not name.endswith(".tar")) or name.endswith(".part.tar"):
             remove_tree(os.path.join(images, name))

@@ -18,6 +18,7 @@ from strata.host.context import Context
 from strata.vm import acceleration, disk, hugepages, libvirt, look, passthrough, settings, snapshot, ssh
 
 ATTEMPTS = 3
+CONSOLES = os.path.join("results", "logs", "consoles")
 # Seconds within which a machine must boot and answer, by accelerator.
 PATIENCE = {"kvm": 180, "tcg": 480}
 
@@ -69,7 +70,7 @@ class Machine:
         facts = disk.require(self.context.image["recipe"], self.options["accelerator"])
         disk.verify(facts)
         wanted = self.settings(facts)
-        # Noted before anything is made: down() looks for it, also after a kill in the middle.
+        # Noted before anything is made: remove() looks for it, also after a kill in the middle.
         write_json(os.path.join(self.folder, "vm.json"), wanted)
         libvirt.start_daemon()
         if self.context.part == 0:
@@ -178,15 +179,15 @@ class Machine:
                     self._vagrant_up(wanted["console"])
                     ssh.run(self.folder, ["true"], timeout=60)
                 seconds = round(time.monotonic() - begun, 3)
-                self._keep_console(wanted["name"], attempt)
+                _keep_console(self.folder, wanted["name"], attempt)
                 return {"seconds": seconds, "attempts": attempt}
             except UserError as error:
                 trouble = str(error)
-                kept = self._keep_console(wanted["name"], attempt)
+                kept = _keep_console(self.folder, wanted["name"], attempt)
                 say("vm", f"attempt {attempt} of {ATTEMPTS} to boot failed: {trouble}; {kept}")
                 ssh.close(self.folder)
                 libvirt.remove_domains(wanted["name"])
-                self.forget_vagrant()
+                forget_vagrant(self.folder)
         raise UserError(f"the virtual machine did not boot in {ATTEMPTS} attempts: {trouble}")
 
     def _vagrant_up(self, console: str) -> None:
@@ -222,37 +223,43 @@ class Machine:
         ssh.run(self.folder, ["date", "--utc", "--set", f"@{time.time():.3f}"], timeout=120)
         return round(time.monotonic() - begun, 3)
 
-    def down(self) -> None:
-        """Remove the machine, its volumes, its network and what it reserved on the host; it may be called twice."""
-        if not os.path.exists(os.path.join(self.folder, "vm.json")):
-            return
-        ssh.close(self.folder)
-        libvirt.start_daemon()
-        name = (read_json(os.path.join(self.folder, "vm.json")) or {}).get("name", "")
-        for attempt in range(1, ATTEMPTS + 1):
-            self._keep_console(name, attempt)
-        libvirt.sweep()
-        self.forget_vagrant()
-        hugepages.release(self.folder)
 
-    def forget_vagrant(self) -> None:
-        """Vagrant lists every machine in an index; ours are gone before it could look."""
-        for path in (os.path.join(self.folder, "vagrant"), os.path.join(disk.vagrant_home(), "data", "machine-index")):
-            capture(as_root(["rm", "-rf", "--", path]), check=False)
+def remove(folder: str, consoles: str | None) -> None:
+    """Remove the machine of a system's folder, its volumes, its network and what it reserved on the host.
 
-    def _keep_console(self, name: str, attempt: int) -> str:
-        """Put the console's log among the run's logs; says where it is."""
-        source = console(name, attempt)
-        if not os.path.exists(source):
-            return "it left no console log"
-        target = os.path.join("results", "logs", "consoles", f"{self.context.id}-{attempt}.log")
-        with contextlib.suppress(OSError, UserError):
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            text = capture(as_root(["cat", "--", source]), check=False).stdout
-            with open(target, "a") as file:
-                file.write(text)
-            capture(as_root(["rm", "-f", "--", source]), check=False)
-        return f"its console: {target}"
+    It may be called twice.  What its console said is put into the folder `consoles`.
+    """
+    if not os.path.exists(os.path.join(folder, "vm.json")):
+        return
+    ssh.close(folder)
+    libvirt.start_daemon()
+    name = (read_json(os.path.join(folder, "vm.json")) or {}).get("name", "")
+    for attempt in range(1, ATTEMPTS + 1) if consoles else []:
+        _keep_console(folder, name, attempt, consoles or "")
+    libvirt.sweep()
+    forget_vagrant(folder)
+    hugepages.release(folder)
+
+
+def forget_vagrant(folder: str) -> None:
+    """Vagrant lists every machine in an index; ours are gone before it could look."""
+    for path in (os.path.join(folder, "vagrant"), os.path.join(disk.vagrant_home(), "data", "machine-index")):
+        capture(as_root(["rm", "-rf", "--", path]), check=False)
+
+
+def _keep_console(folder: str, name: str, attempt: int, consoles: str = CONSOLES) -> str:
+    """Put the console's log among the run's logs; says where it is."""
+    source = console(name, attempt)
+    if not os.path.exists(source):
+        return "it left no console log"
+    target = os.path.join(consoles, f"{os.path.basename(folder)}-{attempt}.log")
+    with contextlib.suppress(OSError, UserError):
+        os.makedirs(consoles, exist_ok=True)
+        text = capture(as_root(["cat", "--", source]), check=False).stdout
+        with open(target, "a") as file:
+            file.write(text)
+        capture(as_root(["rm", "-f", "--", source]), check=False)
+    return f"its console: {target}"
 
 
 def console(name: str, attempt: int) -> str:

@@ -16,13 +16,23 @@ def folder() -> str:
 def find(key: str, owner: dict) -> dict | None:
     """The facts of the snapshot for this key that this run (owner) made; those of runs that ended are removed."""
     found = None
-    for name in os.listdir(folder()) if os.path.isdir(folder()) else []:
-        facts = read_json(os.path.join(folder(), name, "snapshot.json"))
+    for name in of():
+        facts = _facts(name)
         if facts is None or not alive(facts["owner"]):
             remove_tree(os.path.join(folder(), name))
         elif name == key and facts["owner"] == owner:
             found = facts
     return found
+
+
+def _facts(name: str) -> dict | None:
+    """What a snapshot says of itself; None where that is not whole."""
+    try:
+        facts = read_json(os.path.join(folder(), name, "snapshot.json"))
+    except ValueError:
+        return None
+    owner = facts.get("owner") if isinstance(facts, dict) else None
+    return facts if isinstance(owner, dict) and {"pid", "start"} <= set(owner) else None
 
 
 def _volumes(domain: str) -> list[str]:
@@ -33,7 +43,9 @@ def save(key: str, owner: dict, domain: str, facts: dict) -> None:
     """Save the running domain, which stops, with its disks."""
     place = os.path.join(folder(), key)
     remove_tree(place)
-    os.makedirs(place)
+    # The memory of a machine is in it.
+    os.makedirs(folder(), exist_ok=True)
+    os.mkdir(place, 0o700)
     libvirt.virsh("save", domain, os.path.join(place, "memory"), timeout=600)
     for name in _volumes(domain):
         _copy(os.path.join(libvirt.pool_folder(), name), os.path.join(place, name))
@@ -57,11 +69,7 @@ def _copy(source: str, target: str) -> None:
 def of(owner: dict | None = None) -> list[str]:
     """Names of the snapshots of a run (owner), or of all of them."""
     found = sorted(os.listdir(folder())) if os.path.isdir(folder()) else []
-    return [
-        name
-        for name in found
-        if owner is None or (read_json(os.path.join(folder(), name, "snapshot.json")) or {}).get("owner") == owner
-    ]
+    return [name for name in found if owner is None or (_facts(name) or {}).get("owner") == owner]
 
 
 def remove(owner: dict | None = None) -> list[str]:

@@ -12,7 +12,7 @@ import pytest
 from strata import layers
 from strata.base import places
 from strata.experiment import workload
-from strata.system import testbed
+from strata.system import state
 from strata.vm import libvirt
 
 
@@ -48,7 +48,7 @@ def left_on_machine():
         "mounts": mounts,
         "groups": groups,
         "systems": set(os.listdir(folder)) if os.path.isdir(folder) else set(),
-        "state": json.dumps(testbed.read_state()),
+        "state": json.dumps(state.read()),
         "keepers": lines("pgrep", "-f", "^[^ ]*python[^ ]* (-S )?-m strata keeper"),
         "cells": lines("pgrep", "-f", "^[^ ]*python[^ ]* (-S )?-m strata cell"),
         "tools": lines("pgrep", "-f", "^/opt/strata/workloads/"),

@@ -8,7 +8,7 @@ import pytest
 
 from strata.experiment import config
 from strata.host.context import VARIABLES
-from strata.system import testbed
+from strata.system import state, testbed
 
 ENVIRONMENTS = ["native", "docker", "docker-hostnet", "docker-layered"]
 
@@ -130,10 +130,10 @@ def test_what_a_command_leaves_is_seen_and_its_system_not_used_again(up, name):
     top = up(name)
     assert top.left() == []
     subprocess.run(top.command(["sh", "-c", "setsid sleep 300 >/dev/null 2>&1 &"]), check=True)
-    system = testbed.System(testbed.read_state()["system"], top.context.image)
+    system = testbed.System(state.read()["system"], top.context.image)
     testbed.begin_cell(system)
     assert testbed.end_cell(system) == ["sleep 300"]
-    assert testbed.read_state()["system"] is None
+    assert state.read()["system"] is None
     assert up(name).context.id != top.context.id
 
 

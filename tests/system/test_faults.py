@@ -12,7 +12,7 @@ import time
 import projects
 import pytest
 
-from strata.system import testbed, turn
+from strata.system import state, testbed, turn
 
 # Moments at which something is killed; the long test has fifty.
 MOMENTS = int(os.environ.get("STRATA_FAULTS", "5"))
@@ -49,7 +49,7 @@ def wait_until(condition, seconds=60):
 
 
 def settled():
-    return testbed.read_state()["system"] is None
+    return state.read()["system"] is None
 
 
 def logs(folder):
@@ -97,7 +97,7 @@ def daemon():
 
 def victims(run):
     """Process ids of what can be killed under a run: the workflow, its cell, what that measures, Docker's daemon."""
-    cell = testbed.read_state()["cell"]
+    cell = state.read()["cell"]
     found = {"workflow": run.pid}
     serves = daemon()
     if serves:
@@ -325,7 +325,7 @@ def test_the_lock_needs_nobody(image, tmp_path, machine_stays):
     """Two runs of one folder at once: the second is told, the first goes on, and no lock is left."""
     folder = project(tmp_path / "p", ["native"], 2, pausing(2))
     first = start(folder, TARGET)
-    wait_until(lambda: testbed.read_state()["system"] is not None)
+    wait_until(lambda: state.read()["system"] is not None)
     second = projects.run(folder, "snakemake", "--cores", "1", TARGET)
     assert second.returncode != 0
     assert "Traceback" not in second.stderr

@@ -20,7 +20,7 @@ import yaml
 from strata.base import process
 from strata.image import cache
 from strata.layers import docker
-from strata.system import testbed
+from strata.system import state
 
 ENVIRONMENTS = ["native", "docker", "docker-hostnet", "docker-layered"]
 
@@ -492,13 +492,13 @@ def test_a_killed_run_leaves_nothing_and_resumes(image, tmp_path, machine_stays,
     if victim == "workflow":
         run.kill()
     elif victim == "cell":
-        os.kill(testbed.read_state()["cell"]["pid"], signal.SIGKILL)
+        os.kill(state.read()["cell"]["pid"], signal.SIGKILL)
     else:
         subprocess.run(["pkill", "-KILL", "-f", tool], check=True)
     run.communicate(timeout=120)
     assert run.returncode != 0
     assert not (folder / log).exists()
-    wait_until(lambda: testbed.read_state()["system"] is None, 60)
+    wait_until(lambda: state.read()["system"] is None, 60)
     done = projects.run(folder, "snakemake", "--cores", "1", log)
     assert done.returncode == 0, done.stderr
     assert (folder / log).exists()
@@ -515,9 +515,9 @@ def test_an_interrupted_run_ends_its_cell_and_its_system(image, tmp_path, machin
         os.killpg(run.pid, signal.SIGINT)
     else:
         # As where the signal comes while Snakemake has no ear for it.
-        os.kill(testbed.read_state()["cell"]["pid"], signal.SIGINT)
+        os.kill(state.read()["cell"]["pid"], signal.SIGINT)
     run.communicate(timeout=120)
     assert run.returncode != 0
     assert not list(folder.glob("results/raw/*/*/*.log"))
-    wait_until(lambda: testbed.read_state()["system"] is None, 60)
+    wait_until(lambda: state.read()["system"] is None, 60)
     assert process.start_time(run.pid) is None

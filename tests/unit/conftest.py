@@ -1,7 +1,10 @@
+import os
+
 import projects
 import pytest
 
 from strata.experiment import workload
+from strata.system import turn
 
 
 @pytest.fixture
@@ -19,6 +22,10 @@ def project(tmp_path, monkeypatch):
         return folder
 
     monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("STRATA_TEST_LOCK", str(tmp_path / "lock"))
+    monkeypatch.setattr(turn, "FOLDER", str(tmp_path / "lock"))
+    monkeypatch.setattr(turn, "OWN", turn.FOLDER)
+    monkeypatch.setattr(turn, "OWNER", os.geteuid())
     monkeypatch.delenv("STRATA_OWNER", raising=False)
     yield build
     workload.load.cache_clear()

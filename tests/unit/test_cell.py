@@ -14,7 +14,7 @@ import projects
 import pytest
 
 from strata.base import process, progress
-from strata.system import keeper, testbed
+from strata.system import keeper, state, testbed
 
 
 def workload_with(**changes):
@@ -59,7 +59,7 @@ def test_a_good_cell_leaves_log_and_record_and_nothing_else(run, tmp_path):
     assert set(record["observed"]["host"]) == {"static", "before", "after", "during"}
     assert not (folder / "results/failed").exists()
     assert list((folder / "results/tmp").rglob("*.log")) == []
-    assert testbed.read_state() == {"system": None, "cell": None}
+    assert state.read() == {"system": None, "cell": None}
     assert os.listdir(tmp_path / "home/systems") == [] if (tmp_path / "home/systems").exists() else True
 
 
@@ -95,7 +95,7 @@ def test_a_cell_that_fails_leaves_nothing_that_looks_complete(run, name):
     assert not (folder / "results/raw").exists()
     assert printed in (folder / "results/failed/bare/noop/1.log").read_text()
     assert reason in json.loads((folder / "results/failed/bare/noop/1.json").read_text())["error"]
-    assert testbed.read_state() == {"system": None, "cell": None}
+    assert state.read() == {"system": None, "cell": None}
 
 
 def test_a_later_success_removes_the_traces_of_a_failure(run):
@@ -157,15 +157,15 @@ def test_a_cell_that_is_asked_to_end_ends_with_what_it_started(project, number):
     assert f"was ended by {number.name}" in errors
     assert process.start_time(int((folder / "pid").read_text())) is None
     assert not (folder / "results/raw").exists()
-    assert testbed.read_state() == {"system": None, "cell": None}
+    assert state.read() == {"system": None, "cell": None}
 
 
 def test_after_a_kill_the_next_cell_gets_a_fresh_system(project):
     folder = project(workloads={"noop": workload_with(run=shell("echo 7; test -e fast || sleep 60"))})
     projects.run(folder, "strata", "plan")
     measuring = start(folder, "cell", "bare", "noop", "1")
-    wait_until(lambda: testbed.read_state()["cell"] and list((folder / "results/tmp").rglob("1.log")))
-    before = testbed.read_state()["system"]["id"]
+    wait_until(lambda: state.read()["cell"] and list((folder / "results/tmp").rglob("1.log")))
+    before = state.read()["system"]["id"]
     child = int(subprocess.check_output(["pgrep", "-P", str(measuring.pid)]).split()[0])
     measuring.kill()
     measuring.wait()
@@ -175,7 +175,7 @@ def test_after_a_kill_the_next_cell_gets_a_fresh_system(project):
     done = projects.run(folder, "strata", "cell", "bare", "noop", "1")
     assert done.returncode == 0, done.stderr
     assert json.loads(raw(folder, "json").read_text())["system"]["id"] != before
-    assert testbed.read_state()["system"] is None
+    assert state.read()["system"] is None
 
 
 def test_two_cells_at_once_never_overlap(project):
@@ -206,13 +206,13 @@ def test_within_a_run_a_system_is_kept_for_a_block_and_fresh_in_the_next(project
         systems = [(record["system"]["id"], record["system"]["cells_before"]) for record in projects.records(folder)]
         assert systems[0][0] == systems[1][0] != systems[2][0]
         assert [count for _, count in systems] == [0, 1, 0]
-        assert testbed.read_state()["system"]["id"] == systems[2][0]
+        assert state.read()["system"]["id"] == systems[2][0]
         assert keeper.is_there(alive)
     finally:
         owner.kill()
         owner.wait()
     # The keeper sees the owner's end and removes what it left up.
-    wait_until(lambda: testbed.read_state()["system"] is None)
+    wait_until(lambda: state.read()["system"] is None)
     wait_until(lambda: not keeper.is_there(alive))
 
 
@@ -254,7 +254,7 @@ def test_runs_that_take_turns_have_a_keeper_each_and_no_more(project, runs):
         wait_until(lambda: len(keepers()) == 1)
     runs[1].kill()
     wait_until(lambda: not keepers())
-    assert testbed.read_state()["system"] is None
+    assert state.read()["system"] is None
 
 
 def test_a_cell_that_waits_ends_with_its_run_and_never_measures(project, runs):
@@ -272,7 +272,7 @@ def test_a_cell_that_waits_ends_with_its_run_and_never_measures(project, runs):
     assert late.returncode == 1
     assert f"the run that this belongs to (STRATA_OWNER: process {runs[0].pid}) has ended" in late.stderr
     assert not (folder / "results/raw").exists()
-    assert testbed.read_state() == {"system": None, "cell": None}
+    assert state.read() == {"system": None, "cell": None}
 
 
 def test_a_cell_that_measures_ends_with_its_run_though_no_keeper_tells_it(project, runs):
@@ -287,7 +287,7 @@ def test_a_cell_that_measures_ends_with_its_run_though_no_keeper_tells_it(projec
     _, errors = measuring.communicate(timeout=20)
     assert "was ended by SIGTERM" in errors
     assert process.start_time(int((folder / "pid").read_text())) is None
-    assert testbed.read_state() == {"system": None, "cell": None}
+    assert state.read() == {"system": None, "cell": None}
 
 
 def test_the_last_cell_of_a_run_leaves_nothing_up(project, runs):
@@ -297,7 +297,7 @@ def test_the_last_cell_of_a_run_leaves_nothing_up(project, runs):
     for repetition, up in (("1", True), ("2", False)):
         done = projects.run(folder, "strata", "cell", "bare", "noop", repetition, STRATA_OWNER=str(runs[0].pid))
         assert done.returncode == 0, done.stderr
-        assert (testbed.read_state()["system"] is not None) == up
+        assert (state.read()["system"] is not None) == up
 
 
 def test_a_machine_is_not_cleaned_while_a_run_is_at_work(project):
@@ -312,7 +312,7 @@ def test_a_machine_is_not_cleaned_while_a_run_is_at_work(project):
     finally:
         owner.kill()
         owner.wait()
-    wait_until(lambda: testbed.read_state()["system"] is None)
+    wait_until(lambda: state.read()["system"] is None)
     assert projects.run(folder, "strata", "clean").returncode == 0
 
 

@@ -1,9 +1,11 @@
 """Whose system is up, and who waits for whom."""
 
+import json
 import os
 import subprocess
 import time
 
+import projects
 import pytest
 
 from strata.base import run
@@ -12,18 +14,24 @@ from strata.base.files import write_json
 from strata.base.process import identity
 from strata.host import cgroups
 from strata.snakemake import workflow
-from strata.system import keeper, testbed
+from strata.system import keeper, state, testbed
 from strata.vm import snapshot
+
+
+def up(owner, *traces, layers=()):
+    """What is written down of a system that is up."""
+    system = {"id": "strata-x", "environment": "e", "owner": owner, "traces": list(traces), "layers": list(layers)}
+    return {"system": {**system, "ports": [], "client": None}, "cell": None}
 
 
 def test_what_a_run_left_is_told_from_what_others_did(monkeypatch, tmp_path):
     monkeypatch.setenv("STRATA_HOME", str(tmp_path))
     mine, other = identity(os.getpid()), identity(os.getppid())
     assert not testbed.left_by(mine)
-    testbed.write_state({"system": {"owner": mine}, "cell": None})
+    state.write(up(mine))
     assert testbed.left_by(mine)
     assert not testbed.left_by(other)
-    testbed.write_state({"system": None, "cell": None})
+    state.write({"system": None, "cell": None})
     for name, owner in (("a", other), ("b", mine)):
         (tmp_path / "vm/snapshots" / name).mkdir(parents=True)
         write_json(tmp_path / "vm/snapshots" / name / "snapshot.json", {"owner": owner})
@@ -45,7 +53,7 @@ def test_a_run_that_left_nothing_does_not_wait_for_another_measurement(project, 
     with testbed.exclusive():
         ending.end()
     assert taken == []
-    testbed.write_state({"system": {"owner": run.owner()}, "cell": None})
+    state.write(up(run.owner()))
     # What it did leave is its keeper's to remove where another measures.
     monkeypatch.setattr(keeper, "is_there", lambda owner: True)
     with testbed.exclusive():
@@ -54,6 +62,129 @@ def test_a_run_that_left_nothing_does_not_wait_for_another_measurement(project, 
     assert "is removed as soon as that has ended" in capsys.readouterr().err
     ending.end()
     assert taken == ["system"]
+
+
+@pytest.fixture
+def swept(monkeypatch):
+    """What was removed by its marks; Docker and libvirt are not asked."""
+    found = []
+    monkeypatch.setattr(testbed, "sweep", lambda: found.append("by marks") or ["something"])
+    return found
+
+
+def test_what_an_unknown_layer_made_is_removed_by_what_it_noted(project, tmp_path, swept):
+    """A checkout had a layer that this one has not: its system is in nobody's way, also not where a daemon is down."""
+    folder = project()
+    system, thing = tmp_path / "home/systems/strata-x", tmp_path / "thing"
+    (system / "data").mkdir(parents=True)
+    process = subprocess.Popen(["sleep", "300"], start_new_session=True)
+    traces = [
+        {"kind": "folder", "id": str(system)},
+        {"kind": "zone", "id": "z", "find": ["find", str(thing)], "remove": [["rm", "-r", "--", str(thing)]]},
+        {"kind": "process", "id": str(process.pid), "start": identity(process.pid)["start"]},
+    ]
+    thing.mkdir()
+    state.write(up(identity(process.pid), *traces, layers=[{"zone": {"colour": "red"}}]))
+    assert projects.run(folder, "strata", "plan").returncode == 0
+    done = projects.run(folder, "strata", "cell", "bare", "noop", "1")
+    assert done.returncode == 0, done.stderr
+    assert not system.exists()
+    assert not thing.exists()
+    assert process.wait(10) != 0
+    assert state.read() == state.NOTHING
+
+
+WRONG = {
+    "cut short": '{"system": {"id": ',
+    "not text": b"\xff\xfe\x00",
+    "nothing of it": "[]",
+    "a number": '{"system": 7, "cell": null}',
+    "of an older version": json.dumps({"system": {"id": "strata-x", "layers": [{"zone": {}}]}, "cell": None}),
+    "an owner that is none": json.dumps(up({"pid": "x"})),
+    "a cell that is none": json.dumps({"system": None, "cell": [1]}),
+    "a trace that says nothing": json.dumps(up({"pid": 1, "start": "0"}, {"kind": "zone"})),
+    "commands that are none": json.dumps(up({"pid": 1, "start": "0"}, {"kind": "a", "id": "b", "remove": [["a", 1]]})),
+    "deep": "[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("name", list(WRONG))
+def test_state_that_makes_no_sense_is_put_aside_and_all_of_ours_swept(project, swept, capsys, name):
+    project()
+    text = WRONG[name] if isinstance(WRONG[name], bytes) else WRONG[name].encode()
+    with open(state.path(), "wb") as file:
+        file.write(text)
+    assert state.read() == state.NOTHING
+    assert not testbed.left_by(identity(os.getpid()))
+    assert testbed.take_down()
+    assert swept == ["by marks"]
+    assert "it is put aside as " in capsys.readouterr().err
+    assert not testbed.take_down()
+    (aside,) = [name for name in os.listdir(state.folder()) if name.startswith("testbed.json.")]
+    with open(os.path.join(state.folder(), aside), "rb") as file:
+        assert file.read() == text
+
+
+@pytest.mark.parametrize(
+    "trace", [{"kind": "zone", "id": "z"}, {"kind": "folder", "id": "/"}, {"kind": "machine", "id": "/etc"}]
+)
+def test_what_nobody_here_can_remove_is_told_and_the_rest_removed(project, tmp_path, swept, capsys, trace):
+    project()
+    system = tmp_path / "home/systems/strata-x"
+    system.mkdir(parents=True)
+    state.write(up({"pid": 1, "start": "0"}, {"kind": "folder", "id": str(system)}, trace))
+    assert testbed.take_down()
+    assert not system.exists()
+    assert trace["id"] in capsys.readouterr().err
+    assert swept == ["by marks"]
+    assert state.read() == state.NOTHING
+
+
+def test_cleaning_a_machine_does_without_the_state(project, tmp_path):
+    folder = project()
+    left = tmp_path / "home/systems/strata-y"
+    (left / "data").mkdir(parents=True)
+    with open(state.path(), "w") as file:
+        file.write('{"system": {"id": "strata-y", "layers": [{"zone": {}}]}, "cell": null}')
+    done = projects.run(folder, "strata", "clean")
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    assert f"removed folder {left}" in done.stdout
+    assert not left.exists()
+
+
+def test_state_and_systems_are_in_folders_that_nobody_else_may_enter(project, tmp_path):
+    look = ["/bin/sh", "-c", f"stat -c %a {tmp_path}/home/state {tmp_path}/home/systems/strata-*; echo 7"]
+    folder = project(projects.on_host(), {"noop": {**projects.NOOP, "run": [{"argv": look, "timeout": 20}]}})
+    old = os.umask(0)
+    try:
+        assert projects.run(folder, "strata", "plan").returncode == 0
+        done = projects.run(folder, "strata", "cell", "bare", "noop", "1")
+    finally:
+        os.umask(old)
+    assert done.returncode == 0, done.stderr
+    modes = (folder / "results/raw/bare/noop/1.log").read_text().split()
+    assert modes == ["700", "700", "7"]
+
+
+def test_state_in_a_folder_of_somebody_else_is_refused(project, tmp_path):
+    project()
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/state").symlink_to(tmp_path)
+    with pytest.raises(UserError, match="not a folder of this user's"):
+        state.read()
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"owner": 7}', '{"facts": {}}'])
+def test_a_snapshot_that_says_nothing_of_its_run_is_nobodys_and_goes(monkeypatch, tmp_path, text):
+    monkeypatch.setenv("STRATA_HOME", str(tmp_path))
+    place = tmp_path / "vm/snapshots/a"
+    place.mkdir(parents=True)
+    (place / "snapshot.json").write_text(text)
+    assert snapshot.of(identity(os.getpid())) == []
+    assert snapshot.of() == ["a"]
+    assert snapshot.find("a", identity(os.getpid())) is None
+    assert not place.exists()
 
 
 def test_what_runs_in_groups_is_told_by_its_words(tmp_path):

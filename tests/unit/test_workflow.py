@@ -9,7 +9,7 @@ import time
 import projects
 import pytest
 
-from strata.system import testbed
+from strata.system import state, testbed
 
 
 def wake_ups(pid):
@@ -98,4 +98,4 @@ def test_a_signal_to_snakemake_alone_ends_a_run_whose_cell_waits_for_its_turn(pr
     assert not (folder / "results/raw").exists()
     # Nobody is left who would measure now that it could.
     with testbed.exclusive():
-        assert testbed.read_state() == {"system": None, "cell": None}
+        assert state.read() == {"system": None, "cell": None}

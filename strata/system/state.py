@@ -1,0 +1,107 @@
+"""What is up, written down before it is made, in a folder that only its user may enter."""
+
+import os
+import stat
+import time
+
+from strata.base import places
+from strata.base.errors import UserError
+from strata.base.files import note_json
+from strata.base.progress import say
+
+NOTHING: dict = {"system": None, "cell": None}
+
+
+def folder() -> str:
+    """The folder for what is known of this machine, made where it is not there.
+
+    Raises UserError where it is somebody else's.
+    """
+    path = os.path.join(places.home(), "state")
+    try:
+        facts = os.lstat(path)
+    except FileNotFoundError:
+        os.makedirs(places.home(), exist_ok=True)
+        os.mkdir(path, 0o700)
+        facts = os.lstat(path)
+    if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.geteuid():
+        raise UserError(f"{path} is not a folder of this user's: see who made it, and remove it")
+    if facts.st_mode & 0o077:
+        os.chmod(path, 0o700)
+    return path
+
+
+def path() -> str:
+    """The file that says what is up."""
+    return os.path.join(folder(), "testbed.json")
+
+
+def read() -> dict:
+    """``{system, cell}``: what is up, and the process of the cell that runs in it (each may be None).
+
+    What makes no sense counts for nothing here; :func:`put_aside` tells of it.
+    """
+    found, complaint = _read()
+    return found if complaint is None else dict(NOTHING)
+
+
+def write(state: dict) -> None:
+    """Write down what is up."""
+    note_json(path(), state)
+
+
+def put_aside(complaint: str | None = None) -> str | None:
+    """Where what is written down makes no sense, keep it in a file of its own, whose name is returned, and say so."""
+    complaint = complaint or _read()[1]
+    if complaint is None:
+        return None
+    aside = f"{path()}.{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
+    os.rename(path(), aside)
+    say("testbed", f"{path()}: {complaint}; it is put aside as {aside}, and what is ours is looked for by its marks")
+    return aside
+
+
+def _read() -> tuple[dict, str | None]:
+    """What is written down, and why it makes no sense (None: it does)."""
+    import json
+
+    try:
+        with open(path()) as file:
+            found = json.load(file)
+    except FileNotFoundError:
+        return dict(NOTHING), None
+    except (ValueError, RecursionError):
+        return dict(NOTHING), "it is not JSON"
+    return found, _complaint(found)
+
+
+def _complaint(state: object) -> str | None:
+    if not isinstance(state, dict) or not {"system", "cell"} <= set(state):
+        return "it is not {system, cell}"
+    system, cell = state["system"], state["cell"]
+    if cell is not None and not _is_process(cell):
+        return "cell is no process"
+    if system is None:
+        return None
+    if not isinstance(system, dict) or not all(isinstance(system.get(key), str) for key in ("id", "environment")):
+        return "system has no id or environment"
+    if not _is_process(system.get("owner")):
+        return "system.owner is no process"
+    traces = system.get("traces")
+    if not isinstance(traces, list):
+        return "system.traces is missing"
+    wrong = [trace for trace in traces if not _is_trace(trace)]
+    return f"system.traces: {wrong[0]} says of nothing how it is removed" if wrong else None
+
+
+def _is_process(value: object) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("pid"), int) and isinstance(value.get("start"), str | None)
+
+
+def _is_trace(value: object) -> bool:
+    if not isinstance(value, dict) or not all(isinstance(value.get(key), str) for key in ("kind", "id")):
+        return False
+    if "remove" not in value:
+        return True
+    commands = [value.get("find"), *value["remove"]] if isinstance(value["remove"], list) else [None]
+    return all(isinstance(argv, list) and argv and all(isinstance(word, str) for word in argv) for argv in commands)

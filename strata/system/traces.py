@@ -1,0 +1,79 @@
+"""Traces: of each thing that was made, how it is found and removed, without the code that made it.
+
+A layer or a client notes one with :attr:`strata.host.context.Context.note` before it makes something of the host's.
+``{kind, id, find, remove}`` says it by commands: `find` prints something while the thing is there, those of `remove`
+remove it; with ``root: true`` all have the rights of root, and ``start`` names the project's script that starts the
+daemon which `find` asks.  Kinds of the host's own and of machines are removed by functions, and need but kind and id.
+"""
+
+import os
+
+from strata.base import places
+from strata.base.errors import UserError
+from strata.base.process import alive, as_root, capture, wait_for
+
+
+class UnknownKind(UserError):
+    """A trace of a kind that this version does not know."""
+
+
+def remove(trace: dict) -> None:
+    """Remove what a trace is of, if it is there; it may be called twice.  Raises UserError."""
+    kind = trace["kind"]
+    if "remove" in trace:
+        _by_commands(trace)
+    elif kind == "folder":
+        from strata.base.files import clear_tree
+
+        clear_tree(_ours(trace["id"]))
+    elif kind == "group":
+        from strata.host import cgroups
+
+        cgroups.remove(trace["id"])
+    elif kind == "process":
+        _end(int(trace["id"]), trace.get("start"))
+    elif kind == "machine":
+        from strata.vm import machine
+
+        machine.remove(_ours(trace["id"]), trace.get("consoles"))
+    elif kind == "namespace":
+        from strata.client import namespace
+
+        namespace.remove()
+    elif kind == "second machine":
+        from strata.client import remote
+
+        remote.remove(trace["settled"], trace["id"], _ours(trace["folder"]))
+    else:
+        raise UnknownKind(f"{kind} {trace['id']} is of a kind that this version does not know")
+
+
+def _end(pid: int, start: str | None) -> None:
+    """End a process, if it is still the one that was noted."""
+    if alive({"pid": pid, "start": start}):
+        capture(as_root(["kill", "-KILL", str(pid)]), check=False)
+        wait_for(pid, 10)
+
+
+def _ours(folder: str) -> str:
+    """A folder that is removed with all in it must be that of a system."""
+    if os.path.dirname(os.path.normpath(folder)) != places.systems():
+        raise UnknownKind(f"folder {folder} is not in {places.systems()}")
+    return folder
+
+
+def _by_commands(trace: dict) -> None:
+    def run(argv: list[str], check: bool = True) -> tuple[int, str]:
+        done = capture(as_root(argv) if trace.get("root") else argv, check=check)
+        return done.returncode, done.stdout.strip()
+
+    code, found = run(trace["find"], check=False)
+    if code and trace.get("start"):
+        capture([os.path.join(places.PROJECT, trace["start"])], timeout=90)
+    if code:
+        _, found = run(trace["find"])
+    if not found:
+        return
+    failed = any(run(argv, check=False)[0] for argv in trace["remove"])
+    if failed and run(trace["find"])[1]:
+        raise UserError(f"{trace['kind']} {trace['id']} could not be removed")

@@ -13,7 +13,7 @@ from strata.base.files import SEEN, read_json, write_json
 from strata.base.process import as_root, capture
 from strata.client import rate
 from strata.client.client import Client
-from strata.host import addresses, observe
+from strata.host import addresses, observe, sockets
 from strata.host.context import Context
 from strata.layers.chroot import MOUNT
 from strata.layers.layer import Layer
@@ -71,7 +71,7 @@ class Remote(Client):
             "ServerAliveInterval": "10",
             "ServerAliveCountMax": "6",
             "ControlMaster": "auto",
-            "ControlPath": f"/tmp/{self.context.id}.ssh",
+            "ControlPath": sockets.path(self.context.folder),
             "ControlPersist": "yes",
             "LogLevel": "ERROR",
         }
@@ -90,6 +90,7 @@ class Remote(Client):
         self.context.note(
             {"kind": "second machine", "id": self.context.id, "settled": self.settled, "folder": self.context.folder}
         )
+        sockets.make(self.context.folder)
         done = capture(self._there(["sh", "-c", "echo $SSH_CONNECTION; id -u"]), timeout=60, check=False)
         lines = done.stdout.splitlines()
         if done.returncode != 0 or len(lines) != 2 or len(lines[0].split()) != 4:
@@ -171,8 +172,13 @@ class Remote(Client):
     def down(self) -> None:
         """Remove all that `up` and `join` made, also after an interruption; it may be called twice."""
         facts = self._facts
-        if not facts:
-            return
+        if facts:
+            self._down(facts)
+        with contextlib.suppress(UserError):
+            capture([*self._ssh()[:-2], "-O", "exit", self.settled["ssh"]], timeout=20, check=False)
+        sockets.remove(self.context.folder)
+
+    def _down(self, facts: dict) -> None:
         for rule in self._rules(facts) if "bridge" in facts else []:
             while capture(as_root(["iptables", "--wait", "-D", "FORWARD", *rule]), check=False).returncode == 0:
                 pass
@@ -186,8 +192,6 @@ class Remote(Client):
                 f"mounted below {self._folder}, and remove it",
                 file=sys.stderr,
             )
-        with contextlib.suppress(UserError):
-            capture([*self._ssh()[:-2], "-O", "exit", self.settled["ssh"]], timeout=20, check=False)
 
     def _down_there(self, facts: dict) -> None:
         if "subnet" in facts:

@@ -26,6 +26,9 @@ def ensure(config: dict, rebuild: bool = False) -> dict:
     described = recipe.describe(config)
     name = described["recipe"]
     waiting = "image: another process is building it"
+    # The image's files hold programs that give rights, and folders that everybody may write.
+    os.makedirs(os.path.join(places.home(), "images"), exist_ok=True)
+    os.chmod(os.path.join(places.home(), "images"), 0o700)
     with locked(os.path.join(places.home(), "images", f"{name}.lock"), waiting):
         image = None if rebuild else find(name)
         if image:

@@ -13,6 +13,7 @@ from strata.base.files import read_json, write_json
 from strata.base.process import as_root, capture, capture_watched
 from strata.base.progress import once, say, step
 from strata.host import capacity as this_host
+from strata.host import sockets
 from strata.host import topology as host
 from strata.host.context import Context
 from strata.vm import acceleration, disk, hugepages, libvirt, look, passthrough, settings, snapshot, ssh
@@ -232,6 +233,7 @@ def remove(folder: str, consoles: str | None) -> None:
     if not os.path.exists(os.path.join(folder, "vm.json")):
         return
     ssh.close(folder)
+    sockets.remove(folder)
     libvirt.start_daemon()
     name = (read_json(os.path.join(folder, "vm.json")) or {}).get("name", "")
     for attempt in range(1, ATTEMPTS + 1) if consoles else []:

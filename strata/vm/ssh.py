@@ -4,6 +4,7 @@ import os
 import shlex
 
 from strata.base.process import capture
+from strata.host import sockets
 
 HOST = "machine"
 
@@ -15,6 +16,7 @@ def configuration(folder: str) -> str:
 
 def write(folder: str, address: str, key: str, host_keys: list[str]) -> None:
     """Write the configuration for a machine at `address` that lets in `key` and is known by `host_keys`."""
+    sockets.make(folder)
     known = os.path.join(folder, "known_hosts")
     with open(known, "w") as file:
         file.writelines(f"{address} {line}\n" for line in host_keys)
@@ -34,17 +36,11 @@ def write(folder: str, address: str, key: str, host_keys: list[str]) -> None:
         "  ServerAliveInterval 10",
         "  ServerAliveCountMax 6",
         "  ControlMaster auto",
-        # A socket's path may have 107 characters at most, wherever the cache lies.
-        f"  ControlPath {control_path(folder)}",
+        f"  ControlPath {sockets.path(folder)}",
         "  ControlPersist yes",
     ]
     with open(configuration(folder), "w") as file:
         file.write("\n".join(lines) + "\n")
-
-
-def control_path(folder: str) -> str:
-    """The socket of the kept connection."""
-    return os.path.join("/tmp", f"{os.path.basename(folder)}.ssh")
 
 
 def command(folder: str, argv: list[str]) -> list[str]:
@@ -78,5 +74,5 @@ def get(folder: str, source: str, target: str) -> None:
 
 def close(folder: str) -> None:
     """End the kept connection, if there is one."""
-    if os.path.exists(control_path(folder)):
+    if os.path.exists(sockets.path(folder)):
         capture(["ssh", "-F", configuration(folder), "-O", "exit", HOST], timeout=20, check=False)

@@ -54,7 +54,7 @@ def left_on_machine():
         "tools": lines("pgrep", "-f", "^/opt/strata/workloads/"),
         **left_in_libvirt(),
         "machines": lines("pgrep", "-f", "^[^ ]*qemu-system"),
-        "connections": lines("pgrep", "-f", "^ssh: /tmp/strata-"),
+        "connections": lines("pgrep", "-f", "^ssh: .*/strata-"),
         "snapshots": set(os.listdir(snapshots)) if os.path.isdir(snapshots) else set(),
         "namespaces": lines("ip", "netns", "list"),
         "rules": rules(),

@@ -1,13 +1,15 @@
 """Names, networks and disks of ours in libvirt, and what is allowed to differ between container and machine."""
 
 import ipaddress
+import os
+import stat
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 
 from strata.base import places
 from strata.base.errors import UserError
-from strata.host import addresses
+from strata.host import addresses, sockets
 from strata.image import machine as build
 from strata.vm import libvirt, ssh
 
@@ -100,4 +102,20 @@ def test_the_way_in_is_pinned_to_the_machines_own_key(tmp_path):
     assert "StrictHostKeyChecking yes" in text
     assert (folder / "known_hosts").read_text() == "192.168.120.10 ssh-ed25519 AAAA\n"
     assert ssh.address(str(folder)) == "192.168.120.10"
-    assert len(ssh.control_path(str(folder))) < 100
+    assert f"ControlPath {folder}/ssh\n" in text
+
+
+def test_the_socket_of_a_connection_lies_where_nobody_else_comes(tmp_path, monkeypatch):
+    deep = str(tmp_path / ("x" * 80) / f"strata-{os.urandom(5).hex()}")
+    assert len(sockets.path(deep)) < 90
+    sockets.make(deep)
+    apart = os.path.dirname(sockets.path(deep))
+    assert stat.S_IMODE(os.stat(apart).st_mode) == 0o700
+    sockets.make(deep)
+    sockets.remove(deep)
+    sockets.remove(deep)
+    # Somebody who guessed the name was there before.
+    os.symlink(tmp_path, apart)
+    with pytest.raises(UserError, match="not a folder of this user's alone"):
+        sockets.make(deep)
+    os.unlink(apart)

@@ -180,3 +180,15 @@ def test_only_the_domain_that_is_meant_is_removed_with_its_disks(tmp_path, monke
     assert libvirt.remove_domains() == [names[0]]
     assert [path.name for path in (tmp_path / "vm/pool").iterdir()] == ["box.img"]
     assert gone == [names[1], names[0]]
+
+
+def test_a_boot_says_that_it_runs_and_how_long_it_took(tmp_path, done, monkeypatch, capsys):
+    monkeypatch.setattr(machine.Machine, "_vagrant_up", lambda self, console: None)
+    monkeypatch.setattr(machine.Machine, "_keep_console", lambda self, name, attempt: "")
+    monkeypatch.setattr(machine, "make_data_disk", lambda wanted: None)
+    monkeypatch.setattr(machine.ssh, "run", lambda *words, **more: "")
+    assert machines(tmp_path, 1)[0]._boot({"name": "m"})["attempts"] == 1
+    assert capsys.readouterr().err.splitlines() == [
+        "vm: booting the machine, attempt 1 of 3 …",
+        "vm: booting the machine, attempt 1 of 3: 0 s",
+    ]

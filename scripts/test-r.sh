@@ -14,5 +14,8 @@ elif said=$(Rscript -e "$run" "$1" 2>&1); then
     echo "$(basename "$1"): good"
 else
     printf '%s: failed\n%s\n' "$1" "$said" >&2
+    if [[ $said == *"no package called"*testthat* || $said == *"Rscript: command not found"* ]]; then
+        echo "what tests need is missing; this installs it: make setup-test" >&2
+    fi
     exit 1
 fi

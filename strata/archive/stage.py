@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from strata.archive import private, source
-from strata.base import places
+from strata.base import places, run
 from strata.base.errors import UserError
 from strata.base.files import read_json
 from strata.experiment import plan
@@ -187,11 +187,11 @@ class Stage:
             self._made_by |= {f"source/{name}" for name in state.sources(product)}
             for name in product.files:
                 if not os.path.exists(name):
-                    raise UserError(f"{name}: missing; `snakemake --cores 1 archive` makes it first")
+                    raise UserError(f"{name}: missing; `{run.snakemake()} --cores 1 archive` makes it first")
                 self.copy(name, name)
             told = read_json(product.note)
             if told is None:
-                raise UserError(f"{product.note}: missing; `snakemake --cores 1 archive` makes it first")
+                raise UserError(f"{product.note}: missing; `{run.snakemake()} --cores 1 archive` makes it first")
             # Why it was made again is of this folder alone.
             self.write_json(product.note, {key: value for key, value in told.items() if key != "again"})
 

@@ -8,6 +8,13 @@ from strata.base.errors import UserError
 from strata.base.process import alive, identity
 
 OWNER = "STRATA_OWNER"
+# The words by which a person started Snakemake, for what is said of it.
+SNAKEMAKE = "STRATA_SNAKEMAKE"
+
+
+def snakemake() -> str:
+    """How Snakemake is started here, as a person types it."""
+    return os.environ.get(SNAKEMAKE, ".venv/bin/snakemake")
 
 
 def _named() -> dict | None:

@@ -319,7 +319,7 @@ class Cell:
         except (OSError, UserError) as trouble:
             log = f"could not be kept: {trouble}"
         return CellFailed(
-            f"cell failed: {self.name}: {reason}\n  log:   {log}\n  rerun: snakemake --cores 1 {self.target}"
+            f"cell failed: {self.name}: {reason}\n  log:   {log}\n  rerun: {run.snakemake()} --cores 1 {self.target}"
         )
 
     def note_interrupt(self, asked: Interrupted) -> None:

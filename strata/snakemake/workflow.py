@@ -6,6 +6,8 @@ import hashlib
 import inspect
 import logging
 import os
+import shlex
+import shutil
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -29,6 +31,21 @@ def is_news(record: logging.LogRecord) -> bool:
     return not record.getMessage().startswith(noise)
 
 
+def started_by(program: str) -> str:
+    """The words by which Snakemake was started, as a person types them; the README's where that can't be said."""
+
+    def near(path: str) -> str:
+        beside = os.path.relpath(path)
+        return shlex.quote(path if beside.startswith("..") else beside)
+
+    if os.path.basename(program) == "__main__.py":
+        return f"{near(sys.executable)} -m snakemake"
+    if os.path.basename(program) != "snakemake":
+        return ".venv/bin/snakemake"
+    found = shutil.which("snakemake")
+    return "snakemake" if found and os.path.abspath(found) == os.path.abspath(program) else near(program)
+
+
 class Workflow:
     """The experiment as the rules see it.
 
@@ -36,6 +53,7 @@ class Workflow:
     """
 
     def __init__(self, over: dict, project: str) -> None:
+        os.environ[run.SNAKEMAKE] = started_by(sys.argv[0])
         # The rules' commands find this interpreter and this package, and know whose end to outlive.
         os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
         os.environ["PYTHONPATH"] = project

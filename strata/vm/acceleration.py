@@ -7,6 +7,7 @@ machine boots again or its kernel or QEMU changes.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -18,6 +19,8 @@ from strata.base.process import as_root, capture
 
 DEVICE = "/dev/kvm"
 PROGRAM = "qemu-system-x86_64"
+# Lines of registers, of code and of what lies on a stack.
+_DUMP = re.compile(r"[A-Z0-9]{2,6} ?=|(?:Code|Call Trace|RIP|RSP|extra data|EFER|CPU)\b", re.IGNORECASE)
 WORD = "strata-guest-reports"
 LIMIT = 30.0
 SHOWN = {"kvm": "KVM", "tcg": "VM (TCG emulation)", None: "VM"}
@@ -32,6 +35,11 @@ _INIT = f"""#!/bin/busybox sh
 def path() -> str:
     """Where the finding is kept."""
     return os.path.join(places.home(), "acceleration.json")
+
+
+def log() -> str:
+    """Where all that the last attempt printed is kept."""
+    return os.path.join(places.home(), "acceleration.log")
 
 
 def circumstances(device: str = DEVICE) -> dict:
@@ -91,6 +99,14 @@ def _initrd(folder: str) -> str:
     return target
 
 
+def in_words(text: str) -> str:
+    """What a dump of QEMU's or the kernel's says in words: what is told of a panic, else its first sentence; or ""."""
+    lines = [re.sub(r"^(\[[ 0-9.]+\] *|qemu-system-\w+: *)+", "", line.strip()) for line in text.splitlines()]
+    told = [line for line in lines if re.search(r"[a-z]{3,}[ ,:]+[A-Za-z]{2,}", line) and not _DUMP.match(line)]
+    panics = [line for line in told if "panic" in line.lower()]
+    return (panics or told or [""])[0].strip(" .:")[:160]
+
+
 def understand(console: str, words: str, ended: bool, limit: float = LIMIT) -> dict:
     """The finding, from what the guest printed, what QEMU said, and whether it ended in time."""
     if WORD in console:
@@ -98,8 +114,8 @@ def understand(console: str, words: str, ended: bool, limit: float = LIMIT) -> d
     if not ended:
         said = f"no report from a short guest under KVM within {limit:g} s"
     else:
-        last = words.strip().splitlines()[-1:] or console.strip().splitlines()[-1:]
-        said = "a short guest under KVM ended without its report" + (f" ({last[0].strip()[:160]})" if last else "")
+        why = in_words(words) or in_words(console)
+        said = "a short guest under KVM ended without its report" + (f" ({why})" if why else "")
     return {"accelerator": "tcg", "accelerator_reason": f"{DEVICE} is there, but {said}"}
 
 
@@ -120,5 +136,8 @@ def attempt(kernel: str, limit: float = LIMIT) -> dict:
             os.makedirs(folder, exist_ok=True)
     # timeout(1) gives 124 or, with KILL, 137.
     finding = understand(text, done.stderr, done.returncode not in (124, 137), limit)
+    # What was seen stays beside the finding: the paper says it in words alone.
+    with open(log(), "w", encoding="utf-8", errors="replace") as file:
+        file.write(f"QEMU's words:\n{done.stderr}\nthe guest's console:\n{text}\n")
     write_json(path(), {"circumstances": circumstances(), "finding": finding})
     return finding

@@ -472,7 +472,7 @@ def test_a_cell_that_fails_fails_alone(image, tmp_path, machine_stays):
     assert {record["workload"] for record in projects.records(folder)} == {"pxz"}
     assert done.stderr.count("cell failed: ") == 4
     assert "its check failed: result verified" in done.stderr
-    assert "rerun: snakemake --cores 1 results/raw/docker/stream/1.log" in done.stderr
+    assert "snakemake --cores 1 results/raw/docker/stream/1.log" in done.stderr
     assert (folder / "results/failed/docker/stream/1.log").read_text().count("gbps") == 4
     assert not (folder / "paper/report.pdf").exists()
     assert "Traceback" not in done.stderr

@@ -90,7 +90,7 @@ def test_a_cell_that_fails_leaves_nothing_that_looks_complete(run, name):
     assert "cell failed: bare · noop · repetition 1: " in done.stderr
     assert reason in done.stderr
     assert "log:   results/failed/bare/noop/1.log" in done.stderr
-    assert "rerun: snakemake --cores 1 results/raw/bare/noop/1.log" in done.stderr
+    assert "snakemake --cores 1 results/raw/bare/noop/1.log" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (folder / "results/raw").exists()
     assert printed in (folder / "results/failed/bare/noop/1.log").read_text()

@@ -10,7 +10,7 @@ import yaml
 from strata.base.errors import UserError
 from strata.experiment import config, workload
 from strata.experiment.plan import fingerprint
-from strata.snakemake.workflow import Workflow
+from strata.snakemake.workflow import Workflow, started_by
 
 MACHINE = {"cpus": 4, "memory_bytes": 16 * 2**30, "cache_bytes": 32 * 2**20}
 
@@ -460,3 +460,20 @@ def test_only_is_understood_on_the_command_line(project, monkeypatch):
     folder = project(projects.on_host(environments=environments))
     words = parse_config(["only={environments: [other]}"])
     assert Workflow(words, str(folder)).environments == ["other"]
+
+
+def test_hints_name_snakemake_as_it_was_started(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.executable", f"{tmp_path}/.venv/bin/python")
+    for program, shown in [
+        (".venv/bin/snakemake", ".venv/bin/snakemake"),
+        (f"{tmp_path}/.venv/bin/snakemake", ".venv/bin/snakemake"),
+        ("/opt/my tools/snakemake", "'/opt/my tools/snakemake'"),
+        (f"{tmp_path}/lib/snakemake/__main__.py", ".venv/bin/python -m snakemake"),
+        ("/usr/bin/pytest", ".venv/bin/snakemake"),
+    ]:
+        assert started_by(program) == shown
+    (tmp_path / "snakemake").write_text("#!/bin/sh\n")
+    (tmp_path / "snakemake").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert started_by(f"{tmp_path}/snakemake") == "snakemake"

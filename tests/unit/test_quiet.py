@@ -353,7 +353,7 @@ def test_a_cell_that_is_refused_leaves_its_reason_and_can_be_measured_later(proj
     assert done.returncode == 1
     assert "the machine is not quiet: the load average over one minute was" in done.stderr
     assert "more than 0.00 (quiet.load)" in done.stderr
-    assert "rerun: snakemake --cores 1 results/raw/bare/noop/1.log" in done.stderr
+    assert "snakemake --cores 1 results/raw/bare/noop/1.log" in done.stderr
     assert not (folder / "results/raw/bare/noop/1.log").exists()
     assert "quiet.load" in record_of(folder, "failed")["error"]
     projects.write_yaml(folder / "config.yaml", projects.on_host())

@@ -25,17 +25,17 @@ rebuild: setup-paper    ## make an archive's paper again without measuring: make
 
 test: setup-test lint test-unit test-system  ## everything that CI runs
 
-test-unit:
-	$(PYTHON) -m pytest -q tests/unit
+test-unit: setup-test   ## tests that need neither Docker nor libvirt
+	$(PYTHON) -m pytest -q -n auto --dist worksteal tests/unit
 	scripts/test-r.sh
 
-test-system:
-	$(PYTHON) -m pytest -q -x tests/system
+test-system: setup-test ## tests with real systems and machines
+	$(PYTHON) -m pytest -q --maxfail 10 tests/system
 
 test-long: setup-test   ## the repetitions that `make test` leaves out (docs/testing.md)
 	$(PYTHON) -m pytest -q -m long tests
 
-lint:                   ## Python, R, shell and Snakemake
+lint: setup-test        ## Python, R, shell and Snakemake
 	scripts/lint.sh
 
 format:                 ## what can be formatted by a tool

@@ -167,7 +167,7 @@ in_folder <- function(path, expression) {
 }
 
 #' What the files of a stack's layers tell of it, as the plan has it
-told_of <- function(layers) {
+planned_told <- function(layers) {
   networks <- c(bridge = "bridge with NAT", host = "its host\u2019s")
   lapply(layers, function(layer) {
     options <- layer[[1]]

@@ -27,11 +27,11 @@ planned_environment <- function(name, label, accelerator) {
                                data = if (grepl("layered", name)) "layered" else "volume"))
   if (!startsWith(name, "vm")) {
     layer <- if (name == "native") list(chroot = stats::setNames(list(), character())) else docker
-    return(list(label = label, layers = list(layer), told = told_of(list(layer)), available = TRUE,
+    return(list(label = label, layers = list(layer), told = planned_told(list(layer)), available = TRUE,
                 reason = NULL))
   }
   layers <- c(list(list(vm = list(profile = profile_of(name)))), if (grepl("docker", name)) list(docker))
-  list(label = label, layers = layers, told = told_of(layers), available = TRUE, reason = NULL,
+  list(label = label, layers = layers, told = planned_told(layers), available = TRUE, reason = NULL,
        accelerator = accelerator, accelerator_reason = WHY[[accelerator]])
 }
 

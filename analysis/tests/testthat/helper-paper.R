@@ -24,7 +24,7 @@ small_plan <- function(environments = c(native = "Native", docker = "Docker"), u
   entries <- Map(function(name, label) {
     layer <- list(docker = list(network = "bridge", data = "volume"))
     layers <- list(if (name == "native") list(chroot = list()) else layer)
-    list(label = label, layers = layers, told = told_of(layers),
+    list(label = label, layers = layers, told = planned_told(layers),
          available = !name %in% unavailable, reason = if (name %in% unavailable) "no such device & 100 %")
   }, names(environments), environments)
   metric <- function(label) list(label = label, unit = "GB/s", better = better)

@@ -154,8 +154,9 @@ test_that("an environment that shares no block with native is named", {
 
 test_that("the title says what was measured, and that it is partial", {
   stack <- list(list(vm = list()), list(docker = list()))
-  vm <- list(layers = stack[1], told = told_of(stack[1]), label = "KVM", available = TRUE, accelerator = "kvm")
-  nested <- updated(vm, layers = stack, told = told_of(stack), label = "Docker in KVM")
+  vm <- list(layers = stack[1], told = planned_told(stack[1]), label = "KVM", available = TRUE,
+             accelerator = "kvm")
+  nested <- updated(vm, layers = stack, told = planned_told(stack), label = "Docker in KVM")
   plan <- small_plan()
   plan$environments <- c(plan$environments, list(vm = vm, `vm-docker` = nested))
   title <- function(measured, missing = 0) {

@@ -213,7 +213,7 @@ test_that("environments show layers, runs, and reasons where they are not availa
   plan <- small_plan(c(native = "Native", docker = "Docker", vm = "VM"), unavailable = "vm")
   plan$environments$vm$layers <- list(list(vm = list(profile = "tuned")),
                                       list(docker = list(network = "host")))
-  plan$environments$vm$told <- told_of(plan$environments$vm$layers)
+  plan$environments$vm$told <- planned_told(plan$environments$vm$layers)
   table <- table_of_environments(small_evidence(list(summary_row("native"), summary_row("docker")), plan,
                                                 missing = 1))
   expect_equal(cells_of(table), rbind(

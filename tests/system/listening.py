@@ -86,6 +86,10 @@ class Watcher(threading.Thread):
         if self.trouble:
             raise self.trouble[0]
 
+    def misplaced(self, environment: str) -> list[tuple[str, str, int]]:
+        """Whoever waited in an environment at an address through which no client comes."""
+        return sorted(one for one in self.seen[environment] if one[1] not in self.allowed[environment, one[0]])
+
     def run(self) -> None:
         while not self.over.wait(0.05):
             try:
@@ -98,8 +102,8 @@ class Watcher(threading.Thread):
                 self.trouble.append(error)
                 return
 
-    def _places(self, process: str) -> set[tuple[str, int]]:
-        return set().union(*(waiting(read(f"{process}/net/{table}"), table) for table in TABLES))
+    def _places(self, process: str, tables: tuple[str, ...] = TABLES) -> set[tuple[str, int]]:
+        return set().union(*(waiting(read(f"{process}/net/{table}"), table) for table in tables))
 
     def note(self, system: dict, place: str, found: set[tuple[str, int]], addresses: set[str]) -> None:
         name = system["environment"]
@@ -128,8 +132,11 @@ class Watcher(threading.Thread):
                     if inode in known or ("docker" not in groups and "strata" not in groups):
                         continue
                     known[inode] = "client" if inode == client else "inside"
-                    addresses = own_addresses(entry) if inode != client else set()
-                    self.note(system, known[inode], self._places(f"/proc/{entry}"), addresses)
+                    if inode == client:
+                        # It serves nobody; the socket from which it sends datagrams is bound as the kernel likes.
+                        self.note(system, "client", self._places(f"/proc/{entry}", TABLES[:2]), set())
+                    else:
+                        self.note(system, "inside", self._places(f"/proc/{entry}"), own_addresses(entry))
 
     def _is_ours(self, one: tuple[str, int]) -> bool:
         """Whether a socket that was not there before waits at the client's link."""

@@ -14,7 +14,7 @@ from strata.base.files import write_json
 from strata.base.process import identity
 from strata.host import cgroups
 from strata.snakemake import workflow
-from strata.system import keeper, state, testbed
+from strata.system import keeper, state, testbed, traces
 from strata.vm import snapshot
 
 
@@ -78,13 +78,13 @@ def test_what_an_unknown_layer_made_is_removed_by_what_it_noted(project, tmp_pat
     system, thing = tmp_path / "home/systems/strata-x", tmp_path / "thing"
     (system / "data").mkdir(parents=True)
     process = subprocess.Popen(["sleep", "300"], start_new_session=True)
-    traces = [
+    noted = [
         {"kind": "folder", "id": str(system)},
         {"kind": "zone", "id": "z", "find": ["find", str(thing)], "remove": [["rm", "-r", "--", str(thing)]]},
         {"kind": "process", "id": str(process.pid), "start": identity(process.pid)["start"]},
     ]
     thing.mkdir()
-    state.write(up(identity(process.pid), *traces, layers=[{"zone": {"colour": "red"}}]))
+    state.write(up(identity(process.pid), *noted, layers=[{"zone": {"colour": "red"}}]))
     assert projects.run(folder, "strata", "plan").returncode == 0
     done = projects.run(folder, "strata", "cell", "bare", "noop", "1")
     assert done.returncode == 0, done.stderr
@@ -138,6 +138,44 @@ def test_what_nobody_here_can_remove_is_told_and_the_rest_removed(project, tmp_p
     assert trace["id"] in capsys.readouterr().err
     assert swept == ["by marks"]
     assert state.read() == state.NOTHING
+
+
+@pytest.mark.parametrize(("below", "kinds"), [([], ["container"]), ([{"vm": {}}], [])])
+def test_a_container_is_noted_before_it_is_made_and_one_in_a_machine_goes_with_that(monkeypatch, below, kinds):
+    from strata.layers import Context, build
+    from strata.layers.docker import Docker
+
+    monkeypatch.setattr("strata.layers.docker.start_daemon", lambda: None)
+    monkeypatch.setattr(Docker, "see_image", lambda self: None)
+    options = {"docker": {"network": "host", "data": "layered"}}
+    events = []
+    monkeypatch.setattr(Docker, "run_below", lambda self, argv, *_, **__: events.append(argv[1]) or "")
+    noting = {"note": lambda trace: events.append(trace["kind"])}
+    build([*below, options], Context("strata-x", "/nowhere", {"recipe": "r" * 12}, **noting))[-1].up()
+    assert events == ["info", *kinds, "run"]
+
+
+@pytest.mark.parametrize("serves", [True, False])
+def test_what_a_daemon_holds_is_removed_by_way_of_its_start(tmp_path, monkeypatch, serves):
+    monkeypatch.setattr(traces.places, "PROJECT", str(tmp_path))
+    start = tmp_path / "start.sh"
+    start.write_text(f"#!/bin/sh\n{'touch' if serves else 'true'} {tmp_path}/up\n")
+    start.chmod(0o755)
+    (tmp_path / "thing").touch()
+    find = ["sh", "-c", f"test -e {tmp_path}/up && ls {tmp_path} | grep thing || test -e {tmp_path}/up"]
+    trace = {"kind": "jar", "id": "j", "find": find, "remove": [["rm", f"{tmp_path}/thing"]], "start": "start.sh"}
+    if serves:
+        traces.remove(trace)
+        assert not (tmp_path / "thing").exists()
+        traces.remove(trace)
+    else:
+        with pytest.raises(UserError, match="failed"):
+            traces.remove(trace)
+    # What says that it removed something is believed only where it failed in nothing, or nothing is there.
+    (tmp_path / "up").touch()
+    (tmp_path / "thing").touch()
+    with pytest.raises(UserError, match="jar j could not be removed"):
+        traces.remove({**trace, "remove": [["false"]]})
 
 
 def test_cleaning_a_machine_does_without_the_state(project, tmp_path):

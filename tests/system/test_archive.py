@@ -4,6 +4,7 @@ import hashlib
 import importlib.resources
 import json
 import os
+import shutil
 import subprocess
 import types
 import zipfile
@@ -16,7 +17,9 @@ import requests_cache
 import urllib3
 
 from strata.archive import check, container, crate, make, rebuild, sums
+from strata.base import places
 from strata.experiment import workload
+from strata.results import judge, made, products
 
 USER, HOST, TOKEN = "zoequill", "quillbox", "gh" + "p_" + "a1B2" * 9
 
@@ -48,6 +51,53 @@ def test_the_workflow_makes_an_archive_that_verifies(paper):
     assert check.verify(str(paper / "archive.zip")) == []
     dry = projects.run(paper, "snakemake", "--dry-run", "--config", "rebuild=true", "--", "archive")
     assert "Nothing to be done" in dry.stdout + dry.stderr
+
+
+def test_all_that_was_made_is_listed_and_archived(paper, tmp_path):
+    folder = unpacked(paper / "archive.zip", tmp_path / "held")
+    for place in (paper, folder):
+        there = container.files_below(str(place))
+        ours = {name for name in there if name.startswith("results/") and name.count("/") > 1} - {
+            name for name in there if name.startswith(("results/raw/", "results/logs/", "results/tmp/"))
+        }
+        tables = {f"results/{name}.csv" for name in ("comparisons", "claims", "footprint")}
+        listed = rebuild.made_in(str(folder))
+        assert ours | tables | set(products.PAPERS) == {
+            name for product in listed for name in (*product.files, product.note)
+        }
+
+
+@pytest.mark.parametrize(
+    "name", ["tidy/stream", "summary/stream", "comparisons", "claims", "footprint", "figures/stream", "figures/order",
+             "figures/ratios", "paper/report.pdf", "paper/report.html"]
+)  # fmt: skip
+def test_a_product_is_made_of_nothing_but_what_is_noted(paper, tmp_path, name):
+    """Its command runs where there is nothing else, and makes the same."""
+    state = made.State(judge.load(str(paper), "results/plan.json"), str(paper), str(paper))
+    product = state.products()[name]
+    folder = tmp_path / "alone"
+    cells = [cell for load in product.cells for cell in state.cells(load)]
+    raw = [places.cell_path("raw", *cell, kind) for cell in cells for kind in ("log", "json")]
+    image = [key for key in state.inputs(product) if key.startswith("results/image")]
+    for source in (*state.sources(product), *product.reads, *raw, *image, "results/plan.json", "results/plan.csv"):
+        (folder / source).parent.mkdir(parents=True, exist_ok=True)
+        (shutil.copytree if (paper / source).is_dir() else shutil.copy)(paper / source, folder / source)
+    options = {
+        "tidy": ["--workload", "stream"],
+        "summary": ["--tidy", *product.reads],
+        "figures/stream": ["--tidy", product.reads[0], "--summary", product.reads[-1], "--figure", "stream",
+                           "--workload", "stream"],
+        "figures/order": ["--order", *product.reads],
+        "figures/ratios": ["--ratios", *product.reads],
+        "report": [],
+    }  # fmt: skip
+    out = product.files[0].removesuffix(".pdf") if product.command == "figure" else product.files[0]
+    command = [f"analysis/{product.command}.R", "--plan", "results/plan.json", "--out", out]
+    command += options.get(name, options.get(product.command, product.reads))
+    done = subprocess.run(["Rscript", *command], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    for file in product.files:
+        assert (folder / file).read_bytes() == (paper / file).read_bytes()
 
 
 def test_an_edited_source_makes_the_archive_again_and_nothing_else(paper):
@@ -99,6 +149,14 @@ def test_a_rebuild_that_gives_another_table_says_which_and_ends_with_one(paper, 
     folder = unpacked(paper / "archive.zip", tmp_path / "forged")
     table = folder / "results/summary/stream.csv"
     table.write_text(table.read_text().replace("3", "4", 1))
+    crate.write(str(folder), json.loads((folder / "archive.json").read_text()))
+    sums.write(str(folder))
+    found = check.verify(str(folder))
+    assert found == [
+        "results/summary/stream.csv: it is not as it was made",
+        "results/comparisons.csv: it was not made of the results/summary/stream.csv that is there",
+    ]
+    measured.note(folder, folder / "source")
     crate.write(str(folder), json.loads((folder / "archive.json").read_text()))
     sums.write(str(folder))
     assert check.verify(str(folder)) == []

@@ -22,19 +22,22 @@ out = pathlib.Path(arguments[arguments.index("--out") + 1])
 files = [out] if out.suffix else [out.with_suffix(ending) for ending in (".pdf", ".png", ".csv")]
 for file in files:
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text("{COLUMNS}" if command.stem == "claims" else f"{{arguments}} {{command.read_text()}}")
+    text = f"{{arguments}} {{command.read_text()}}"
+    if command.stem == "claims":
+        text = "{COLUMNS}"
+    elif command.stem == "precision":
+        text = '{{"block": ' + out.stem + ', "enough": ' + ("true" if out.stem == "3" else "false") + "}}"
+    file.write_text(text)
 """
 PARSER = "parse_noop <- function(lines, parameters) NULL\n"
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    """A command that runs in a project of two measured cells, of which all is made; `run.folder` is the project."""
-    home = tmp_path_factory.mktemp("made")
+def built(home, config):
+    """A function that runs Snakemake in a new project with this config; `folder` is the project."""
     (home / "bin").mkdir()
     (home / "bin/Rscript").write_text(RSCRIPT)
     (home / "bin/Rscript").chmod(0o755)
-    folder = projects.make(home / "project", projects.on_host(), {"noop": projects.NOOP}, copy=True)
+    folder = projects.make(home / "project", config, {"noop": projects.NOOP}, copy=True)
     (folder / "workloads/noop/parse.R").write_text(PARSER)
     variables = {"PATH": f"{home / 'bin'}:{os.environ['PATH']}", "STRATA_HOME": str(home / "home")}
 
@@ -42,7 +45,14 @@ def run(tmp_path_factory):
         return projects.run(folder, "snakemake", *words, **variables)
 
     command.folder = folder
+    return command
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Snakemake in a project of two measured cells, of which all is made."""
     workload.load.cache_clear()
+    command = built(tmp_path_factory.mktemp("made"), projects.on_host())
     done = command("--cores", "2")
     assert done.returncode == 0, done.stderr
     yield command
@@ -191,6 +201,18 @@ def test_tables_of_a_log_or_record_that_was_changed_do_not_stand(run, kind):
     done = run("--cores", "2")
     assert done.returncode == 0, done.stderr
     assert state_of(run.folder).findings() == []
+
+
+def test_whether_blocks_were_enough_follows_the_logs_too(tmp_path):
+    run = built(tmp_path, projects.on_host(repetitions={"min": 2, "max": 4, "target": "5%"}))
+    done = run("--cores", "1", "results/summary/noop.csv")
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert len(list(run.folder.glob("results/raw/*/*/*.log"))) == 3
+    assert planned(run, "results/summary/noop.csv") == set()
+    text = rewrite(run.folder / "results/raw/bare/noop/1.log", lambda text: text.replace("7", "8"))
+    assert "precision" in planned(run, "results/summary/noop.csv")
+    rewrite(run.folder / "results/raw/bare/noop/1.log", lambda _: text)
+    assert planned(run, "results/summary/noop.csv") == set()
 
 
 def test_nothing_is_made_of_what_is_not_as_it_was_made(run, monkeypatch):

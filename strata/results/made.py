@@ -38,6 +38,7 @@ class State:
         self.experiment, self.results, self.source = experiment, results, source
         self.digests = found or digests.Digests()
         everything = {key: value for key, value in experiment.items() if key != "source"}
+        self._lines: dict[tuple[str, str, int], list[str]] = {}
         self._plan = _digest([json.dumps(everything, sort_keys=True)])
 
     def blocks(self) -> int:
@@ -59,7 +60,7 @@ class State:
 
     def measured(self) -> list[str]:
         """The workloads that have a cell to show."""
-        return [load for load in sorted(self._cells) if any(map(self._has_log, self.cells(load)))]
+        return [load for load in sorted(self._cells) if any(map(self._raw, self.cells(load)))]
 
     def products(self, measured: Collection[str] | None = None) -> dict[str, Product]:
         """The products of this experiment (:func:`strata.results.products.of_experiment`).
@@ -95,11 +96,9 @@ class State:
             found[name] = self.digests.of(os.path.join(self.results, name))
         for load in product.cells:
             cells = self.cells(load, product.blocks)
-            raw = [cell for cell in cells if self._has_log(cell)]
-            kinds = [places.cell_path("raw", *cell, kind) for cell in raw for kind in ("log", "json")]
-            found[f"results/raw/*/{load}"] = self._together(self.results, kinds)
+            found[f"results/raw/*/{load}"] = _digest(line for cell in cells for line in self._raw(cell))
             if product.whole:
-                lost = [places.cell_path("failed", *cell, "json") for cell in cells if not self._has_log(cell)]
+                lost = [places.cell_path("failed", *cell, "json") for cell in cells if not self._raw(cell)]
                 found[f"results/failed/*/{load}"] = self._together(self.results, lost)
         return found
 
@@ -172,8 +171,13 @@ class State:
     def _there(self, name: str) -> bool:
         return os.path.exists(os.path.join(self.results, name))
 
-    def _has_log(self, cell: tuple[str, str, int]) -> bool:
-        return self._there(places.cell_path("raw", *cell, "log"))
+    def _raw(self, cell: tuple[str, str, int]) -> list[str]:
+        """Digests and names of a cell's log and record; none where it has no log.  They are looked at once."""
+        if cell not in self._lines:
+            names = [places.cell_path("raw", *cell, kind) for kind in ("log", "json")]
+            lines = [f"{self.digests.of(os.path.join(self.results, name))}  {name}" for name in names]
+            self._lines[cell] = [] if lines[0].startswith("None ") else lines
+        return self._lines[cell]
 
     def _together(self, folder: str, names: list[str]) -> str:
         """One digest of those of several files."""

@@ -147,6 +147,36 @@ def test_a_record_that_does_not_fit_is_found_though_its_checksum_does(unpacked, 
     assert any(says in sentence for sentence in found), found
 
 
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("workloads/stream/parse.R", "results/tidy/stream.csv: it was not made by the workloads/stream/parse.R"),
+        ("analysis/statistics/summary.R", "results/tidy/linpack.csv: it was not made by the analysis/statistics"),
+        ("analysis/summary.R", "results/summary/linpack.csv: it was not made by the analysis/summary.R"),
+        ("published/claims.json", "results/claims.csv: it was not made by the published/claims.json"),
+        ("paper/template.tex", "paper/report.pdf: it was not made by the paper/template.tex"),
+    ],
+)
+def test_what_the_packed_code_did_not_make_is_found_though_its_checksum_fits(unpacked, name, says):
+    path = unpacked / "source" / name
+    path.write_text(path.read_text() + "\n")
+    sign(unpacked)
+    assert check.verify(str(unpacked)) == [f"{says} that is there"]
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("results/footprint.csv", "results/footprint.csv: it is not as it was made"),
+        ("results/made/tidy/stream.json", "results/made/tidy/stream.json, which tells how it was made, is missing"),
+    ],
+)
+def test_a_table_or_a_note_that_was_replaced_is_found_though_its_checksum_fits(unpacked, name, says):
+    (unpacked / name).write_text("another\n")
+    sign(unpacked)
+    assert any(says in sentence for sentence in check.verify(str(unpacked)))
+
+
 def of_systems(unpacked, number, change=lambda record: None):
     """What verification says once linpack ran in so many systems, a change to one of its records included."""
     edit(unpacked / "results/plan.json", lambda plan: plan["workloads"]["linpack"]["parameters"].update(systems=number))

@@ -151,7 +151,7 @@ def test_a_record_that_does_not_fit_is_found_though_its_checksum_does(unpacked, 
     ("name", "says"),
     [
         ("workloads/stream/parse.R", "results/tidy/stream.csv: it was not made by the workloads/stream/parse.R"),
-        ("analysis/statistics/summary.R", "results/tidy/linpack.csv: it was not made by the analysis/statistics"),
+        ("analysis/read/cells.R", "results/tidy/linpack.csv: it was not made by the analysis/read"),
         ("analysis/summary.R", "results/summary/linpack.csv: it was not made by the analysis/summary.R"),
         ("published/claims.json", "results/claims.csv: it was not made by the published/claims.json"),
         ("paper/template.tex", "paper/report.pdf: it was not made by the paper/template.tex"),

@@ -34,10 +34,13 @@ def load(name: str) -> dict:
         schema = checking.schema("workload")
         found = checking.findings(schema, data)
         rest = {"parameters": {}, "metrics": {}, "warmup": {}, "run": [], "checks": []} | checking.fitting(schema, data)
-        found += declaration.findings(rest)
+        senseless = declaration.findings(rest)
+        # A parameter that makes no sense by itself is known by its name alone.
+        of = {key.split(".")[1] for key, _ in senseless if key.startswith("parameters.")}
+        rest["parameters"] = {name: entry for name, entry in rest["parameters"].items() if name not in of}
         parameters = data.get("parameters")
         names = list(parameters) if isinstance(parameters, dict) else []
-        found += [finding for finding in _cross_check(rest, names) if finding[0] not in dict(found)]
+        found += senseless + [one for one in _cross_check(rest, names) if one[0] not in dict(senseless)]
     checking.complain(path, found)
     return data
 

@@ -45,10 +45,13 @@ def make(path: str, mode: int = 0o600) -> int | None:
 @contextlib.contextmanager
 def locked(path: str, waiting: str | None = None) -> Iterator[None]:
     """Hold the lock of a file in a folder of this user's; `waiting` as of :func:`hold`."""
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    descriptor = make(path)
-    if descriptor is None:
-        descriptor = open_plain(path, os.geteuid())
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        descriptor = make(path)
+        if descriptor is None:
+            descriptor = open_plain(path, os.geteuid())
+    except OSError as error:
+        raise UserError(f"{path}: cannot be opened: {error.strerror}") from None
     with hold(descriptor, waiting):
         yield
 

@@ -141,10 +141,13 @@ def _let_in(descriptor: int, user: int) -> None:
 
 def _open_common() -> int:
     """The file of the lock that users without root share."""
-    descriptor = locks.make(common_path())
-    if descriptor is None:
-        return locks.open_plain(common_path(), None)
-    os.fchmod(descriptor, 0o644)
+    try:
+        descriptor = locks.make(common_path())
+        if descriptor is None:
+            return locks.open_plain(common_path(), None)
+        os.fchmod(descriptor, 0o644)
+    except OSError as error:
+        raise UserError(f"{common_path()}: cannot be opened: {error.strerror}") from None
     return descriptor
 
 

@@ -90,6 +90,19 @@ def test_the_lock_of_somebody_else_is_none_of_ours(tmp_path):
         pass
 
 
+def test_a_lock_that_cannot_be_made_is_told_with_its_place(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(UserError, match=r"one\.lock: cannot be opened: "),
+        locks.locked(str(tmp_path / "file/one.lock")),
+    ):
+        pass
+    monkeypatch.setattr(turn, "common_path", lambda: str(tmp_path / "file/users.lock"))
+    monkeypatch.setattr(turn, "FOLDER", str(tmp_path / "nowhere/strata"))
+    with pytest.raises(UserError, match="cannot be opened"), testbed.exclusive():
+        pass
+
+
 @as_root
 def test_root_makes_the_lock_where_only_root_can_write(machine):
     with testbed.exclusive():

@@ -178,6 +178,15 @@ def test_what_a_daemon_holds_is_removed_by_way_of_its_start(tmp_path, monkeypatc
         traces.remove({**trace, "remove": [["false"]]})
 
 
+def test_a_last_cell_is_good_though_its_system_cannot_be_removed(monkeypatch, capsys):
+    def fails(owner):
+        raise UserError("no answer")
+
+    monkeypatch.setattr(testbed, "remove_of", fails)
+    assert testbed.end_cell(Left({"owner": identity(os.getppid()), "cells_before": 0}, 0), last=True) == []
+    assert "no answer" in capsys.readouterr().err
+
+
 def test_cleaning_a_machine_does_without_the_state(project, tmp_path):
     folder = project()
     left = tmp_path / "home/systems/strata-y"

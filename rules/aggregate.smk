@@ -6,6 +6,7 @@ workload_of_figure = experiment.figures()
 
 
 rule tidy:
+    # What its parser refuses is a failed cell, which is measured again once: no other may run meanwhile.
     input:
         cells=lambda table: experiment.cells(table.workload, checkpoints),
         # A folder changes when a log in it is deleted: then that cell is measured again.
@@ -17,6 +18,8 @@ rule tidy:
         "results/logs/tidy-{workload}.log",
     conda:
         "../envs/analysis.yaml"
+    resources:
+        testbed=1,
     params:
         partial="--partial" if experiment.partial else "",
         made_by=experiment.made_by("tidy/{workload}"),

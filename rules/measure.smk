@@ -39,6 +39,8 @@ if experiment.adaptive:
             block=r"[1-9]\d*",
         conda:
             "../envs/analysis.yaml"
+        resources:
+            testbed=1,
         params:
             made_by=experiment.made_by("precision/{block}"),
             again=experiment.again("precision/{block}"),

@@ -21,9 +21,10 @@ read_evidence <- function(path, root, partial = FALSE) {
   cells <- cells[order(cells$position), ]
   records <- read_records(plan, cells)
   cells$measured <- !vapply(records, is.null, NA)
-  if (!partial && !all(cells$measured)) {
-    missing <- cells[!cells$measured, ]
-    stop(sum(!cells$measured), " of ", nrow(cells), " cells were not measured, the first of them ",
+  # A cell that was refused was told of when it was; the paper is of the others, and names it.
+  missing <- cells[!cells$measured & !was_refused(plan, cells), ]
+  if (!partial && nrow(missing) > 0) {
+    stop(nrow(missing), " of ", nrow(cells), " cells were not measured, the first of them ",
          paste(missing[1, c("environment", "workload", "repetition")], collapse = "/"),
          "; measure them, or build the paper from what is there (partial: true in config.yaml)",
          call. = FALSE)
@@ -64,37 +65,19 @@ read_described <- function(path) {
 #' @param cells as from `read_cells`
 #' @return list with an element for each cell: the record with `path` and `head`, as from `read_head`, or NULL
 #'   where the cell has no log
-#' @section Errors: a log without a record; a record of another cell, image, accelerator or
-#'   scale
+#' @section Errors: a log without a record (whether a record is good is judged before)
 read_records <- function(plan, cells) {
   base <- file.path(plan$results, "raw", cells$environment, cells$workload, cells$repetition)
-  records <- lapply(seq_len(nrow(cells)), function(i) {
+  lapply(seq_len(nrow(cells)), function(i) {
     if (!file.exists(paste0(base[[i]], ".log"))) {
       return(NULL)
     }
     path <- paste0(base[[i]], ".json")
     record <- read_json(path)
-    for (key in c("environment", "workload", "repetition")) {
-      if (!identical(as.character(record[[key]]), as.character(cells[[key]][[i]]))) {
-        stop_about(path, "it is of another ", key, " than its path")
-      }
-    }
-    if (!identical(record$scale, plan$scale)) {
-      stop_about(path, "it is of another scale than the plan's")
-    }
     record$path <- path
     record$head <- read_head(paste0(base[[i]], ".log"))
     record
   })
-  manifest <- unlist(lapply(records, function(record) record$image$manifest_sha256))
-  if (length(unique(manifest)) > 1) {
-    measured <- records[!vapply(records, is.null, NA)]
-    stop_about(measured[[which(manifest != manifest[[1]])[[1]]]]$path, "it has an image other than ",
-               measured[[1]]$path)
-  }
-  there <- !vapply(records, is.null, NA)
-  check_accelerators(records[there], cells$environment[there], paste0(base[there], ".log"), plan)
-  records
 }
 
 #' The summaries of all workloads
@@ -142,10 +125,8 @@ read_precision <- function(plan, block) {
 #' @param cells that were not measured
 #' @return character vector with an element for each cell: the reason, "" where the cell was not tried
 read_failures <- function(plan, cells) {
-  paths <- file.path(plan$results, "failed", cells$environment, cells$workload,
-                     paste0(cells$repetition, ".json"))
-  vapply(paths, function(path) {
-    error <- if (file.exists(path)) read_json(path)$error
+  vapply(failed_records(plan, cells), function(record) {
+    error <- record$error
     if (is.character(error)) first_line(paste0(error, "\n")) else ""
   }, "", USE.NAMES = FALSE)
 }

@@ -54,31 +54,3 @@ accelerator_text <- function(name) {
 in_known_words <- function(name, known) {
   if (name %in% names(known)) known[[name]] else name
 }
-
-#' Checks that the runs of an environment are of one accelerator, and of the one that the plan says
-#'
-#' An environment has one name for emulation and for hardware acceleration, which differ by more than anything
-#' that is compared here.
-#'
-#' @param records list of records
-#' @param environments of the records
-#' @param logs paths of their logs
-#' @param plan as from `read_plan`
-#' @section Errors: records of another accelerator; the message names all these cells
-check_accelerators <- function(records, environments, logs, plan) {
-  for (name in unique(environments)) {
-    own <- which(environments == name)
-    found <- vapply(records[own], function(record) {
-      as.character(c(field(record, "system", "vm", "accelerator"), "")[[1]])
-    }, "")
-    planned <- plan$environments[[name]][["accelerator"]]
-    expected <- if (is.character(planned)) planned else found[[1]]
-    differ <- found != expected
-    if (any(differ)) {
-      stop("cells of ", name, " were measured with ", accelerator_text(found[differ][[1]]), ", but ",
-           if (is.character(planned)) "the plan says " else "others with ", accelerator_text(expected), ": ",
-           shortened(logs[own][differ]), "; remove these logs and run snakemake again, so that they are ",
-           "measured again", call. = FALSE)
-    }
-  }
-}

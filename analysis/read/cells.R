@@ -19,16 +19,14 @@ tidy_workload <- function(plan, workload, parse, partial = FALSE, cells = read_c
   cells$record <- file.path(plan$results, paste0(cells$path, ".json"))
   cells <- cells[order(cells$position), ]
   there <- file.exists(cells$log)
-  if (!partial && !all(there)) {
-    stop(sum(!there), " of ", nrow(cells), " cells of ", workload, " were not measured: ",
-         shortened(cells$log[!there]), call. = FALSE)
+  missing <- !there & !was_refused(plan, cells)
+  if (!partial && any(missing)) {
+    stop(sum(missing), " of ", nrow(cells), " cells of ", workload, " were not measured: ",
+         shortened(cells$log[missing]), call. = FALSE)
   }
   note_unplanned(plan$results, workload, cells$log)
   cells <- cells[there, ]
-  records <- lapply(seq_len(nrow(cells)), function(i) read_record(cells[i, ], plan))
-  check_agreement(records, cells)
-  check_accelerators(records, cells$environment, cells$log, plan)
-  check_digests(records, cells)
+  records <- lapply(cells$record, read_json)
   values <- Map(parse_cell, cells$log, records, MoreArgs = list(parse = parse, metrics = metrics))
   bind_values(values, records, cells, basename(normalizePath(plan$results)))
 }

@@ -1,126 +1,44 @@
-# The records of cells: their fields, whether they are sound, and what they say of the systems that were
+# The records of cells: their fields, which cells failed, and what records say of the systems that were
 # measured.
 
-#' The record of a cell
+#' Whether cells are left out since their parsers or the judge of records refused what was measured
 #'
-#' @param cell row of the plan, with `record` and `log`, the paths of its files
 #' @param plan as from `read_plan`
-#' @return the record as nested lists
-#' @section Errors: no record; a record of another cell or another log; a command or a check that failed
-read_record <- function(cell, plan) {
-  record <- read_json(cell$record)
-  wrong <- tryCatch(record_fault(record, cell), error = function(e) "it is not laid out as a record")
-  if (length(wrong) > 0) {
-    stop_about(cell$record, wrong[[1]])
-  }
-  record
+#' @param cells data frame with environment, workload and repetition
+#' @return logical vector
+was_refused <- function(plan, cells) {
+  vapply(failed_records(plan, cells), function(record) isTRUE(record$refused), NA)
 }
 
-#' What is wrong with a record
+#' What is recorded of cells that failed
 #'
-#' @inheritParams read_record
-#' @param record the record
-#' @return the reasons why the cell can't be used; none where it can
-record_fault <- function(record, cell) {
-  c(identity_fault(record, cell), outcome_fault(record, cell))
+#' @inheritParams was_refused
+#' @return list with an element for each cell: the record, NULL where there is none
+failed_records <- function(plan, cells) {
+  paths <- file.path(plan$results, "failed", cells$environment, cells$workload,
+                     paste0(cells$repetition, ".json"))
+  lapply(paths, function(path) if (file.exists(path)) read_json(path))
 }
 
-#' Whether a record is that of its cell
+#' Which logs their parsers refuse
 #'
-#' @inheritParams record_fault
-#' @return the reasons why it is not; none where it is
-identity_fault <- function(record, cell) {
-  says <- function(key) is_number(record[[key]], cell[[key]])
-  order <- record$position$actual
-  c(
-    if (!is_number(record$format, 1)) "not a record of format 1",
-    if (!identical(record$environment, cell$environment)) "it is of another environment than its path",
-    if (!identical(record$workload, cell$workload)) "it is of another workload than its path",
-    if (!says("repetition")) "it is of another repetition than its path",
-    if (!says("block")) "it is of another block than the plan's",
-    if (!is.numeric(record$position$planned)) "it does not say which place it was planned for",
-    if (!is.numeric(order) || !isTRUE(order >= 1)) "it does not say in which order it was measured"
-  )
-}
-
-#' Whether a cell succeeded and left the log that it recorded
-#'
-#' @inheritParams record_fault
-#' @return the reasons why it did not; none where it did
-outcome_fault <- function(record, cell) {
-  exits <- lapply(record$commands, `[[`, "exit")
-  passed <- vapply(record$checks, function(check) isTRUE(check$passed), NA)
-  c(
-    if (length(exits) == 0) "it holds no command",
-    if (!all(vapply(exits, is_number, NA, expected = 0))) "a command failed",
-    if (length(passed) == 0) "nothing was checked",
-    if (!all(passed)) paste("a check failed:", record$checks[!passed][[1]]$name),
-    if (!is_number(record$log$bytes, file.size(cell$log))) paste(cell$log, "has another size than it says"),
-    if (!is.character(record$log$sha256)) "it does not hold the digest of its log",
-    if (!is.character(record$image$manifest_sha256)) "it does not say in which image it was measured"
-  )
-}
-
-#' Whether a value of a record is a certain number
-#'
-#' @param value the value, of any kind
-#' @param expected the number
-#' @return TRUE or FALSE
-is_number <- function(value, expected) {
-  is.numeric(value) && length(value) == 1 && !is.na(value) && value == expected
-}
-
-#' Checks that the cells of one table belong together
-#'
-#' They must come from one image and, but for the number of threads, which is what an environment has
-#' processors, have the same parameters.  No two can have been measured at the same time.
-#'
-#' @param records list of records
-#' @param cells data frame with a row for each record
-#' @section Errors: two records that disagree
-check_agreement <- function(records, cells) {
-  agree <- function(what, values, within) {
-    first <- match(within, within)
-    differ <- which(values != values[first])
-    if (length(differ) > 0) {
-      stop_about(cells$record[differ[[1]]], "it has ", what, " other than ", cells$record[first[differ[[1]]]])
-    }
-  }
-  text <- function(x) vapply(x, function(value) paste(deparse(value), collapse = ""), "")
-  if (length(records) > 0) {
-    manifests <- vapply(records, function(record) record$image$manifest_sha256, "")
-    agree("an image", manifests, rep("", length(records)))
-    fixed <- lapply(records, function(record) {
-      names <- setdiff(sort(names(record$parameters), method = "radix"), "threads")
-      record$parameters[names]
-    })
-    agree("parameters", text(fixed), rep("", length(records)))
-    agree("a number of threads", text(lapply(records, function(record) record$parameters$threads)),
-          cells$environment)
-    actual <- vapply(records, function(record) as.double(record$position$actual), 0)
-    twice <- anyDuplicated(actual)
-    if (twice > 0) {
-      stop_about(cells$record[twice], "its place in the order of measurement is that of ",
-                 cells$record[match(actual[twice], actual)])
-    }
-  }
-}
-
-#' Checks that logs are those that were recorded
-#'
-#' @param records list of records
-#' @param cells data frame with a row for each record and the column `log`
-#' @section Errors: a log with another digest
-check_digests <- function(records, cells) {
-  if (length(records) == 0) {
-    return(invisible())
-  }
-  recorded <- vapply(records, function(record) record$log$sha256, "")
-  found <- system2("xargs", c("-d", shQuote("\\n"), "sha256sum", "--"), input = cells$log, stdout = TRUE)
-  differ <- which(length(found) != nrow(cells) | substr(found, 1, 64) != recorded)
-  if (length(differ) > 0) {
-    stop_about(cells$log[differ[[1]]], "it is not the log that was recorded: its SHA-256 differs")
-  }
+#' @param plan as from `read_plan`
+#' @param logs their paths, of any workloads of the plan
+#' @param root folder of the project
+#' @return named list: log to the reason; empty where all are taken
+#' @section Errors: a workload without a parser; a record that can't be read
+refused_logs <- function(plan, logs, root) {
+  workloads <- basename(dirname(logs))
+  parsers <- sapply(unique(workloads), load_parser, root = root, simplify = FALSE)
+  metrics <- sapply(unique(workloads), metrics_of, plan = plan, simplify = FALSE)
+  reasons <- Map(function(log, workload) {
+    record <- read_json(sub("log$", "json", log))
+    tryCatch({
+      parse_cell(log, record, parsers[[workload]], metrics[[workload]])
+      NULL
+    }, error = function(e) sub(paste0(log, ": "), "", conditionMessage(e), fixed = TRUE))
+  }, logs, workloads)
+  Filter(Negate(is.null), reasons)
 }
 
 #' A field of a record

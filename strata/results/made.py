@@ -16,12 +16,15 @@ from strata.base import places
 from strata.base.errors import UserError
 from strata.base.files import read_json, write_json
 from strata.experiment import plan
-from strata.results import digests, judge, products
+from strata.results import accept, digests, judge, products
 from strata.results.products import Product
 
 FORMAT = 1
-# The commands that read logs and records for themselves; others that read records do so by these' tables.
-_JUDGED = ("tidy", "precision", "report")
+# The commands that read logs, and those that read records; others that read records do so by these' tables.
+_ACCEPTED = ("tidy", "precision")
+_JUDGED = ("report",)
+# Set where a paper is made again of what was archived, so that nothing of that may change.
+KEEP = "STRATA_KEEP"
 _IMAGE = (places.IMAGE, "results/image-manifest.json")
 
 
@@ -224,7 +227,10 @@ def make(name: str, again: int, command: list[str]) -> int:
         faults = state.faults(other) if set(other.files) & set(product.reads) else []
         if faults:
             raise UserError(f"{faults[0]}; remove {' '.join(other.files)} and run snakemake again")
-    if product.command in _JUDGED:
+    if product.command in _ACCEPTED and KEEP not in os.environ:
+        blocks = state.blocks() if product.blocks is None else product.blocks
+        accept.accept(state.experiment, list(product.cells), blocks, "--partial" in command)
+    elif product.command in (*_ACCEPTED, *_JUDGED):
         _judge(state, product)
     if os.path.exists(product.note):
         os.unlink(product.note)

@@ -20,7 +20,7 @@ from strata.experiment import claims, config, figures, plan, published
 from strata.experiment.workload import check_files
 from strata.host import capacity
 from strata.image import build
-from strata.results import digests, made, products
+from strata.results import accept, digests, made, products
 from strata.snakemake import interrupts
 from strata.system import keeper, testbed, turn
 
@@ -63,6 +63,7 @@ class Workflow:
         over = config.typed(over)
         self.rebuilding = over.get("rebuild") is True
         if self.rebuilding:
+            os.environ[made.KEEP] = "1"
             # The plan that is there counts: neither this machine nor the page of the experiment is asked.
             self.settings: dict[str, Any] = {
                 "published_raw": None,
@@ -152,12 +153,15 @@ class Workflow:
         return [log for log in logs if os.path.exists(log)] if self.partial else logs
 
     def logs(self, workload: str, blocks: int) -> list[str]:
-        """Logs of a workload's cells in the first blocks of the plan."""
-        return [
+        """Logs of a workload's cells in the first blocks of the plan, without those that this run has given up."""
+        # They are given up before the last block only where blocks are added, and nobody asks for them again.
+        refused = accept.refused_by(workload, run.owner()) if self.adaptive else set()
+        logs = [
             places.cell_path("raw", environment, workload, repetition, "log")
             for environment in self.environments
             for repetition in range(1, blocks + 1)
         ]
+        return [log for log in logs if log not in refused]
 
     def all_logs(self, blocks: int) -> list[str]:
         """Logs of every workload's cells in the first blocks of the plan."""

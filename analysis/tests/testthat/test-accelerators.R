@@ -33,37 +33,6 @@ test_that("an environment is known by its layers", {
   expect_equal(emulated_environments(plan), c("vm", "vm-docker"))
 })
 
-test_that("cells of another accelerator than the plan's are refused, and named", {
-  plan <- machine_plan()
-  expect_equal(nrow(tidy_workload(plan, "pxz", parser_of("pxz"))), 9)
-  change_machine(plan, "vm", function(vm) updated(vm, accelerator = "tcg"), 2:3)
-  refused <- paste0("cells of vm were measured with TCG emulation, but the plan says KVM: ",
-                    ".*raw/vm/pxz/2.log, .*raw/vm/pxz/3.log; remove these logs")
-  expect_error(tidy_workload(plan, "pxz", parser_of("pxz")), refused)
-  expect_error(read_records(plan, read_cells(plan)), refused)
-  # Once they are gone the table is made again.
-  unlink(file.path(plan$results, "raw", "vm", "pxz", c("2.log", "3.log")))
-  expect_equal(nrow(tidy_workload(plan, "pxz", parser_of("pxz"), partial = TRUE)), 7)
-})
-
-test_that("without a word of the plan the cells must agree with each other", {
-  plan <- machine_plan(change = function(plan) {
-    plan$environments$vm$accelerator <- NULL
-    plan
-  })
-  expect_equal(nrow(tidy_workload(plan, "pxz", parser_of("pxz"))), 9)
-  change_machine(plan, "vm", function(vm) updated(vm, accelerator = "tcg"), 3)
-  expect_error(tidy_workload(plan, "pxz", parser_of("pxz")),
-               "with (KVM|TCG emulation), but others with (TCG emulation|KVM): .*pxz/[1-3].log; remove")
-})
-
-test_that("a record that tells no accelerator is refused where the plan has one", {
-  plan <- machine_plan("tcg")
-  change_machine(plan, "vm-tuned", function(vm) NULL, 1)
-  expect_error(tidy_workload(plan, "pxz", parser_of("pxz")),
-               "cells of vm-tuned were measured with no accelerator that is told, but the plan says TCG")
-})
-
 test_that("the testbed shows what guests saw beside what the others did", {
   plan <- machine_plan("tcg")
   evidence <- machine_evidence(plan)

@@ -67,38 +67,6 @@ test_that("a log that the plan does not hold is named", {
   expect_message(tidied(plan), "left out, since the plan does not hold them: .*native/pxz/9.log")
 })
 
-test_that("a record that does not fit is an error that names it", {
-  broken <- list(
-    "not a record of format 1" = function(r) updated(r, format = 2),
-    "another environment" = function(r) updated(r, environment = "vm"),
-    "another workload" = function(r) updated(r, workload = "stream"),
-    "another repetition" = function(r) updated(r, repetition = 1),
-    "another block" = function(r) updated(r, block = 7),
-    "which place it was planned" = function(r) updated(r, position = list(actual = 4)),
-    "in which order" = function(r) updated(r, position = list(planned = r$position$planned)),
-    "it holds no command" = function(r) updated(r, commands = list()),
-    "a command failed" = function(r) updated(r, commands = list(list(exit = 0), list(exit = 137))),
-    "a command failed" = function(r) updated(r, commands = list(list(exit = NULL))),
-    "nothing was checked" = function(r) updated(r, checks = list()),
-    "a check failed: round" = function(r) updated(r, checks = list(list(name = "round", passed = FALSE))),
-    "another size than it says" = function(r) updated(r, log = list(bytes = 1, sha256 = r$log$sha256)),
-    "does not hold the digest" = function(r) updated(r, log = list(bytes = r$log$bytes)),
-    "in which image" = function(r) updated(r, image = list()),
-    "an image other than" = function(r) updated(r, image = list(manifest_sha256 = "other")),
-    "parameters other than" = function(r) updated(r, parameters = updated(r$parameters, level = 9)),
-    "threads other than" = function(r) updated(r, parameters = updated(r$parameters, threads = 1)),
-    "order of measurement is that of" = function(r) updated(r, position = updated(r$position, actual = 1))
-  )
-  for (i in seq_along(broken)) {
-    plan <- small()
-    path <- raw(plan, "docker", "pxz", "2.json")
-    cells <- read_cells(plan)
-    stopifnot(cells$position[cells$environment == "docker" & cells$repetition == 2] != 1)
-    rewrite(path, broken[[i]])
-    expect_error(tidied(plan), paste0("(docker|native)/pxz/[12].json: .*", names(broken)[[i]]))
-  }
-})
-
 test_that("a record that is not JSON is an error that names it", {
   plan <- small()
   path <- raw(plan, "docker", "pxz", "2.json")
@@ -108,20 +76,6 @@ test_that("a record that is not JSON is an error that names it", {
     writeLines(other, path)
     expect_error(tidied(plan), "docker/pxz/2.json: not a JSON object")
   }
-  writeLines("{}", path)
-  expect_error(tidied(plan), "docker/pxz/2.json: not a record of format 1")
-  writeLines("{\"format\": 1, \"commands\": 7}", path)
-  expect_error(tidied(plan), "docker/pxz/2.json: it is not laid out as a record")
-})
-
-test_that("a log that was changed after it was recorded is an error that names it", {
-  plan <- small()
-  path <- raw(plan, "docker", "pxz", "2.log")
-  text <- readLines(path)
-  writeLines(sub("sha256\": \"7a", "sha256\": \"7b", text), path)
-  expect_error(tidied(plan), "docker/pxz/2.log: it is not the log that was recorded")
-  writeLines(text[-1], path)
-  expect_error(tidied(plan), "docker/pxz/2.json: .*docker/pxz/2.log has another size")
 })
 
 test_that("a broken log is an error that names it and the reason", {
@@ -141,6 +95,31 @@ test_that("a broken log is an error that names it and the reason", {
     updated(r, log = list(bytes = length(bytes), sha256 = sha256(path)))
   })
   expect_error(tidied(plan), paste0(name, "not a text file"))
+})
+
+test_that("a cell that was refused is left out, and no other that is missing", {
+  plan <- small()
+  unlink(raw(plan, "docker", "pxz", c("2.log", "2.json")))
+  failed <- file.path(plan$results, "failed", "docker", "pxz", "2.json")
+  dir.create(dirname(failed), recursive = TRUE)
+  write_json(list(error = "its run step ended with exit code 1"), failed)
+  expect_error(tidied(plan), "1 of 4 cells of pxz were not measured")
+  write_json(list(error = "a value is not positive", refused = TRUE), failed)
+  expect_equal(nrow(tidied(plan)), 3)
+  unlink(raw(plan, "native", "pxz", "1.log"))
+  expect_error(tidied(plan), "1 of 4 cells of pxz were not measured: .*native/pxz/1.log$")
+})
+
+test_that("logs that their parsers refuse are told with the reason, and no parser stops the others", {
+  plan <- small()
+  logs <- raw(plan, c("native", "docker"), "pxz", c("1.log", "2.log"))
+  root <- file.path(test_path(), "..", "..", "..")
+  expect_length(refused_logs(plan, logs, root), 0)
+  lines <- sub("\"microseconds\": [0-9]+", "\"microseconds\": 1e400", fixture("pxz"))
+  write_cell(plan$results, read_cells(plan)[read_cells(plan)$environment == "docker", ][2, ], lines)
+  refused <- refused_logs(plan, logs, root)
+  expect_equal(names(refused), logs[[2]])
+  expect_match(refused[[1]], "^microseconds should be a positive number, and is Inf$")
 })
 
 test_that("text that is not ASCII beside the results does no harm", {

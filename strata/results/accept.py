@@ -23,7 +23,7 @@ Refusals = dict[Cell, str]
 
 def state_path(workload: str) -> str:
     """The file that says which logs of a workload were taken, by their digest, and which were refused by whose run."""
-    return f"results/accepted/{workload}.json"
+    return f"results/logs/accepted/{workload}.json"
 
 
 def refused_by(workload: str, owner: dict) -> set[str]:

@@ -25,6 +25,8 @@ for file in files:
     text = f"{{arguments}} {{command.read_text()}}"
     if command.stem == "claims":
         text = "{COLUMNS}"
+    elif command.stem == "accept":
+        text = '{{"refused": {{}}}}'
     elif command.stem == "precision":
         text = '{{"block": ' + out.stem + ', "enough": ' + ("true" if out.stem == "3" else "false") + "}}"
     file.write_text(text)

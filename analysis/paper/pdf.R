@@ -13,47 +13,37 @@ run_latex <- function(folder, name, epoch) {
          "lmodern", call. = FALSE)
   }
   home <- setwd(folder)
-  on.exit(setwd(home))
-  environment <- c(paste0("SOURCE_DATE_EPOCH=", format(epoch, scientific = FALSE)), "FORCE_SOURCE_DATE=1",
-                   "max_print_line=1000", "openout_any=p")
-  latex <- function() {
-    status <- suppressWarnings(system2("pdflatex",
-                                       c("-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape",
-                                                     paste0(name, ".tex")),
-                                       stdout = FALSE, stderr = FALSE, env = environment))
-    if (status != 0) {
-      stop("LaTeX failed:\n", paste(latex_failure(log_of(name)), collapse = "\n"), call. = FALSE)
-    }
+  settings <- list(SOURCE_DATE_EPOCH = format(epoch, scientific = FALSE), FORCE_SOURCE_DATE = "1",
+                   max_print_line = "1000", openout_any = "p")
+  before <- Sys.getenv(names(settings), NA, names = TRUE)
+  on.exit({
+    setwd(home)
+    Sys.unsetenv(names(before))
+    lapply(names(before)[!is.na(before)], function(key) do.call(Sys.setenv, as.list(before[key])))
+  })
+  do.call(Sys.setenv, settings)
+  file <- function(ending) paste0(name, ending)
+  done <- tryCatch(suppressMessages(suppressWarnings(
+    tinytex::latexmk(file(".tex"), "pdflatex", "bibtex", "-no-shell-escape", emulation = TRUE,
+                     install_packages = FALSE, clean = FALSE)
+  )), error = function(e) NULL)
+  cited <- grep("^Warning--I didn't find|^I (couldn't|found no)|error message", lines_of(file(".blg")),
+                value = TRUE)
+  if (length(cited) > 0) {
+    stop("BibTeX failed:\n", paste(cited, collapse = "\n"), call. = FALSE)
   }
-  latex()
-  cited <- suppressWarnings(system2("bibtex", name, stdout = TRUE, stderr = TRUE, env = environment))
-  if (!is.null(attr(cited, "status")) || any(grepl("^Warning--I didn't find", cited))) {
-    stop("BibTeX failed:\n", paste(grep("^Warning|error|---", cited, value = TRUE), collapse = "\n"),
-         call. = FALSE)
-  }
-  before <- NULL
-  for (pass in 1:4) {
-    latex()
-    now <- tools::md5sum(paste0(name, c(".aux", ".out")))
-    if (identical(now, before)) {
-      break
-    }
-    before <- now
+  if (is.null(done)) {
+    stop("LaTeX failed:\n", paste(latex_failure(lines_of(file(".log"))), collapse = "\n"), call. = FALSE)
   }
   file.path(folder, paste0(name, ".pdf"))
 }
 
-#' The lines of a LaTeX log
+#' The lines of what LaTeX or BibTeX left
 #'
-#' @param name of the document without its ending
-#' @return character vector
-log_of <- function(name) {
-  path <- paste0(name, ".log")
-  if (file.exists(path)) {
-    iconv(readLines(path, warn = FALSE), "UTF-8", "UTF-8", sub = "?")
-  } else {
-    "pdflatex left no log"
-  }
+#' @param path the file
+#' @return character vector, empty where there is no such file
+lines_of <- function(path) {
+  if (file.exists(path)) iconv(readLines(path, warn = FALSE), "UTF-8", "UTF-8", sub = "?")
 }
 
 #' The lines of a LaTeX log that say why it failed

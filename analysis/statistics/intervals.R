@@ -114,11 +114,7 @@ paired_p_value <- function(measured, reference) {
 #' @source Y. Benjamini, Y. Hochberg, Controlling the false discovery rate, Journal of the Royal Statistical
 #'   Society B 57, 1995; for dependence Y. Benjamini, D. Yekutieli, Annals of Statistics 29, 2001
 adjusted_p_values <- function(p) {
-  tested <- which(!is.na(p))
-  falling <- tested[order(p[tested], decreasing = TRUE)]
-  rank <- rev(seq_along(falling))
-  p[falling] <- cummin(pmin(1, p[falling] * length(falling) / rank))
-  p
+  stats::p.adjust(p, "BH")
 }
 
 #' Whether all runs are equal

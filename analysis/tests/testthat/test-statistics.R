@@ -172,7 +172,7 @@ test_that("p values are adjusted as Benjamini and Hochberg's table has it, and a
   set.seed(2)
   p <- c(runif(20), NA, 0.01, 0.01, 0)
   expect_equal(adjusted_p_values(p), p.adjust(p, "BH"))
-  expect_equal(adjusted_p_values(c(NA, NA)), c(NA_real_, NA_real_))
+  expect_equal(adjusted_p_values(c(NA_real_, NA)), c(NA_real_, NA_real_))
   expect_equal(adjusted_p_values(numeric()), numeric())
 })
 

@@ -41,7 +41,7 @@ class Context:
     def make_folder(self) -> None:
         """Make the system's own folder, with a trace of it: nobody else may enter, whatever lies in it."""
         self.note({"kind": "folder", "id": self.folder})
-        os.makedirs(os.path.dirname(self.folder), exist_ok=True)
+        os.makedirs(os.path.dirname(self.folder), 0o755, exist_ok=True)
         os.mkdir(self.folder, 0o700)
 
     @property

@@ -21,7 +21,7 @@ def folder() -> str:
     try:
         facts = os.lstat(path)
     except FileNotFoundError:
-        os.makedirs(places.home(), exist_ok=True)
+        os.makedirs(places.home(), 0o755, exist_ok=True)
         os.mkdir(path, 0o700)
         facts = os.lstat(path)
     if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.geteuid():

@@ -201,7 +201,7 @@ def test_cleaning_a_machine_does_without_the_state(project, tmp_path):
 
 
 def test_state_and_systems_are_in_folders_that_nobody_else_may_enter(project, tmp_path):
-    look = ["/bin/sh", "-c", f"stat -c %a {tmp_path}/home/state {tmp_path}/home/systems/strata-*; echo 7"]
+    look = ["/bin/sh", "-c", f"cd {tmp_path}/home; stat -c %a . state systems systems/strata-*; echo 7"]
     folder = project(projects.on_host(), {"noop": {**projects.NOOP, "run": [{"argv": look, "timeout": 20}]}})
     old = os.umask(0)
     try:
@@ -211,7 +211,7 @@ def test_state_and_systems_are_in_folders_that_nobody_else_may_enter(project, tm
         os.umask(old)
     assert done.returncode == 0, done.stderr
     modes = (folder / "results/raw/bare/noop/1.log").read_text().split()
-    assert modes == ["700", "700", "7"]
+    assert modes == ["755", "700", "755", "700", "7"]
 
 
 def test_state_in_a_folder_of_somebody_else_is_refused(project, tmp_path):

@@ -3,7 +3,7 @@
 PYTHON := .venv/bin/python
 SNAKEMAKE := .venv/bin/snakemake
 
-.PHONY: paper everything paper-partial archive verify rebuild test test-unit test-system test-long lint format map aa bench doctor setup clean
+.PHONY: paper everything paper-partial archive verify rebuild test test-unit test-system test-long lint format map contracts aa bench doctor setup clean
 
 paper: setup            ## measure what is missing and make paper/report.pdf and .html
 	$(SNAKEMAKE) --cores 1 paper/report.pdf paper/report.html
@@ -41,6 +41,9 @@ lint: setup-test        ## Python, R, shell and Snakemake
 format:                 ## what can be formatted by a tool
 	.venv/bin/ruff format .
 	.venv/bin/snakefmt Snakefile rules
+
+contracts:              ## the tables of docs/contracts.md as the schemas are
+	$(PYTHON) scripts/contracts.py
 
 map:                    ## docs/architecture.md as the code is
 	$(PYTHON) scripts/draw_map.py

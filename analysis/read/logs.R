@@ -254,6 +254,20 @@ asked <- function(parameters, key) {
   as.double(value)
 }
 
+#' Checks that a tool that ends by its own clock ran for about as long as it was asked to
+#'
+#' It rounds what it prints, and on a busy machine starts late or ends early by some hundredths of a second:
+#' that is no breakage.  A run that was cut short is told by what lacks in its log.
+#'
+#' @param what subject of the sentence, such as "the transfer took"
+#' @param seconds that it says it ran
+#' @param asked seconds that were asked for
+#' @section Errors: broken_log, where more than a twentieth, and more than a tenth of a second, lacks
+require_lasted <- function(what, seconds, asked) {
+  require_that(seconds >= asked - max(0.1, 0.05 * asked), what, " ", plain(seconds),
+               " s, less than was asked for")
+}
+
 #' Checks that two numbers agree within the rounding of what was printed
 #'
 #' @param what name of the quantity

@@ -8,6 +8,8 @@ no such lines.
 import json
 import re
 
+# The largest log, in bytes: far beyond what any tool prints, and small enough to be read at once.
+LARGEST = 64 * 2**20
 _MARK = re.compile(r'\{"system": (null|[0-9]+)\}')
 
 

@@ -192,6 +192,7 @@ class Steps:
             if code is not None:
                 command |= {"exit": code, "seconds": round(seconds, 4), "timeout": step["timeout"]}
         name = f"its {step['step']} step"
+        self._see_size(name)
         for command in commands:
             if command["exit"]:
                 how = f"{_in_systems([command])} ended with exit code {command['exit']}"
@@ -202,6 +203,14 @@ class Steps:
         if late:
             limit = f"no end after {step['timeout']:g} s{_in_systems(late)}"
             raise CellFailed(f"{name} was ended: {limit}{self._servers_words()}")
+
+    def _see_size(self, name: str) -> None:
+        """Refuse a log that nothing could read any more; what is kept of it is its beginning."""
+        size = os.fstat(self.output).st_size
+        if size > logs.LARGEST:
+            os.ftruncate(self.output, logs.LARGEST)
+            most = f"{logs.LARGEST / 2**20:g} MiB"
+            raise CellFailed(f"{name} printed too much: the log has {size / 2**20:.0f} MiB, and {most} is the most")
 
     def _run(
         self, parts: list[int | None], commands: list[list[str]], timeout: float

@@ -12,3 +12,9 @@ def test_the_map_is_drawn_from_the_code():
         command, cwd=projects.ROOT, env=projects.environment(), capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_the_tables_of_the_contracts_are_those_of_the_schemas():
+    command = [sys.executable, "scripts/contracts.py", "--check"]
+    done = subprocess.run(command, cwd=projects.ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -228,6 +228,16 @@ def taken(tmp_path, declared, number, **values):
     return record
 
 
+def test_a_log_has_a_largest_size_and_what_is_kept_of_a_larger_one_is_its_beginning(tmp_path, monkeypatch):
+    monkeypatch.setattr(steps.logs, "LARGEST", 1000)
+    say = ["/bin/sh", "-c", "head -c $1 /dev/zero | tr '\\0' x", "sh"]
+    assert len(taken(tmp_path, [{"argv": [*say, "1000"]}], 1)["log"]) == 1000
+    for number in (1, 2):
+        with pytest.raises(CellFailed, match="its run step printed too much: the log has 0 MiB"):
+            taken(tmp_path, [{"argv": [*say, "1001"]}], number)
+        assert (tmp_path / "log").stat().st_size == 1000
+
+
 SAY = ["/bin/sh", "-c", 'echo "$PLACE: $1 $2 $3"', "sh", "{address}", "{port}", "{part}"]
 
 

@@ -218,7 +218,7 @@ test_that("a job that did not run as it was asked to is refused", {
 test_that("a job that ended early, or that fio could not follow, is refused", {
   lines <- fio_cut("seq-read-2")
   early <- replaced(lines, "\"runtime\" : 501", "\"runtime\" : 250")
-  fio_fails(early, "it ran for 250 ms, less than was asked for")
+  fio_fails(early, "it ran for 0.25 s, less than was asked for")
   slow <- replaced(lines, "\"max\" : 2923319", "\"max\" : 18000000000")
   fio_fails(slow, "took 18 s, more than fio's distribution holds")
   lost <- replaced(lines, "\"total_ios\" : 854", "\"total_ios\" : 852")

@@ -90,6 +90,17 @@ test_that("results of nuttcp that do not go together are refused", {
           at = grep("\"point\": \"throughput\"", lines)[1])
 })
 
+test_that("a transfer may end some hundredths of a second early, as it does on a busy machine", {
+  lines <- fixture("nuttcp")
+  at <- grep("^megabytes=62.0517", lines)
+  early <- changed(lines, at, "real_seconds=1.04 rate_Mbps=499.9803", "real_seconds=0.97 rate_Mbps=536.6275")
+  expect_gt(nrow(parser_of("nuttcp")(early, asked_nuttcp)), 0)
+  expect_silent(require_lasted("it ran", 0.9, 1))
+  expect_error(require_lasted("it ran", 0.89, 1), "it ran 0.89 s, less than was asked for")
+  expect_silent(require_lasted("it ran", 28.5, 30))
+  expect_error(require_lasted("it ran", 28.4, 30), "less than was asked for")
+})
+
 test_that("what netperf says of a stream must go together", {
   lines <- fixture("nuttcp")
   refused <- function(key, to, reason) {
@@ -100,7 +111,7 @@ test_that("what netperf says of a stream must go together", {
   refused("THROUGHPUT", "5848.36", "THROUGHPUT")
   refused("LOCAL_BYTES_XFERD", "713003948", "THROUGHPUT")
   refused("REMOTE_BYTES_XFERD", "624303872", "REMOTE_BYTES_XFERD")
-  refused("ELAPSED_TIME", "0.90", "less than was asked for")
+  refused("ELAPSED_TIME", "0.80", "less than was asked for")
   refused("DIRECTION", "Send", "did not run TCP_MAERTS")
   refused("THROUGHPUT_UNITS", "Trans/s", "did not run TCP_MAERTS")
   refused("PROTOCOL", "UDP", "did not run TCP_MAERTS")

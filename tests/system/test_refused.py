@@ -72,7 +72,7 @@ def test_what_is_refused_again_is_named_and_the_others_make_their_table(project)
     assert table(project) == {"1": 7, "3": 7}
     said = done.stdout + done.stderr
     assert "cell failed: bare · noop · repetition 2: rate should be a positive number, and is -1" in said
-    assert "rerun: snakemake --cores 1 results/raw/bare/noop/2.log" in said
+    assert "snakemake --cores 1 results/raw/bare/noop/2.log" in said
     assert (project / "results/failed/bare/noop/2.log").read_text() == '{"rate": -1}\n'
     assert json.loads((project / "results/failed/bare/noop/2.json").read_text())["refused"] is True
     assert "Nothing to be done" in tidy(project).stderr

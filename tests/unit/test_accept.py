@@ -7,6 +7,7 @@ from pathlib import Path
 import measured
 import pytest
 
+from strata.base import run
 from strata.base.errors import UserError
 from strata.experiment import plan, workload
 from strata.results import accept, judge
@@ -96,7 +97,7 @@ def test_what_is_no_better_is_a_failed_cell_and_named(results, capsys, second, w
     assert words in told["error"]
     said = capsys.readouterr().err
     assert "cell failed: docker · stream · repetition 2: " in said
-    assert "rerun: snakemake --cores 1 results/raw/docker/stream/2.log" in said
+    assert f"rerun: {run.snakemake()} --cores 1 results/raw/docker/stream/2.log" in said
     assert (results / "failed/docker/stream/2.log").exists()
     # It stays left out, and nobody asks for it again by himself.
     lab.accept()

@@ -7,7 +7,7 @@
 script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 root <- dirname(dirname(normalizePath(gsub("~+~", " ", script, fixed = TRUE))))
 source(file.path(root, "analysis", "load.R"))
-load_rooms(root, "statistics")
+load_rooms(root, "read")
 
 run_script("accept.R", function(arguments) {
   options <- parse_options(arguments, required = c("plan", "logs", "out"))

@@ -188,3 +188,24 @@ bind_values <- function(values, records, cells, results) {
     row.names = NULL
   )
 }
+
+#' Which logs their parsers refuse
+#'
+#' @param plan as from `read_plan`
+#' @param logs their paths, of any workloads of the plan
+#' @param root folder of the project
+#' @return named list: log to the reason; empty where all are taken
+#' @section Errors: a workload without a parser; a record that can't be read
+refused_logs <- function(plan, logs, root) {
+  workloads <- basename(dirname(logs))
+  parsers <- sapply(unique(workloads), load_parser, root = root, simplify = FALSE)
+  metrics <- sapply(unique(workloads), metrics_of, plan = plan, simplify = FALSE)
+  reasons <- Map(function(log, workload) {
+    record <- read_json(sub("log$", "json", log))
+    tryCatch({
+      parse_cell(log, record, parsers[[workload]], metrics[[workload]])
+      NULL
+    }, error = function(e) sub(paste0(log, ": "), "", conditionMessage(e), fixed = TRUE))
+  }, logs, workloads)
+  Filter(Negate(is.null), reasons)
+}

@@ -1,5 +1,4 @@
-# The records of cells: their fields, which cells failed, and what records say of the systems that were
-# measured.
+# The records of cells: their fields, which cells failed, and what they say of the systems that were measured.
 
 #' Whether cells are left out since their parsers or the judge of records refused what was measured
 #'
@@ -18,27 +17,6 @@ failed_records <- function(plan, cells) {
   paths <- file.path(plan$results, "failed", cells$environment, cells$workload,
                      paste0(cells$repetition, ".json"))
   lapply(paths, function(path) if (file.exists(path)) read_json(path))
-}
-
-#' Which logs their parsers refuse
-#'
-#' @param plan as from `read_plan`
-#' @param logs their paths, of any workloads of the plan
-#' @param root folder of the project
-#' @return named list: log to the reason; empty where all are taken
-#' @section Errors: a workload without a parser; a record that can't be read
-refused_logs <- function(plan, logs, root) {
-  workloads <- basename(dirname(logs))
-  parsers <- sapply(unique(workloads), load_parser, root = root, simplify = FALSE)
-  metrics <- sapply(unique(workloads), metrics_of, plan = plan, simplify = FALSE)
-  reasons <- Map(function(log, workload) {
-    record <- read_json(sub("log$", "json", log))
-    tryCatch({
-      parse_cell(log, record, parsers[[workload]], metrics[[workload]])
-      NULL
-    }, error = function(e) sub(paste0(log, ": "), "", conditionMessage(e), fixed = TRUE))
-  }, logs, workloads)
-  Filter(Negate(is.null), reasons)
 }
 
 #' A field of a record

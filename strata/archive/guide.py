@@ -86,7 +86,7 @@ def facts(stage: Stage, with_image: bool) -> dict:
     records = [read_json(stage.path(f"results/raw/{name}/{load}/{n}.json")) or {} for name, load, n in stage.measured]
     if not records:
         raise UserError("nothing was measured yet, and so there is nothing to archive")
-    citation = read_yaml("CITATION.cff", dates=True) if os.path.exists("CITATION.cff") else {}
+    citation = read_yaml("CITATION.cff") if os.path.exists("CITATION.cff") else {}
     names = [entry.get("name") or f"{entry.get('given-names')} {entry.get('family-names')}" for entry in
              citation.get("authors", [])]  # fmt: skip
     environments = sorted({record["environment"] for record in records})

@@ -66,9 +66,9 @@ Validator: Any = jsonschema.validators.extend(
 )
 
 
-def read_yaml(path: str, dates: bool = False) -> dict:
+def read_yaml(path: str) -> dict:
     """The mapping in a YAML file, as of :mod:`strata.base.yaml_file`.  Raises UserError with file, line and key."""
-    data = yaml_file.read(path, dates)
+    data = yaml_file.read(path)
     if not isinstance(data, dict):
         raise UserError(f"{path}: must be a mapping of keys to values, not {describe(data)}")
     return data
@@ -104,7 +104,8 @@ def plain(data: object, lines: bool = False) -> list[tuple[str, str]]:
     JSON and R, keys text.  What holds itself or unfolds to very much (by aliases) is a finding by itself.
     """
     if not _is_bounded(data):
-        return [("", f"nested deeper than {yaml_file.MAX_DEPTH} levels, or more than {yaml_file.MAX_NODES} values")]
+        most = f"{yaml_file.MAX_DEPTH} levels, or unfolds to more than {yaml_file.MAX_NODES} values"
+        return [("", f"is nested deeper than {most}, maybe by its aliases: write out what is meant")]
     found = []
 
     def visit(key: str, value: object) -> None:

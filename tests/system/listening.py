@@ -8,7 +8,7 @@ import threading
 
 from strata.base import places
 from strata.client import namespace
-from strata.system import testbed
+from strata.system import state
 from strata.vm import ssh
 
 TABLES = ("tcp", "tcp6", "udp", "udp6")
@@ -93,7 +93,7 @@ class Watcher(threading.Thread):
     def run(self) -> None:
         while not self.over.wait(0.05):
             try:
-                system = testbed.read_state()["system"]
+                system = state.read()["system"]
                 if system and system.get("up_seconds") is not None:
                     self.look(system)
             except (OSError, KeyError, ValueError):

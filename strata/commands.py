@@ -190,7 +190,7 @@ def main(words: list[str]) -> int:
     compare = add("compare", _compare, text)
     compare.add_argument("sides", nargs=2, metavar="SIDE", help="an archive, a project, or a folder of results")
     compare.add_argument("--names", nargs=2, metavar="NAME", help="what the sides are called")
-    compare.add_argument("--effect", metavar="SHARE", default="2%", help="the minimum effect (2%%)")
+    compare.add_argument("--effect", metavar="SHARE", help="the minimum effect, such as 5%% (that of the paper)")
     compare.add_argument("--to", metavar="FOLDER", default="comparison", help="where to (comparison)")
     options = parser.parse_args(words)
     return options.function(options)

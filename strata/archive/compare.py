@@ -50,25 +50,32 @@ def names_of(first: str, second: str) -> list[str]:
     return found if found[0] != found[1] else ["first", "second"]
 
 
-def compare(first: str, second: str, names: list[str] | None, effect: str, out: str) -> int:
-    """Write the comparison into the folder `out`, say what it comes to, and give the exit status.
-
-    effect: the minimum effect, such as ``2%``.  Status 0: no difference beyond it; 1: a difference; 2 is by way of
-    UserError, for what cannot be compared, or where nothing on both sides has an interval.
-    """
+def _share(effect: str) -> float:
     try:
         share = percent(effect)
     except ValueError:
         share = -1.0
     if not 0 <= share < 1:
         raise UserError(f"--effect: is {effect!r}; must be a share such as 2%, at least 0% and below 100%")
+    return share
+
+
+def compare(first: str, second: str, names: list[str] | None, effect: str | None, out: str) -> int:
+    """Write the comparison into the folder `out`, say what it comes to, and give the exit status.
+
+    effect: the minimum effect, such as ``2%``; None for that of the paper.
+
+    Status 0: no difference beyond it; 1: a difference; 2 is by way of UserError, for what cannot be compared, or
+    where nothing on both sides has an interval.
+    """
+    chosen = [] if effect is None else ["--effect", repr(_share(effect))]
     called = names or names_of(first, second)
     if called[0] == called[1]:
         raise UserError(f"--names: both are {called[0]!r}; each side needs its own")
     with results_of(first) as one, results_of(second) as other:
         script = os.path.join(places.PROJECT, "analysis", "compare.R")
         words = ["--first", one, "--second", other, "--first-name", called[0], "--second-name", called[1]]
-        command = ["Rscript", script, *words, "--out", out, "--effect", repr(share)]
+        command = ["Rscript", script, *words, "--out", out, *chosen]
         try:
             done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
         except FileNotFoundError:

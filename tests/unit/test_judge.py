@@ -146,7 +146,7 @@ def test_emulation_and_hardware_never_stand_under_one_name(project):
     edit(project / "results/plan.json", change)
     found = faults()
     assert {cell[0] for cell in found} == {"docker"}
-    assert all("no virtual machine, and the plan says TCG emulation" in words[-1] for words in found.values())
+    assert all("no virtual machine, and the plan says VM (TCG emulation)" in words[-1] for words in found.values())
 
 
 def test_the_fields_of_a_record_are_those_of_its_schema():

@@ -85,8 +85,8 @@ def test_a_product_is_made_of_nothing_but_what_is_noted(paper, tmp_path, name):
     options = {
         "tidy": ["--workload", "stream"],
         "summary": ["--tidy", *product.reads],
-        "figures/stream": ["--tidy", product.reads[0], "--summary", product.reads[-1], "--figure", "stream",
-                           "--workload", "stream"],
+        "figures/stream": ["--tidy", "results/tidy/stream.csv", "--summary", "results/summary/stream.csv",
+                           "--figure", "stream", "--workload", "stream"],
         "figures/order": ["--order", *product.reads],
         "figures/ratios": ["--ratios", *product.reads],
         "report": [],
@@ -151,11 +151,7 @@ def test_a_rebuild_that_gives_another_table_says_which_and_ends_with_one(paper, 
     table.write_text(table.read_text().replace("3", "4", 1))
     crate.write(str(folder), json.loads((folder / "archive.json").read_text()))
     sums.write(str(folder))
-    found = check.verify(str(folder))
-    assert found == [
-        "results/summary/stream.csv: it is not as it was made",
-        "results/comparisons.csv: it was not made of the results/summary/stream.csv that is there",
-    ]
+    assert check.verify(str(folder)) == ["results/summary/stream.csv: it is not as it was made"]
     measured.note(folder, folder / "source")
     crate.write(str(folder), json.loads((folder / "archive.json").read_text()))
     sums.write(str(folder))

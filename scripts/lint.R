@@ -1,9 +1,20 @@
 # Runs lintr over every R file of the project, and codetools over the rooms of the analysis; any finding is an
-# error.
+# error.  A file in which lintr found nothing is not looked at again before it or the linters change.
 listing <- c("ls-files", "--cached", "--others", "--exclude-standard", "*.R", "*.Rmd")
 files <- system2("git", listing, stdout = TRUE)
-findings <- unlist(lapply(files[file.exists(files)], lintr::lint), recursive = FALSE)
-for (finding in findings) print(finding)
+files <- files[file.exists(files)]
+sums <- tools::md5sum(files)
+linters <- paste(tools::md5sum(".lintr"), utils::packageVersion("lintr"))
+cache <- ".lintr_cache"
+good <- if (file.exists(cache)) readLines(cache)
+changed <- files[!paste(linters, sums) %in% good]
+found <- parallel::mclapply(changed, lintr::lint, mc.cores = parallel::detectCores(), mc.preschedule = FALSE)
+for (file in changed[!vapply(found, inherits, logical(1), "lints")]) {
+  stop(file, ": lintr failed", call. = FALSE)
+}
+for (finding in unlist(found, recursive = FALSE)) print(finding)
+bad <- changed[lengths(found) > 0]
+writeLines(paste(linters, sums[setdiff(files, bad)]), cache)
 
 # lintr looks at one file at a time, so that its check of what is used knows nothing of the other files: it is
 # switched off, and done here over all of them.
@@ -13,4 +24,4 @@ load_rooms(".", names(ROOMS)[[length(ROOMS)]], rooms)
 usage <- character()
 codetools::checkUsageEnv(rooms, report = function(text) usage <<- c(usage, text))
 cat(usage, sep = "")
-quit(status = as.integer(length(findings) + length(usage) > 0))
+quit(status = as.integer(length(bad) + length(usage) > 0))

@@ -201,8 +201,8 @@ show_order_sentence <- function(evidence) {
 #' @param evidence as from `read_evidence`
 #' @return output for knitr
 show_commands <- function(evidence) {
-  knitr::asis_output(paste0("\n\n```\n.venv/bin/snakemake --cores 1 paper/report.", if (in_html()) "html" else "pdf",
-                            "\n```\n\n"))
+  ending <- if (in_html()) "html" else "pdf"
+  knitr::asis_output(paste0("\n\n```\n.venv/bin/snakemake --cores 1 paper/report.", ending, "\n```\n\n"))
 }
 
 #' How the virtual machines were made, as it was observed

@@ -72,6 +72,11 @@ def settle(before, seconds=30):
     return now
 
 
+def pytest_collection_modifyitems(items):
+    """What needs no image comes first, what needs a machine last: a cheap failure is told early."""
+    items.sort(key=lambda item: ("image" in item.fixturenames, item.path.name.startswith("test_vm")))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def services():
     """Docker and libvirt answer from the start, so that what the distribution defines of its own is seen before."""

@@ -298,6 +298,7 @@ def test_what_is_private_is_in_no_file_of_an_archive(tmp_path, monkeypatch):
     assert untouched not in listed
 
 
+@pytest.mark.long
 def test_what_was_really_measured_is_archived_verified_and_rebuilt(image, tmp_path, machine_stays):
     page = projects.default(repetitions=2, workloads={"stream": {"elements": 2_000_000}})
     page["environments"] = {"native": page["environments"]["native"]}

@@ -14,8 +14,6 @@ import pytest
 
 from strata.system import state, testbed, turn
 
-# Moments at which something is killed; the long test has fifty.
-MOMENTS = int(os.environ.get("STRATA_FAULTS", "5"))
 TARGET = "cells"
 
 
@@ -119,11 +117,12 @@ def docker_stays(machine_stays):
     subprocess.run([projects.ROOT / "scripts/dockerd.sh"], check=True, timeout=120)
 
 
-@pytest.mark.timeout(900 + 60 * MOMENTS)
-def test_a_kill_at_any_moment_costs_one_cell_at_the_most(image, tmp_path, docker_stays):
+@pytest.mark.timeout(4000)
+@pytest.mark.parametrize("moments", [3, pytest.param(50, marks=pytest.mark.long)])
+def test_a_kill_at_any_moment_costs_one_cell_at_the_most(image, tmp_path, docker_stays, moments):
     chance = random.Random(2014)
-    folder = project(tmp_path / "p", repetitions=MOMENTS)
-    for _ in range(MOMENTS):
+    folder = project(tmp_path / "p", repetitions=moments)
+    for _ in range(moments):
         kept = logs(folder)
         run = start(folder, TARGET)
         time.sleep(chance.uniform(0.2, 4))
@@ -140,7 +139,7 @@ def test_a_kill_at_any_moment_costs_one_cell_at_the_most(image, tmp_path, docker
         wait_until(settled)
         assert whole(folder)
         assert len(changed(kept, logs(folder))) <= 1
-    finish(folder, 2 * MOMENTS)
+    finish(folder, 2 * moments)
 
 
 def test_ctrl_c_twice_ends_at_once_and_leaves_nothing(image, tmp_path, machine_stays):
@@ -243,7 +242,10 @@ def test_a_full_disk_is_told_and_costs_nothing_that_was_there(tmp_path, monkeypa
         assert left == []
 
 
-def test_a_full_cache_is_told_and_the_image_is_built_once_there_is_room(image, tmp_path, monkeypatch, machine_stays):
+@pytest.mark.parametrize("again", [False, pytest.param(True, marks=pytest.mark.long)], ids=["told", "built again"])
+def test_a_full_cache_is_told_and_the_image_is_built_once_there_is_room(
+    image, tmp_path, monkeypatch, machine_stays, again
+):
     home = tmp_path / "home"
     monkeypatch.setenv("STRATA_HOME", str(home))
     folder = project(tmp_path / "p", ["docker"], 1)
@@ -255,9 +257,11 @@ def test_a_full_cache_is_told_and_the_image_is_built_once_there_is_room(image, t
         assert "Traceback" not in done.stderr
         assert logs(folder) == {}
         assert list(home.glob("images/*/image.json")) == []
+        if not again:
+            return
         make_room()
-        again = projects.run(folder, "snakemake", "--cores", "1", wanted, timeout=900)
-        assert again.returncode == 0, again.stderr
+        done = projects.run(folder, "snakemake", "--cores", "1", wanted, timeout=900)
+        assert done.returncode == 0, done.stderr
         assert whole(folder)
         assert len(logs(folder)) == len(list(home.glob("images/*/image.json"))) == 1
 

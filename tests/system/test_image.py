@@ -109,6 +109,7 @@ def test_a_changed_recipe_builds_another_image_and_a_comment_does_not(image, tmp
         shutil.rmtree(cache.folder_of(built["recipe"]))
 
 
+@pytest.mark.long
 def test_the_same_recipe_gives_the_same_files_again(image, see_image, tmp_path, monkeypatch, machine_stays):
     monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
     done = projects.run(projects.make(tmp_path / "again", projects.default()), "strata", "image", timeout=900)

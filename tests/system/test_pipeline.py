@@ -481,8 +481,18 @@ def test_a_cell_that_fails_fails_alone(image, tmp_path, machine_stays):
     assert "partial" in text_of(folder).lower()
 
 
-@pytest.mark.parametrize("environment", ["native", "docker"])
-@pytest.mark.parametrize("victim", ["workflow", "cell", "tool"])
+@pytest.mark.parametrize(
+    ("environment", "victim"),
+    [
+        ("native", "workflow"),
+        ("docker", "cell"),
+        ("docker", "tool"),
+        *(
+            pytest.param(*both, marks=pytest.mark.long)
+            for both in (("docker", "workflow"), ("native", "cell"), ("native", "tool"))
+        ),
+    ],
+)
 def test_a_killed_run_leaves_nothing_and_resumes(image, tmp_path, machine_stays, environment, victim):
     folder = projects.make(tmp_path / "killed", config())
     log = f"results/raw/{environment}/pxz/1.log"

@@ -22,8 +22,6 @@ from strata.vm import acceleration, disk, libvirt, look
 from strata.vm import settings as machine_settings
 
 VM = [{"vm": {"profile": "default", "fresh": "snapshot"}}]
-# How often a machine is killed: under emulation each costs a while.
-KILLS = max(2, 2 * faults.MOMENTS // 5)
 VIRSH = ["virsh", "--quiet", "--connect", "qemu:///system"]
 
 
@@ -45,13 +43,15 @@ def inside(top, *argv, timeout=300):
     return done.stdout.strip()
 
 
-@pytest.mark.timeout(900 + 120 * KILLS)
-def test_a_machine_killed_at_any_moment_costs_its_cell_alone(tmp_path, image, machine_stays):
+# Under emulation each kill costs a while.
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("times", [2, pytest.param(20, marks=pytest.mark.long)])
+def test_a_machine_killed_at_any_moment_costs_its_cell_alone(tmp_path, image, machine_stays, times):
     chance = random.Random(2014)
     page = projects.default(
         environments={"vm": {"label": "{vm}", "layers": VM}},
         workloads={"pausing": None},
-        repetitions=2 * KILLS,
+        repetitions=2 * times,
     )
     folder = projects.beside_real(tmp_path / "p", page, {"pausing": faults.pausing(2)})
     errors = tmp_path / "errors"
@@ -61,7 +61,7 @@ def test_a_machine_killed_at_any_moment_costs_its_cell_alone(tmp_path, image, ma
     # Kills begin once the machine was saved, after its first cell: a boot takes a minute and is tried again.
     faults.wait_until(lambda: run.poll() is not None or faults.logs(folder), 900)
     kills = 0
-    while kills < KILLS and run.poll() is None:
+    while kills < times and run.poll() is None:
         if kills:
             time.sleep(chance.uniform(0, 8))
         else:
@@ -74,9 +74,9 @@ def test_a_machine_killed_at_any_moment_costs_its_cell_alone(tmp_path, image, ma
                     assert file.read().startswith("qemu")
                 os.kill(process, signal.SIGKILL)
                 kills += 1
-    run.wait(timeout=600 + 60 * KILLS)
+    run.wait(timeout=600 + 60 * times)
     said = errors.read_text()
-    assert kills == KILLS, said
+    assert kills == times, said
     assert "Traceback" not in said
     faults.wait_until(faults.settled, 120)
     assert libvirt.domains() == []
@@ -87,10 +87,10 @@ def test_a_machine_killed_at_any_moment_costs_its_cell_alone(tmp_path, image, ma
         assert f"cell failed: vm · pausing · repetition {path.stem}" in said
         assert f"snakemake --cores 1 results/raw/vm/pausing/{path.stem}.log" in said
         assert not (folder / f"results/raw/vm/pausing/{path.stem}.log").exists()
-    assert len(faults.logs(folder)) + len(failed) == 2 * KILLS
+    assert len(faults.logs(folder)) + len(failed) == 2 * times
     assert run.returncode == (1 if failed else 0)
     assert failed
-    faults.finish(folder, 2 * KILLS)
+    faults.finish(folder, 2 * times)
 
 
 # Says who it is: its network card, its processors, its memory and its boot.

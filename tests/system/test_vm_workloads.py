@@ -1,7 +1,6 @@
 """Workloads with a server, a client or a disk in them, at smoke scale, in the environments with a machine.
 
-Everywhere all of them: with STRATA_LONG set.  Otherwise all in a tuned machine and in Docker in one, and of the two
-that are left what tells them from these.
+The long test measures all of them everywhere; the short one each of them once, and one in every environment.
 """
 
 import json
@@ -31,16 +30,14 @@ LEAVING = {
     **projects.NOOP,
     "run": [{"argv": ["/bin/sh", "-c", "setsid sleep 300 >/dev/null 2>&1 & echo 7"], "timeout": 60}],
 }
-LONG = "STRATA_LONG" in os.environ
-CELLS = {
-    "vm": list(MEASURED) if LONG else ["netperf", "startup"],
-    "vm-tuned": list(MEASURED),
-    "vm-docker": list(MEASURED),
-    "vm-docker-hostnet": list(MEASURED) if LONG else ["netperf", "nuttcp"],
+SHORT = {
+    "vm": ["netperf"],
+    "vm-tuned": ["netperf", "fio", "redis", "startup"],
+    "vm-docker": ["netperf", "nuttcp", "mysql", "randomaccess"],
+    "vm-docker-hostnet": ["netperf"],
 }
+LONG = {name: list(MEASURED) for name in ENVIRONMENTS}
 LEFT_IN = ("vm-tuned", "vm-docker")
-LOGS = [f"results/raw/{name}/{workload}/1.log" for name, workloads in CELLS.items() for workload in workloads]
-LOGS += [f"results/raw/{name}/leaving/1.log" for name in LEFT_IN]
 watchers: dict = {}
 # Every machine boots, some are emulated.
 pytestmark = pytest.mark.timeout(3600)
@@ -50,8 +47,23 @@ def snakemake(folder, *words):
     return projects.run(folder, "snakemake", "--cores", "1", *words, timeout=3500)
 
 
+@pytest.fixture(
+    scope="module", params=[SHORT, pytest.param(LONG, marks=pytest.mark.long)], ids=["each once", "all everywhere"]
+)
+def cells(request):
+    """The workloads that are measured, by environment."""
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def made(image, tmp_path_factory):
+def logs(cells):
+    """The logs of these, and of the one that leaves something."""
+    found = [f"results/raw/{name}/{workload}/1.log" for name, workloads in cells.items() for workload in workloads]
+    return found + [f"results/raw/{name}/leaving/1.log" for name in LEFT_IN]
+
+
+@pytest.fixture(scope="module")
+def made(image, logs, tmp_path_factory):
     """A project in which they were measured once in the machines, up to the tables."""
     folder = tmp_path_factory.mktemp("machines") / "p"
     page = projects.default(environments=ENVIRONMENTS, workloads={**MEASURED, "leaving": None}, repetitions=1)
@@ -59,7 +71,7 @@ def made(image, tmp_path_factory):
     # As on a machine on which nothing was tried yet: the run finds out what accelerates it.
     if os.path.exists(acceleration.path()):
         os.unlink(acceleration.path())
-    for words in ([*LOGS], ["--config", "partial=true", "--", *(f"results/tidy/{name}.csv" for name in MEASURED)]):
+    for words in (logs, ["--config", "partial=true", "--", *(f"results/tidy/{name}.csv" for name in MEASURED)]):
         with listening.Watcher(set()) as watcher:
             done = snakemake(folder, *words)
         assert done.returncode == 0, done.stderr
@@ -67,11 +79,11 @@ def made(image, tmp_path_factory):
     return folder
 
 
-def test_cells_say_what_machine_they_ran_in(made, image):
+def test_cells_say_what_machine_they_ran_in(made, logs, image):
     proven = acceleration.known()["accelerator"]
     kernel = disk.require(image["recipe"], proven)["kernel"]
     records = projects.records(made)
-    assert len(records) == len(LOGS)
+    assert len(records) == len(logs)
     for one in records:
         vm, seen = one["system"]["vm"], one["observed"]["inside"]
         assert vm["accelerator"] == proven
@@ -106,17 +118,17 @@ def test_nothing_of_a_cell_lasts_into_the_next_one(made):
         assert systems[name, "leaving"] not in [systems[key] for key in later]
 
 
-def test_emulation_is_named_and_a_second_run_has_nothing_to_do(made):
+def test_emulation_is_named_and_a_second_run_has_nothing_to_do(made, logs):
     plan = json.loads((made / "results/plan.json").read_text())
     shown = acceleration.SHOWN[acceleration.known()["accelerator"]]
     labels = [entry["label"] for entry in plan["environments"].values()]
     assert labels == [shown, f"{shown}, tuned", f"Docker in {shown}", f"Docker in {shown}, host network"]
-    again = snakemake(made, "-n", *LOGS)
+    again = snakemake(made, "-n", *logs)
     assert "Nothing to be done" in again.stderr + again.stdout
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
-def test_every_machine_gives_the_same_series(made, workload):
+def test_every_machine_gives_the_same_series(made, cells, workload):
     series = {
         name: [
             (row["metric"], row["factors"])
@@ -124,17 +136,18 @@ def test_every_machine_gives_the_same_series(made, workload):
             if row["metric"] not in UNCERTAIN
         ]
         for name in ENVIRONMENTS
-        if workload in CELLS[name]
+        if workload in cells[name]
     }
-    assert all(found == series["vm-tuned"] for found in series.values())
-    assert series["vm-tuned"]
+    first = next(iter(series.values()))
+    assert first
+    assert all(found == first for found in series.values())
     assert all(float(row["value"]) > 0 for row in rows(made, workload))
 
 
 @pytest.mark.parametrize("workload", ["mysql", "netperf", "nuttcp", "redis"])
-def test_load_came_to_the_machine_from_outside_of_it(made, workload):
+def test_load_came_to_the_machine_from_outside_of_it(made, cells, workload):
     host = os.uname().release
-    for environment in [name for name in ENVIRONMENTS if workload in CELLS[name]]:
+    for environment in [name for name in ENVIRONMENTS if workload in cells[name]]:
         found = record(made, environment, workload)
         client, inside = found["observed"]["client"], found["observed"]["inside"]
         assert client["link"]["kind"] == "veth pair"
@@ -144,20 +157,20 @@ def test_load_came_to_the_machine_from_outside_of_it(made, workload):
         assert all(server["exit"] in (0, 143) for server in found["servers"])
 
 
-def test_a_start_is_that_of_a_machine_of_its_own(made):
-    for environment in [name for name in ENVIRONMENTS if "startup" in CELLS[name]]:
+def test_a_start_is_that_of_a_machine_of_its_own(made, cells):
+    for environment in [name for name in ENVIRONMENTS if "startup" in cells[name]]:
         (start,) = [json.loads(line) for line in open(made / f"results/raw/{environment}/startup/1.log")]
         assert start["start"] in ("boot", "snapshot")
         assert start["up_seconds"] > 0
         assert start["memory_bytes"] > 50e6
 
 
-@pytest.mark.parametrize("environment", CELLS)
-def test_servers_in_machines_listen_where_their_client_comes(made, environment):
+@pytest.mark.parametrize("environment", ENVIRONMENTS)
+def test_servers_in_machines_listen_where_their_client_comes(made, cells, environment):
     watcher = watchers[made]
     seen = watcher.seen[environment]
     assert watcher.misplaced(environment) == []
     there = {port for place, _, port in seen if place == "inside"}
     # Those that are up for the whole of a cell; emulated machines are asked every few seconds.
-    expected = {PORTS[name][0] for name in CELLS[environment] if name in PORTS}
+    expected = {PORTS[name][0] for name in cells[environment] if name in PORTS}
     assert there >= expected

@@ -152,7 +152,8 @@ test_that("a run that did not do what it was asked to is refused", {
   differs("does not say which tests", tests = list("read-mostly"))
   differs("does not say which tests", threads = list())
   refused(lines, "does not say which tests", list())
-  refused(changed(lines, "total time: +1", "total time:       0"), "the time of read-only-2 is 0[.0-9]* s, less than")
+  refused(changed(lines, "total time: +1", "total time:       0"),
+          "the time of read-only-2 is 0[.0-9]* s, less than")
   refused(changed(lines, "total time: +1", "total time:       9"), "the time of read-only-2 should be 1 s")
   refused(changed(lines, "from seed \\([0-9]+\\)", "from seed (5)"), "seed of read-only-2")
   refused(changed(lines, "(\"seed\": )[0-9]+", "\\15"), "seed of read-only-2")

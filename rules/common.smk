@@ -13,7 +13,8 @@ logger.addFilter(is_news)
 
 try:
     experiment = Workflow(config, workflow.basedir)
-    if not experiment.rebuilding:  # an archive may be older than the Snakemake that makes its paper again
+    # An archive may be older than the Snakemake that makes its paper again.
+    if not experiment.rebuilding:
         insides.check_version(snakemake_version)
 except UserError as error:
     raise WorkflowError(str(error))

@@ -114,7 +114,7 @@ class Watcher(threading.Thread):
         machine = any("vm" in layer for layer in system["layers"])
         host = {one for one in self._places("/proc/self") if one[1] in self.ports or self._is_ours(one)}
         self.note(system, "host", host, set() if machine else self._link())
-        for path in glob.glob(f"{places.home()}/systems/*/data/password"):
+        for path in glob.glob(f"{places.systems()}/*/data/password"):
             self.passwords.add(read(path).strip())
         if machine:
             self._look_into(system)
@@ -154,7 +154,7 @@ class Watcher(threading.Thread):
 
     def _look_into(self, system: dict) -> None:
         """Ask a machine, by the connection that its cell has anyway."""
-        folder = os.path.join(places.home(), "systems", system["id"])
+        folder = os.path.join(places.systems(), system["id"])
         done = subprocess.run(
             ssh.command(folder, ["sh", "-c", GUEST]), capture_output=True, text=True, timeout=60, check=False
         )

@@ -219,7 +219,7 @@ def make(name: str, again: int, command: list[str]) -> int:
     Raises UserError where what the product is made of is itself not as it was made.
     """
     others = products.of_reanalysis()
-    state = State({} if name in others else plan.read(), found=digests.Digests(digests.MEMORY))
+    state = State({} if name in others else plan.read_checked(), found=digests.Digests(digests.MEMORY))
     if name not in others:
         others = state.products()
     product = find(others, state.experiment, name)

@@ -11,7 +11,7 @@ from strata.archive import make
 from strata.base.errors import UserError
 from strata.cell import record
 from strata.experiment import plan, workload
-from strata.results import judge
+from strata.results import judge, made
 
 
 @pytest.fixture(scope="module")
@@ -186,3 +186,18 @@ def test_the_checks_of_a_plan_name_file_and_key(project):
     (project / "results/plan.json").write_text("[]")
     with pytest.raises(UserError, match="is no JSON object"):
         plan.read()
+
+
+def test_nothing_is_made_of_a_plan_that_breaks_its_schema(project):
+    edit(project / "results/plan.json", lambda told: told["workloads"]["stream"].pop("metrics"))
+    with pytest.raises(UserError, match=r"results/plan\.json: workloads\.stream\.metrics: missing"):
+        made.make("tidy/stream", 0, ["/bin/true"])
+
+
+def test_nothing_is_made_of_a_record_that_is_not_good(project, monkeypatch):
+    # The paper's tables are taken for good here, so that its own look at the records is what refuses.
+    monkeypatch.setattr(made.State, "faults", lambda state, product: [])
+    copy(project, "docker/stream/2", "native/stream/2", environment="native")
+    for product in ("tidy/stream", "paper/report.pdf"):
+        with pytest.raises(UserError, match=r"results/raw/native/stream/2\.json: its layers are"):
+            made.make(product, 0, ["/bin/true"])

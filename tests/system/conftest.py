@@ -86,10 +86,12 @@ def services():
 
 @pytest.fixture
 def machine_stays():
-    """The test leaves nothing on the machine."""
+    """The test leaves nothing on the machine, nor of any layer what that finds by its own marks."""
     before = left_on_machine()
     yield before
     assert settle(before) == before
+    if state.read()["system"] is None:
+        assert [left for name in layers.LAYERS for left in layers.layer_class(name).sweep()] == []
 
 
 @pytest.fixture(scope="session")

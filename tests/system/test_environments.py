@@ -4,22 +4,52 @@ import os
 import subprocess
 import time
 
+import projects
 import pytest
 
+from strata import layers as layers_of
 from strata.experiment import config
+from strata.host import capacity
 from strata.host.context import VARIABLES
 from strata.system import state, testbed
 
 ENVIRONMENTS = ["native", "docker", "docker-hostnet", "docker-layered"]
 
 
+def stacks():
+    """The config's environments, and one more for each registered layer that is on top of none of them."""
+    settings = config.read(path=projects.ROOT / "config.yaml")
+    found = {name: entry["layers"] for name, entry in settings["environments"].items()}
+    tops = {next(iter(stack[-1])) for stack in found.values()} | {"host"}
+    for name in set(layers_of.LAYERS) - tops:
+        below = layers_of.layer_class(name).stands_on[0]
+        found[name] = [*([] if below == "host" else [{below: {}}]), {name: {}}]
+    return found
+
+
+def every_layer():
+    """The names of these environments; of those with a machine, which may be emulated, one for each stack."""
+    found, seen = [], set()
+    for name, stack in stacks().items():
+        names = tuple(layer for entry in stack for layer in entry)
+        slow = any(layers_of.layer_class(layer).kind == "machine" for layer in names)
+        if not slow or names not in seen:
+            found.append(pytest.param(name, marks=[pytest.mark.long] * slow))
+        seen.add(names)
+    return found
+
+
 @pytest.fixture
 def up(checkout, image, machine_stays):
     """Bring an environment up under the machine's lock; everything is down afterwards."""
-    layers = config.read()["environments"]
+    settings = config.read()
+    settings["environments"] = {name: {"label": name, "layers": stack} for name, stack in stacks().items()}
+    planned = config.experiment(settings, capacity.facts())["environments"]
 
     def bring(name, block=1):
-        system = testbed.bring_up(name, layers[name]["layers"], block, image)
+        if not planned[name]["available"]:
+            pytest.skip(planned[name]["reason"])
+        system = testbed.bring_up(name, planned[name]["layers"], block, image)
         return system.top
 
     with testbed.exclusive():
@@ -103,7 +133,7 @@ def test_a_block_gets_a_fresh_system_and_the_same_block_the_same(up):
     )
 
 
-@pytest.mark.parametrize("name", ENVIRONMENTS)
+@pytest.mark.parametrize("name", every_layer())
 def test_a_file_goes_in_and_comes_back_byte_for_byte(up, name, tmp_path):
     top = up(name)
     content = os.urandom(100_000)
@@ -125,7 +155,7 @@ def test_a_process_that_a_native_run_leaves_is_ended_with_the_system(up):
     assert subprocess.run(["pgrep", "-f", "^sleep 300$"], capture_output=True, check=False).returncode == 1
 
 
-@pytest.mark.parametrize("name", ENVIRONMENTS)
+@pytest.mark.parametrize("name", every_layer())
 def test_what_a_command_leaves_is_seen_and_its_system_not_used_again(up, name):
     top = up(name)
     assert top.left() == []

@@ -230,6 +230,8 @@ def make(name: str, again: int, command: list[str]) -> int:
     if product.command in _ACCEPTED and KEEP not in os.environ:
         blocks = state.blocks() if product.blocks is None else product.blocks
         accept.accept(state.experiment, list(product.cells), blocks, "--partial" in command)
+        # A cell may have been measured again, or be gone.
+        state = State(state.experiment, found=state.digests)
     elif product.command in (*_ACCEPTED, *_JUDGED):
         _judge(state, product)
     if os.path.exists(product.note):

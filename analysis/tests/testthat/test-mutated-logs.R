@@ -185,13 +185,6 @@ test_that("a log with NUL bytes, or in another encoding, is refused with its nam
   }
 })
 
-test_that("a log that was replaced by another good one is not that of its record", {
-  plan <- read_plan(make_results(environments = "native", workloads = "stream", repetitions = 2))
-  logs <- file.path(plan$results, "raw/native/stream", c("1.log", "2.log"))
-  writeLines(slow_log(fixture("stream"), 1.5), logs[[1]])
-  expect_error(tidy_workload(plan, "stream", parser_of("stream")), "1.log.*(another size|SHA-256 differs)")
-})
-
 #' The captured logs of tools that are not ours, with their parameters
 #'
 #' `free` matches the lines in which such a tool tells something once alone: only there a digit that was

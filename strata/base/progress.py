@@ -82,8 +82,30 @@ def step(topic: str, text: str, every: float = 30.0) -> Iterator[None]:
 
 
 def _current() -> dict | None:
+    """The run that is noted; None where there is none, it has ended, or what is noted is damaged."""
     run = read_json(PATH)
-    return run if run and run["cells"] and alive(run["owner"]) else None
+    return run if run and _is_run(run) and run["cells"] and alive(run["owner"]) else None
+
+
+def _is_run(run: dict) -> bool:
+    """Whether a note has what :func:`begin` writes."""
+    owner, since = run.get("owner"), run.get("since", "")
+    tables = [run.get(name) for name in ("left", "ups", "took", "up")]
+    if not (isinstance(owner, dict) and _is_number(owner.get("pid"), int) and isinstance(owner.get("start"), str)):
+        return False
+    if not all(isinstance(table, dict) for table in tables) or not (since is None or _is_number(since)):
+        return False
+    left, ups, took, up = (list(table.values()) for table in tables if table is not None)
+    counts = [run.get("cells"), run.get("done"), *left, *ups]
+    return all(_is_number(count, int) for count in counts) and all(
+        isinstance(pair, list) and len(pair) == 2 and _is_number(pair[0], int) and pair[0] > 0 and _is_number(pair[1])
+        for pair in (*took, *up)
+    )
+
+
+def _is_number(value: object, kind: type | tuple[type, ...] = (int, float)) -> bool:
+    """Whether a value is a number from 0 up to where whole ones are exact; infinity and what is none are not."""
+    return isinstance(value, kind) and not isinstance(value, bool) and 0 <= value < 2**53  # type: ignore[operator]
 
 
 def interrupt() -> None:

@@ -130,3 +130,34 @@ def test_a_step_that_failed_is_not_said_to_have_ended(capsys):
     with pytest.raises(ValueError, match="out of order"), progress.step("image", "building it"):
         raise ValueError("out of order")
     assert capsys.readouterr().err == "image: building it …\n"
+
+
+_DAMAGE = [
+    *[{name: value} for name in ("owner", "left", "ups", "took", "up") for value in (None, "x", [1], {"a/quick": "x"})],
+    *[{name: value} for name in ("cells", "done") for value in (None, "x", -1, 1.5, True, [], 10**400)],
+    *[{"since": value} for value in ("x", [], True, float("nan"), float("inf"), -1)],
+    *[{"owner": {"pid": pid, "start": start}} for pid, start in (("x", "1"), (None, "1"), ([], "1"), (1, None))],
+    *[{name: {"bare/noop": value}} for name in ("took", "up") for value in ([], [1], [0, 1.0], [1, "x"], 3, [1, None])],
+    *[{name: {"bare/noop": value}} for name in ("left", "ups") for value in ([], 1.5, -1, None)],
+]
+
+
+@pytest.mark.parametrize("damage", [*_DAMAGE, "gone"], ids=str)
+def test_damage_within_the_note_of_a_run_is_no_run(clock, capsys, damage):
+    progress.begin(os.getpid(), [("bare", "noop", number) for number in (1, 2)])
+    with open(progress.PATH) as file:
+        run = json.load(file)
+    notes = [{**run, **damage}] if damage != "gone" else [{k: run[k] for k in run if k != gone} for gone in run]
+    # What is noted only later may be missing; of a run that may grow nothing else is asked.
+    for note in notes:
+        if note.keys() == run.keys() - {"more"}:
+            continue
+        with open(progress.PATH, "w") as file:
+            json.dump(note, file)
+        progress.announce("cell")
+        progress.done("cell", "bare", "noop", 2.0, 1.0)
+        progress.failed("bare", "noop")
+        progress.interrupt()
+        assert not progress.interrupted()
+        assert not progress.last()
+        assert capsys.readouterr().err == "cell …\ncell: 2.0 s\n"

@@ -746,10 +746,7 @@ def test_the_command_itself_ends_with_a_message(folder):
     for name in ("check", "plan"):
         done = projects.run(folder, "strata", name)
         assert done.returncode == 1
-        assert (
-            done.stderr
-            == "strata: config.yaml: line 1, column 7: seed: is .nan; must be a finite number in plain decimal form\n"
-        )
+        assert done.stderr == "strata: config.yaml: seed: is nan; must be a finite number\n"
         assert not (folder / "results").exists()
 
 

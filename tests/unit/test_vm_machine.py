@@ -184,7 +184,7 @@ def test_only_the_domain_that_is_meant_is_removed_with_its_disks(tmp_path, monke
 
 def test_a_boot_says_that_it_runs_and_how_long_it_took(tmp_path, done, monkeypatch, capsys):
     monkeypatch.setattr(machine.Machine, "_vagrant_up", lambda self, console: None)
-    monkeypatch.setattr(machine.Machine, "_keep_console", lambda self, name, attempt: "")
+    monkeypatch.setattr(machine, "_keep_console", lambda folder, name, attempt: "")
     monkeypatch.setattr(machine, "make_data_disk", lambda wanted: None)
     monkeypatch.setattr(machine.ssh, "run", lambda *words, **more: "")
     assert machines(tmp_path, 1)[0]._boot({"name": "m"})["attempts"] == 1

@@ -18,7 +18,7 @@ import urllib3
 
 from strata.archive import check, container, crate, make, rebuild, sums
 from strata.base import places
-from strata.experiment import workload
+from strata.experiment import plan, workload
 from strata.results import judge, made, products
 
 USER, HOST, TOKEN = "zoequill", "quillbox", "gh" + "p_" + "a1B2" * 9
@@ -221,6 +221,14 @@ def plant(folder):
     (folder / ".env").write_text("TOKEN=planted-env-file\n")
     page = folder / "config.yaml"
     page.write_text(f"# Of {USER}, on {HOST}.\n" + page.read_text().replace("image:\n", "image:\n", 1))
+    planned = folder / "results/plan.json"
+    experiment = json.loads(planned.read_text())
+    experiment["environments"]["docker"]["label"] = f"Docker at {HOST}"
+    stream = experiment["workloads"]["stream"]
+    stream["parameters"]["listing"] = "/mnt/planted-disk/list"
+    stream["cell"]["files"] = ["listing"]
+    stream["notes"] = [f"Read from /home/{USER}/planted-home."]
+    planned.write_text(json.dumps(experiment, indent=1, ensure_ascii=False) + "\n")
     log = folder / "results/raw/native/stream/1.log"
     log.write_text(f"{USER}@{HOST}: {folder}/results, token {TOKEN}\n" + log.read_text())
     content = log.read_bytes()
@@ -231,15 +239,8 @@ def plant(folder):
             record["log"] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
         if record["workload"] == "stream":
             record["parameters"]["listing"] = "/mnt/planted-disk/list"
+            record["fingerprint"] = plan.fingerprint(experiment, record["environment"], "stream")
         path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
-    plan = folder / "results/plan.json"
-    experiment = json.loads(plan.read_text())
-    experiment["environments"]["docker"]["label"] = f"Docker at {HOST}"
-    stream = experiment["workloads"]["stream"]
-    stream["parameters"]["listing"] = "/mnt/planted-disk/list"
-    stream["cell"]["files"] = ["listing"]
-    stream["notes"] = [f"Read from /home/{USER}/planted-home."]
-    plan.write_text(json.dumps(experiment, indent=1, ensure_ascii=False) + "\n")
     (folder / "results/raw/docker/linpack/3.log").unlink()
     (folder / "results/raw/docker/linpack/3.json").unlink()
     error = f"cell failed: {folder}/x and /home/{USER}/y with {TOKEN} on {HOST}"

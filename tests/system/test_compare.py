@@ -75,6 +75,7 @@ def test_an_archive_is_a_side_and_is_verified_first(sides, tmp_path, monkeypatch
     measured.pretend(project)
     for name, content in tidy.items():
         (project / "results/tidy" / name).write_bytes(content)
+    measured.note(project, project)
     make.make(str(tmp_path / "before.zip"), False)
     done = compare(tmp_path, "before.zip", sides / "after")
     assert done.returncode == 1, done.stderr

@@ -10,7 +10,7 @@ import operator
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
 
 import jsonschema
@@ -268,21 +268,32 @@ def _read_schema(file_name: str) -> dict:
 
 def findings(validator: Any, data: object, prefix: str = "") -> list[tuple[str, str]]:
     """Every (key, sentence) in which `data` breaks the schema; `prefix` is put before each key."""
-    errors = sorted(validator.iter_errors(data), key=lambda error: [str(part) for part in error.absolute_path])
-    found = [finding for error in errors for finding in _sentence(error)]
+    return _told(validator.iter_errors(data), prefix)
+
+
+def _told(errors: Iterable[Any], prefix: str = "") -> list[tuple[str, str]]:
+    in_order = sorted(errors, key=lambda error: [str(part) for part in error.absolute_path])
+    found = [finding for error in in_order for finding in _sentence(error)]
     return [(f"{prefix}.{key}".strip("."), sentence) for key, sentence in found]
 
 
-def fitting(validator: Any, data: dict) -> dict:
+def examined(validator: Any, data: dict) -> tuple[list[tuple[str, str]], dict]:
+    """The :func:`findings` of `data`, and what is :func:`fitting` of it: looked through once where all is good."""
+    errors = list(validator.iter_errors(data))
+    return _told(errors), fitting(validator, data, errors)
+
+
+def fitting(validator: Any, data: dict, errors: list | None = None) -> dict:
     """A copy of `data` without what breaks the schema, so that what is left can be looked at further.
 
     What lacks something goes too, but for the whole; a mapping in a list leaves an empty one in its place.
+    `errors` are those of `data`, where they are known.
     """
-    rest, before = copy.deepcopy(data), None
-    # What lost a part that it needs does not fit any more.
-    while rest != before:
+    rest = copy.deepcopy(data)
+    errors = list(validator.iter_errors(data)) if errors is None else errors
+    while errors:
         before = copy.deepcopy(rest)
-        for error in validator.iter_errors(before):
+        for error in errors:
             path = list(error.absolute_path)
             gone = [path]
             if error.validator == "additionalProperties":
@@ -292,6 +303,8 @@ def fitting(validator: Any, data: dict) -> dict:
             for place in gone:
                 with contextlib.suppress(LookupError, TypeError):
                     _remove(rest, place, error)
+        # What lost a part that it needs does not fit any more.
+        errors = [] if rest == before else list(validator.iter_errors(copy.deepcopy(rest)))
     return rest
 
 

@@ -16,8 +16,8 @@ def check(path: str = FILE) -> None:
         data = checking.read_json_words(path, file.read())
     found = checking.plain(data)
     if not found:
-        schema = checking.schema("claims")
-        found = checking.findings(schema, data) + _cross_check(checking.fitting(schema, data), data)
+        found, rest = checking.examined(checking.schema("claims"), data)
+        found += _cross_check(rest, data)
     checking.complain(path, [(_named(key, data), sentence) for key, sentence in found])
 
 

@@ -52,9 +52,7 @@ def read(over: dict | None = None, path: str = FILE) -> dict:
     data = merge(checking.read_yaml(path), over or {})
     found, declared = checking.plain(data), {}
     if not found:
-        schema = checking.schema("config")
-        found = checking.findings(schema, data)
-        rest = checking.fitting(schema, data)
+        found, rest = checking.examined(checking.schema("config"), data)
         declared = rest.get("workloads", {})
         found += _cross_check(rest)
     known = [name for name in declared if name in workload.known()]

@@ -31,9 +31,8 @@ def load(name: str) -> dict:
     found = checking.plain(data, lines=True)
     if not found:
         # What fits is looked at further, also where something does not: all is told at once.
-        schema = checking.schema("workload")
-        found = checking.findings(schema, data)
-        rest = {"parameters": {}, "metrics": {}, "warmup": {}, "run": [], "checks": []} | checking.fitting(schema, data)
+        found, rest = checking.examined(checking.schema("workload"), data)
+        rest = {"parameters": {}, "metrics": {}, "warmup": {}, "run": [], "checks": []} | rest
         senseless = declaration.findings(rest)
         # A parameter that makes no sense by itself is known by its name alone.
         of = {key.split(".")[1] for key, _ in senseless if key.startswith("parameters.")}

@@ -7,6 +7,7 @@ by names that would leave their folder, and (Hypothesis) by chance.
 import contextlib
 import copy
 import datetime
+import functools
 import io
 import json
 import re
@@ -23,7 +24,7 @@ from snakemake.cli import parse_config
 from strata import __main__
 from strata.base import yaml_file
 from strata.base.errors import UserError
-from strata.experiment import config, figures, workload
+from strata.experiment import claims, config, figures, workload
 from strata.snakemake.workflow import Workflow
 
 CONFIG = (projects.ROOT / "config.yaml").read_text()
@@ -151,7 +152,7 @@ def few(values, number, count):
 
 @pytest.fixture
 def quick(monkeypatch):
-    """Read good YAML by libyaml, which takes a tenth of the time."""
+    """Read good YAML by libyaml, which takes a tenth of the time, and the claims, which are good, once."""
     loader, plainly = getattr(yaml, "CSafeLoader", yaml.SafeLoader), yaml_file.read
 
     def read(path):
@@ -161,6 +162,7 @@ def quick(monkeypatch):
             return plainly(path)
 
     monkeypatch.setattr(yaml_file, "read", read)
+    monkeypatch.setattr(claims, "check", functools.cache(claims.check))
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ source(file.path(root, "analysis", "load.R"))
 load_rooms(root, "draw")
 
 run_script("figure.R", function(arguments) {
-  kind <- intersect(c("order", "ratios"), sub("^--", "", arguments))
+  kind <- intersect(unlist(FIGURES$shared), sub("^--", "", arguments))
   several <- length(kind) > 0
   options <- parse_options(arguments, required = c("plan", "out", if (!several) c("summary", "tidy")),
                            optional = if (!several) c("workload", "figure"), switches = kind,
@@ -26,7 +26,7 @@ run_script("figure.R", function(arguments) {
   } else if (isTRUE(options$ratios)) {
     draw_ratios(lapply(options$rest, read_summary, plan = plan), plan, root, options$out)
   } else {
-    figure <- list(kind = "runs")
+    figure <- FIGURES$undeclared
     if (!is.null(options$figure)) {
       figures <- figures_of(plan, c(options$workload, "")[[1]])
       figure <- figures[[match.arg(options$figure, names(figures))]]

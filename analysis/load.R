@@ -35,6 +35,7 @@ load_rooms <- function(root, last, into = globalenv()) {
   if (!l10n_info()[["UTF-8"]]) {
     invisible(Sys.setlocale("LC_CTYPE", "C.UTF-8"))
   }
+  options(strata.contracts = file.path(normalizePath(root), "contracts"))
   for (file in files_of_rooms(root, last)) {
     source(file, local = into, encoding = "UTF-8", keep.source = FALSE)
   }

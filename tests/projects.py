@@ -14,6 +14,7 @@ SHARED = [
     "Snakefile",
     "rules",
     "schemas",
+    "contracts",
     "strata",
     "analysis",
     "published",

@@ -6,7 +6,7 @@ EN_DASH <- "\u2013"
 EM_DASH <- "\u2014"
 NO_BREAK <- "\u00a0"
 THIN <- "\u202f"
-NOT_AVAILABLE <- "not available"
+NOT_AVAILABLE <- read_contract("logs")[["not_available"]]
 
 #' Whether the paper is being written as a web page
 #'

@@ -7,7 +7,7 @@
 #' @param out path without extension
 #' @param figure its declaration, as from `figures_of`
 #' @section Errors: summary and tidy table are not of the same runs
-draw_workload <- function(summary, tidy, plan, root, out, figure = list(kind = "runs")) {
+draw_workload <- function(summary, tidy, plan, root, out, figure = FIGURES$undeclared) {
   count <- function(table) sort(paste(table$environment, table$metric, table$factors))
   if (!identical(unique(count(tidy)), count(summary)) || sum(summary$n) != nrow(tidy)) {
     stop("the summary and the tidy table are not of the same runs", call. = FALSE)
@@ -20,8 +20,9 @@ draw_workload <- function(summary, tidy, plan, root, out, figure = list(kind = "
     return(write_figure(empty_figure(text), empty_table(columns), out, c(COLUMN_WIDTH, 0.6)))
   }
   switch(figure$kind,
+         runs = draw_runs(summary, tidy[drawn_in(figure, tidy), ], plan, published, out),
          sweep = draw_sweep(summary, plan, published, figure, out),
          against = draw_against(summary, plan, published, figure, out),
          cdf = draw_cdf(summary, plan, published, figure, out),
-         draw_runs(summary, tidy[drawn_in(figure, tidy), ], plan, published, out))
+         stop(figure$kind, " is no kind of figure", call. = FALSE))
 }

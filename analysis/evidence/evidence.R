@@ -31,8 +31,8 @@ read_evidence <- function(path, root, partial = FALSE) {
   }
   evidence <- list(
     plan = plan, cells = cells, records = records[cells$measured],
-    image = read_described(file.path(plan$results, "image.json")),
-    packages = read_described(file.path(plan$results, "image-manifest.json"))$packages,
+    image = read_described(result_path(plan, "image")),
+    packages = read_described(result_path(plan, "packages"))$packages,
     environments = environment_table(plan, cells),
     published = read_published(file.path(root, "published", "ibm-table1.json")),
     originals = read_originals(root),
@@ -42,11 +42,11 @@ read_evidence <- function(path, root, partial = FALSE) {
   )
   summary <- read_summaries(plan, cells, partial)
   evidence$comparisons <- compare(summary, plan)
-  evidence$claims <- read_tested_claims(file.path(plan$results, "claims.csv"))
+  evidence$claims <- read_tested_claims(result_path(plan, "claims"))
   claims <- read_claims(file.path(root, "published", "claims.json"))
   evidence$publications <- claims$publications
   evidence$known <- claims$environments
-  evidence$footprint <- read_footprint(file.path(plan$results, "footprint.csv"), plan, evidence$records)
+  evidence$footprint <- read_footprint(result_path(plan, "footprint"), plan, evidence$records)
   evidence
 }
 
@@ -67,17 +67,15 @@ read_described <- function(path) {
 #'   where the cell has no log
 #' @section Errors: a log without a record (whether a record is good is judged before)
 read_records <- function(plan, cells) {
-  base <- file.path(plan$results, "raw", cells$environment, cells$workload, cells$repetition)
-  lapply(seq_len(nrow(cells)), function(i) {
-    if (!file.exists(paste0(base[[i]], ".log"))) {
+  Map(function(log, path) {
+    if (!file.exists(log)) {
       return(NULL)
     }
-    path <- paste0(base[[i]], ".json")
     record <- read_json(path)
     record$path <- path
-    record$head <- read_head(paste0(base[[i]], ".log"))
+    record$head <- read_head(log)
     record
-  })
+  }, cell_path(plan, "log", cells), cell_path(plan, "record", cells), USE.NAMES = FALSE)
 }
 
 #' The summaries of all workloads
@@ -89,7 +87,7 @@ read_records <- function(plan, cells) {
 #' @section Errors: a summary is missing, broken, or of other runs than the records
 read_summaries <- function(plan, cells, partial) {
   tables <- lapply(names(plan$workloads), function(workload) {
-    path <- file.path(plan$results, "summary", paste0(workload, ".csv"))
+    path <- result_path(plan, "summary", workload = workload)
     measured <- cells[cells$workload == workload & cells$measured, ]
     if (nrow(measured) == 0 && !file.exists(path)) {
       return(NULL)
@@ -115,7 +113,7 @@ read_summaries <- function(plan, cells, partial) {
 #' @param block the last block that was measured
 #' @return nested lists, as written by `enough_runs`; NULL where no target was set or nothing was written
 read_precision <- function(plan, block) {
-  path <- file.path(plan$results, "precision", paste0(block, ".json"))
+  path <- result_path(plan, "precision", block = block)
   if (!is.null(plan$precision) && file.exists(path)) read_json(path)
 }
 

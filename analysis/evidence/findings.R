@@ -35,5 +35,5 @@ has_figure <- function(evidence, name) {
 #' @param name of the figure's file without its ending
 #' @return path
 figure_path <- function(evidence, name) {
-  file.path(evidence$plan$results, "figures", paste0(name, ".pdf"))
+  result_path(evidence$plan, "figure", stem = name, ending = "pdf")
 }

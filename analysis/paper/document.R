@@ -26,11 +26,11 @@ write_page <- function(evidence, root, out) {
   dir.create(folder)
   on.exit(unlink(folder, recursive = TRUE))
   paper <- function(name) file.path(root, "paper", name)
-  check_figures(evidence, c(".png", ".csv"))
+  check_figures(evidence, c("png", "csv"))
   evidence$links <- relative_path(out, evidence$plan$results)
   workloads <- unique(evidence$comparisons$workload)
   values <- do.call(rbind, lapply(workloads, function(name) {
-    read_tidy(file.path(evidence$plan$results, "tidy", paste0(name, ".csv")), evidence$plan)
+    read_tidy(result_path(evidence$plan, "tidy", workload = name), evidence$plan)
   }))
   say("tables and text")
   knit_report(evidence, paper("report.Rmd"), folder, "html")
@@ -80,21 +80,21 @@ write_report <- function(evidence, root, out) {
 #' @param folder that they are copied to
 #' @section Errors: as of `check_figures`
 gather_figures <- function(evidence, folder) {
-  file.copy(check_figures(evidence, ".pdf"), folder)
+  file.copy(check_figures(evidence, "pdf"), folder)
 }
 
 #' The files of the figures
 #'
 #' @param evidence as from `read_evidence`
-#' @param endings of the files
+#' @param endings of the files, without their dots
 #' @return paths
 #' @section Errors: a figure of a workload that was measured, of the order or of the ratios is missing
 check_figures <- function(evidence, endings) {
   workloads <- unique(vapply(evidence$records, `[[`, "", "workload"))
   drawn <- unlist(lapply(workloads, function(name) names(figures_of(evidence$plan, name))))
-  names <- if (length(workloads) > 0) c(drawn, "order", "ratios")
-  paths <- file.path(evidence$plan$results, "figures",
-                     paste0(rep(names, each = length(endings)), endings, recycle0 = TRUE))
+  stems <- if (length(workloads) > 0) c(drawn, unlist(FIGURES$shared))
+  paths <- result_path(evidence$plan, "figure", stem = rep(stems, each = length(endings)),
+                       ending = rep(endings, length(stems)))
   for (path in paths[!file.exists(paths)]) {
     stop_about(path, "no such figure")
   }

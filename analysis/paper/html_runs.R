@@ -93,9 +93,10 @@ html_list <- function(id, title, items, tag = "ul", open = FALSE) {
 #' @return HTML
 run_line <- function(record, evidence, base) {
   name <- file.path(record$environment, record$workload, format(record$repetition, scientific = FALSE))
-  path <- html_escape(file.path(base, basename(evidence$plan$results), "raw", name))
-  sprintf("<a href=\"%s.log\">%s.log</a>, <a href=\"%s.json\">record</a>%s", path, html_escape(name), path,
-          html_flags(record))
+  linked <- list(results = file.path(base, basename(evidence$plan$results)))
+  sprintf("<a href=\"%s\">%s.log</a>, <a href=\"%s\">record</a>%s",
+          html_escape(cell_path(linked, "log", record)), html_escape(name),
+          html_escape(cell_path(linked, "record", record)), html_flags(record))
 }
 
 #' The runs of the plan that are missing, with the records of those that failed
@@ -108,11 +109,11 @@ html_missing <- function(evidence, base) {
     return(NULL)
   }
   name <- file.path(cells$environment, cells$workload, cells$repetition)
-  file <- file.path("failed", paste0(name, ".json"))
+  linked <- list(results = file.path(base, basename(evidence$plan$results)))
   items <- ifelse(
-    file.exists(file.path(evidence$plan$results, file)),
+    file.exists(cell_path(evidence$plan, "failed", cells)),
     sprintf("<li><a href=\"%s\">%s</a>: failed</li>",
-            html_escape(file.path(base, basename(evidence$plan$results), file)), html_escape(name)),
+            html_escape(cell_path(linked, "failed", cells)), html_escape(name)),
     sprintf("<li>%s: not tried</li>", html_escape(name))
   )
   html_list("missing", paste("The", counted(nrow(cells), "run"), "of the plan that",

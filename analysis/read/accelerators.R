@@ -1,7 +1,7 @@
 # Virtual machines: which environments have one, and how its processor was accelerated.
 
 # What accelerators are called.
-ACCELERATORS <- c(kvm = "KVM", tcg = "TCG emulation")
+ACCELERATORS <- vapply(read_contract("accelerators"), `[[`, "", "name")
 
 #' The kinds of the layers of an environment, as their files tell them
 #'

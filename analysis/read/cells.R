@@ -14,9 +14,8 @@
 tidy_workload <- function(plan, workload, parse, partial = FALSE, cells = read_cells(plan)) {
   metrics <- metrics_of(plan, workload)
   cells <- cells[cells$workload == workload, ]
-  cells$path <- file.path("raw", cells$environment, workload, cells$repetition)
-  cells$log <- file.path(plan$results, paste0(cells$path, ".log"))
-  cells$record <- file.path(plan$results, paste0(cells$path, ".json"))
+  cells$log <- cell_path(plan, "log", cells)
+  cells$record <- cell_path(plan, "record", cells)
   cells <- cells[order(cells$position), ]
   there <- file.exists(cells$log)
   missing <- !there & !was_refused(plan, cells)
@@ -84,6 +83,9 @@ parse_cell <- function(log, record, parse, metrics) {
   values[order(match(values$metric, metrics$metric)), ]
 }
 
+# What marks lines of a log, and what stands for what is not known.
+LOGS <- read_contract("logs")
+
 #' What was measured in each of the equal systems that ran at the same time
 #'
 #' A load generator at the client reaches all systems, so that what it printed is parsed as it is.
@@ -128,18 +130,20 @@ parse_systems <- function(lines, record, parse) {
 #'   places, what was observed
 #' @section Errors: broken_log, where the log is not made of the outputs of the record's commands
 split_systems <- function(lines, commands, count) {
-  at <- grep("^\\{\"system\": (null|[0-9]+)\\}$", lines, useBytes = TRUE)
-  told <- sub("^\\{\"system\": (.*)\\}$", "\\1", lines[at])
+  mark <- LOGS$system
+  pattern <- gsub("([{}])", "\\\\\\1", paste0("^", mark$before, "(", mark$none, "|[0-9]+)", mark$after, "$"))
+  at <- grep(pattern, lines, useBytes = TRUE)
+  told <- sub(pattern, "\\1", lines[at])
   ran <- unlist(lapply(commands, `[[`, "system"))
   # Where the client does it all, no command ran in a system.
   in_all <- length(ran) == 0 || setequal(ran, seq_len(count) - 1)
-  require_that(in_all && identical(told[told != "null"], as.character(ran)),
+  require_that(in_all && identical(told[told != mark$none], as.character(ran)),
                "the log should hold the outputs of ", length(ran), " commands in ", count,
                " systems in their order, and it does not")
-  of <- c("null", told)[findInterval(seq_along(lines), at) + 1]
+  of <- c(mark$none, told)[findInterval(seq_along(lines), at) + 1]
   marks <- seq_along(lines) %in% at
-  observed <- of == "null" & startsWith(lines, "{\"observed\":")
-  list(client = lines[of == "null" & !marks],
+  observed <- of == mark$none & startsWith(lines, LOGS$observed)
+  list(client = lines[of == mark$none & !marks],
        systems = lapply(seq_len(count) - 1, function(system) {
          lines[(of == system & !marks) | observed]
        }))
@@ -184,7 +188,7 @@ bind_values <- function(values, records, cells, results) {
     metric = of_values("metric", "character"), unit = of_values("unit", "character"),
     value = of_values("value", "numeric"), factors = of_values("factors", "character"),
     check = rep("passed", length(of_cell)),
-    log = file.path(results, paste0(cells$path, ".log"), fsep = "/")[of_cell],
+    log = cell_path(list(results = results), "log", cells)[of_cell],
     row.names = NULL
   )
 }

@@ -6,6 +6,19 @@ STATISTICS <- c("mean", "harmonic", "percentile")
 
 REFERENCE <- "native"
 
+# Where each file of the results lies, below their folder.
+RESULTS <- read_contract("results")
+
+#' Where files of the results lie
+#'
+#' @param plan as from `read_plan`
+#' @param name of the kind of file, as in contracts/results.json
+#' @param ... what stands for its placeholders, as of `filled`
+#' @return paths
+result_path <- function(plan, name, ...) {
+  file.path(plan$results, filled(RESULTS[[name]], ...))
+}
+
 #' The plan of an experiment
 #'
 #' @param path path of plan.json
@@ -32,7 +45,7 @@ read_plan <- function(path) {
 #' @return data frame in the order of measurement: position, block, environment, workload, repetition
 #' @section Errors: plan.csv is missing, broken, or names what plan.json does not know
 read_cells <- function(plan, blocks = needed_blocks(plan)) {
-  path <- file.path(plan$results, "plan.csv")
+  path <- result_path(plan, "cells")
   cells <- read_csv(path, c(position = "integer", block = "integer", environment = "character",
                             workload = "character", repetition = "integer"))
   check_known(cells, plan, path)

@@ -1,5 +1,16 @@
 # The records of cells: their fields, which cells failed, and what they say of the systems that were measured.
 
+#' The files of cells
+#'
+#' @param plan as from `read_plan`
+#' @param kind of file: "log", "record" or "failed"
+#' @param cells data frame with environment, workload and repetition
+#' @return paths
+cell_path <- function(plan, kind, cells) {
+  result_path(plan, kind, environment = cells$environment, workload = cells$workload,
+              repetition = cells$repetition)
+}
+
 #' Whether cells are left out since their parsers or the judge of records refused what was measured
 #'
 #' @param plan as from `read_plan`
@@ -14,9 +25,7 @@ was_refused <- function(plan, cells) {
 #' @inheritParams was_refused
 #' @return list with an element for each cell: the record, NULL where there is none
 failed_records <- function(plan, cells) {
-  paths <- file.path(plan$results, "failed", cells$environment, cells$workload,
-                     paste0(cells$repetition, ".json"))
-  lapply(paths, function(path) if (file.exists(path)) read_json(path))
+  lapply(cell_path(plan, "failed", cells), function(path) if (file.exists(path)) read_json(path))
 }
 
 #' A field of a record

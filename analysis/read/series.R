@@ -79,6 +79,9 @@ factor_key <- function(value) {
   ifelse(is.na(number), value, sprintf("%.15g", number))
 }
 
+# The kinds of figures, what their files are called, and the figures of all workloads together.
+FIGURES <- read_contract("figures")
+
 #' The figures of a workload
 #'
 #' @param plan as from `read_plan`
@@ -88,10 +91,10 @@ factor_key <- function(value) {
 figures_of <- function(plan, workload) {
   declared <- planned_workload(plan, workload)$figures
   if (length(declared) == 0) {
-    return(stats::setNames(list(list(kind = "runs")), workload))
+    return(stats::setNames(list(FIGURES$undeclared), filled(FIGURES$stems$undeclared, workload = workload)))
   }
   names <- vapply(declared, `[[`, "", "name")
-  stats::setNames(declared, paste0(workload, "-", names))
+  stats::setNames(declared, filled(FIGURES$stems$declared, workload = workload, name = names))
 }
 
 #' Whether a figure draws series

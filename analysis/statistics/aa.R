@@ -61,7 +61,7 @@ share_of_calls <- function(calls) {
 read_alike <- function(project) {
   plan <- read_plan(file.path(project, "results", "plan.json"))
   tables <- lapply(names(plan$workloads), function(workload) {
-    read_tidy(file.path(plan$results, "tidy", paste0(workload, ".csv")), plan)
+    read_tidy(result_path(plan, "tidy", workload = workload), plan)
   })
   values <- do.call(rbind, tables)[c("workload", "metric", "factors", "environment", "block", "value")]
   data.frame(experiment = project, order = plan$order, values)

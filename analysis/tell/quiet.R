@@ -1,24 +1,28 @@
 # Whether the machine was quiet: which runs were flagged as disturbed, by what, and how much.
 
+# What is judged, in words and by the field of the record in which it was seen.
+QUIET <- read_contract("quiet")
+
 #' What is judged: how it is called, what it did, and how a value of it is shown
 #'
 #' @return named list in the order in which disturbances are told: `head` of a row, `cause` (a clause, for the
 #'   reader who knows the threshold) and `show`, a function from a number to text
 disturbances <- function() {
-  list(
-    busy = list(head = "Other processes", cause = "other processes used more than",
-                show = function(x) paste(percent(x), "of a CPU")),
-    steal = list(head = "CPU steal", cause = "a hypervisor took more than",
-                 show = function(x) paste(percent(x), "of the CPU time")),
-    swap = list(head = "Swapping", cause = "swapping moved more than",
-                show = function(x) ifelse(x == 0, paste0("0", NO_BREAK, "B"), bytes(x))),
-    temperature = list(head = "Temperature", cause = "the temperature was above",
-                       show = function(x) paste0(quantity(x), NO_BREAK, "\u00b0C")),
-    throttled = list(head = "Throttling", cause = "the processor was throttled more often than",
-                     show = function(x) counted(x, "time")),
-    load = list(head = "Load", cause = "the load average before the run was above",
-                show = function(x) fixed(x, 2))
+  heads <- c(busy = "Other processes", steal = "CPU steal", swap = "Swapping", temperature = "Temperature",
+             throttled = "Throttling", load = "Load")
+  show <- list(
+    share = function(x) percent(x),
+    bytes = function(x) ifelse(x == 0, paste0("0", NO_BREAK, "B"), bytes(x)),
+    degrees = function(x) paste0(quantity(x), NO_BREAK, "\u00b0C"),
+    times = function(x) counted(x, "time"),
+    number = function(x) fixed(x, 2)
   )
+  sapply(names(QUIET), function(name) {
+    judged <- QUIET[[name]]
+    of <- if (!is.null(judged$of)) paste(" of", judged$of)
+    list(head = heads[[name]], cause = paste(judged$says, judged$above),
+         show = function(x) paste0(show[[judged$shown]](x), of))
+  }, simplify = FALSE)
 }
 
 #' The flags of all runs
@@ -65,10 +69,8 @@ judged_limits <- function(records) {
     own <- unique(lapply(thresholds, function(one) one[[name]]))
     if (length(own) == 1 && is.numeric(own[[1]])) as.double(own[[1]]) else NA_real_
   }, 0)
-  fields <- c(busy = "others_share", swap = "swapped_bytes", temperature = "temperature_c",
-              throttled = "throttled", steal = "steal_share", load = "load1")
   unread <- vapply(names, function(name) {
-    all(is.na(field_numbers(records, "observed", "host", "before", fields[[name]])))
+    all(is.na(field_numbers(records, "observed", "host", "before", QUIET[[name]]$field)))
   }, NA)
   list(limits = limits[!is.na(limits)], unread = names[unread])
 }
@@ -86,7 +88,8 @@ quiet_text <- function(evidence) {
   judged <- judged_limits(records)
   known <- disturbances()[setdiff(names(judged$limits), judged$unread)]
   causes <- vapply(names(known), function(name) {
-    paste(known[[name]]$cause, known[[name]]$show(judged$limits[[name]]))
+    paste0(known[[name]]$cause, " ", known[[name]]$show(judged$limits[[name]]),
+           if (!"during" %in% QUIET[[name]]$when) " before it")
   }, "")
   paste(c(
     if (length(causes) > 0) {

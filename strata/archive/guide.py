@@ -17,6 +17,7 @@ from strata.base.errors import UserError
 from strata.base.files import read_json
 from strata.base.progress import duration
 from strata.experiment import config, figures, recipe
+from strata.host.observe import NOT_AVAILABLE
 
 FACTS = "archive.json"
 MAP_COLUMNS = (
@@ -51,13 +52,13 @@ _R = 'cat(R.version.string, "\\n"); p <- installed.packages(); cat(paste(p[, "Pa
 @functools.cache
 def _first_line(tool: str, word: str) -> str:
     if shutil.which(tool) is None:
-        return "not available"
+        return NOT_AVAILABLE
     try:
         done = subprocess.run([tool, word], capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired):
-        return "not available"
+        return NOT_AVAILABLE
     lines = (done.stdout or done.stderr).strip().splitlines()
-    return lines[0] if lines and done.returncode == 0 else "not available"
+    return lines[0] if lines and done.returncode == 0 else NOT_AVAILABLE
 
 
 @functools.cache
@@ -68,7 +69,7 @@ def _r_packages() -> list[str]:
         lines = done.stdout.splitlines() if done.returncode == 0 else []
     except (OSError, subprocess.TimeoutExpired):
         lines = []
-    return [line.strip() for line in lines] or ["R: not available"]
+    return [line.strip() for line in lines] or [f"R: {NOT_AVAILABLE}"]
 
 
 def add_packages(stage: Stage) -> None:
@@ -95,7 +96,7 @@ def facts(stage: Stage, with_image: bool) -> dict:
         "format": 1,
         "strata": __version__,
         "title": str(citation.get("title", "Strata")),
-        "authors": ", ".join(names) or "not available",
+        "authors": ", ".join(names) or NOT_AVAILABLE,
         "license": citation.get("license"),
         "description": (
             f"{len(records)} measured runs of {len(workloads)} workloads ({', '.join(workloads)}) in "

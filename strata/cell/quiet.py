@@ -11,21 +11,20 @@ import time
 from collections import namedtuple
 from collections.abc import Callable, Collection
 
-from strata.base import places, run
+from strata.base import contracts, places, run
 from strata.base.errors import CellFailed
 from strata.experiment import quiet
 from strata.host import observe
 from strata.host.cgroups import GROUP, SLICE
 from strata.host.observe import NOT_AVAILABLE
 
-# What is judged, in words, and how a value of it is shown.
-WORDS: dict[str, tuple[str, Callable[[float], str]]] = {
-    "load": ("the load average over one minute was", lambda value: f"{value:.2f}"),
-    "steal": ("a hypervisor took", lambda value: f"{100 * value:.1f}% of the CPU time"),
-    "busy": ("other processes used", lambda value: f"{100 * value:.1f}% of a CPU"),
-    "swap": ("swapping moved", lambda value: f"{value / 2**20:.1f} MiB"),
-    "temperature": ("the temperature was", lambda value: f"{value:.0f} °C"),
-    "throttled": ("the processor was throttled", lambda value: f"{value:.0f} times"),
+# How a value is shown, by its kind.
+SHOWN: dict[str, Callable[[float], str]] = {
+    "number": lambda value: f"{value:.2f}",
+    "share": lambda value: f"{100 * value:.1f}%",
+    "bytes": lambda value: f"{value / 2**20:.1f} MiB",
+    "degrees": lambda value: f"{value:.0f} °C",
+    "times": lambda value: f"{value:.0f} times",
 }
 # Shares of less CPU time than this say nothing: the kernel counts in hundredths of a second.
 LEAST_SECONDS = 0.05
@@ -251,10 +250,12 @@ def judge(when: str, early: Reading, late: Reading, seen: dict, thresholds: dict
 
 def sentence(flag: dict) -> str:
     """A flag in words."""
-    words, shown = WORDS[flag["what"]]
+    judged = contracts.read("quiet")[flag["what"]]
+    of = f" of {judged['of']}" if "of" in judged else ""
+    value, threshold = (SHOWN[judged["shown"]](flag[key]) + of for key in ("value", "threshold"))
     by = ", ".join(f"{entry['name']} {100 * entry['share']:.1f}%" for entry in flag.get("by", []))
-    limit = f"more than {shown(flag['threshold'])} (quiet.{flag['what']})"
-    return f"{words} {shown(flag['value'])} {flag['when']} the cell, {limit}{f': {by}' if by else ''}"
+    limit = f"more than {threshold} (quiet.{flag['what']})"
+    return f"{judged['says']} {value} {flag['when']} the cell, {limit}{f': {by}' if by else ''}"
 
 
 class Lookout:

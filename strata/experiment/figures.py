@@ -2,17 +2,13 @@
 
 from collections.abc import Iterable
 
-from strata.base import checking
+from strata.base import checking, contracts
 
-# What each kind of figure takes besides name, kind, title and where: what it must have, and what it may.
-KINDS: dict[str, tuple[set[str], set[str]]] = {
-    "runs": (set(), {"metrics"}),
-    "sweep": ({"metric", "along"}, {"loss", "scale"}),
-    "against": ({"metric", "against", "along"}, set()),
-    "cdf": ({"metric", "along"}, set()),
-}
-# Figures of all workloads together.
-SHARED = ("order", "ratios")
+# Kinds of figures (what each needs, and may have, besides name, kind, title and where), what their files are called,
+# and figures of all workloads together.
+_CONTRACT = contracts.read("figures")
+KINDS: dict[str, dict[str, list[str]]] = _CONTRACT["kinds"]
+SHARED: list[str] = _CONTRACT["shared"]
 _COMMON = {"name", "kind", "title", "where"}
 _NAMES_METRICS = ("metric", "against")
 
@@ -28,7 +24,7 @@ def findings(declared: dict) -> list[tuple[str, str]]:
         if figure["name"] in names:
             found.append((f"{key}.name", f"'{figure['name']}' is also that of figure {names[figure['name']]}"))
         names[figure["name"]] = number
-        needed, optional = KINDS[figure["kind"]]
+        needed, optional = (set(KINDS[figure["kind"]][part]) for part in ("needs", "takes"))
         allowed = _COMMON | needed | optional
         for name in sorted(needed - figure.keys()):
             found.append((f"{key}.{name}", f"missing; a figure of the kind {figure['kind']} needs it"))
@@ -59,10 +55,10 @@ def of_workload(name: str, entry: dict) -> dict[str, dict]:
 
     A workload that declares none has one, of all its runs.
     """
-    declared = entry.get("figures") or []
+    declared, stems = entry.get("figures") or [], _CONTRACT["stems"]
     if not declared:
-        return {name: {"kind": "runs"}}
-    return {f"{name}-{figure['name']}": figure for figure in declared}
+        return {stems["undeclared"].format(workload=name): _CONTRACT["undeclared"]}
+    return {stems["declared"].format(workload=name, name=figure["name"]): figure for figure in declared}
 
 
 def of_plan(plan: dict) -> dict[str, str]:

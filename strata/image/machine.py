@@ -74,7 +74,7 @@ def probe(config: dict, described: dict) -> dict:
             found = acceleration.attempt(os.path.join(work, "boot", kernel))
     finally:
         remove_tree(work)
-    say("vm", f"{acceleration.SHOWN[found['accelerator']]}: {found['accelerator_reason']}")
+    say("vm", f"{acceleration.shown(found['accelerator'])}: {found['accelerator_reason']}")
     return found
 
 

@@ -80,7 +80,7 @@ class Vm(Layer):
         found = acceleration.known()
         if found["accelerator"] is None:
             return [*there, ("KVM", None, f"{found['accelerator_reason']}: `python -m strata image` tries")]
-        said = f"{acceleration.SHOWN[found['accelerator']]}: {found['accelerator_reason']}"
+        said = f"{acceleration.shown(found['accelerator'])}: {found['accelerator_reason']}"
         return [*there, ("KVM", True if found["accelerator"] == "kvm" else None, said)]
 
     @classmethod
@@ -101,7 +101,7 @@ class Vm(Layer):
         """What accelerates the machine, why that is known, and the word that stands for {vm} in labels."""
         from strata.vm import acceleration
 
-        return {**acceleration.known(), "shown": acceleration.SHOWN[options["accelerator"]]}
+        return {**acceleration.known(), "shown": acceleration.shown(options["accelerator"])}
 
     @property
     def data(self) -> str:

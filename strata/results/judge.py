@@ -10,7 +10,7 @@ from strata.base import checking, places
 from strata.base.errors import UserError
 from strata.cell.steps import expanded
 from strata.experiment import plan
-from strata.vm.acceleration import SHOWN
+from strata.vm.acceleration import shown
 
 Cell = tuple[str, str, int]
 
@@ -112,8 +112,8 @@ def _accelerator_fault(record: dict, planned: str | None) -> str | None:
     machine = record["system"]["vm"]
     if planned is None or (machine or {}).get("accelerator") == planned:
         return None
-    told = SHOWN[machine["accelerator"]] if machine else "no virtual machine"
-    return f"it was measured with {told}, and the plan says {SHOWN[planned]}"
+    told = shown(machine["accelerator"]) if machine else "no virtual machine"
+    return f"it was measured with {told}, and the plan says {shown(planned)}"
 
 
 def _steps(planned: dict, parameters: dict) -> list[tuple[str, int | None]]:

@@ -82,7 +82,7 @@ class State:
         for name in (*_code(self.source, product.command), *product.sources):
             path = os.path.join(self.source, name)
             if os.path.isdir(path):
-                below = sorted(file for file in os.listdir(path) if file.endswith(".R"))
+                below = sorted(file for file in os.listdir(path) if file.endswith((".R", ".json")))
                 found[name] = self._together(self.source, [f"{name}/{file}" for file in below])
             else:
                 found[name] = self.digests.of(path)
@@ -196,13 +196,13 @@ def _differing(told: dict, now: dict) -> list[str]:
 
 
 def _code(source: str, command: str) -> list[str]:
-    """The file of an R command and the rooms that it loads; all of them where it does not say."""
+    """The file of an R command, the contracts, and the rooms that it loads; all rooms where it does not say."""
     analysis = os.path.join(source, "analysis")
     rooms = re.findall(r'^  (\w+) = "', _text(f"{analysis}/load.R"), re.MULTILINE)
     last = re.search(r'^load_rooms\(root, "(\w+)"', _text(f"{analysis}/{command}.R"), re.MULTILINE)
     if last and last[1] in rooms:
         rooms = rooms[: rooms.index(last[1]) + 1]
-    return [f"analysis/{command}.R", "analysis/load.R", *(f"analysis/{room}" for room in rooms)]
+    return [f"analysis/{command}.R", "analysis/load.R", "contracts", *(f"analysis/{room}" for room in rooms)]
 
 
 def _text(path: str) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from strata.base.contracts import result
 from strata.experiment import figures
 
 PAPERS = ("paper/report.pdf", "paper/report.html")
@@ -48,8 +49,9 @@ def precision(experiment: dict, block: int) -> Product:
     """Whether the first blocks were enough."""
     loads = tuple(sorted(experiment["workloads"]))
     parsers = tuple(f"workloads/{load}/parse.R" for load in loads)
-    name = f"precision/{block}"
-    return Product(name, (f"results/{name}.json",), "precision", parsers, cells=loads, blocks=block)
+    return Product(
+        f"precision/{block}", (result("precision", block=block),), "precision", parsers, cells=loads, blocks=block
+    )
 
 
 def of_experiment(experiment: dict, measured: Collection[str], blocks: Iterable[int] = ()) -> dict[str, Product]:
@@ -59,22 +61,22 @@ def of_experiment(experiment: dict, measured: Collection[str], blocks: Iterable[
     """
     loads = [load for load in sorted(experiment["workloads"]) if load in measured]
     found = [precision(experiment, block) for block in blocks]
-    tidy = {load: f"results/tidy/{load}.csv" for load in loads}
-    summary = {load: f"results/summary/{load}.csv" for load in loads}
+    tidy = {load: result("tidy", workload=load) for load in loads}
+    summary = {load: result("summary", workload=load) for load in loads}
     tidies, summaries, cells = tuple(tidy.values()), tuple(summary.values()), tuple(loads)
     for load in loads:
         found.append(Product(f"tidy/{load}", (tidy[load],), "tidy", (f"workloads/{load}/parse.R",), cells=(load,)))
     for load in loads:
         found.append(Product(f"summary/{load}", (summary[load],), "summary", reads=(tidy[load],)))
     found += [
-        Product("comparisons", ("results/comparisons.csv",), "comparisons", reads=summaries),
-        Product("claims", ("results/claims.csv",), "claims", _PUBLISHED, tidies, cells),
-        Product("footprint", ("results/footprint.csv",), "footprint", (), tidies, cells),
+        Product("comparisons", (result("comparisons"),), "comparisons", reads=summaries),
+        Product("claims", (result("claims"),), "claims", _PUBLISHED, tidies, cells),
+        Product("footprint", (result("footprint"),), "footprint", (), tidies, cells),
     ]
     drawn = {stem: load for stem, load in figures.of_plan(experiment).items() if load in tidy}
     of_figure = {stem: (tidy[load], summary[load]) for stem, load in drawn.items()}
     for stem, reads in {**of_figure, "order": tidies, "ratios": summaries}.items():
-        files = tuple(f"results/figures/{stem}.{ending}" for ending in ("pdf", "png", "csv"))
+        files = tuple(result("figure", stem=stem, ending=ending) for ending in ("pdf", "png", "csv"))
         found.append(Product(f"figures/{stem}", files, "figure", () if stem == "order" else _PUBLISHED, reads))
     made = tuple(file for product in found for file in product.files)
     for paper in PAPERS:

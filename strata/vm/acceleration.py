@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import tempfile
 
-from strata.base import places
+from strata.base import contracts, places
 from strata.base.errors import UserError
 from strata.base.files import read_json, write_json
 from strata.base.process import as_root, capture
@@ -23,13 +23,17 @@ PROGRAM = "qemu-system-x86_64"
 _DUMP = re.compile(r"[A-Z0-9]{2,6} ?=|(?:Code|Call Trace|RIP|RSP|extra data|EFER|CPU)\b", re.IGNORECASE)
 WORD = "strata-guest-reports"
 LIMIT = 30.0
-SHOWN = {"kvm": "KVM", "tcg": "VM (TCG emulation)", None: "VM"}
 
 _INIT = f"""#!/bin/busybox sh
 /bin/busybox mount -t devtmpfs dev /dev
 /bin/busybox echo {WORD} >/dev/ttyS0
 /bin/busybox poweroff -f
 """
+
+
+def shown(accelerator: str | None) -> str:
+    """What a machine with this accelerator is called; None: with one that is not known yet."""
+    return contracts.read("accelerators")[accelerator]["label"] if accelerator else "VM"
 
 
 def path() -> str:

@@ -6,7 +6,7 @@ Nothing is taken from a configuration: each row says what was asked, what is see
 import os
 import re
 
-NOT_AVAILABLE = "not available"
+from strata.host.observe import NOT_AVAILABLE
 
 
 def process(pid: int, proc: str = "/proc") -> dict:

@@ -120,7 +120,7 @@ def test_nothing_of_a_cell_lasts_into_the_next_one(made):
 
 def test_emulation_is_named_and_a_second_run_has_nothing_to_do(made, logs):
     plan = json.loads((made / "results/plan.json").read_text())
-    shown = acceleration.SHOWN[acceleration.known()["accelerator"]]
+    shown = acceleration.shown(acceleration.known()["accelerator"])
     labels = [entry["label"] for entry in plan["environments"].values()]
     assert labels == [shown, f"{shown}, tuned", f"Docker in {shown}", f"Docker in {shown}, host network"]
     again = snakemake(made, "-n", *logs)

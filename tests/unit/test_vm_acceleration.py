@@ -63,7 +63,7 @@ def test_without_the_device_there_is_nothing_to_try(tmp_path, home):
 def test_a_device_alone_proves_nothing(home):
     found = acceleration.known(home)
     assert found["accelerator"] is None
-    assert acceleration.SHOWN[None] == "VM"
+    assert acceleration.shown(None) == "VM"
 
 
 def test_a_finding_holds_until_its_circumstances_change(home):

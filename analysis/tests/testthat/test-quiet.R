@@ -49,7 +49,7 @@ test_that("a quiet machine is told with what was judged, and what could not be",
     paste("A run is flagged where, shortly before or while it was measured, other processes used more than",
           "5.0 % of a CPU, a hypervisor took more than 2.0 % of the CPU time, swapping moved more than",
           "1.049 MB, the temperature was above 90 \u00b0C, the processor was throttled more often than 0",
-          "times or the load average before the run was above 4.00. None of 1 run was flagged.")
+          "times or the load average over one minute was above 4.00 before it. None of 1 run was flagged.")
   )
 })
 

@@ -1,0 +1,146 @@
+"""What both languages know: it stands in contracts/ once, and what has to be beside it is held equal."""
+
+import ast
+import json
+import re
+import subprocess
+import sys
+
+import projects
+import pytest
+
+from strata.base import contracts, places
+from strata.cell import logs, quiet
+from strata.experiment import figures
+from strata.experiment.quiet import JUDGED
+from strata.host import observe
+from strata.results import made
+
+THEMES = sorted(path.stem for path in (projects.ROOT / "contracts").iterdir())
+
+
+def schema(name):
+    return json.loads((projects.ROOT / f"schemas/{name}.schema.json").read_text())
+
+
+def texts(value):
+    """All texts in data."""
+    if isinstance(value, dict | list):
+        return [text for inner in (value.values() if isinstance(value, dict) else value) for text in texts(inner)]
+    return [value] if isinstance(value, str) else []
+
+
+def r_literals(text):
+    """The texts in a file of R, without its comments."""
+    found = re.findall(r'"((?:[^"\\]|\\.)*)"|#.*', text)
+    return [literal.replace('\\"', '"') for literal in found if literal]
+
+
+def python_literals(text):
+    """The texts in a file of Python, without its docstrings and what is put into texts."""
+    tree = ast.parse(text)
+    prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in prose]
+    return [node.value for node in nodes if isinstance(node.value, str)]
+
+
+def test_each_theme_is_read_by_both_languages():
+    python = "".join(path.read_text() for path in projects.ROOT.glob("strata/*/*.py"))
+    analysis = "".join(path.read_text() for path in projects.ROOT.glob("analysis/*/*.R"))
+    assert set(re.findall(r'read_contract\("(\w+)"\)', analysis)) == set(THEMES)
+    # Of logs every cell has to know: Python has that as constants.
+    assert set(re.findall(r'\bread\("(\w+)"\)', python)) & set(THEMES) == set(THEMES) - {"logs"}
+
+
+# The constants that stand beside the data, for the sake of cells; they are held equal below.
+BESIDE = {"strata/host/observe.py": "not available", "strata/cell/logs.py": '{"system": '}
+
+
+@pytest.mark.parametrize("half", ["strata", "analysis"])
+def test_neither_language_has_a_copy_of_its_own(half):
+    told = contracts.read("logs")
+    whole = {told["not_available"], *texts(contracts.read("accelerators")), *texts(contracts.read("figures")["stems"])}
+    whole |= {text for text in texts(contracts.read("results")) if "{" in text}
+    whole -= {"KVM"}  # a word as any other
+    begin = (told["system"]["before"], *(entry["says"] for entry in contracts.read("quiet").values()))
+    copies = []
+    for path in [*(projects.ROOT / half).glob("*/*.py"), *(projects.ROOT / half).glob("*/*.R")]:
+        name = str(path.relative_to(projects.ROOT))
+        literals = (python_literals if path.suffix == ".py" else r_literals)(path.read_text())
+        plain = {text.lstrip("^").replace("\\", "") for text in literals}
+        found = {text for text in plain if text in whole or text.startswith(begin)}
+        copies += [f"{name}: {text!r}" for text in found if not text.startswith(BESIDE.get(name, text + " "))]
+        # Where files of the results lie is not for the analysis to know.
+        copies += [f"{name}: {line}" for line in re.findall(r'\$results, "(?!figures"|precision").*', path.read_text())]
+    assert copies == []
+
+
+def test_the_marks_of_logs_are_those_of_the_contract():
+    told = contracts.read("logs")
+    mark = told["system"]
+    assert logs.mark(None) == mark["before"] + mark["none"] + mark["after"]
+    assert logs.mark(3) == f"{mark['before']}3{mark['after']}"
+    text = "\n".join(["first", logs.mark(0), "zero", logs.mark(1), "one", logs.mark(None), "last"])
+    assert logs.split(text, 2) == {None: "first\nlast", 0: "zero", 1: "one"}
+    assert told["not_available"] == observe.NOT_AVAILABLE
+    for name in ("whole", "number", "named"):
+        assert schema("record")["$defs"][name]["oneOf"][1] == {"const": told["not_available"]}
+
+
+def test_what_is_judged_is_what_the_contract_says():
+    told = contracts.read("quiet")
+    assert set(JUDGED) == set(told)
+    flag = schema("record")["properties"]["quiet"]["properties"]["flags"]["items"]["properties"]
+    assert set(flag["what"]["enum"]) == set(told)
+    assert set(schema("plan")["$defs"]["thresholds"]["properties"]) == set(told)
+    assert set(quiet.SHOWN) == {entry["shown"] for entry in told.values()}
+    ticks = (0,) * 8
+    early = quiet.Reading(0.0, ticks, None, None, None)
+    late = quiet.Reading(10.0, (*ticks[:7], 10**6), None, None, None)
+    seen = {entry["field"]: 10**6 for entry in told.values()} | {"others": []}
+    for when in ("before", "during"):
+        flags = quiet.judge(when, early, late, seen, dict.fromkeys(told, 0))
+        assert {flag["what"] for flag in flags} == {name for name, entry in told.items() if when in entry["when"]}
+        for flag in flags:
+            assert quiet.sentence(flag).startswith(told[flag["what"]]["says"])
+    # Each is seen where the contract says: without it nothing is judged.  Stolen time is counted by the judge itself.
+    for name in set(told) - {"steal"}:
+        unseen = {**seen, told[name]["field"]: observe.NOT_AVAILABLE}
+        assert name not in [flag["what"] for flag in quiet.judge("before", early, late, unseen, dict.fromkeys(told, 0))]
+
+
+def test_accelerators_and_figures_are_those_of_the_schemas():
+    accelerators = list(contracts.read("accelerators"))
+    assert schema("record")["$defs"]["vm"]["properties"]["accelerator"]["enum"] == accelerators
+    figure = schema("workload")["properties"]["figures"]["items"]
+    assert figure["properties"]["kind"]["enum"] == list(figures.KINDS)
+    keys = {key for kind in figures.KINDS.values() for part in kind.values() for key in part}
+    assert keys | {"name", "kind", "title", "where"} == set(figure["properties"])
+
+
+def test_results_lie_where_the_contract_says():
+    cell = {"environment": "bare", "workload": "noop", "repetition": 3}
+    assert contracts.result("plan") == places.PLAN
+    assert (contracts.result("image"), contracts.result("packages")) == made._IMAGE
+    for name, kind in (("log", "raw"), ("record", "raw"), ("failed", "failed")):
+        suffix = "log" if name == "log" else "json"
+        assert contracts.result(name, **cell) == places.cell_path(kind, *cell.values(), suffix)
+
+
+def test_what_a_table_was_made_by_names_the_contracts(tmp_path):
+    folder = projects.make(tmp_path / "project", projects.on_host(), {"noop": projects.NOOP}, copy=True)
+    state = made.State({}, source=str(folder))
+    tidy = made.products.of_reanalysis()["reanalysis/tables"]
+    before = state.sources(tidy)["contracts"]
+    path = folder / "contracts/logs.json"
+    path.write_text(path.read_text().replace("not available", "unknown"))
+    assert made.State({}, source=str(folder)).sources(tidy)["contracts"] != before
+
+
+def test_a_cell_reads_no_contract():
+    code = (
+        "import sys\n"
+        "sys.addaudithook(lambda event, what: event == 'open' and 'contracts/' in str(what[0]) and sys.exit(3))\n"
+        "import strata.cell.measure"
+    )
+    assert subprocess.run([sys.executable, "-S", "-c", code], cwd=projects.ROOT, check=False).returncode == 0

@@ -1,14 +1,18 @@
 """What equal machines share and what each has for itself, without libvirt: its commands are only noted."""
 
 import json
+import os
 
+import projects
 import pytest
 
 from strata import layers
+from strata.base import checking
 from strata.base.errors import UserError
+from strata.host import observe
 from strata.host import topology as host
 from strata.host.context import Context
-from strata.vm import disk, hugepages, libvirt, machine, settings
+from strata.vm import acceleration, disk, hugepages, libvirt, look, machine, settings
 
 GIB = 2**30
 TOPOLOGY = [{"cpu": number, "socket": 0, "core": number, "node": 0} for number in range(8)]
@@ -192,3 +196,46 @@ def test_a_boot_says_that_it_runs_and_how_long_it_took(tmp_path, done, monkeypat
         "vm: booting the machine, attempt 1 of 3 …",
         "vm: booting the machine, attempt 1 of 3: 0 s",
     ]
+
+
+# What a guest's shell prints of its disk, its card, its nodes and its caches; and what one says that knows none.
+SEEN = "ext4 rw,relatime 25165824000\n8\n2\n1 Data 32K\n3 Unified 32768K\n"
+BARE = "ext4 rw,relatime 25165824000\n0\n0\n"
+
+
+@pytest.mark.parametrize("fresh", ["boot", "snapshot"])
+@pytest.mark.parametrize("seen", [SEEN, BARE], ids=["all-seen", "nothing-seen"])
+@pytest.mark.parametrize("golden", ["kvm-default", "kvm-tuned"])
+def test_what_is_told_of_a_machine_is_as_the_schema_of_records_says(done, tmp_path, monkeypatch, golden, seen, fresh):
+    """All but the machine is real: what is looked at is this host, this process, and a domain of libvirt's."""
+    xml = (projects.ROOT / f"tests/golden/{golden}.xml").read_text()
+    profile = {"pin": True, "topology": "host", "huge_pages": True, "vhost": True, "queues": "cpus", "iothread": True}
+    profile |= {"pin_emulator": True, "disk_cache": "none", "disk_io": "native", "passthrough": ["0000:03:10.0"]}
+    inside = "\n".join(f"==> {path} <==\n{text}\n" for path, text in observe.read_files(observe.FILES).items())
+    monkeypatch.setattr(
+        look.ssh, "run", lambda folder, argv, **more: seen if argv[0] == "sh" else inside * (seen != BARE)
+    )
+    monkeypatch.setattr(libvirt, "virsh", lambda *words, **more: xml if words[0] == "dumpxml" else "")
+    monkeypatch.setattr(libvirt, "pool_folder", lambda: str(tmp_path))
+    monkeypatch.setattr(look, "process_of", lambda name: os.getpid())
+    monkeypatch.setattr(acceleration, "known", lambda: {"accelerator_reason": "it was tried"})
+    monkeypatch.setattr(machine.Machine, "_boot", lambda self, wanted: {"seconds": 12.5, "attempts": 1})
+    monkeypatch.setattr(machine.Machine, "_see_snapshot", lambda self, wanted, owner: None)
+    monkeypatch.setattr(machine.Machine, "_restore", lambda self, name: 2.5)
+    monkeypatch.setattr(machine.run, "owner", lambda: {"pid": 1, "start": "1"})
+    (one,) = machines(tmp_path, 1, **(profile if golden == "kvm-tuned" else {}))
+    one.options |= {"fresh": fresh, "accelerator": "kvm"}
+    prepare = one.prepare
+
+    def with_disks():
+        wanted, facts = prepare()
+        for name in (f"{wanted['name']}.img", wanted["data_disk"]):
+            (tmp_path / name).write_text("disk")
+        return wanted, facts
+
+    monkeypatch.setattr(one, "prepare", with_disks)
+    told = json.loads(json.dumps(one.up()))
+    layout = checking.schema("record").evolve(schema={"$ref": "record.schema.json#/$defs/vm"})
+    assert checking.findings(layout, told) == []
+    assert len(told["settings"]) == (14 if golden == "kvm-tuned" else 2)
+    assert told["started"] == fresh

@@ -50,9 +50,9 @@ def _is_whole(path: str, noted: str) -> bool:
     known = read_json(noted)
     if known is None or not os.path.exists(path):
         return False
-    if known["seen"] == _seen(path):
+    if known.get("seen") == _seen(path):
         return True
-    if known["sha256"] != _digest(path):
+    if known.get("sha256") != _digest(path):
         return False
     _note(path, noted)
     return True

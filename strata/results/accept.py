@@ -30,7 +30,8 @@ def refused_by(workload: str, owner: dict) -> set[str]:
     """The logs of a workload that were refused for good in the run of a process."""
     state = read_json(state_path(workload)) or {}
     refused = state.get("refused")
-    return set(refused) if isinstance(refused, list) and state.get("run") == owner else set()
+    known = refused if isinstance(refused, list) and state.get("run") == owner else []
+    return {log for log in known if isinstance(log, str)}
 
 
 def accept(

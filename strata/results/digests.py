@@ -61,7 +61,9 @@ def _remembered(memory: str) -> dict[str, list]:
     try:
         with open(memory, encoding="utf-8") as file:
             found = json.load(file)
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
-    good = isinstance(found, dict) and all(isinstance(entry, list) and len(entry) == 5 for entry in found.values())
+    good = isinstance(found, dict) and all(
+        isinstance(entry, list) and len(entry) == 5 and isinstance(entry[4], str) for entry in found.values()
+    )
     return found if good else {}

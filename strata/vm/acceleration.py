@@ -64,9 +64,11 @@ def known(device: str = DEVICE) -> dict:
     """``{accelerator, accelerator_reason}`` as far as it is known: kvm, tcg, or None where it was not tried yet."""
     if not os.path.exists(device):
         return {"accelerator": "tcg", "accelerator_reason": f"there is no {device}: the machine offers no KVM"}
-    found = read_json(path())
-    if found and found["circumstances"] == circumstances(device):
-        return found["finding"]
+    found = read_json(path()) or {}
+    finding = found.get("finding") if found.get("circumstances") == circumstances(device) else None
+    # What is damaged is tried again.
+    if isinstance(finding, dict) and finding.get("accelerator") in ("kvm", "tcg") and "accelerator_reason" in finding:
+        return finding
     return {"accelerator": None, "accelerator_reason": f"{device} is there; whether it runs a guest was not tried yet"}
 
 

@@ -121,7 +121,7 @@ def test_a_parser_that_refuses_all_logs_is_to_be_mended_and_no_cell_fails(result
 
 def test_what_is_damaged_of_its_notes_is_read_again(results):
     Lab([]).accept()
-    for content in ("[]", '{"taken": 3}', "", '{"taken": {}, "refused": 7}'):
+    for content in ("[]", '{"taken": 3}', "", '{"taken": {}, "refused": 7}', '{"refused": [[1]], "run": {}}'):
         Path(accept.state_path("stream")).write_text(content)
         assert accept.refused_by("stream", {}) == set()
         lab = Lab([])

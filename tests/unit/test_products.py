@@ -308,3 +308,12 @@ def test_ten_times_the_cells_take_no_more_than_about_ten_times_as_long_to_look_t
 
     few = min(seconds(count) for count in (299, 300, 301))
     assert seconds(3000) < 25 * few
+
+
+@pytest.mark.parametrize("damage", ["[" * 100_000, '{"x": 1}', '{"table": [1, 2, 3, 4, 5]}', "[]"])
+def test_a_damaged_memory_of_digests_is_none(tmp_path, damage):
+    memory = tmp_path / "digests.json"
+    memory.write_text(damage)
+    (tmp_path / "table").write_text("x")
+    assert digests.Digests(str(memory)).of(str(tmp_path / "table")) == digests.of_file(str(tmp_path / "table"))
+    assert digests._remembered(str(memory)) == {}

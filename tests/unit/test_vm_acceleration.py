@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from strata.base.files import write_json
 from strata.vm import acceleration
 
 
@@ -52,6 +53,15 @@ def test_anything_else_is_emulation_with_its_reason(console, words, ended, reaso
     assert found["accelerator"] == "tcg"
     assert reason in found["accelerator_reason"]
     assert not re.search("EAX|Code|RIP|=0", found["accelerator_reason"])
+
+
+@pytest.mark.parametrize("finding", ["gone", None, "kvm", {}, {"accelerator": "xen", "accelerator_reason": "x"}])
+def test_a_damaged_finding_is_none(home, finding):
+    good = {"accelerator": "kvm", "accelerator_reason": "it booted"}
+    for told, expected in ((good, "kvm"), (finding, None)):
+        kept = {"circumstances": acceleration.circumstances(home), "finding": told}
+        write_json(acceleration.path(), {"x": 1} if told == "gone" else kept)
+        assert acceleration.known(home)["accelerator"] == expected
 
 
 def test_without_the_device_there_is_nothing_to_try(tmp_path, home):

@@ -3,7 +3,7 @@
 PYTHON := .venv/bin/python
 SNAKEMAKE := .venv/bin/snakemake
 
-.PHONY: paper everything paper-partial archive verify rebuild test test-unit test-system test-long lint format map contracts aa bench doctor setup clean
+.PHONY: paper everything paper-partial archive verify rebuild test test-unit test-papers test-system test-long lint format map contracts aa bench doctor setup clean
 
 paper: setup            ## measure what is missing and make paper/report.pdf and .html
 	$(SNAKEMAKE) --cores 1 paper/report.pdf paper/report.html
@@ -23,11 +23,14 @@ verify: setup-paper     ## check an archive: make verify ARCHIVE=archive.zip
 rebuild: setup-paper    ## make an archive's paper again without measuring: make rebuild ARCHIVE=archive.zip
 	$(PYTHON) -m strata rebuild "$(ARCHIVE)"
 
-test: setup-test lint test-unit test-system  ## everything that CI runs
+test: setup-test lint test-unit test-papers test-system  ## everything that CI runs
 
 test-unit: setup-test   ## tests that need neither Docker nor libvirt
 	$(PYTHON) -m pytest -q -n auto --dist worksteal tests/unit
 	scripts/test-r.sh
+
+test-papers: setup-test ## papers made of captured logs, whole
+	scripts/test-r.sh analysis/tests/papers
 
 test-system: setup-test ## tests with real systems and machines
 	$(PYTHON) -m pytest -q --maxfail 10 tests/system

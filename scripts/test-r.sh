@@ -1,5 +1,5 @@
 #!/bin/bash
-# Runs the expectations of the analysis, or of the files that are named: scripts/test-r.sh [FILE…]
+# Runs the expectations of the analysis, or those that are named: scripts/test-r.sh [FOLDER | FILE…]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,4 +1,4 @@
-# Runs the expectations of the analysis, or of the files that are named: as many at once as there are
+# Runs the expectations of the analysis, or those of the folder or the files that are named: as many at once as there are
 # processors.
 # Rooms and helpers are loaded once; each file runs in a copy of that process.  A file says only whether it is
 # good, or all that it found.
@@ -9,8 +9,8 @@ suppressPackageStartupMessages({
 })
 folder <- "analysis/tests/testthat"
 files <- commandArgs(TRUE)
-if (length(files) == 0) {
-  files <- list.files(folder, "^test-.*[.]R$", full.names = TRUE)
+if (length(files) == 0 || dir.exists(files[[1]])) {
+  files <- list.files(c(files, folder)[[1]], "^test-.*[.]R$", full.names = TRUE)
   # What takes longest first, so that no processor waits long for the last one; size tells it nearly.
   files <- files[order(file.size(files), decreasing = TRUE)]
 }

@@ -81,7 +81,9 @@ small_evidence <- function(rows = list(), plan = small_plan(), records = list(),
 }
 
 #' A results folder with all that the paper needs
-make_paper_results <- function(...) {
+#'
+#' @param draw whether its figures are there too
+make_paper_results <- function(..., draw = TRUE) {
   plan_path <- make_results(..., workloads = c("stream", "linpack"))
   results <- dirname(plan_path)
   plan <- read_plan(plan_path)
@@ -90,12 +92,12 @@ make_paper_results <- function(...) {
                                                                                                        32)),
              file.path(results, "image.json"))
   write_json(list(packages = list(gcc = "14")), file.path(results, "image-manifest.json"))
-  analyse(plan_path)
+  analyse(plan_path, draw)
   plan_path
 }
 
-#' Makes tidy tables, summaries and figures anew
-analyse <- function(plan_path) {
+#' Makes tidy tables and summaries anew, and figures where they matter
+analyse <- function(plan_path, draw = TRUE) {
   plan <- read_plan(plan_path)
   cells <- read_cells(plan)
   tables <- lapply(names(plan$workloads), function(name) {
@@ -104,24 +106,51 @@ analyse <- function(plan_path) {
     write_csv(tidy, path("tidy"))
     summary <- summarise_workload(tidy, plan, cells)
     write_csv(summary, path("summary"))
-    draw_workload(summary, tidy, plan, project, file.path(plan$results, "figures", name))
+    if (draw) {
+      draw_workload(summary, tidy, plan, project, file.path(plan$results, "figures", name))
+    }
     tidy
   })
-  finish_results(tables, plan, cells)
+  finish_results(tables, plan, cells, draw)
 }
 
 #' Writes what is made of the tidy tables of all workloads together
-finish_results <- function(tables, plan, cells) {
+finish_results <- function(tables, plan, cells, draw = TRUE) {
   claims <- read_claims(file.path(project, "published", "claims.json"))
   write_csv(test_claims(claims, do.call(rbind, tables), plan, 1), file.path(plan$results, "claims.csv"))
   write_csv(footprint_table(records_of(plan, do.call(rbind, tables)), plan),
             file.path(plan$results, "footprint.csv"))
-  summaries <- lapply(tables, summarise_workload, plan = plan, cells = cells)
-  draw_ratios(summaries, plan, project, file.path(plan$results, "figures", "ratios"))
-  draw_order(tables, plan, file.path(plan$results, "figures", "order"))
+  if (draw) {
+    summaries <- lapply(tables, summarise_workload, plan = plan, cells = cells)
+    draw_ratios(summaries, plan, project, file.path(plan$results, "figures", "ratios"))
+    draw_order(tables, plan, file.path(plan$results, "figures", "order"))
+  }
 }
 
 #' Skips a test where a program that the paper needs is missing
 skip_without_latex <- function() {
   skip_if(any(Sys.which(c("pdflatex", "bibtex", "pandoc", "pdftotext")) == ""), "LaTeX or pandoc is missing")
+}
+
+#' Whether a text is well-formed XML but for the tags that HTML leaves open
+tags_of <- function(html) {
+  tags <- regmatches(html, gregexpr("</?[a-z0-9]+", html))[[1]]
+  tags[!sub("</?", "", tags) %in% c("img", "meta", "br", "link", "hr")]
+}
+
+#' Expects that every tag is closed where it was opened
+expect_balanced <- function(html) {
+  html <- gsub("<(script|style)>.*?</\\1>", "", gsub("<!--.*?-->|<!DOCTYPE html>", "", html), perl = TRUE)
+  open <- character()
+  for (tag in tags_of(html)) {
+    if (startsWith(tag, "</")) {
+      if (!identical(sub("</", "", tag), utils::tail(open, 1))) {
+        break
+      }
+      open <- open[-length(open)]
+    } else {
+      open <- c(open, sub("<", "", tag))
+    }
+  }
+  expect_equal(open, character())
 }

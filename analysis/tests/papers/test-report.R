@@ -40,7 +40,7 @@ test_that("a missing cell is an error, or a paper that says so", {
   expect_equal(done$status, 1)
   expect_match(done$output[length(done$output)], "1 of 18 cells were not measured.*docker/linpack/2")
   expect_false(file.exists(out))
-  analyse(plan)
+  analyse(plan, draw = FALSE)
   expect_equal(run_r("report.R", "--plan", plan, "--out", out, "--partial")$status, 0)
   text <- text_of(out)
   expect_match(text, "(Partial Results)", fixed = TRUE)
@@ -79,7 +79,7 @@ test_that("virtual machines are in the paper by their true name, whole or in par
   raw <- file.path(dirname(plan), "raw")
   unlink(file.path(raw, "vm", "pxz", "2.log"))
   unlink(file.path(raw, c("vm-tuned", "vm-docker-hostnet")), recursive = TRUE)
-  analyse(plan)
+  analyse(plan, draw = FALSE)
   page <- file.path(dirname(plan), "report.html")
   expect_equal(run_r("report.R", "--plan", plan, "--out", page, "--partial")$status, 0)
   html <- read_text(page)
@@ -106,30 +106,6 @@ test_that("environments that are not available are rows with their reason, and n
   expect_match(html, "KVM is not available here: vagrant is not installed", fixed = TRUE)
 })
 
-test_that("records and summaries that do not belong together are errors that name the file", {
-  plan <- make_paper_results(repetitions = 2)
-  results <- dirname(plan)
-  fails <- function(pattern) {
-    expect_error(read_evidence(plan, project), pattern)
-  }
-  expect_silent(read_evidence(plan, project))
-  record <- file.path(results, "raw", "docker", "stream", "1.json")
-  kept <- readLines(record)
-  writeLines("{", record)
-  fails("docker/stream/1.json: not valid JSON")
-  unlink(record)
-  fails("docker/stream/1.json: no such file")
-  writeLines(kept, record)
-  summary <- file.path(results, "summary", "stream.csv")
-  kept <- readLines(summary)
-  writeLines(sub("GB/s,higher,,2,", "GB/s,higher,,9,", kept), summary)
-  fails("stream.csv: it counts more runs")
-  writeLines(sub(",copy,", ",cpy,", kept), summary)
-  fails("stream.csv: cpy is no metric")
-  unlink(summary)
-  fails("stream.csv: no such file")
-})
-
 test_that("a missing figure, a failed LaTeX and bad options leave the earlier paper as it was", {
   skip_without_latex()
   plan <- make_paper_results(repetitions = 2)
@@ -152,16 +128,4 @@ test_that("a missing figure, a failed LaTeX and bad options leave the earlier pa
   expect_match(run_r("report.R", "--plan", "none.json", "--out", out)$output, "none.json: no such file",
                all = FALSE)
   expect_equal(readLines(out), "the earlier paper")
-})
-
-test_that("sources are named for the workloads of the plan alone, and are in the references", {
-  expect_equal(as.character(show_sources(small_evidence())), "STREAM follows McCalpin [@mccalpin1995].")
-  plan <- small_plan()
-  plan$workloads$stream <- NULL
-  expect_equal(as.character(show_sources(small_evidence(plan = plan))), "")
-  references <- readLines(file.path(project, "paper", "references.bib"))
-  text <- c(WORKLOAD_SOURCES, MACHINE_SOURCE, readLines(file.path(project, "paper", "report.Rmd")))
-  cited <- unique(unlist(regmatches(text, gregexpr("(?<=@)[a-z]+[0-9]*", text, perl = TRUE))))
-  known <- sub("^@[a-z]+\\{(.*),$", "\\1", grep("^@", references, value = TRUE))
-  expect_setequal(cited, known)
 })

@@ -1,5 +1,5 @@
-# Runs the expectations of the analysis, or those of the folder or the files that are named: as many at once as there are
-# processors.
+# Runs the expectations of the analysis, or those of the folder or the files that are named: as many at once
+# as there are processors.
 # Rooms and helpers are loaded once; each file runs in a copy of that process.  A file says only whether it is
 # good, or all that it found.
 

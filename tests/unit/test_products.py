@@ -160,17 +160,13 @@ def test_a_changed_parser_or_template_makes_again_what_follows_and_measures_noth
 
 def test_a_table_that_was_edited_is_made_again_though_its_times_say_nothing(run):
     table = run.folder / "results/tidy/noop.csv"
-    text = rewrite(table, lambda text: text.replace("tidy", "tody", 1))
-    assert "tidy" in planned(run)
-    done = run("--cores", "2")
-    assert done.returncode == 0, done.stderr
-    assert table.read_text() == text
-    assert planned(run) == set()
-    # And once more: what was made again can be damaged again.
-    rewrite(table, lambda text: text.replace("tidy", "tody", 1))
-    done = run("--cores", "2")
-    assert done.returncode == 0, done.stderr
-    assert table.read_text() == text
+    text = table.read_text()
+    # Twice: what was made again can be damaged again.
+    for _ in range(2):
+        rewrite(table, lambda text: text.replace("tidy", "tody", 1))
+        done = run("--cores", "2")
+        assert done.returncode == 0, done.stderr
+        assert table.read_text() == text
     assert planned(run) == set()
 
 
@@ -178,7 +174,7 @@ def test_a_note_that_is_gone_or_broken_is_no_reason_to_trust_a_table(run):
     note = run.folder / "results/made/summary/noop.json"
     for damage in (note.unlink, lambda: note.write_text("{")):
         damage()
-        assert "summary" in planned(run)
+        assert state_of(run.folder).findings() != []
         done = run("--cores", "2")
         assert done.returncode == 0, done.stderr
         assert state_of(run.folder).findings() == []

@@ -42,6 +42,7 @@ def built(home, config):
     folder = projects.make(home / "project", config, {"noop": projects.NOOP}, copy=True)
     (folder / "workloads/noop/parse.R").write_text(PARSER)
     variables = {"PATH": f"{home / 'bin'}:{os.environ['PATH']}", "STRATA_HOME": str(home / "home")}
+    variables["STRATA_TEST_LOCK"] = str(home / "lock")
 
     def command(*words):
         return projects.run(folder, "snakemake", *words, **variables)

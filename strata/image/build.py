@@ -58,6 +58,7 @@ def _build(config: dict, described: dict) -> dict:
     remove_tree(work)
     docker.start_daemon()
     docker.remove_builds(name)
+    before = docker.named(name)
     os.makedirs(work)
     try:
         image = _made(config, described, work)
@@ -68,7 +69,7 @@ def _build(config: dict, described: dict) -> dict:
             )
         os.rename(work, folder_of(name))
     except BaseException:
-        capture(["docker", "image", "rm", docker.tag({"recipe": name})], check=False)
+        docker.name_again(name, before)
         remove_tree(work)
         raise
     finally:

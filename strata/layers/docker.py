@@ -280,6 +280,22 @@ def remove_builds(recipe: str | None = None) -> None:
     capture(["docker", "image", "prune", "--force", *ours], timeout=600, check=False)
 
 
+def named(recipe: str) -> str | None:
+    """Id of the image that Docker has under the name of a recipe, whoever built it; None where it has none."""
+    from strata.base.process import capture
+
+    form = ["docker", "image", "inspect", "--format", "{{.Id}}", tag({"recipe": recipe})]
+    return capture(form, check=False).stdout.strip() or None
+
+
+def name_again(recipe: str, before: str | None) -> None:
+    """Give a recipe's name back to the image that had it before a build that failed, or to none."""
+    from strata.base.process import capture
+
+    name = tag({"recipe": recipe})
+    capture(["docker", "image", "rm", name] if before is None else ["docker", "tag", before, name], check=False)
+
+
 def sweep() -> list[str]:
     """Remove every container of this installation; returns their ids."""
     from strata.base.process import capture

@@ -12,6 +12,7 @@ import time
 import projects
 import pytest
 
+from strata.layers import docker
 from strata.system import state, testbed, turn
 
 TARGET = "cells"
@@ -244,8 +245,9 @@ def test_a_full_disk_is_told_and_costs_nothing_that_was_there(tmp_path, monkeypa
 
 @pytest.mark.parametrize("again", [False, pytest.param(True, marks=pytest.mark.long)], ids=["told", "built again"])
 def test_a_full_cache_is_told_and_the_image_is_built_once_there_is_room(
-    image, tmp_path, monkeypatch, machine_stays, again
+    image, see_image, tmp_path, monkeypatch, machine_stays, again
 ):
+    see_image(image)
     home = tmp_path / "home"
     monkeypatch.setenv("STRATA_HOME", str(home))
     folder = project(tmp_path / "p", ["docker"], 1)
@@ -257,6 +259,9 @@ def test_a_full_cache_is_told_and_the_image_is_built_once_there_is_room(
         assert "Traceback" not in done.stderr
         assert logs(folder) == {}
         assert list(home.glob("images/*/image.json")) == []
+        # Docker still has what another installation built of the same recipe.
+        named = subprocess.check_output(["docker", "image", "inspect", "--format", "{{.Id}}", docker.tag(image)])
+        assert named.decode().strip() == image["id"]
         if not again:
             return
         make_room()

@@ -44,7 +44,8 @@ def hash_tree(tree):
     return found
 
 
-def test_container_and_tree_are_the_same_files(image):
+def test_container_and_tree_are_the_same_files(image, see_image):
+    see_image(image)
     argv = ["docker", "run", "--rm", "--network", "none", "--pull", "never", docker.tag(image), "bash", "-c", INSIDE]
     printed = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
     inside = {}

@@ -77,6 +77,14 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: ("image" in item.fixturenames, item.path.name.startswith("test_vm")))
 
 
+def calm(seconds=20):
+    """The machine as it is once what ends with the run of another test has ended, or after some seconds."""
+    deadline = time.monotonic() + seconds
+    while ((now := left_on_machine())["keepers"] or now["cells"]) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    return now
+
+
 @pytest.fixture(scope="session", autouse=True)
 def services():
     """Docker and libvirt answer from the start, so that what the distribution defines of its own is seen before."""
@@ -87,7 +95,7 @@ def services():
 @pytest.fixture
 def machine_stays():
     """The test leaves nothing on the machine, nor of any layer what that finds by its own marks."""
-    before = left_on_machine()
+    before = calm()
     yield before
     assert settle(before) == before
     if state.read()["system"] is None:

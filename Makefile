@@ -33,10 +33,10 @@ test-papers: setup-test ## papers made of captured logs, whole
 	scripts/test-r.sh analysis/tests/papers
 
 test-system: setup-test ## tests with real systems and machines
-	$(PYTHON) -m pytest -q --maxfail 10 tests/system
+	$(PYTHON) -m pytest -q --maxfail 10 --durations 25 tests/system
 
 test-long: setup-test   ## the repetitions that `make test` leaves out (docs/testing.md)
-	$(PYTHON) -m pytest -q -m long tests
+	$(PYTHON) -m pytest -q --durations 25 -m long tests
 
 lint: setup-test        ## Python, R, shell and Snakemake
 	scripts/lint.sh

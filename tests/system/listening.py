@@ -169,8 +169,9 @@ class Watcher(threading.Thread):
                 blocks.setdefault(place, set()).update(waiting(line, table))
         inner = "inside"
         for found in reversed(blocks.values()):
-            # A guest's own: its way in, and what asks for its address.
-            others = {one for one in found if one[1] not in (22, 68)}
+            # A guest's own: its way in, what asks for its address, and daemons that only it reaches.
+            own = {one for one in found if one[0] == "127.0.0.1" and one[1] not in self.ports}
+            others = {one for one in found - own if one[1] not in (22, 68)}
             addresses = _addresses(done.stdout) if len(blocks) == 1 or inner == "between" else set(system["listens"])
             self.note(system, inner, others, addresses)
             inner = "between"

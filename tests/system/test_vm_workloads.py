@@ -72,7 +72,7 @@ def made(image, logs, tmp_path_factory):
     if os.path.exists(acceleration.path()):
         os.unlink(acceleration.path())
     for words in (logs, ["--config", "partial=true", "--", *(f"results/tidy/{name}.csv" for name in MEASURED)]):
-        with listening.Watcher(set()) as watcher:
+        with listening.Watcher({port for ports in PORTS.values() for port in ports}) as watcher:
             done = snakemake(folder, *words)
         assert done.returncode == 0, done.stderr
         watchers.setdefault(folder, watcher)
@@ -111,7 +111,8 @@ def test_nothing_of_a_cell_lasts_into_the_next_one(made):
     for one in projects.records(made):
         key = (one["environment"], one["workload"])
         note = (made / f"results/logs/cells/{key[0]}/{key[1]}/1.log").read_text()
-        assert ("it left running: sleep 300" in note) == (key[1] == "leaving"), note
+        # What looks for listening sockets may be met in the machine, too.
+        assert ("left running" in note and "sleep 300" in note) == (key[1] == "leaving"), note
         systems[key] = one["system"]["id"]
     for name in LEFT_IN:
         later = list(systems)[list(systems).index((name, "leaving")) + 1 :]

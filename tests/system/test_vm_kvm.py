@@ -17,7 +17,7 @@ from strata.base import places
 from strata.experiment import config
 from strata.system import testbed
 from strata.vm import acceleration, disk, domain, libvirt, look, settings
-from strata.vm.machine import Machine
+from strata.vm.machine import Machine, forget_vagrant
 
 GOLDEN = projects.ROOT / "tests" / "golden"
 HOST = [{"cpu": 4 * t + 2 * s + c, "socket": s, "core": c, "node": s} for s in (0, 1) for c in (0, 1) for t in (0, 1)]
@@ -95,7 +95,7 @@ def defined_by_vagrant(profile, subnet, image, folder):
     done = subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode != 0
     assert seen.exists(), done.stderr
-    machine.forget_vagrant()
+    forget_vagrant(str(folder))
     return seen.read_text()
 
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
+from strata import layers
 from strata.base import checking, places
 from strata.base.errors import UserError
 from strata.cell.steps import expanded
@@ -86,12 +87,19 @@ def _of_plan(experiment: dict, cell: Cell, record: dict) -> list[str]:
         ("parameters", {key: parameters.get(key) for key in fixed}, fixed),
         ("image's recipe", record["image"]["recipe"], experiment["image"]["recipe"]),
         ("number of systems", record["system"]["parts"], plan.systems(planned)),
+        (
+            "names of checks",
+            [check["name"] for check in record["checks"]],
+            [check["name"] for check in planned["cell"]["checks"]],
+        ),
     ]
     found = [
         f"its {what} is {_short(has)}, and the plan's is {_short(wants)}"
         for what, has, wants in expected
         if has != wants
     ]
+    if layers.forms(name for entry in place["layers"] for name in entry):
+        found += ["it does not say in which image it was measured"] * (None in record["image"].values())
     emulated = _accelerator_fault(record, place.get("accelerator"))
     if emulated:
         return [*found, emulated]

@@ -74,6 +74,18 @@ def test_a_record_of_another_cell_is_refused_by_name(project, copied, says):
     assert any(sentence.startswith(f"results/raw/{target}.json: {says}") for sentence in found[next(iter(found))])
 
 
+def test_a_record_says_its_image_and_every_check(project):
+    path = project / "results/raw/docker/stream/2.json"
+    good = path.read_text()
+    edit(path, lambda told: told["image"].update(id=None, manifest_sha256=None))
+    assert faults() == {
+        ("docker", "stream", 2): [f"{path.relative_to(project)}: it does not say in which image it was measured"]
+    }
+    path.write_text(good)
+    edit(path, lambda told: told["checks"].pop())
+    assert "its names of checks is " in faults()["docker", "stream", 2][0]
+
+
 @pytest.mark.parametrize(("copied", "says"), FOREIGN[:2])
 def test_the_archive_refuses_it_by_name_too(tmp_path, monkeypatch, copied, says):
     project = measured.project(tmp_path / "project", monkeypatch)

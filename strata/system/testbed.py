@@ -23,7 +23,7 @@ from strata.base.progress import say
 from strata.client.client import Client
 from strata.experiment import plan
 from strata.image import intact
-from strata.system import state, traces
+from strata.system import state, traces, turn
 from strata.system.turn import exclusive as exclusive
 
 
@@ -153,6 +153,8 @@ def bring_up(
     fits = system is not None and all(system.get(key) == value for key, value in wanted.items())
     if fits and there["cell"] is None:
         return System(system, image)
+    if turn.OWN and layers.forms(name for entry in stack for name in entry):
+        raise UserError("STRATA_TEST_LOCK is set, which is for tests on the bare host alone: unset it to measure")
     take_down()
     if image and runs_tree(stack, client):
         intact.verify(image)

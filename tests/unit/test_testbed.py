@@ -14,7 +14,7 @@ from strata.base.files import write_json
 from strata.base.process import identity
 from strata.host import cgroups
 from strata.snakemake import workflow
-from strata.system import keeper, state, testbed, traces
+from strata.system import keeper, state, testbed, traces, turn
 from strata.vm import snapshot
 
 
@@ -289,3 +289,12 @@ def test_a_system_that_cannot_be_asked_is_not_used_again_and_its_cell_is_good(mo
     monkeypatch.setattr(testbed, "take_down", lambda: taken.append("system"))
     assert "no answer" in testbed.end_cell(system)[0]
     assert taken == ["system"]
+
+
+def test_what_is_measured_takes_the_machines_lock_whatever_a_variable_says(monkeypatch, tmp_path):
+    monkeypatch.setenv("STRATA_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(turn, "OWN", str(tmp_path / "lock"))
+    with pytest.raises(UserError, match="STRATA_TEST_LOCK is set, which is for tests on the bare host alone"):
+        testbed.bring_up("native", [{"chroot": {}}], 1, {"id": "x"})
+    assert state.read()["system"] is None

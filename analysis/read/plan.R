@@ -58,13 +58,10 @@ read_cells <- function(plan, blocks = needed_blocks(plan)) {
 #' How many blocks of a plan were needed
 #'
 #' @param plan as from `read_plan`
-#' @return all of them, unless blocks were added until a target was reached: then the first number of blocks
-#'   that was enough
+#' @return all of them, unless sets were decided on: then those up to the decision that there are enough
 needed_blocks <- function(plan) {
-  states <- list.files(file.path(plan$results, "precision"), "^[0-9]+[.]json$", full.names = TRUE)
-  final <- Filter(function(state) isTRUE(state$enough), lapply(states, read_json))
-  enough <- vapply(final, function(state) as.double(state$block), 0)
-  if (is.null(plan$precision) || length(enough) == 0) Inf else min(enough)
+  last <- utils::tail(decisions_of(plan), 1)
+  if (length(last) == 1 && last[[1]]$enough) as.double(last[[1]]$block) else Inf
 }
 
 #' Checks that a table names only what the plan knows

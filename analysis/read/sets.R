@@ -1,0 +1,71 @@
+# Sets: a workload once in each of the environments that are compared, one run right after the other.  Which
+# were decided on, and which are set aside because the machine was disturbed meanwhile.
+
+#' The environments whose runs make sets
+#'
+#' @param plan as from `read_plan`
+#' @return names of those that can be measured and are not emulated
+paired_environments <- function(plan) {
+  paired <- vapply(plan$environments, function(entry) isTRUE(entry$available) && !isTRUE(entry$emulated), NA)
+  names(plan$environments)[as.logical(paired)]
+}
+
+#' The decisions of a run, one for each of its rounds
+#'
+#' The first is made after the least number of blocks, and each tells how many blocks the next round has: as
+#' many as the workload with most new sets.  Whatever other decisions lie beside them are of another run.
+#'
+#' @param plan as from `read_plan`
+#' @param before a block; of the decisions after it or later ones none is read
+#' @return list of decisions, as in results/precision, in their order; empty where sets are not decided on
+#' @section Errors: a file that is no decision
+decisions_of <- function(plan, before = Inf) {
+  found <- list()
+  block <- plan$precision$min
+  while (!is.null(block) && block < before) {
+    path <- result_path(plan, "precision", block = block)
+    if (!file.exists(path)) {
+      break
+    }
+    decision <- read_json(path)
+    new <- vapply(decision$workloads, function(entry) length(entry$again) + as.double(entry$more), 0)
+    if (!is.logical(decision$enough) || (!decision$enough && sum(new) == 0)) {
+      stop_about(path, "it decides neither on more sets nor that there are enough; remove it")
+    }
+    found <- c(found, list(decision))
+    block <- if (!decision$enough) block + max(new)
+  }
+  found
+}
+
+#' The sets that are set aside
+#'
+#' What is set aside was disturbed and is measured again.  The first of a round's new repetitions of a workload
+#' take the places of those that are set aside, in their order.
+#'
+#' @param decisions as from `decisions_of`
+#' @return data frame: workload, repetition, and `by`, the repetition that takes its place
+set_aside <- function(decisions) {
+  rows <- lapply(decisions, function(decision) {
+    lapply(names(decision$workloads), function(workload) {
+      entry <- decision$workloads[[workload]]
+      again <- as.double(unlist(entry$again))
+      data.frame(workload = rep(workload, length(again)), repetition = again,
+                 by = entry$sets + seq_along(again))
+    })
+  })
+  none <- data.frame(workload = character(), repetition = numeric(), by = numeric())
+  do.call(rbind, c(list(none), unlist(rows, recursive = FALSE)))
+}
+
+#' Whether runs count, or belong to sets that are set aside
+#'
+#' @param plan as from `read_plan`
+#' @param runs data frame with environment, workload and repetition
+#' @param aside as from `set_aside`
+#' @return "yes" or "no" for each; a run of an emulated machine belongs to no set and counts
+counts_of <- function(plan, runs, aside = set_aside(decisions_of(plan))) {
+  left_out <- runs$environment %in% paired_environments(plan) &
+    paste(runs$workload, runs$repetition) %in% paste(aside$workload, aside$repetition)
+  ifelse(left_out, "no", "yes")
+}

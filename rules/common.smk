@@ -37,6 +37,7 @@ onstart:
                 job.rule.name.startswith("reanalysis") for job in jobs
             ),
         )
+        insides.place_again(workflow, snakemake_version)
     except UserError as error:
         raise WorkflowError(str(error))
 

@@ -27,9 +27,10 @@ if not experiment.rebuilding:
 if experiment.adaptive:
 
     checkpoint precision:
-        # After this block: is every interval within the target, or are more blocks needed?
+        # After this block: which workloads get how many further sets, or is it enough?
         input:
-            lambda precision: experiment.all_logs(int(precision.block)),
+            logs=lambda precision: experiment.all_logs(int(precision.block)),
+            before=lambda precision: experiment.decided_before(int(precision.block)),
         output:
             state="results/precision/{block}.json",
             note="results/made/precision/{block}.json",

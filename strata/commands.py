@@ -16,20 +16,22 @@ def _over(options: argparse.Namespace) -> dict:
 
 
 def _plan(options: argparse.Namespace) -> int:
-    from strata.experiment import config, plan, workload
+    from strata.experiment import config, plan, sets, workload
     from strata.host import capacity
 
     experiment = config.experiment(config.read(_over(options)), capacity.facts())
     for name, entry in experiment["workloads"].items():
         workload.check_files(name, entry["parameters"])
     plan.write({**experiment, "source": plan.source(os.getcwd())})
+    order = sets.Order(experiment)
     if options.show:
-        for row in plan.rows(experiment):
-            print(f"{row[0]:6d}  block {row[1]:<5d} {row[2]} · {row[3]}")
+        for place, block, environment, load, repetition in order.rows():
+            print(f"{place:6d}  block {block:<5d} {environment} · {load} · repetition {repetition}")
     absent = {name: entry for name, entry in experiment["environments"].items() if not entry["available"]}
     for name, entry in absent.items():
         print(f"plan: {name} is not available here: {entry['reason']}", file=sys.stderr)
-    print(f"plan: {experiment['cells']} cells at {experiment['scale']} scale", file=sys.stderr)
+    more = "" if order.decided else "; how many more is decided when they were measured"
+    print(f"plan: {len(order.cells())} cells at {experiment['scale']} scale{more}", file=sys.stderr)
     return 0
 
 

@@ -12,7 +12,7 @@ from strata.base import places
 from strata.base.clock import utc
 from strata.cell.measure import checks
 from strata.cell.steps import expanded, fill
-from strata.experiment import config, plan, workload
+from strata.experiment import config, plan, sets, workload
 from strata.host import capacity
 from strata.image import manifest
 from strata.results import made
@@ -81,7 +81,7 @@ def measure(folder: Path, experiment: dict, slower: dict | None = None, seed: in
     }
     write_json(folder / places.IMAGE, image)
     write_json(folder / "results/image-manifest.json", MANIFEST)
-    for place, _, environment, load, repetition in plan.rows(experiment):
+    for place, _, environment, load, repetition in sets.Order(experiment).rows():
         fixture = projects.ROOT / f"workloads/{load}/fixtures/smoke.log"
         log, factor = fixture.read_text(), slower.get(environment, 1.0) * (1 + chance.gauss(0, noise))
         log = log if factor == 1 else slow_log(log, factor)
@@ -187,7 +187,6 @@ def project(folder: Path, monkeypatch, settings: dict | None = None, slower: dic
     experiment = config.experiment(config.read(), facts)
     for entry in experiment["environments"].values():
         entry |= {"available": True, "reason": None}
-    experiment["cells"] = len(experiment["environments"]) * len(experiment["workloads"]) * experiment["repetitions"]
     plan.write({**experiment, "source": {"revision": None, "changed": None}})
     measure(folder, experiment, slower, **more)
     return folder

@@ -105,7 +105,7 @@ def default(**more: object) -> dict:
     stacks = {name: entry["layers"] for name, entry in page["environments"].items()}
     containers = [name for name, stack in stacks.items() if not any("vm" in layer for layer in stack)]
     page["environments"] = {name: page["environments"][name] for name in containers}
-    return {**page, **more}
+    return {**page, "repetitions": 5, "quiet": {"action": "flag"}, **more}
 
 
 def command(*words: str) -> list[str]:

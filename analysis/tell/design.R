@@ -10,39 +10,61 @@ order_text <- function(evidence) {
   planned <- field_numbers(evidence$records, "position", "planned")
   actual <- field_numbers(evidence$records, "position", "actual")
   kept <- !anyNA(c(planned, actual)) && !is.unsorted(actual[order(planned)], strictly = TRUE)
-  paste0("There are ", linked(counted(plan$repetitions, "block"), "plan"), "; the seed is ",
-         linked(format(plan$seed, scientific = FALSE), "plan"), ". ",
+  emulated <- vapply(plan$environments, function(entry) isTRUE(entry$emulated), NA)
+  paste0("All workloads have their sets in turn, in an order that follows from the seed ",
+         linked(format(plan$seed, scientific = FALSE), "plan"), " alone. ",
+         if (any(emulated)) {
+           paste0("An emulated machine takes longer to bring up than a set to measure, and tests no claim: ",
+                  "it has all workloads one after the other, and is fresh for each such pass. ")
+         },
          if (length(evidence$records) > 0 && kept) "The runs were made in the planned order.",
          if (!kept) "Not all runs were made in the planned order, as the records show.")
 }
 
-#' How many blocks there were, and why
+#' How many sets there were, and why
 #'
 #' @param evidence as from `read_evidence`
-#' @return text; "" where the number was set beforehand
+#' @return text
 precision_text <- function(evidence) {
-  asked <- evidence$plan$precision
+  plan <- evidence$plan
+  asked <- plan$precision
+  linked_plan <- function(text) linked(text, "plan")
   if (is.null(asked)) {
-    return("")
+    return(paste0("There are ", linked_plan(counted(plan$repetitions, "set")), " of each workload."))
   }
-  rule <- paste0("Blocks were added until every mean\u2019s 95", THIN, "% interval was within \u00b1",
-                 linked(percent(asked$target), "plan"), " of it, from ", linked(fixed(asked$min, 0), "plan"),
-                 " on and to ", linked(fixed(asked$max, 0), "plan"), " at most; the rule sees widths alone, ",
-                 "and never the differences between environments.")
+  rule <- paste0(
+    "There are at least ", linked_plan(counted(asked$min, "set")), " of each workload. ",
+    if (!is.null(asked$target)) {
+      paste0("More were added where the 95", THIN, "% interval of a ratio to native was farthest from ",
+             "\u00b1", linked_plan(percent(asked$target)), " for what a set costs",
+             if (!is.null(asked$budget)) {
+               paste0(", as long as ", linked_plan(paste(fixed(asked$budget / 60, 0), "minutes")),
+                      " of measurement allowed")
+             },
+             "; the rule sees widths, costs and disturbances, and never the differences between environments.")
+    }
+  )
   last <- evidence$precision
   if (is.null(last)) {
     return(paste(rule, "How that went is not available."))
   }
+  if (is.null(asked$target)) {
+    return(rule)
+  }
+  all_runs <- function(text) linked(text, "records")
+  sets <- vapply(last$workloads, function(state) as.double(state$sets), 0)
   widest <- last$widest
   width <- if (is.numeric(widest$half_width)) paste0("\u00b1", percent(widest$half_width)) else "no interval"
-  all_runs <- function(text) linked(text, "records")
-  paste0(rule, " ", all_runs(counted(last$block, "block")), if (last$block == 1) " was" else " were",
-         " measured, because ", last$reason, "; ", all_runs(fixed(last$reached, 0)), " of ",
-         all_runs(counted(last$metrics, "mean")), if (last$reached == 1) " was" else " were",
-         " within it, and the widest was ", linked(width, workload_list(widest$workload)), " (",
-         widest$workload, " ", words(widest$metric), " in ",
-         in_sentence(environment_labels(evidence$plan, widest$environment)), "). Stopping by the width ",
-         "narrows the final intervals a little.")
+  paste0(rule, " In the end there were ",
+         in_sentence(paste(all_runs(fixed(sets, 0)), "of", names(sets))), ", because ", last$reason, "; ",
+         all_runs(fixed(last$reached, 0)), " of ", all_runs(counted(last$metrics, "ratio")),
+         if (last$reached == 1) " was" else " were", " within the target",
+         if (!is.null(widest)) {
+           paste0(", and the widest was ", linked(width, workload_list(widest$workload)), " (",
+                  widest$workload, " ", words(widest$metric), " in ",
+                  in_sentence(environment_labels(plan, widest$environment)), ")")
+         },
+         ".")
 }
 
 #' How the number of comparisons is allowed for

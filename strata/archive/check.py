@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from strata.archive import container, crate, guide, private, stage, sums
 from strata.base import places
 from strata.base.errors import UserError
-from strata.experiment import plan
+from strata.experiment import plan, sets
 from strata.image import manifest
 from strata.results import judge, made
 from strata.results.judge import load
@@ -81,13 +81,13 @@ def _of_plan(folder: str) -> list[str]:
     if wrong:
         return wrong
     found = []
+    results = os.path.join(folder, "results")
     order = os.path.join(folder, ORDER)
     if not os.path.isfile(order):
         found.append(f"{ORDER}: missing")
-    elif not _holds(order, plan.as_csv(experiment)):
+    elif not _holds(order, sets.Order(experiment, results).as_csv()):
         found.append(f"{ORDER}: it is not the order that {places.PLAN} gives")
-    results = os.path.join(folder, "results")
-    cells = plan.cells(experiment, plan.needed_blocks(experiment, results))
+    cells = sets.Order(experiment, results).cells()
     measured = judge.measured(cells, folder)
     found += [sentence for wrong in judge.faults(experiment, measured, folder).values() for sentence in wrong]
     missing = ["/".join(map(str, cell)) for cell in cells if cell not in set(measured)]

@@ -18,7 +18,7 @@ from strata.archive import private, source
 from strata.base import places, run
 from strata.base.errors import UserError
 from strata.base.files import read_json
-from strata.experiment import plan
+from strata.experiment import sets
 from strata.image import cache
 from strata.results import made
 
@@ -143,8 +143,7 @@ class Stage:
             if os.path.exists(name):
                 # Paths of a manifest are the image's own.
                 self.copy(name, name, self.private.of_source)
-        blocks = plan.needed_blocks(self.experiment)
-        for cell in plan.cells(self.experiment, blocks):
+        for cell in sets.Order(self.experiment).cells():
             self._add_cell(cell, files)
         self._add_products()
 

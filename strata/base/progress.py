@@ -15,21 +15,42 @@ PATH = "results/tmp/run.json"
 _once = 0.0
 
 
-def begin(owner: int, cells: Iterable[tuple[str, str, int]], more: bool = False) -> None:
+def begin(
+    owner: int,
+    cells: Iterable[tuple[str, str, int]],
+    turns: Iterable[tuple[str, str]],
+    more: bool = False,
+    budget: float | None = None,
+) -> None:
     """Note that the workflow of process `owner` is going to measure these cells, or `more` than those.
 
-    A cell is (environment, workload, repetition).  Each environment is brought up once in a block.
+    A cell is (environment, workload, repetition).  turns: for each cell its environment and what it shares with those
+    that may use the same system.  budget: seconds after which no more are added.
     """
-    planned = list(cells)
+    run = {"owner": identity(owner), "more": more, "done": 0, "since": None, "took": {}, "up": {}}
+    ends = None if budget is None else time.time() + budget
+    note_json(PATH, {**run, **_planned(cells, turns), "ends": ends})
+
+
+def _planned(cells: Iterable[tuple[str, str, int]], turns: Iterable[tuple[str, str]]) -> dict:
+    """How many cells and systems are to come."""
+    coming = list(cells)
     left: dict[str, int] = {}
     ups: dict[str, int] = {}
-    for environment, workload, _ in planned:
+    for environment, workload, _ in coming:
         key = _key(environment, workload)
         left[key] = left.get(key, 0) + 1
-    for environment, _ in {(environment, repetition) for environment, _, repetition in planned}:
+    for environment, _ in set(turns):
         ups[environment] = ups.get(environment, 0) + 1
-    run = {"owner": identity(owner), "cells": len(planned), "more": more, "done": 0}
-    note_json(PATH, {**run, "since": None, "left": left, "ups": ups, "took": {}, "up": {}})
+    return {"cells": len(coming), "left": left, "ups": ups}
+
+
+def go_on(cells: Iterable[tuple[str, str, int]], turns: Iterable[tuple[str, str]], more: bool) -> None:
+    """Note which cells are still to come, once more were added, or none."""
+    run = _current()
+    if run:
+        coming = _planned(cells, turns)
+        note_json(PATH, {**run, **coming, "cells": run["done"] + coming["cells"], "more": more})
 
 
 def _key(environment: str, workload: str) -> str:
@@ -201,6 +222,10 @@ def done(name: str, environment: str, workload: str, seconds: float, up: float |
     note_json(PATH, run)
     left = run["cells"] - run["done"]
     words = f"; {left} to go, about {duration(remaining(run))}" if left > 0 else "; that was the last cell"
+    if run.get("more"):
+        open_end = _is_number(run.get("ends")) and run["ends"] - time.time() > remaining(run)
+        until = f", {duration(run['ends'] - time.time())} at most" if open_end else ""
+        words = (words if left > 0 else "; those were all so far") + f", and what is added then{until}"
     print(f"{_count(run, 0)}{name}: {seconds:.1f} s{words}", file=sys.stderr, flush=True)
 
 

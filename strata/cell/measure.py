@@ -17,7 +17,7 @@ from strata.base.process import capture
 from strata.base.signals import Interrupted
 from strata.cell import logs, prepared, quiet, record
 from strata.cell.steps import Steps
-from strata.experiment import plan
+from strata.experiment import plan, sets
 from strata.host import observe
 from strata.image import cache, intact
 from strata.system import keeper, testbed
@@ -49,8 +49,14 @@ def measure(environment: str, workload: str, repetition: int) -> None:
     signals.heed()
     run.end_with_it()
     experiment = plan.read()
-    _check_name(experiment, environment, workload, repetition)
+    _check_name(experiment, environment, workload)
     cell = Cell(experiment, environment, workload, repetition)
+    if cell.block is None:
+        so_far = len(cell.order.repetitions(environment, workload))
+        raise UserError(
+            f"{places.PLAN}: there is no repetition {repetition} of {environment} · {workload}: {so_far} are planned"
+            + ("" if cell.order.decided else " so far, and what follows is decided when those were measured")
+        )
     try:
         with testbed.exclusive():
             if progress.interrupted():
@@ -61,7 +67,7 @@ def measure(environment: str, workload: str, repetition: int) -> None:
         raise CellFailed(f"{cell.name} was ended by {asked} before it began") from None
 
 
-def _check_name(experiment: dict, environment: str, workload: str, repetition: int) -> None:
+def _check_name(experiment: dict, environment: str, workload: str) -> None:
     known = experiment["environments"]
     if environment not in known:
         raise UserError(f"{places.PLAN}: there is no environment '{environment}'; there are {', '.join(known)}")
@@ -70,8 +76,6 @@ def _check_name(experiment: dict, environment: str, workload: str, repetition: i
     if workload not in experiment["workloads"]:
         names = ", ".join(experiment["workloads"])
         raise UserError(f"{places.PLAN}: there is no workload '{workload}'; there are {names}")
-    if not 1 <= repetition <= experiment["repetitions"]:
-        raise UserError(f"{places.PLAN}: there is no repetition {repetition}; there are {experiment['repetitions']}")
 
 
 class Cell:
@@ -81,13 +85,15 @@ class Cell:
         self.plan, self.environment, self.workload, self.repetition = experiment, environment, workload, repetition
         self.name = f"{environment} · {workload} · repetition {repetition}"
         self.key = (environment, workload, repetition)
+        self.order = sets.Order(experiment)
+        self.block = self.order.block(*self.key)
         self.systems = plan.systems(experiment["workloads"][workload])
         self.target = places.cell_path("raw", *self.key, "log")
         self.draft = places.cell_path("tmp", *self.key, "log")
         self.watch = Watch()
         # The parts of the record, each as soon as it is known.
         self.known: dict = {}
-        # What bringing its system up took that every block takes; None where it stood already.
+        # What bringing its system up took that every such system takes; None where it stood already.
         self.up_seconds: float | None = None
 
     def run(self) -> None:
@@ -117,7 +123,7 @@ class Cell:
             "environment": self.environment,
             "workload": self.workload,
             "repetition": self.repetition,
-            "block": self.repetition,
+            "block": self.block,
             "fingerprint": plan.fingerprint(self.plan, self.environment, self.workload),
             "started": self.watch.begun(),
             "scale": self.plan["scale"],
@@ -180,7 +186,13 @@ class Cell:
         """The system for this cell, with the cell noted."""
         ports = plan.ports(self.plan, self.systems)
         system = testbed.bring_up(
-            self.environment, stack, self.repetition, image, client=self._client(), ports=ports, parts=self.systems
+            self.environment,
+            stack,
+            self.order.turn(*self.key),
+            image,
+            client=self._client(),
+            ports=ports,
+            parts=self.systems,
         )
         testbed.begin_cell(system)
         return system
@@ -287,7 +299,7 @@ class Cell:
     def _put_in_place(self) -> None:
         """The record first and the log last: where the log is, all is."""
         number = record.next_number()
-        self.known["position"] = {"planned": plan.position(self.plan, *self.key), "actual": number}
+        self.known["position"] = {"planned": self.order.position(*self.key), "actual": number}
         self._end()
         record.note_number(number)
         write_json(places.cell_path("raw", *self.key, "json"), record.complete(self.known))

@@ -27,7 +27,7 @@ def ensure(workload: str, declared: dict, values: dict, image: dict) -> str:
     if _is_whole(path, noted):
         return path
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    system = testbed.bring_up(f"(data of {workload})", [{"chroot": {}}], 0, image)
+    system = testbed.bring_up(f"(data of {workload})", [{"chroot": {}}], "data", image)
     with step(workload, "making its data, once for this image"):
         done = capture(system.top.command(argv), timeout=declared["timeout"], check=False)
     if done.returncode != 0:

@@ -283,7 +283,7 @@ class Lookout:
 
         Raises CellFailed where the machine is not quiet and cells are refused then.
         """
-        if self.action != "flag":
+        if self.action in ("wait", "refuse"):
             flags = self._look()
             if flags and self.action == "wait":
                 flags = self._wait(flags)

@@ -11,7 +11,7 @@ from typing import Any
 from strata import client, layers
 from strata.base import checking
 from strata.base.errors import UserError
-from strata.experiment import figures, plan, published, quiet, recipe, workload
+from strata.experiment import figures, plan, published, quiet, recipe, sets, workload
 from strata.vm import settings
 
 FILE = "config.yaml"
@@ -69,7 +69,8 @@ def read(over: dict | None = None, path: str = FILE) -> dict:
         "vm": {"profiles": {"default": {}}},
         "archive_image": False,
         **data,
-        "quiet": quiet.complete(data.get("quiet")),
+        # Where sets are added, so are those that are measured again.
+        "quiet": quiet.complete(data.get("quiet"), again=isinstance(data["repetitions"], dict)),
         "environments": {
             name: {"label": entry.get("label", name), "layers": [_normal(layer) for layer in entry["layers"]]}
             for name, entry in data["environments"].items()
@@ -93,6 +94,12 @@ def percent(text: str) -> float:
     return float(text.removesuffix("%")) / 100
 
 
+def seconds(text: str) -> float:
+    """The seconds that a text such as ``25min`` means."""
+    number, unit = re.fullmatch(r"([0-9.]+)(s|min|h)", text).groups()  # type: ignore[union-attr]
+    return float(number) * {"s": 1, "min": 60, "h": 3600}[unit]
+
+
 def _normal(layer: str | dict) -> dict:
     """A layer as ``{name: options}``."""
     return {layer: {}} if isinstance(layer, str) else {name: options or {} for name, options in layer.items()}
@@ -111,12 +118,15 @@ def _cross_check(data: dict) -> list[tuple[str, str]]:
                 found.append((f"only.{section}.{number}", f"'{name}' is none of {section}; {hint}"))
     repetitions = data.get("repetitions")
     if isinstance(repetitions, dict):
-        least, most, target = (repetitions.get(key) for key in ("min", "max", "target"))
+        least, most, target, budget = (repetitions.get(key) for key in ("min", "max", "target", "budget"))
         if least is not None and most is not None and most < least:
             found.append(("repetitions.max", f"is {most}; must be at least min, {least}"))
         if target is not None and not 0 < percent(target) <= 10:
             wrong = target if len(target) < 20 else checking.describe(target)
             found.append(("repetitions.target", f"is {wrong}; must be more than 0%, and at most 1000%"))
+        if budget is not None and not 0 < seconds(budget) <= 30 * 24 * 3600:
+            wrong = budget if len(budget) < 20 else checking.describe(budget)
+            found.append(("repetitions.budget", f"is {wrong}; must be more than 0s, and at most 720h"))
         if data.get("order") == "sequential":
             found.append(("order", "is sequential, which needs a fixed number of repetitions; must be blocks"))
     steal = data.get("quiet", {}).get("steal")
@@ -249,6 +259,7 @@ def experiment(config: dict, machine: dict) -> dict:
             "told": told,
             "daemons": daemons,
             **described,
+            "emulated": described.get("accelerator") == "tcg",
         }
     if not any(entry["available"] for entry in environments.values()):
         reasons = "; ".join(f"{name}: {entry['reason']}" for name, entry in environments.items())
@@ -270,18 +281,12 @@ def experiment(config: dict, machine: dict) -> dict:
         }
     plan.check_ports(workloads)
     described = recipe.describe(config["image"])
-    repetitions, precision = config["repetitions"], None
-    if isinstance(repetitions, dict):
-        precision = {**repetitions, "target": percent(repetitions["target"])}
-        repetitions = precision["max"]
-    available = sum(entry["available"] for entry in environments.values())
     return {
-        "format": 1,
+        "format": plan.FORMAT,
         "scale": config["scale"],
         "seed": config["seed"],
         "order": config["order"],
-        "repetitions": repetitions,
-        **({"precision": precision} if precision else {}),
+        **_repetitions(config),
         "client": client.settle(config["client"]),
         "quiet": config["quiet"],
         "image": {key: described[key] for key in ("recipe", "distribution", "release")},
@@ -289,5 +294,19 @@ def experiment(config: dict, machine: dict) -> dict:
         "machine": machine,
         "environments": environments,
         "workloads": workloads,
-        "cells": available * len(workloads) * repetitions,
     }
+
+
+def _repetitions(config: dict) -> dict:
+    """How many sets there are, and what more of them depends on: ``repetitions`` and ``precision`` of the plan."""
+    asked = config["repetitions"]
+    retries = sets.RETRIES if config["quiet"]["action"] == "retry" and config["order"] != "sequential" else 0
+    if isinstance(asked, dict):
+        budget = seconds(asked["budget"]) if "budget" in asked else None
+        given = {"min": asked["min"], "max": asked["max"], "target": percent(asked["target"]), "budget": budget}
+        return {"repetitions": asked["max"], "precision": {**given, "retries": retries}}
+    if retries == 0:
+        return {"repetitions": asked}
+    most = asked * (1 + retries)
+    given = {"min": asked, "max": most, "target": None, "budget": None}
+    return {"repetitions": most, "precision": {**given, "retries": retries}}

@@ -1,14 +1,7 @@
-"""The order of measurement, and what a cell is made of.
-
-Block after block; in each the environments in a random order, in each of them the workloads
-in a random order.  Every order follows from the seed and the block alone, so that one cell's
-place is known without making the whole plan.  (``order: sequential`` is the naive alternative, for
-comparison: all repetitions of one environment, then of the next, nothing in random order.)
-"""
+"""What a cell is made of, and the plan in results/ that says so of all of them."""
 
 import json
 import os
-import random
 
 from strata.base import places
 from strata.base.digest import sha256
@@ -16,54 +9,16 @@ from strata.base.errors import UserError
 from strata.base.files import read_json, write_if_changed
 from strata.base.placeholders import several
 from strata.base.process import capture
+from strata.experiment import sets
 
 # Equal systems at the same time, at most.
 MOST_SYSTEMS = 64
-
-
-def available(plan: dict) -> list[str]:
-    """Names of the environments that can be measured here, in the order of the config."""
-    return [name for name, entry in plan["environments"].items() if entry["available"]]
+FORMAT = 2
 
 
 def daemons(plan: dict) -> set[str]:
     """Names of the processes that work for any environment of the plan."""
     return {name for entry in plan["environments"].values() for name in entry["daemons"]}
-
-
-def block_order(plan: dict, block: int) -> list[tuple[str, str]]:
-    """The (environment, workload) pairs of a block (from 1) in the planned order."""
-    chance = random.Random(f"{plan['seed']}/{block}")
-    environments = sorted(available(plan))
-    chance.shuffle(environments)
-    order = []
-    for environment in environments:
-        workloads = sorted(plan["workloads"])
-        chance.shuffle(workloads)
-        order += [(environment, workload) for workload in workloads]
-    return order
-
-
-def position(plan: dict, environment: str, workload: str, repetition: int) -> int:
-    """The place of a cell in the plan, from 1."""
-    if plan["order"] == "sequential":
-        environments, workloads = available(plan), list(plan["workloads"])
-        before = environments.index(environment) * plan["repetitions"] + repetition - 1
-        return before * len(workloads) + workloads.index(workload) + 1
-    order = block_order(plan, repetition)
-    return (repetition - 1) * len(order) + order.index((environment, workload)) + 1
-
-
-def rows(plan: dict) -> list[tuple[int, int, str, str, int]]:
-    """(position, block, environment, workload, repetition) of every cell, in the planned order."""
-    blocks = range(1, plan["repetitions"] + 1)
-    if plan["order"] == "sequential":
-        cells = [
-            (block, name, workload) for name in available(plan) for block in blocks for workload in plan["workloads"]
-        ]
-    else:
-        cells = [(block, *cell) for block in blocks for cell in block_order(plan, block)]
-    return [(place, block, name, workload, block) for place, (block, name, workload) in enumerate(cells, 1)]
 
 
 def cell_seed(plan: dict, workload: str, repetition: int) -> int:
@@ -164,21 +119,6 @@ def check_ports(workloads: dict) -> None:
             taken[number].setdefault(port, f"{name}.{parameter}")
 
 
-def needed_blocks(plan: dict, results: str = "results") -> int:
-    """How many of a plan's blocks count: all, or the first number that was precise enough."""
-    folder = os.path.join(results, "precision")
-    if "precision" not in plan or not os.path.isdir(folder):
-        return plan["repetitions"]
-    found = [read_json(os.path.join(folder, name)) or {} for name in os.listdir(folder) if name.endswith(".json")]
-    enough = [state["block"] for state in found if state.get("enough") is True and isinstance(state.get("block"), int)]
-    return min(enough, default=plan["repetitions"])
-
-
-def cells(plan: dict, blocks: int) -> list[tuple[str, str, int]]:
-    """(environment, workload, repetition) of every cell in the first blocks of a plan, in its order."""
-    return [(name, load, number) for _, block, name, load, number in rows(plan) if block <= blocks]
-
-
 def source(project: str) -> dict:
     """``{revision, changed}`` of the project's source: the commit, and whether files differ from it."""
     git = ["git", "-C", project]
@@ -192,20 +132,15 @@ def source(project: str) -> dict:
     return {"revision": revision.stdout.strip(), "changed": bool(status.stdout.strip())}
 
 
-def as_csv(plan: dict) -> str:
-    """The text of results/plan.csv."""
-    lines = ["position,block,environment,workload,repetition"]
-    lines += [",".join(str(field) for field in row) for row in rows(plan)]
-    return "\n".join(lines) + "\n"
-
-
 def faults(plan: dict) -> list[str]:
     """Where a plan is not as schemas/plan.schema.json says: sentences that name file and key."""
     from strata.base import checking
 
-    if plan.get("format") != 1:
+    if plan.get("format") != FORMAT:
         told = checking.describe(plan.get("format"))
-        return [f"{places.PLAN}: format: is {told}; this version of the project reads and makes plans of format 1"]
+        return [
+            f"{places.PLAN}: format: is {told}; this version of the project reads and makes plans of format {FORMAT}"
+        ]
     found = checking.findings(checking.schema("plan"), plan)
     for name, entry in plan["workloads"].items() if not found else []:
         parameter = entry["cell"].get("systems")
@@ -221,8 +156,13 @@ def write(plan: dict) -> None:
     wrong = faults(plan)
     if wrong:
         raise UserError("\n".join(wrong))
-    write_if_changed(places.PLAN.replace(".json", ".csv"), as_csv(plan))
+    write_cells(plan)
     write_if_changed(places.PLAN, json.dumps(plan, indent=1, ensure_ascii=False) + "\n")
+
+
+def write_cells(plan: dict) -> None:
+    """Write results/plan.csv, as far as the order is decided."""
+    write_if_changed(places.PLAN.replace(".json", ".csv"), sets.Order(plan).as_csv())
 
 
 def read() -> dict:
@@ -232,8 +172,8 @@ def read() -> dict:
         raise UserError(f"{places.PLAN}: is no JSON object: remove it and run `python -m strata plan` or snakemake")
     if plan is None:
         raise UserError(f"{places.PLAN}: there is no plan yet: run `python -m strata plan` or snakemake")
-    if plan.get("format") != 1:
-        raise UserError(f"{places.PLAN}: not a plan of format 1: remake it with this version of the project")
+    if plan.get("format") != FORMAT:
+        raise UserError(f"{places.PLAN}: not a plan of format {FORMAT}: remake it with this version of the project")
     return plan
 
 

@@ -15,9 +15,12 @@ JUDGED = ("load", "steal", "busy", "swap", "temperature", "throttled")
 _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 
-def complete(given: dict | None) -> dict:
-    """``{action, wait_seconds, thresholds}`` as the plan holds them; shares and bytes are numbers, None: not judged."""
-    chosen = {**DEFAULTS, **(given or {})}
+def complete(given: dict | None, again: bool = False) -> dict:
+    """``{action, wait_seconds, thresholds}`` as the plan holds them; shares and bytes are numbers, None: not judged.
+
+    again: whether what was disturbed is measured again, where nothing is said of it.
+    """
+    chosen = {**DEFAULTS, **({"action": "retry"} if again else {}), **(given or {})}
     thresholds = {key: _number(chosen[key]) for key in JUDGED}
     return {"action": chosen["action"], "wait_seconds": chosen["wait_seconds"], "thresholds": thresholds}
 

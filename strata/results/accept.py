@@ -13,7 +13,7 @@ from collections.abc import Callable
 from strata.base import places, progress, run
 from strata.base.errors import UserError
 from strata.base.files import move, read_json, write_json
-from strata.experiment import plan
+from strata.experiment import sets
 from strata.results import judge
 from strata.results.judge import Cell
 
@@ -37,18 +37,18 @@ def refused_by(workload: str, owner: dict) -> set[str]:
 def accept(
     experiment: dict,
     workloads: list[str],
-    blocks: int,
+    blocks: int | None,
     partial: bool = False,
     parse: Callable[[list[Cell]], Refusals] | None = None,
     measure: Callable[[Cell], bool] | None = None,
 ) -> None:
-    """See that tables can be made of the cells of workloads in the first blocks; what cannot is a failed cell.
+    """See that tables can be made of the cells of workloads in the first blocks (None: in all); what cannot is a failed cell.
 
     In a `partial` paper, which is made of what is there, a record that is not good makes a failed cell too, and
     nothing is measured again.  Raises UserError that names what is wrong.
     """
     parse, measure = parse or _parse, measure or _measure
-    cells = [cell for cell in plan.cells(experiment, blocks) if cell[1] in workloads]
+    cells = [cell for cell in sets.Order(experiment).cells(blocks) if cell[1] in workloads]
     for workload in workloads:
         own = [cell for cell in cells if cell[1] == workload]
         there = _judged(experiment, own, partial)

@@ -80,7 +80,7 @@ def _of_plan(experiment: dict, cell: Cell, record: dict) -> list[str]:
         ("environment", record["environment"], environment),
         ("workload", record["workload"], load_name),
         ("repetition", record["repetition"], repetition),
-        ("block", record["block"], repetition),
+        *([("block", record["block"], repetition)] if "precision" not in experiment else []),
         ("scale", record["scale"], experiment["scale"]),
         ("seed", record["seed"], plan.cell_seed(experiment, load_name, repetition)),
         ("names of parameters", sorted(parameters), sorted(planned["parameters"])),

@@ -12,10 +12,10 @@ import re
 import subprocess
 from collections.abc import Collection, Iterable
 
-from strata.base import places
+from strata.base import places, progress
 from strata.base.errors import UserError
 from strata.base.files import read_json, write_json
-from strata.experiment import plan
+from strata.experiment import plan, sets
 from strata.results import accept, digests, judge, products
 from strata.results.products import Product
 
@@ -44,22 +44,22 @@ class State:
         self._lines: dict[tuple[str, str, int], list[str]] = {}
         self._plan = _digest([json.dumps(everything, sort_keys=True)])
 
-    def blocks(self) -> int:
-        """How many blocks of the plan were needed."""
-        return plan.needed_blocks(self.experiment, os.path.join(self.results, "results"))
+    @functools.cached_property
+    def order(self) -> sets.Order:
+        """The order of the plan's cells, as far as it is decided."""
+        return sets.Order(self.experiment, os.path.join(self.results, "results"))
 
     @functools.cached_property
-    def _cells(self) -> dict[str, list[tuple[str, str, int]]]:
-        """All cells of the plan, by their workload."""
+    def _cells(self) -> dict[str, list[tuple[int, tuple[str, str, int]]]]:
+        """The block of every cell and the cell, by their workload."""
         found: dict[str, list] = {}
-        for cell in plan.cells(self.experiment, self.experiment["repetitions"]):
-            found.setdefault(cell[1], []).append(cell)
+        for _, block, *cell in self.order.rows():
+            found.setdefault(cell[1], []).append((block, tuple(cell)))
         return found
 
     def cells(self, workload: str, blocks: int | None = None) -> list[tuple[str, str, int]]:
-        """The cells of a workload in the first blocks of the plan; in those that were needed unless it is said."""
-        last = self.blocks() if blocks is None else blocks
-        return [cell for cell in self._cells.get(workload, []) if cell[2] <= last]
+        """The cells of a workload in the first blocks of the plan; in all that are known unless it is said."""
+        return [cell for block, cell in self._cells.get(workload, []) if blocks is None or block <= blocks]
 
     def measured(self) -> list[str]:
         """The workloads that have a cell to show."""
@@ -70,11 +70,8 @@ class State:
 
         measured: workloads that have, or will have, a cell to show; those that have one unless they are given.
         """
-        blocks: list[int] = []
-        if "precision" in self.experiment:
-            last = range(max(1, self.experiment["precision"]["min"]), self.blocks() + 1)
-            blocks = [block for block in last if self._there(f"results/precision/{block}.json")]
-        return products.of_experiment(self.experiment, self.measured() if measured is None else measured, blocks)
+        asked = [block for block in self.order.asked if self._there(f"results/precision/{block}.json")]
+        return products.of_experiment(self.experiment, self.measured() if measured is None else measured, asked)
 
     def sources(self, product: Product) -> dict[str, str | None]:
         """Digests of the code and texts that make a product, by their files and folders."""
@@ -228,8 +225,7 @@ def make(name: str, again: int, command: list[str]) -> int:
         if faults:
             raise UserError(f"{faults[0]}; remove {' '.join(other.files)} and run snakemake again")
     if product.command in _ACCEPTED and KEEP not in os.environ:
-        blocks = state.blocks() if product.blocks is None else product.blocks
-        accept.accept(state.experiment, list(product.cells), blocks, "--partial" in command)
+        accept.accept(state.experiment, list(product.cells), product.blocks, "--partial" in command)
         # A cell may have been measured again, or be gone.
         state = State(state.experiment, found=state.digests)
     elif product.command in (*_ACCEPTED, *_JUDGED):
@@ -243,8 +239,18 @@ def make(name: str, again: int, command: list[str]) -> int:
         raise UserError(f"{command[0]} is missing; `make setup-paper` installs it") from None
     if done.returncode == 0:
         write_json(product.note, {**before, "files": state.files(product)})
+        if product.blocks is not None:
+            _go_on(state.experiment)
     state.digests.save()
     return done.returncode
+
+
+def _go_on(experiment: dict) -> None:
+    """Write down the cells that a decision added, and that they are to come."""
+    order = sets.Order(experiment)
+    plan.write_cells(experiment)
+    coming = [cell for cell in order.cells() if not os.path.exists(places.cell_path("raw", *cell, "log"))]
+    progress.go_on(coming, [(cell[0], order.turn(*cell)) for cell in coming], more=not order.decided)
 
 
 def _judge(state: State, product: Product) -> None:
@@ -259,7 +265,7 @@ def find(known: dict[str, Product], experiment: dict, name: str) -> Product:
     """The product of a name.  Raises UserError where there is none."""
     block = re.fullmatch(r"precision/([1-9][0-9]*)", name)
     if block and "precision" in experiment:
-        return products.precision(experiment, int(block[1]))
+        return products.precision(experiment, int(block[1]), sets.Order(experiment).asked)
     if name not in known:
         raise UserError(f"{name}: the experiment makes no such thing")
     return known[name]

@@ -45,12 +45,13 @@ class Product:
         return f"results/made/{self.name}.json"
 
 
-def precision(experiment: dict, block: int) -> Product:
-    """Whether the first blocks were enough."""
+def precision(experiment: dict, block: int, asked: Iterable[int]) -> Product:
+    """What is decided after a block; `asked` are the blocks after which something is."""
+    before = tuple(result("precision", block=other) for other in asked if other < block)
     loads = tuple(sorted(experiment["workloads"]))
     parsers = tuple(f"workloads/{load}/parse.R" for load in loads)
     return Product(
-        f"precision/{block}", (result("precision", block=block),), "precision", parsers, cells=loads, blocks=block
+        f"precision/{block}", (result("precision", block=block),), "precision", parsers, before, loads, block
     )
 
 
@@ -60,12 +61,14 @@ def of_experiment(experiment: dict, measured: Collection[str], blocks: Iterable[
     measured: workloads that have a cell to show.  blocks: those after which the precision was asked for.
     """
     loads = [load for load in sorted(experiment["workloads"]) if load in measured]
-    found = [precision(experiment, block) for block in blocks]
+    found = [precision(experiment, block, blocks) for block in blocks]
+    decided = tuple(file for product in found for file in product.files)
     tidy = {load: result("tidy", workload=load) for load in loads}
     summary = {load: result("summary", workload=load) for load in loads}
     tidies, summaries, cells = tuple(tidy.values()), tuple(summary.values()), tuple(loads)
     for load in loads:
-        found.append(Product(f"tidy/{load}", (tidy[load],), "tidy", (f"workloads/{load}/parse.R",), cells=(load,)))
+        parser = (f"workloads/{load}/parse.R",)
+        found.append(Product(f"tidy/{load}", (tidy[load],), "tidy", parser, decided, (load,)))
     for load in loads:
         found.append(Product(f"summary/{load}", (summary[load],), "summary", reads=(tidy[load],)))
     found += [

@@ -40,6 +40,11 @@ def wanted(workflow: Any, version: str) -> list[Any]:
     return list(_ask(workflow, "dag.needrun_jobs", version)())
 
 
+def place_again(workflow: Any, version: str) -> None:
+    """Ask for the priorities of all jobs again, since the order of cells may have changed since they were asked for."""
+    _ask(workflow, "dag.update_priority", version)()
+
+
 def settle_scheduler(workflow: Any, version: str) -> None:
     """See that cells come in the order of the plan, and that nothing wakes the controller while one measures.
 

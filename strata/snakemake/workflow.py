@@ -14,9 +14,10 @@ from typing import Any
 
 from strata import layers
 from strata.base import checking, places, progress, run
+from strata.base.contracts import result
 from strata.base.errors import UserError
 from strata.base.files import read_json
-from strata.experiment import claims, config, figures, plan, published
+from strata.experiment import claims, config, figures, plan, published, sets
 from strata.experiment.workload import check_files
 from strata.host import capacity
 from strata.image import build
@@ -79,18 +80,23 @@ class Workflow:
             self._source = plan.source(project)
         self.partial = self.settings["partial"]
         self.workloads = sorted(self.plan["workloads"])
-        self.environments = sorted(plan.available(self.plan))
+        self.environments = sorted(sets.available(self.plan))
         self._fingerprint = functools.cache(lambda *cell: plan.fingerprint(self.plan, *cell))
-        rows = enumerate(plan.rows(self.plan))
-        position = {(name, workload, block): place for place, (_, block, name, workload, _) in rows}
+        self._order = sets.Order(self.plan)
+        self._places = self._rank()
         self._lock: int | None = None
         # Snakemake asks for the signature of these again and again for every job: they have it ready.
         self.fingerprint = lambda wildcards: self._fingerprint(wildcards.environment, wildcards.workload)
-        self.priority = lambda wildcards: (
-            self.plan["cells"] - position[wildcards.environment, wildcards.workload, int(wildcards.repetition)]
+        self.priority = lambda wildcards: self._places.get(
+            (wildcards.environment, wildcards.workload, int(wildcards.repetition)), 0
         )
         for function in (self.fingerprint, self.priority):
             vars(function)["__signature__"] = inspect.signature(function)
+
+    def _rank(self) -> dict[sets.Cell, int]:
+        """The priority of every cell that is decided: the earlier the higher."""
+        cells = self._order.cells()
+        return {cell: len(cells) - place for place, cell in enumerate(cells)}
 
     @functools.cached_property
     def _state(self) -> made.State:
@@ -147,40 +153,48 @@ class Workflow:
     def cells(self, workload: str, checkpoints: Any = None) -> list[str]:
         """Logs of a workload's cells: all that are planned, or in a partial run those that are there.
 
-        Where repetitions are added until the target is reached, `checkpoints` (Snakemake's) tells how many.
+        Where sets are added, `checkpoints` (Snakemake's) tell how many.
         """
-        logs = self.logs(workload, self.plan["repetitions"] if self.partial else self.blocks(checkpoints))
+        logs = self.logs(workload, None if self.partial else self.blocks(checkpoints))
         return [log for log in logs if os.path.exists(log)] if self.partial else logs
 
-    def logs(self, workload: str, blocks: int) -> list[str]:
+    def logs(self, workload: str, blocks: int | None) -> list[str]:
         """Logs of a workload's cells in the first blocks of the plan, without those that this run has given up."""
-        # They are given up before the last block only where blocks are added, and nobody asks for them again.
+        # They are given up before the last block only where sets are added, and nobody asks for them again.
         refused = accept.refused_by(workload, run.owner()) if self.adaptive else set()
         logs = [
             places.cell_path("raw", environment, workload, repetition, "log")
             for environment in self.environments
-            for repetition in range(1, blocks + 1)
+            for repetition in self._order.repetitions(environment, workload, blocks)
         ]
         return [log for log in logs if log not in refused]
 
-    def all_logs(self, blocks: int) -> list[str]:
+    def all_logs(self, blocks: int | None) -> list[str]:
         """Logs of every workload's cells in the first blocks of the plan."""
         return [log for workload in self.workloads for log in self.logs(workload, blocks)]
 
     @property
     def adaptive(self) -> bool:
-        """Whether blocks are added until the target is reached."""
+        """Whether sets are added."""
         return "precision" in self.plan and not self.partial
 
-    def blocks(self, checkpoints: Any) -> int:
-        """How many blocks are to be measured; raises Snakemake's own exception while that is open."""
+    def blocks(self, checkpoints: Any) -> int | None:
+        """The last block that is to be measured; raises Snakemake's own exception while that is open."""
         if not self.adaptive:
-            return self.plan["repetitions"]
-        for block in range(self.plan["precision"]["min"], self.plan["precision"]["max"] + 1):
-            found = read_json(checkpoints.precision.get(block=block).output[0])
-            if found and found["enough"]:
-                return block
-        return self.plan["repetitions"]
+            return None
+        order = sets.Order(self.plan, results=os.devnull)
+        while True:
+            known = order.last
+            decision = read_json(checkpoints.precision.get(block=known).output.state)
+            if decision is None or not order.extend(decision):
+                return known
+            if order.rounds != self._order.rounds[: len(order.rounds)]:
+                self._order = order.copy()
+                self._places = self._rank()
+
+    def decided_before(self, block: int) -> list[str]:
+        """What was decided before the decision after a block."""
+        return [result("precision", block=other) for other in self._order.asked if other < block]
 
     def folders(self, workload: str) -> list[str]:
         """Those folders of a workload's logs that are there."""
@@ -226,6 +240,8 @@ class Workflow:
     def begin(self, cells: Sequence[Any], measuring: bool = True) -> None:
         """Take this folder for the run of these cells (their wildcards), write the plan, see that the image is there.
 
+        What is known of the machine then may change the order of the cells.
+
         The kernel frees the folder when the run ends, however it does.  Where nothing of the experiment is wanted
         (`measuring` is false), neither plan nor image is needed; where a paper is made again, they are as they are.
         """
@@ -249,11 +265,15 @@ class Workflow:
                 # What accelerates a machine may be known only now.
                 self.plan = config.experiment(self.settings, capacity.facts())
                 self._fingerprint.cache_clear()
+                self._order = sets.Order(self.plan)
+                self._places = self._rank()
                 for known in ("_state", "_products"):
                     self.__dict__.pop(known, None)
         plan.write({**self.plan, "source": self._source})
         measured = [(cell.environment, cell.workload, int(cell.repetition)) for cell in cells]
-        progress.begin(os.getpid(), measured, more=self.adaptive)
+        turns = [(cell[0], self._order.turn(*cell)) for cell in measured]
+        budget = self.plan["precision"]["budget"] if self.adaptive else None
+        progress.begin(os.getpid(), measured, turns, self.adaptive, budget)
         interrupts.pass_on()
 
     def end(self) -> None:

@@ -1,4 +1,4 @@
-"""The system under test: at most one on this machine, fresh in every block, gone when its run is over.
+"""The system under test: at most one on this machine, fresh in every turn, gone when its run is over.
 
 It may have several equal parts, for workloads that ask for as many systems at the same time: each is a stack of
 its own, and they come and go together.
@@ -124,23 +124,23 @@ def runs_tree(stack: list[dict], client: dict | None) -> bool:
 def bring_up(
     environment: str,
     stack: list[dict],
-    block: int,
+    turn_of: str,
     image: dict | None,
     client: dict | None = None,
     ports: list[int] | None = None,
     parts: int = 1,
 ) -> System:
-    """The system for an environment in a block: the one that is up if it is exactly that, else a fresh one.
+    """The system for an environment in a turn: the one that is up if it is exactly that, else a fresh one.
 
     `client` (as from :func:`strata.client.settle`) is brought up beside it and reaches the `ports` of its servers.
     It is made of so many equal `parts`, all of which are up when this returns.
-    A system is used again only in the same run (owner), results folder and block, and only after a cell
-    that ended well.  Raises UserError if it cannot be brought up; what is there of it is written down.
+    A system is used again only in the same run (owner), results folder and turn (of
+    :class:`strata.experiment.sets.Order`), and only after a cell that ended well.  Raises UserError if it cannot be brought up; what is there of it is written down.
     """
     wanted = {
         "results": os.path.abspath("results"),
         "environment": environment,
-        "block": block,
+        "turn": turn_of,
         "layers": stack,
         "image": image["id"] if image else None,
         "client": client,
@@ -224,7 +224,7 @@ def end_cell(system: System, last: bool = False) -> list[str]:
 
 
 def left_by(owner: dict) -> bool:
-    """Whether a run has a system up, or keeps something for its next block."""
+    """Whether a run has a system up, or keeps something for its next one."""
     from strata.vm import snapshot
 
     system = state.read()["system"]
@@ -240,7 +240,7 @@ def remove_of(owner: dict) -> None:
 
 
 def release(owner: dict) -> None:
-    """Remove what a run kept for itself from block to block."""
+    """Remove what a run kept for itself from system to system."""
     from strata.vm import snapshot
 
     snapshot.remove(owner)

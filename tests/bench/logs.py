@@ -31,7 +31,6 @@ def make(folder: Path, load: str, count: int, copy: bool = False) -> Path:
         experiment = config.experiment(config.read(), {**capacity.facts(), "cpus": 2})
         for entry in experiment["environments"].values():
             entry |= {"available": True, "reason": None}
-        experiment["cells"] = count
         plan.write({**experiment, "source": {"revision": None, "changed": None}})
         noise = 0.01 if load == LOAD else 0
         measured.measure(folder, experiment, dict.fromkeys(experiment["environments"], 1.0), noise=noise)

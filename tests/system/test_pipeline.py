@@ -117,12 +117,10 @@ def test_no_two_measurements_overlapped_though_four_cores_were_offered(made):
     assert all(earlier[1] <= later[0] + 0.002 for earlier, later in itertools.pairwise(found))
 
 
-def test_each_system_was_brought_up_once_a_block(made):
-    systems = {}
-    for record in projects.records(made[0]):
-        systems.setdefault((record["environment"], record["block"]), set()).add(record["system"]["id"])
-    assert all(len(ids) == 1 for ids in systems.values())
-    assert len({next(iter(ids)) for ids in systems.values()}) == 8
+def test_each_cell_of_a_set_had_a_fresh_system(made):
+    records = projects.records(made[0])
+    assert len({record["system"]["id"] for record in records}) == len(records)
+    assert {record["system"]["cells_before"] for record in records} == {0}
 
 
 def test_every_environment_was_observed_to_run_the_same_image(made):

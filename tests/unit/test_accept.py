@@ -9,7 +9,7 @@ import pytest
 
 from strata.base import run
 from strata.base.errors import UserError
-from strata.experiment import plan, workload
+from strata.experiment import plan, sets, workload
 from strata.results import accept, judge
 
 
@@ -113,7 +113,7 @@ def test_a_log_that_was_taken_once_is_never_moved_though_its_parser_has_changed(
 
 def test_a_parser_that_refuses_all_logs_is_to_be_mended_and_no_cell_fails(results):
     before = there(results)
-    lab = Lab(judge.measured(plan.cells(plan.read_checked(), 3)))
+    lab = Lab(judge.measured(sets.Order(plan.read_checked()).cells()))
     with pytest.raises(UserError, match=r"workloads/stream/parse\.R refuses all 6 logs"):
         lab.accept()
     assert (lab.measured, there(results)) == ([], before)

@@ -293,7 +293,7 @@ def test_a_cell_that_measures_ends_with_its_run_though_no_keeper_tells_it(projec
 def test_the_last_cell_of_a_run_leaves_nothing_up(project, runs):
     folder = project()
     projects.run(folder, "strata", "plan")
-    progress.begin(runs[0].pid, [("bare", "noop", 1), ("bare", "noop", 2)])
+    progress.begin(runs[0].pid, [("bare", "noop", 1), ("bare", "noop", 2)], [("bare", "1"), ("bare", "2")])
     for repetition, up in (("1", True), ("2", False)):
         done = projects.run(folder, "strata", "cell", "bare", "noop", repetition, STRATA_OWNER=str(runs[0].pid))
         assert done.returncode == 0, done.stderr

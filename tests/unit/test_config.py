@@ -191,7 +191,6 @@ def test_an_environment_that_cannot_be_had_keeps_its_place_and_its_reason(checko
     assert plan["environments"]["docker"]["available"] is False
     assert plan["environments"]["docker"]["reason"] == "Docker is not installed"
     assert plan["environments"]["vm-docker"]["reason"] == "QEMU is not installed"
-    assert plan["cells"] == 1 * 4 * 5
 
 
 def test_no_environment_at_all_is_an_error(project):
@@ -266,6 +265,8 @@ ADAPTIVE_MISTAKES = [
     ({"min": 2, "max": 3, "target": "0%"}, "repetitions.target: is 0%"),
     ({"min": 2, "max": 3}, "repetitions.target: missing; it is half-width"),
     ({"min": 2, "max": 3, "target": "5%", "cap": 9}, "repetitions.cap: unknown key"),
+    ({"min": 2, "max": 3, "target": "5%", "budget": "0min"}, "repetitions.budget: is 0min; must be more than 0s"),
+    ({"min": 2, "max": 3, "target": "5%", "budget": "25"}, 'repetitions.budget: is "25"; must be time of'),
 ]
 
 
@@ -278,7 +279,7 @@ def test_repetitions_to_a_precision_plan_up_to_the_cap(checkout):
     over = {"repetitions": {"min": 3, "max": 7, "target": "2.5%"}}
     plan = config.experiment(config.read(over), MACHINE)
     assert plan["repetitions"] == 7
-    assert plan["precision"] == {"min": 3, "max": 7, "target": 0.025}
+    assert plan["precision"] == {"min": 3, "max": 7, "target": 0.025, "budget": None, "retries": 2}
 
 
 VM = {"bare": {"layers": ["host"]}, "machine": {"label": "{vm}, big", "layers": [{"vm": {"profile": "big"}}]}}

@@ -10,7 +10,7 @@ import pytest
 from strata.archive import make
 from strata.base.errors import UserError
 from strata.cell import record
-from strata.experiment import plan, workload
+from strata.experiment import plan, sets, workload
 from strata.results import judge, made
 
 
@@ -46,7 +46,7 @@ def copy(project, source, target, **changes):
 
 def faults():
     experiment = plan.read_checked()
-    return judge.faults(experiment, judge.measured(plan.cells(experiment, experiment["repetitions"])))
+    return judge.faults(experiment, judge.measured(sets.Order(experiment).cells()))
 
 
 def test_what_was_measured_is_good(project):

@@ -46,7 +46,7 @@ def test_nothing_starts_without_a_core_or_a_job():
 
 def test_nothing_follows_a_cell_that_a_person_ended(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    progress.begin(os.getpid(), [("bare", "noop", 1), ("bare", "noop", 2)])
+    progress.begin(os.getpid(), [("bare", "noop", 1), ("bare", "noop", 2)], [("bare", "1"), ("bare", "2")])
     ready = [job(1), job(2)]
     assert order.following(ready, {"_cores": 1}) == [ready[1]]
     progress.interrupt()

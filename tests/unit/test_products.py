@@ -16,7 +16,7 @@ from strata.results import digests, made, products
 COLUMNS = "id,publication,place,statement,workload,measured_workload,metric,verdict,reason,logs"
 # In the place of R: writes what a command is to make, with all that the file of the command says.
 RSCRIPT = f"""#!{sys.executable}
-import pathlib, sys
+import json, pathlib, sys
 command, arguments = pathlib.Path(sys.argv[1]), sys.argv[2:]
 out = pathlib.Path(arguments[arguments.index("--out") + 1])
 files = [out] if out.suffix else [out.with_suffix(ending) for ending in (".pdf", ".png", ".csv")]
@@ -28,7 +28,9 @@ for file in files:
     elif command.stem == "accept":
         text = '{{"refused": {{}}}}'
     elif command.stem == "precision":
-        text = '{{"block": ' + out.stem + ', "enough": ' + ("true" if out.stem == "3" else "false") + "}}"
+        enough = out.stem == "3"
+        noop = {{"again": [], "more": 0 if enough else 1}}
+        text = json.dumps({{"block": int(out.stem), "enough": enough, "workloads": {{"noop": noop}}}})
     file.write_text(text)
 """
 PARSER = "parse_noop <- function(lines, parameters) NULL\n"
@@ -202,8 +204,8 @@ def test_tables_of_a_log_or_record_that_was_changed_do_not_stand(run, kind):
     assert state_of(run.folder).findings() == []
 
 
-def test_whether_blocks_were_enough_follows_the_logs_too(tmp_path):
-    run = built(tmp_path, projects.on_host(repetitions={"min": 2, "max": 4, "target": "5%"}))
+def test_what_is_decided_follows_the_logs_too(tmp_path):
+    run = built(tmp_path, projects.on_host(repetitions={"min": 2, "max": 4, "target": "5%"}, quiet={"action": "flag"}))
     done = run("--cores", "1", "results/summary/noop.csv")
     assert done.returncode == 0, done.stderr + done.stdout
     assert len(list(run.folder.glob("results/raw/*/*/*.log"))) == 3

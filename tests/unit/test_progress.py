@@ -35,6 +35,12 @@ def told(text):
     return float(found[-1][0]) * {"s": 1, "min": 60, "h": 3600}[found[-1][1]] if found else None
 
 
+def begin(cells, **more):
+    """Begin the run of so many cells, each in a system of its own."""
+    planned = [("bare", "noop", number) for number in range(1, cells + 1)]
+    progress.begin(os.getpid(), planned, [(cell[0], str(cell[2])) for cell in planned], **more)
+
+
 def measure(clock, capsys, seed):
     """A run in random order within its blocks; (block, seconds that were told, seconds that it took) of each cell."""
     order = random.Random(seed)
@@ -42,7 +48,7 @@ def measure(clock, capsys, seed):
     for block in range(1, BLOCKS + 1):
         for environment in order.sample(sorted(UP), len(UP)):
             plan += [(environment, workload, block) for workload in order.sample(sorted(TAKES), len(TAKES))]
-    progress.begin(os.getpid(), plan)
+    progress.begin(os.getpid(), plan, [(environment, str(block)) for environment, _, block in plan])
     up, seen, said = None, set(), []
     for environment, workload, block in plan:
         progress._once = 0.0  # every cell is a process of its own
@@ -88,7 +94,7 @@ def test_an_unknown_cell_is_taken_for_those_of_its_workload(clock):
 
 
 def test_a_failed_cell_is_counted_and_its_time_is_no_pace(clock, capsys):
-    progress.begin(os.getpid(), [("bare", "noop", number) for number in (1, 2, 3)])
+    begin(3)
     progress.announce("one")
     clock[0] += 600
     progress.failed("bare", "noop")
@@ -107,7 +113,7 @@ def test_what_is_once_within_what_is_once_counts_once(clock):
 
 
 def test_cells_beyond_those_foreseen_are_told_too(clock, capsys):
-    progress.begin(os.getpid(), [("bare", "noop", 1)], more=True)
+    begin(1, more=True)
     for repetition in (1, 2):
         progress.announce("cell")
         clock[0] += 2
@@ -144,7 +150,7 @@ _DAMAGE = [
 
 @pytest.mark.parametrize("damage", [*_DAMAGE, "gone"], ids=str)
 def test_damage_within_the_note_of_a_run_is_no_run(clock, capsys, damage):
-    progress.begin(os.getpid(), [("bare", "noop", number) for number in (1, 2)])
+    begin(2)
     with open(progress.PATH) as file:
         run = json.load(file)
     notes = [{**run, **damage}] if damage != "gone" else [{k: run[k] for k in run if k != gone} for gone in run]

@@ -296,5 +296,5 @@ def test_what_is_measured_takes_the_machines_lock_whatever_a_variable_says(monke
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(turn, "OWN", str(tmp_path / "lock"))
     with pytest.raises(UserError, match="STRATA_TEST_LOCK is set, which is for tests on the bare host alone"):
-        testbed.bring_up("native", [{"chroot": {}}], 1, {"id": "x"})
+        testbed.bring_up("native", [{"chroot": {}}], "1", {"id": "x"})
     assert state.read()["system"] is None

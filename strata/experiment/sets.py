@@ -1,0 +1,196 @@
+"""Which cells come when: sets of what is compared, blocks of sets, and rounds of blocks.
+
+A set is one workload once in each environment that is compared, one right after the other in random order: a slow
+drift of the machine falls on all of them, and runs of one set are paired.  Its number is the repetition of its
+cells.  A block holds, in random order, a set of every workload that is still open.  The first round has as many
+blocks as there are sets of everything; after each round it is decided (results/precision) which workloads get how
+many further sets, and these are spread evenly over the blocks of the next.
+
+Emulated machines are compared with nothing that was published, and restoring one takes longer than most cells: each
+has all its workloads, in random order, once in every block of the first round, and no more.
+
+Every order follows from the seed and the block alone, so that a cell's place is known without making the whole plan.
+(``order: sequential`` is the naive alternative, for comparison: all repetitions of one environment, then of the next.)
+"""
+
+import copy
+import os
+import random
+from collections import namedtuple
+from collections.abc import Iterator
+
+from strata.base.files import read_json
+
+Cell = tuple[str, str, int]
+
+# How often a set is measured again in which something else used the machine.
+RETRIES = 2
+
+
+# The classes of typing say more of their fields, but every cell would pay for its import.
+class Round(namedtuple("Round", ["first", "length", "before", "new"])):
+    """Blocks whose sets were decided together.
+
+    first: number of the first block.  length: how many there are.  before, new: by workload, how many sets there
+    were before it, and how many it adds.
+    """
+
+    __slots__ = ()
+
+    def until(self, workload: str, block: int) -> int:
+        """How many of its sets of a workload are in its blocks up to a number."""
+        return min(max(0, block - self.first + 1), self.length) * self.new.get(workload, 0) // self.length
+
+
+def available(plan: dict) -> list[str]:
+    """Names of the environments that can be measured here, in the order of the config."""
+    return [name for name, entry in plan["environments"].items() if entry["available"]]
+
+
+def emulated(plan: dict) -> list[str]:
+    """Those of them whose machine is emulated."""
+    return [name for name in available(plan) if plan["environments"][name].get("emulated")]
+
+
+def paired(plan: dict) -> list[str]:
+    """Those of them that every set holds."""
+    return [name for name in available(plan) if not plan["environments"][name].get("emulated")]
+
+
+def further(decision: dict) -> dict[str, int]:
+    """How many sets of which workload follow a decision of results/precision; nothing where that is none."""
+    told = decision.get("workloads")
+    found = {}
+    for workload, state in told.items() if isinstance(told, dict) and decision.get("enough") is False else ():
+        again, more = state.get("again"), state.get("more")
+        if isinstance(again, list) and isinstance(more, int) and len(again) + more > 0:
+            found[workload] = len(again) + more
+    return found
+
+
+class Order:
+    """The order of a plan's cells, as far as it is decided.
+
+    results: the folder of results that holds the decisions.
+    """
+
+    def __init__(self, plan: dict, results: str = "results") -> None:
+        self.plan = plan
+        self.sequential = plan["order"] == "sequential"
+        self.paired, self.emulated = sorted(paired(plan)), sorted(emulated(plan))
+        self.workloads = sorted(plan["workloads"])
+        least = plan["precision"]["min"] if "precision" in plan else plan["repetitions"]
+        self.rounds = [Round(1, least, {}, dict.fromkeys(self.workloads, least))]
+        self.decided = "precision" not in plan
+        while not self.decided:
+            decision = read_json(os.path.join(results, "precision", f"{self.last}.json"))
+            if decision is None or decision.get("block") != self.last:
+                break
+            self.decided = not self.extend(decision)
+
+    def extend(self, decision: dict) -> bool:
+        """Add the round that a decision asks for; whether it asks for one."""
+        new = {load: number for load, number in further(decision).items() if load in self.workloads}
+        if new:
+            before = {load: self.sets(load) for load in self.workloads}
+            self.rounds.append(Round(self.last + 1, max(new.values()), before, new))
+        return bool(new)
+
+    def copy(self) -> "Order":
+        """One that stays as it is when this is extended."""
+        found = copy.copy(self)
+        found.rounds = list(self.rounds)
+        return found
+
+    @property
+    def last(self) -> int:
+        """The last block that is known."""
+        return self.rounds[-1].first + self.rounds[-1].length - 1
+
+    @property
+    def asked(self) -> list[int]:
+        """Blocks after which it is decided what follows, as far as they are known."""
+        return [step.first + step.length - 1 for step in self.rounds] if "precision" in self.plan else []
+
+    def sets(self, workload: str, blocks: int | None = None) -> int:
+        """How many sets of a workload are in the first blocks; in all that are known, unless it is said."""
+        last = self.last if blocks is None else blocks
+        return sum(step.until(workload, last) for step in self.rounds)
+
+    def repetitions(self, environment: str, workload: str, blocks: int | None = None) -> range:
+        """The repetitions of a workload in an environment in the first blocks."""
+        if environment in self.emulated:
+            last = self.last if blocks is None else blocks
+            return range(1, min(last, self.rounds[0].length) + 1)
+        return range(1, self.sets(workload, blocks) + 1)
+
+    def block(self, environment: str, workload: str, repetition: int) -> int | None:
+        """The block of a cell; None where no such cell is planned, or not yet."""
+        if repetition not in self.repetitions(environment, workload):
+            return None
+        if environment in self.emulated or self.sequential:
+            return repetition
+        for step in reversed(self.rounds):
+            own = repetition - step.before.get(workload, 0)
+            if own > 0:
+                return step.first - 1 - (-own * step.length // step.new[workload])
+        return None
+
+    def turn(self, environment: str, workload: str, repetition: int) -> str:
+        """What the cells share that may use one system after the other: else each gets a fresh one."""
+        alone = environment in self.paired and not self.sequential
+        return f"{workload}/{repetition}" if alone else str(repetition)
+
+    def in_block(self, block: int) -> list[Cell]:
+        """The cells of a block in their order."""
+        step = next(step for step in reversed(self.rounds) if step.first <= block)
+        chance = random.Random(f"{self.plan['seed']}/{block}")
+        found = {load: step.before.get(load, 0) + step.until(load, block) for load in self.workloads}
+        new = [load for load in self.workloads if step.until(load, block) > step.until(load, block - 1)]
+        sets = [[(name, load, found[load]) for name in self.paired] for load in new]
+        machines = [[(name, load, block) for load in self.workloads] for name in self.emulated]
+        units = sets + (machines if step.first == 1 else [])
+        chance.shuffle(units)
+        for unit in units:
+            chance.shuffle(unit)
+        return [cell for unit in units for cell in unit]
+
+    def position(self, environment: str, workload: str, repetition: int) -> int | None:
+        """The place of a cell in the plan, from 1; None where no such cell is planned, or not yet."""
+        block = self.block(environment, workload, repetition)
+        if block is None:
+            return None
+        if self.sequential:
+            names, workloads = available(self.plan), list(self.plan["workloads"])
+            before = names.index(environment) * self.plan["repetitions"] + repetition - 1
+            return before * len(workloads) + workloads.index(workload) + 1
+        sets = sum(self.sets(load, block - 1) for load in self.workloads)
+        machines = min(block - 1, self.rounds[0].length) * len(self.emulated) * len(self.workloads)
+        return sets * len(self.paired) + machines + self.in_block(block).index((environment, workload, repetition)) + 1
+
+    def rows(self) -> Iterator[tuple[int, int, str, str, int]]:
+        """(position, block, environment, workload, repetition) of every cell, in the planned order."""
+        if self.sequential:
+            cells = [
+                (number, name, load, number)
+                for name in available(self.plan)
+                for number in range(1, self.plan["repetitions"] + 1)
+                for load in self.plan["workloads"]
+            ]
+        else:
+            cells = [(block, *cell) for block in range(1, self.last + 1) for cell in self.in_block(block)]
+        return ((place, *cell) for place, cell in enumerate(cells, 1))
+
+    def cells(self, blocks: int | None = None) -> list[Cell]:
+        """(environment, workload, repetition) of every cell in the first blocks, in the planned order."""
+        return [
+            (name, load, number)
+            for _, block, name, load, number in self.rows()
+            if blocks is None or block <= blocks
+        ]
+
+    def as_csv(self) -> str:
+        """The text of results/plan.csv."""
+        lines = ["position,block,environment,workload,repetition"]
+        lines += [",".join(str(field) for field in row) for row in self.rows()]
+        return "\n".join(lines) + "\n"

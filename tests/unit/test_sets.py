@@ -1,0 +1,166 @@
+import json
+from collections import Counter
+from itertools import groupby
+
+import pytest
+
+from strata.experiment import sets
+
+
+def experiment(seed=1, repetitions=4, absent=(), order="blocks", emulated=(), precision=None):
+    names = ["native", "docker", "vm", "other"]
+    return {
+        "seed": seed,
+        "order": order,
+        "scale": "smoke",
+        "repetitions": repetitions,
+        **({"precision": {"min": precision}} if precision else {}),
+        "image": {"recipe": "r"},
+        "environments": {
+            name: {"available": name not in absent, "layers": [{name: {}}], "emulated": name in emulated}
+            for name in names
+        },
+        "workloads": {
+            name: {"parameters": {"size": 1}, "cell": {"steps": [{"step": "run", "argv": [name], "timeout": 1}]}}
+            for name in ["a", "b", "c"]
+        },
+    }
+
+
+def rows(**given):
+    return list(sets.Order(experiment(**given)).rows())
+
+
+def decide(folder, block, again=None, enough=False, **more):
+    """Write a decision of results/precision."""
+    again = again or {}
+    states = {load: {"again": again.get(load, []), "more": more.get(load, 0)} for load in "abc"}
+    (folder / "precision").mkdir(exist_ok=True)
+    (folder / f"precision/{block}.json").write_text(
+        json.dumps({"block": block, "enough": enough, "workloads": states})
+    )
+
+
+def test_the_same_seed_gives_the_same_order_and_another_another():
+    assert rows(seed=5) == rows(seed=5)
+    assert rows(seed=5) != rows(seed=6)
+
+
+def test_the_order_of_a_seed_is_fixed_for_good():
+    # Results measured with an earlier version must keep their planned positions.
+    order = sets.Order(experiment(seed=2014)).in_block(1)
+    assert order[:5] == FIRST
+
+
+def test_a_set_holds_every_environment_once_one_right_after_the_other():
+    found = rows()
+    assert [row[0] for row in found] == list(range(1, len(found) + 1))
+    assert all(row[1] == row[4] for row in found)
+    for start in range(0, len(found), 4):
+        assert {(row[3], row[4]) for row in found[start : start + 4]} == {found[start][3:]}
+        assert {row[2] for row in found[start : start + 4]} == {"native", "docker", "vm", "other"}
+    for _, block in groupby(found, key=lambda row: row[1]):
+        assert sorted(Counter(row[3] for row in block).items()) == [("a", 4), ("b", 4), ("c", 4)]
+
+
+def test_an_emulated_machine_has_all_workloads_of_a_block_one_after_the_other():
+    found = rows(emulated=["vm", "other"])
+    for number, block in groupby(found, key=lambda row: row[1]):
+        runs = [(name, [row[3] for row in cells]) for name, cells in groupby(block, key=lambda row: row[2])]
+        machines = {name: loads for name, loads in runs if name in ("vm", "other")}
+        assert all(sorted(loads) == ["a", "b", "c"] for loads in machines.values())
+        assert len(machines) == 2
+    assert {row[4] for row in found if row[2] == "vm"} == {1, 2, 3, 4}
+    # A set is not torn apart by a machine.
+    compared = [row for row in found if row[2] in ("native", "docker")]
+    for one, other in zip(compared[::2], compared[1::2], strict=True):
+        assert one[1:2] + one[3:] == other[1:2] + other[3:]
+        assert abs(one[0] - other[0]) == 1
+
+
+def test_orders_differ_between_blocks():
+    order = sets.Order(experiment(repetitions=20))
+    assert len({tuple(cell[:2] for cell in order.in_block(block)) for block in range(1, 21)}) > 15
+
+
+def test_every_environment_comes_first_in_a_set_about_equally_often():
+    order = sets.Order(experiment(repetitions=700))
+    first = Counter(cell[0] for block in range(1, 701) for cell in order.in_block(block)[::4])
+    assert sum(first.values()) == 2100
+    assert all(425 < count < 625 for count in first.values())
+
+
+@pytest.mark.parametrize("order", ["blocks", "sequential"])
+@pytest.mark.parametrize("emulated", [(), ("vm",), ("vm", "other")])
+def test_a_position_is_known_without_the_whole_plan(order, emulated):
+    if order == "sequential":
+        emulated = ()
+    planned = sets.Order(experiment(order=order, emulated=emulated))
+    for position, block, *cell in planned.rows():
+        assert planned.position(*cell) == position
+        assert planned.block(*cell) == block
+    assert planned.position("native", "a", 5) is None
+
+
+def test_the_naive_order_takes_one_environment_after_the_other():
+    found = rows(order="sequential", absent=["vm"])
+    assert [name for name, _ in groupby(row[2] for row in found)] == ["native", "docker", "other"]
+    assert [row[1] for row in found[:12]] == [1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4]
+
+
+def test_what_is_not_available_is_not_planned():
+    found = rows(absent=["vm"])
+    assert len(found) == 3 * 3 * 4
+    assert "vm" not in {row[2] for row in found}
+
+
+def test_a_cell_of_a_set_gets_a_fresh_system_and_one_in_an_emulated_machine_that_of_its_block():
+    order = sets.Order(experiment(emulated=["vm"]))
+    assert order.turn("native", "a", 1) != order.turn("native", "b", 1)
+    assert order.turn("native", "a", 1) != order.turn("native", "a", 2)
+    assert order.turn("vm", "a", 1) == order.turn("vm", "b", 1) != order.turn("vm", "a", 2)
+    naive = sets.Order(experiment(order="sequential"))
+    assert naive.turn("native", "a", 1) == naive.turn("native", "b", 1)
+
+
+# Rounds
+
+
+def test_what_was_decided_follows_the_first_round(tmp_path):
+    planned = experiment(repetitions=40, precision=3, emulated=["vm"])
+    first = sets.Order(planned, str(tmp_path))
+    assert (first.last, first.decided, first.asked) == (3, False, [3])
+    assert {row[1] for row in first.rows()} == {1, 2, 3}
+
+    decide(tmp_path, 3, again={"a": [2]}, a=4, b=2)
+    second = sets.Order(planned, str(tmp_path))
+    assert (second.last, second.decided, second.asked) == (8, False, [3, 8])
+    assert [second.sets(load) for load in "abc"] == [8, 5, 3]
+    assert list(second.rows())[: len(list(first.rows()))] == list(first.rows())
+
+    decide(tmp_path, 8, enough=True)
+    third = sets.Order(planned, str(tmp_path))
+    assert (third.last, third.decided, third.asked) == (8, True, [3, 8])
+    found = list(third.rows())
+    for position, block, *cell in found:
+        assert (third.position(*cell), third.block(*cell)) == (position, block)
+    assert [row[0] for row in found] == list(range(1, len(found) + 1))
+    assert sorted(row[4] for row in found if row[2:4] == ("native", "a")) == list(range(1, 9))
+    assert max(row[4] for row in found if row[2] == "vm") == 3
+    # Sets of one workload are spread over the round.
+    assert sorted({row[1] for row in found if row[3] == "b" and row[1] > 3}) == [6, 8]
+    # Each repetition comes after those before it.
+    for load in "abc":
+        numbers = [row[4] for row in found if row[2:4] == ("docker", load)]
+        assert numbers == sorted(numbers)
+
+
+def test_decisions_of_another_course_are_left_alone(tmp_path):
+    planned = experiment(repetitions=40, precision=3)
+    decide(tmp_path, 3, a=4)
+    decide(tmp_path, 9, a=4)
+    assert sets.Order(planned, str(tmp_path)).last == 7
+    (tmp_path / "precision/7.json").write_text('{"block": 7, "enough": false, "workloads": "x"}')
+    assert sets.Order(planned, str(tmp_path)).last == 7
+    (tmp_path / "precision/3.json").write_text("[")
+    assert sets.Order(planned, str(tmp_path)).last == 3

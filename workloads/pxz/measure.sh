@@ -1,12 +1,12 @@
 #!/bin/bash
 # Compresses FILE with parallel xz, its text in the page cache and its output thrown away.
-# Usage: measure.sh warmup|run FILE THREADS LEVEL MIN_SECONDS
+# Usage: measure.sh warmup|run FILE THREADS LEVEL MIN_SECONDS [BLOCK_BYTES]
 # A warm-up reads the file into the cache and proves that what is compressed comes back;
 # a run repeats the compression for at least MIN_SECONDS.  One JSON object a line.
 set -euo pipefail
 
-mode=$1 file=$2 threads=$3 level=$4 min_seconds=$5
-compress=(xz "-$level" "-T$threads" -kc -- "$file")
+mode=$1 file=$2 threads=$3 level=$4 min_seconds=$5 block_bytes=${6:-}
+compress=(xz "-$level" "-T$threads" ${block_bytes:+"--block-size=$block_bytes"} -kc -- "$file")
 bytes=$(stat -c %s -- "$file")
 
 if [ "$mode" = warmup ]; then
@@ -21,7 +21,8 @@ if [ "$mode" = warmup ]; then
 fi
 
 version=$(xz --version | head -n 1)
-printf '{"tool": "%s", "threads": %d, "level": %d, "bytes": %d}\n' "$version" "$threads" "$level" "$bytes"
+printf '{"tool": "%s", "threads": %d, "level": %d, "bytes": %d, "block_bytes": %s}\n' \
+    "$version" "$threads" "$level" "$bytes" "${block_bytes:-null}"
 limit=$(awk -v s="$min_seconds" 'BEGIN {printf "%d", s * 1e6}')
 total=0 pass=0
 while [ "$pass" -eq 0 ] || [ "$total" -lt "$limit" ]; do

@@ -13,9 +13,14 @@ if [ -n "$file" ]; then
     fi
     mv -- "$file" "$output"
 else
-    gzip -dc </usr/share/dictd/gcide.dict.dz >"$output.once"
-    while cat -- "$output.once"; do :; done 2>/dev/null | head -c "$bytes" >"$output" || true
-    rm -- "$output.once"
+    # Of a corpus that is shorter no more is unpacked than that.
+    { gzip -dc </usr/share/dictd/gcide.dict.dz 2>/dev/null || true; } | head -c "$bytes" >"$output"
+    once=$(stat -c %s -- "$output")
+    if [ "$once" -gt 0 ] && [ "$once" -lt "$bytes" ]; then
+        mv -- "$output" "$output.once"
+        while cat -- "$output.once"; do :; done 2>/dev/null | head -c "$bytes" >"$output" || true
+        rm -- "$output.once"
+    fi
 fi
 size=$(stat -c %s -- "$output")
 if [ -z "$file" ] && [ "$size" -ne "$bytes" ]; then

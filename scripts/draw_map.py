@@ -55,7 +55,7 @@ def _room(script: str | None, command: str) -> str:
 
 def arrows() -> list[tuple[str, str]]:
     """Rule → rule, as Snakemake sees it for an archive, without those that others stand for."""
-    command = [sys.executable, "-m", "snakemake", "--rulegraph", "dot", "archive"]
+    command = [sys.executable, "-m", "snakemake", "--rulegraph", "dot", "--config", "repetitions=5", "--", "archive"]
     done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True)
     names = dict(re.findall(r'(\d+)\[label = "(\w+)"', done.stdout))
     pairs = {(names[a], names[b]) for a, b in re.findall(r"(\d+) -> (\d+)", done.stdout)}

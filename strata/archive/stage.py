@@ -18,7 +18,7 @@ from strata.archive import private, source
 from strata.base import places, run
 from strata.base.errors import UserError
 from strata.base.files import read_json
-from strata.experiment import sets
+from strata.experiment import plan, sets
 from strata.image import cache
 from strata.results import made
 

@@ -302,7 +302,7 @@ def _repetitions(config: dict) -> dict:
     asked = config["repetitions"]
     retries = sets.RETRIES if config["quiet"]["action"] == "retry" and config["order"] != "sequential" else 0
     if isinstance(asked, dict):
-        budget = seconds(asked["budget"]) if "budget" in asked else None
+        budget = seconds(asked["budget"]) if asked.get("budget") else None
         given = {"min": asked["min"], "max": asked["max"], "target": percent(asked["target"]), "budget": budget}
         return {"repetitions": asked["max"], "precision": {**given, "retries": retries}}
     if retries == 0:

@@ -71,10 +71,10 @@ def further(decision: dict) -> dict[str, int]:
 class Order:
     """The order of a plan's cells, as far as it is decided.
 
-    results: the folder of results that holds the decisions.
+    results: the folder of results that holds the decisions; None: without them.
     """
 
-    def __init__(self, plan: dict, results: str = "results") -> None:
+    def __init__(self, plan: dict, results: str | None = "results") -> None:
         self.plan = plan
         self.sequential = plan["order"] == "sequential"
         self.paired, self.emulated = sorted(paired(plan)), sorted(emulated(plan))
@@ -82,7 +82,7 @@ class Order:
         least = plan["precision"]["min"] if "precision" in plan else plan["repetitions"]
         self.rounds = [Round(1, least, {}, dict.fromkeys(self.workloads, least))]
         self.decided = "precision" not in plan
-        while not self.decided:
+        while not self.decided and results is not None:
             decision = read_json(os.path.join(results, "precision", f"{self.last}.json"))
             if decision is None or decision.get("block") != self.last:
                 break
@@ -184,9 +184,7 @@ class Order:
     def cells(self, blocks: int | None = None) -> list[Cell]:
         """(environment, workload, repetition) of every cell in the first blocks, in the planned order."""
         return [
-            (name, load, number)
-            for _, block, name, load, number in self.rows()
-            if blocks is None or block <= blocks
+            (name, load, number) for _, block, name, load, number in self.rows() if blocks is None or block <= blocks
         ]
 
     def as_csv(self) -> str:

@@ -42,9 +42,9 @@ def accept(
     parse: Callable[[list[Cell]], Refusals] | None = None,
     measure: Callable[[Cell], bool] | None = None,
 ) -> None:
-    """See that tables can be made of the cells of workloads in the first blocks (None: in all); what cannot is a failed cell.
+    """See that tables can be made of the cells of workloads in the first blocks; what cannot is a failed cell.
 
-    In a `partial` paper, which is made of what is there, a record that is not good makes a failed cell too, and
+    blocks: how many; all that are planned where it is None.  In a `partial` paper, which is made of what is there, a record that is not good makes a failed cell too, and
     nothing is measured again.  Raises UserError that names what is wrong.
     """
     parse, measure = parse or _parse, measure or _measure

@@ -53,8 +53,8 @@ class State:
     def _cells(self) -> dict[str, list[tuple[int, tuple[str, str, int]]]]:
         """The block of every cell and the cell, by their workload."""
         found: dict[str, list] = {}
-        for _, block, *cell in self.order.rows():
-            found.setdefault(cell[1], []).append((block, tuple(cell)))
+        for _, block, name, load, repetition in self.order.rows():
+            found.setdefault(load, []).append((block, (name, load, repetition)))
         return found
 
     def cells(self, workload: str, blocks: int | None = None) -> list[tuple[str, str, int]]:

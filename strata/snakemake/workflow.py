@@ -182,7 +182,7 @@ class Workflow:
         """The last block that is to be measured; raises Snakemake's own exception while that is open."""
         if not self.adaptive:
             return None
-        order = sets.Order(self.plan, results=os.devnull)
+        order = sets.Order(self.plan, results=None)
         while True:
             known = order.last
             decision = read_json(checkpoints.precision.get(block=known).output.state)

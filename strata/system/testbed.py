@@ -135,7 +135,8 @@ def bring_up(
     `client` (as from :func:`strata.client.settle`) is brought up beside it and reaches the `ports` of its servers.
     It is made of so many equal `parts`, all of which are up when this returns.
     A system is used again only in the same run (owner), results folder and turn (of
-    :class:`strata.experiment.sets.Order`), and only after a cell that ended well.  Raises UserError if it cannot be brought up; what is there of it is written down.
+    :class:`strata.experiment.sets.Order`), and only after a cell that ended well.  Raises UserError if it cannot
+    be brought up; what is there of it is written down.
     """
     wanted = {
         "results": os.path.abspath("results"),

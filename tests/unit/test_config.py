@@ -31,7 +31,8 @@ def complaint(tmp_path, data):
 def test_the_default_page_is_good_and_small(checkout):
     settings = config.read()
     assert settings["scale"] == "smoke"
-    assert settings["repetitions"] == 5
+    assert settings["repetitions"] == {"min": 3, "max": 300, "target": "2%", "budget": "25min"}
+    assert settings["quiet"]["action"] == "retry"
     containers = ["docker", "docker-hostnet", "docker-layered"]
     machines = ["vm", "vm-tuned", "vm-docker", "vm-docker-hostnet"]
     assert list(settings["environments"]) == ["native", *containers, *machines]
@@ -266,7 +267,7 @@ ADAPTIVE_MISTAKES = [
     ({"min": 2, "max": 3}, "repetitions.target: missing; it is half-width"),
     ({"min": 2, "max": 3, "target": "5%", "cap": 9}, "repetitions.cap: unknown key"),
     ({"min": 2, "max": 3, "target": "5%", "budget": "0min"}, "repetitions.budget: is 0min; must be more than 0s"),
-    ({"min": 2, "max": 3, "target": "5%", "budget": "25"}, 'repetitions.budget: is "25"; must be time of'),
+    ({"min": 2, "max": 3, "target": "5%", "budget": "25"}, 'repetitions.budget: is "25"; must match'),
 ]
 
 
@@ -276,10 +277,20 @@ def test_repetitions_to_a_precision_are_checked(page, tmp_path, value, part):
 
 
 def test_repetitions_to_a_precision_plan_up_to_the_cap(checkout):
-    over = {"repetitions": {"min": 3, "max": 7, "target": "2.5%"}}
+    over = {"repetitions": {"min": 3, "max": 7, "target": "2.5%", "budget": None}}
     plan = config.experiment(config.read(over), MACHINE)
     assert plan["repetitions"] == 7
     assert plan["precision"] == {"min": 3, "max": 7, "target": 0.025, "budget": None, "retries": 2}
+
+
+def test_a_budget_is_in_seconds_and_a_fixed_number_of_sets_measures_again_only_where_that_is_asked_for(checkout):
+    planned = config.experiment(config.read({"repetitions": {"budget": "1.5h"}}), MACHINE)
+    assert planned["precision"]["budget"] == 5400
+    fixed = {"repetitions": 4, "quiet": {"action": "flag"}}
+    assert "precision" not in config.experiment(config.read(fixed), MACHINE)
+    again = config.experiment(config.read({"repetitions": 4}), MACHINE)
+    assert again["precision"] == {"min": 4, "max": 12, "target": None, "budget": None, "retries": 2}
+    assert "precision" not in config.experiment(config.read({"repetitions": 4, "order": "sequential"}), MACHINE)
 
 
 VM = {"bare": {"layers": ["host"]}, "machine": {"label": "{vm}, big", "layers": [{"vm": {"profile": "big"}}]}}

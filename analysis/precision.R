@@ -1,5 +1,5 @@
 #!/usr/bin/env Rscript
-# Says after a block whether every mean is known well enough, or whether more blocks are needed.
+# Decides after a round which sets are measured next: what was disturbed again, and where intervals are wide.
 #
 # Usage: Rscript analysis/precision.R --plan results/plan.json --block NUMBER
 #          --out results/precision/NUMBER.json
@@ -13,12 +13,12 @@ run_script("precision.R", function(arguments) {
   options <- parse_options(arguments, required = c("plan", "block", "out"))
   plan <- read_plan(options$plan)
   block <- as.integer(options$block)
-  summaries <- lapply(names(plan$workloads), function(workload) {
-    cells <- read_cells(plan, block)
-    tidy <- tidy_workload(plan, workload, load_parser(root, workload), cells = cells)
-    summary <- summarise_workload(tidy, plan, cells)
-    # Of a sweep, the points that tables tell of count; the others are measured as often.
-    summary[is_headline(summary, plan), ]
-  })
-  write_json(enough_runs(do.call(rbind, summaries), plan$precision, block), options$out)
+  cells <- read_cells(plan, block)
+  tables <- sapply(names(plan$workloads), function(workload) {
+    tidy_workload(plan, workload, load_parser(root, workload), cells = cells)
+  }, simplify = FALSE)
+  records <- records_of(plan, do.call(rbind, unname(tables)))
+  # What was decided later, in a run that went further, plays no part.
+  aside <- set_aside(decisions_of(plan, before = block))
+  write_json(decide_round(tables, records, cells, plan, block, aside), options$out)
 })

@@ -55,16 +55,22 @@ field_numbers <- function(records, ...) {
   }, 0)
 }
 
+#' Moments that records tell
+#'
+#' @param records list of records
+#' @param key "started" or "ended"
+#' @return POSIXct vector; NA where it is not told
+moments <- function(records, key) {
+  text <- vapply(records, function(record) as.character(c(record[[key]], NA)[[1]]), "")
+  as.POSIXct(sub("Z$", "", text), format = "%Y-%m-%dT%H:%M:%OS", tz = "UTC")
+}
+
 #' The time over which was measured
 #'
 #' @param records list of records
 #' @return POSIXct vector: the first start and the last end; empty where none is known
 measured_period <- function(records) {
-  time <- function(key) {
-    text <- as.character(unlist(lapply(records, `[[`, key)))
-    as.POSIXct(sub("Z$", "", text), format = "%Y-%m-%dT%H:%M:%OS", tz = "UTC")
-  }
-  times <- c(time("started"), time("ended"))
+  times <- c(moments(records, "started"), moments(records, "ended"))
   if (all(is.na(times))) as.POSIXct(character(), tz = "UTC") else range(times, na.rm = TRUE)
 }
 

@@ -69,3 +69,16 @@ counts_of <- function(plan, runs, aside = set_aside(decisions_of(plan))) {
     paste(runs$workload, runs$repetition) %in% paste(aside$workload, aside$repetition)
   ifelse(left_out, "no", "yes")
 }
+
+#' The sets in which the machine was disturbed
+#'
+#' @param plan as from `read_plan`
+#' @param records list of records
+#' @return data frame: workload, repetition
+disturbed_sets <- function(plan, records) {
+  disturbed <- Filter(function(record) {
+    record$environment %in% paired_environments(plan) && length(field(record, "quiet", "flags")) > 0
+  }, records)
+  unique(data.frame(workload = vapply(disturbed, `[[`, "", "workload"),
+                    repetition = field_numbers(disturbed, "repetition")))
+}

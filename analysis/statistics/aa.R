@@ -3,8 +3,7 @@
 
 NOMINAL <- 0.05
 
-# How a machine may change while it is measured, in shares of the mean over a whole experiment: a steady
-# drift,
+# How a machine may change while it is measured, in shares of the mean over a whole experiment: a steady drift,
 # the standard deviation of the random walk's end, and of independent noise.
 SCENARIOS <- list(
   "steady machine" = list(drift = 0, walk = 0, noise = 0.01),
@@ -12,9 +11,9 @@ SCENARIOS <- list(
   "random walk of 3 %" = list(drift = 0, walk = 0.03, noise = 0.01)
 )
 
-#' Whether the two are called different, as the paper calls it: means paired by block
+#' Whether the two are called different, as the paper calls it: means paired by set
 #'
-#' @param first,second values of the two names, in the order of the blocks
+#' @param first,second values of the two names, in the order of the sets
 #' @return list of different (the interval of the ratio excludes 1) and by (the ratio's distance from 1)
 call_paired <- function(first, second) {
   found <- paired_ratio(second, first)
@@ -22,7 +21,7 @@ call_paired <- function(first, second) {
   list(different = different, by = abs(found$ratio - 1))
 }
 
-#' Whether the two are called different by the test that is customary for measurements in no blocks
+#' Whether the two are called different by the test that is customary for measurements in no sets
 #'
 #' @inheritParams call_paired
 #' @return as `call_paired`
@@ -55,16 +54,16 @@ share_of_calls <- function(calls) {
 #'
 #' @param project folder of a project whose tidy tables are made
 #' @return data frame with the columns experiment, order (of measurement: blocks or sequential), workload,
-#'   metric,
-#'   factors, environment, block, value
+#'   metric, factors, environment, repetition, value; without sets that are set aside
 #' @section Errors: a table is missing or broken
 read_alike <- function(project) {
   plan <- read_plan(file.path(project, "results", "plan.json"))
   tables <- lapply(names(plan$workloads), function(workload) {
     read_tidy(result_path(plan, "tidy", workload = workload), plan)
   })
-  values <- do.call(rbind, tables)[c("workload", "metric", "factors", "environment", "block", "value")]
-  data.frame(experiment = project, order = plan$order, values)
+  tidy <- do.call(rbind, tables)
+  columns <- c("workload", "metric", "factors", "environment", "repetition", "value")
+  data.frame(experiment = project, order = plan$order, tidy[counts_of(plan, tidy) == "yes", columns])
 }
 
 #' How often the two names were called different on a real machine
@@ -72,14 +71,14 @@ read_alike <- function(project) {
 #' @param values as from `read_alike`, of all experiments
 #' @return data frame with a row for each order and way of comparing, as from `share_of_calls`
 compare_alike <- function(values) {
-  ways <- list("paired by block" = call_paired, "unpaired" = call_unpaired)
+  ways <- list("paired by set" = call_paired, "unpaired" = call_unpaired)
   rows <- lapply(sort(unique(values$order)), function(order) {
     of_order <- values[values$order == order, ]
     series <- split(of_order, of_order[c("experiment", "workload", "metric", "factors")], drop = TRUE)
     lapply(names(ways), function(way) {
       calls <- lapply(series, function(one) {
-        one <- one[order(one$block), ]
-        ways[[way]](one$value[one$environment == "native"], one$value[one$environment != "native"])
+        pairs <- paired_runs(one[one$environment != REFERENCE, ], one[one$environment == REFERENCE, ])
+        ways[[way]](pairs$reference, pairs$measured)
       })
       data.frame(order = order, comparison = way, share_of_calls(calls))
     })
@@ -124,7 +123,7 @@ simulate_experiment <- function(order, repetitions, scenario) {
 simulate_alike <- function(scenarios, repetitions, replicates, seed) {
   set.seed(seed)
   ways <- list(
-    list(order = "blocks", comparison = "paired by block", call = call_paired),
+    list(order = "blocks", comparison = "paired by set", call = call_paired),
     list(order = "sequential", comparison = "unpaired", call = call_unpaired)
   )
   cases <- expand.grid(machine = names(scenarios), repetitions = repetitions, way = seq_along(ways),

@@ -1,51 +1,341 @@
-# Whether enough runs were measured: repetitions are added until every mean is known well enough.
+# Which sets are measured next.  Widths of intervals, costs, the budget and disturbances of the machine decide,
+# and never a difference between environments.
 
-#' Relative half-width of the interval of a mean, or of a median where there is no mean
+# Sets below which no workload counts as known well enough: from fewer, the estimate of a width is so rough that
+# ending where it happens to be narrow would make intervals that cover too little (docs/statistics.md).
+FIRST_STAGE <- 10
+
+# Whoever is not within the target gets sets until that share of it is foreseen.  A round is then worth its
+# while, and there are few at which it might end by chance.
+AIM <- 0.9
+
+# The half-width that stands for one that can't be told yet: as wide as the ratio itself.
+UNKNOWN_WIDTH <- 1
+
+#' Relative half-width of an interval
 #'
-#' @param summary rows of a summary
-#' @return numeric vector, a share of the mean; infinite where there is no interval; zero where the runs do
-#'   not vary
-relative_half_width <- function(summary) {
-  level <- levels_of(summary)
-  width <- (level$high - level$low) / 2 / abs(level$value)
-  width[is.na(width)] <- Inf
-  constant <- summary$n > 1 & !is.na(summary$min) & summary$min == summary$max
-  width[constant] <- 0
-  width
+#' @param value what the interval is of
+#' @param low,high its limits
+#' @param constant whether the runs do not vary
+#' @return a share of the value; infinite where there is no interval; zero where the runs do not vary
+relative_half_width <- function(value, low, high, constant) {
+  if (constant) {
+    0
+  } else if (is.na(low) || is.na(high)) {
+    Inf
+  } else {
+    (high - low) / 2 / abs(value)
+  }
 }
 
-#' Whether enough blocks were measured
+#' How well the headline ratios of a workload are known
 #'
-#' The rule looks at the widths of intervals alone and never at the differences between environments, so that
-#' a run does not end because its result looks good.  (Looking at the data to decide when to stop still
-#' narrows the final intervals a little; the paper says how many blocks there were and why.)
+#' They are the ratios to native of each other environment whose runs make sets, of a sweep at the points that
+#' tables tell of.  Where there is none, as without native, the means take their place.
 #'
-#' @param summary summaries of all workloads after a block, of a sweep only the points that stand for it
-#' @param precision list of min, max (blocks) and target (largest relative half-width of a mean's interval)
-#' @param block number of blocks measured so far
-#' @return list of block, target, enough, reason, metrics and reached (how many there are, and how many are
-#'   within the target), and widest: environment, workload, metric, factors and half_width (null if there is
-#'   no interval)
-#' @source R. Maricq et al.: Taming Performance Variability. OSDI 2018, for repetitions up to a given
-#'   precision
-enough_runs <- function(summary, precision, block) {
-  widths <- relative_half_width(summary)
-  within <- widths <= precision$target
-  widest <- which.max(widths)
-  all_within <- all(within)
-  reason <- if (all_within) {
-    "the target was reached"
-  } else if (block >= precision$max) {
-    "the largest number of blocks was reached"
-  } else {
-    "more blocks are needed"
+#' @param tidy rows of the workload that count
+#' @param plan as from `read_plan`
+#' @return data frame: environment, workload, metric, factors, half_width as from `relative_half_width`
+headline_widths <- function(tidy, plan) {
+  paired <- paired_environments(plan)
+  by_ratio <- REFERENCE %in% paired && length(paired) > 1
+  series <- unique(tidy[tidy$environment %in% paired, c("environment", "workload", "metric", "factors")])
+  series <- series[is_headline(series, plan), ]
+  series <- series[!(by_ratio & series$environment == REFERENCE), ]
+  runs_of <- function(one, environment) {
+    tidy[tidy$environment == environment & tidy$metric == one$metric & tidy$factors == one$factors, ]
   }
-  list(
-    block = block, target = precision$target, enough = all_within || block >= precision$max, reason = reason,
-    metrics = nrow(summary), reached = sum(within),
-    widest = c(
-      as.list(summary[widest, c("environment", "workload", "metric", "factors")]),
-      list(half_width = if (is.finite(widths[[widest]])) widths[[widest]])
+  series$half_width <- vapply(seq_len(nrow(series)), function(i) {
+    one <- series[i, ]
+    metrics <- metrics_of(plan, one$workload)
+    statistic <- metrics$statistic[metrics$metric == one$metric]
+    runs <- runs_of(one, one$environment)
+    if (by_ratio) {
+      pairs <- paired_runs(runs, runs_of(one, REFERENCE))
+      ratio_half_width(compare_runs(pairs$measured, pairs$reference, statistic))
+    } else {
+      level_half_width(runs$value, statistic)
+    }
+  }, 0)
+  rownames(series) <- NULL
+  series
+}
+
+#' Relative half-width of the interval of a ratio
+#'
+#' @param found as from `compare_runs`
+#' @return as from `relative_half_width`
+ratio_half_width <- function(found) {
+  relative_half_width(found$ratio, found$low, found$high, found$state == "constant")
+}
+
+#' Relative half-width of the interval of a mean, or of the median where there is no mean
+#'
+#' @param x runs
+#' @param statistic one of STATISTICS
+#' @return as from `relative_half_width`
+level_half_width <- function(x, statistic) {
+  constant <- length(x) > 1 && all_equal(x)
+  if (statistic == "percentile") {
+    limits <- interval_of_median(x)
+    return(relative_half_width(stats::median(x), limits[["low"]], limits[["high"]], constant))
+  }
+  average <- average_of(x, statistic)
+  relative_half_width(average$mean, average$low, average$high, constant)
+}
+
+#' What cells and sets cost
+#'
+#' A cell costs the time from its start to its end, in which its system is brought up, and the time that lies
+#' between two cells that follow one another: the median of those, so that an interruption of the run is none.
+#'
+#' @param records list of records
+#' @param plan as from `read_plan`
+#' @return list: `spent`, the seconds of all cells, and `set`, the seconds of one more set of each workload of
+#'   the plan, named by it
+costs_of <- function(records, plan) {
+  actual <- field_numbers(records, "position", "actual")
+  records <- records[order(actual)]
+  following <- which(diff(sort(actual)) == 1)
+  gaps <- as.double(moments(records, "started")[following + 1]) - as.double(moments(records, "ended")[following])
+  gap <- if (length(gaps) > 0) stats::median(gaps) else 0
+  seconds <- field_numbers(records, "seconds")
+  environment <- vapply(records, `[[`, "", "environment")
+  workload <- vapply(records, `[[`, "", "workload")
+  set <- vapply(names(plan$workloads), function(name) {
+    own <- workload == name & environment %in% paired_environments(plan)
+    sum(tapply(seconds[own], environment[own], mean) + gap)
+  }, 0)
+  list(spent = sum(seconds + gap), set = set)
+}
+
+#' The disturbed sets that are measured again
+#'
+#' Whether a set was disturbed, the flags of its runs tell, which look at the machine and not at what was
+#' measured.
+#'
+#' @param disturbed data frame of disturbed sets: workload, repetition
+#' @param aside as from `set_aside`: those that were measured again already
+#' @param retries how often a set may be measured again
+#' @param costs seconds of a set of each workload, named by it
+#' @param left seconds that may be spent
+#' @return rows of `disturbed`, in the order of their repetitions
+sets_again <- function(disturbed, aside, retries, costs, left) {
+  key <- function(sets, repetition = sets$repetition) paste(sets$workload, repetition)
+  found <- disturbed[!key(disturbed) %in% key(aside), ]
+  # How many sets one has taken the place of: those of a set come earlier than its own.
+  times <- stats::setNames(numeric(nrow(aside)), key(aside, aside$by))
+  for (i in seq_along(times)) {
+    times[[i]] <- 1 + sum(times[names(times) == key(aside)[[i]]])
+  }
+  before <- times[key(found)]
+  found <- found[is.na(before) | before < retries, ]
+  found <- found[retries > 0 & !is.na(found$repetition), ]
+  found <- found[order(found$repetition, match(found$workload, names(costs))), ]
+  affordable <- logical(nrow(found))
+  for (i in seq_along(affordable)) {
+    affordable[[i]] <- costs[[found$workload[[i]]]] <= left
+    left <- left - affordable[[i]] * costs[[found$workload[[i]]]]
+  }
+  found[affordable, ]
+}
+
+#' Relative half-width that is foreseen: it shrinks with the square root of the number of sets
+#'
+#' @param half_width relative half-widths from `counted` sets
+#' @param counted,after numbers of sets
+#' @return relative half-widths after so many sets
+foreseen_half_width <- function(half_width, counted, after) {
+  ifelse(is.finite(half_width), half_width, UNKNOWN_WIDTH) * sqrt(pmax(counted, 1) / pmax(after, 1))
+}
+
+#' What a round may spend on further sets
+#'
+#' @param left seconds of the budget that are left; infinite without one
+#' @param budget seconds, NULL without one
+#' @param seconds that a set of each workload that gets some costs
+#' @return half of what is left, or all of it where little is: less than a tenth of the budget, or half of it
+#'   less than a set of each takes
+round_allowance <- function(left, budget, seconds) {
+  if (is.null(budget) || left < budget / 10 || left / 2 < sum(seconds)) left else left / 2
+}
+
+#' How many further sets each workload gets in the next round
+#'
+#' They are given one by one where the distance to the target is largest for its cost: the share by which the
+#' half-width that is foreseen exceeds it.  Without a budget a round at most doubles the sets of a workload.
+#'
+#' @param counted sets of each workload that the widths are from
+#' @param again sets of each that are measured again
+#' @param half_width widest relative half-width of each
+#' @param seconds cost of a set of each
+#' @param precision list: `max`, sets that a workload has at most; `target`, `budget`, NULL where there is none
+#' @param left seconds that may be spent; infinite without a budget
+#' @return numbers
+#' @source R. Maricq et al., Taming performance variability, OSDI 2018, for repetitions up to a precision;
+#'   Y. S. Chow, H. Robbins, On the asymptotic theory of fixed-width sequential confidence intervals for the
+#'   mean, Annals of Mathematical Statistics 36, 1965; P. Hall, Asymptotic theory of triple sampling for
+#'   sequential estimation of a mean, Annals of Statistics 9, 1981, for few large rounds
+further_sets <- function(counted, again, half_width, seconds, precision, left) {
+  more <- numeric(length(counted))
+  if (is.null(precision$target)) {
+    return(more)
+  }
+  kept <- counted + again
+  wide <- half_width > precision$target
+  most <- if (is.null(precision$budget)) pmin(precision$max, 2 * kept) else precision$max
+  # Of what could not be measured there is nothing more to hope for.
+  most <- ifelse(kept > 0, most, 0)
+  wanting <- function() {
+    after <- kept + more
+    foreseen <- foreseen_half_width(half_width, counted, after)
+    list(open = ((wide & foreseen > AIM * precision$target) | after < FIRST_STAGE) & after < most,
+         for_cost = pmax(foreseen / precision$target - AIM, 0) / pmax(seconds, 1e-3))
+  }
+  left <- round_allowance(left, precision$budget, seconds[wanting()$open])
+  repeat {
+    now <- wanting()
+    open <- which(now$open & seconds <= left)
+    if (length(open) == 0) {
+      return(more)
+    }
+    chosen <- open[[which.max(now$for_cost[open])]]
+    more[[chosen]] <- more[[chosen]] + 1
+    left <- left - seconds[[chosen]]
+  }
+}
+
+#' What is decided after the last block of a round
+#'
+#' @param tables list of tidy tables, named by the workloads
+#' @param records list of the records of all cells so far
+#' @param cells the plan's cells so far, as from `read_cells`
+#' @param plan as from `read_plan`
+#' @param block number of blocks so far
+#' @param aside as from `set_aside`, by the decisions before this one
+#' @return the decision, as it stands in results/precision
+decide_round <- function(tables, records, cells, plan, block, aside) {
+  precision <- plan$precision
+  costs <- costs_of(records, plan)
+  left <- if (is.null(precision$budget)) Inf else precision$budget - costs$spent
+  again <- sets_again(disturbed_sets(plan, records), aside, precision$retries, costs$set, left)
+  left <- left - sum(costs$set[again$workload])
+  out <- rbind(aside[c("workload", "repetition")], again[c("workload", "repetition")])
+  tables <- lapply(tables, function(tidy) tidy[counts_of(plan, tidy, out) == "yes", ])
+  widths <- do.call(rbind, lapply(unname(tables), headline_widths, plan = plan))
+  paired <- paired_environments(plan)
+  state <- do.call(rbind, lapply(names(tables), function(name) {
+    tidy <- tables[[name]]
+    half_width <- widths$half_width[widths$workload == name]
+    data.frame(
+      workload = name, sets = max(c(0, cells$repetition[cells$workload == name & cells$environment %in% paired])),
+      counted = length(unique(tidy$repetition[tidy$environment %in% paired])), again = sum(again$workload == name),
+      seconds = costs$set[[name]], half_width = if (length(half_width) > 0) max(half_width) else Inf
     )
+  }))
+  state$more <- further_sets(state$counted, state$again, state$half_width, state$seconds, precision, left)
+  told_decision(state, again, widths, plan, block, costs$spent)
+}
+
+#' The decision as it stands in results/precision
+#'
+#' @param state data frame with a row for each workload: workload, sets, seconds, half_width, again, counted,
+#'   more
+#' @param again as from `sets_again`
+#' @param widths as from `headline_widths`, of all workloads
+#' @param plan as from `read_plan`
+#' @param block number of blocks so far
+#' @param spent seconds
+#' @return list
+told_decision <- function(state, again, widths, plan, block, spent) {
+  precision <- plan$precision
+  state$became <- became(state, precision)
+  widest <- utils::head(widths[which.max(widths$half_width), ], 1)
+  known <- function(width) if (is.finite(width)) width
+  list(
+    block = block, enough = all(state$again + state$more == 0), reason = round_reason(state$became),
+    target = precision$target, budget_seconds = precision$budget, spent_seconds = spent,
+    metrics = nrow(widths),
+    reached = if (!is.null(precision$target)) {
+      first_stage <- state$workload[state$counted >= FIRST_STAGE]
+      sum(widths$half_width <= precision$target & widths$workload %in% first_stage)
+    },
+    widest = if (nrow(widest) == 1) {
+      c(as.list(widest[c("environment", "workload", "metric", "factors")]),
+        list(half_width = known(widest$half_width)))
+    },
+    workloads = sapply(state$workload, function(name) {
+      own <- state[state$workload == name, ]
+      list(sets = own$sets, seconds = own$seconds, half_width = known(own$half_width),
+           again = I(again$repetition[again$workload == name]), more = own$more,
+           reason = workload_reason(own, precision))
+    }, simplify = FALSE)
   )
+}
+
+#' What becomes of workloads
+#'
+#' @param state as of `told_decision`
+#' @param precision of the plan
+#' @return "more" sets, only some "again", or none: because of the "target", "max" or the "budget", since the
+#'   number is "fixed", or since "nothing" was measured
+became <- function(state, precision) {
+  ended <- if (is.null(precision$target)) {
+    "fixed"
+  } else {
+    ifelse(state$half_width <= precision$target & state$counted >= FIRST_STAGE, "target",
+           ifelse(state$counted >= precision$max, "max", "budget"))
+  }
+  ifelse(state$more > 0, "more",
+         ifelse(state$again > 0, "again", ifelse(state$counted == 0, "nothing", ended)))
+}
+
+#' Why a run goes on or ends
+#'
+#' @param became as from `became`, of all workloads
+#' @return text that can stand after "because"
+round_reason <- function(became) {
+  reasons <- c(
+    more = "more sets are needed", again = "disturbed sets are measured again",
+    budget = "the budget was spent", max = "the largest number of sets was reached",
+    target = "the target was reached", fixed = "the number of sets was set beforehand",
+    nothing = "nothing could be measured"
+  )
+  reasons[[which(names(reasons) %in% became)[[1]]]]
+}
+
+#' Why a workload gets so many sets
+#'
+#' @param own its row of the state
+#' @param precision of the plan
+#' @return a sentence
+workload_reason <- function(own, precision) {
+  share <- function(x) sprintf("\u00b1 %.1f %%", 100 * x)
+  sets <- function(count, what) paste(count, what, if (count == 1) "set" else "sets")
+  known <- is.finite(own$half_width)
+  width <- if (known) {
+    paste("Its widest headline interval is", share(own$half_width))
+  } else {
+    "It has a headline value without an interval"
+  }
+  gets <- paste("and it gets", sets(own$more, "more"))
+  foreseen <- foreseen_half_width(own$half_width, own$counted, own$counted + own$again + own$more)
+  told <- switch(
+    own$became,
+    more = if (own$half_width <= precision$target) {
+      paste0(width, " but from fewer than ", FIRST_STAGE, " sets, ", gets)
+    } else {
+      paste0(width, ", ", gets, if (known) paste(", which should bring it to", share(foreseen)))
+    },
+    again = width,
+    target = paste0(width, ", which is within the target of ", share(precision$target)),
+    max = paste0(width, ", and it has the largest number of sets"),
+    budget = paste0(width, ", and what is left of the budget is too little for more"),
+    fixed = "The number of its sets was set beforehand",
+    nothing = "None of its sets could be measured"
+  )
+  again <- if (own$again > 0) {
+    paste0("; ", sets(own$again, "disturbed"), if (own$again == 1) " is" else " are", " measured again")
+  }
+  paste0(told, again, ".")
 }

@@ -1,0 +1,163 @@
+# The A/A test of the rule that decides on sets: equal environments, measured for as long as the rule asks.  Any
+# interval that does not hold the ratio 1 is wrong, and each such comparison is a false call.
+
+# How a machine may change over the time of the budget, in shares of its level: a steady drift and the standard
+# deviation of a random walk's end.  A share of the sets is disturbed: flagged, and one of its runs is slower.
+MACHINES <- list(
+  "steady machine" = list(drift = 0, walk = 0, disturbed = 0),
+  "drift of 25 %" = list(drift = 0.25, walk = 0, disturbed = 0),
+  "random walk of 25 %" = list(drift = 0, walk = 0.25, disturbed = 0),
+  "random walk of 25 %, one set of twenty disturbed" = list(drift = 0, walk = 0.25, disturbed = 0.05)
+)
+
+# What a run of a disturbed set may lose.
+SLOWED <- 0.5
+
+# Workloads as on a machine of two processors: the relative standard deviation of a run, and what it costs.
+SIMULATED_WORKLOADS <- data.frame(
+  workload = c("short", "long", "even"), noise = c(0.08, 0.07, 0.03), seconds = c(0.6, 3.4, 1.5)
+)
+
+# Rules under which is measured: the default, one that its budget ends, one without a budget, and the one whose
+# end is most closely tied to a single width.
+RULES <- list(
+  "target 2 %, budget 25 min" = list(precision = list(min = 5, max = 200, target = 0.02, budget = 1500),
+                                     environments = 4, workloads = 1:3),
+  "target 2 %, budget 8 min" = list(precision = list(min = 5, max = 200, target = 0.02, budget = 480),
+                                    environments = 4, workloads = 1:3),
+  "target 2 %, no budget" = list(precision = list(min = 5, max = 200, target = 0.02), environments = 4,
+                                 workloads = 1:3),
+  "target 2 %, no budget, one ratio" = list(precision = list(min = 5, max = 200, target = 0.02),
+                                            environments = 2, workloads = 3),
+  "target 1 %, no budget, one ratio" = list(precision = list(min = 5, max = 200, target = 0.01),
+                                            environments = 2, workloads = 3)
+)
+
+# Seconds over which a machine changes where there is no budget.
+TIME_OF_CHANGE <- 1500
+
+#' The order in which the sets of a round are measured
+#'
+#' @param new numbers of new sets of the workloads
+#' @return for each set the number of its workload: spread over as many blocks as the most new sets, in random
+#'   order in each
+order_of_sets <- function(new) {
+  workload <- rep(seq_along(new), new)
+  block <- ceiling(sequence(new) * max(new) / rep(new, new))
+  workload[order(block, stats::runif(length(block)))]
+}
+
+#' Measures the sets of a round
+#'
+#' @param machine list: `time` and `walk` so far, and `scenario`, one of MACHINES, with `over`, the seconds over
+#'   which it changes
+#' @param workloads rows of SIMULATED_WORKLOADS
+#' @param new numbers of new sets of the workloads
+#' @param environments how many there are
+#' @return list: `machine` as it is then; `values`, for each workload a matrix with a row for each set and a
+#'   column for each environment; `disturbed`, for each workload whether its sets were
+measure_sets <- function(machine, workloads, new, environments) {
+  scenario <- machine$scenario
+  sets <- order_of_sets(new)
+  of_set <- rep(seq_along(sets), each = environments)
+  # Within a set in random order.
+  environment <- (order(of_set, stats::runif(length(of_set))) - 1) %% environments + 1
+  seconds <- workloads$seconds[sets][of_set]
+  time <- machine$time + cumsum(seconds)
+  steps <- if (scenario$walk == 0) 0 else stats::rnorm(length(time), sd = scenario$walk * sqrt(seconds / scenario$over))
+  walk <- machine$walk + cumsum(rep_len(steps, length(time)))
+  level <- 1 + scenario$drift * time / scenario$over + walk
+  disturbed <- stats::runif(length(sets)) < scenario$disturbed
+  victim <- rep(ceiling(stats::runif(length(sets)) * environments), each = environments)
+  slowed <- disturbed[of_set] & environment == victim
+  value <- level * (1 + workloads$noise[sets][of_set] * stats::rnorm(length(time))) * (1 - SLOWED * slowed)
+  table <- matrix(0, length(sets), environments)
+  table[cbind(of_set, environment)] <- value
+  machine[c("time", "walk")] <- list(time[[length(time)]], walk[[length(walk)]])
+  list(machine = machine,
+       values = lapply(seq_along(new), function(i) table[sets == i, , drop = FALSE]),
+       disturbed = lapply(seq_along(new), function(i) disturbed[sets == i]))
+}
+
+#' One simulated experiment under the rule
+#'
+#' @param rule one of RULES
+#' @param scenario one of MACHINES
+#' @param retries how often a disturbed set may be measured again
+#' @return list: `different`, for each ratio whether its interval excludes 1; `rounds`; `sets` of each workload
+#'   that count; `reached`, for each workload whether all its ratios are within the target
+simulate_stopping <- function(rule, scenario, retries = 2) {
+  precision <- rule$precision
+  workloads <- SIMULATED_WORKLOADS[rule$workloads, ]
+  names <- workloads$workload
+  cost <- stats::setNames(workloads$seconds * rule$environments, names)
+  scenario$over <- c(precision$budget, TIME_OF_CHANGE)[[1]]
+  machine <- list(time = 0, walk = 0, scenario = scenario)
+  values <- lapply(names, function(name) NULL)
+  disturbed <- lapply(names, function(name) NULL)
+  decisions <- list()
+  new <- rep(precision$min, length(names))
+  repeat {
+    measured <- measure_sets(machine, workloads, new, rule$environments)
+    machine <- measured$machine
+    values <- Map(rbind, values, measured$values)
+    disturbed <- Map(c, disturbed, measured$disturbed)
+    left <- c(precision$budget, Inf)[[1]] - machine$time
+    aside <- set_aside(decisions)
+    flagged <- lapply(disturbed, which)
+    again <- sets_again(data.frame(workload = rep(names, lengths(flagged)), repetition = unlist(flagged)),
+                        aside, retries, cost, left)
+    left <- left - sum(cost[again$workload])
+    ratios <- Map(function(name, table) {
+      out <- c(aside$repetition[aside$workload == name], again$repetition[again$workload == name])
+      lapply(seq_len(rule$environments)[-1], function(environment) {
+        kept <- setdiff(seq_len(nrow(table)), out)
+        paired_ratio(table[kept, environment], table[kept, 1])
+      })
+    }, names, values)
+    widest <- vapply(ratios, function(of_one) max(vapply(of_one, ratio_half_width, 0)), 0)
+    counted <- vapply(ratios, function(of_one) as.double(of_one[[1]]$n), 0)
+    again_of <- vapply(names, function(name) sum(again$workload == name), 0)
+    more <- further_sets(counted, again_of, widest, cost, precision, left)
+    new <- again_of + more
+    decisions <- c(decisions, list(list(workloads = stats::setNames(lapply(seq_along(names), function(i) {
+      list(sets = nrow(values[[i]]), again = again$repetition[again$workload == names[[i]]])
+    }), names))))
+    if (all(new == 0)) {
+      ratios <- unlist(ratios, recursive = FALSE)
+      return(list(different = vapply(ratios, function(found) found$low > 1 || found$high < 1, NA),
+                  rounds = length(decisions), sets = counted, reached = widest <= precision$target))
+    }
+  }
+}
+
+#' How often the rule's intervals do not hold the truth
+#'
+#' The ratios of an experiment are not independent, so that the error of the rate is that of a mean over
+#' experiments.
+#'
+#' @param rules,machines named lists, as RULES and MACHINES
+#' @param replicates experiments for each combination
+#' @param seed of the random numbers
+#' @return data frame: rule, machine, experiments, comparisons, `false_calls` (their share), `error` (its
+#'   standard error), `coverage` with its 95 % interval (`low`, `high`), and means over the experiments: `sets`
+#'   of a workload, `rounds`, and `reached`, the share of workloads within the target
+stopping_rates <- function(rules, machines, replicates, seed) {
+  set.seed(seed)
+  cases <- expand.grid(rule = names(rules), machine = names(machines), stringsAsFactors = FALSE)
+  rows <- lapply(seq_len(nrow(cases)), function(i) {
+    found <- lapply(seq_len(replicates), function(replicate) {
+      simulate_stopping(rules[[cases$rule[[i]]]], machines[[cases$machine[[i]]]])
+    })
+    share <- vapply(found, function(one) mean(one$different), 0)
+    error <- stats::sd(share) / sqrt(replicates)
+    coverage <- 1 - mean(share)
+    mean_of <- function(name) mean(vapply(found, function(one) mean(one[[name]]), 0))
+    data.frame(cases[i, ], experiments = replicates,
+               comparisons = sum(vapply(found, function(one) length(one$different), 0)),
+               false_calls = mean(share), error = error, coverage = coverage,
+               low = coverage - stats::qnorm(0.975) * error, high = coverage + stats::qnorm(0.975) * error,
+               sets = mean_of("sets"), rounds = mean_of("rounds"), reached = mean_of("reached"))
+  })
+  do.call(rbind, rows)
+}

@@ -3,7 +3,8 @@
 #
 # Usage: Rscript analysis/aa.R --out FOLDER PROJECT...
 # Every PROJECT is the folder of one experiment with the environments `native` and `native-again`, whose tidy
-# tables are made.  Writes measured.csv and simulated.csv to FOLDER, and prints both.
+# tables are made.  Writes measured.csv (unless there is no project), simulated.csv and stopping.csv to FOLDER,
+# and prints them.
 
 script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 root <- dirname(dirname(normalizePath(gsub("~+~", " ", script, fixed = TRUE))))
@@ -12,12 +13,14 @@ load_rooms(root, "statistics")
 
 run_script("aa.R", function(arguments) {
   options <- parse_options(arguments, required = "out", rest = "projects")
-  measured <- compare_alike(do.call(rbind, lapply(options$rest, read_alike)))
-  simulated <- simulate_alike(SCENARIOS, repetitions = c(5, 10), replicates = 4000, seed = 2014)
-  for (name in c("measured", "simulated")) {
-    table <- get(name)
-    write_csv(table, file.path(options$out, paste0(name, ".csv")), digits = 4)
+  tables <- list(
+    measured = if (length(options$rest) > 0) compare_alike(do.call(rbind, lapply(options$rest, read_alike))),
+    simulated = simulate_alike(SCENARIOS, repetitions = c(5, 10), replicates = 4000, seed = 2014),
+    stopping = stopping_rates(RULES, MACHINES, replicates = 4000, seed = 1965)
+  )
+  for (name in names(Filter(Negate(is.null), tables))) {
+    write_csv(tables[[name]], file.path(options$out, paste0(name, ".csv")), digits = 4)
     cat(name, "\n")
-    print(table, row.names = FALSE, digits = 3)
+    print(tables[[name]], row.names = FALSE, digits = 3)
   }
 })

@@ -2,7 +2,8 @@
 
 Makes many small experiments below results/aa, each a project of its own with the real workloads, alternating
 the two orders so that what happens to the machine happens to both, and has R say how often the two names were
-called different.  Usage: aa.py [--experiments 12] [--repetitions 5]
+called different.  Ours are sets, as many as the rule adds within a budget; the naive order has a fixed number of
+runs.  Usage: aa.py [--experiments 12] [--budget 45s] [--repetitions 10]
 """
 
 import argparse
@@ -24,7 +25,7 @@ WORKLOADS = {
 }
 
 
-def make(folder: Path, order: str, seed: int, repetitions: int) -> None:
+def make(folder: Path, order: str, seed: int, repetitions: int | dict) -> None:
     """A project with the environments `native` and `native-again`, unless it is there already."""
     if folder.exists():
         return
@@ -47,17 +48,21 @@ def main() -> None:
     """Measure what is missing of all experiments, and compare."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--experiments", type=int, default=12, help="experiments in each order")
-    parser.add_argument("--repetitions", type=int, default=5, help="runs of each name in an experiment")
+    parser.add_argument("--budget", default="45s", help="time of measurement of an experiment in sets")
+    parser.add_argument("--repetitions", type=int, default=10, help="runs of each name in the naive order")
     options = parser.parse_args()
     base = ROOT / "results/aa"
     targets = [f"results/tidy/{name}.csv" for name in WORKLOADS]
+    rule = {"min": 3, "max": 300, "target": "2%", "budget": options.budget}
+    ways = {"blocks": (f"sets-{options.budget}", rule), "sequential": (f"sequential-{options.repetitions}", options.repetitions)}
     projects = []
     for number in range(1, options.experiments + 1):
         orders = ["blocks", "sequential"]
         random.Random(number).shuffle(orders)
         for order in orders:
-            folder = base / f"{order}-{options.repetitions}-{number}"
-            make(folder, order, number, options.repetitions)
+            name, repetitions = ways[order]
+            folder = base / f"{name}-{number}"
+            make(folder, order, number, repetitions)
             print(f"A/A: experiment {number} of {options.experiments}, {order}", file=sys.stderr, flush=True)
             command = [sys.executable, "-m", "snakemake", "--cores", "1", "--directory", str(folder)]
             variables = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -9,6 +9,10 @@ FIRST_STAGE <- 10
 # while, and there are few at which it might end by chance.
 AIM <- 0.9
 
+# How many times the sets of a workload a round may bring, without a budget and with one, which limits it anyway:
+# what a few sets tell of a width is too rough to spend half of the time on it.
+GROWTH <- c(free = 2, budget = 4)
+
 # The half-width that stands for one that can't be told yet: as wide as the ratio itself.
 UNKNOWN_WIDTH <- 1
 
@@ -140,13 +144,16 @@ sets_again <- function(disturbed, aside, retries, costs, left) {
   found[affordable, ]
 }
 
-#' Relative half-width that is foreseen: it shrinks with the square root of the number of sets
+#' Relative half-width that is foreseen after more sets, at the variance seen so far
+#'
+#' It shrinks with the square root of the number of sets, and with Student's factor.
 #'
 #' @param half_width relative half-widths from `counted` sets
 #' @param counted,after numbers of sets
 #' @return relative half-widths after so many sets
 foreseen_half_width <- function(half_width, counted, after) {
-  ifelse(is.finite(half_width), half_width, UNKNOWN_WIDTH) * sqrt(pmax(counted, 1) / pmax(after, 1))
+  factor <- function(sets) stats::qt((1 + LEVEL) / 2, pmax(sets - 1, 1)) / sqrt(pmax(sets, 1))
+  ifelse(is.finite(half_width), half_width, UNKNOWN_WIDTH) * factor(after) / factor(counted)
 }
 
 #' What a round may spend on further sets
@@ -163,7 +170,7 @@ round_allowance <- function(left, budget, seconds) {
 #' How many further sets each workload gets in the next round
 #'
 #' They are given one by one where the distance to the target is largest for its cost: the share by which the
-#' half-width that is foreseen exceeds it.  Without a budget a round at most doubles the sets of a workload.
+#' half-width that is foreseen exceeds it.  A round multiplies the sets of a workload by GROWTH at most.
 #'
 #' @param counted sets of each workload that the widths are from
 #' @param again sets of each that are measured again
@@ -177,32 +184,34 @@ round_allowance <- function(left, budget, seconds) {
 #'   mean, Annals of Mathematical Statistics 36, 1965; P. Hall, Asymptotic theory of triple sampling for
 #'   sequential estimation of a mean, Annals of Statistics 9, 1981, for few large rounds
 further_sets <- function(counted, again, half_width, seconds, precision, left) {
-  more <- numeric(length(counted))
-  if (is.null(precision$target)) {
-    return(more)
+  target <- precision$target
+  if (is.null(target)) {
+    return(numeric(length(counted)))
   }
   kept <- counted + again
-  wide <- half_width > precision$target
-  most <- if (is.null(precision$budget)) pmin(precision$max, 2 * kept) else precision$max
-  # Of what could not be measured there is nothing more to hope for.
-  most <- ifelse(kept > 0, most, 0)
-  wanting <- function() {
-    after <- kept + more
-    foreseen <- foreseen_half_width(half_width, counted, after)
-    list(open = ((wide & foreseen > AIM * precision$target) | after < FIRST_STAGE) & after < most,
-         for_cost = pmax(foreseen / precision$target - AIM, 0) / pmax(seconds, 1e-3))
+  growth <- GROWTH[[if (is.null(precision$budget)) "free" else "budget"]]
+  # What each workload asks for, set by set, and the distance that each would lessen.
+  distances <- lapply(seq_along(kept), function(i) {
+    # Of what could not be measured there is nothing more to hope for.
+    before <- kept[[i]] + seq_len(max(0, min(precision$max, growth * kept[[i]]) - kept[[i]])) - 1
+    foreseen <- foreseen_half_width(half_width[[i]], counted[[i]], before)
+    wanted <- (half_width[[i]] > target & foreseen > AIM * target) | before < FIRST_STAGE
+    pmax(foreseen[wanted] / target - AIM, 0)
+  })
+  left <- round_allowance(left, precision$budget, seconds[lengths(distances) > 0])
+  asking <- rep(seq_along(kept), lengths(distances))
+  asking <- asking[order(-unlist(distances) / seconds[asking])]
+  more <- numeric(length(kept))
+  while (length(asking) > 0) {
+    fits <- cumsum(seconds[asking]) <= left
+    given <- asking[seq_len(match(FALSE, fits, length(fits) + 1) - 1)]
+    more <- more + tabulate(given, length(more))
+    left <- left - sum(seconds[given])
+    # Once a workload's sets are too dear, another's may still be paid.
+    rest <- asking[-seq_len(length(given) + 1)]
+    asking <- rest[!rest %in% asking[length(given) + 1]]
   }
-  left <- round_allowance(left, precision$budget, seconds[wanting()$open])
-  repeat {
-    now <- wanting()
-    open <- which(now$open & seconds <= left)
-    if (length(open) == 0) {
-      return(more)
-    }
-    chosen <- open[[which.max(now$for_cost[open])]]
-    more[[chosen]] <- more[[chosen]] + 1
-    left <- left - seconds[[chosen]]
-  }
+  more
 }
 
 #' What is decided after the last block of a round

@@ -95,7 +95,8 @@ simulate_stopping <- function(rule, scenario, retries = 2) {
   machine <- list(time = 0, walk = 0, scenario = scenario)
   values <- lapply(names, function(name) NULL)
   disturbed <- lapply(names, function(name) NULL)
-  decisions <- list()
+  aside <- set_aside(list())
+  rounds <- 0
   new <- rep(precision$min, length(names))
   repeat {
     measured <- measure_sets(machine, workloads, new, rule$environments)
@@ -103,7 +104,6 @@ simulate_stopping <- function(rule, scenario, retries = 2) {
     values <- Map(rbind, values, measured$values)
     disturbed <- Map(c, disturbed, measured$disturbed)
     left <- c(precision$budget, Inf)[[1]] - machine$time
-    aside <- set_aside(decisions)
     flagged <- lapply(disturbed, which)
     again <- sets_again(data.frame(workload = rep(names, lengths(flagged)), repetition = unlist(flagged)),
                         aside, retries, cost, left)
@@ -120,13 +120,17 @@ simulate_stopping <- function(rule, scenario, retries = 2) {
     again_of <- vapply(names, function(name) sum(again$workload == name), 0)
     more <- further_sets(counted, again_of, widest, cost, precision, left)
     new <- again_of + more
-    decisions <- c(decisions, list(list(workloads = stats::setNames(lapply(seq_along(names), function(i) {
-      list(sets = nrow(values[[i]]), again = again$repetition[again$workload == names[[i]]])
-    }), names))))
+    if (any(again_of > 0)) {
+      told <- Map(function(name, table) {
+        list(sets = nrow(table), again = again$repetition[again$workload == name])
+      }, names, values)
+      aside <- rbind(aside, set_aside(list(list(workloads = told))))
+    }
+    rounds <- rounds + 1
     if (all(new == 0)) {
       ratios <- unlist(ratios, recursive = FALSE)
       return(list(different = vapply(ratios, function(found) found$low > 1 || found$high < 1, NA),
-                  rounds = length(decisions), sets = counted, reached = widest <= precision$target))
+                  rounds = rounds, sets = counted, reached = widest <= precision$target))
     }
   }
 }

@@ -39,3 +39,41 @@ test_that("runs that do not vary are compared as they are", {
   expect_true(call_unpaired(c(1, 1), c(2, 2))$different)
   expect_false(call_paired(c(1, 1), c(1, 1))$different)
 })
+
+test_that("under the rule intervals cover on machines that change, and differences are seen", {
+  rules <- list(
+    few = list(precision = list(min = 3, max = 60, target = 0.02), environments = 2, workloads = 3),
+    several = list(precision = list(min = 3, max = 60, target = 0.02, budget = 200), environments = 3,
+                   workloads = c(1, 3))
+  )
+  found <- stopping_rates(rules, MACHINES, replicates = 150, seed = 1)
+  expect_equal(nrow(found), length(rules) * length(MACHINES))
+  expect_true(all(found$coverage > 0.9))
+  expect_true(all(found$low < found$coverage & found$coverage < found$high))
+  expect_true(all(found$sets >= 3 & found$rounds > 1))
+  expect_true(all(found$reached > 0))
+})
+
+test_that("sets lie together, each with every environment once, and spread over a round", {
+  set.seed(1)
+  expect_equal(tabulate(order_of_sets(c(4, 0, 2)), 3), c(4, 0, 2))
+  # Two blocks of four have a set of the other workload: one in each half.
+  expect_equal(sum(order_of_sets(c(4, 0, 2))[1:3] == 3), 1)
+  machine <- list(time = 10, walk = 0, scenario = list(drift = 1, walk = 0, disturbed = 0, over = 1))
+  workloads <- data.frame(noise = c(0, 0), seconds = c(1, 1))
+  found <- measure_sets(machine, workloads, c(2, 1), 3)
+  expect_equal(found$machine$time, 19)
+  expect_equal(lapply(found$values, dim), list(c(2L, 3L), c(1L, 3L)))
+  level <- do.call(rbind, found$values)
+  expect_equal(sort(level), 1 + 11:19)
+  expect_true(all(apply(level, 1, function(of_set) max(of_set) - min(of_set)) == 2))
+})
+
+test_that("a disturbed set is flagged, and one of its runs is slower", {
+  set.seed(1)
+  machine <- list(time = 0, walk = 0, scenario = list(drift = 0, walk = 0, disturbed = 0.5, over = 1))
+  found <- measure_sets(machine, data.frame(noise = 0, seconds = 1), 40, 3)
+  expect_equal(found$disturbed[[1]], apply(found$values[[1]], 1, min) == 1 - SLOWED)
+  expect_true(any(found$disturbed[[1]]) && !all(found$disturbed[[1]]))
+  expect_true(all(apply(found$values[[1]], 1, max) == 1))
+})

@@ -1,41 +1,272 @@
-rows <- function(low, high, n = 5, sd = 1) {
-  count <- length(low)
-  data.frame(
-    environment = paste0("e", seq_len(count)), workload = "w", metric = "m", factors = "",
-    n = n, mean = (low + high) / 2, mean_low = low, mean_high = high, median = NA_real_,
-    median_low = NA_real_, median_high = NA_real_, min = 1, max = 1 + sd
+# A plan, tables and records as of a run whose machine and values are given, without any file.
+
+precise <- function(...) {
+  asked <- list(min = 3, max = 100, target = 0.02, budget = 1500, retries = 2)
+  given <- list(...)
+  asked[names(given)] <- given
+  asked
+}
+
+plan_of <- function(environments = c("native", "docker"), workloads = c("linpack", "randomaccess"),
+                    precision = precise(), emulated = character()) {
+  list(
+    path = "plan.json", results = tempfile("results-"), precision = precision,
+    environments = sapply(environments, function(name) {
+      list(label = name, available = TRUE, emulated = name %in% emulated)
+    }, simplify = FALSE),
+    workloads = sapply(workloads, function(name) list(metrics = planned_metrics[[name]]), simplify = FALSE)
   )
 }
 
-precision <- list(min = 2, max = 10, target = 0.05)
+cells_of <- function(plan, sets) {
+  cells <- expand.grid(environment = names(plan$environments), workload = names(plan$workloads),
+                       repetition = seq_len(sets), stringsAsFactors = FALSE)
+  cbind(position = seq_len(nrow(cells)), block = cells$repetition, cells)
+}
 
-test_that("the half-width is a share of the mean", {
-  expect_equal(relative_half_width(rows(c(95, 90), c(105, 110))), c(0.05, 0.1))
+#' One value for every cell, by a function of its row
+tables_of <- function(plan, cells, value) {
+  sapply(names(plan$workloads), function(workload) {
+    own <- cells[cells$workload == workload, ]
+    data.frame(own[c("environment", "workload", "repetition", "block")], position = own$position,
+               order = own$position, metric = names(planned_metrics[[workload]])[[1]], unit = "",
+               value = vapply(seq_len(nrow(own)), function(i) value(own[i, ]), 0), factors = "",
+               check = "passed", counts = "yes", log = "")
+  }, simplify = FALSE)
+}
+
+#' Records of cells that follow one another after half a second
+records_for <- function(cells, seconds = 1, disturbed = FALSE) {
+  start <- as.POSIXct("2026-01-01", tz = "UTC") + (cells$position - 1) * (seconds + 0.5)
+  moment <- function(time) format(time, "%Y-%m-%dT%H:%M:%OS3Z")
+  disturbed <- rep_len(disturbed, nrow(cells))
+  lapply(seq_len(nrow(cells)), function(i) {
+    list(environment = cells$environment[[i]], workload = cells$workload[[i]],
+         repetition = cells$repetition[[i]], position = list(actual = cells$position[[i]]),
+         started = moment(start[[i]]), ended = moment(start[[i]] + seconds), seconds = seconds,
+         quiet = list(flags = if (disturbed[[i]]) list(list(what = "busy")) else list()))
+  })
+}
+
+no_aside <- set_aside(list())
+
+#' Values around 1 that differ from run to run by about a share, the same in every call
+varied <- function(share) {
+  function(cell) 1 + share * sin(37 * cell$position + 11 * cell$repetition)
+}
+
+decided <- function(plan, sets, share = 0.1, value = varied(share), aside = no_aside, ...) {
+  cells <- cells_of(plan, sets)
+  decide_round(tables_of(plan, cells, value), records_for(cells, ...), cells, plan, sets, aside)
+}
+
+test_that("the half-width is a share of the value, infinite without an interval, and zero without variation", {
+  expect_equal(relative_half_width(100, 95, 105, FALSE), 0.05)
+  expect_equal(relative_half_width(100, NA, NA, FALSE), Inf)
+  expect_equal(relative_half_width(100, NA, NA, TRUE), 0)
+  expect_equal(level_half_width(c(99, 100, 101), "mean"), diff(interval_of_mean(c(99, 100, 101)))[[1]] / 200)
+  expect_equal(level_half_width(1:5, "percentile"), Inf)
 })
 
-test_that("a mean without an interval is never known well enough, and one without variation is", {
-  expect_equal(relative_half_width(rows(c(NA_real_, NA), c(NA_real_, NA), sd = c(NA, 0))), c(Inf, 0))
+test_that("headline values are the ratios to native of what is in sets", {
+  plan <- plan_of(c("native", "docker", "vm", "gone"), "linpack", emulated = "vm")
+  plan$environments$gone$available <- FALSE
+  cells <- cells_of(plan, 6)
+  tidy <- tables_of(plan, cells[cells$environment != "gone", ], varied(0.1))$linpack
+  found <- headline_widths(tidy, plan)
+  expect_equal(found[c("environment", "metric")], data.frame(environment = "docker", metric = "gflops"))
+  of <- function(name) tidy$value[tidy$environment == name]
+  ratio <- paired_ratio(of("docker"), of("native"))
+  expect_equal(found$half_width, (ratio$high - ratio$low) / 2 / ratio$ratio)
+  # Paired by the number of the set, wherever its rows stand.
+  expect_equal(headline_widths(tidy[rev(seq_len(nrow(tidy))), ], plan)$half_width, found$half_width)
 })
 
-test_that("blocks are added until every interval is within the target", {
-  found <- enough_runs(rows(c(95, 90), c(105, 110)), precision, 3)
+test_that("without native the means are headline values", {
+  plan <- plan_of(c("docker", "podman"), "linpack")
+  tidy <- tables_of(plan, cells_of(plan, 6), varied(0.1))$linpack
+  found <- headline_widths(tidy, plan)
+  expect_equal(found$environment, c("docker", "podman"))
+  expect_equal(found$half_width[[1]], level_half_width(tidy$value[tidy$environment == "docker"], "mean"))
+})
+
+test_that("a set costs its cells and what lies between cells, whatever interrupted the run", {
+  plan <- plan_of()
+  cells <- cells_of(plan, 4)
+  records <- records_for(cells, seconds = 2)
+  expect_equal(costs_of(records, plan), list(spent = 16 * 2.5, set = c(linpack = 5, randomaccess = 5)))
+  for (i in 9:16) {
+    records[[i]]$started <- sub("2026", "2027", records[[i]]$started)
+    records[[i]]$ended <- sub("2026", "2027", records[[i]]$ended)
+  }
+  expect_equal(costs_of(records, plan)$spent, 16 * 2.5)
+  # A cell that was measured again later follows no other.
+  records[[3]]$position$actual <- 40
+  expect_equal(costs_of(records, plan)$spent, 16 * 2.5)
+  expect_equal(costs_of(records[1], plan), list(spent = 2, set = c(linpack = 2, randomaccess = 0)))
+})
+
+test_that("an emulated machine is paid for and belongs to no set", {
+  plan <- plan_of(c("native", "docker", "vm"), "linpack", emulated = "vm")
+  cells <- cells_of(plan, 2)
+  records <- records_for(cells, seconds = 2, disturbed = cells$environment == "vm")
+  expect_equal(costs_of(records, plan), list(spent = 6 * 2.5, set = c(linpack = 5)))
+  expect_equal(nrow(disturbed_sets(plan, records)), 0)
+  expect_equal(counts_of(plan, cells, data.frame(workload = "linpack", repetition = 2)),
+               ifelse(cells$repetition == 2 & cells$environment != "vm", "no", "yes"))
+})
+
+test_that("a disturbed set is measured again, and what took its place too, as often as is allowed", {
+  disturbed <- data.frame(workload = c("b", "a", "a"), repetition = c(2, 2, 1))
+  costs <- c(a = 10, b = 20)
+  again <- function(...) sets_again(disturbed, ..., costs = costs)
+  expect_equal(again(no_aside, 2, left = Inf)$workload, c("a", "a", "b"))
+  expect_equal(again(no_aside, 2, left = Inf)$repetition, c(1, 2, 2))
+  expect_equal(nrow(again(no_aside, 0, left = Inf)), 0)
+  # As far as the time allows.
+  expect_equal(again(no_aside, 2, left = 39)$workload, c("a", "a"))
+  expect_equal(nrow(again(no_aside, 2, left = -5)), 0)
+  # What was set aside stays so; what took its place may be disturbed as well.
+  disturbed <- data.frame(workload = "a", repetition = c(1, 4, 7))
+  aside <- data.frame(workload = c("a", "b", "a"), repetition = c(1, 4, 4), by = c(4, 7, 7))
+  expect_equal(again(aside[1:2, ], 2, left = Inf)$repetition, c(4, 7))
+  expect_equal(nrow(again(aside, 2, left = Inf)), 0)
+  expect_equal(again(aside, 3, left = Inf)$repetition, 7)
+})
+
+further <- function(half_width, seconds = 1, counted = 20, again = 0, left = Inf, ...) {
+  n <- length(half_width)
+  asked <- precise(...)
+  further_sets(rep_len(counted, n), rep_len(again, n), half_width, rep_len(seconds, n), asked, left)
+}
+
+test_that("the next sets go where the distance to the target is largest for its cost", {
+  # 200 seconds are left, of which a round may spend half.
+  expect_equal(further(c(0.04, 0.01), left = 200), c(60, 0))
+  dear <- further(c(0.1, 0.1), seconds = c(1, 10), left = 200)
+  expect_gt(dear[[1]], 2 * dear[[2]])
+  expect_gt(sum(dear * c(1, 10)), 50)
+  wide <- further(c(0.2, 0.1), left = 200)
+  expect_gt(wide[[1]], wide[[2]])
+  expect_lte(sum(wide), 100)
+})
+
+test_that("what is within the target gets no more, and what is not gets enough to be so", {
+  expect_equal(further(c(0.02, 0.019), left = 1000), c(0, 0))
+  more <- further(0.03, left = 1000, max = 1000)
+  expect_lte(foreseen_half_width(0.03, 20, 20 + more), AIM * 0.02)
+  expect_gt(foreseen_half_width(0.03, 20, 20 + more - 1), AIM * 0.02)
+})
+
+test_that("half of what is left is spent, and all of it where that is little; never more", {
+  expect_equal(further(0.5, left = 40, budget = 300), 20)
+  expect_equal(further(0.5, left = 40, budget = 1500), 40)
+  expect_equal(further(0.5, seconds = 15, left = 29, budget = 100), 1)
+  expect_equal(further(0.5, seconds = 15, left = 14, budget = 100), 0)
+  expect_equal(further(0.5, left = -3), 0)
+})
+
+test_that("without a budget a round doubles the sets at most, and the largest number holds", {
+  expect_equal(further(c(0.5, 0.01), budget = NULL), c(20, 0))
+  expect_equal(further(0.5, max = 25), 5)
+  expect_equal(further(0.5, max = 20), 0)
+  expect_equal(further(0.5, again = 2, max = 25), 3)
+})
+
+test_that("no workload is known well enough from a few sets", {
+  expect_equal(further(0, counted = 3), FIRST_STAGE - 3)
+  expect_equal(further(0, counted = FIRST_STAGE), 0)
+  expect_equal(further(0, counted = 3, max = 5), 2)
+})
+
+test_that("what has no interval gets sets, and what could not be measured none", {
+  expect_gt(further(Inf, counted = 3), 0)
+  expect_equal(further(Inf, counted = 0, seconds = 0), 0)
+})
+
+test_that("without a target there are no further sets", {
+  asked <- precise(budget = NULL)
+  asked["target"] <- list(NULL)
+  expect_equal(further_sets(3, 0, 0.5, 1, asked, Inf), 0)
+})
+
+test_that("a decision says what follows, and why", {
+  found <- decided(plan_of(precision = precise(min = 12, budget = 100000)), 12)
   expect_false(found$enough)
-  expect_equal(found$reached, 1)
-  expect_equal(found$widest$environment, "e2")
-  expect_equal(found$widest$half_width, 0.1)
-  expect_true(enough_runs(rows(c(95, 96), c(105, 104)), precision, 3)$enough)
+  expect_equal(found$reason, "more sets are needed")
+  expect_equal(found[c("block", "target", "budget_seconds", "spent_seconds", "metrics", "reached")],
+               list(block = 12, target = 0.02, budget_seconds = 100000, spent_seconds = 48 * 1.5, metrics = 2L,
+                    reached = 0L))
+  expect_equal(names(found$workloads), c("linpack", "randomaccess"))
+  of_one <- found$workloads$linpack
+  expect_equal(of_one[c("sets", "seconds")], list(sets = 12, seconds = 3))
+  expect_gt(of_one$more, 0)
+  expect_match(of_one$reason, "^Its widest headline interval is ± .* %, and it gets .* more sets, which should")
+  expect_equal(found$widest$half_width, max(of_one$half_width, found$workloads$randomaccess$half_width))
+  ended <- decided(plan_of(precision = precise(min = 12)), 12, share = 0.001)
+  expect_true(ended$enough)
+  expect_equal(ended$reason, "the target was reached")
+  expect_equal(ended$reached, 2)
+  expect_match(ended$workloads$linpack$reason, "within the target of ± 2.0 %[.]$")
+  spent <- decided(plan_of(precision = precise(min = 12, budget = 60)), 12)
+  expect_true(spent$enough)
+  expect_equal(spent$reason, "the budget was spent")
+  most <- decided(plan_of(precision = precise(min = 12, max = 12)), 12)
+  expect_equal(most$reason, "the largest number of sets was reached")
 })
 
-test_that("the cap ends it, and says so", {
-  found <- enough_runs(rows(50, 150), precision, 10)
-  expect_true(found$enough)
-  expect_equal(found$reason, "the largest number of blocks was reached")
-  expect_null(enough_runs(rows(NA_real_, NA_real_, sd = NA), precision, 10)$widest$half_width)
+test_that("disturbed sets are set aside and measured again, also where the number is fixed", {
+  asked <- precise(budget = NULL)
+  asked["target"] <- list(NULL)
+  plan <- plan_of(precision = asked)
+  cells <- cells_of(plan, 12)
+  odd <- cells$workload == "linpack" & cells$repetition == 5 & cells$environment == "docker"
+  shifted <- function(cell) varied(0.01)(cell) + 10 * (cell$workload == "linpack" && cell$repetition == 5)
+  found <- decided(plan, 12, value = shifted, disturbed = odd)
+  expect_equal(as.numeric(found$workloads$linpack$again), 5)
+  expect_equal(found$workloads$linpack$more, 0)
+  expect_lt(found$workloads$linpack$half_width, 0.05)
+  expect_match(found$workloads$linpack$reason, "interval is ± 0.4 %; 1 disturbed set is measured again[.]$")
+  expect_equal(found$reason, "disturbed sets are measured again")
+  expect_false(found$enough)
+  # Once another has taken its place, it is left alone, and left out.
+  later <- decided(plan, 13, value = shifted, disturbed = cells_of(plan, 13)$position %in% cells$position[odd],
+                   aside = set_aside(list(found)))
+  expect_true(later$enough)
+  expect_lt(later$workloads$linpack$half_width, 0.05)
+  expect_equal(later$reason, "the number of sets was set beforehand")
 })
 
 test_that("a difference between environments does not matter", {
-  apart <- enough_runs(rows(c(1, 1000), c(1.2, 1200)), precision, 3)
-  alike <- enough_runs(rows(c(1, 1), c(1.2, 1.2)), precision, 3)
-  expect_equal(apart$enough, alike$enough)
-  expect_equal(apart$reached, alike$reached)
+  plan <- plan_of(precision = precise(min = 12, budget = 100000))
+  apart <- decided(plan, 12, value = function(cell) {
+    varied(0.1)(cell) * if (cell$environment == "docker") 3 else 1
+  })
+  expect_equal(apart, decided(plan, 12))
+})
+
+test_that("decisions follow one another, and others beside them play no part", {
+  plan <- plan_of()
+  decision <- function(block, enough, again = list(), more = 0, sets = block) {
+    path <- result_path(plan, "precision", block = block)
+    dir.create(dirname(path), recursive = TRUE, showWarnings = FALSE)
+    write_json(list(block = block, enough = enough, workloads = list(
+      linpack = list(sets = sets, again = again, more = more),
+      randomaccess = list(sets = 3, again = list(), more = 0)
+    )), path)
+  }
+  expect_length(decisions_of(plan), 0)
+  expect_equal(needed_blocks(plan), Inf)
+  decision(3, FALSE, list(1, 3), 2)
+  decision(5, TRUE)
+  expect_equal(needed_blocks(plan), Inf)
+  decision(7, FALSE, list(4), 0)
+  decision(8, TRUE)
+  decision(9, FALSE, list(2), 0)
+  expect_equal(needed_blocks(plan), 8)
+  expect_equal(set_aside(decisions_of(plan)),
+               data.frame(workload = "linpack", repetition = c(1, 3, 4), by = c(4, 5, 8)))
+  expect_equal(nrow(set_aside(decisions_of(plan, before = 7))), 2)
+  decision(8, FALSE)
+  expect_error(decisions_of(plan), "precision/8.json: it decides neither")
 })

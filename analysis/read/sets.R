@@ -10,34 +10,6 @@ paired_environments <- function(plan) {
   names(plan$environments)[as.logical(paired)]
 }
 
-#' The decisions of a run, one for each of its rounds
-#'
-#' The first is made after the least number of blocks, and each tells how many blocks the next round has: as
-#' many as the workload with most new sets.  Whatever other decisions lie beside them are of another run.
-#'
-#' @param plan as from `read_plan`
-#' @param before a block; of the decisions after it or later ones none is read
-#' @return list of decisions, as in results/precision, in their order; empty where sets are not decided on
-#' @section Errors: a file that is no decision
-decisions_of <- function(plan, before = Inf) {
-  found <- list()
-  block <- plan$precision$min
-  while (!is.null(block) && block < before) {
-    path <- result_path(plan, "precision", block = block)
-    if (!file.exists(path)) {
-      break
-    }
-    decision <- read_json(path)
-    new <- vapply(decision$workloads, function(entry) length(entry$again) + as.double(entry$more), 0)
-    if (!is.logical(decision$enough) || (!decision$enough && sum(new) == 0)) {
-      stop_about(path, "it decides neither on more sets nor that there are enough; remove it")
-    }
-    found <- c(found, list(decision))
-    block <- if (!decision$enough) block + max(new)
-  }
-  found
-}
-
 #' The sets that are set aside
 #'
 #' What is set aside was disturbed and is measured again.  The first of a round's new repetitions of a workload

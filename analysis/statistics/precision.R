@@ -1,9 +1,9 @@
 # Which sets are measured next.  Widths of intervals, costs, the budget and disturbances of the machine decide,
 # and never a difference between environments.
 
-# Sets below which no workload counts as known well enough: from fewer, the estimate of a width is so rough that
-# ending where it happens to be narrow would make intervals that cover too little (docs/statistics.md).
-FIRST_STAGE <- 10
+# Sets that every workload gets before widths decide anything.  A run that may end after fewer ends most often
+# where its width is too small by chance, and its intervals cover too little (docs/statistics.md).
+FIRST_STAGE <- 20
 
 # Whoever is not within the target gets sets until that share of it is foreseen.  A round is then worth its
 # while, and there are few at which it might end by chance.
@@ -156,21 +156,42 @@ foreseen_half_width <- function(half_width, counted, after) {
   ifelse(is.finite(half_width), half_width, UNKNOWN_WIDTH) * factor(after) / factor(counted)
 }
 
-#' What a round may spend on further sets
+#' What a round may spend where widths decide
 #'
 #' @param left seconds of the budget that are left; infinite without one
 #' @param budget seconds, NULL without one
-#' @param seconds that a set of each workload that gets some costs
+#' @param seconds that a set of each workload that asks for some costs
 #' @return half of what is left, or all of it where little is: less than a tenth of the budget, or half of it
 #'   less than a set of each takes
 round_allowance <- function(left, budget, seconds) {
   if (is.null(budget) || left < budget / 10 || left / 2 < sum(seconds)) left else left / 2
 }
 
+#' Gives sets in the order in which they are asked for, as far as the time allows
+#'
+#' @param asking number of a workload for each set that is asked for
+#' @param seconds cost of a set of each workload
+#' @param left seconds that may be spent
+#' @return how many sets each workload gets
+given_sets <- function(asking, seconds, left) {
+  given <- numeric(length(seconds))
+  while (length(asking) > 0) {
+    fits <- cumsum(seconds[asking]) <= left
+    now <- asking[seq_len(match(FALSE, fits, length(fits) + 1) - 1)]
+    given <- given + tabulate(now, length(given))
+    left <- left - sum(seconds[now])
+    # Once a workload's sets are too dear, another's may still be paid.
+    rest <- asking[-seq_len(length(now) + 1)]
+    asking <- rest[!rest %in% asking[length(now) + 1]]
+  }
+  given
+}
+
 #' How many further sets each workload gets in the next round
 #'
-#' They are given one by one where the distance to the target is largest for its cost: the share by which the
-#' half-width that is foreseen exceeds it.  A round multiplies the sets of a workload by GROWTH at most.
+#' First all get as many as the first stage has, where widths play no part.  Then sets are given one by one where
+#' the distance to the target is largest for its cost: the share by which the half-width that is foreseen exceeds
+#' it.  Such a round multiplies the sets of a workload by GROWTH at most.
 #'
 #' @param counted sets of each workload that the widths are from
 #' @param again sets of each that are measured again
@@ -179,39 +200,32 @@ round_allowance <- function(left, budget, seconds) {
 #' @param precision list: `max`, sets that a workload has at most; `target`, `budget`, NULL where there is none
 #' @param left seconds that may be spent; infinite without a budget
 #' @return numbers
-#' @source R. Maricq et al., Taming performance variability, OSDI 2018, for repetitions up to a precision;
-#'   Y. S. Chow, H. Robbins, On the asymptotic theory of fixed-width sequential confidence intervals for the
-#'   mean, Annals of Mathematical Statistics 36, 1965; P. Hall, Asymptotic theory of triple sampling for
-#'   sequential estimation of a mean, Annals of Statistics 9, 1981, for few large rounds
+#' @source C. Stein, A two-sample test for a linear hypothesis whose power is independent of the variance, Annals
+#'   of Mathematical Statistics 16, 1945, for a first stage; P. Hall, Asymptotic theory of triple sampling for
+#'   sequential estimation of a mean, Annals of Statistics 9, 1981, for few large rounds after it
 further_sets <- function(counted, again, half_width, seconds, precision, left) {
   target <- precision$target
-  if (is.null(target)) {
-    return(numeric(length(counted)))
-  }
   kept <- counted + again
+  # Of what could not be measured there is nothing more to hope for.
+  missing <- ifelse(kept > 0, pmax(pmin(FIRST_STAGE, precision$max) - kept, 0), 0)
+  if (is.null(target)) {
+    return(numeric(length(kept)))
+  }
+  if (any(missing > 0)) {
+    # Who has fewest comes first.
+    asking <- rep(seq_along(kept), missing)
+    return(given_sets(asking[order(kept[asking] + sequence(missing))], seconds, left))
+  }
   growth <- GROWTH[[if (is.null(precision$budget)) "free" else "budget"]]
   # What each workload asks for, set by set, and the distance that each would lessen.
   distances <- lapply(seq_along(kept), function(i) {
-    # Of what could not be measured there is nothing more to hope for.
     before <- kept[[i]] + seq_len(max(0, min(precision$max, growth * kept[[i]]) - kept[[i]])) - 1
     foreseen <- foreseen_half_width(half_width[[i]], counted[[i]], before)
-    wanted <- (half_width[[i]] > target & foreseen > AIM * target) | before < FIRST_STAGE
-    pmax(foreseen[wanted] / target - AIM, 0)
+    foreseen[half_width[[i]] > target & foreseen > AIM * target] / target - AIM
   })
-  left <- round_allowance(left, precision$budget, seconds[lengths(distances) > 0])
   asking <- rep(seq_along(kept), lengths(distances))
   asking <- asking[order(-unlist(distances) / seconds[asking])]
-  more <- numeric(length(kept))
-  while (length(asking) > 0) {
-    fits <- cumsum(seconds[asking]) <= left
-    given <- asking[seq_len(match(FALSE, fits, length(fits) + 1) - 1)]
-    more <- more + tabulate(given, length(more))
-    left <- left - sum(seconds[given])
-    # Once a workload's sets are too dear, another's may still be paid.
-    rest <- asking[-seq_len(length(given) + 1)]
-    asking <- rest[!rest %in% asking[length(given) + 1]]
-  }
-  more
+  given_sets(asking, seconds, round_allowance(left, precision$budget, seconds[unique(asking)]))
 }
 
 #' What is decided after the last block of a round
@@ -331,8 +345,8 @@ workload_reason <- function(own, precision) {
   foreseen <- foreseen_half_width(own$half_width, own$counted, own$counted + own$again + own$more)
   told <- switch(
     own$became,
-    more = if (own$half_width <= precision$target) {
-      paste0(width, " but from fewer than ", FIRST_STAGE, " sets, ", gets)
+    more = if (own$counted + own$again < FIRST_STAGE) {
+      paste0("Each workload has ", FIRST_STAGE, " sets before widths decide, ", gets)
     } else {
       paste0(width, ", ", gets, if (known) paste(", which should bring it to", share(foreseen)))
     },

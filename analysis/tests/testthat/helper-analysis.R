@@ -133,12 +133,16 @@ write_cell <- function(results, cell, lines, change = identity) {
   dir.create(dirname(base), recursive = TRUE, showWarnings = FALSE)
   log <- paste0(base, ".log")
   writeLines(lines, log)
+  moment <- function(seconds) {
+    format(as.POSIXct("2026-01-01", tz = "UTC") + 2 * cell$position + seconds, "%Y-%m-%dT%H:%M:%OS3Z")
+  }
   write_json(change(list(
     format = 1, environment = cell$environment, workload = cell$workload, repetition = cell$repetition,
     block = cell$block, position = list(planned = cell$position, actual = cell$position), scale = "smoke",
     parameters = parameters, commands = list(list(step = "run", exit = 0)),
     checks = list(list(name = "ran to its end", passed = TRUE)),
     image = list(recipe = "0123abcd", id = "f00", manifest_sha256 = "cafe"),
+    started = moment(0), ended = moment(1), seconds = 1, quiet = list(flags = list()),
     log = list(bytes = file.size(log), sha256 = sha256(log))
   )), paste0(base, ".json"))
 }

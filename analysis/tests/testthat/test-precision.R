@@ -173,15 +173,18 @@ test_that("without a budget a round doubles the sets at most, and the largest nu
   expect_equal(further(0.5, again = 2, max = 25), 3)
 })
 
-test_that("no workload is known well enough from a few sets", {
-  expect_equal(further(0, counted = 3), FIRST_STAGE - 3)
-  expect_equal(further(0, counted = FIRST_STAGE), 0)
+test_that("all have a first stage before widths decide, as far as the time allows", {
+  expect_equal(further(c(0, 0.5), counted = 3), rep(FIRST_STAGE - 3, 2))
+  expect_equal(further(c(0, 0.5), counted = c(3, FIRST_STAGE)), c(FIRST_STAGE - 3, 0))
   expect_equal(further(0, counted = 3, max = 5), 2)
+  # Who has fewest comes first, whatever is wider or cheaper.
+  expect_equal(further(c(0.9, 0.1), counted = c(6, 3), seconds = c(1, 2), left = 10), c(2, 4))
+  expect_equal(further(c(0.1, 0.9), counted = 3, seconds = c(1, 10), left = 14), c(4, 1))
 })
 
 test_that("what has no interval gets sets, and what could not be measured none", {
-  expect_gt(further(Inf, counted = 3), 0)
-  expect_equal(further(Inf, counted = 0, seconds = 0), 0)
+  expect_gt(further(Inf), 0)
+  expect_equal(further(c(Inf, 0), counted = c(0, 3), seconds = c(0, 1)), c(0, FIRST_STAGE - 3))
 })
 
 test_that("without a target there are no further sets", {
@@ -191,27 +194,27 @@ test_that("without a target there are no further sets", {
 })
 
 test_that("a decision says what follows, and why", {
-  found <- decided(plan_of(precision = precise(min = 12, budget = 100000)), 12)
+  found <- decided(plan_of(precision = precise(min = 24, budget = 100000)), 24)
   expect_false(found$enough)
   expect_equal(found$reason, "more sets are needed")
   expect_equal(found[c("block", "target", "budget_seconds", "spent_seconds", "metrics", "reached")],
-               list(block = 12, target = 0.02, budget_seconds = 100000, spent_seconds = 48 * 1.5, metrics = 2L,
+               list(block = 24, target = 0.02, budget_seconds = 100000, spent_seconds = 96 * 1.5, metrics = 2L,
                     reached = 0L))
   expect_equal(names(found$workloads), c("linpack", "randomaccess"))
   of_one <- found$workloads$linpack
-  expect_equal(of_one[c("sets", "seconds")], list(sets = 12, seconds = 3))
+  expect_equal(of_one[c("sets", "seconds")], list(sets = 24, seconds = 3))
   expect_gt(of_one$more, 0)
   expect_match(of_one$reason, "^Its widest headline interval is ± .* %, and it gets .* more sets, which should")
   expect_equal(found$widest$half_width, max(of_one$half_width, found$workloads$randomaccess$half_width))
-  ended <- decided(plan_of(precision = precise(min = 12)), 12, share = 0.001)
+  ended <- decided(plan_of(precision = precise(min = 24)), 24, share = 0.001)
   expect_true(ended$enough)
   expect_equal(ended$reason, "the target was reached")
   expect_equal(ended$reached, 2)
   expect_match(ended$workloads$linpack$reason, "within the target of ± 2.0 %[.]$")
-  spent <- decided(plan_of(precision = precise(min = 12, budget = 60)), 12)
+  spent <- decided(plan_of(precision = precise(min = 24, budget = 60)), 24)
   expect_true(spent$enough)
   expect_equal(spent$reason, "the budget was spent")
-  most <- decided(plan_of(precision = precise(min = 12, max = 12)), 12)
+  most <- decided(plan_of(precision = precise(min = 24, max = 24)), 24)
   expect_equal(most$reason, "the largest number of sets was reached")
 })
 
@@ -219,18 +222,18 @@ test_that("disturbed sets are set aside and measured again, also where the numbe
   asked <- precise(budget = NULL)
   asked["target"] <- list(NULL)
   plan <- plan_of(precision = asked)
-  cells <- cells_of(plan, 12)
+  cells <- cells_of(plan, 24)
   odd <- cells$workload == "linpack" & cells$repetition == 5 & cells$environment == "docker"
   shifted <- function(cell) varied(0.01)(cell) + 10 * (cell$workload == "linpack" && cell$repetition == 5)
-  found <- decided(plan, 12, value = shifted, disturbed = odd)
+  found <- decided(plan, 24, value = shifted, disturbed = odd)
   expect_equal(as.numeric(found$workloads$linpack$again), 5)
   expect_equal(found$workloads$linpack$more, 0)
   expect_lt(found$workloads$linpack$half_width, 0.05)
-  expect_match(found$workloads$linpack$reason, "interval is ± 0.4 %; 1 disturbed set is measured again[.]$")
+  expect_match(found$workloads$linpack$reason, "interval is ± 0.2 %; 1 disturbed set is measured again[.]$")
   expect_equal(found$reason, "disturbed sets are measured again")
   expect_false(found$enough)
   # Once another has taken its place, it is left alone, and left out.
-  later <- decided(plan, 13, value = shifted, disturbed = cells_of(plan, 13)$position %in% cells$position[odd],
+  later <- decided(plan, 25, value = shifted, disturbed = cells_of(plan, 25)$position %in% cells$position[odd],
                    aside = set_aside(list(found)))
   expect_true(later$enough)
   expect_lt(later$workloads$linpack$half_width, 0.05)
@@ -238,11 +241,11 @@ test_that("disturbed sets are set aside and measured again, also where the numbe
 })
 
 test_that("a difference between environments does not matter", {
-  plan <- plan_of(precision = precise(min = 12, budget = 100000))
-  apart <- decided(plan, 12, value = function(cell) {
+  plan <- plan_of(precision = precise(min = 24, budget = 100000))
+  apart <- decided(plan, 24, value = function(cell) {
     varied(0.1)(cell) * if (cell$environment == "docker") 3 else 1
   })
-  expect_equal(apart, decided(plan, 12))
+  expect_equal(apart, decided(plan, 24))
 })
 
 test_that("decisions follow one another, and others beside them play no part", {
@@ -269,4 +272,27 @@ test_that("decisions follow one another, and others beside them play no part", {
   expect_equal(nrow(set_aside(decisions_of(plan, before = 7))), 2)
   decision(8, FALSE)
   expect_error(decisions_of(plan), "precision/8.json: it decides neither")
+})
+
+test_that("the script decides from the files, and tells it in a form that can be read again", {
+  path <- make_results(c("native", "docker"), "pxz", 3)
+  plan <- jsonlite::read_json(path)
+  plan$precision <- list(min = 3, max = 3, target = NULL, budget = NULL, retries = 2)
+  write_json(plan, path)
+  flagged <- file.path(dirname(path), "raw", "docker", "pxz", "2.json")
+  record <- jsonlite::read_json(flagged)
+  record$quiet$flags <- list(list(what = "busy"))
+  write_json(record, flagged)
+  out <- file.path(dirname(path), "precision", "3.json")
+  found <- run_r("precision.R", "--plan", path, "--block", "3", "--out", out)
+  expect_equal(found$status, 0, info = found$output)
+  decision <- jsonlite::read_json(out)
+  expect_equal(names(decision), c("block", "enough", "reason", "target", "budget_seconds", "spent_seconds", "metrics",
+                                  "reached", "widest", "workloads"))
+  expect_false(decision$enough)
+  expect_null(decision$target)
+  expect_equal(decision$spent_seconds, 12)
+  expect_equal(decision$workloads$pxz[c("sets", "seconds", "again", "more")],
+               list(sets = 3, seconds = 4, again = list(2), more = 0))
+  expect_equal(set_aside(decisions_of(read_plan(path))), data.frame(workload = "pxz", repetition = 2, by = 4))
 })

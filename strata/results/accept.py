@@ -44,8 +44,9 @@ def accept(
 ) -> None:
     """See that tables can be made of the cells of workloads in the first blocks; what cannot is a failed cell.
 
-    blocks: how many; all that are planned where it is None.  In a `partial` paper, which is made of what is there, a record that is not good makes a failed cell too, and
-    nothing is measured again.  Raises UserError that names what is wrong.
+    blocks: how many; all that are planned where it is None.  In a `partial` paper, which is made of what is there, a
+    record that is not good makes a failed cell too, and nothing is measured again.  Raises UserError that names what
+    is wrong.
     """
     parse, measure = parse or _parse, measure or _measure
     cells = [cell for cell in sets.Order(experiment).cells(blocks) if cell[1] in workloads]

@@ -46,9 +46,11 @@ test_that("under the rule intervals cover on machines that change, and differenc
     several = list(precision = list(min = 3, max = 60, target = 0.02, budget = 200), environments = 3,
                    workloads = c(1, 3))
   )
-  found <- stopping_rates(rules, MACHINES, replicates = 150, seed = 1)
+  found <- stopping_rates(rules, MACHINES, replicates = 80, seed = 1)
   expect_equal(nrow(found), length(rules) * length(MACHINES))
-  expect_true(all(found$coverage > 0.9))
+  # Of so few experiments no rate is known well: the rates of all cases together are.
+  expect_true(all(found$coverage > 0.85))
+  expect_gt(stats::weighted.mean(found$coverage, found$comparisons), 0.93)
   expect_true(all(found$low < found$coverage & found$coverage < found$high))
   expect_true(all(found$sets >= 3 & found$rounds > 1))
   expect_true(all(found$reached > 0))

@@ -9,9 +9,9 @@ FIRST_STAGE <- 20
 # while, and there are few at which it might end by chance.
 AIM <- 0.9
 
-# How many times the sets of a workload a round may bring, without a budget and with one, which limits it anyway:
-# what a few sets tell of a width is too rough to spend half of the time on it.
-GROWTH <- c(free = 2, budget = 4)
+# How many times the sets of a workload there are after a round at most: what few sets tell of a width is too rough
+# to spend half of the time on it.
+GROWTH <- 2
 
 # The half-width that stands for one that can't be told yet: as wide as the ratio itself.
 UNKNOWN_WIDTH <- 1
@@ -191,7 +191,7 @@ given_sets <- function(asking, seconds, left) {
 #'
 #' First all get as many as the first stage has, where widths play no part.  Then sets are given one by one where
 #' the distance to the target is largest for its cost: the share by which the half-width that is foreseen exceeds
-#' it.  Such a round multiplies the sets of a workload by GROWTH at most.
+#' it.
 #'
 #' @param counted sets of each workload that the widths are from
 #' @param again sets of each that are measured again
@@ -199,15 +199,17 @@ given_sets <- function(asking, seconds, left) {
 #' @param seconds cost of a set of each
 #' @param precision list: `max`, sets that a workload has at most; `target`, `budget`, NULL where there is none
 #' @param left seconds that may be spent; infinite without a budget
+#' @param first_stage sets of the first stage
 #' @return numbers
 #' @source C. Stein, A two-sample test for a linear hypothesis whose power is independent of the variance, Annals
 #'   of Mathematical Statistics 16, 1945, for a first stage; P. Hall, Asymptotic theory of triple sampling for
 #'   sequential estimation of a mean, Annals of Statistics 9, 1981, for few large rounds after it
-further_sets <- function(counted, again, half_width, seconds, precision, left) {
+further_sets <- function(counted, again, half_width, seconds, precision, left,
+                         first_stage = FIRST_STAGE) {
   target <- precision$target
   kept <- counted + again
   # Of what could not be measured there is nothing more to hope for.
-  missing <- ifelse(kept > 0, pmax(pmin(FIRST_STAGE, precision$max) - kept, 0), 0)
+  missing <- ifelse(kept > 0, pmax(pmin(first_stage, precision$max) - kept, 0), 0)
   if (is.null(target)) {
     return(numeric(length(kept)))
   }
@@ -216,10 +218,9 @@ further_sets <- function(counted, again, half_width, seconds, precision, left) {
     asking <- rep(seq_along(kept), missing)
     return(given_sets(asking[order(kept[asking] + sequence(missing))], seconds, left))
   }
-  growth <- GROWTH[[if (is.null(precision$budget)) "free" else "budget"]]
   # What each workload asks for, set by set, and the distance that each would lessen.
   distances <- lapply(seq_along(kept), function(i) {
-    before <- kept[[i]] + seq_len(max(0, min(precision$max, growth * kept[[i]]) - kept[[i]])) - 1
+    before <- kept[[i]] + seq_len(max(0, min(precision$max, GROWTH * kept[[i]]) - kept[[i]])) - 1
     foreseen <- foreseen_half_width(half_width[[i]], counted[[i]], before)
     foreseen[half_width[[i]] > target & foreseen > AIM * target] / target - AIM
   })

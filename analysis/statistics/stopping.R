@@ -18,8 +18,9 @@ SIMULATED_WORKLOADS <- data.frame(
   workload = c("short", "long", "even"), noise = c(0.08, 0.07, 0.03), seconds = c(0.6, 3.4, 1.5)
 )
 
-# Rules under which is measured: the default, one that its budget ends, one without a budget, and one whose end
-# is most closely tied to a single width, at a target that takes about twice the first stage.
+# Rules under which is measured: the default, one that its budget ends, and one without a budget.  Then those whose
+# end is most closely tied to a single width, at targets that take about twice the first stage: as it is, and half
+# of it for comparison.
 RULES <- list(
   "target 2 %, budget 25 min" = list(precision = list(min = 3, max = 300, target = 0.02, budget = 1500),
                                      environments = 4, workloads = 1:3),
@@ -27,8 +28,10 @@ RULES <- list(
                                      environments = 4, workloads = 1:3),
   "target 2 %, no budget" = list(precision = list(min = 3, max = 300, target = 0.02), environments = 4,
                                  workloads = 1:3),
-  "target 1.5 %, no budget, one ratio" = list(precision = list(min = 3, max = 300, target = 0.015),
-                                              environments = 2, workloads = 3)
+  "one ratio, target 1.4 %" = list(precision = list(min = 3, max = 300, target = 0.014), environments = 2,
+                                   workloads = 3),
+  "one ratio, target 2 %, first stage of 10" = list(precision = list(min = 3, max = 300, target = 0.02),
+                                                    environments = 2, workloads = 3, first_stage = 10)
 )
 
 # Seconds over which a machine changes where there is no budget.
@@ -116,7 +119,8 @@ simulate_stopping <- function(rule, scenario, retries = 2) {
     widest <- vapply(ratios, function(of_one) max(vapply(of_one, ratio_half_width, 0)), 0)
     counted <- vapply(ratios, function(of_one) as.double(of_one[[1]]$n), 0)
     again_of <- vapply(names, function(name) sum(again$workload == name), 0)
-    more <- further_sets(counted, again_of, widest, cost, precision, left)
+    more <- further_sets(counted, again_of, widest, cost, precision, left,
+                         c(rule$first_stage, FIRST_STAGE)[[1]])
     new <- again_of + more
     if (any(again_of > 0)) {
       told <- Map(function(name, table) {

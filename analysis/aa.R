@@ -3,8 +3,8 @@
 #
 # Usage: Rscript analysis/aa.R --out FOLDER PROJECT...
 # Every PROJECT is the folder of one experiment with the environments `native` and `native-again`, whose tidy
-# tables are made.  Writes measured.csv (unless there is no project), simulated.csv and stopping.csv to FOLDER,
-# and prints them.
+# tables are made.  Writes measured.csv (unless there is no project), simulated.csv and stopping.csv to
+# FOLDER, and prints them.
 
 script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 root <- dirname(dirname(normalizePath(gsub("~+~", " ", script, fixed = TRUE))))

@@ -12,8 +12,8 @@ paired_environments <- function(plan) {
 
 #' The sets that are set aside
 #'
-#' What is set aside was disturbed and is measured again.  The first of a round's new repetitions of a workload
-#' take the places of those that are set aside, in their order.
+#' What is set aside was disturbed and is measured again.  The first of a round's new repetitions of a
+#' workload take the places of those that are set aside, in their order.
 #'
 #' @param decisions as from `decisions_of`
 #' @return data frame: workload, repetition, and `by`, the repetition that takes its place

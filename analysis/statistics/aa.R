@@ -3,8 +3,8 @@
 
 NOMINAL <- 0.05
 
-# How a machine may change while it is measured, in shares of the mean over a whole experiment: a steady drift,
-# the standard deviation of the random walk's end, and of independent noise.
+# How a machine may change while it is measured, in shares of the mean over a whole experiment: a steady
+# drift, the standard deviation of the random walk's end, and of independent noise.
 SCENARIOS <- list(
   "steady machine" = list(drift = 0, walk = 0, noise = 0.01),
   "drift of 3 %" = list(drift = 0.03, walk = 0, noise = 0.01),

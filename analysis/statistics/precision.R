@@ -1,5 +1,5 @@
-# Which sets are measured next.  Widths of intervals, costs, the budget and disturbances of the machine decide,
-# and never a difference between environments.
+# Which sets are measured next.  Widths of intervals, costs, the budget and disturbances of the machine
+# decide, and never a difference between environments.
 
 # Sets that every workload gets before widths decide anything.  A run that may end after fewer ends most often
 # where its width is too small by chance, and its intervals cover too little (docs/statistics.md).
@@ -9,8 +9,8 @@ FIRST_STAGE <- 20
 # while, and there are few at which it might end by chance.
 AIM <- 0.9
 
-# How many times the sets of a workload there are after a round at most: what few sets tell of a width is too rough
-# to spend half of the time on it.
+# How many times the sets of a workload there are after a round at most: what few sets tell of a width is too
+# rough to spend half of the time on it.
 GROWTH <- 2
 
 # The half-width that stands for one that can't be told yet: as wide as the ratio itself.
@@ -101,7 +101,8 @@ costs_of <- function(records, plan) {
   actual <- field_numbers(records, "position", "actual")
   records <- records[order(actual)]
   following <- which(diff(sort(actual)) == 1)
-  gaps <- as.double(moments(records, "started")[following + 1]) - as.double(moments(records, "ended")[following])
+  started <- as.double(moments(records, "started"))
+  gaps <- started[following + 1] - as.double(moments(records, "ended"))[following]
   gap <- if (length(gaps) > 0) stats::median(gaps) else 0
   seconds <- field_numbers(records, "seconds")
   environment <- vapply(records, `[[`, "", "environment")
@@ -189,21 +190,22 @@ given_sets <- function(asking, seconds, left) {
 
 #' How many further sets each workload gets in the next round
 #'
-#' First all get as many as the first stage has, where widths play no part.  Then sets are given one by one where
-#' the distance to the target is largest for its cost: the share by which the half-width that is foreseen exceeds
-#' it.
+#' First all get as many as the first stage has, where widths play no part.  Then sets are given one by one
+#' where the distance to the target is largest for its cost: the share by which the half-width that is
+#' foreseen exceeds it.
 #'
 #' @param counted sets of each workload that the widths are from
 #' @param again sets of each that are measured again
 #' @param half_width widest relative half-width of each
 #' @param seconds cost of a set of each
-#' @param precision list: `max`, sets that a workload has at most; `target`, `budget`, NULL where there is none
+#' @param precision list: `max`, sets that a workload has at most; `target`, `budget`, NULL where there is
+#'   none
 #' @param left seconds that may be spent; infinite without a budget
 #' @param first_stage sets of the first stage
 #' @return numbers
-#' @source C. Stein, A two-sample test for a linear hypothesis whose power is independent of the variance, Annals
-#'   of Mathematical Statistics 16, 1945, for a first stage; P. Hall, Asymptotic theory of triple sampling for
-#'   sequential estimation of a mean, Annals of Statistics 9, 1981, for few large rounds after it
+#' @source C. Stein, A two-sample test for a linear hypothesis whose power is independent of the variance,
+#'   Annals of Mathematical Statistics 16, 1945, for a first stage; P. Hall, Asymptotic theory of triple
+#'   sampling for sequential estimation of a mean, Annals of Statistics 9, 1981, for few large rounds after it
 further_sets <- function(counted, again, half_width, seconds, precision, left,
                          first_stage = FIRST_STAGE) {
   target <- precision$target
@@ -251,9 +253,10 @@ decide_round <- function(tables, records, cells, plan, block, aside) {
   state <- do.call(rbind, lapply(names(tables), function(name) {
     tidy <- tables[[name]]
     half_width <- widths$half_width[widths$workload == name]
+    planned <- cells$repetition[cells$workload == name & cells$environment %in% paired]
     data.frame(
-      workload = name, sets = max(c(0, cells$repetition[cells$workload == name & cells$environment %in% paired])),
-      counted = length(unique(tidy$repetition[tidy$environment %in% paired])), again = sum(again$workload == name),
+      workload = name, sets = max(c(0, planned)), again = sum(again$workload == name),
+      counted = length(unique(tidy$repetition[tidy$environment %in% paired])),
       seconds = costs$set[[name]], half_width = if (length(half_width) > 0) max(half_width) else Inf
     )
   }))

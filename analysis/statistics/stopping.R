@@ -1,8 +1,9 @@
-# The A/A test of the rule that decides on sets: equal environments, measured for as long as the rule asks.  Any
-# interval that does not hold the ratio 1 is wrong, and each such comparison is a false call.
+# The A/A test of the rule that decides on sets: equal environments, measured for as long as the rule asks.
+# Any interval that does not hold the ratio 1 is wrong, and each such comparison is a false call.
 
-# How a machine may change over the time of the budget, in shares of its level: a steady drift and the standard
-# deviation of a random walk's end.  A share of the sets is disturbed: flagged, and one of its runs is slower.
+# How a machine may change over the time of the budget, in shares of its level: a steady drift and the
+# standard deviation of a random walk's end.  A share of the sets is disturbed: flagged, and one of its runs
+# is slower.
 MACHINES <- list(
   "steady machine" = list(drift = 0, walk = 0, disturbed = 0),
   "drift of 25 %" = list(drift = 0.25, walk = 0, disturbed = 0),
@@ -18,9 +19,9 @@ SIMULATED_WORKLOADS <- data.frame(
   workload = c("short", "long", "even"), noise = c(0.08, 0.07, 0.03), seconds = c(0.6, 3.4, 1.5)
 )
 
-# Rules under which is measured: the default, one that its budget ends, and one without a budget.  Then those whose
-# end is most closely tied to a single width, at targets that take about twice the first stage: as it is, and half
-# of it for comparison.
+# Rules under which is measured: the default, one that its budget ends, and one without a budget.  Then those
+# whose end is most closely tied to a single width, at targets that take about twice the first stage: as it
+# is, and half of it for comparison.
 RULES <- list(
   "target 2 %, budget 25 min" = list(precision = list(min = 3, max = 300, target = 0.02, budget = 1500),
                                      environments = 4, workloads = 1:3),
@@ -50,8 +51,8 @@ order_of_sets <- function(new) {
 
 #' Measures the sets of a round
 #'
-#' @param machine list: `time` and `walk` so far, and `scenario`, one of MACHINES, with `over`, the seconds over
-#'   which it changes
+#' @param machine list: `time` and `walk` so far, and `scenario`, one of MACHINES, with `over`, the seconds
+#'   over which it changes
 #' @param workloads rows of SIMULATED_WORKLOADS
 #' @param new numbers of new sets of the workloads
 #' @param environments how many there are
@@ -65,8 +66,7 @@ measure_sets <- function(machine, workloads, new, environments) {
   environment <- (order(of_set, stats::runif(length(of_set))) - 1) %% environments + 1
   seconds <- workloads$seconds[sets][of_set]
   time <- machine$time + cumsum(seconds)
-  steps <- if (scenario$walk == 0) 0 else stats::rnorm(length(time), sd = scenario$walk * sqrt(seconds / scenario$over))
-  walk <- machine$walk + cumsum(rep_len(steps, length(time)))
+  walk <- machine$walk + cumsum(scenario$walk * sqrt(seconds / scenario$over) * stats::rnorm(length(time)))
   level <- 1 + scenario$drift * time / scenario$over + walk
   disturbed <- stats::runif(length(sets)) < scenario$disturbed
   victim <- rep(ceiling(stats::runif(length(sets)) * environments), each = environments)
@@ -85,8 +85,8 @@ measure_sets <- function(machine, workloads, new, environments) {
 #' @param rule one of RULES
 #' @param scenario one of MACHINES
 #' @param retries how often a disturbed set may be measured again
-#' @return list: `different`, for each ratio whether its interval excludes 1; `rounds`; `sets` of each workload
-#'   that count; `reached`, for each workload whether all its ratios are within the target
+#' @return list: `different`, for each ratio whether its interval excludes 1; `rounds`; `sets` of each
+#'   workload that count; `reached`, for each workload whether all its ratios are within the target
 simulate_stopping <- function(rule, scenario, retries = 2) {
   precision <- rule$precision
   workloads <- SIMULATED_WORKLOADS[rule$workloads, ]
@@ -146,8 +146,8 @@ simulate_stopping <- function(rule, scenario, retries = 2) {
 #' @param replicates experiments for each combination
 #' @param seed of the random numbers
 #' @return data frame: rule, machine, experiments, comparisons, `false_calls` (their share), `error` (its
-#'   standard error), `coverage` with its 95 % interval (`low`, `high`), and means over the experiments: `sets`
-#'   of a workload, `rounds`, and `reached`, the share of workloads within the target
+#'   standard error), `coverage` with its 95 % interval (`low`, `high`), and means over the experiments:
+#'   `sets` of a workload, `rounds`, and `reached`, the share of workloads within the target
 stopping_rates <- function(rules, machines, replicates, seed) {
   cases <- expand.grid(rule = names(rules), machine = names(machines), stringsAsFactors = FALSE)
   # Each case has random numbers of its own, so that they may be simulated at the same time.

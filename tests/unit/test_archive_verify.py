@@ -248,7 +248,7 @@ def test_a_number_of_systems_that_no_plan_has_is_found(unpacked, number):
         ),
         ("results/plan.json", lambda plan: plan.update(repetitions=4), "that it calls missing are not those"),
         ("results/plan.json", lambda plan: plan.pop("workloads"), "results/plan.json: workloads: missing"),
-        ("results/plan.json", lambda plan: plan.update(format=2), "format: is 2"),
+        ("results/plan.json", lambda plan: plan.update(format=3), "format: is 3"),
         ("archive.json", lambda facts: facts.update(format=2), "its format is 2"),
         ("archive.json", lambda facts: facts.update(partial=True), "that it calls missing are not those"),
         ("results/image-manifest.json", lambda listing: listing["packages"].update(gcc="1"), "it is not the manifest"),

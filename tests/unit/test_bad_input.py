@@ -490,7 +490,7 @@ SENSELESS = [
     ("quiet.steal", "101%", "must be at most 100%"),
     ("quiet.busy", "five", "must match"),
     ("quiet.swap", "1MB", "must match"),
-    ("quiet.action", "panic", "must be one of flag, wait, refuse"),
+    ("quiet.action", "panic", "must be one of retry, flag, wait, refuse"),
 ]
 
 

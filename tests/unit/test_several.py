@@ -152,7 +152,8 @@ def test_a_system_that_is_killed_with_its_cell_is_removed_with_the_others(projec
 
 def test_a_system_of_another_number_is_not_used_again(project):
     folder = project(
-        projects.on_host(workloads={"noop": None, "both": None, "also": None}),
+        # In this order a repetition has one system for all workloads that fit in it.
+        projects.on_host(workloads={"noop": None, "both": None, "also": None}, order="sequential"),
         {"noop": projects.NOOP, "both": several(), "also": several()},
     )
     projects.run(folder, "strata", "plan")

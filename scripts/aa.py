@@ -54,7 +54,10 @@ def main() -> None:
     base = ROOT / "results/aa"
     targets = [f"results/tidy/{name}.csv" for name in WORKLOADS]
     rule = {"min": 3, "max": 300, "target": "2%", "budget": options.budget}
-    ways = {"blocks": (f"sets-{options.budget}", rule), "sequential": (f"sequential-{options.repetitions}", options.repetitions)}
+    ways = {
+        "blocks": (f"sets-{options.budget}", rule),
+        "sequential": (f"sequential-{options.repetitions}", options.repetitions),
+    }
     projects = []
     for number in range(1, options.experiments + 1):
         orders = ["blocks", "sequential"]

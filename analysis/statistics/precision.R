@@ -281,7 +281,7 @@ told_decision <- function(state, again, widths, plan, block, spent) {
   known <- function(width) if (is.finite(width)) width
   list(
     block = block, enough = all(state$again + state$more == 0), reason = round_reason(state$became),
-    target = precision$target, budget_seconds = precision$budget, spent_seconds = spent,
+    target = precision$target, budget_seconds = precision$budget, spent_seconds = round(spent, 3),
     metrics = nrow(widths),
     reached = if (!is.null(precision$target)) {
       first_stage <- state$workload[state$counted >= FIRST_STAGE]
@@ -293,7 +293,7 @@ told_decision <- function(state, again, widths, plan, block, spent) {
     },
     workloads = sapply(state$workload, function(name) {
       own <- state[state$workload == name, ]
-      list(sets = own$sets, seconds = own$seconds, half_width = known(own$half_width),
+      list(sets = own$sets, seconds = round(own$seconds, 3), half_width = known(own$half_width),
            again = I(again$repetition[again$workload == name]), more = own$more,
            reason = workload_reason(own, precision))
     }, simplify = FALSE)

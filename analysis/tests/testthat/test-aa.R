@@ -1,5 +1,5 @@
 test_that("our order holds its nominal rate and the naive one does not when the machine drifts", {
-  found <- simulate_alike(SCENARIOS, repetitions = 5, replicates = 1000, seed = 1)
+  found <- simulate_alike(SCENARIOS, repetitions = 5, replicates = 500, seed = 1)
   share <- function(machine, order) found$share[found$machine == machine & found$order == order]
   for (machine in names(SCENARIOS)) {
     expect_lt(share(machine, "blocks"), 0.08)
@@ -46,7 +46,7 @@ test_that("under the rule intervals cover on machines that change, and differenc
     several = list(precision = list(min = 3, max = 60, target = 0.02, budget = 200), environments = 3,
                    workloads = c(1, 3))
   )
-  found <- stopping_rates(rules, MACHINES, replicates = 80, seed = 1)
+  found <- stopping_rates(rules, MACHINES, replicates = 50, seed = 1)
   expect_equal(nrow(found), length(rules) * length(MACHINES))
   # Of so few experiments no rate is known well: the rates of all cases together are.
   expect_true(all(found$coverage > 0.85))
@@ -54,6 +54,14 @@ test_that("under the rule intervals cover on machines that change, and differenc
   expect_true(all(found$low < found$coverage & found$coverage < found$high))
   expect_true(all(found$sets >= 3 & found$rounds > 1))
   expect_true(all(found$reached > 0))
+})
+
+test_that("without a first stage the intervals of a rule that looks at widths cover too little", {
+  rule <- list(precision = list(min = 3, max = 60, target = 0.03), environments = 2, workloads = 3)
+  rates <- stopping_rates(list(with = rule, without = updated(rule, first_stage = 3)), MACHINES[1],
+                          replicates = 400, seed = 1)
+  expect_gt(rates$coverage[[1]], 0.93)
+  expect_lt(rates$coverage[[2]], 0.92)
 })
 
 test_that("sets lie together, each with every environment once, and spread over a round", {

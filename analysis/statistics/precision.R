@@ -210,11 +210,11 @@ further_sets <- function(counted, again, half_width, seconds, precision, left,
                          first_stage = FIRST_STAGE) {
   target <- precision$target
   kept <- counted + again
-  # Of what could not be measured there is nothing more to hope for.
-  missing <- ifelse(kept > 0, pmax(pmin(first_stage, precision$max) - kept, 0), 0)
   if (is.null(target)) {
     return(numeric(length(kept)))
   }
+  # Of what could not be measured there is nothing more to hope for.
+  missing <- ifelse(kept > 0, pmax(pmin(first_stage, precision$max) - kept, 0), 0)
   if (any(missing > 0)) {
     # Who has fewest comes first.
     asking <- rep(seq_along(kept), missing)

@@ -32,7 +32,9 @@ RULES <- list(
   "one ratio, target 1.4 %" = list(precision = list(min = 3, max = 300, target = 0.014), environments = 2,
                                    workloads = 3),
   "one ratio, target 2 %, first stage of 10" = list(precision = list(min = 3, max = 300, target = 0.02),
-                                                    environments = 2, workloads = 3, first_stage = 10)
+                                                    environments = 2, workloads = 3, first_stage = 10),
+  "one ratio of percentiles, target 2 %" = list(precision = list(min = 3, max = 300, target = 0.02),
+                                                environments = 2, workloads = 3, compare = median_ratio)
 )
 
 # Seconds over which a machine changes where there is no budget.
@@ -91,6 +93,7 @@ simulate_stopping <- function(rule, scenario, retries = 2) {
   precision <- rule$precision
   workloads <- SIMULATED_WORKLOADS[rule$workloads, ]
   names <- workloads$workload
+  compare <- if (is.null(rule$compare)) paired_ratio else rule$compare
   cost <- stats::setNames(workloads$seconds * rule$environments, names)
   scenario$over <- c(precision$budget, TIME_OF_CHANGE)[[1]]
   machine <- list(time = 0, walk = 0, scenario = scenario)
@@ -113,7 +116,7 @@ simulate_stopping <- function(rule, scenario, retries = 2) {
       out <- c(aside$repetition[aside$workload == name], again$repetition[again$workload == name])
       lapply(seq_len(rule$environments)[-1], function(environment) {
         kept <- setdiff(seq_len(nrow(table)), out)
-        paired_ratio(table[kept, environment], table[kept, 1])
+        compare(table[kept, environment], table[kept, 1])
       })
     }, names, values)
     widest <- vapply(ratios, function(of_one) max(vapply(of_one, ratio_half_width, 0)), 0)

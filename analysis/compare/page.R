@@ -135,7 +135,7 @@ table_differences <- function(differences, first, second) {
 #' @return text
 compared_method <- function(effect) {
   paste0(
-    "The runs of the two sides are independent samples: no block holds runs of both. A ratio is one of ",
+    "The runs of the two sides are independent samples: no set holds runs of both. A ratio is one of ",
     "means, its 95", THIN, "% interval is Fieller's for unequal variances with Satterthwaite's degrees of ",
     "freedom, and its p value Welch's. The p values of all rows are one family, in which the ",
     "false-discovery rate is held at 5", THIN, "% by the procedure of Benjamini and Hochberg. The intervals ",

@@ -13,7 +13,7 @@ COMPARED_COLUMNS <- c(
 #'
 #' @param results folder of results
 #' @param name what it is called
-#' @return list: `name`, `plan`, `runs` (rows of all tidy tables, with `unit`, `better` and `statistic` as in
+#' @return list: `name`, `plan`, `runs` (rows of all tidy tables that count, with `unit`, `better` and `statistic` as in
 #'   the plan), `records` and `image`
 #' @section Errors: no plan; a missing or broken table or record
 read_side <- function(results, name) {
@@ -25,7 +25,7 @@ read_side <- function(results, name) {
     tidy[c("better", "statistic")] <- metrics[match(tidy$metric, metrics$metric), c("better", "statistic")]
     tidy
   })
-  runs <- do.call(rbind, tables)
+  runs <- counted_rows(do.call(rbind, tables))
   paths <- file.path(results, sub("^[^/]*/", "", unique(sub("[.]log$", ".json", runs$log))))
   list(name = name, plan = plan, runs = runs, records = lapply(paths, read_json),
        image = read_described(file.path(results, "image.json")),

@@ -1,4 +1,4 @@
-# Ratios of means of two independent samples: runs of two testbeds, which have no blocks in common.
+# Ratios of means of two independent samples: runs of two testbeds, which have no sets in common.
 
 #' Ratio of the means of two independent samples, with Fieller's interval for unequal variances
 #'

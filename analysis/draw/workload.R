@@ -1,6 +1,6 @@
 # The figures of a workload, each by its kind.
 
-#' Draws and writes a figure of a workload
+#' Draws and writes a figure of a workload, of the sets that count
 #'
 #' @param summary,tidy,plan as from `read_summary`, `read_tidy` and `read_plan`
 #' @param root folder of the project, for what was published
@@ -8,6 +8,7 @@
 #' @param figure its declaration, as from `figures_of`
 #' @section Errors: summary and tidy table are not of the same runs
 draw_workload <- function(summary, tidy, plan, root, out, figure = FIGURES$undeclared) {
+  tidy <- counted_rows(tidy)
   count <- function(table) sort(paste(table$environment, table$metric, table$factors))
   if (!identical(unique(count(tidy)), count(summary)) || sum(summary$n) != nrow(tidy)) {
     stop("the summary and the tidy table are not of the same runs", call. = FALSE)

@@ -181,13 +181,14 @@ bind_values <- function(values, records, cells, results) {
     as.vector(unlist(lapply(values, `[[`, name), use.names = FALSE), type)
   }
   data.frame(
-    cells[of_cell, c("environment", "workload", "repetition", "block")],
-    # The place in the plan of its time, which may have grown since.
+    cells[of_cell, c("environment", "workload", "repetition")],
+    # Block and place in the plan of its time, which may have grown since.
+    block = vapply(records, function(record) as.double(record$block), 0)[of_cell],
     position = vapply(records, function(record) as.double(record$position$planned), 0)[of_cell],
     order = vapply(records, function(record) as.double(record$position$actual), 0)[of_cell],
     metric = of_values("metric", "character"), unit = of_values("unit", "character"),
     value = of_values("value", "numeric"), factors = of_values("factors", "character"),
-    check = rep("passed", length(of_cell)),
+    check = rep("passed", length(of_cell)), counts = cells$counts[of_cell],
     log = cell_path(list(results = results), "log", cells)[of_cell],
     row.names = NULL
   )

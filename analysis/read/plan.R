@@ -26,8 +26,8 @@ result_path <- function(plan, name, ...) {
 #' @section Errors: no such file; not a plan; another format
 read_plan <- function(path) {
   plan <- read_json(path)
-  if (!identical(as.double(plan$format), 1)) {
-    stop_about(path, "not a plan of format 1")
+  if (!identical(as.double(plan$format), 2)) {
+    stop_about(path, "not a plan of format 2")
   }
   missing <- setdiff(c("environments", "workloads"), names(plan))
   if (length(missing) > 0) {
@@ -42,7 +42,8 @@ read_plan <- function(path) {
 #'
 #' @param plan as from `read_plan`
 #' @param blocks how many of the plan's blocks; those that were needed, unless given
-#' @return data frame in the order of measurement: position, block, environment, workload, repetition
+#' @return data frame in the order of measurement: position, block, environment, workload, repetition, and
+#'   counts: "no" where the set was set aside before the end of these blocks, else "yes"
 #' @section Errors: plan.csv is missing, broken, or names what plan.json does not know
 read_cells <- function(plan, blocks = needed_blocks(plan)) {
   path <- result_path(plan, "cells")
@@ -52,6 +53,7 @@ read_cells <- function(plan, blocks = needed_blocks(plan)) {
   if (anyDuplicated(cells[c("environment", "workload", "repetition")]) > 0) {
     stop_about(path, "a cell stands there twice")
   }
+  cells$counts <- counts_of(plan, cells, set_aside(decisions_of(plan, before = blocks)))
   cells[cells$block <= blocks, ]
 }
 

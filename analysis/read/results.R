@@ -3,7 +3,7 @@
 TIDY_COLUMNS <- c(
   environment = "character", workload = "character", repetition = "integer", block = "integer",
   position = "integer", order = "integer", metric = "character", unit = "character", value = "numeric",
-  factors = "character", check = "character", log = "character"
+  factors = "character", check = "character", counts = "character", log = "character"
 )
 
 SUMMARY_COLUMNS <- c(
@@ -49,6 +49,9 @@ read_tidy <- function(path, plan) {
   }
   if (!all(tidy$check == "passed") || !all(is.finite(tidy$value) & tidy$value > 0)) {
     stop_about(path, "it holds a value whose check did not pass")
+  }
+  if (!all(tidy$counts %in% c("yes", "no"))) {
+    stop_about(path, "counts: '", setdiff(tidy$counts, c("yes", "no"))[[1]], "' should be yes or no")
   }
   if (anyDuplicated(tidy[c("environment", "metric", "factors", "repetition")]) > 0) {
     stop_about(path, "it holds a value twice")

@@ -54,3 +54,11 @@ disturbed_sets <- function(plan, records) {
   unique(data.frame(workload = vapply(disturbed, `[[`, "", "workload"),
                     repetition = field_numbers(disturbed, "repetition")))
 }
+
+#' The rows that count
+#'
+#' @param rows of a tidy table or of the cells
+#' @return those whose set was not set aside
+counted_rows <- function(rows) {
+  rows[rows$counts == "yes", ]
+}

@@ -29,7 +29,7 @@ average_of <- function(x, statistic, level = LEVEL) {
 #' The ratio of two harmonic means is that of the means of the costs, the other way round, and so are its
 #' interval and its test.
 #'
-#' @param measured,reference runs of two environments; elements at one place are of one block
+#' @param measured,reference runs of two environments; elements at one place are of one set
 #' @param statistic one of STATISTICS
 #' @param level of confidence
 #' @return as from `paired_ratio`, and `p_value`, as from `paired_p_value`

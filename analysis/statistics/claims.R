@@ -26,7 +26,7 @@ claim_verdict <- function(low, high, from, to, testable = rep(TRUE, length(low))
   structure(order[min(match(parts, order))], parts = parts)
 }
 
-#' All claims, tested
+#' All claims, tested by the sets that count
 #'
 #' @param published as from `read_claims`
 #' @param tidy rows of the tidy tables of all workloads
@@ -34,6 +34,7 @@ claim_verdict <- function(low, high, from, to, testable = rep(TRUE, length(low))
 #' @param sockets of the host; NA where that is not available
 #' @return data frame with the columns of CLAIM_COLUMNS, a row for each claim, in their order
 test_claims <- function(published, tidy, plan, sockets) {
+  tidy <- counted_rows(tidy)
   rows <- lapply(published$claims, test_claim, published = published, tidy = tidy, plan = plan,
                  sockets = sockets)
   bound <- lapply(names(CLAIM_COLUMNS), function(name) unlist(lapply(rows, `[[`, name)))
@@ -267,7 +268,7 @@ measured_ratio <- function(part, tidy, level, claim, plan) {
     sides <- rev(sides)
   }
   pairs <- paired_runs(sides[[1]], sides[[2]])
-  logs <- unlist(lapply(sides, function(side) side$log[order(side$block)]))
+  logs <- unlist(lapply(sides, function(side) side$log[order(side$repetition)]))
   statistic <- metrics$statistic[metrics$metric == part$metric]
   c(compare_runs(pairs$measured, pairs$reference, statistic, level), list(logs = paste(logs, collapse = ";")))
 }

@@ -50,10 +50,10 @@ median_rank <- function(n, level = LEVEL) {
 #'
 #' The ratio q is kept wherever the mean of `measured - q * reference` over the pairs differs from zero by no
 #' more than Student's t allows.  That is a quadratic inequality in q, so that the interval accounts for the
-#' variation of both and for their correlation within a block.  Where the reference's mean can't be told from
+#' variation of both and for their correlation within a set.  Where the reference's mean can't be told from
 #' zero, the set that is kept is unbounded, and no interval is given.
 #'
-#' @param measured,reference runs of two environments; elements at one place are of one block
+#' @param measured,reference runs of two environments; elements at one place are of one set
 #' @param level of confidence
 #' @return list: `ratio`, `low`, `high`, `n` (pairs) and `state`: "interval", "unbounded" (no limits),
 #'   "constant" (no variation and so no limits), "one pair" or "no pair" (no ratio)
@@ -85,12 +85,12 @@ paired_ratio <- function(measured, reference, level = LEVEL) {
   result("interval", ratio, (b - half) / a, (b + half) / a)
 }
 
-#' Test whether two paired means differ: Student's t test of the differences within the blocks
+#' Test whether two paired means differ: Student's t test of the differences within the sets
 #'
 #' It belongs to the interval of `paired_ratio`: where that has limits it excludes the ratio 1 if, and only
 #' if, this p value is below 1 - level, since Fieller's set at the ratio 1 is this very test.
 #'
-#' @param measured,reference runs of two environments; elements at one place are of one block
+#' @param measured,reference runs of two environments; elements at one place are of one set
 #' @return p value; NA wherever `paired_ratio` gives no limits
 #' @source Student, The probable error of a mean, Biometrika 6, 1908
 paired_p_value <- function(measured, reference) {

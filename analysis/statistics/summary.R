@@ -9,8 +9,8 @@ flag_meanings <- function() {
     "single-run" = "There is one run, from which neither deviation nor interval can be estimated.",
     "few-runs" = "Below six runs there is no distribution-free 95 % interval of the median.",
     "constant" = "The runs do not vary, so that no interval can be estimated.",
-    "no-pair" = "No block holds both this environment and native, so that there is no ratio.",
-    "one-pair" = "One block holds both this environment and native, so that the ratio has no interval.",
+    "no-pair" = "No set holds both this environment and native, so that there is no ratio.",
+    "one-pair" = "One set holds both this environment and native, so that the ratio has no interval.",
     "ratio-unbounded" = "The data do not bound the ratio to native, so that it has no interval.",
     "many-runs" = "To know the median as well as wanted, more runs would be needed than the cap of 1000.",
     "outlier" = "A run has a modified z score above 3.5; it is kept.",
@@ -20,7 +20,7 @@ flag_meanings <- function() {
   )
 }
 
-#' The summary of a workload
+#' The summary of a workload, of the sets that count
 #'
 #' @param tidy as from `read_tidy`
 #' @param plan as from `read_plan`
@@ -34,14 +34,19 @@ summarise_workload <- function(tidy, plan, cells) {
   workload <- tidy$workload[[1]]
   metrics <- metrics_of(plan, workload)
   tidy <- tidy[order(tidy$order), ]
-  planned <- table(cells$environment[cells$workload == workload])
+  planned <- counted_rows(cells)
+  planned <- table(planned$environment[planned$workload == workload])
+  paired <- paired_environments(plan)
+  native <- tidy[tidy$environment == REFERENCE, ]
+  tidy <- counted_rows(tidy)
   place <- list(match(tidy$environment, names(plan$environments)), match(tidy$metric, metrics$metric),
                 natural_rank(tidy$factors))
   group <- interaction(place, drop = TRUE, lex.order = TRUE)
-  native <- tidy[tidy$environment == REFERENCE, ]
   rows <- lapply(split(tidy, group), function(runs) {
     first <- runs[1, ]
-    summarise_runs(runs, native[native$metric == first$metric & native$factors == first$factors, ],
+    # Emulated machines are in no set: native's run of the same repetition stands beside theirs in any case.
+    reference <- if (first$environment %in% paired) counted_rows(native) else native
+    summarise_runs(runs, reference[reference$metric == first$metric & reference$factors == first$factors, ],
                    metrics[metrics$metric == first$metric, ], planned[[first$environment]],
                    wanted_precision(plan))
   })
@@ -92,7 +97,7 @@ summarise_runs <- function(runs, native, metric, planned, target) {
 #'
 #' @inheritParams summarise_runs
 #' @param statistic one of STATISTICS
-#' @return as from `compare_runs`, over the blocks that hold both; for native itself, and where native was not
+#' @return as from `compare_runs`, over the sets that hold both; for native itself, and where native was not
 #'   measured, all NA with the state ""
 ratio_to_native <- function(runs, native, statistic) {
   if (nrow(native) == 0 || runs$environment[[1]] == REFERENCE) {
@@ -103,12 +108,12 @@ ratio_to_native <- function(runs, native, statistic) {
   compare_runs(pairs$measured, pairs$reference, statistic)
 }
 
-#' The values of two environments in the blocks that hold both
+#' The values of two environments in the sets that hold both
 #'
 #' @param runs,others rows of the tidy table, of one metric and set of factors
 #' @return list of `measured` and `reference`, values of `runs` and of `others`, pair by pair
 paired_runs <- function(runs, others) {
-  pair <- match(runs$block, others$block)
+  pair <- match(runs$repetition, others$repetition)
   list(measured = runs$value[!is.na(pair)], reference = others$value[pair[!is.na(pair)]])
 }
 
@@ -119,11 +124,11 @@ paired_runs <- function(runs, others) {
 #' @return text
 ratio_method <- function(state, statistic) {
   if (statistic == "percentile") {
-    return(if (state %in% c("", "no pair")) "" else "median of ratios paired by block")
+    return(if (state %in% c("", "no pair")) "" else "median of ratios paired by set")
   }
   switch(state,
-         interval = , unbounded = "Fieller paired by block",
-         constant = , `one pair` = "paired by block",
+         interval = , unbounded = "Fieller paired by set",
+         constant = , `one pair` = "paired by set",
          "")
 }
 

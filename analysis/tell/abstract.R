@@ -35,7 +35,7 @@ abstract_text <- function(evidence) {
     scope_sentence(evidence),
     if (evidence$partial) partial_sentence(evidence),
     if (nrow(ratios(evidence)) > 0) {
-      paste0("Ratios are of means paired by block, with 95", THIN, "% intervals by Fieller\u2019s method; a ",
+      paste0("Ratios are of means paired by set, with 95", THIN, "% intervals by Fieller\u2019s method; a ",
              "difference is called only where it is significant with the false-discovery rate of all ",
              "comparisons held at 5", THIN, "%, and the ratio differs from equality by more than ",
              percent(MINIMUM_EFFECT, 0), ".")

@@ -131,7 +131,7 @@ end_caption <- function(rows, figure) {
     paste0("The numbers in a panel are the ", words(figure$along), " at the ends of the line that stands ",
            "first in the legend.")
   } else if (isTRUE(figure$loss) && !all(is.na(rows$ratio))) {
-    paste("The loss is that of the ratio paired by block; above zero an environment is worse than native,",
+    paste("The loss is that of the ratio paired by set; above zero an environment is worse than native,",
           "and its axis differs from panel to panel.")
   }
 }
@@ -191,7 +191,7 @@ order_caption <- function(evidence) {
 ratios_caption <- function(evidence) {
   rows <- ratios(evidence)
   paste0("Ratios to native of everything that was measured", of_sweeps(evidence), "; 1 is native. ",
-         "Filled: measured here, mean paired by block and its 95", THIN, "% interval",
+         "Filled: measured here, mean paired by set and its 95", THIN, "% interval",
          if (nrow(rows) > 0) paste0(" (", linked(n_is(n_text(rows$ratio_n)), shared_source(rows)), ")"),
          "; an arrow marks an interval that goes on beyond the axis. Hollow: published in 2014, on other ",
          "hardware and without an interval.")

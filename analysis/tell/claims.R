@@ -49,7 +49,7 @@ table_of_claims <- function(evidence) {
     sentence_or_dash(claims)
   )
   notes <- c(
-    paste0("Measured: the ratio of the two environments, paired by block, with Fieller\u2019s interval. ",
+    paste0("Measured: the ratio of the two environments, paired by set, with Fieller\u2019s interval. ",
            "Where a claim has several parts, their intervals hold together at 95", THIN, "%, and the part ",
            "that decides is shown. Reproduced: every interval lies within the tolerance; contradicted: one ",
            "lies outside of it; inconclusive: neither."),

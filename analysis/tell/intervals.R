@@ -76,7 +76,7 @@ table_of_intervals <- function(evidence) {
   keep[ncol(cells)] <- !all(unflagged)
   keep[ncol(cells) - with_need - 5:1] <- with_ratio
   table <- new_table("intervals", paste0(
-    "Means and medians", if (with_ratio) ", ratios of means paired by block,", " and their 95", THIN,
+    "Means and medians", if (with_ratio) ", ratios of means paired by set,", " and their 95", THIN,
     "% intervals", of_sweeps(evidence),
     if (evidence$partial) " (partial)"
   ), Filter(Negate(is.null), columns)[keep], cells[, keep, drop = FALSE], group_starts = starts,

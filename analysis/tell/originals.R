@@ -156,7 +156,7 @@ table_published <- function(evidence) {
     paste("2014: mean (deviation from native) [standard deviation], as printed; these are not measurements",
           "of this paper. The hardware differs, so that only the deviations can be compared."),
     if (beside) {
-      paste("Here: the same of this paper\u2019s runs, means paired by block;", usual_runs(evidence))
+      paste("Here: the same of this paper\u2019s runs, means paired by set;", usual_runs(evidence))
     },
     measured$note,
     if (gaps) paste0(EM_DASH, if (beside) ": not published, or not measured here." else ": not published."),

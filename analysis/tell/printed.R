@@ -26,7 +26,7 @@ table_as_printed <- function(evidence) {
   })
   absent <- vapply(groups, function(group) any(group$cells[, 1] == EM_DASH), NA)
   notes <- c(
-    paste0("Mean (deviation from native, of means paired by block) [standard deviation]; ",
+    paste0("Mean (deviation from native, of means paired by set) [standard deviation]; ",
            usual_runs(evidence)),
     statistic_notes(rows),
     if (any(absent)) paste0(EM_DASH, ": not measured."),

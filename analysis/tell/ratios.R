@@ -139,7 +139,7 @@ statistic_notes <- function(rows) {
     },
     if (any(rows$statistic == "percentile")) {
       paste0("Percentiles of single runs, of which no mean is taken but the median over the runs, and the ",
-             "median of the ratios within the blocks: ", named("percentile"), ".")
+             "median of the ratios within the sets: ", named("percentile"), ".")
     }
   )
 }

@@ -54,7 +54,7 @@ one_series_sentences <- function(rows) {
   c(
     sentences[sentences != ""],
     if (length(unpaired) > 0) paste0(listed(unpaired), if (length(unpaired) == 1) " shares" else " share",
-                                     " no block with native.")
+                                     " no set with native.")
   )
 }
 
@@ -108,7 +108,7 @@ comparison_sentence <- function(rows, numbers = TRUE, most = 6) {
   label <- in_sentence(rows$environment_label[[1]])
   rows <- rows[!is.na(rows$ratio), ]
   if (nrow(rows) == 0) {
-    return(paste0(label, " shares no block with native, so that there is no ratio."))
+    return(paste0(label, " shares no set with native, so that there is no ratio."))
   }
   if (nrow(rows) == 1) {
     return(paste0(label, " was at ", ratio_text(rows, n = FALSE), " of native (",

@@ -21,7 +21,7 @@ threats <- function(evidence) {
     "Differences between systems" = core_threat(evidence),
     "Missing runs" = if (evidence$partial) {
       paste(partial_sentence(evidence), "Missing runs are not random where something made them fail:",
-            "comparisons rest on the blocks that are there.")
+            "comparisons rest on the sets that are there.")
     },
     "Missing environments" = if (!all(evidence$environments$available)) {
       paste(unavailable_sentence(evidence$environments), "Nothing here speaks of them.")

@@ -61,7 +61,7 @@ sweep_series <- function(workload, few = FALSE) {
 #' @param accelerator of the virtual machines
 sweep_plan <- function(workloads, environments = names(SWEEP_SLOWER), accelerator = "tcg", repetitions = 6) {
   entries <- Map(planned_environment, environments, all_labels(accelerator)[environments], accelerator)
-  list(format = 1, scale = "smoke", seed = 7, repetitions = repetitions,
+  list(format = 2, scale = "smoke", seed = 7, repetitions = repetitions,
        image = list(recipe = strrep("ab", 32)),
        machine = list(cpus = 2, memory_bytes = 4e9, cache_bytes = 3e7),
        environments = entries, workloads = sweep_workloads(workloads),
@@ -87,7 +87,7 @@ sweep_tidy <- function(plan, workload, few = FALSE, emulation = 12, spread = 0.0
       environment = environment, workload = workload, repetition = cells$repetition[[i]],
       block = cells$repetition[[i]], position = i, order = i, metric = series$metric,
       unit = metrics$unit[match(series$metric, metrics$metric)], value = value, factors = series$factors,
-      check = "passed",
+      check = "passed", counts = "yes",
       log = sprintf("results/raw/%s/%s/%d.log", environment, workload, cells$repetition[[i]])
     )
   })
@@ -98,7 +98,7 @@ sweep_tidy <- function(plan, workload, few = FALSE, emulation = 12, spread = 0.0
 sweep_input <- function(workload, ..., few = FALSE, emulation = 12) {
   plan <- sweep_plan(workload, ...)
   tidy <- sweep_tidy(plan, workload, few, emulation)
-  cells <- unique(tidy[c("environment", "workload", "repetition")])
+  cells <- unique(tidy[c("environment", "workload", "repetition", "counts")])
   list(plan = plan, workload = workload, tidy = tidy, summary = summarise_workload(tidy, plan, cells))
 }
 
@@ -116,8 +116,8 @@ make_sweep_results <- function(workloads, ..., few = TRUE, results = file.path(t
   plan <- read_plan(path)
   tidy <- stats::setNames(lapply(workloads, function(name) sweep_tidy(plan, name, few)), workloads)
   cells <- unique(do.call(rbind, tidy)[c("block", "environment", "workload", "repetition")])
-  cells <- cbind(position = seq_len(nrow(cells)), cells)
-  write_csv(cells, file.path(results, "plan.csv"))
+  write_csv(cbind(position = seq_len(nrow(cells)), cells), file.path(results, "plan.csv"))
+  cells <- read_cells(plan)
   for (i in seq_len(nrow(cells))) {
     cell <- cells[i, ]
     base <- file.path(results, "raw", cell$environment, cell$workload, cell$repetition)

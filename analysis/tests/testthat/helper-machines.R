@@ -32,7 +32,8 @@ planned_environment <- function(name, label, accelerator) {
   }
   layers <- c(list(list(vm = list(profile = profile_of(name)))), if (grepl("docker", name)) list(docker))
   list(label = label, layers = layers, told = planned_told(layers), available = TRUE, reason = NULL,
-       accelerator = accelerator, accelerator_reason = WHY[[accelerator]])
+       accelerator = accelerator, accelerator_reason = WHY[[accelerator]],
+       emulated = identical(accelerator, "tcg"))
 }
 
 #' What the profiles ask for

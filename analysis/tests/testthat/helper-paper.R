@@ -29,7 +29,7 @@ small_plan <- function(environments = c(native = "Native", docker = "Docker"), u
   }, names(environments), environments)
   metric <- function(label) list(label = label, unit = "GB/s", better = better)
   list(
-    format = 1, scale = scale, seed = 7, repetitions = 5, image = list(recipe = strrep("ab", 32)),
+    format = 2, scale = scale, seed = 7, repetitions = 5, image = list(recipe = strrep("ab", 32)),
     machine = list(cpus = 2, memory_bytes = 4e9, cache_bytes = 32e6), environments = entries,
     workloads = list(
       stream = list(title = "STREAM", about = "Bandwidth.", warmup = "none", notes = list(),
@@ -65,11 +65,12 @@ small_evidence <- function(rows = list(), plan = small_plan(), records = list(),
                       environment = vapply(records, `[[`, "", "environment"),
                       workload = vapply(records, `[[`, "", "workload"),
                       repetition = vapply(records, `[[`, 0, "repetition"),
-                      measured = rep(TRUE, length(records)))
+                      counts = rep("yes", length(records)), measured = rep(TRUE, length(records)))
   if (missing > 0) {
     cells <- rbind(cells, data.frame(position = length(records) + seq_len(missing), block = seq_len(missing),
                                      environment = "docker", workload = "stream",
-                                     repetition = 10 + seq_len(missing), measured = FALSE))
+                                     repetition = 10 + seq_len(missing), counts = "yes",
+                                     measured = FALSE))
   }
   list(plan = plan, cells = cells, records = records, image = list(), packages = list(),
        environments = environment_table(plan, cells), comparisons = compare(summary, plan),

@@ -78,7 +78,7 @@ test_that("the summary averages as the metric's declaration asks", {
   percentiles <- summary_as("percentile")
   expect_true(all(is.na(percentiles[c("mean", "sd", "mean_low", "mean_high")])))
   expect_equal(levels_of(percentiles)$value[[1]], stats::median(native))
-  expect_equal(percentiles$ratio_method, c("", "median of ratios paired by block"))
+  expect_equal(percentiles$ratio_method, c("", "median of ratios paired by set"))
   expect_error(summary_as("median"), "workloads.pxz.metrics.throughput.statistic: 'median' should be mean or")
 })
 

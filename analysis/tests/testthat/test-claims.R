@@ -6,7 +6,7 @@ tidy_of <- function(values, workload = "pxz", metric = "throughput", factors = "
     n <- length(values[[name]])
     data.frame(environment = name, workload = workload, repetition = seq_len(n), block = seq_len(n),
                position = seq_len(n), order = seq_len(n), metric = metric, unit = "MB/s",
-               value = values[[name]], factors = factors, check = "passed",
+               value = values[[name]], factors = factors, check = "passed", counts = "yes",
                log = paste0("results/raw/", name, "/", workload, "/", seq_len(n), ".log"))
   }))
 }
@@ -268,7 +268,7 @@ test_that("what was published stands in the figure of ratios beside what was mea
   expect_true(all(data$ratio >= limits[[1]] & data$ratio <= limits[[2]]))
   out <- tempfile()
   draw_ratios(list(summarise_workload(tidy, plan, read_cells(plan))), plan, project, out)
-  single <- summarise_workload(tidy[tidy$block == 1, ], plan, read_cells(plan))
+  single <- summarise_workload(tidy[tidy$repetition == 1, ], plan, read_cells(plan))
   expect_true(all(is.na(single$ratio_low)))
   draw_ratios(list(single), plan, project, paste0(out, "-single"))
   wide <- updated(single, ratio_low = rep(0.001, 3), ratio_high = rep(99, 3))

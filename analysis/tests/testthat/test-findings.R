@@ -146,9 +146,9 @@ test_that("one run has no interval, and nothing is found from it", {
   expect_no_match(read_aloud(abstract_text(evidence)), "slower", fixed = TRUE)
 })
 
-test_that("an environment that shares no block with native is named", {
+test_that("an environment that shares no set with native is named", {
   evidence <- small_evidence(list(summary_row("native"), summary_row("docker")))
-  expect_match(workload_text(evidence, "stream"), "Docker shares no block with native", fixed = TRUE)
+  expect_match(workload_text(evidence, "stream"), "Docker shares no set with native", fixed = TRUE)
   expect_equal(overview(evidence, "docker"), "Docker has no ratio to native.")
 })
 

@@ -28,26 +28,84 @@ test_that("its numbers are those of the runs", {
   expect_equal(c(s$ratio_n, s$drift_p), c(6, drift(x)))
   expect_equal(s$p_value, t.test(x, runs("native"), paired = TRUE)$p.value)
   expect_equal(s$runs_needed, runs_needed(x))
-  expect_equal(s$ratio_method, "Fieller paired by block")
+  expect_equal(s$ratio_method, "Fieller paired by set")
   expect_equal(s$logs, paste0("results/raw/docker/pxz/", 1:6, ".log", collapse = ";"))
   native <- made$summary[made$summary$environment == "native", ]
   expect_true(all(is.na(native[c("ratio", "ratio_low", "ratio_high", "ratio_n")])))
   expect_equal(native$ratio_method, "")
 })
 
-test_that("pairs are of one block, whatever runs are missing", {
+test_that("pairs are of one set, whatever runs are missing", {
   drop <- function(tidy) {
-    (tidy$environment == "docker" & tidy$block == 2) | (tidy$environment == "native" & tidy$block == 5)
+    (tidy$environment == "docker" & tidy$repetition == 2) | (tidy$environment == "native" & tidy$repetition == 5)
   }
   made <- summarised(workloads = "pxz", repetitions = 6, drop = drop)
   s <- made$summary[made$summary$environment == "docker", ]
   value <- function(environment) {
-    made$tidy$value[made$tidy$environment == environment & made$tidy$block %in% c(1, 3, 4, 6)]
+    made$tidy$value[made$tidy$environment == environment & made$tidy$repetition %in% c(1, 3, 4, 6)]
   }
   expect_equal(s$ratio_n, 4)
   expect_equal(s$ratio, mean(value("docker")) / mean(value("native")))
   expect_equal(s$n, 5L)
   expect_equal(s$flags, "missing;few-runs")
+})
+
+#' A plan of a results folder of pxz in which sets were measured again: after a block, which ones
+with_again <- function(again, ...) {
+  plan <- read_plan(make_results(..., workloads = "pxz"))
+  plan$precision <- list(min = as.integer(names(again)[[1]]), max = 6, retries = 2)
+  for (block in names(again)) {
+    path <- result_path(plan, "precision", block = block)
+    dir.create(dirname(path), showWarnings = FALSE)
+    own <- list(sets = as.integer(block), again = as.list(again[[block]]), more = 0)
+    write_json(list(block = as.integer(block), enough = length(again[[block]]) == 0,
+                    workloads = list(pxz = own)), path)
+  }
+  plan
+}
+
+test_that("sets that were set aside are kept and count no more, in no environment that is paired", {
+  plan <- with_again(list(`4` = c(2, 3), `6` = integer()), repetitions = 6)
+  tidy <- tidy_workload(plan, "pxz", parser_of("pxz"))
+  expect_equal(tidy$counts, ifelse(tidy$repetition %in% 2:3, "no", "yes"))
+  s <- summarise_workload(tidy, plan, read_cells(plan))
+  value <- function(environment) tidy$value[tidy$environment == environment & tidy$repetition %in% c(1, 4:6)]
+  expect_equal(s$n, rep(4L, 3))
+  expect_equal(s$mean, vapply(c("native", "docker", "vm"), function(name) mean(value(name)), 0,
+                              USE.NAMES = FALSE))
+  expect_equal(s$ratio[[2]], mean(value("docker")) / mean(value("native")))
+  expect_false(any(grepl("missing", s$flags)))
+  expect_equal(s$logs[[1]], paste0("results/raw/native/pxz/", c(1, 4:6), ".log", collapse = ";"))
+})
+
+test_that("an emulated machine keeps its runs, and is compared with native's of the same repetition", {
+  plan <- with_again(list(`2` = 1, `3` = integer()), repetitions = 3)
+  plan$environments$vm$emulated <- TRUE
+  first <- function(rows) rows[rows$environment != "vm" | rows$repetition <= 2, ]
+  tidy <- first(tidy_workload(plan, "pxz", parser_of("pxz")))
+  s <- summarise_workload(tidy, plan, first(read_cells(plan)))
+  value <- function(environment) tidy$value[tidy$environment == environment & tidy$repetition <= 2]
+  expect_equal(s$n, c(2L, 2L, 2L))
+  expect_equal(s$logs[[3]], "results/raw/vm/pxz/1.log;results/raw/vm/pxz/2.log")
+  expect_equal(s$ratio[[3]], mean(value("vm")) / mean(value("native")))
+  expect_equal(s$ratio_n[2:3], c(2, 2))
+  expect_false(any(grepl("missing", s$flags)))
+})
+
+test_that("what was set aside is known as of a block", {
+  plan <- with_again(list(`2` = 1, `3` = integer()), repetitions = 3)
+  cells <- read_cells(plan, 2)
+  expect_equal(c(max(cells$block), unique(cells$counts)), c("2", "yes"))
+  cells <- read_cells(plan)
+  expect_equal(cells$counts == "no", cells$repetition == 1)
+})
+
+test_that("the pair is of one repetition, in whatever blocks its runs stand", {
+  plan <- read_plan(make_results(c("native", "docker"), "pxz", 4))
+  tidy <- tidy_workload(plan, "pxz", parser_of("pxz"))
+  before <- summarise_workload(tidy, plan, read_cells(plan))
+  tidy$block <- seq_len(nrow(tidy))
+  expect_equal(summarise_workload(tidy, plan, read_cells(plan)), before)
 })
 
 test_that("the order of measurement counts, not that of the repetitions", {
@@ -86,7 +144,7 @@ test_that("one run, two runs and equal runs get what can be known of them", {
   expect_true(all(is.na(one[c("sd", "mean_low", "median_low", "ratio_low", "normality_p", "drift_p")])))
   expect_false(anyNA(one[c("mean", "median", "min", "max")]))
   expect_equal(one$flags, c("single-run;few-runs", rep("single-run;few-runs;one-pair", 2)))
-  expect_equal(one$ratio_method, c("", "paired by block", "paired by block"))
+  expect_equal(one$ratio_method, c("", "paired by set", "paired by set"))
   two <- summarised(workloads = "pxz", repetitions = 2)$summary
   expect_false(anyNA(two[c("sd", "mean_low", "mean_high")]))
   same <- summarised(workloads = "pxz", repetitions = 6, spread = 0)$summary
@@ -96,8 +154,8 @@ test_that("one run, two runs and equal runs get what can be known of them", {
   expect_false(anyNA(same$ratio[2:3]))
 })
 
-test_that("environments that share no block have no ratio", {
-  drop <- function(tidy) (tidy$environment == "docker") == (tidy$block == 1)
+test_that("environments that share no set have no ratio", {
+  drop <- function(tidy) (tidy$environment == "docker") == (tidy$repetition == 1)
   s <- summarised(c("native", "docker"), "pxz", repetitions = 3, drop = drop)$summary
   expect_equal(s$ratio[[2]], NA_real_)
   expect_equal(s$ratio_n[[2]], 0)
@@ -151,6 +209,7 @@ test_that("a tidy table that can't be trusted is an error", {
   expect_error(broken(edit(environment = "moon")), "moon is not in")
   expect_error(broken(edit(workload = "moon")), "moon is not in")
   expect_error(broken(edit(check = "failed")), "did not pass")
+  expect_error(broken(edit(counts = "maybe")), "'maybe' should be yes or no")
   expect_error(broken(edit(value = NA)), "did not pass")
   expect_error(broken(edit(value = -1)), "did not pass")
   expect_error(broken(edit(metric = "speed")), "speed is no metric")

@@ -13,6 +13,6 @@ run_script("comparisons.R", function(arguments) {
   options <- parse_options(arguments, required = c("plan", "out"), rest = "summaries")
   plan <- read_plan(options$plan)
   summaries <- lapply(options$rest, read_summary, plan = plan)
-  write_csv(comparison_table(do.call(rbind, c(list(empty_table(SUMMARY_COLUMNS)), summaries)), plan),
-            options$out, digits = 10)
+  write_csv(comparison_table(do.call(rbind, c(list(empty_table(SUMMARY_COLUMNS)), summaries)), plan,
+                             set_seconds(plan)), options$out, digits = 10)
 })

@@ -97,8 +97,8 @@ table_compared <- function(table, first, second, effect) {
   new_table("compared", paste0("Comparison of ", second$name, " with ", first$name), columns, cells,
             notes = paste0("Reading: of ", second$name, ". Slower and faster where the adjusted p value is ",
                            "below 0.05 and the ratio differs from 1 by more than ", percent(effect, 1),
-                           "; equal where the whole interval lies within that; open otherwise; unknown ",
-                           "where there is no interval."))
+                           "; equal where two one-sided tests at 5", THIN, "% exclude that; open otherwise; ",
+                           "unknown where there is no interval."))
 }
 
 #' The table of what only one side measured

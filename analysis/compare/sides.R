@@ -5,7 +5,8 @@ COMPARED_COLUMNS <- c(
   better = "character", factors = "character", n_first = "integer", mean_first = "numeric",
   mean_first_low = "numeric", mean_first_high = "numeric", n_second = "integer", mean_second = "numeric",
   mean_second_low = "numeric", mean_second_high = "numeric", ratio = "numeric", ratio_low = "numeric",
-  ratio_high = "numeric", p_value = "numeric", p_adjusted = "numeric", reading = "character",
+  ratio_high = "numeric", p_value = "numeric", p_adjusted = "numeric", equal_p = "numeric",
+  reading = "character",
   differs = "character"
 )
 
@@ -60,11 +61,12 @@ compare_sides <- function(first, second, effect = MINIMUM_EFFECT) {
   series <- series[order_of_series(series, first$plan, second$plan), ]
   rows <- lapply(seq_len(nrow(series)), function(i) {
     values <- lapply(keyed, function(runs) runs$value[runs$key == series$key[[i]]])
-    compare_series(series[i, ], values[[1]], values[[2]], differing(series[i, ], first, second))
+    compare_series(series[i, ], values[[1]], values[[2]], differing(series[i, ], first, second), effect)
   })
   table <- do.call(rbind, c(list(empty_table(COMPARED_COLUMNS)), rows))
   table$p_adjusted <- adjusted_p_values(table$p_value)
-  read <- verdict(table$ratio, table$ratio_low, table$ratio_high, table$better, table$p_adjusted, effect)
+  read <- verdict(table$ratio, table$ratio_low, table$ratio_high, table$better, table$p_adjusted,
+                  table$equal_p, effect)
   table$reading <- ifelse(table$n_second == 0, "first only", ifelse(table$n_first == 0, "second only", read))
   table
 }
@@ -92,14 +94,15 @@ order_of_series <- function(series, first, second) {
 #' @param series row of a tidy table, with its `statistic`
 #' @param first,second values of both sides, any of which may be empty
 #' @param differs text for the column of that name
+#' @param effect the minimum effect, as a share
 #' @return data frame of one row with the columns of COMPARED_COLUMNS
-compare_series <- function(series, first, second, differs) {
+compare_series <- function(series, first, second, differs, effect) {
   none <- list(mean = NA_real_, low = NA_real_, high = NA_real_)
   average <- lapply(list(first, second), function(x) {
     if (length(x) > 0) average_of(x, series$statistic) else none
   })
   found <- list(ratio = NA_real_, low = NA_real_, high = NA_real_)
-  p <- NA_real_
+  p <- equal_p <- NA_real_
   if (length(first) > 0 && length(second) > 0) {
     sides <- if (series$statistic == "harmonic") list(1 / second, 1 / first) else list(first, second)
     if (series$statistic == "percentile") {
@@ -107,6 +110,7 @@ compare_series <- function(series, first, second, differs) {
     } else {
       found <- independent_ratio(sides[[1]], sides[[2]])
       p <- independent_p_value(sides[[1]], sides[[2]])
+      equal_p <- independent_equal_p(sides[[1]], sides[[2]], effect)
     }
   }
   data.frame(
@@ -115,7 +119,7 @@ compare_series <- function(series, first, second, differs) {
     mean_first_high = average[[1]]$high, n_second = length(second), mean_second = average[[2]]$mean,
     mean_second_low = average[[2]]$low, mean_second_high = average[[2]]$high,
     ratio = found$ratio, ratio_low = found$low, ratio_high = found$high,
-    p_value = p, p_adjusted = NA_real_, reading = "", differs = differs, row.names = NULL
+    p_value = p, p_adjusted = NA_real_, equal_p = equal_p, reading = "", differs = differs, row.names = NULL
   )
 }
 

@@ -72,3 +72,23 @@ independent_p_value <- function(first, second) {
   found <- welch(first, second)
   2 * stats::pt(-found$distance / found$error, found$freedom)
 }
+
+#' Test whether the means of two independent samples are equal but for less than an effect: two one-sided tests
+#'
+#' It belongs to the interval of `independent_ratio` at the level 90 %: where that has limits it lies within the
+#' effect if, and only if, this p value is below 5 %.
+#'
+#' @param first,second runs of two testbeds
+#' @param effect a share
+#' @return p value; NA wherever `independent_ratio` gives no limits
+#' @source as of `paired_equal_p`
+independent_equal_p <- function(first, second, effect) {
+  if (independent_ratio(first, second)$state != "interval") {
+    return(NA_real_)
+  }
+  one_sided <- function(q, direction) {
+    found <- welch(q * first, second)
+    stats::pt(-direction * (mean(second) - q * mean(first)) / found$error, found$freedom)
+  }
+  max(one_sided(1 - effect, 1), one_sided(1 + effect, -1))
+}

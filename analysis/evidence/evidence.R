@@ -41,7 +41,7 @@ read_evidence <- function(path, root, partial = FALSE) {
     partial = !all(cells$measured)
   )
   summary <- read_summaries(plan, cells, partial)
-  evidence$comparisons <- compare(summary, plan)
+  evidence$comparisons <- compare(summary, plan, set_seconds(plan))
   evidence$claims <- read_tested_claims(result_path(plan, "claims"))
   claims <- read_claims(file.path(root, "published", "claims.json"))
   evidence$publications <- claims$publications

@@ -13,7 +13,7 @@ SUMMARY_COLUMNS <- c(
   mean_low = "numeric", mean_high = "numeric", median = "numeric", median_low = "numeric",
   median_high = "numeric", min = "numeric", max = "numeric", ratio = "numeric", ratio_low = "numeric",
   ratio_high = "numeric", ratio_n = "integer", ratio_method = "character", p_value = "numeric",
-  runs_needed = "integer", normality_p = "numeric", autocorrelation = "numeric", drift_p = "numeric",
+  equal_p = "numeric", scatter = "numeric", runs_needed = "integer", normality_p = "numeric", autocorrelation = "numeric", drift_p = "numeric",
   flags = "character", logs = "character"
 )
 
@@ -24,7 +24,8 @@ CLAIM_COLUMNS <- c(
   measured_workload = "character", metric = "character", factors = "character", ratio = "numeric",
   ratio_low = "numeric", ratio_high = "numeric", ratio_n = "integer",
   level = "numeric", parts = "integer", verdict = "character", reason = "character", because = "character",
-  note = "character", logs = "character"
+  note = "character", more_sets = "numeric", more_sets_low = "numeric", more_sets_high = "numeric",
+  more_minutes = "numeric", logs = "character"
 )
 
 CLAIM_VERDICTS <- c("reproduced", "contradicted", "inconclusive", "not testable here")

@@ -10,6 +10,34 @@ paired_environments <- function(plan) {
   names(plan$environments)[as.logical(paired)]
 }
 
+#' The decisions of a run, one for each of its rounds
+#'
+#' The first is made after the least number of blocks, and each tells how many blocks the next round has: as
+#' many as the workload with most new sets.  Whatever other decisions lie beside them are of another run.
+#'
+#' @param plan as from `read_plan`
+#' @param before a block; of the decisions after it or later ones none is read
+#' @return list of decisions, as in results/precision, in their order; empty where sets are not decided on
+#' @section Errors: a file that is no decision
+decisions_of <- function(plan, before = Inf) {
+  found <- list()
+  block <- plan$precision$min
+  while (!is.null(block) && block < before) {
+    path <- result_path(plan, "precision", block = block)
+    if (!file.exists(path)) {
+      break
+    }
+    decision <- read_json(path)
+    new <- vapply(decision$workloads, function(entry) length(entry$again) + as.double(entry$more), 0)
+    if (!is.logical(decision$enough) || (!decision$enough && sum(new) == 0)) {
+      stop_about(path, "it decides neither on more sets nor that there are enough; remove it")
+    }
+    found <- c(found, list(decision))
+    block <- if (!decision$enough) block + max(new)
+  }
+  found
+}
+
 #' The sets that are set aside
 #'
 #' What is set aside was disturbed and is measured again.  The first of a round's new repetitions of a
@@ -28,6 +56,34 @@ set_aside <- function(decisions) {
   })
   none <- data.frame(workload = character(), repetition = numeric(), by = numeric())
   do.call(rbind, c(list(none), unlist(rows, recursive = FALSE)))
+}
+
+#' The cells of a plan
+#'
+#' @param plan as from `read_plan`
+#' @param blocks how many of the plan's blocks; those that were needed, unless given
+#' @return data frame in the order of measurement: position, block, environment, workload, repetition, and
+#'   counts: "no" where the set was set aside before the end of these blocks, else "yes"
+#' @section Errors: plan.csv is missing, broken, or names what plan.json does not know
+read_cells <- function(plan, blocks = needed_blocks(plan)) {
+  path <- result_path(plan, "cells")
+  cells <- read_csv(path, c(position = "integer", block = "integer", environment = "character",
+                            workload = "character", repetition = "integer"))
+  check_known(cells, plan, path)
+  if (anyDuplicated(cells[c("environment", "workload", "repetition")]) > 0) {
+    stop_about(path, "a cell stands there twice")
+  }
+  cells$counts <- counts_of(plan, cells, set_aside(decisions_of(plan, before = blocks)))
+  cells[cells$block <= blocks, ]
+}
+
+#' How many blocks of a plan were needed
+#'
+#' @param plan as from `read_plan`
+#' @return all of them, unless sets were decided on: then those up to the decision that there are enough
+needed_blocks <- function(plan) {
+  last <- utils::tail(decisions_of(plan), 1)
+  if (length(last) == 1 && last[[1]]$enough) as.double(last[[1]]$block) else Inf
 }
 
 #' Whether runs count, or belong to sets that are set aside

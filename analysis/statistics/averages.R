@@ -32,22 +32,34 @@ average_of <- function(x, statistic, level = LEVEL) {
 #' @param measured,reference runs of two environments; elements at one place are of one set
 #' @param statistic one of STATISTICS
 #' @param level of confidence
-#' @return as from `paired_ratio`, and `p_value`, as from `paired_p_value`
+#' @return as from `paired_ratio`; `p_value`, as from `paired_p_value`; `equal_p`, as from `paired_equal_p`; and
+#'   `scatter`, the standard deviation of the pairs about the ratio as a share of the reference's mean, NA
+#'   without an interval
 compare_runs <- function(measured, reference, statistic, level = LEVEL) {
   switch(
     statistic,
-    mean = c(paired_ratio(measured, reference, level),
-             list(p_value = paired_p_value(measured, reference))),
-    harmonic = c(paired_ratio(1 / reference, 1 / measured, level),
-                 list(p_value = paired_p_value(1 / reference, 1 / measured))),
+    mean = compare_means(measured, reference, level),
+    harmonic = compare_means(1 / reference, 1 / measured, level),
     percentile = median_ratio(measured, reference, level)
   )
+}
+
+#' Ratio of paired means, with the tests that belong to it
+#'
+#' @inheritParams compare_runs
+#' @return as from `compare_runs`
+compare_means <- function(measured, reference, level = LEVEL) {
+  found <- paired_ratio(measured, reference, level)
+  known <- found$state == "interval"
+  c(found, list(p_value = paired_p_value(measured, reference), equal_p = paired_equal_p(measured, reference),
+                scatter = if (known) stats::sd(measured - found$ratio * reference) / mean(reference) else NA_real_))
 }
 
 #' Median of the ratios of pairs, with its distribution-free interval and the sign test that belongs to it
 #'
 #' The interval excludes 1 if, and only if, the p value is below 1 - level: both count the pairs on the rarer
-#' side of 1, and pairs at 1 count for both sides.
+#' side of 1, and pairs at 1 count for both sides.  The two one-sided tests of `equal_p` are sign
+#' tests too.  The scatter is that which would give means an interval of this width.
 #'
 #' @inheritParams compare_runs
 #' @return as from `compare_runs`; the state "few pairs" is that of fewer pairs than an interval takes
@@ -67,9 +79,13 @@ median_ratio <- function(measured, reference, level = LEVEL) {
   }
   known <- state == "interval"
   rarer <- min(sum(ratios <= 1), sum(ratios >= 1))
+  beyond <- max(sum(ratios <= 1 - MINIMUM_EFFECT), sum(ratios >= 1 + MINIMUM_EFFECT))
+  half <- (limits[["high"]] - limits[["low"]]) / 2
   list(ratio = if (n == 0) NA_real_ else stats::median(ratios),
        low = if (known) limits[["low"]] else NA_real_, high = if (known) limits[["high"]] else NA_real_,
-       n = n, state = state, p_value = if (known) min(1, 2 * stats::pbinom(rarer, n, 0.5)) else NA_real_)
+       n = n, state = state, p_value = if (known) min(1, 2 * stats::pbinom(rarer, n, 0.5)) else NA_real_,
+       equal_p = if (known) stats::pbinom(beyond, n, 0.5) else NA_real_,
+       scatter = if (known) half * sqrt(n) / quantile_t((1 + level) / 2, n) else NA_real_)
 }
 
 #' The levels that rows of the summary are told by

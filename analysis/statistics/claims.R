@@ -3,22 +3,28 @@
 #' The verdict on a claim
 #'
 #' A claim has parts: a ratio for each of its pairs of environments and each series.  A part is reproduced
-#' where its whole interval lies within the tolerance, contradicted where none of it does, and inconclusive
-#' otherwise or without an interval.  The claim is contradicted if any part is; failing that it is not
-#' testable if any part is not, since the rest alone can't reproduce it; failing that it is inconclusive if
-#' any part is; else it is reproduced.
+#' where its whole interval at 90 % lies within the tolerance, which is what two one-sided tests at 5 % find;
+#' contradicted where none of its wider interval does, which holds at 95 % together with those of the other
+#' parts; and inconclusive otherwise or without an interval.  The claim is contradicted if any part is; failing
+#' that it is not testable if any part is not, since the rest alone can't reproduce it; failing that it is
+#' inconclusive if any part is; else it is reproduced.  That takes all parts, so that their tests need no
+#' allowance for their number, while any one contradicts it.
 #'
-#' @param low,high limits of the intervals, one for each part; NA where there is none
+#' @param low,high limits of the wider intervals, one for each part; NA where there is none
 #' @param from,to limits of the tolerance; NA for no limit
 #' @param testable for each part whether it can be tested here
+#' @param inner_low,inner_high limits of the intervals at 90 %
 #' @return one of CLAIM_VERDICTS, with the attribute `parts`: the same for each part
-claim_verdict <- function(low, high, from, to, testable = rep(TRUE, length(low))) {
+#' @source D. J. Schuirmann as of `paired_equal_p`; R. L. Berger, Multiparameter hypothesis testing and acceptance
+#'   sampling, Technometrics 24, 1982, for tests that all must reject
+claim_verdict <- function(low, high, from, to, testable = rep(TRUE, length(low)), inner_low = low,
+                          inner_high = high) {
   from <- if (is.na(from)) -Inf else from
   to <- if (is.na(to)) Inf else to
   known <- !is.na(low) & !is.na(high)
-  parts <- ifelse(!testable, "not testable here", ifelse(!known, "inconclusive", ifelse(
-    low > to | high < from, "contradicted", ifelse(low >= from & high <= to, "reproduced", "inconclusive")
-  )))
+  within <- !is.na(inner_low) & !is.na(inner_high) & inner_low >= from & inner_high <= to
+  parts <- ifelse(!testable, "not testable here", ifelse(known & (low > to | high < from), "contradicted",
+                                                         ifelse(within, "reproduced", "inconclusive")))
   if (length(parts) == 0) {
     parts <- "not testable here"
   }
@@ -32,24 +38,26 @@ claim_verdict <- function(low, high, from, to, testable = rep(TRUE, length(low))
 #' @param tidy rows of the tidy tables of all workloads
 #' @param plan as from `read_plan`
 #' @param sockets of the host; NA where that is not available
+#' @param seconds as from `set_seconds`
 #' @return data frame with the columns of CLAIM_COLUMNS, a row for each claim, in their order
-test_claims <- function(published, tidy, plan, sockets) {
+test_claims <- function(published, tidy, plan, sockets, seconds = numeric()) {
   tidy <- counted_rows(tidy)
   rows <- lapply(published$claims, test_claim, published = published, tidy = tidy, plan = plan,
-                 sockets = sockets)
+                 sockets = sockets, seconds = seconds)
   bound <- lapply(names(CLAIM_COLUMNS), function(name) unlist(lapply(rows, `[[`, name)))
   as.data.frame(stats::setNames(bound, names(CLAIM_COLUMNS)))
 }
 
 #' One claim, tested
 #'
-#' Where there are several parts, their intervals hold together at 95 % (Bonferroni), and the row shows the
-#' part that is farthest from the tolerance, or nearest to its edge.
+#' Where there are several parts, their wider intervals hold together at 95 % (Bonferroni), and the row shows the
+#' part that is farthest from the tolerance, or nearest to its edge, with the interval that decided: of a claim
+#' that was reproduced the one at 90 %.
 #'
 #' @inheritParams test_claims
 #' @param claim an entry of the claims
 #' @return named list with an element for each of CLAIM_COLUMNS
-test_claim <- function(claim, published, tidy, plan, sockets) {
+test_claim <- function(claim, published, tidy, plan, sockets, seconds) {
   number <- function(x) if (is.null(x)) NA_real_ else as.double(x)
   from <- number(claim$tolerance$low)
   to <- number(claim$tolerance$high)
@@ -61,7 +69,8 @@ test_claim <- function(claim, published, tidy, plan, sockets) {
     ratio_low = NA_real_, ratio_high = NA_real_, ratio_n = NA_real_, level = NA_real_, parts = 0,
     verdict = "not testable here",
     reason = c(claim$untestable$reason, "")[[1]], because = c(claim$untestable$because, "")[[1]],
-    note = c(claim$note, "")[[1]], logs = ""
+    note = c(claim$note, "")[[1]], more_sets = NA_real_, more_sets_low = NA_real_,
+    more_sets_high = NA_real_, more_minutes = NA_real_, logs = ""
   )
   if (!is.null(claim$untestable)) {
     return(row)
@@ -77,24 +86,35 @@ test_claim <- function(claim, published, tidy, plan, sockets) {
   }
   low <- interval("low")
   high <- interval("high")
-  verdict <- claim_verdict(low, high, from, to, testable)
+  inner_low <- interval("inner_low")
+  inner_high <- interval("inner_high")
+  verdict <- claim_verdict(low, high, from, to, testable, inner_low, inner_high)
   row$verdict <- as.vector(verdict)
   row$parts <- sum(testable)
   if (verdict == "not testable here") {
     row[c("reason", "because")] <- parts[which(!testable)[[1]], c("reason", "because")]
   }
   if (any(testable)) {
-    beyond <- pmax(if (is.na(from)) -Inf else from - low, if (is.na(to)) -Inf else high - to)
+    beyond <- pmax(if (is.na(from)) -Inf else from - inner_low, if (is.na(to)) -Inf else inner_high - to)
     rank <- match(attr(verdict, "parts"), c("contradicted", "inconclusive", "reproduced"), 9)
     shown <- order(rank, -beyond)[[1]]
     part <- found[[match(shown, which(testable))]]
+    if (attr(verdict, "parts")[[shown]] == "reproduced") {
+      part[c("low", "high")] <- part[c("inner_low", "inner_high")]
+      level <- INNER_LEVEL
+    }
     row[c("environment", "reference", "measured_workload", "metric", "factors")] <-
       parts[shown, c("environment", "reference", "workload", "metric", "factors")]
     row[c("ratio", "ratio_low", "ratio_high", "ratio_n")] <- part[c("ratio", "low", "high", "n")]
     row$level <- level
     row$logs <- part$logs
-    if (verdict == "inconclusive" && is.na(part$low)) {
-      row$because <- "there are too few runs for an interval"
+    if (verdict == "inconclusive") {
+      if (is.na(part$low)) {
+        row$because <- "there are too few runs for an interval"
+      }
+      needs <- claim_needs(interval("ratio"), interval("scatter"), interval("n"), from, to,
+                           attr(verdict, "parts"), parts$workload, seconds)
+      row[names(needs)] <- needs
     }
   }
   row
@@ -255,8 +275,8 @@ has_factors <- function(factors, wanted) {
 #' @param tidy rows of the tidy tables
 #' @param level of confidence
 #' @param claim,plan as of `test_claim`
-#' @return as from `compare_runs`, and `logs`; where the claim is about performance, of its inverse for
-#'   metrics of which less is better
+#' @return as from `compare_runs`, `inner_low` and `inner_high`, the limits at INNER_LEVEL, and `logs`; where the
+#'   claim is about performance, of its inverse for metrics of which less is better
 measured_ratio <- function(part, tidy, level, claim, plan) {
   of <- function(environment) {
     tidy[tidy$environment == environment & tidy$workload == part$workload & tidy$metric == part$metric &
@@ -270,5 +290,7 @@ measured_ratio <- function(part, tidy, level, claim, plan) {
   pairs <- paired_runs(sides[[1]], sides[[2]])
   logs <- unlist(lapply(sides, function(side) side$log[order(side$repetition)]))
   statistic <- metrics$statistic[metrics$metric == part$metric]
-  c(compare_runs(pairs$measured, pairs$reference, statistic, level), list(logs = paste(logs, collapse = ";")))
+  inner <- compare_runs(pairs$measured, pairs$reference, statistic, INNER_LEVEL)
+  c(compare_runs(pairs$measured, pairs$reference, statistic, level),
+    list(inner_low = inner$low, inner_high = inner$high, logs = paste(logs, collapse = ";")))
 }

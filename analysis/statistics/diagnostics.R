@@ -5,25 +5,28 @@
 TARGET <- 0.01
 MOST_RUNS <- 1000
 
+# Fewer runs say too little of the values that were not measured.
+FEWEST_RUNS <- 10
+
 #' How many runs the median's interval would need to be as narrow as wanted
 #'
 #' The distribution-free interval of the median of s runs is thought of over all samples of s that can be
 #' drawn from these runs with replacement; s is enough where the means of both its limits lie within the
 #' target.  The means are exact (the k-th smallest of s draws is at most the i-th smallest run with a
 #' probability that is a beta distribution's), so that no random numbers are needed.  Nothing is assumed of
-#' the distribution, but runs that were not measured can't be known: from few runs the answer is a rough one.
+#' the distribution, but values that were not measured can't be known, so that few runs give no answer.
 #'
 #' @param x runs
 #' @param target largest distance of the limits from the median, as a share of it
 #' @param most the cap
 #' @param level of confidence
-#' @return number of runs; Inf where the cap is not enough; NA from fewer than five runs or where all are
-#'   equal
+#' @return number of runs; Inf where the cap is not enough; NA from fewer than FEWEST_RUNS runs or where
+#'   all are equal
 #' @source R. Maricq et al., Taming Performance Variability, OSDI 2018, whose CONFIRM draws without
 #'   replacement, and so can't look beyond the runs there are
 runs_needed <- function(x, target = TARGET, most = MOST_RUNS, level = LEVEL) {
   n <- length(x)
-  if (n < 5 || all_equal(x)) {
+  if (n < FEWEST_RUNS || all_equal(x)) {
     return(NA_real_)
   }
   sorted <- sort(x)

@@ -4,6 +4,12 @@
 LEVEL <- 0.95
 SIGNIFICANCE <- 0.05
 
+# The level of the interval that belongs to two one-sided tests.
+INNER_LEVEL <- 1 - 2 * SIGNIFICANCE
+
+# The smallest difference that matters, as a share of native.
+MINIMUM_EFFECT <- 0.02
+
 #' Student's t interval of the mean
 #'
 #' @param x runs
@@ -101,6 +107,27 @@ paired_p_value <- function(measured, reference) {
   n <- length(difference)
   error <- stats::sd(difference) / sqrt(n)
   2 * stats::pt(-abs(mean(difference)) / error, n - 1)
+}
+
+#' Test whether two paired means are equal but for less than the minimum effect: two one-sided tests
+#'
+#' It belongs to the interval of `paired_ratio` at the level 90 %: where that has limits it lies within the
+#' minimum effect if, and only if, this p value is below 5 %.
+#'
+#' @param measured,reference runs of two environments; elements at one place are of one set
+#' @param minimum effect, as a share
+#' @return p value, the larger of the two; NA wherever `paired_ratio` gives no limits
+#' @source D. J. Schuirmann, A comparison of the two one-sided tests procedure and the power approach, Journal of
+#'   Pharmacokinetics and Biopharmaceutics 15, 1987
+paired_equal_p <- function(measured, reference, minimum = MINIMUM_EFFECT) {
+  if (paired_ratio(measured, reference)$state != "interval") {
+    return(NA_real_)
+  }
+  one_sided <- function(difference) {
+    n <- length(difference)
+    stats::pt(-mean(difference) / (stats::sd(difference) / sqrt(n)), n - 1)
+  }
+  max(one_sided(measured - (1 - minimum) * reference), one_sided((1 + minimum) * reference - measured))
 }
 
 #' p values adjusted for the number of comparisons, so that the false-discovery rate is controlled

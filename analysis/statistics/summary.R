@@ -85,7 +85,7 @@ summarise_runs <- function(runs, native, metric, planned, target) {
          median_low = median_interval[["low"]], median_high = median_interval[["high"]],
          min = min(x), max = max(x), ratio = ratio$ratio, ratio_low = ratio$low, ratio_high = ratio$high,
          ratio_n = ratio$n, ratio_method = ratio_method(ratio$state, metric$statistic),
-         p_value = ratio$p_value,
+         p_value = ratio$p_value, equal_p = ratio$equal_p, scatter = ratio$scatter,
          runs_needed = if (is.finite(needed)) needed else NA_real_),
     tests,
     list(flags = paste(flags_of(x, planned, ratio, tests, needed), collapse = ";"),
@@ -102,7 +102,7 @@ summarise_runs <- function(runs, native, metric, planned, target) {
 ratio_to_native <- function(runs, native, statistic) {
   if (nrow(native) == 0 || runs$environment[[1]] == REFERENCE) {
     return(list(ratio = NA_real_, low = NA_real_, high = NA_real_, n = NA_integer_, state = "",
-                p_value = NA_real_))
+                p_value = NA_real_, equal_p = NA_real_, scatter = NA_real_))
   }
   pairs <- paired_runs(runs, native)
   compare_runs(pairs$measured, pairs$reference, statistic)

@@ -44,6 +44,7 @@ abstract_text <- function(evidence) {
       overview(evidence, name, examples = if (length(others) > 4) 1 else 2)
     }, ""),
     emulated_sentence(evidence, emulated),
+    decided_sentence(evidence),
     if (nrow(ratios(evidence)) == 0) "No environment can be compared with native.",
     unavailable_sentence(environments),
     if (evidence$plan$scale != "paper") {

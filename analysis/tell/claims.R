@@ -50,9 +50,13 @@ table_of_claims <- function(evidence) {
   )
   notes <- c(
     paste0("Measured: the ratio of the two environments, paired by set, with Fieller\u2019s interval. ",
-           "Where a claim has several parts, their intervals hold together at 95", THIN, "%, and the part ",
-           "that decides is shown. Reproduced: every interval lies within the tolerance; contradicted: one ",
-           "lies outside of it; inconclusive: neither."),
+           "Reproduced: each interval at 90", THIN, "% lies within the tolerance (two one-sided tests at 5", THIN,
+           "%); contradicted: one interval, of those that hold together at 95", THIN, "%, lies outside of it; ",
+           "inconclusive: neither. The part that decides is shown, with the interval that does."),
+    if (any(!is.na(claims$more_sets))) {
+      paste0("More sets: with ", percent(POWER, 0), " probability, if ratio and scatter stay as seen; in ",
+             "parentheses the same at the limits of the variance\u2019s interval.")
+    },
     if (evidence$plan$scale != "paper") {
       paste0("The sizes are those of the scale \u201c", evidence$plan$scale,
              "\u201d, below the originals\u2019.")
@@ -137,9 +141,12 @@ measured_name <- function(claim, evidence) {
 #' What is to be said of a claim
 #'
 #' @param claims rows of the claims
-#' @return texts: why it is not testable or inconclusive, and its note
+#' @return texts: why it is not testable or inconclusive, what would decide it, and its note
 sentence_or_dash <- function(claims) {
-  or_dash(trimws(paste(sentence(with_percent(claims$because)), with_percent(claims$note))))
+  more <- vapply(seq_len(nrow(claims)), function(i) {
+    if (is.na(claims$more_sets[[i]])) "" else paste(sets_text(claims[i, ]), "would decide it.")
+  }, "")
+  or_dash(trimws(gsub(" +", " ", paste(sentence(with_percent(claims$because)), more, with_percent(claims$note)))))
 }
 
 #' What the measured value of a claim rests on

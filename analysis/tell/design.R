@@ -104,7 +104,9 @@ runs_needed_text <- function(evidence) {
   }
   if (nrow(known) == 0) {
     return(paste(c(paste0("How many would bring the medians to ", target,
-                          " can\u2019t be estimated", if (beyond == 0) " from these runs", "."), most),
+                          " is not available", if (beyond == 0) {
+                            paste0(": it takes ", FEWEST_RUNS, " runs that differ")
+                          }, "."), most),
                  collapse = " "))
   }
   least <- known[which.min(known$runs_needed), ]

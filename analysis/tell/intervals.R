@@ -58,11 +58,12 @@ table_of_intervals <- function(evidence) {
              c("of this table", "with native, those of sweeps too")[[1 + (of_sweeps(evidence) != "")]],
              ". Reading: slower or faster where it is below ",
              "0.05 and the ratio differs from 100", THIN, "% by more than ", minimum, "; \u201c",
-             reading("equal"), "\u201d where the whole interval lies within ", minimum, "; open otherwise.")
+             reading("equal"), "\u201d where two one-sided tests at 5", THIN, "% exclude a difference of ",
+             minimum, " (the interval at 90", THIN, "% lies within); open otherwise.")
     },
     if (with_need) {
       paste0("Runs for ", target, ": how many would bring the limits of the median\u2019s interval that ",
-             "near, as estimated from these runs.")
+             "near, as estimated from these runs; not available from fewer than ", FEWEST_RUNS, ".")
     },
     statistic_notes(rows),
     if (any(cells == EM_DASH)) paste0(EM_DASH, ": can\u2019t be estimated from these runs."),

@@ -27,7 +27,8 @@ workload_text <- function(evidence, workload) {
     } else {
       numbers <- nrow(rows) - nrow(native) <= 16
       vapply(others, function(name) comparison_sentence(rows[rows$environment == name, ], numbers), "")
-    }
+    },
+    open_sentence(rows)
   ), collapse = " ")
 }
 

@@ -183,7 +183,7 @@ runs_threat <- function(evidence) {
     },
     if (open > 0) {
       paste0(linked(counted(open, "comparison"), "records"), if (open == 1) " is" else " are",
-             " left open, which more repetitions might settle.")
+             " left open, which more sets might decide.")
     }
   ), collapse = " ")
 }

@@ -72,8 +72,8 @@ def of_experiment(experiment: dict, measured: Collection[str], blocks: Iterable[
     for load in loads:
         found.append(Product(f"summary/{load}", (summary[load],), "summary", reads=(tidy[load],)))
     found += [
-        Product("comparisons", (result("comparisons"),), "comparisons", reads=summaries),
-        Product("claims", (result("claims"),), "claims", _PUBLISHED, tidies, cells),
+        Product("comparisons", (result("comparisons"),), "comparisons", (), (*summaries, *decided), cells),
+        Product("claims", (result("claims"),), "claims", _PUBLISHED, (*tidies, *decided), cells),
         Product("footprint", (result("footprint"),), "footprint", (), tidies, cells),
     ]
     drawn = {stem: load for stem, load in figures.of_plan(experiment).items() if load in tidy}

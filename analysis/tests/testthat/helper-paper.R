@@ -9,13 +9,15 @@ read_aloud <- function(text) {
 summary_row <- function(environment, mean = 10, ratio = NA, low = NA, high = NA, n = 5, sd = 0.1,
                         workload = "stream", metric = "copy", factors = "", better = "higher", flags = "",
                         ratio_n = if (is.na(ratio)) NA else n,
-                        p_value = if (is.na(low)) NA else if (low > 1 || high < 1) 0.001 else 0.5) {
+                        p_value = if (is.na(low)) NA else if (low > 1 || high < 1) 0.001 else 0.5,
+                        equal_p = if (is.na(low)) NA else if (low >= 0.98 && high <= 1.02) 0.01 else 0.5) {
   row <- as.data.frame(lapply(SUMMARY_COLUMNS, function(class) if (class == "character") "" else NA_real_))
   half <- if (n > 1) 0.2 else NA_real_
   updated(row, environment = environment, workload = workload, metric = metric, unit = "GB/s",
           better = better, factors = factors, n = n, mean = mean, sd = if (n > 1) sd else NA_real_,
           mean_low = mean - half, mean_high = mean + half, median = mean, ratio = ratio, ratio_low = low,
-          ratio_high = high, ratio_n = ratio_n, p_value = p_value, flags = flags)
+          ratio_high = high, ratio_n = ratio_n, p_value = p_value, equal_p = equal_p,
+          scatter = (high - low) / 2 * sqrt(n) / quantile_t(0.975, n), flags = flags)
 }
 
 #' A plan for made-up evidence

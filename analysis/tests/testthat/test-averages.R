@@ -102,7 +102,7 @@ test_that("two testbeds are compared by what is right for the statistic", {
   row <- function(statistic) {
     series <- data.frame(environment = "native", workload = "redis", metric = "m", unit = "ms",
                          better = "lower", factors = "", statistic = statistic)
-    compare_series(series, first, second, "")
+    compare_series(series, first, second, "", MINIMUM_EFFECT)
   }
   expect_equal(row("mean")$ratio, mean(second) / mean(first))
   harmonic <- row("harmonic")

@@ -73,10 +73,10 @@ test_that("claims are reproduced or contradicted by runs that say so", {
     tested("ibm-pxz-docker-similar", tidy_of(list(native = base, docker = base * near * factor)))
   }
   same <- like(1)
-  fieller <- paired_ratio(base * near, base)
   expect_equal(same$verdict, "reproduced")
+  fieller <- paired_ratio(base * near, base, 0.9)
   expect_equal(c(same$ratio, same$ratio_low, same$ratio_high), c(fieller$ratio, fieller$low, fieller$high))
-  expect_equal(c(same$level, same$parts, same$ratio_n), c(0.95, 1, 6))
+  expect_equal(c(same$level, same$parts, same$ratio_n), c(0.9, 1, 6))
   expect_match(same$logs, "docker/pxz/1.log.*native/pxz/6.log")
   expect_equal(like(0.8)$verdict, "contradicted")
   expect_equal(like(0.95)$verdict, "inconclusive")
@@ -88,10 +88,41 @@ test_that("several parts share one level, and the worst is shown", {
     tidy_of(list(native = base, docker = base * near * slower, vm = base * near), "stream", metric)
   }))
   row <- tested("ibm-stream-identical", tidy)
-  expect_equal(c(row$parts, row$level), c(8, 1 - 0.05 / 8))
+  expect_equal(c(row$parts, row$level), c(8, 0.9))
   expect_equal(c(row$environment, row$metric, row$verdict), c("docker", "add", "reproduced"))
-  fieller <- paired_ratio(base * near * 0.96, base, 1 - 0.05 / 8)
+  fieller <- paired_ratio(base * near * 0.96, base, 0.9)
   expect_equal(c(row$ratio_low, row$ratio_high), c(fieller$low, fieller$high))
+  tidy$value[tidy$metric == "add" & tidy$environment == "docker"] <- base * near * 0.9
+  row <- tested("ibm-stream-identical", tidy)
+  fieller <- paired_ratio(base * near * 0.9, base, 1 - 0.05 / 8)
+  expect_equal(c(row$verdict, row$metric), c("contradicted", "add"))
+  expect_equal(c(row$level, row$ratio_low, row$ratio_high), c(1 - 0.05 / 8, fieller$low, fieller$high))
+})
+
+test_that("a claim is decided by intervals, never by the ratio", {
+  # The ratio is 1 to the last digit; the interval at 90 % reaches beyond 2 % or does not.
+  spread <- c(1, -1, 1, -1, 1, -1)
+  like <- function(by, mean = 1) {
+    tested("ibm-linpack-docker-identical",
+           tidy_of(list(native = rep(100, 6), docker = 100 * (mean + by * spread)), "linpack", "gflops"))
+  }
+  half <- function(level) qt((1 + level) / 2, 5) * sd(spread) / sqrt(6)
+  expect_equal(like(0.0199 / half(0.9))$verdict, "reproduced")
+  open <- like(0.0201 / half(0.9))
+  expect_equal(c(open$verdict, open$level), c("inconclusive", "0.95"))
+  expect_true(open$more_sets >= 1 && open$more_sets_low <= open$more_sets && open$more_sets < open$more_sets_high)
+  # Outside by the interval at 95 %, and not by that at 90 %.
+  expect_equal(like(0.01 / half(0.95), 0.9699)$verdict, "contradicted")
+  expect_equal(like(0.01 / half(0.9), 0.9699)$verdict, "inconclusive")
+  expect_true(is.na(like(0.001)$more_sets))
+})
+
+test_that("sets that were set aside test no claim", {
+  tidy <- tidy_of(list(native = c(base, 1), docker = c(base * near, 50)))
+  expect_equal(tested("ibm-pxz-docker-similar", tidy)$ratio_n, 7)
+  tidy$counts[tidy$repetition == 7] <- "no"
+  row <- tested("ibm-pxz-docker-similar", tidy)
+  expect_equal(c(row$ratio_n, row$verdict), c("6", "reproduced"))
 })
 
 test_that("environments that were not measured leave a claim untested", {

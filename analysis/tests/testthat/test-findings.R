@@ -1,6 +1,7 @@
 # The verdict with the p value of Fieller's interval as the only comparison
 read <- function(ratio, low, high, better = "higher") {
-  verdict(ratio, low, high, better, if (is.na(low)) NA else if (low > 1 || high < 1) 0.04 else 0.06)
+  p <- if (is.na(low)) NA else if (low > 1 || high < 1) 0.04 else 0.06
+  verdict(ratio, low, high, better, p, if (is.na(low)) NA else if (low >= 0.98 && high <= 1.02) 0.04 else 0.05)
 }
 
 test_that("a difference is called only where it is significant and beyond the minimum effect", {
@@ -17,8 +18,10 @@ test_that("a difference is called only where it is significant and beyond the mi
 })
 
 test_that("an interval that excludes equality is not enough where the adjusted p value is not", {
-  expect_equal(verdict(0.95, 0.93, 0.97, "higher", 0.0499), "slower")
-  expect_equal(verdict(0.95, 0.93, 0.97, "higher", 0.05), "open")
+  expect_equal(verdict(0.95, 0.93, 0.97, "higher", 0.0499, 0.9), "slower")
+  expect_equal(verdict(0.95, 0.93, 0.97, "higher", 0.05, 0.9), "open")
+  # The wider interval at 95 % says nothing of equality.
+  expect_equal(verdict(0.99, 0.979, 1.001, "higher", 0.06, 0.049), "equal")
   rows <- do.call(rbind, lapply(c(0.03, 0.9, 0.8, 0.7), function(p) {
     summary_row("docker", ratio = 0.95, low = 0.93, high = 0.97, p_value = p,
                 metric = if (p < 0.5) "copy" else "scale", factors = paste0("p=", p))
@@ -51,18 +54,18 @@ test_that("the minimum effect itself is no difference, and a hair more is one", 
   expect_equal(read(1, 0.9799, 1.02), "open")
 })
 
-test_that("the paper says how many blocks there were, and why", {
+test_that("the paper says how many sets there were, and why", {
   evidence <- small_evidence(list(summary_row("native")))
-  expect_equal(precision_text(evidence), "")
-  evidence$plan$precision <- list(min = 5, max = 30, target = 0.05)
+  expect_match(read_aloud(precision_text(evidence)), "There are 5 sets of each workload.")
+  evidence$plan$precision <- list(min = 5, max = 30, target = 0.05, budget = 1500)
   expect_match(precision_text(evidence), "not available")
   evidence$precision <- list(block = 7, target = 0.05, enough = TRUE, reason = "the target was reached",
-                             metrics = 2, reached = 2,
+                             metrics = 2, reached = 2, workloads = list(stream = list(sets = 9)),
                              widest = list(environment = "native", workload = "stream", metric = "copy",
                                            half_width = 0.034))
   expect_match(read_aloud(precision_text(evidence)), paste(
-    "from 5 on and to 30 at most.*7 blocks were measured, because the target was reached; 2 of 2 means were",
-    "within it, and the widest was .3.4 %"
+    "at least 5 sets of each workload.*5.0 %.*as long as 25 minutes.*there were 9 of stream, because the target",
+    "was reached; 2 of 2 ratios were within the target, and the widest was .3.4 %"
   ))
   evidence$precision$widest$half_width <- NULL
   expect_match(precision_text(evidence), "no interval")

@@ -205,11 +205,11 @@ test_that("the runs needed are those at which simulated intervals are narrow eno
 })
 
 test_that("runs needed are never fewer than an interval takes, nor more than the cap", {
-  expect_equal(runs_needed(c(100, 100.001, 99.999, 100.002, 100)), 6)
-  expect_equal(runs_needed(c(1, 100, 1, 100, 1, 100)), Inf)
-  expect_equal(runs_needed(1:4), NA_real_)
-  expect_equal(runs_needed(rep(5, 9)), NA_real_)
-  x <- c(98, 99, 100, 101, 102)
+  expect_equal(runs_needed(rep(c(100, 100.001, 99.999, 100.002, 100), 2)), 6)
+  expect_equal(runs_needed(rep(c(1, 100), 5)), Inf)
+  expect_equal(runs_needed(1:9), NA_real_)
+  expect_equal(runs_needed(rep(5, 10)), NA_real_)
+  x <- rep(c(98, 99, 100, 101, 102), 2)
   s <- runs_needed(x)
   expect_equal(runs_needed(x, most = s), s)
   expect_equal(runs_needed(x, most = s - 1), Inf)

@@ -232,7 +232,7 @@ test_that("the script writes the summary, again the same", {
 })
 
 test_that("the runs needed are those for the plan's target", {
-  plan <- read_plan(make_results("native", "pxz", 6, spread = 0.03))
+  plan <- read_plan(make_results("native", "pxz", 10, spread = 0.03))
   tidy <- tidy_workload(plan, "pxz", parser_of("pxz"))
   needed <- function(plan) summarise_workload(tidy, plan, read_cells(plan))[c("runs_needed", "flags")]
   plan$precision <- list(min = 2, max = 6, target = 0.05)

@@ -5,7 +5,7 @@ sweep_evidence <- function(...) {
   plan <- sweep_plan(workloads, environments)
   rows <- lapply(workloads, function(name) {
     tidy <- sweep_tidy(plan, name, few = TRUE)
-    summarise_workload(tidy, plan, unique(tidy[c("environment", "workload", "repetition")]))
+    summarise_workload(tidy, plan, unique(tidy[c("environment", "workload", "repetition", "counts")]))
   })
   records <- do.call(c, lapply(workloads, function(name) lapply(environments, small_record, workload = name)))
   small_evidence(rows, plan, records)

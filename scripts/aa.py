@@ -16,7 +16,19 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
-SHARED = ["Snakefile", "rules", "schemas", "contracts", "strata", "analysis", "profiles", "envs", "packer", "workloads"]
+SHARED = [
+    "Snakefile",
+    "rules",
+    "schemas",
+    "contracts",
+    "strata",
+    "analysis",
+    "profiles",
+    "envs",
+    "packer",
+    "workloads",
+    "published",
+]
 # Small sizes: it is the comparison that is tested, not the machine.
 WORKLOADS = {
     "stream": {"elements": 4_000_000, "trials": 10},

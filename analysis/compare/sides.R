@@ -14,8 +14,8 @@ COMPARED_COLUMNS <- c(
 #'
 #' @param results folder of results
 #' @param name what it is called
-#' @return list: `name`, `plan`, `runs` (rows of all tidy tables that count, with `unit`, `better` and `statistic` as in
-#'   the plan), `records` and `image`
+#' @return list: `name`, `plan`, `runs` (rows of all tidy tables that count, with `unit`, `better` and
+#'   `statistic` as in the plan), `records` and `image`
 #' @section Errors: no plan; a missing or broken table or record
 read_side <- function(results, name) {
   plan <- read_plan(file.path(results, "plan.json"))

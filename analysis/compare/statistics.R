@@ -73,10 +73,11 @@ independent_p_value <- function(first, second) {
   2 * stats::pt(-found$distance / found$error, found$freedom)
 }
 
-#' Test whether the means of two independent samples are equal but for less than an effect: two one-sided tests
+#' Test whether the means of two independent samples are equal but for less than an effect: two one-sided
+#' tests
 #'
-#' It belongs to the interval of `independent_ratio` at the level 90 %: where that has limits it lies within the
-#' effect if, and only if, this p value is below 5 %.
+#' It belongs to the interval of `independent_ratio` at the level 90 %: where that has limits it lies within
+#' the effect if, and only if, this p value is below 5 %.
 #'
 #' @param first,second runs of two testbeds
 #' @param effect a share

@@ -3,8 +3,9 @@
 #' What one more set of each workload takes
 #'
 #' @param plan as from `read_plan`
-#' @return named numbers, seconds: as the last decision on more sets has it; without one the median of the times
-#'   from the first start to the last end in the sets of which all cells are there; NA where none is known
+#' @return named numbers, seconds: as the last decision on more sets has it; without one the median of the
+#'   times from the first start to the last end in the sets of which all cells are there; NA where none is
+#'   known
 set_seconds <- function(plan) {
   last <- utils::tail(decisions_of(plan), 1)
   told <- if (length(last) == 1) last[[1]]$workloads
@@ -12,7 +13,8 @@ set_seconds <- function(plan) {
   cells <- cells[cells$environment %in% paired_environments(plan), ]
   vapply(names(plan$workloads), function(workload) {
     seconds <- told[[workload]]$seconds
-    if (is.numeric(seconds)) as.double(seconds) else seconds_of_sets(plan, cells[cells$workload == workload, ])
+    own <- cells[cells$workload == workload, ]
+    if (is.numeric(seconds)) as.double(seconds) else seconds_of_sets(plan, own)
   }, 0)
 }
 

@@ -13,8 +13,8 @@ SUMMARY_COLUMNS <- c(
   mean_low = "numeric", mean_high = "numeric", median = "numeric", median_low = "numeric",
   median_high = "numeric", min = "numeric", max = "numeric", ratio = "numeric", ratio_low = "numeric",
   ratio_high = "numeric", ratio_n = "integer", ratio_method = "character", p_value = "numeric",
-  equal_p = "numeric", scatter = "numeric", runs_needed = "integer", normality_p = "numeric", autocorrelation = "numeric", drift_p = "numeric",
-  flags = "character", logs = "character"
+  equal_p = "numeric", scatter = "numeric", runs_needed = "integer", normality_p = "numeric",
+  autocorrelation = "numeric", drift_p = "numeric", flags = "character", logs = "character"
 )
 
 CLAIM_COLUMNS <- c(

@@ -32,8 +32,8 @@ average_of <- function(x, statistic, level = LEVEL) {
 #' @param measured,reference runs of two environments; elements at one place are of one set
 #' @param statistic one of STATISTICS
 #' @param level of confidence
-#' @return as from `paired_ratio`; `p_value`, as from `paired_p_value`; `equal_p`, as from `paired_equal_p`; and
-#'   `scatter`, the standard deviation of the pairs about the ratio as a share of the reference's mean, NA
+#' @return as from `paired_ratio`; `p_value`, as from `paired_p_value`; `equal_p`, as from `paired_equal_p`;
+#'   and `scatter`, the standard deviation of the pairs about the ratio as a share of the reference's mean, NA
 #'   without an interval
 compare_runs <- function(measured, reference, statistic, level = LEVEL) {
   switch(
@@ -50,9 +50,9 @@ compare_runs <- function(measured, reference, statistic, level = LEVEL) {
 #' @return as from `compare_runs`
 compare_means <- function(measured, reference, level = LEVEL) {
   found <- paired_ratio(measured, reference, level)
-  known <- found$state == "interval"
+  scatter <- stats::sd(measured - found$ratio * reference) / mean(reference)
   c(found, list(p_value = paired_p_value(measured, reference), equal_p = paired_equal_p(measured, reference),
-                scatter = if (known) stats::sd(measured - found$ratio * reference) / mean(reference) else NA_real_))
+                scatter = if (found$state == "interval") scatter else NA_real_))
 }
 
 #' Median of the ratios of pairs, with its distribution-free interval and the sign test that belongs to it

@@ -5,18 +5,18 @@
 #' A claim has parts: a ratio for each of its pairs of environments and each series.  A part is reproduced
 #' where its whole interval at 90 % lies within the tolerance, which is what two one-sided tests at 5 % find;
 #' contradicted where none of its wider interval does, which holds at 95 % together with those of the other
-#' parts; and inconclusive otherwise or without an interval.  The claim is contradicted if any part is; failing
-#' that it is not testable if any part is not, since the rest alone can't reproduce it; failing that it is
-#' inconclusive if any part is; else it is reproduced.  That takes all parts, so that their tests need no
-#' allowance for their number, while any one contradicts it.
+#' parts; and inconclusive otherwise or without an interval.  The claim is contradicted if any part is;
+#' failing that it is not testable if any part is not, since the rest alone can't reproduce it; failing that
+#' it is inconclusive if any part is; else it is reproduced.  That takes all parts, so that their tests need
+#' no allowance for their number, while any one contradicts it.
 #'
 #' @param low,high limits of the wider intervals, one for each part; NA where there is none
 #' @param from,to limits of the tolerance; NA for no limit
 #' @param testable for each part whether it can be tested here
 #' @param inner_low,inner_high limits of the intervals at 90 %
 #' @return one of CLAIM_VERDICTS, with the attribute `parts`: the same for each part
-#' @source D. J. Schuirmann as of `paired_equal_p`; R. L. Berger, Multiparameter hypothesis testing and acceptance
-#'   sampling, Technometrics 24, 1982, for tests that all must reject
+#' @source D. J. Schuirmann as of `paired_equal_p`; R. L. Berger, Multiparameter hypothesis testing and
+#'   acceptance sampling, Technometrics 24, 1982, for tests that all must reject
 claim_verdict <- function(low, high, from, to, testable = rep(TRUE, length(low)), inner_low = low,
                           inner_high = high) {
   from <- if (is.na(from)) -Inf else from
@@ -50,9 +50,9 @@ test_claims <- function(published, tidy, plan, sockets, seconds = numeric()) {
 
 #' One claim, tested
 #'
-#' Where there are several parts, their wider intervals hold together at 95 % (Bonferroni), and the row shows the
-#' part that is farthest from the tolerance, or nearest to its edge, with the interval that decided: of a claim
-#' that was reproduced the one at 90 %.
+#' Where there are several parts, their wider intervals hold together at 95 % (Bonferroni), and the row shows
+#' the part that is farthest from the tolerance, or nearest to its edge, with the interval that decided: of a
+#' claim that was reproduced the one at 90 %.
 #'
 #' @inheritParams test_claims
 #' @param claim an entry of the claims
@@ -275,8 +275,8 @@ has_factors <- function(factors, wanted) {
 #' @param tidy rows of the tidy tables
 #' @param level of confidence
 #' @param claim,plan as of `test_claim`
-#' @return as from `compare_runs`, `inner_low` and `inner_high`, the limits at INNER_LEVEL, and `logs`; where the
-#'   claim is about performance, of its inverse for metrics of which less is better
+#' @return as from `compare_runs`, `inner_low` and `inner_high`, the limits at INNER_LEVEL, and `logs`; where
+#'   the claim is about performance, of its inverse for metrics of which less is better
 measured_ratio <- function(part, tidy, level, claim, plan) {
   of <- function(environment) {
     tidy[tidy$environment == environment & tidy$workload == part$workload & tidy$metric == part$metric &

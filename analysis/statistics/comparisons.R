@@ -6,8 +6,8 @@ VERDICTS <- c("slower", "faster", "equal", "open", "unknown")
 #' How a ratio to native is read
 #'
 #' A difference is called only where the adjusted p value of the paired comparison is below 5 % and the ratio
-#' itself is away from 1 by more than the minimum effect.  Equal is what two one-sided tests find to be within the
-#' minimum effect: no difference that matters is left.
+#' itself is away from 1 by more than the minimum effect.  Equal is what two one-sided tests find to be within
+#' the minimum effect: no difference that matters is left.
 #'
 #' @param ratio,low,high ratio to native and its interval; vectors of one length, with NA for what is not
 #'   known

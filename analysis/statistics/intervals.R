@@ -117,8 +117,8 @@ paired_p_value <- function(measured, reference) {
 #' @param measured,reference runs of two environments; elements at one place are of one set
 #' @param minimum effect, as a share
 #' @return p value, the larger of the two; NA wherever `paired_ratio` gives no limits
-#' @source D. J. Schuirmann, A comparison of the two one-sided tests procedure and the power approach, Journal of
-#'   Pharmacokinetics and Biopharmaceutics 15, 1987
+#' @source D. J. Schuirmann, A comparison of the two one-sided tests procedure and the power approach, Journal
+#'   of Pharmacokinetics and Biopharmaceutics 15, 1987
 paired_equal_p <- function(measured, reference, minimum = MINIMUM_EFFECT) {
   if (paired_ratio(measured, reference)$state != "interval") {
     return(NA_real_)

@@ -11,9 +11,9 @@ MOST_SETS <- 1e6
 
 #' The largest p value with which each comparison would have been called, as things are with the others
 #'
-#' The procedure of Benjamini and Hochberg rejects a hypothesis where its p value is at most k / m of the level
-#' and at least k of the m p values are, for some k.  So with those of the others as they are, its own may be as
-#' large as the largest k / m of the level that at least k - 1 others do not exceed.
+#' The procedure of Benjamini and Hochberg rejects a hypothesis where its p value is at most k / m of the
+#' level and at least k of the m p values are, for some k.  So with those of the others as they are, its own
+#' may be as large as the largest k / m of the level that at least k - 1 others do not exceed.
 #'
 #' @param p p values of one family; NA where there was no test
 #' @return numbers at the same places
@@ -28,8 +28,8 @@ largest_called_p <- function(p) {
 
 #' The smallest difference from native that would have been called
 #'
-#' A test of Student rejects where the mean difference is farther from zero than its quantile times the standard
-#' error.
+#' A test of Student rejects where the mean difference is farther from zero than its quantile times the
+#' standard error.
 #'
 #' @param scatter as from `pair_scatter`
 #' @param n pairs
@@ -50,8 +50,8 @@ smallest_called <- function(scatter, n, p, minimum = MINIMUM_EFFECT) {
 #' @param alpha level of the one-sided test
 #' @param power probability of deciding
 #' @return numbers of pairs, not rounded; infinite where the distance is zero or below
-#' @source S. A. Julious, Sample sizes for clinical trials with Normal data, Statistics in Medicine 23, 2004, with
-#'   Student's quantiles in the normal's place
+#' @source S. A. Julious, Sample sizes for clinical trials with Normal data, Statistics in Medicine 23, 2004,
+#'   with Student's quantiles in the normal's place
 pairs_for <- function(distance, scatter, n, alpha, power = POWER) {
   needed <- ((quantile_t(1 - alpha, n) + quantile_t(power, n)) * scatter / distance)^2
   ifelse(distance > 1e-9, needed, Inf)
@@ -93,16 +93,16 @@ more_sets <- function(needed, n) {
 
 #' What it would take to decide a claim, if the ratios and scatters of its parts stay as they were seen
 #'
-#' A part whose ratio lies outside of the tolerance would contradict it, so that the first such part to be shown
-#' outside decides; without one all parts must be shown within.
+#' A part whose ratio lies outside of the tolerance would contradict it, so that the first such part to be
+#' shown outside decides; without one all parts must be shown within.
 #'
 #' @param ratio,scatter,n of the parts
 #' @param from,to limits of the tolerance; NA for no limit
 #' @param verdicts of the parts, as from `claim_verdict`
 #' @param workload of the parts
 #' @param seconds as from `set_seconds`
-#' @return list: more_sets, more_sets_low and more_sets_high, as from `more_sets`, of the workload that takes most,
-#'   and more_minutes, of all workloads
+#' @return list: more_sets, more_sets_low and more_sets_high, as from `more_sets`, of the workload that takes
+#'   most, and more_minutes, of all workloads
 claim_needs <- function(ratio, scatter, n, from, to, verdicts, workload, seconds) {
   from <- if (is.na(from)) -Inf else from
   to <- if (is.na(to)) Inf else to

@@ -50,9 +50,10 @@ table_of_claims <- function(evidence) {
   )
   notes <- c(
     paste0("Measured: the ratio of the two environments, paired by set, with Fieller\u2019s interval. ",
-           "Reproduced: each interval at 90", THIN, "% lies within the tolerance (two one-sided tests at 5", THIN,
-           "%); contradicted: one interval, of those that hold together at 95", THIN, "%, lies outside of it; ",
-           "inconclusive: neither. The part that decides is shown, with the interval that does."),
+           "Reproduced: each interval at 90", THIN, "% lies within the tolerance (two one-sided tests at ",
+           "5", THIN, "%); contradicted: one interval, of those that hold together at 95", THIN, "%, lies ",
+           "outside of it; inconclusive: neither. The part that decides is shown, with the interval that ",
+           "does."),
     if (any(!is.na(claims$more_sets))) {
       paste0("More sets: with ", percent(POWER, 0), " probability, if ratio and scatter stay as seen; in ",
              "parentheses the same at the limits of the variance\u2019s interval.")
@@ -146,7 +147,8 @@ sentence_or_dash <- function(claims) {
   more <- vapply(seq_len(nrow(claims)), function(i) {
     if (is.na(claims$more_sets[[i]])) "" else paste(sets_text(claims[i, ]), "would decide it.")
   }, "")
-  or_dash(trimws(gsub(" +", " ", paste(sentence(with_percent(claims$because)), more, with_percent(claims$note)))))
+  text <- paste(sentence(with_percent(claims$because)), more, with_percent(claims$note))
+  or_dash(trimws(gsub(" +", " ", text)))
 }
 
 #' What the measured value of a claim rests on

@@ -41,7 +41,8 @@ precision_text <- function(evidence) {
                paste0(", as long as ", linked_plan(paste(fixed(asked$budget / 60, 0), "minutes")),
                       " of measurement allowed")
              },
-             "; the rule sees widths, costs and disturbances, and never the differences between environments.")
+             "; the rule sees widths, costs and disturbances, and never the differences between ",
+             "environments.")
     }
   )
   last <- evidence$precision

@@ -15,24 +15,23 @@ table_of_open <- function(evidence) {
   cells <- cbind(
     ifelse(starts, rows$name, ""), rows$environment_label,
     percent_interval(rows$ratio, rows$ratio_low, rows$ratio_high), fixed(rows$ratio_n, 0),
-    or_dash(percent(rows$scatter)), or_dash(percent(rows$smallest_called)), or_dash(sets_number(rows$more_sets)),
-    or_dash(ifelse(is.na(rows$more_sets), "", paste(sets_number(rows$more_sets_low), "to",
-                                                    sets_number(rows$more_sets_high)))),
-    or_dash(minutes_number(rows))
+    or_dash(percent(rows$scatter)), or_dash(percent(rows$smallest_called)),
+    or_dash(sets_number(rows$more_sets)), or_dash(sets_range(rows)), or_dash(minutes_number(rows))
   )
+  more <- "More sets to decide"
   columns <- list(
     column("Workload and metric"), column("Environment"), column("Ratio to native", "right"),
     column("Pairs", "right"), column("Scatter", "right"), column("Called from", "right"),
-    column("Number", "right", "More sets to decide"), column(paste0("95", THIN, "%"), "right", "More sets to decide"),
-    column("Minutes", "right", "More sets to decide")
+    column("Number", "right", more), column(paste0("95", THIN, "%"), "right", more),
+    column("Minutes", "right", more)
   )
   emulated <- !rows$environment %in% paired_environments(evidence$plan)
   notes <- c(
-    paste0("Scatter: standard deviation of the pairs about the ratio. Called from: the smallest difference from ",
-           "native that these pairs would have called, never below ", percent(MINIMUM_EFFECT, 0), "."),
-    paste0("More sets: how many more of the workload would decide, with ", percent(POWER, 0), " probability and if ",
-           "ratio and scatter stay as they were seen; 95", THIN, "%: the same at the limits of the variance\u2019s ",
-           "interval. One more set serves all environments and metrics of its workload."),
+    paste0("Scatter: standard deviation of the pairs about the ratio. Called from: the smallest difference ",
+           "from native that these pairs would have called, never below ", percent(MINIMUM_EFFECT, 0), "."),
+    paste0("More sets: how many more of the workload would decide, with ", percent(POWER, 0), " probability ",
+           "and if ratio and scatter stay as they were seen; 95", THIN, "%: the same at the limits of the ",
+           "variance\u2019s interval. One more set serves all environments and metrics of its workload."),
     if (any(is.na(rows$more_sets) & !emulated)) {
       paste0(EM_DASH, ": not available from fewer than ", FEWEST_PAIRS, " pairs.")
     },
@@ -64,8 +63,8 @@ open_sentence <- function(rows) {
   known <- rows[!is.na(rows$more_sets), ]
   paste0("Where this is open, a difference of ", span, " would have been called", if (nrow(known) > 0) {
     worst <- known[which.max(known$more_sets), ]
-    paste0("; if ratio and scatter stay as seen, ", linked(sets_text(worst), source_id(worst)), " would decide ",
-           if (nrow(known) == 1) "it" else "all of it")
+    paste0("; if ratio and scatter stay as seen, ", linked(sets_text(worst), source_id(worst)),
+           " would decide ", if (nrow(known) == 1) "it" else "all of it")
   }, ".")
 }
 
@@ -75,8 +74,7 @@ open_sentence <- function(rows) {
 #' @return text such as "12 more sets (5 to 80; 3 minutes)"
 sets_text <- function(row) {
   minutes <- minutes_number(row)
-  paste0(sets_number(row$more_sets), " more set", if (row$more_sets != 1) "s", " (", sets_number(row$more_sets_low),
-         " to ", sets_number(row$more_sets_high),
+  paste0(sets_number(row$more_sets), " more set", if (row$more_sets != 1) "s", " (", sets_range(row),
          if (minutes != "") paste0("; ", minutes, if (minutes == "1") " minute" else " minutes"), ")")
 }
 
@@ -86,6 +84,16 @@ sets_text <- function(row) {
 #' @return texts; "more than 1,000" for more, "" where it is not known
 sets_number <- function(sets) {
   ifelse(!is.na(sets) & sets > MOST_RUNS, paste("more than", fixed(MOST_RUNS, 0)), fixed(sets, 0))
+}
+
+#' What is not known of a number of sets
+#'
+#' @param rows with those of `more_sets`
+#' @return texts such as "5 to 80"; "" where it is not known
+sets_range <- function(rows) {
+  low <- sets_number(rows$more_sets_low)
+  high <- sets_number(rows$more_sets_high)
+  ifelse(is.na(rows$more_sets), "", ifelse(low == high, low, paste(low, "to", high)))
 }
 
 #' Minutes of more sets
@@ -108,9 +116,11 @@ decided_sentence <- function(evidence) {
     return(NULL)
   }
   of_runs <- function(n) linked(fixed(n, 0), if (sum(counts[1:3]) > 0) "records" else "plan")
-  paste0("Of ", counted(sum(counts), "published claim"), ", ", of_runs(sum(counts[1:2])),
-         if (sum(counts[1:2]) == 1) " is" else " are", " decided here (", of_runs(counts[[1]]), " reproduced, ",
-         of_runs(counts[[2]]), " contradicted), ", of_runs(counts[[3]]), if (counts[[3]] == 1) " stays" else " stay",
-         " open, and ", linked(fixed(counts[[4]], 0), if (counts[[4]] > 0) "table-untested" else "plan"),
+  decided <- sum(counts[1:2])
+  paste0("Of ", counted(sum(counts), "published claim"), ", ", of_runs(decided),
+         if (decided == 1) " is" else " are", " decided here (", of_runs(counts[[1]]), " reproduced, ",
+         of_runs(counts[[2]]), " contradicted), ", of_runs(counts[[3]]),
+         if (counts[[3]] == 1) " stays" else " stay", " open, and ",
+         linked(fixed(counts[[4]], 0), if (counts[[4]] > 0) "table-untested" else "plan"),
          " can\u2019t be tested here.")
 }

@@ -1,7 +1,8 @@
 # The verdict with the p value of Fieller's interval as the only comparison
 read <- function(ratio, low, high, better = "higher") {
   p <- if (is.na(low)) NA else if (low > 1 || high < 1) 0.04 else 0.06
-  verdict(ratio, low, high, better, p, if (is.na(low)) NA else if (low >= 0.98 && high <= 1.02) 0.04 else 0.05)
+  equal_p <- if (is.na(low)) NA else if (low >= 0.98 && high <= 1.02) 0.04 else 0.05
+  verdict(ratio, low, high, better, p, equal_p)
 }
 
 test_that("a difference is called only where it is significant and beyond the minimum effect", {
@@ -64,8 +65,8 @@ test_that("the paper says how many sets there were, and why", {
                              widest = list(environment = "native", workload = "stream", metric = "copy",
                                            half_width = 0.034))
   expect_match(read_aloud(precision_text(evidence)), paste(
-    "at least 5 sets of each workload.*5.0 %.*as long as 25 minutes.*there were 9 of stream, because the target",
-    "was reached; 2 of 2 ratios were within the target, and the widest was .3.4 %"
+    "at least 5 sets of each workload.*5.0 %.*as long as 25 minutes.*there were 9 of stream, because the",
+    "target was reached; 2 of 2 ratios were within the target, and the widest was .3.4 %"
   ))
   evidence$precision$widest$half_width <- NULL
   expect_match(precision_text(evidence), "no interval")

@@ -37,7 +37,7 @@ test_that("its numbers are those of the runs", {
 
 test_that("pairs are of one set, whatever runs are missing", {
   drop <- function(tidy) {
-    (tidy$environment == "docker" & tidy$repetition == 2) | (tidy$environment == "native" & tidy$repetition == 5)
+    paste(tidy$environment, tidy$repetition) %in% c("docker 2", "native 5")
   }
   made <- summarised(workloads = "pxz", repetitions = 6, drop = drop)
   s <- made$summary[made$summary$environment == "docker", ]

@@ -98,7 +98,8 @@ test_that("the runs needed have a column where they are known", {
   expect_match(read_aloud(runs_needed_text(evidence)), paste(
     "the series need 142 runs. 1 series would need more than 1,000 runs."
   ))
-  expect_match(runs_needed_text(small_evidence(list(summary_row("native")))), "not available: it takes 10 runs")
+  unknown <- small_evidence(list(summary_row("native")))
+  expect_match(runs_needed_text(unknown), "not available: it takes 10 runs")
 })
 
 test_that("the interval of the median appears from six runs on", {

@@ -109,6 +109,46 @@ rule footprint:
         " Rscript analysis/footprint.R --plan results/plan.json --out {output.table} {input.tables} 2>&1 | tee {log}"
 
 
+rule sets:
+    # How the machine moved from set to set, what pairing gains, and the ratios without what was disturbed.
+    input:
+        tables=experiment.reads("sets"),
+        notes=experiment.notes("sets"),
+    output:
+        table="results/sets.csv",
+        note="results/made/sets.json",
+    log:
+        "results/logs/sets.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        made_by=experiment.made_by("sets"),
+        again=experiment.again("sets"),
+    shell:
+        "python -m strata make sets {params.again} --"
+        " Rscript analysis/sets.R --plan results/plan.json --out {output.table} {input.tables} 2>&1 | tee {log}"
+
+
+rule choices:
+    # Pairs of environments that differ in one choice alone.
+    input:
+        tables=experiment.reads("choices"),
+        notes=experiment.notes("choices"),
+    output:
+        table="results/choices.csv",
+        note="results/made/choices.json",
+    log:
+        "results/logs/choices.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        made_by=experiment.made_by("choices"),
+        again=experiment.again("choices"),
+    shell:
+        "python -m strata make choices {params.again} --"
+        " Rscript analysis/choices.R --plan results/plan.json --out {output.table} {input.tables} 2>&1 | tee {log}"
+
+
 rule figure:
     # A workload has one figure, or those that it declares.
     input:
@@ -150,6 +190,26 @@ rule order_figure:
     shell:
         "python -m strata make figures/order {params.again} --"
         " Rscript analysis/figure.R --order --plan results/plan.json --out results/figures/order"
+        " {input.tables} 2>&1 | tee {log}"
+
+
+rule drift_figure:
+    input:
+        tables=experiment.reads("figures/drift"),
+        notes=experiment.notes("figures/drift"),
+    output:
+        multiext("results/figures/drift", ".pdf", ".png", ".csv"),
+        note="results/made/figures/drift.json",
+    log:
+        "results/logs/figure-drift.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        made_by=experiment.made_by("figures/drift"),
+        again=experiment.again("figures/drift"),
+    shell:
+        "python -m strata make figures/drift {params.again} --"
+        " Rscript analysis/figure.R --drift --plan results/plan.json --out results/figures/drift"
         " {input.tables} 2>&1 | tee {log}"
 
 

@@ -12,7 +12,8 @@
 #'   plan's order; `comparisons`, as from `compare`; `published`, as from `read_published`; `originals`, as
 #'   from `read_originals`; `failed`, as from
 #'   `read_failures`; `claims`, as from `read_tested_claims`; `publications` and `known` (the environments),
-#'   of the claims; `footprint`, as from `read_footprint`; `precision`, as from `read_precision`; `partial`,
+#'   of the claims; `footprint`, as from `read_footprint`; `sets` and `choices`, with the columns of
+#'   SET_COLUMNS and CHOICE_COLUMNS; `precision`, as from `read_precision`; `partial`,
 #'   TRUE where a cell is missing
 #' @section Errors: a missing or broken file; records and summaries that do not belong together
 read_evidence <- function(path, root, partial = FALSE) {
@@ -47,6 +48,9 @@ read_evidence <- function(path, root, partial = FALSE) {
   evidence$publications <- claims$publications
   evidence$known <- claims$environments
   evidence$footprint <- read_footprint(result_path(plan, "footprint"), plan, evidence$records)
+  evidence$comparisons <- with_disturbed(evidence$comparisons, evidence$records)
+  evidence$sets <- read_known(result_path(plan, "sets"), SET_COLUMNS, plan)
+  evidence$choices <- read_known(result_path(plan, "choices"), CHOICE_COLUMNS, plan)
   evidence
 }
 
@@ -105,6 +109,25 @@ read_summaries <- function(plan, cells, partial) {
     summary[summary$n > 0, ]
   })
   do.call(rbind, c(list(empty_table(SUMMARY_COLUMNS)), tables))
+}
+
+#' The comparisons with a flag on rows of which a run was disturbed
+#'
+#' @param rows of the comparisons
+#' @param records list of records
+#' @return the rows, with "disturbed" among the `flags`
+with_disturbed <- function(rows, records) {
+  flagged <- Filter(function(record) length(field(record, "quiet", "flags")) > 0, records)
+  runs <- vapply(flagged, function(record) {
+    file.path(record$environment, record$workload, record$repetition)
+  }, "")
+  held <- vapply(strsplit(rows$logs, ";", fixed = TRUE), function(logs) {
+    any(file.path(basename(dirname(dirname(logs))), basename(dirname(logs)),
+                  sub("[.]log$", "", basename(logs))) %in% runs)
+  }, NA)
+  rows$flags[held] <- paste0(rows$flags[held], ifelse(rows$flags[held] == "", "", ";"), "disturbed",
+                             recycle0 = TRUE)
+  rows
 }
 
 #' What was known of the precision after the last block

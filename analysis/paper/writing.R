@@ -196,6 +196,45 @@ show_order_sentence <- function(evidence) {
   knitr::asis_output(if (has_figure(evidence, "order")) sentence else "")
 }
 
+#' What single choices cost
+#'
+#' @param evidence as from `read_evidence`
+#' @return output for knitr; nothing where no environments differ in one alone
+show_choices <- function(evidence) {
+  text <- choices_text(evidence)
+  if (text == "") {
+    return(knitr::asis_output(""))
+  }
+  knitr::asis_output(paste(c(
+    "**Single choices.**",
+    if (!is.null(table_of_choices(evidence))) {
+      paste(see_table("choices"), "compares the environments that differ in one choice alone.")
+    },
+    prose(text)
+  ), collapse = " "))
+}
+
+#' How the machine drifted, and what became of the sets that were disturbed
+#'
+#' @param evidence as from `read_evidence`
+#' @return output for knitr; nothing where neither can be told
+show_sets <- function(evidence) {
+  drifted <- drift_text(evidence)
+  disturbed <- disturbed_text(evidence)
+  knitr::asis_output(paste(c(
+    if (drifted != "") {
+      paste("**Drift.**", if (has_figure(evidence, "drift")) {
+        paste(see_figure("drift"), "shows how the machine moved from set to set, and")
+      }, see_table("sets"), "what that is of the variance.", prose(drifted))
+    },
+    if (!is.null(disturbed)) {
+      paste("**Disturbed sets.**", prose(disturbed), if (!is.null(table_of_sensitivity(evidence))) {
+        paste(see_table("sensitivity"), "has the ratios in which that makes a difference.")
+      })
+    }
+  ), collapse = "\n\n"))
+}
+
 #' The commands that make the paper again
 #'
 #' @param evidence as from `read_evidence`

@@ -36,6 +36,25 @@ FOOTPRINT_COLUMNS <- c(
   max = "numeric", records = "character"
 )
 
+SET_COLUMNS <- c(
+  environment = "character", workload = "character", metric = "character", unit = "character",
+  factors = "character", sets = "integer", environments = "integer", between = "numeric",
+  between_low = "numeric", between_high = "numeric", sd_between = "numeric", sd_within = "numeric",
+  friedman_p = "numeric", ratio = "numeric", ratio_low = "numeric", ratio_high = "numeric",
+  ratio_n = "integer", unpaired_low = "numeric", unpaired_high = "numeric", all_ratio = "numeric",
+  all_low = "numeric", all_high = "numeric", all_n = "integer", quiet_ratio = "numeric",
+  quiet_low = "numeric", quiet_high = "numeric", quiet_n = "integer"
+)
+
+CHOICE_COLUMNS <- c(
+  base = "character", environment = "character", layer = "character", option = "character",
+  from = "character", to = "character", touches = "character", workload = "character",
+  metric = "character", unit = "character", better = "character", factors = "character",
+  control = "character", emulated = "character", ratio = "numeric", ratio_low = "numeric",
+  ratio_high = "numeric", ratio_n = "integer", p_value = "numeric", p_adjusted = "numeric",
+  equal_p = "numeric", reading = "character"
+)
+
 #' The tidy table of a workload, read and checked
 #'
 #' @param path the file
@@ -73,9 +92,20 @@ read_tidy <- function(path, plan) {
 #' @return data frame with the columns of SUMMARY_COLUMNS
 #' @section Errors: a broken file; names that the plan does not know
 read_summary <- function(path, plan) {
-  summary <- read_csv(path, SUMMARY_COLUMNS)
-  check_known(summary, plan, path)
-  summary
+  read_known(path, SUMMARY_COLUMNS, plan)
+}
+
+#' A table of all workloads, read
+#'
+#' @param path the file
+#' @param columns of it, as SET_COLUMNS
+#' @param plan as from `read_plan`
+#' @return data frame with these columns
+#' @section Errors: a broken file; names that the plan does not know
+read_known <- function(path, columns, plan) {
+  table <- read_csv(path, columns)
+  check_known(table, plan, path)
+  table
 }
 
 #' The tested claims, read

@@ -146,6 +146,19 @@ headline_of <- function(entry, figures, series) {
   if (any(chosen)) chosen else rep(TRUE, nrow(series))
 }
 
+#' What series are called
+#'
+#' @param rows data frame with workload, metric and factors
+#' @param plan as from `read_plan`
+#' @return texts such as "Linpack rate, order 1,000"
+series_names <- function(rows, plan) {
+  labels <- vapply(seq_len(nrow(rows)), function(i) {
+    entry <- planned_workload(plan, rows$workload[[i]])
+    paste(entry$title, lower_first(entry$metrics[[rows$metric[[i]]]]$label))
+  }, "")
+  paste0(labels, factor_text(rows$factors), recycle0 = TRUE)
+}
+
 #' Factors as text behind the label of a metric
 #'
 #' @param factors such as "order=1000;clients=4", "" where there are none

@@ -16,7 +16,8 @@ flag_meanings <- function() {
     "outlier" = "A run has a modified z score above 3.5; it is kept.",
     "non-normal" = "The test of Shapiro and Wilk rejects normality at 5 %.",
     "autocorrelated" = "Successive runs are correlated beyond the 95 % limits of independent ones.",
-    "drift" = "The values rise or fall with the order of measurement (Kendall's test at 5 %)."
+    "drift" = "The values rise or fall with the order of measurement (Kendall's test at 5 %).",
+    "disturbed" = "The machine was disturbed in a run that counts."
   )
 }
 

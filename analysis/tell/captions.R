@@ -184,6 +184,17 @@ order_caption <- function(evidence) {
          " were measured. A trend or a step would show that the machine changed under the experiment.")
 }
 
+#' The caption of the figure of the drift
+#'
+#' @param evidence as from `read_evidence`
+#' @return text
+drift_caption <- function(evidence) {
+  paste0("The level of every set in the order of measurement: the mean over its environments of the value ",
+         "relative to the environment\u2019s own mean (",
+         linked(counted(length(sets_measured(evidence)$all), "set"), "records"),
+         "). Within the grey band would be nineteen of twenty, were the machine the same in all sets.")
+}
+
 #' The caption of the figure of ratios
 #'
 #' @param evidence as from `read_evidence`

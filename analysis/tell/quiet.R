@@ -128,7 +128,12 @@ flagged_sentence <- function(flags, records, evidence) {
            linked(fixed(record$repetition, 0), run_id(record)), ")")
   }, "")
   paste0("Of ", of_all, ", ", linked(fixed(count, 0), "records"), if (count == 1) " was" else " were",
-         " flagged: ", paste(reasons, collapse = "; "), ". Flagged runs are kept like all others.")
+         " flagged: ", paste(reasons, collapse = "; "), ". Flagged runs are kept",
+         if (length(sets_measured(evidence)$aside) == 0) {
+           " like all others."
+         } else {
+           "; sets that were measured again for them are set aside."
+         })
 }
 
 #' How many runs waited until the machine was quiet
@@ -157,6 +162,6 @@ quiet_threat <- function(evidence) {
     paste0("While or before they ran, ", linked(counted(count, "run"), "records"), " of ",
            linked(fixed(length(evidence$records), 0), "records"),
            " met more than the declared thresholds of ", listed(lower_first(heads)),
-           "; leaving them out afterwards would be a choice by results.")
+           "; to leave out more of them than a rule said beforehand would be a choice by results.")
   }
 }

@@ -75,16 +75,19 @@ def of_experiment(experiment: dict, measured: Collection[str], blocks: Iterable[
         Product("comparisons", (result("comparisons"),), "comparisons", (), (*summaries, *decided), cells),
         Product("claims", (result("claims"),), "claims", _PUBLISHED, (*tidies, *decided), cells),
         Product("footprint", (result("footprint"),), "footprint", (), tidies, cells),
+        Product("sets", (result("sets"),), "sets", (), tidies, cells),
+        Product("choices", (result("choices"),), "choices", (), tidies),
     ]
     drawn = {stem: load for stem, load in figures.of_plan(experiment).items() if load in tidy}
     of_figure = {stem: (tidy[load], summary[load]) for stem, load in drawn.items()}
-    for stem, reads in {**of_figure, "order": tidies, "ratios": summaries}.items():
+    for stem, reads in {**of_figure, "order": tidies, "drift": tidies, "ratios": summaries}.items():
         files = tuple(result("figure", stem=stem, ending=ending) for ending in ("pdf", "png", "csv"))
-        found.append(Product(f"figures/{stem}", files, "figure", () if stem == "order" else _PUBLISHED, reads))
+        sources = () if stem in ("order", "drift") else _PUBLISHED
+        found.append(Product(f"figures/{stem}", files, "figure", sources, reads))
     made = tuple(file for product in found for file in product.files)
     for paper in PAPERS:
-        sources = (*_PAGES[paper.rpartition(".")[2]], *_PUBLISHED)
-        found.append(Product(paper, (paper,), "report", sources, made, cells, whole=True))
+        texts = (*_PAGES[paper.rpartition(".")[2]], *_PUBLISHED)
+        found.append(Product(paper, (paper,), "report", texts, made, cells, whole=True))
     return {product.name: product for product in found}
 
 

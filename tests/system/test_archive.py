@@ -60,7 +60,7 @@ def test_all_that_was_made_is_listed_and_archived(paper, tmp_path):
         ours = {name for name in there if name.startswith("results/") and name.count("/") > 1} - {
             name for name in there if name.startswith(("results/raw/", "results/logs/", "results/tmp/"))
         }
-        tables = {f"results/{name}.csv" for name in ("comparisons", "claims", "footprint")}
+        tables = {f"results/{name}.csv" for name in ("comparisons", "claims", "footprint", "sets", "choices")}
         listed = rebuild.made_in(str(folder))
         assert ours | tables | set(products.PAPERS) == {
             name for product in listed for name in (*product.files, product.note)
@@ -68,8 +68,8 @@ def test_all_that_was_made_is_listed_and_archived(paper, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["tidy/stream", "summary/stream", "comparisons", "claims", "footprint", "figures/stream", "figures/order",
-             "figures/ratios", "paper/report.pdf", "paper/report.html"]
+    "name", ["tidy/stream", "summary/stream", "comparisons", "claims", "footprint", "sets", "choices", "figures/stream",
+             "figures/order", "figures/drift", "figures/ratios", "paper/report.pdf", "paper/report.html"]
 )  # fmt: skip
 def test_a_product_is_made_of_nothing_but_what_is_noted(paper, tmp_path, name):
     """Its command runs where there is nothing else, and makes the same."""
@@ -88,6 +88,7 @@ def test_a_product_is_made_of_nothing_but_what_is_noted(paper, tmp_path, name):
         "figures/stream": ["--tidy", "results/tidy/stream.csv", "--summary", "results/summary/stream.csv",
                            "--figure", "stream", "--workload", "stream"],
         "figures/order": ["--order", *product.reads],
+        "figures/drift": ["--drift", *product.reads],
         "figures/ratios": ["--ratios", *product.reads],
         "report": [],
     }  # fmt: skip

@@ -271,7 +271,7 @@ def test_every_number_of_the_page_leads_to_its_logs_in_two_steps(made):
 def test_the_page_is_one_file_that_needs_no_network(made):
     text = (made[0] / "paper/report.html").read_text()
     page = Page(text)
-    assert len(page.sources) == 4  # two workloads, their order, and the ratios
+    assert len(page.sources) == 5  # two workloads, their order and drift, and the ratios
     assert all(source.startswith("data:image/png;base64,") for source in page.sources)
     assert not re.search(r"<link|@import|url\(|<script src|fetch\(|XMLHttpRequest", text)
     assert "Published claims" in text
@@ -289,8 +289,11 @@ def test_a_deleted_log_reruns_that_cell_and_what_depends_on_it(made, machine_sta
         "comparisons": 1,
         "claims": 1,
         "footprint": 1,
+        "sets": 1,
+        "choices": 1,
         "figure": 1,
         "order_figure": 1,
+        "drift_figure": 1,
         "ratios_figure": 1,
         "report": 1,
     }

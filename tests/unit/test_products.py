@@ -104,9 +104,9 @@ def test_the_list_holds_every_file_that_the_rules_make(run):
     assert planned(run) == set()
 
 
-FIGURES = {"figures/noop", "figures/order", "figures/ratios"}
+FIGURES = {"figures/noop", "figures/order", "figures/drift", "figures/ratios"}
 PAPERS = {"paper/report.pdf", "paper/report.html"}
-ALL = {"tidy/noop", "summary/noop", "comparisons", "claims", "footprint", *FIGURES, *PAPERS}
+ALL = {"tidy/noop", "summary/noop", "comparisons", "claims", "footprint", "sets", "choices", *FIGURES, *PAPERS}
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ ALL = {"tidy/noop", "summary/noop", "comparisons", "claims", "footprint", *FIGUR
         ("analysis/read/cells.R", ALL),
         ("analysis/draw/figures.R", {*FIGURES, *PAPERS}),
         ("analysis/claims.R", {"claims"}),
-        ("published/claims.json", {"claims", *FIGURES, *PAPERS} - {"figures/order"}),
+        ("published/claims.json", {"claims", *FIGURES, *PAPERS} - {"figures/order", "figures/drift"}),
         ("paper/report.Rmd", PAPERS),
         ("paper/references.bib", PAPERS),
         ("paper/template.tex", {"paper/report.pdf"}),
@@ -146,8 +146,8 @@ def test_what_reads_a_changed_file_is_another(run, name, products):
     [
         (
             "workloads/noop/parse.R",
-            {"tidy", "summary", "comparisons", "claims", "footprint", "figure", "order_figure", "ratios_figure",
-             "report", "web_page"},
+            {"tidy", "summary", "comparisons", "claims", "footprint", "sets", "choices", "figure", "order_figure",
+             "drift_figure", "ratios_figure", "report", "web_page"},
         ),
         ("paper/template.tex", {"report"}),
         ("strata/cell/measure.py", set()),

@@ -43,6 +43,8 @@ test_that("nothing measured is a page too", {
   write_csv(test_claims(claims, empty_table(TIDY_COLUMNS), read_plan(plan), NA),
             file.path(results, "claims.csv"))
   write_csv(footprint_table(list(), read_plan(plan)), file.path(results, "footprint.csv"))
+  write_csv(empty_table(SET_COLUMNS), file.path(results, "sets.csv"))
+  write_csv(empty_table(CHOICE_COLUMNS), file.path(results, "choices.csv"))
   out <- file.path(results, "report.html")
   expect_equal(run_r("report.R", "--plan", plan, "--out", out, "--partial")$status, 0)
   expect_balanced(read_text(out))

@@ -55,6 +55,8 @@ test_that("nothing measured is a paper too", {
   write_csv(test_claims(claims, empty_table(TIDY_COLUMNS), read_plan(plan), NA),
             file.path(dirname(plan), "claims.csv"))
   write_csv(footprint_table(list(), read_plan(plan)), file.path(dirname(plan), "footprint.csv"))
+  write_csv(empty_table(SET_COLUMNS), file.path(dirname(plan), "sets.csv"))
+  write_csv(empty_table(CHOICE_COLUMNS), file.path(dirname(plan), "choices.csv"))
   out <- tempfile(fileext = ".pdf")
   done <- run_r("report.R", "--plan", plan, "--out", out, "--partial")
   expect_equal(done$status, 0)

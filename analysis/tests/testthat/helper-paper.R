@@ -79,7 +79,8 @@ small_evidence <- function(rows = list(), plan = small_plan(), records = list(),
        published = read_published(file.path(project, "published", "ibm-table1.json")),
        originals = read_originals(project), claims = empty_table(CLAIM_COLUMNS), publications = list(),
        known = read_claims(file.path(project, "published", "claims.json"))$environments,
-       footprint = footprint_table(records, plan),
+       footprint = footprint_table(records, plan), sets = empty_table(SET_COLUMNS),
+       choices = empty_table(CHOICE_COLUMNS),
        failed = rep("", missing), partial = missing > 0)
 }
 
@@ -121,12 +122,16 @@ analyse <- function(plan_path, draw = TRUE) {
 finish_results <- function(tables, plan, cells, draw = TRUE) {
   claims <- read_claims(file.path(project, "published", "claims.json"))
   write_csv(test_claims(claims, do.call(rbind, tables), plan, 1), file.path(plan$results, "claims.csv"))
-  write_csv(footprint_table(records_of(plan, do.call(rbind, tables)), plan),
-            file.path(plan$results, "footprint.csv"))
+  tidy <- do.call(rbind, tables)
+  records <- records_of(plan, tidy)
+  write_csv(footprint_table(records, plan), file.path(plan$results, "footprint.csv"))
+  write_csv(sets_table(tidy, records, plan), file.path(plan$results, "sets.csv"))
+  write_csv(choices_table(tidy, plan), file.path(plan$results, "choices.csv"))
   if (draw) {
     summaries <- lapply(tables, summarise_workload, plan = plan, cells = cells)
     draw_ratios(summaries, plan, project, file.path(plan$results, "figures", "ratios"))
     draw_order(tables, plan, file.path(plan$results, "figures", "order"))
+    draw_drift(tables, plan, file.path(plan$results, "figures", "drift"))
   }
 }
 

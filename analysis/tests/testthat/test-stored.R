@@ -19,12 +19,15 @@ make_tables <- function(plan_path) {
   write_csv(comparison_table(do.call(rbind, unname(summaries)), plan), at("comparisons.csv"), digits = 10)
   write_csv(test_claims(claims, all, plan, host_sockets(plan, all)), at("claims.csv"), digits = 10)
   write_csv(footprint_table(records_of(plan, all), plan), at("footprint.csv"), digits = 10)
+  write_csv(sets_table(all, records_of(plan, all), plan), at("sets.csv"), digits = 10)
+  write_csv(choices_table(all, plan), at("choices.csv"), digits = 10)
   published <- read_published_ratios(project)
   runs <- workload_data(summaries$stream, tables$stream, plan, published)
   ratios <- ratio_data(do.call(rbind, unname(summaries)), plan, published$ratios, published$known)
   # What the figures draw: they themselves take long.
   write_csv(drawn(runs), at("figures", "stream.csv"))
   write_csv(order_data(tables, plan), at("figures", "order.csv"))
+  write_csv(drift_data(tables, plan), at("figures", "drift.csv"))
   write_csv(ratios, at("figures", "ratios.csv"))
   plan$results
 }

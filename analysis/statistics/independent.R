@@ -1,4 +1,4 @@
-# Ratios of means of two independent samples: runs of two testbeds, which have no sets in common.
+# Ratios of means of two independent samples: runs that nothing pairs, as those of two testbeds.
 
 #' Ratio of the means of two independent samples, with Fieller's interval for unequal variances
 #'
@@ -6,7 +6,7 @@
 #' degrees of freedom are Satterthwaite's for that q, and so the limits are found numerically.  Where the
 #' first sample's mean can't be told from zero, the set that is kept is unbounded, and no interval is given.
 #'
-#' @param first,second runs of two testbeds; nothing pairs them
+#' @param first,second runs; nothing pairs them
 #' @param level of confidence
 #' @return list: `ratio` (second to first), `low`, `high` and `state`: "interval", "unbounded" (no limits),
 #'   "constant" (neither varies, and so there are no limits) or "single run" (of either, and no limits)
@@ -63,7 +63,7 @@ welch <- function(first, second) {
 #' It belongs to the interval of `independent_ratio`: where that has limits it excludes the ratio 1 if, and
 #' only if, this p value is below 1 - level.
 #'
-#' @param first,second runs of two testbeds
+#' @param first,second runs; nothing pairs them
 #' @return p value; NA wherever `independent_ratio` gives no limits
 independent_p_value <- function(first, second) {
   if (independent_ratio(first, second)$state != "interval") {

@@ -132,6 +132,10 @@ show_results_opening <- function(evidence) {
   knitr::asis_output(paste0(
     see_table("printed"), " gives the results in the form of Table I of the original report, and ",
     see_table("intervals"), " with their intervals. ",
+    if (!is.null(table_of_open(evidence))) {
+      paste0(see_table("open"), " tells of what stays open which difference would have been called, and how ",
+             "many more sets would decide it. ")
+    },
     if (!is.null(published)) {
       paste0(see_table("published"), " sets what was published in 2014, on another machine and, for ",
              "Linpack and the compression, with other programs (Intel's MKL, and pxz), beside it; only ",

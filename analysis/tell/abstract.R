@@ -97,12 +97,15 @@ scope_sentence <- function(evidence) {
   titles <- unique(vapply(evidence$records, function(record) record$workload, ""))
   titles <- vapply(intersect(names(evidence$plan$workloads), titles),
                    function(name) evidence$plan$workloads[[name]]$title, "")
-  blocks <- length(unique(vapply(evidence$records, function(record) record$block, 0)))
+  in_sets <- paired_environments(evidence$plan)
+  paired <- Filter(function(record) record$environment %in% in_sets, evidence$records)
+  sets <- length(unique(vapply(paired, function(record) paste(record$workload, record$repetition), "")))
   paste0("On one machine (", machine_phrase(evidence), ") we ran ", listed(titles), " in ",
          linked(counted(nrow(environments), "environment"), "records"), " (",
-         listed(in_sentence(environments$label)), "), all made of one image, in ",
-         linked(counted(blocks, "block"), "records"), " of random order: ",
-         linked(counted(length(evidence$records), "run"), "records"), ".")
+         listed(in_sentence(environments$label)), "), all made of one image: ",
+         linked(counted(length(evidence$records), "run"), "records"), ", in ",
+         linked(counted(sets, "set"), "records"), " of one workload in each environment",
+         if (!all(environments$name %in% in_sets)) " that is not emulated", ", side by side in random order.")
 }
 
 #' The machine in a few words

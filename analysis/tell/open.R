@@ -117,9 +117,10 @@ decided_sentence <- function(evidence) {
   }
   of_runs <- function(n) linked(fixed(n, 0), if (sum(counts[1:3]) > 0) "records" else "plan")
   decided <- sum(counts[1:2])
-  paste0("Of ", counted(sum(counts), "published claim"), ", ", of_runs(decided),
-         if (decided == 1) " is" else " are", " decided here (", of_runs(counts[[1]]), " reproduced, ",
-         of_runs(counts[[2]]), " contradicted), ", of_runs(counts[[3]]),
+  paste0("Of ", counted(sum(counts), "published claim"), ", ", if (decided == 0) "none" else of_runs(decided),
+         if (decided <= 1) " is" else " are", " decided here", if (decided > 0) {
+           paste0(" (", of_runs(counts[[1]]), " reproduced, ", of_runs(counts[[2]]), " contradicted)")
+         }, ", ", of_runs(counts[[3]]),
          if (counts[[3]] == 1) " stays" else " stay", " open, and ",
          linked(fixed(counts[[4]], 0), if (counts[[4]] > 0) "table-untested" else "plan"),
          " can\u2019t be tested here.")

@@ -175,6 +175,9 @@ test_that("the first page says how many claims were decided", {
   evidence <- small_evidence(list(summary_row("native")))
   expect_null(decided_sentence(evidence))
   claims <- empty_table(CLAIM_COLUMNS)[1:4, ]
+  claims$verdict <- CLAIM_VERDICTS[[3]]
+  evidence$claims <- claims
+  expect_match(read_aloud(decided_sentence(evidence)), "claims, none is decided here, 4 stay open")
   claims$verdict <- c("reproduced", "contradicted", "inconclusive", "not testable here")
   evidence$claims <- claims
   expect_match(read_aloud(abstract_text(evidence)), paste(

@@ -40,8 +40,8 @@ single_choice <- function(first, second) {
   })
   sizes <- lengths(stacks)
   if (diff(sizes) != 0) {
-    return(if (abs(diff(sizes)) == 1) added_layer(stacks[[which.min(sizes)]], stacks[[which.max(sizes)]],
-                                                  sizes[[1]] > sizes[[2]]))
+    near <- abs(diff(sizes)) == 1
+    return(if (near) added_layer(stacks[[which.min(sizes)]], stacks[[which.max(sizes)]], diff(sizes) < 0))
   }
   at <- which(!mapply(identical, stacks[[1]], stacks[[2]]))
   if (length(at) != 1 || names(stacks[[1]][[at]]) != names(stacks[[2]][[at]])) {

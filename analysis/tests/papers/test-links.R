@@ -1,7 +1,8 @@
 # What of the text a reader needs no log for: rules that were set before measuring, and what was published.
 CONSTANTS <- c(
   "95 % (t )?interval", "95 % distribution", "together at 95 %", "held at 5 %", "(below|at) 5 %",
-  "within 2 %", "by more than 2 %", "effect, 2 %", "2 % or more", "below 0\\.05 and", "from 100 %",
+  "[Ww]ithin 2 %", "by more than 2 %", "effect, 2 %", "2 % or more", "difference of 2 %", "interval at 90 %",
+  "80 % probability", "it takes 10 runs", "Of [0-9]+ published claims,", "below 0\\.05 and", "from 100 %",
   "cap of 1000", "above 3\\.5", "(medians to|Runs for) \u00b11\\.0 %", "1 is native", "in 2014",
   "Of [0-9]+ published claims in [0-9]+ publications", "Load \\(1 min\\)", "ggplot2",
   "(R|knitr|pandoc) [0-9.]+"

@@ -12,7 +12,6 @@ import pytest
 from strata.base.process import identity
 from strata.system import state
 
-
 # In pytest's place: what is said is not shown, since it is of no real run.
 CONFIG = SimpleNamespace(
     pluginmanager=SimpleNamespace(

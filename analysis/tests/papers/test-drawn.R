@@ -7,7 +7,8 @@ folder <- tempfile()
 
 test_that("every kind of figure is drawn, as PDF, PNG and what it draws, by the script as by the function", {
   dir.create(folder)
-  mysql <- sweep_input("mysql", c("native", "docker-hostnet", "docker", "vm"), accelerator = "kvm", few = TRUE)
+  mysql <- sweep_input("mysql", c("native", "docker-hostnet", "docker", "vm"), accelerator = "kvm",
+                       few = TRUE)
   fio <- sweep_input("fio", c("native", "docker", "vm"))
   for (input in list(redis, mysql, fio)) {
     figures <- figures_of(input$plan, input$workload)

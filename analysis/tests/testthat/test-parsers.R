@@ -52,7 +52,8 @@ test_that("no prefix of a log yields a number", {
       lines <- strsplit(substr(text, 1, length), "\n", fixed = TRUE)[[1]]
       tryCatch(parse(lines, parameters), error = identity)
     }
-    refused <- vapply(some_of(seq_len(whole - 1)), function(length) inherits(parse_prefix(length), "broken_log"), NA)
+    lengths <- some_of(seq_len(whole - 1))
+    refused <- vapply(lengths, function(length) inherits(parse_prefix(length), "broken_log"), NA)
     expect_true(all(refused))
     expect_s3_class(parse_prefix(whole), "data.frame")
   }

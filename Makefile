@@ -25,18 +25,21 @@ rebuild: setup-paper    ## make an archive's paper again without measuring: make
 
 test: setup-test lint test-unit test-papers test-system  ## everything that CI runs
 
-test-unit: setup-test   ## tests that need neither Docker nor libvirt
+test-unit: setup-test   ## tests of single functions and of whole tables, in less than two minutes
 	$(PYTHON) -m pytest -q -n auto --dist worksteal tests/unit
 	scripts/test-r.sh
 
-test-papers: setup-test ## papers made of captured logs, whole
+test-papers: setup-test ## whole ways without Docker: figures, papers and archives, made of captured logs
 	scripts/test-r.sh analysis/tests/papers
+	$(PYTHON) -m pytest -q -n auto --dist loadfile --durations 10 tests/whole
 
 test-system: setup-test ## tests with real systems and machines
 	$(PYTHON) -m pytest -q --maxfail 10 --durations 25 tests/system
 
 test-long: setup-test   ## the repetitions that `make test` leaves out (docs/testing.md)
-	$(PYTHON) -m pytest -q --durations 25 -m long tests
+	STRATA_LONG=1 scripts/test-r.sh $$(grep -l some_of analysis/tests/testthat/test-*.R)
+	$(PYTHON) -m pytest -q -n auto --dist worksteal -m long tests/unit tests/whole
+	$(PYTHON) -m pytest -q --durations 25 -m long tests/system
 
 lint: setup-test        ## Python, R, shell and Snakemake
 	scripts/lint.sh

@@ -1,5 +1,36 @@
+import os
 import sys
 from pathlib import Path
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A project on the host alone, in its own folder and with its own home, as the working directory."""
+    import projects
+
+    from strata.experiment import workload
+    from strata.system import turn
+
+    def build(config=None, workloads=None):
+        workload.load.cache_clear()
+        folder = projects.make(
+            tmp_path / "project",
+            config or projects.on_host(),
+            {"noop": projects.NOOP} if workloads is None else workloads,
+        )
+        monkeypatch.chdir(folder)
+        return folder
+
+    monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("STRATA_TEST_LOCK", str(tmp_path / "lock"))
+    monkeypatch.setattr(turn, "FOLDER", str(tmp_path / "lock"))
+    monkeypatch.setattr(turn, "OWN", turn.FOLDER)
+    monkeypatch.setattr(turn, "OWNER", os.geteuid())
+    monkeypatch.delenv("STRATA_OWNER", raising=False)
+    yield build
+    workload.load.cache_clear()

@@ -47,7 +47,9 @@ interval_of_median <- function(x, level = LEVEL) {
 #' @return the largest k such that the k-th smallest and the k-th largest run cover the median at this level;
 #'   NA where there is none
 median_rank <- function(n, level = LEVEL) {
-  ranks <- seq_len(n %/% 2)
+  # It is the binomial's quantile or beside it: that is not worked out for all ranks.
+  ranks <- as.integer(stats::qbinom((1 - level) / 2, n, 0.5)) + -1:1
+  ranks <- ranks[ranks >= 1 & ranks <= n %/% 2]
   enough <- 1 - 2 * stats::pbinom(ranks - 1, n, 0.5) >= level
   if (any(enough)) max(ranks[enough]) else NA_integer_
 }

@@ -38,7 +38,10 @@ def project(tmp_path, configuration, workload, environments=None, **more):
     return folder
 
 
-@pytest.mark.parametrize("environments", [None, MACHINES], ids=["on the host", "in a machine"])
+@pytest.mark.parametrize(
+    "environments",
+    [pytest.param(None, id="on the host"), pytest.param(MACHINES, id="in a machine", marks=pytest.mark.long)],
+)
 def test_load_comes_from_the_second_machine(image, other, tmp_path, environments):
     # Over the second machine's cable goes what it sends, to a machine's own address too: nothing is translated.
     folder = project(tmp_path, other, asking(), environments, rate="1gbit")

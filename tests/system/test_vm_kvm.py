@@ -15,6 +15,7 @@ import pytest
 from strata import layers
 from strata.base import places
 from strata.experiment import config
+from strata.host import capacity
 from strata.system import testbed
 from strata.vm import acceleration, disk, domain, libvirt, look, settings
 from strata.vm.machine import Machine, forget_vagrant
@@ -76,6 +77,11 @@ def defined_by_vagrant(profile, subnet, image, folder):
     machine = Machine({**options, "settings": settings.complete({}, "paper")}, context)
     given = {**machine.settings(facts), **wanted(profile), "subnet": subnet, "huge_pages": profile == "tuned"}
     given["mac"], given["address"] = libvirt.card_address(subnet, 0)
+    return stopped_before_its_start(given, folder)
+
+
+def stopped_before_its_start(given, folder):
+    """The domain that Vagrant defines of these settings, which then does not start."""
     (folder / "vm.json").write_text(json.dumps(given))
     # Vagrant calls this in place of the interpreter: it keeps the domain as it stands and says no.
     hook = folder / "python"
@@ -97,6 +103,43 @@ def defined_by_vagrant(profile, subnet, image, folder):
     assert seen.exists(), done.stderr
     forget_vagrant(str(folder))
     return seen.read_text()
+
+
+def test_two_machines_share_the_host_without_being_in_each_others_way(network, image, checkout, tmp_path):
+    """Booted and reached they are in test_vm.py, by the long test; here both are defined at the same time."""
+    accelerator = acceleration.known()["accelerator"]
+    half = settings.complete({"memory": "host", "pin": True}, "smoke")
+    options = {"profile": "half", "fresh": "boot", "settings": half, "accelerator": accelerator}
+    found = []
+    for part in (0, 1):
+        folder = tmp_path / str(part)
+        folder.mkdir()
+        context = layers.Context(f"strata-half-{part}", str(folder), image, part=part, of=2, first=str(tmp_path / "0"))
+        given, _ = Machine(options, context).prepare()
+        xml = stopped_before_its_start(given, folder)
+        libvirt.virsh("define", str(folder / "domain.xml"))
+        found.append(
+            {
+                "name": given["name"],
+                "address": given["address"],
+                "card": re.findall(r"<mac address='(.*?)'", xml),
+                "memory": int(re.search(r"<memory unit='KiB'>(\d+)<", xml)[1]) * 1024,
+                "vcpus": int(re.search(r"<vcpu[^>]*>(\d+)<", xml)[1]),
+                "pins": set(re.findall(r"<vcpupin vcpu='\d+' cpuset='(\d+)'", xml)),
+            }
+        )
+    first, second = found
+    assert {first["name"], second["name"]} <= set(libvirt.domains())
+    assert all(first[key] != second[key] for key in ("name", "address", "card"))
+    assert first["memory"] == second["memory"]
+    spare = settings.spare_memory(capacity.memory_size())
+    assert spare - 2**22 <= 2 * first["memory"] <= spare
+    cpus = len(os.sched_getaffinity(0))
+    assert first["vcpus"] == second["vcpus"] == max(1, cpus // 2) == len(first["pins"])
+    if cpus >= 2:
+        assert first["pins"].isdisjoint(second["pins"])
+    reserved = libvirt.virsh("net-dumpxml", libvirt.network())
+    assert all(f"ip='{one['address']}'" in reserved for one in found)
 
 
 @pytest.fixture

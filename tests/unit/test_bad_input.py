@@ -144,6 +144,15 @@ def wrong_values(data, path):
     yield from NOWHERE
 
 
+# Of the keys of a page: each of them in the long tests, one of some in the others, in each page from another on.
+EVERY_KEY = pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.long)], ids=["some", "all"])
+
+
+def some(items, every, page=""):
+    """One of `every` so many items, from one on that is another for each page."""
+    return list(items)[sum(page.encode()) % every :: every]
+
+
 def few(values, number, count):
     """`count` of the values, others for each number: all of them take their turn over the keys."""
     values = list(values)
@@ -210,21 +219,22 @@ def test_the_pages_that_are_mutated_are_good(folder, loads):
         shutil.rmtree(place / f"workloads/{name}")
 
 
-def test_wrong_values_at_every_key_of_the_config_are_told(quick, folder):
+@EVERY_KEY
+def test_wrong_values_at_every_key_of_the_config_are_told(quick, folder, every):
     good = yaml.safe_load(CONFIG)
     good |= {"image": {"distribution": "host", "release": "trixie", "mirror": "https://mirror.example.org/debian"}}
     good |= {"partial": False, "archive_image": False, "order": "blocks", "published_raw": "."}
     good |= {"quiet": {"action": "flag", "wait_seconds": 5, "steal": "2%", "busy": "5%", "swap": "1MiB", "load": 4}}
     good["workloads"] |= {"stream": {"elements": 5_000_000}, "linpack": {"sizes": [600, 700]}}
     faults, count = [], 0
-    for number, path in enumerate(paths(good)):
-        for value in few(wrong_values(good, path), number, 3):
+    for number, path in some(enumerate(paths(good)), (every + 1) // 2):
+        for value in few(wrong_values(good, path), number, 1 if every > 1 else 3):
             (folder / "config.yaml").write_text(dumped(changed(good, path, value)))
             count += 1
             if reason := fault(folder, ".".join(str(part) for part in path)):
                 faults.append((path, repr(value)[:40], reason))
     assert faults == []
-    assert count > 250
+    assert count > (250 if every == 1 else 25)
 
 
 def in_schema(path):
@@ -237,11 +247,12 @@ def in_where(path):
     return "where" in path and path[0] in ("figures", "headline")
 
 
+@EVERY_KEY
 @pytest.mark.parametrize("name", list(WORKLOADS))
-def test_wrong_values_at_every_key_of_a_workload_are_told(quick, loads, name):
+def test_wrong_values_at_every_key_of_a_workload_are_told(quick, loads, name, every):
     data = yaml.safe_load(WORKLOADS[name])
     faults, count = [], 0
-    for number, path in enumerate(paths(data)):
+    for number, path in some(enumerate(paths(data)), every, name):
         values = NOWHERE if in_schema(path) or in_where(path) else wrong_values(data, path)
         if "enum" in path or path[-1] == "where":
             values = [value for value in values if not isinstance(value, list | dict)]
@@ -252,22 +263,23 @@ def test_wrong_values_at_every_key_of_a_workload_are_told(quick, loads, name):
             if reason := fault_of_workload(place, name, key):
                 faults.append((path, repr(value)[:40], reason))
     assert faults == []
-    assert count > 30
+    assert count >= 30 // every
 
 
 def mappings(data, skip=()):
     return [path for path in [(), *paths(data)] if isinstance(at(data, path), dict) and path not in skip]
 
 
-def test_unknown_keys_anywhere_are_told(quick, folder, loads):
+@EVERY_KEY
+def test_unknown_keys_anywhere_are_told(quick, folder, loads, every):
     good = yaml.safe_load(CONFIG)
     faults = []
-    for path in mappings(good):
+    for path in some(mappings(good), every):
         (folder / "config.yaml").write_text(dumped(changed(good, (*path, "unexpcted"), 1)))
         faults += [(path, reason) for reason in [fault(folder, ".".join(map(str, path)))] if reason]
     for name, text in WORKLOADS.items():
         data = yaml.safe_load(text)
-        for path in [path for path in mappings(data) if not in_where(path)]:
+        for path in some([path for path in mappings(data) if not in_where(path)], every, name):
             place = loads(name, dumped(changed(data, (*path, "unexpcted"), 1)))
             key = ".".join(map(str, path))
             faults += [(path, reason) for reason in [fault_of_workload(place, name, key)] if reason]
@@ -279,22 +291,27 @@ REQUIRED = {"title", "about", "packages", "metrics", "parameters", "warmup", "ru
 REQUIRED |= {"schema", "argv", "timeout", "name", "pattern", "smoke", "quick", "paper", "value", "rule"}
 
 
+@EVERY_KEY
 @pytest.mark.parametrize("name", list(WORKLOADS))
-def test_missing_keys_of_a_workload_are_told(quick, loads, name):
+def test_missing_keys_of_a_workload_are_told(quick, loads, name, every):
     data = yaml.safe_load(WORKLOADS[name])
     faults, count = [], 0
-    for path in paths(data):
-        # Without a command a server is ended by a signal; a figure need not have a title or metrics of its own.
-        optional = path[-2:] == ("stop", "argv") or (path[0] == "figures" and path[-1] in ("title", "metrics"))
-        if path[-1] not in REQUIRED or in_schema(path) or in_where(path) or optional:
-            continue
+    # Without a command a server is ended by a signal; a figure need not have a title or metrics of its own.
+    required = [
+        path
+        for path in paths(data)
+        if path[-1] in REQUIRED
+        and not (in_schema(path) or in_where(path) or path[-2:] == ("stop", "argv"))
+        and not (path[0] == "figures" and path[-1] in ("title", "metrics"))
+    ]
+    for path in some(required, every, name):
         less = copy.deepcopy(data)
         del at(less, path[:-1])[path[-1]]
         count += 1
         if reason := fault_of_workload(loads(name, dumped(less)), name, ".".join(map(str, path))):
             faults.append((path, reason))
     assert faults == []
-    assert count > 20
+    assert count >= 20 // every
 
 
 HOSTILE_NAMES = [
@@ -305,10 +322,11 @@ HOSTILE_NAMES = [
 ]
 
 
+@EVERY_KEY
 @pytest.mark.parametrize("kind", ["environments", "workloads", "vm.profiles"])
-def test_names_that_could_leave_their_place_are_told(quick, folder, kind):
+def test_names_that_could_leave_their_place_are_told(quick, folder, kind, every):
     faults = []
-    for name in HOSTILE_NAMES:
+    for name in some(HOSTILE_NAMES, every, kind):
         good = yaml.safe_load(CONFIG)
         at(good, kind.split("."))[name] = {"layers": ["chroot"]} if kind == "environments" else {}
         (folder / "config.yaml").write_text(dumped(good))

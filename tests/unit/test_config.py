@@ -250,15 +250,6 @@ def test_the_command_line_shows_a_message_and_no_traceback(project):
     assert done.stderr == 'strata: config.yaml: scale: is "smok"; must be one of smoke, quick, paper\n'
 
 
-def test_snakemake_shows_the_same_message_and_starts_nothing(project):
-    folder = project(projects.on_host(scale="smok"))
-    done = projects.run(folder, "snakemake", "--cores", "1")
-    assert done.returncode != 0
-    assert 'config.yaml: scale: is "smok"; must be one of smoke, quick, paper' in done.stderr
-    assert "Traceback" not in done.stderr
-    assert not (folder / "results").exists()
-
-
 ADAPTIVE_MISTAKES = [
     ({"min": 5, "max": 3, "target": "5%"}, "repetitions.max: is 3; must be at least min, 5"),
     ({"min": 1, "max": 3, "target": "5%"}, "repetitions.min: is 1; must be at least 2"),
@@ -421,18 +412,6 @@ def test_all_that_is_wrong_is_told_in_one_pass(tmp_path, monkeypatch):
     ]:
         assert beginning in told
     assert not any(line.startswith("workloads/good") for line in told.splitlines())
-
-
-def test_claims_that_cannot_be_tested_are_refused_before_anything_starts(tmp_path):
-    folder = projects.make(tmp_path / "p", projects.on_host(), {"noop": projects.NOOP}, copy=True)
-    published = json.loads((folder / "published/claims.json").read_text())
-    published["claims"][0]["tolerance"] = {"low": 2, "high": 1}
-    (folder / "published/claims.json").write_text(json.dumps(published))
-    done = projects.run(folder, "snakemake", "--cores", "1", "results/claims.csv")
-    assert done.returncode != 0
-    name = published["claims"][0]["id"]
-    assert f"published/claims.json: claims.0.tolerance.high ({name}): is 1; must be at least low, 2" in done.stderr
-    assert not (folder / "results").exists()
 
 
 @pytest.mark.parametrize("label", ["Na\u200btive", "Docker\u2800", "\u3164", "Docker\u2003x", "\ufeffNative"])

@@ -4,6 +4,18 @@ project <- normalizePath(file.path("..", "..", ".."))
 source(file.path(project, "analysis", "load.R"), local = environment())
 load_rooms(project, "reanalysis", environment())
 
+#' Whether the long tests run, which try every case (`make test-long`)
+in_long_tests <- nzchar(Sys.getenv("STRATA_LONG"))
+
+#' Some of many like cases, drawn by chance but always the same; in the long tests all of them
+some_of <- function(cases, share = 0.15) {
+  if (in_long_tests) {
+    return(cases)
+  }
+  set.seed(2014)
+  cases[sort(sample.int(length(cases), ceiling(share * length(cases))))]
+}
+
 #' A captured log
 fixture <- function(workload, name = "smoke") {
   readLines(file.path(project, "workloads", workload, "fixtures", paste0(name, ".log")))

@@ -3,8 +3,6 @@ redis <- sweep_input("redis", few = TRUE)
 mysql <- sweep_input("mysql", c("native", "docker-hostnet", "docker", "vm"), accelerator = "kvm", few = TRUE)
 fio <- sweep_input("fio", c("native", "docker", "vm"))
 nothing <- NULL
-# Where their figures are, once they are drawn.
-folder <- tempfile()
 figure_named <- function(input, name) {
   figures_of(input$plan, input$workload)[[paste0(input$workload, "-", name)]]
 }
@@ -172,57 +170,6 @@ test_that("numbers at axes are whole and have their thousands parted", {
   expect_equal(log_breaks(c(90, 1100)), c(100, 200, 500, 1000))
   expect_equal(log_breaks(c(9, 11000)), c(10, 100, 1000, 10000))
   expect_equal(level_breaks(c(0, 1e5)), c(0, 2, 4, 6, 8, 10) * 1e4)
-})
-
-test_that("every kind of figure is drawn, as PDF, PNG and what it draws, by the script as by the function", {
-  dir.create(folder)
-  for (input in list(redis, mysql, fio)) {
-    figures <- figures_of(input$plan, input$workload)
-    for (stem in names(figures)) {
-      out <- file.path(folder, stem)
-      expect_silent(draw_workload(input$summary, input$tidy, input$plan, project, out, figures[[stem]]))
-      expect_true(all(file.size(paste0(out, c(".pdf", ".png"))) > 5000), label = stem)
-      columns <- if (figures[[stem]]$kind == "runs") FIGURE_COLUMNS else CURVE_COLUMNS
-      table <- read_csv(paste0(out, ".csv"), columns)
-      expect_gte(sum(table$what %in% c("run", "measured")), 8)
-    }
-  }
-  expect_setequal(vapply(c(figures_of(redis$plan, "redis"), figures_of(fio$plan, "fio")), `[[`, "", "kind"),
-                  c("runs", "sweep", "against", "cdf"))
-  path <- function(kind, ending) file.path(folder, paste0(kind, ending))
-  plan <- redis$plan
-  plan[c("path", "results")] <- NULL
-  write_json(plan, path("plan", ".json"))
-  write_csv(redis$tidy, path("tidy", ".csv"))
-  write_csv(redis$summary, path("summary", ".csv"))
-  draw <- function(figure) {
-    run_r("figure.R", "--plan", path("plan", ".json"), "--tidy", path("tidy", ".csv"), "--summary",
-          path("summary", ".csv"), "--workload", "redis", "--figure", figure, "--out", path("again", ""))
-  }
-  expect_equal(draw("redis-p99"), list(status = 0L, output = character()))
-  table_of <- function(stem) read_csv(path(stem, ".csv"), CURVE_COLUMNS)
-  expect_equal(table_of("again"), table_of("redis-p99"))
-  expect_equal(draw("redis-none")$status, 1L)
-})
-
-test_that("a figure of which nothing was measured says so", {
-  out <- tempfile()
-  figure <- list(name = "x", kind = "sweep", metric = "throughput", along = "threads")
-  draw_workload(redis$summary, redis$tidy, redis$plan, project, out, figure)
-  expect_equal(readLines(paste0(out, ".csv")), paste(names(CURVE_COLUMNS), collapse = ","))
-  expect_gt(file.size(paste0(out, ".png")), 300)
-})
-
-test_that("a figure of many panels fits on a page", {
-  figures <- figures_of(redis$plan, "redis")
-  sizes <- vapply(names(figures), function(stem) {
-    png <- readBin(file.path(folder, paste0(stem, ".png")), "raw", 24)
-    sum(as.integer(png[21:24]) * 256^(3:0)) / 200
-  }, 0)
-  expect_true(all(sizes <= MOST_HEIGHT + 0.01))
-  whole <- sweep_data(redis$summary, redis$plan, nothing,
-                      list(kind = "sweep", metric = "throughput", along = "connections", loss = TRUE))
-  expect_equal(nlevels(whole$points$panel), 8)
 })
 
 test_that("the figure of runs draws the metrics that it is told to", {

@@ -161,39 +161,6 @@ test_that("blocks are parted only where they follow one another", {
   expect_equal(block_starts(data.frame(order = 1:3, block = 1)), numeric())
 })
 
-test_that("the scripts draw what there is, again the same, and without a warning", {
-  plan <- read_plan(make_results(c("native", "docker", "podman"), c("stream", "linpack"), 2,
-                                 labels = c("Native", "Docker \u2212 bridge", "Podman")))
-  unlink(file.path(plan$results, "raw", "podman"), recursive = TRUE)
-  csv <- function(kind, name) file.path(plan$results, kind, paste0(name, ".csv"))
-  for (name in c("stream", "linpack")) {
-    tidy <- tidy_workload(plan, name, parser_of(name), partial = TRUE)
-    write_csv(tidy, csv("tidy", name))
-    write_csv(summarise_workload(tidy, plan, read_cells(plan)), csv("summary", name))
-  }
-  out <- function(name) file.path(plan$results, "figures", name)
-  draw <- function(name) {
-    run_r("figure.R", "--plan", plan$path, "--summary", csv("summary", name), "--tidy", csv("tidy", name),
-          "--out", out(name))
-  }
-  files <- function(name) paste0(out(name), c(".csv", ".pdf", ".png"))
-  for (name in c("stream", "linpack")) {
-    expect_equal(draw(name), list(status = 0L, output = character()))
-    expect_true(all(file.size(files(name)) > 300))
-  }
-  drawn <- utils::read.csv(paste0(out("linpack"), ".csv"))
-  expect_equal(names(drawn), names(FIGURE_COLUMNS))
-  expect_equal(sort(unique(drawn$environment)), c("docker", "native"))
-  expect_equal(sum(drawn$what == "run"), 4)
-  run <- run_r("figure.R", "--order", "--plan", plan$path, "--out", out("order"), csv("tidy", "stream"),
-               csv("tidy", "linpack"))
-  expect_equal(run, list(status = 0L, output = character()))
-  expect_equal(nrow(utils::read.csv(paste0(out("order"), ".csv"))), 4 * 4 + 4)
-  before <- sha256(files("linpack")[c(1, 3)])
-  expect_equal(draw("linpack")$status, 0L)
-  expect_equal(sha256(files("linpack")[c(1, 3)]), before)
-})
-
 test_that("a date that stands in a PDF is replaced", {
   path <- tempfile(fileext = ".pdf")
   writeLines(c("%PDF-1.5", "/CreationDate (D:20231120120000+01'00)", "end"), path)

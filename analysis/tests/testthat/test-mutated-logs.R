@@ -1,5 +1,6 @@
 # Damaged logs: each is refused, or gives the very values of the whole one.  Our programs say twice whatever a
 # value follows from, so that there are no exceptions; those of foreign tools are listed at the end.
+# Some of the damages are tried, drawn by chance but always the same, and in the long tests all of them.
 
 #' The captured logs with their parameters
 captured_logs <- function() {
@@ -20,7 +21,7 @@ captured_logs <- function() {
 #' Checks that each mutation of each captured log is refused, or changes no value
 #'
 #' @param mutate function of the lines of a log that gives a named list of mutated ones
-#' @param least how many mutations there must be, over all logs
+#' @param least how many mutations there must be, over all logs, where all are tried
 #' @param refused least share of them that must be refused
 expect_no_other_number <- function(mutate, least, refused = 0.5) {
   count <- 0
@@ -29,7 +30,7 @@ expect_no_other_number <- function(mutate, least, refused = 0.5) {
   for (log in captured_logs()) {
     parse <- parser_of(log$workload)
     right <- parse(log$lines, log$parameters)
-    mutations <- mutate(log$lines)
+    mutations <- some_of(mutate(log$lines))
     for (name in names(mutations)) {
       found <- tryCatch(parse(mutations[[name]], log$parameters), broken_log = function(e) NULL,
                         error = function(e) conditionMessage(e))
@@ -43,7 +44,7 @@ expect_no_other_number <- function(mutate, least, refused = 0.5) {
     }
   }
   expect_equal(other, character())
-  expect_gte(count, least)
+  expect_gte(count, least * if (in_long_tests) 1 else 0.15)
   expect_lte(kept / count, 1 - refused)
 }
 
@@ -176,7 +177,7 @@ test_that("a log with NUL bytes, or in another encoding, is refused with its nam
     }
     writeBin(unlist(iconv(rawToChar(content), "UTF-8", "UTF-16LE", toRaw = TRUE)), path)
     expect_error(log_lines(path), "NUL", fixed = TRUE)
-    for (line in seq_along(log$lines)) {
+    for (line in some_of(seq_along(log$lines))) {
       text <- replace(log$lines, line, sub("[0-9a-z]", "\xff", log$lines[[line]], useBytes = TRUE))
       writeLines(text, path, useBytes = TRUE)
       found <- tryCatch(parser_of(log$workload)(log_lines(path), log$parameters), error = identity)
@@ -247,7 +248,7 @@ test_that("no line of a foreign tool's log can be missing, doubled, moved or for
   for (log in foreign_logs()) {
     lines <- fixture(log$workload)
     at <- unique(round(seq(1, length(lines), length.out = c(log$lines, 40)[[1]])))
-    mutations <- do.call(c, lapply(at, with_line_moved, lines = lines))
+    mutations <- do.call(c, lapply(some_of(at, 0.3), with_line_moved, lines = lines))
     expect_equal(names(mutations)[gives_other(log, mutations)], character(), info = log$workload)
   }
 })
@@ -257,9 +258,10 @@ test_that("a digit of a foreign tool's log changes a number only where the tool 
     lines <- fixture(log$workload)
     digits <- each_character(lines, "[0-9]", function(digit) as.character((as.integer(digit) + 1) %% 10),
                              c(log$every, 3)[[1]])
+    digits <- some_of(digits, 0.5)
     other <- digits[gives_other(log, digits)]
     at <- unique(vapply(other, function(changed) which(changed != lines), 0L))
     expect_equal(grep(log$free, lines[at], value = TRUE, invert = TRUE), character(), info = log$workload)
-    expect_gt(length(digits), 5)
+    expect_gt(length(digits), if (in_long_tests) 5 else 2)
   }
 })

@@ -102,12 +102,12 @@ test_that("what stands beside fio's output is passed over", {
 
 test_that("no part of a log yields a number", {
   lines <- fio_cut("seq-read-2")
-  for (count in seq_along(lines[-1]) - 1) {
+  for (count in some_of(seq_along(lines[-1]) - 1)) {
     fio_fails(lines[seq_len(count)], "")
   }
   fio_fails(c(lines[-length(lines)], "{\"done\": tru"), "not a complete JSON object")
   whole <- fio_cut(fio_jobs)
-  for (job in fio_jobs) {
+  for (job in some_of(fio_jobs, 0.3)) {
     expect_error(fio_parsed(fio_cut(setdiff(fio_jobs, job))), "the jobs should be", class = "broken_log")
     expect_error(fio_parsed(whole, setdiff(fio_jobs, job)), "the jobs should be", class = "broken_log")
     ends <- grep(paste0("\"end\": \"", job, "\""), whole)
@@ -140,10 +140,10 @@ test_that("a log that lacks a line which counts, or holds one twice, is refused"
                length(lines) - 2:0)
   counted <- counted[counted <= section("write") | counted > length(lines) - 3]
   expect_gt(length(counted), 80)
-  for (i in counted) {
+  for (i in some_of(counted)) {
     fio_fails(lines[-i], "")
   }
-  for (i in seq_along(lines)) {
+  for (i in some_of(seq_along(lines))) {
     fio_fails(append(lines, lines[i], i), "")
   }
   fio_fails(lines[-(3:(length(lines) - 2))], "one JSON object")
@@ -161,7 +161,7 @@ test_that("a number that is changed is noticed", {
   # The latencies' bins are many and alike.
   bins <- at[at > grep("\"bins\" : {", lines, fixed = TRUE)[1]]
   at <- c(setdiff(at, bins), bins[seq(1, length(bins), 9)])
-  for (i in at) {
+  for (i in some_of(at)) {
     value <- as.numeric(sub("^.*: ([0-9.]+),?$", "\\1", lines[i]))
     for (new in list(plain(value * 1.02 + 1), "-1", "null", "\"1\"", "{}", "[]", "1e999")) {
       changed <- lines

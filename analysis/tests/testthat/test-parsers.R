@@ -52,7 +52,8 @@ test_that("no prefix of a log yields a number", {
       lines <- strsplit(substr(text, 1, length), "\n", fixed = TRUE)[[1]]
       tryCatch(parse(lines, parameters), error = identity)
     }
-    refused <- vapply(seq_len(whole - 1), function(length) inherits(parse_prefix(length), "broken_log"), NA)
+    lengths <- some_of(seq_len(whole - 1))
+    refused <- vapply(lengths, function(length) inherits(parse_prefix(length), "broken_log"), NA)
     expect_true(all(refused))
     expect_s3_class(parse_prefix(whole), "data.frame")
   }
@@ -90,7 +91,7 @@ test_that("a number that is changed in any line is noticed", {
   for (workload in names(asked_for)) {
     lines <- fixture(workload)
     keep <- "\"([a-z_0-9]+)\": (-?[0-9.e+-]+)"
-    for (i in grep(keep, lines)) {
+    for (i in some_of(grep(keep, lines), 0.3)) {
       at <- gregexpr(keep, lines[i])
       found <- regmatches(lines[i], at)[[1]]
       for (k in which(!grepl(free, found))) {

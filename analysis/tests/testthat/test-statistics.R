@@ -22,6 +22,10 @@ test_that("the ranks of the median's interval are those of the tables", {
     expect_equal(median_rank(n), NA_integer_)
   }
   expect_equal(median_rank(8, 0.99), 1)
+  for (n in c(60:80, 999, 1000)) {
+    covers <- 1 - 2 * stats::pbinom(seq_len(n %/% 2) - 1, n, 0.5) >= 0.95
+    expect_equal(median_rank(n), max(which(covers)))
+  }
   expect_equal(median_rank(7, 0.99), NA_integer_)
 })
 

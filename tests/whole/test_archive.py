@@ -1,13 +1,10 @@
 """From measured logs to an archive, and from the archive to the same paper: real R, LaTeX and Snakemake."""
 
-import hashlib
 import importlib.resources
 import json
 import os
 import shutil
 import subprocess
-import types
-import zipfile
 
 import measured
 import projects
@@ -16,12 +13,10 @@ import requests
 import requests_cache
 import urllib3
 
-from strata.archive import check, container, crate, make, rebuild, sums
+from strata.archive import check, container, crate, rebuild, sums
 from strata.base import places
-from strata.experiment import plan, workload
+from strata.experiment import workload
 from strata.results import judge, made, products
-
-USER, HOST, TOKEN = "zoequill", "quillbox", "gh" + "p_" + "a1B2" * 9
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +46,20 @@ def test_the_workflow_makes_an_archive_that_verifies(paper):
     assert check.verify(str(paper / "archive.zip")) == []
     dry = projects.run(paper, "snakemake", "--dry-run", "--config", "rebuild=true", "--", "archive")
     assert "Nothing to be done" in dry.stdout + dry.stderr
+
+
+def test_an_edited_source_makes_the_archive_again_and_nothing_else(paper):
+    path = paper / "docs.md"
+    path.write_text("A note.\n")
+    try:
+        dry = projects.run(
+            paper, "snakemake", "--dry-run", "--quiet=rules", "--config", "rebuild=true", "--", "archive"
+        )
+        counts = [line.split() for line in (dry.stdout + dry.stderr).splitlines()]
+        jobs = {tuple(line) for line in counts if len(line) == 2 and line[1].isdigit()}
+        assert jobs == {("archive", "1"), ("total", "1")}
+    finally:
+        path.unlink()
 
 
 def test_all_that_was_made_is_listed_and_archived(paper, tmp_path):
@@ -99,20 +108,6 @@ def test_a_product_is_made_of_nothing_but_what_is_noted(paper, tmp_path, name):
     assert done.returncode == 0, done.stderr
     for file in product.files:
         assert (folder / file).read_bytes() == (paper / file).read_bytes()
-
-
-def test_an_edited_source_makes_the_archive_again_and_nothing_else(paper):
-    path = paper / "docs.md"
-    path.write_text("A note.\n")
-    try:
-        dry = projects.run(
-            paper, "snakemake", "--dry-run", "--quiet=rules", "--config", "rebuild=true", "--", "archive"
-        )
-        counts = [line.split() for line in (dry.stdout + dry.stderr).splitlines()]
-        jobs = {tuple(line) for line in counts if len(line) == 2 and line[1].isdigit()}
-        assert jobs == {("archive", "1"), ("total", "1")}
-    finally:
-        path.unlink()
 
 
 def test_the_paper_is_the_same_where_there_is_neither_docker_nor_qemu(paper, tmp_path):
@@ -212,105 +207,3 @@ def test_the_crate_is_valid_by_the_published_validator(paper, tmp_path):
         )
     )
     assert [issue.message for issue in result.get_issues()] == []
-
-
-def plant(folder):
-    """Put private things wherever a run might leave some; gives the texts that no archive may hold."""
-    secrets = folder / "secrets"
-    secrets.mkdir()
-    (secrets / "id_ed25519").write_text("planted-key-file\n")
-    (folder / ".env").write_text("TOKEN=planted-env-file\n")
-    page = folder / "config.yaml"
-    page.write_text(f"# Of {USER}, on {HOST}.\n" + page.read_text().replace("image:\n", "image:\n", 1))
-    planned = folder / "results/plan.json"
-    experiment = json.loads(planned.read_text())
-    experiment["environments"]["docker"]["label"] = f"Docker at {HOST}"
-    stream = experiment["workloads"]["stream"]
-    stream["parameters"]["listing"] = "/mnt/planted-disk/list"
-    stream["cell"]["files"] = ["listing"]
-    stream["notes"] = [f"Read from /home/{USER}/planted-home."]
-    planned.write_text(json.dumps(experiment, indent=1, ensure_ascii=False) + "\n")
-    log = folder / "results/raw/native/stream/1.log"
-    log.write_text(f"{USER}@{HOST}: {folder}/results, token {TOKEN}\n" + log.read_text())
-    content = log.read_bytes()
-    for path in folder.glob("results/raw/*/*/*.json"):
-        record = json.loads(path.read_text())
-        record["observed"]["host"]["static"]["machine"] = f"box of {USER}"
-        if path == log.with_suffix(".json"):
-            record["log"] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-        if record["workload"] == "stream":
-            record["parameters"]["listing"] = "/mnt/planted-disk/list"
-            record["fingerprint"] = plan.fingerprint(experiment, record["environment"], "stream")
-        path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
-    (folder / "results/raw/docker/linpack/3.log").unlink()
-    (folder / "results/raw/docker/linpack/3.json").unlink()
-    error = f"cell failed: {folder}/x and /home/{USER}/y with {TOKEN} on {HOST}"
-    measured.write_json(folder / "results/failed/docker/linpack/3.json", {"error": error})
-    (folder / "results/failed/docker/linpack/3.log").write_text(error + "\n")
-    return [USER, HOST, TOKEN, str(folder), "planted-key-file", "planted-env-file", "planted-disk"]
-
-
-def test_what_is_private_is_in_no_file_of_an_archive(tmp_path, monkeypatch):
-    folder = measured.project(tmp_path / "project", monkeypatch)
-    planted = plant(folder)
-    done = projects.run(
-        folder,
-        "snakemake",
-        "--cores",
-        "2",
-        "--config",
-        "rebuild=true",
-        "partial=true",
-        "--",
-        "paper/report.pdf",
-        "paper/report.html",
-    )
-    assert done.returncode == 0, done.stderr + done.stdout
-    assert USER in (folder / "paper/report.html").read_text()
-    for key in ("USER", "LOGNAME"):
-        monkeypatch.setenv(key, USER)
-    monkeypatch.setattr(os, "uname", lambda: types.SimpleNamespace(nodename=HOST))
-    make.make("archive.zip", False)
-    assert check.verify("archive.zip") == []
-    with zipfile.ZipFile("archive.zip") as archive:
-        held = {name: archive.read(name) for name in archive.namelist()}
-    text = tmp_path / "paper.txt"
-    pdf = tmp_path / "paper.pdf"
-    pdf.write_bytes(held["paper/report.pdf"])
-    subprocess.run(["pdftotext", "-layout", pdf, text], check=True)
-    held["text of the PDF"] = text.read_bytes()
-    leaks = [(name, word) for name, content in held.items() for word in planted if word.encode() in content]
-    assert leaks == []
-    assert (
-        b"REDACTED-USER@REDACTED-HOST: REDACTED-PATH/results, token REDACTED-SECRET"
-        in (held["results/raw/native/stream/1.log"])
-    )
-    assert json.loads(held["results/plan.json"])["workloads"]["stream"]["parameters"]["listing"] == "REDACTED-PATH/list"
-    assert b"partial" in held["text of the PDF"].lower()
-    assert "REDACTED-PATH/list" in held["text of the PDF"].decode()
-    untouched = "results/raw/native/stream/2.log"
-    assert held[untouched] == (folder / untouched).read_bytes()
-    listed = json.loads(held["rewritten.json"])["files"]
-    assert listed["results/raw/native/stream/1.log"] == {
-        "REDACTED-HOST": 1,
-        "REDACTED-PATH": 1,
-        "REDACTED-SECRET": 1,
-        "REDACTED-USER": 1,
-    }
-    assert untouched not in listed
-
-
-@pytest.mark.long
-def test_what_was_really_measured_is_archived_verified_and_rebuilt(image, tmp_path, machine_stays):
-    page = projects.default(repetitions=2, workloads={"stream": {"elements": 2_000_000}})
-    page["environments"] = {"native": page["environments"]["native"]}
-    folder = projects.make(tmp_path / "project", page, copy=True)
-    done = projects.run(folder, "snakemake", "--cores", "1", "archive")
-    assert done.returncode == 0, done.stderr + done.stdout
-    for command in ("verify", "rebuild"):
-        done = projects.run(tmp_path, "strata", command, str(folder / "archive.zip"))
-        assert done.returncode == 0, done.stderr + done.stdout
-    with zipfile.ZipFile(folder / "archive.zip") as archive:
-        for log in folder.glob("results/raw/native/stream/*"):
-            assert archive.read(str(log.relative_to(folder))) == log.read_bytes()
-        assert json.loads(archive.read("rewritten.json"))["files"] == {}

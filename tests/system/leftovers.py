@@ -1,0 +1,122 @@
+"""What of ours is on this machine, and whether another run is under way on it."""
+
+import json
+import os
+import re
+import subprocess
+import time
+import uuid
+from pathlib import Path
+
+from strata.base import places
+from strata.base.process import alive
+from strata.system import state
+from strata.vm import libvirt
+
+# In the environment of all that this session starts: what has it not is of another run on this machine.
+SESSION = f"STRATA_TEST_SESSION={uuid.uuid4().hex}"
+os.environ.update([SESSION.split("=")])
+# Seconds that the run of somebody else gets to end.
+PATIENCE = 900
+
+
+def is_ours(process):
+    """Whether a process is this one, or was started by it; None where there is no such process."""
+    try:
+        return process == os.getpid() or SESSION.encode() in Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    except PermissionError:
+        return False
+
+
+def others_run():
+    """The process of another run that has a system up on this machine; None where there is none."""
+    system = state.read()["system"]
+    if system is None or not alive(system["owner"]) or is_ours(system["owner"]["pid"]) is not False:
+        return None
+    return system["owner"]["pid"]
+
+
+def wait_for_others(config):
+    """Wait, and say so, while another run has its system up: what belongs to that is nothing that a test left."""
+    process, deadline = others_run(), time.monotonic() + PATIENCE
+    if process is None:
+        return
+    with config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
+        print(f"\nanother run (process {process}) is under way on this machine; waiting for its end", flush=True)
+    while others_run() is not None:
+        assert time.monotonic() < deadline, f"another run (process {process}) is under way on this machine"
+        time.sleep(1)
+
+
+def processes(pattern):
+    """Processes of this session whose command line matches."""
+    return {process for process in lines("pgrep", "-f", pattern) if is_ours(process)}
+
+
+def lines(*argv):
+    return set(subprocess.run(argv, capture_output=True, text=True, check=False).stdout.split("\n")) - {""}
+
+
+def left_in_libvirt():
+    """Names of all that libvirt holds; nothing where it is not up."""
+    virsh = ["virsh", "--quiet", "--connect", "qemu:///system"]
+    kinds = {"domains": "list", "libvirt networks": "net-list", "pools": "pool-list"}
+    if not libvirt.answers():
+        return dict.fromkeys(kinds, frozenset())
+    return {kind: lines(*virsh, command, "--all", "--name") for kind, command in kinds.items()}
+
+
+def rules():
+    """The firewall's rules; libvirt's jumps to its own chains come with its first network and are the daemon's."""
+    found = {line for command in ("iptables-save", "ip6tables-save") for line in lines(command)}
+    return {line for line in found if line.startswith("-A") and not re.fullmatch(r"-A \w+ -j LIBVIRT_\w+", line)}
+
+
+def left_on_machine():
+    """Everything of ours that could be left on this machine, named."""
+    mounts = {line.split()[4] for line in open("/proc/self/mountinfo") if "/systems/strata-" in line}
+    groups = lines("find", "/sys/fs/cgroup", "-mindepth", "1", "-type", "d", "-name", "strata-*")
+    folder = os.path.join(places.home(), "systems")
+    snapshots = os.path.join(places.home(), "vm", "snapshots")
+    return {
+        "containers": lines("docker", "ps", "--all", "--quiet"),
+        "volumes": lines("docker", "volume", "ls", "--quiet"),
+        "networks": lines("docker", "network", "ls", "--format", "{{.Name}}"),
+        "mounts": mounts,
+        "groups": groups,
+        "systems": set(os.listdir(folder)) if os.path.isdir(folder) else set(),
+        "state": json.dumps(state.read()),
+        "keepers": processes("^[^ ]*python[^ ]* (-S )?-m strata keeper"),
+        "cells": processes("^[^ ]*python[^ ]* (-S )?-m strata cell"),
+        "tools": lines("pgrep", "-f", "^/opt/strata/workloads/"),
+        **left_in_libvirt(),
+        "machines": lines("pgrep", "-f", "^[^ ]*qemu-system"),
+        "connections": lines("pgrep", "-f", "^ssh: .*/strata-"),
+        "snapshots": set(os.listdir(snapshots)) if os.path.isdir(snapshots) else set(),
+        "namespaces": lines("ip", "netns", "list"),
+        "rules": rules(),
+        "routes": lines("ip", "route"),
+        "links": {name for name in os.listdir("/sys/class/net") if name.startswith(("stv", "strata"))},
+        "huge pages": open("/proc/sys/vm/nr_hugepages").read(),
+    }
+
+
+def settle(before, seconds=30):
+    """The machine as it is once it equals `before`, or after some seconds in which nobody else measured."""
+    last = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + seconds
+    while (now := left_on_machine()) != before and time.monotonic() < deadline:
+        if others_run() is not None:
+            deadline = min(last, time.monotonic() + seconds)
+        time.sleep(0.2)
+    return now
+
+
+def calm(seconds=20):
+    """The machine as it is once what ends with the run of another test has ended, or after some seconds."""
+    deadline = time.monotonic() + seconds
+    while ((now := left_on_machine())["keepers"] or now["cells"]) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    return now

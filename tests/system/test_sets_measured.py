@@ -1,0 +1,90 @@
+"""Sets that are measured: what is compared lies together, sets are added, and what was disturbed is measured again."""
+
+import csv
+import json
+from itertools import groupby, pairwise
+
+import projects
+import pytest
+
+TABLES = ["results/summary/stream.csv", "results/summary/randomaccess.csv"]
+
+
+def config(repetitions, **more):
+    return projects.default(
+        repetitions=repetitions,
+        environments={"native": {"layers": ["chroot"]}, "again": {"layers": ["chroot"]}},
+        workloads={"stream": {"elements": 1_000_000, "trials": 3}, "randomaccess": {"log2": 12, "min_seconds": 0}},
+        **more,
+    )
+
+
+def decisions(folder):
+    found = [json.loads(path.read_text()) for path in folder.glob("results/precision/*.json")]
+    return sorted(found, key=lambda decision: decision["block"])
+
+
+def rows(path):
+    with open(path) as file:
+        return list(csv.DictReader(file))
+
+
+def measured(tmp_path, page, *targets):
+    folder = projects.make(tmp_path / "project", page)
+    done = projects.run(folder, "snakemake", "--cores", "1", *targets)
+    assert done.returncode == 0, done.stderr + done.stdout
+    again = projects.run(folder, "snakemake", "--cores", "1", "--dry-run", *targets)
+    assert "Nothing to be done" in again.stdout + again.stderr
+    return folder
+
+
+def sets_of(folder):
+    """(workload, repetition) of the sets in the order in which they were measured, each with its environments."""
+    records = projects.records(folder)
+    runs = groupby(records, key=lambda record: (record["workload"], record["repetition"]))
+    return [(key, [record["environment"] for record in cells]) for key, cells in runs]
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        ({"max": 4, "target": "0.0001%"}, "the largest number of sets was reached"),
+        ({"max": 300, "target": "0.0001%", "budget": "6s"}, "the budget was spent"),
+        pytest.param(
+            {"max": 40, "target": "1000%"}, "the target was reached", marks=pytest.mark.long, id="a first stage"
+        ),
+    ],
+)
+def test_sets_are_added_until_one_of_the_bounds_is_reached(image, tmp_path, machine_stays, asked, reason):
+    folder = measured(tmp_path, config({"min": 2, **asked}), *TABLES)
+    found = decisions(folder)
+    assert [decision["enough"] for decision in found] == [False] * (len(found) - 1) + [True]
+    assert found[0]["block"] == 2
+    assert found[-1]["reason"] == reason
+    sets = sets_of(folder)
+    # No set is torn apart by another's cells, and none is there twice.
+    assert all(sorted(environments) == ["again", "native"] for _, environments in sets)
+    assert len({key for key, _ in sets}) == len(sets)
+    planned = [record["position"]["planned"] for record in projects.records(folder)]
+    assert planned == list(range(1, len(planned) + 1))
+    for table in TABLES:
+        load = table.rpartition("/")[2].removesuffix(".csv")
+        number = sum(key[0] == load for key, _ in sets)
+        assert number == found[-1]["workloads"][load]["sets"] > 2
+        assert {row["n"] for row in rows(folder / table)} == {str(number)}
+    told = [(row["environment"], row["workload"], row["repetition"]) for row in rows(folder / "results/plan.csv")]
+    assert len(told) == len(planned)
+    systems = [record["system"]["id"] for record in projects.records(folder)]
+    assert all(one != other for one, other in pairwise(systems))
+
+
+def test_what_was_disturbed_is_measured_again_twice_and_all_of_it_is_kept(image, tmp_path, machine_stays):
+    # No machine on which tests run has a load average of nothing.
+    page = config(2, quiet={"action": "retry", "load": 0, "busy": None, "steal": None, "swap": None})
+    folder = measured(tmp_path, page, *TABLES)
+    found = decisions(folder)
+    assert [decision["workloads"]["stream"]["again"] for decision in found] == [[1, 2], [3, 4], []]
+    assert len(sets_of(folder)) == 2 * 6
+    tidy = rows(folder / "results/tidy/stream.csv")
+    assert {row["repetition"]: row["counts"] for row in tidy} == {**dict.fromkeys("1234", "no"), "5": "yes", "6": "yes"}
+    assert {row["n"] for row in rows(folder / "results/summary/stream.csv")} == {"2"}

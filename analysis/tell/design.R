@@ -21,6 +21,16 @@ order_text <- function(evidence) {
          if (!kept) "Not all runs were made in the planned order, as the records show.")
 }
 
+#' How many sets were planned
+#'
+#' @param plan as from `read_plan`
+#' @return text such as "5 sets", and where more may be added "3 to 300 sets", of each workload
+sets_planned <- function(plan) {
+  open <- is.numeric(plan$precision$target)
+  paste0(if (open) paste(fixed(plan$precision$min, 0), "to "), counted(plan$repetitions, "set"),
+         " of each workload")
+}
+
 #' How many sets there were, and why
 #'
 #' @param evidence as from `read_evidence`

@@ -39,7 +39,7 @@ table_of_open <- function(evidence) {
   )
   table <- new_table("open", "Comparisons that stay open: what could have been seen, and what would decide",
                      columns, cells, group_starts = starts, notes = notes)
-  table$sources[, c(3, 4, 5, 6)] <- source_id(rows)
+  table$sources[, 3:9] <- source_id(rows)
   table
 }
 

@@ -16,7 +16,7 @@ table_of_provenance <- function(evidence) {
     c("Holds", contents_text(evidence), "image"),
     c("Among them", package_text(evidence), if (length(evidence$records) > 0) "records" else "image"),
     c("Source revision", revision_text(evidence), "plan"),
-    c("Experiment", paste0("scale ", evidence$plan$scale, ", ", counted(evidence$plan$repetitions, "block"),
+    c("Experiment", paste0("scale ", evidence$plan$scale, ", ", sets_planned(evidence$plan),
                            ", seed ", format(evidence$plan$seed, scientific = FALSE)), "plan"),
     c("Measured", period_text(measured_period(evidence$records)), "records"),
     c("Analysed with", analysis_text(), "")

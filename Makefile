@@ -23,15 +23,18 @@ verify: setup-paper     ## check an archive: make verify ARCHIVE=archive.zip
 rebuild: setup-paper    ## make an archive's paper again without measuring: make rebuild ARCHIVE=archive.zip
 	$(PYTHON) -m strata rebuild "$(ARCHIVE)"
 
-test: setup-test lint test-unit test-papers test-system  ## everything that CI runs
+test: setup-test lint test-unit test-whole  ## everything that CI runs
+
+# Side by side: a system under test leaves much of the processors to papers.
+test-whole: setup-test
+	+$(MAKE) --no-print-directory --jobs 2 --output-sync=line test-papers test-system
 
 test-unit: setup-test   ## tests of single functions and of whole tables, in less than two minutes
-	$(PYTHON) -m pytest -q -n auto --dist worksteal tests/unit
-	scripts/test-r.sh
+	$(PYTHON) -m pytest -q -n auto --dist worksteal tests/unit; python=$$?; scripts/test-r.sh && exit $$python
 
 test-papers: setup-test ## whole ways without Docker: figures, papers and archives, made of captured logs
-	scripts/test-r.sh analysis/tests/papers
-	$(PYTHON) -m pytest -q -n auto --dist loadfile --durations 10 tests/whole
+	scripts/test-r.sh analysis/tests/papers; r=$$?; \
+	$(PYTHON) -m pytest -q -n auto --dist loadfile --durations 10 tests/whole && exit $$r
 
 test-system: setup-test ## tests with real systems and machines
 	$(PYTHON) -m pytest -q --maxfail 10 --durations 25 tests/system
@@ -71,7 +74,7 @@ setup:
 
 ARCHIVE ?= archive.zip
 
-.PHONY: setup-test setup-paper
+.PHONY: test-whole setup-test setup-paper
 setup-test:
 	@scripts/setup.sh test
 

@@ -4,6 +4,7 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
-def own_lock(tmp_path, monkeypatch):
-    """Cells on the bare host neither wait for a measurement on this machine nor keep one waiting."""
+def apart(tmp_path, monkeypatch):
+    """Cells on the bare host neither wait for what is measured on this machine, nor keep it waiting, nor end it."""
     monkeypatch.setenv("STRATA_TEST_LOCK", str(tmp_path / "lock"))
+    monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))

@@ -28,8 +28,8 @@ table_of_footprint <- function(evidence) {
     list(column("Mean", "right", one[[2]]), column(head, "right", one[[2]]))
   }), recursive = FALSE))
   notes <- c(
-    paste("n: systems, one for each block unless single cells were measured again. Brought up: until all",
-          "layers are up."),
+    paste("n: systems, one for each run, and of an emulated machine one for each pass over the workloads.",
+          "Brought up: until all layers are up."),
     if (with_machines) {
       paste("Machines that are restored are counted there without those that were booted and saved for it.",
             "Boot: until the first command inside has ended.")

@@ -26,7 +26,8 @@ machines_text <- function(evidence) {
     if (text == "") "nothing beyond the defaults" else text
   }, "")
   paste(c(
-    "A virtual machine boots the same files from a disk made of the image, and is made anew for every block.",
+    paste("A virtual machine boots the same files from a disk made of the image. It is made anew for every run,",
+          "and where it is emulated for every pass over the workloads."),
     if (length(asked) > 0) {
       paste0(if (length(asked) == 1) "Its profile asks for: " else "The profiles ask for: ",
              paste0("\u201c", names(asked), "\u201d: ", linked(asked, "plan"), collapse = "; "), ".")
@@ -248,7 +249,8 @@ systems_text <- function(own, all, evidence) {
     blocks <- own$block[own$environment == name]
     label <- in_sentence(environment_labels(evidence$plan, name))
     whole <- length(blocks) == sum(all$environment == name)
-    paste0(label, if (!whole) paste0(", ", if (length(blocks) == 1) "block " else "blocks ", ranges(blocks)))
+    paste0(label, if (!whole) paste0(", ", if (length(unique(blocks)) == 1) "block " else "blocks ",
+                                ranges(unique(blocks))))
   }, "")
   paste(parts, collapse = "; ")
 }

@@ -11,7 +11,8 @@ parse_pxz <- function(lines, parameters) {
   header <- require_one(log, "header")
   total <- require_one(log, "total")
   require_that(is.character(header$tool) && startsWith(header$tool, "xz "), "this is not a log of xz")
-  require_asked(header, parameters, c("threads", "level", if (!is.null(parameters$block_bytes)) "block_bytes"))
+  require_asked(header, parameters,
+                c("threads", "level", if (!is.null(parameters$block_bytes)) "block_bytes"))
   require_that(isTRUE(require_one(log, "warmup")$round_trip), "what was compressed does not come back")
   if (is.null(parameters$corpus)) {
     require_that(identical(corpus$corpus, "gcide"), "the corpus is not the one that was asked for")

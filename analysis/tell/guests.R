@@ -26,8 +26,8 @@ machines_text <- function(evidence) {
     if (text == "") "nothing beyond the defaults" else text
   }, "")
   paste(c(
-    paste("A virtual machine boots the same files from a disk made of the image. It is made anew for every run,",
-          "and where it is emulated for every pass over the workloads."),
+    paste("A virtual machine boots the same files from a disk made of the image. It is made anew for every",
+          "run, and where it is emulated for every pass over the workloads."),
     if (length(asked) > 0) {
       paste0(if (length(asked) == 1) "Its profile asks for: " else "The profiles ask for: ",
              paste0("\u201c", names(asked), "\u201d: ", linked(asked, "plan"), collapse = "; "), ".")

@@ -198,23 +198,23 @@ given_sets <- function(asking, seconds, left) {
 #' @param again sets of each that are measured again
 #' @param half_width widest relative half-width of each
 #' @param seconds cost of a set of each
-#' @param precision list: `max`, sets that a workload has at most; `target`, `budget`, NULL where there is
-#'   none
+#' @param precision list: `target`, `budget`, NULL where there is none; `max`, sets of a workload at most
 #' @param left seconds that may be spent; infinite without a budget
 #' @param first_stage sets of the first stage
+#' @param most sets of each that may count at most
 #' @return numbers
 #' @source C. Stein, A two-sample test for a linear hypothesis whose power is independent of the variance,
 #'   Annals of Mathematical Statistics 16, 1945, for a first stage; P. Hall, Asymptotic theory of triple
 #'   sampling for sequential estimation of a mean, Annals of Statistics 9, 1981, for few large rounds after it
 further_sets <- function(counted, again, half_width, seconds, precision, left,
-                         first_stage = FIRST_STAGE) {
+                         first_stage = FIRST_STAGE, most = rep(precision$max, length(counted))) {
   target <- precision$target
   kept <- counted + again
   if (is.null(target)) {
     return(numeric(length(kept)))
   }
   # Of what could not be measured there is nothing more to hope for.
-  missing <- ifelse(kept > 0, pmax(pmin(first_stage, precision$max) - kept, 0), 0)
+  missing <- ifelse(kept > 0, pmax(pmin(first_stage, most) - kept, 0), 0)
   if (any(missing > 0)) {
     # Who has fewest comes first.
     asking <- rep(seq_along(kept), missing)
@@ -222,7 +222,7 @@ further_sets <- function(counted, again, half_width, seconds, precision, left,
   }
   # What each workload asks for, set by set, and the distance that each would lessen.
   distances <- lapply(seq_along(kept), function(i) {
-    before <- kept[[i]] + seq_len(max(0, min(precision$max, GROWTH * kept[[i]]) - kept[[i]])) - 1
+    before <- kept[[i]] + seq_len(max(0, min(most[[i]], GROWTH * kept[[i]]) - kept[[i]])) - 1
     foreseen <- foreseen_half_width(half_width[[i]], counted[[i]], before)
     foreseen[half_width[[i]] > target & foreseen > AIM * target] / target - AIM
   })
@@ -260,14 +260,18 @@ decide_round <- function(tables, records, cells, plan, block, aside) {
       seconds = costs$set[[name]], half_width = if (length(half_width) > 0) max(half_width) else Inf
     )
   }))
-  state$more <- further_sets(state$counted, state$again, state$half_width, state$seconds, precision, left)
+  # A set that could not be measured takes the place of one that could.
+  lost <- state$sets - state$counted - as.vector(table(factor(out$workload, state$workload)))
+  state$most <- precision$max - lost
+  state$more <- further_sets(state$counted, state$again, state$half_width, state$seconds, precision, left,
+                             most = state$most)
   told_decision(state, again, widths, plan, block, costs$spent)
 }
 
 #' The decision as it stands in results/precision
 #'
 #' @param state data frame with a row for each workload: workload, sets, seconds, half_width, again, counted,
-#'   more
+#'   most, more
 #' @param again as from `sets_again`
 #' @param widths as from `headline_widths`, of all workloads
 #' @param plan as from `read_plan`
@@ -311,7 +315,7 @@ became <- function(state, precision) {
     "fixed"
   } else {
     ifelse(state$half_width <= precision$target & state$counted >= FIRST_STAGE, "target",
-           ifelse(state$counted >= precision$max, "max", "budget"))
+           ifelse(state$counted >= state$most, "max", "budget"))
   }
   ifelse(state$more > 0, "more",
          ifelse(state$again > 0, "again", ifelse(state$counted == 0, "nothing", ended)))

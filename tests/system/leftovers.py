@@ -21,9 +21,12 @@ PATIENCE = 900
 
 
 def is_ours(process):
-    """Whether a process is this one, or was started by it; None where there is no such process."""
+    """Whether a process is this one, or was started by it; None where there is no such process, or not yet."""
+    if process == os.getpid():
+        return True
     try:
-        return process == os.getpid() or SESSION.encode() in Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
+        told = Path(f"/proc/{process}/environ").read_bytes()
+        return SESSION.encode() in told.split(b"\0") if told else None
     except (FileNotFoundError, ProcessLookupError):
         return None
     except PermissionError:

@@ -19,7 +19,7 @@ from strata.system import state, testbed, turn
 TARGET = "cells"
 
 
-def pausing(seconds=0.4):
+def pausing(seconds=0.413):
     """A workload that takes a while and whose log is complete only with its last line."""
     script = f"echo begun; sleep {seconds}; echo $(cat /proc/sys/kernel/random/uuid); echo 7"
     return {
@@ -105,7 +105,7 @@ def victims(run):
     if cell:
         found["cell"] = cell["pid"]
         tool = subprocess.run(
-            ["pgrep", "-f", "^sleep 0.4$"], capture_output=True, text=True, check=False
+            ["pgrep", "-f", "^sleep 0.413$"], capture_output=True, text=True, check=False
         ).stdout.split()
         if tool:
             found["tool"] = int(tool[0])
@@ -145,9 +145,9 @@ def test_a_kill_at_any_moment_costs_one_cell_at_the_most(image, tmp_path, docker
 
 
 def test_ctrl_c_twice_ends_at_once_and_leaves_nothing(image, tmp_path, machine_stays):
-    folder = project(tmp_path / "p", ["docker"], 2, pausing(60))
+    folder = project(tmp_path / "p", ["docker"], 2, pausing(61.3))
     run = start(folder, TARGET)
-    wait_until(lambda: subprocess.run(["pgrep", "-f", "^sleep 60$"], capture_output=True, check=False).returncode == 0)
+    wait_until(lambda: subprocess.run(["pgrep", "-f", "^sleep 61.3$"], capture_output=True, check=False).returncode == 0)
     for _ in range(2):
         os.killpg(run.pid, signal.SIGINT)
         time.sleep(0.2)
@@ -161,9 +161,9 @@ def test_ctrl_c_twice_ends_at_once_and_leaves_nothing(image, tmp_path, machine_s
 
 
 def test_dockers_daemon_killed_under_a_cell(image, tmp_path, machine_stays):
-    folder = project(tmp_path / "p", ["docker"], 2, pausing(3))
+    folder = project(tmp_path / "p", ["docker"], 2, pausing(3.21))
     run = start(folder, TARGET)
-    wait_until(lambda: subprocess.run(["pgrep", "-f", "^sleep 3$"], capture_output=True, check=False).returncode == 0)
+    wait_until(lambda: subprocess.run(["pgrep", "-f", "^sleep 3.21$"], capture_output=True, check=False).returncode == 0)
     os.kill(daemon(), signal.SIGKILL)
     _, words = run.communicate(timeout=180)
     assert run.returncode != 0

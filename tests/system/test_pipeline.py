@@ -422,6 +422,8 @@ parse_count <- function(lines, parameters) {
 """
 
 
+# Short: test_new_layer.py adds one too, which needs no image of its own; test_image.py builds another image.
+@pytest.mark.long
 def test_a_workload_is_added_by_adding_its_folder(image, tmp_path, machine_stays):
     page = config(repetitions=2, workloads={"count": None})
     page["environments"] = {name: page["environments"][name] for name in ("native", "docker")}

@@ -114,7 +114,7 @@ def test_data_were_prepared_once_and_are_the_same_everywhere(made, cells, image)
     assert all(len(found) == 1 for found in left.values())
 
 
-@pytest.mark.parametrize("workload", ["mysql", pytest.param("redis", marks=pytest.mark.long)])
+@pytest.mark.parametrize("workload", ["redis", pytest.param("mysql", marks=pytest.mark.long)])
 def test_a_cell_can_be_run_first_alone_and_twice(image, tmp_path, machine_stays, workload):
     folder = projects.make(tmp_path / "p", projects.default(workloads=dict.fromkeys(WORKLOADS), repetitions=2))
     log = f"results/raw/docker/{workload}/2.log"

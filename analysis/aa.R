@@ -19,7 +19,9 @@ run_script("aa.R", function(arguments) {
     stopping = stopping_rates(RULES, MACHINES, replicates = 4000, seed = 1965)
   )
   for (name in names(Filter(Negate(is.null), tables))) {
-    write_csv(tables[[name]], file.path(options$out, paste0(name, ".csv")), digits = 4)
+    numeric <- vapply(tables[[name]], is.numeric, NA)
+    tables[[name]][numeric] <- lapply(tables[[name]][numeric], signif, 4)
+    write_csv(tables[[name]], file.path(options$out, paste0(name, ".csv")))
     cat(name, "\n")
     print(tables[[name]], row.names = FALSE, digits = 3)
   }

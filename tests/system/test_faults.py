@@ -147,7 +147,9 @@ def test_a_kill_at_any_moment_costs_one_cell_at_the_most(image, tmp_path, docker
 def test_ctrl_c_twice_ends_at_once_and_leaves_nothing(image, tmp_path, machine_stays):
     folder = project(tmp_path / "p", ["docker"], 2, pausing(61.3))
     run = start(folder, TARGET)
-    wait_until(lambda: subprocess.run(["pgrep", "-f", "^sleep 61.3$"], capture_output=True, check=False).returncode == 0)
+    wait_until(
+        lambda: subprocess.run(["pgrep", "-f", "^sleep 61.3$"], capture_output=True, check=False).returncode == 0
+    )
     for _ in range(2):
         os.killpg(run.pid, signal.SIGINT)
         time.sleep(0.2)
@@ -163,7 +165,9 @@ def test_ctrl_c_twice_ends_at_once_and_leaves_nothing(image, tmp_path, machine_s
 def test_dockers_daemon_killed_under_a_cell(image, tmp_path, machine_stays):
     folder = project(tmp_path / "p", ["docker"], 2, pausing(3.21))
     run = start(folder, TARGET)
-    wait_until(lambda: subprocess.run(["pgrep", "-f", "^sleep 3.21$"], capture_output=True, check=False).returncode == 0)
+    wait_until(
+        lambda: subprocess.run(["pgrep", "-f", "^sleep 3.21$"], capture_output=True, check=False).returncode == 0
+    )
     os.kill(daemon(), signal.SIGKILL)
     _, words = run.communicate(timeout=180)
     assert run.returncode != 0

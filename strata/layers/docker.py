@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -13,6 +14,7 @@ from strata.base import places
 from strata.base.errors import UserError
 from strata.base.progress import once, step
 from strata.host import cgroups
+from strata.host.observe import NOT_AVAILABLE
 from strata.layers.layer import TYPE_CHECKING, Layer
 
 if TYPE_CHECKING:
@@ -101,7 +103,8 @@ class Docker(Layer):
         if self.below.name == "host":
             start_daemon()
         self.see_image()
-        driver = self.run_below(["docker", "info", "--format", "{{.CgroupDriver}}"]).strip()
+        self._info = json.loads(self.run_below(["docker", "info", "--format", "{{json .}}"]))
+        driver = self._info.get("CgroupDriver", "")
         place = []
         if self.options["data"] == "volume":
             self.run_below(["mkdir", "-p", self.below.data])
@@ -125,6 +128,13 @@ class Docker(Layer):
             + ["--cgroup-parent", cgroups.parent_for(driver), *place, *self._published()]
             + [tag(self.context.image), *REST]
         )
+
+    def facts(self) -> dict:
+        """What the daemon that runs the container says of itself."""
+        commits = [(self._info.get(key) or {}).get("ID") for key in ("ContainerdCommit", "RuncCommit")]
+        values = [self._info.get("ServerVersion"), *commits, self._info.get("Driver"), self._info.get("CgroupDriver")]
+        names = ("engine", "containerd", "runc", "storage_driver", "cgroup_driver")
+        return {"docker": {name: value or NOT_AVAILABLE for name, value in zip(names, values, strict=True)}}
 
     def _published(self) -> list[str]:
         """Options that let a client reach the servers' ports: by rules of the kernel, at the address it uses."""

@@ -78,29 +78,39 @@ see <- function(kind, id) {
   })
 }
 
-#' The workloads, each with its paragraph and its figures
+#' The results, a section for each question that was asked
 #'
 #' @param evidence as from `read_evidence`
 #' @return output for knitr
-show_workloads <- function(evidence) {
-  names <- names(evidence$plan$workloads)
-  parts <- vapply(names, function(name) {
-    workload <- evidence$plan$workloads[[name]]
-    figures <- figures_of(evidence$plan, name)
-    figures <- figures[vapply(names(figures), has_points, NA, evidence = evidence, kinds = figures)]
-    shown <- vapply(seq_along(figures), function(i) {
-      paste(see_figure(names(figures)[[i]]), if (i == 1) "shows",
-            as_markdown(figure_subject(evidence, name, figures[[i]])))
-    }, "")
-    drawn <- vapply(names(figures), function(stem) {
-      show_figure(evidence, stem, workload_caption(evidence, name, stem))
-    }, "")
-    paste0("\n\n**", as_markdown(workload$title), ".** ", as_markdown(sentence(workload$about)), " ",
-           as_markdown(workload_text(evidence, name)),
-           if (length(shown) > 0) paste0(" ", paste(shown, collapse = "; "), "."), "\n\n",
-           paste(drawn, collapse = ""))
+show_questions <- function(evidence) {
+  asked <- questions_of(evidence$plan)
+  parts <- vapply(split(asked, factor(asked$question, unique(asked$question))), function(one) {
+    paste0("\n\n## ", as_markdown(one$title[[1]]), "\n\n",
+           paste(vapply(one$workload, show_workload, "", evidence = evidence), collapse = "\n"))
   }, "")
   knitr::asis_output(paste(parts, collapse = "\n"))
+}
+
+#' A workload with its paragraph and its figures
+#'
+#' @param evidence as from `read_evidence`
+#' @param name of the workload
+#' @return Markdown
+show_workload <- function(evidence, name) {
+  workload <- evidence$plan$workloads[[name]]
+  figures <- figures_of(evidence$plan, name)
+  figures <- figures[vapply(names(figures), has_points, NA, evidence = evidence, kinds = figures)]
+  shown <- vapply(seq_along(figures), function(i) {
+    paste(see_figure(names(figures)[[i]]), if (i == 1) "shows",
+          as_markdown(figure_subject(evidence, name, figures[[i]])))
+  }, "")
+  drawn <- vapply(names(figures), function(stem) {
+    show_figure(evidence, stem, workload_caption(evidence, name, stem))
+  }, "")
+  paste0("\n\n**", as_markdown(workload$title), ".** ", as_markdown(sentence(workload$about)), " ",
+         as_markdown(workload_text(evidence, name)),
+         if (length(shown) > 0) paste0(" ", paste(shown, collapse = "; "), "."), "\n\n",
+         paste(drawn, collapse = ""))
 }
 
 #' Threats as paragraphs
@@ -166,17 +176,11 @@ show_claims_text <- function(evidence) {
   ), collapse = " "))
 }
 
-#' The claims that could not be tested
+#' Where the references stand in the PDF; the web page has them at its end
 #'
-#' @param evidence as from `read_evidence`
-#' @return output for knitr; nothing where there are none
-show_untested <- function(evidence) {
-  table <- table_of_untested(evidence)
-  if (is.null(table) || in_html()) {
-    return(show_table(table))
-  }
-  # An appendix: it follows the references.
-  knitr::asis_output(raw_latex(paste0("\\AtEndDocument{\\clearpage", latex_table(table), "}")))
+#' @return output for knitr
+show_references <- function() {
+  knitr::asis_output(if (in_html()) "" else raw_latex("\\paperreferences"))
 }
 
 #' The runs that are missing

@@ -67,7 +67,7 @@ precision_text <- function(evidence) {
   widest <- last$widest
   width <- if (is.numeric(widest$half_width)) paste0("\u00b1", percent(widest$half_width)) else "no interval"
   paste0(rule, " In the end there were ",
-         in_sentence(paste(all_runs(fixed(sets, 0)), "of", names(sets))), ", because ", last$reason, "; ",
+         listed(paste(all_runs(fixed(sets, 0)), "of", names(sets))), ", because ", last$reason, "; ",
          all_runs(fixed(last$reached, 0)), " of ", all_runs(counted(last$metrics, "ratio")),
          if (last$reached == 1) " was" else " were", " within the target",
          if (!is.null(widest)) {

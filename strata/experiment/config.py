@@ -277,7 +277,7 @@ def experiment(config: dict, machine: dict) -> dict:
             "warmup": declared["warmup"]["about"],
             "cell": workload.cell(name, config["scale"]),
             # What a workload does not declare is no key, so that the analysis takes its own choice.
-            **{key: declared[key] for key in ("figures", "headline", "storage") if key in declared},
+            **{key: declared[key] for key in ("question", "figures", "headline", "storage") if key in declared},
         }
     plan.check_ports(workloads)
     described = recipe.describe(config["image"])

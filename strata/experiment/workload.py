@@ -5,7 +5,7 @@ import hashlib
 import os
 import re
 
-from strata.base import checking
+from strata.base import checking, contracts
 from strata.base.errors import UserError
 from strata.base.placeholders import BUILT_IN, placeholder
 from strata.experiment import declaration, figures, plan
@@ -167,6 +167,10 @@ def _cross_check(data: dict, names: list[str]) -> list[tuple[str, str]]:
             found.append(
                 (f"{where}.fresh", f"'{step['fresh']}' is no parameter with the choice of {' and '.join(STARTS)}")
             )
+    asked = contracts.read("questions")
+    if data.get("question", next(iter(asked))) not in asked:
+        hint = checking.nearest(data["question"], list(asked))
+        found.append(("question", f"'{data['question']}' is none of contracts/questions.json; {hint}"))
     for number, name in enumerate(data.get("ports", [])):
         if name not in parameters:
             hint = checking.nearest(name, list(parameters))

@@ -590,6 +590,7 @@ SENSELESS_WORKLOADS = [
     ({"checks": [{"name": " ", "pattern": "a"}]}, "checks.0.name", "is blank"),
     ({"title": "two\nlines"}, "title", "must be one line"),
     ({"title": "\n"}, "title", "is blank"),
+    ({"question": "procesor"}, "question", "did you mean 'processor'?"),
     ({"about": "  "}, "about", "is blank"),
     ({"packages": ["gcc\n"]}, "packages.0", "must match"),
     ({"packages": ["-o=x"]}, "packages.0", "must match"),

@@ -95,11 +95,11 @@ def test_the_workflow_draws_each_figure_from_its_workload(project):
 
 
 def test_a_change_of_what_the_analysis_alone_reads_measures_nothing_again(project):
-    project(workloads={"noop": declared(figures=FIGURES, headline=HEADLINE, storage=False)})
+    project(workloads={"noop": declared(figures=FIGURES, headline=HEADLINE, storage=False, question="storage")})
     machine = {"cpus": 2, "memory_bytes": 2**30, "cache_bytes": None}
     before = config.experiment(config.read(), machine)
     after = config.experiment(config.read(), machine)
-    for key in ("figures", "headline", "storage"):
+    for key in ("figures", "headline", "storage", "question"):
         del after["workloads"]["noop"][key]
     assert plan.fingerprint(before, "bare", "noop") == plan.fingerprint(after, "bare", "noop")
 

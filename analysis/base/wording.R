@@ -48,17 +48,23 @@ magnitude <- function(x) {
 
 #' How many decimals a number deserves
 #'
-#' As many as show the smallest uncertainty with two significant digits.  Without any uncertainty the number
-#' is shown with four significant digits; it never has more than six.
+#' As many as its uncertainty allows, by the rule of the Particle Data Group: the uncertainty has two
+#' significant digits where they are at most 35, and else one.  Without any uncertainty the number is shown with four
+#' significant digits; it never has more than six.
 #'
-#' @param uncertainty standard deviations or half widths of intervals; missing and zero ones do not count
+#' @param uncertainty standard deviations or half widths of intervals; missing and zero ones do not count, and
+#'   the smallest decides
 #' @param value numbers, of which the largest counts
-#' @return number of decimals, at least 0
+#' @return number of decimals; negative where what stands before the point is rounded too
 decimals_for <- function(uncertainty, value) {
   uncertainty <- uncertainty[is.finite(uncertainty) & uncertainty > 0]
   largest <- magnitude(max(abs(value[is.finite(value)]), 0))
-  wanted <- if (length(uncertainty) > 0) 1 - magnitude(min(uncertainty)) else 3 - largest
-  max(0, min(wanted, 5 - largest))
+  if (length(uncertainty) == 0) {
+    return(max(0, 3 - largest))
+  }
+  least <- min(uncertainty)
+  two <- signif(least, 3) / 10^magnitude(least) < 3.55
+  min(two - magnitude(least), 5 - largest)
 }
 
 #' An interval
@@ -83,7 +89,7 @@ percent <- function(x, decimals = 1) {
 #' A ratio in per cent with its interval
 #'
 #' @param ratio,low,high ratios, 1 for equal; the limits may be missing
-#' @return text such as "99.1 % [98.2, 100.0]"
+#' @return text such as "99.1 % [98.3, 99.9]", with the decimals that the interval allows
 percent_interval <- function(ratio, low, high) {
   decimals <- mapply(percent_decimals, low, high)
   within <- interval(100 * low, 100 * high, decimals)
@@ -93,9 +99,27 @@ percent_interval <- function(ratio, low, high) {
 #' Decimals of a ratio in per cent
 #'
 #' @param low,high limits of its interval, 1 for equal
-#' @return 1, or 2 where the interval is narrower than 0.2 per cent
+#' @return as of `decimals_for`, and more where an interval that excludes equality would read as if it did
+#'   not; 1 without an interval
 percent_decimals <- function(low, high) {
-  if (is.finite(low) && is.finite(high) && high - low < 0.002) 2 else 1
+  if (!is.finite(low) || !is.finite(high) || low >= high) {
+    return(1)
+  }
+  limits <- 100 * c(low, high)
+  decimals <- decimals_for(diff(limits) / 2, limits)
+  excludes <- limits[[1]] > 100 || limits[[2]] < 100
+  while (decimals < 3 && excludes && any(round(limits, decimals) == 100)) {
+    decimals <- decimals + 1
+  }
+  decimals
+}
+
+#' A share in per cent with two significant digits
+#'
+#' @param x shares, 1 for all
+#' @return text such as "9.2 %" or "13 %"
+rough_percent <- function(x) {
+  percent(x, pmax(0, 1 - magnitude(signif(100 * x, 2))))
 }
 
 #' A number of bytes

@@ -35,8 +35,8 @@ table_of_conditions <- function(evidence) {
                          linked(n_is(fixed(length(records), 0)), "records"), ")"),
     list(column("Quantity"), column("Before", "right"), column("During", "right"),
          column("After", "right")), rows,
-    notes = paste("Median [least, most] over the runs; steal is time that a hypervisor gave to others, and",
-                  "other processes are those that belong neither to a run nor to its system."),
+    notes = paste("Median, and from least to most over the runs; steal is time that a hypervisor gave to",
+                  "others, and other processes are those that belong neither to a run nor to its system."),
     wide = FALSE
   )
   table$sources[, 2:4] <- "records"
@@ -46,7 +46,7 @@ table_of_conditions <- function(evidence) {
 #' Median and range of observations
 #'
 #' @param x numbers; missing ones are not counted
-#' @return text such as "1.5 [0.2, 3.1]", with the count where some are missing
+#' @return text such as "1.5, 0.2 to 3.1", with the count where some are missing
 range_text <- function(x) {
   known <- x[!is.na(x)]
   if (length(known) == 0) {
@@ -55,7 +55,7 @@ range_text <- function(x) {
   decimals <- if (max(abs(known)) >= 100) 0 else if (max(abs(known)) >= 10) 1 else 2
   text <- fixed(stats::median(known), decimals)
   if (min(known) < max(known)) {
-    text <- paste(text, interval(min(known), max(known), decimals))
+    text <- paste0(text, ", ", fixed(min(known), decimals), " to ", fixed(max(known), decimals))
   }
   if (length(known) < length(x)) paste0(text, " (", n_is(length(known)), ")") else text
 }

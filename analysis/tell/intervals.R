@@ -9,10 +9,11 @@ table_of_intervals <- function(evidence) {
   if (nrow(rows) == 0) {
     return(NULL)
   }
-  of_series <- function(f) unlist(unname(lapply(split(rows, rows$series), f)))
-  decimals <- of_series(function(one) {
-    rep(decimals_for((one$mean_high - one$mean_low) / 2, c(one$mean, one$median)), nrow(one))
-  })
+  half <- (rows$mean_high - rows$mean_low) / 2
+  decimals <- mapply(decimals_for, half, ifelse(is.na(rows$mean), 0, rows$mean))
+  # A median without an interval has the digits of its mean.
+  around <- (rows$median_high - rows$median_low) / 2
+  of_median <- mapply(decimals_for, ifelse(is.na(around), half, around), rows$median)
   with_median <- any(!is.na(rows$median_low))
   with_ratio <- any(!is.na(rows$ratio))
   with_need <- any(!is.na(rows$runs_needed)) || any(grepl("many-runs", rows$flags))
@@ -28,8 +29,8 @@ table_of_intervals <- function(evidence) {
     fixed(rows$n, 0),
     or_dash(fixed(rows$mean, decimals)),
     or_dash(interval(rows$mean_low, rows$mean_high, decimals)),
-    fixed(rows$median, decimals),
-    if (with_median) or_dash(interval(rows$median_low, rows$median_high, decimals)),
+    fixed(rows$median, of_median),
+    if (with_median) or_dash(interval(rows$median_low, rows$median_high, of_median)),
     ifelse(is.na(rows$ratio), missing_ratio, fixed(100 * rows$ratio, ratio_decimals)),
     ifelse(is.na(rows$ratio_low), missing_ratio,
            interval(100 * rows$ratio_low, 100 * rows$ratio_high, ratio_decimals)),

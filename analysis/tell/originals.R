@@ -17,7 +17,8 @@ table_of_kernels <- function(evidence) {
   rows <- told(evidence)
   rows <- rows[rows$workload == "stream" & rows$environment == REFERENCE, ]
   rows <- rows[match(of("metric"), rows$metric), ]
-  decimals <- decimals_for((rows$mean_high - rows$mean_low) / 2, rows$mean)
+  half <- (rows$mean_high - rows$mean_low) / 2
+  decimals <- mapply(decimals_for, half, ifelse(is.na(rows$mean), 0, rows$mean))
   here <- trimws(paste(fixed(rows$mean, decimals), interval(rows$mean_low, rows$mean_high, decimals)))
   cells <- cbind(of("label"), of("bytes"), of("flop"), printed,
                  fixed(as.numeric(printed) / bytes, 2), or_dash(here),
@@ -153,8 +154,9 @@ table_published <- function(evidence) {
   beside <- any(lengths(pairs) > 1)
   gaps <- any(vapply(groups, function(group) any(group$cells[, 1] == EM_DASH), NA))
   notes <- c(
-    paste("2014: mean (deviation from native) [standard deviation], as printed; these are not measurements",
-          "of this paper. The hardware differs, so that only the deviations can be compared."),
+    paste("2014: mean (standard deviation), and the deviation from native, as printed there in other",
+          "brackets; these are not measurements of this paper. The hardware differs, so that only the",
+          "deviations can be compared."),
     if (beside) {
       paste("Here: the same of this paper\u2019s runs, means paired by set;", usual_runs(evidence))
     },
@@ -182,7 +184,7 @@ published_group <- function(rows, name, label) {
   values <- lapply(rows, function(row) row$values[[name]])
   text <- function(key) vapply(values, function(value) as.character(c(value[[key]], "")[[1]]), "")
   deviation <- vapply(values, function(value) c(value$deviation_percent, NA)[[1]] / 100, 0)
-  list(label = label, cells = printed_cells(text("mean"), deviation, text("sd")),
+  list(label = label, cells = printed_cells(text("mean"), text("sd"), deviation),
        mark = rep("", length(rows)))
 }
 

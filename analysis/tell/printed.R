@@ -1,13 +1,16 @@
 # The results in the form of Table I of the original report.
 
-#' A mean as the original report prints it
+#' A mean as the original report prints it, but for the brackets: round ones hold a standard deviation, and
+#' square ones are left to intervals
 #'
 #' @param mean,sd texts; "" where they are not known
 #' @param deviation from native as a share; missing for native and where it is not known
-#' @return matrix of three columns, such as "73.5", "(-4 %)" and "[0.64]"
-printed_cells <- function(mean, deviation, sd) {
-  cbind(or_dash(mean), ifelse(is.na(deviation), "", paste0("(", percent(deviation, 0), ")")),
-        ifelse(sd == "", "", paste0("[", sd, "]")))
+#' @param decimals of the deviation in per cent
+#' @return matrix of three columns, such as "73.5", "(0.64)" and "-4 %"
+printed_cells <- function(mean, sd, deviation, decimals = 0) {
+  sign <- ifelse(!is.na(deviation) & round(100 * deviation, decimals) > 0, "+", "")
+  cbind(or_dash(mean), ifelse(sd == "", "", paste0("(", sd, ")")),
+        ifelse(is.na(deviation), "", paste0(sign, percent(deviation, decimals))))
 }
 
 #' What was measured, in the form of Table I of the original
@@ -26,7 +29,7 @@ table_as_printed <- function(evidence) {
   })
   absent <- vapply(groups, function(group) any(group$cells[, 1] == EM_DASH), NA)
   notes <- c(
-    paste0("Mean (deviation from native, of means paired by set) [standard deviation]; ",
+    paste0("Mean (standard deviation), and the deviation from native, of means paired by set; ",
            usual_runs(evidence)),
     statistic_notes(rows),
     if (any(absent)) paste0(EM_DASH, ": not measured."),
@@ -50,17 +53,15 @@ table_as_printed <- function(evidence) {
 #' @return list as for `printed_table`
 measured_group <- function(evidence, name, series, label) {
   rows <- told(evidence)
-  decimals <- vapply(split(rows, rows$series), function(one) {
-    decimals_for(if (all(is.na(one$sd))) NA else max(one$sd, na.rm = TRUE), levels_of(one)$value)
-  }, 0)
   own <- rows[rows$environment == name, ]
   own <- own[match(series, own$series), ]
-  places <- decimals[as.character(series)]
-  places[is.na(places)] <- 0
+  level <- levels_of(own)$value
+  places <- mapply(decimals_for, own$sd, ifelse(is.na(level), 0, level))
   deviation <- if (name == REFERENCE) NA_real_ else own$ratio - 1
   usual <- most_frequent(rows$n)
   list(label = label,
-       cells = printed_cells(fixed(levels_of(own)$value, places), deviation, significant(own$sd)),
+       cells = printed_cells(fixed(level, places), fixed(own$sd, places), deviation,
+                             mapply(percent_decimals, own$ratio_low, own$ratio_high)),
        mark = ifelse(is.na(own$n) | own$n == usual, "", paste0("n=", own$n)),
        source = ifelse(is.na(own$n), "", source_id(own)))
 }
@@ -73,8 +74,8 @@ measured_group <- function(evidence, name, series, label) {
 #' @param id,caption,notes as of `new_table`
 #' @param title,metric texts of the rows
 #' @param groups list with an element for each environment: `label`; `cells`, a matrix as from
-#'   `printed_cells`; `mark`, a text for each row that is set on the mean, "" for none; and `source`, names as
-#'   from `source_id`, or NULL
+#'   `printed_cells`; `mark`, a text for each row that is set on its second column, "" for none; and
+#'   `source`, names as from `source_id`, or NULL
 #' @param units for each group a number, the same for those that stand side by side in one panel
 #' @param room letters that fit on a line
 #' @return a table
@@ -99,7 +100,7 @@ printed_table <- function(id, caption, title, metric, groups, notes, units = seq
     heads <- c("", "", unlist(lapply(members, function(group) c(group$label, "", ""))), empty[1, ])
     list(heads = heads, cells = do.call(cbind, c(list(stub), lapply(members, `[[`, "cells"), list(empty))),
          marks = do.call(cbind, c(list(matrix("", rows, 2)), lapply(members, function(group) {
-           cbind(matrix("", rows, 2), group$mark)
+           cbind("", group$mark, rep("", rows))
          }), list(empty))),
          sources = do.call(cbind, c(list(matrix("", rows, 2)), lapply(members, function(group) {
            matrix(if (is.null(group$source)) "" else group$source, rows, 3)
@@ -110,7 +111,7 @@ printed_table <- function(id, caption, title, metric, groups, notes, units = seq
   marks <- do.call(rbind, Map(function(part, head) rbind(if (head) "", part$marks), parts, below))
   columns <- c(list(column("Workload"), column("Metric")),
                lapply(parts[[1]]$heads[seq(3, by = 3, length.out = widest)], column,
-                      align = c("right", "right", "left"), span = 3))
+                      align = c("right", "left", "right"), span = 3))
   table <- new_table(id, caption, columns, cells, marks,
                      unlist(lapply(below, function(head) c(if (head) TRUE, starts))),
                      notes)

@@ -110,8 +110,8 @@ test_that("a workload of one series is told by verdicts", {
     summary_row("docker-hostnet", ratio = 0.9, low = 0.8, high = 1.1, n = 4)
   ), plan)
   text <- read_aloud(workload_text(evidence, "stream"))
-  expect_match(text, "Faster than native (5 pairs): Docker at 110.0 % [105.0, 115.0].", fixed = TRUE)
-  expect_match(text, "Docker (host network) at 90.0 % [80.0, 110.0]", fixed = TRUE)
+  expect_match(text, "Faster than native (5 pairs): Docker at 110 % [105, 115].", fixed = TRUE)
+  expect_match(text, "Docker (host network) at 90 % [80, 110]", fixed = TRUE)
   expect_match(text, "n = 4", fixed = TRUE)
 })
 

@@ -84,10 +84,10 @@ test_that("flaws are counted by their state", {
 })
 
 test_that("conditions have median, range and number", {
-  expect_equal(read_aloud(range_text(c(0.5, 1, 3))), "1.00 [0.50, 3.00]")
+  expect_equal(read_aloud(range_text(c(0.5, 1, 3))), "1.00, 0.50 to 3.00")
   expect_equal(range_text(c(0, 0)), "0.00")
   expect_equal(range_text(c(NA, NA)), "not available")
-  expect_equal(read_aloud(range_text(c(2300, 2400, NA))), "2,350 [2,300, 2,400] (n = 2)")
+  expect_equal(read_aloud(range_text(c(2300, 2400, NA))), "2,350, 2,300 to 2,400 (n = 2)")
 })
 
 test_that("steal is told with its worst run", {

@@ -5,9 +5,14 @@ test_that("numbers have their decimals, separators and signs", {
 })
 
 test_that("decimals follow from the uncertainty", {
-  expect_equal(decimals_for(0.84, 42.5), 2)
-  expect_equal(decimals_for(8.4, 42.5), 0 + 1)
-  expect_equal(decimals_for(84, 4250), 0)
+  expect_equal(decimals_for(0.84, 42.5), 1)
+  expect_equal(decimals_for(0.24, 42.5), 2)
+  expect_equal(decimals_for(0.354, 42.5), 2)
+  expect_equal(decimals_for(0.356, 42.5), 1)
+  expect_equal(decimals_for(8.4, 42.5), 0)
+  expect_equal(decimals_for(1.4, 42.5), 1)
+  expect_equal(decimals_for(84, 4250), -1)
+  expect_equal(decimals_for(1234, 110342), -2)
   expect_equal(decimals_for(c(0.0021, NA, 0), 0.3389), 4)
   expect_equal(decimals_for(NA, 42.5), 2)
   expect_equal(decimals_for(1e-9, 42.5), 4)
@@ -18,6 +23,12 @@ test_that("ratios are shown in per cent with as many decimals as their interval 
   expect_equal(read_aloud(percent_interval(0.9912, 0.9821, 1.0004)), "99.1 % [98.2, 100.0]")
   expect_equal(read_aloud(percent_interval(0.9912, 0.9907, 0.9917)), "99.12 % [99.07, 99.17]")
   expect_equal(read_aloud(percent_interval(0.9912, NA, NA)), "99.1 %")
+  expect_equal(read_aloud(percent_interval(0.9439, 0.8724, 1.021)), "94 % [87, 102]")
+  expect_equal(read_aloud(percent_interval(0.00548, 0.0037, 0.0091)), "0.55 % [0.37, 0.91]")
+  # What excludes equality reads so.
+  expect_equal(read_aloud(percent_interval(0.95, 0.901, 0.9993)), "95.0 % [90.1, 99.9]")
+  expect_equal(read_aloud(percent_interval(0.95, 0.901, 1.0007)), "95 % [90, 100]")
+  expect_equal(read_aloud(rough_percent(c(0.0921, 0.1354, 0.02, NA))), c("9.2 %", "14 %", "2.0 %", ""))
 })
 
 test_that("bytes have decimal prefixes", {

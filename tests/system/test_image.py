@@ -136,6 +136,26 @@ def test_a_program_that_does_not_compile_is_told_and_leaves_nothing(image, tmp_p
         testbed.clean()
 
 
+def test_updates_that_are_lost_are_noticed_however_long_the_run(image, see_image, tmp_path):
+    see_image(image)
+    program = (projects.ROOT / "workloads/randomaccess/src/randomaccess.c").read_text()
+    update = "table[r & mask] ^= r;"
+    assert program.count(update) == 1
+    (tmp_path / "good.c").write_text(program)
+    (tmp_path / "lossy.c").write_text(program.replace(update, f"if (i % 40) {update}"))
+    shutil.copy(projects.ROOT / "workloads/common/strata.h", tmp_path)
+    run = """set -e; cd /src
+    for name in good lossy; do gcc -O2 -fopenmp -I . -o /tmp/$name $name.c; done
+    for name in good lossy; do for seconds in 0 0.5; do
+        /tmp/$name --threads 2 --log2 12 --updates-per-word 4 --min-seconds $seconds | grep verified || true
+    done; done"""
+    argv = ["docker", "run", "--rm", "--network", "none", "--pull", "never", "-v", f"{tmp_path}:/src:ro"]
+    printed = subprocess.run([*argv, docker.tag(image), "bash", "-c", run], capture_output=True, text=True, check=True)
+    found = [json.loads(line) for line in printed.stdout.splitlines()]
+    assert [told["verified"] for told in found] == [True, True, False, False]
+    assert found[3]["passes"] > 100
+
+
 def test_an_image_removed_from_docker_comes_back_from_the_cache(image, see_image, machine_stays):
     subprocess.run(["docker", "rmi", "--force", docker.tag(image)], check=True, capture_output=True)
     see_image(image)

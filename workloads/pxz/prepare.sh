@@ -5,27 +5,47 @@
 set -euo pipefail
 
 output=$1 bytes=$2 file=${3:-} sha1=${4:-}
+dictionary=/usr/share/dictd/gcide.dict.dz
+
+fail() {
+    echo "$1" >&2
+    exit 1
+}
+
+# Writes the first BYTES of what a command prints, and no more than that is asked of it.
+# Usage: first COMMAND
+first() {
+    local status=0
+    "$1" > >(head -c "$bytes" >"$output") || status=$?
+    wait "$!" || fail "the corpus could not be written: is the disk full?"
+    # Only a command that was cut off may end badly.
+    [ "$status" -eq 0 ] || [ "$(stat -c %s -- "$output")" -eq "$bytes" ] || fail "the corpus could not be read"
+}
+
+unpack() {
+    gzip -dc <"$dictionary"
+}
+
+again() {
+    while cat -- "$output.once"; do :; done
+}
+
 if [ -n "$file" ]; then
     found=$(sha1sum <"$file")
-    if [ "${found%% *}" != "$sha1" ]; then
-        echo "the corpus has SHA-1 ${found%% *}, not $sha1" >&2
-        exit 1
-    fi
+    [ "${found%% *}" = "$sha1" ] || fail "the corpus has SHA-1 ${found%% *}, not $sha1"
     mv -- "$file" "$output"
 else
-    # Of a corpus that is shorter no more is unpacked than that.
-    { gzip -dc </usr/share/dictd/gcide.dict.dz 2>/dev/null || true; } | head -c "$bytes" >"$output"
-    once=$(stat -c %s -- "$output")
-    if [ "$once" -gt 0 ] && [ "$once" -lt "$bytes" ]; then
+    first unpack
+    [ -s "$output" ] || fail "the corpus is empty: $dictionary holds no text"
+    if [ "$(stat -c %s -- "$output")" -lt "$bytes" ]; then
         mv -- "$output" "$output.once"
-        while cat -- "$output.once"; do :; done 2>/dev/null | head -c "$bytes" >"$output" || true
+        first again
         rm -- "$output.once"
     fi
 fi
 size=$(stat -c %s -- "$output")
 if [ -z "$file" ] && [ "$size" -ne "$bytes" ]; then
-    echo "the corpus has $size bytes, not $bytes: is the disk full?" >&2
-    exit 1
+    fail "the corpus has $size bytes, not $bytes: is the disk full?"
 fi
 found=$(sha256sum <"$output")
 printf '{"corpus": "%s", "bytes": %d, "sha256": "%s"}\n' "${file:+given}${file:-gcide}" "$size" "${found%% *}"

@@ -37,17 +37,19 @@ relative_half_width <- function(value, low, high, constant) {
 #' They are the ratios to native of each other environment whose runs make sets, of a sweep at the points that
 #' tables tell of.  Where there is none, as without native, the means take their place.
 #'
-#' @param tidy rows of the workload that count
+#' @param tidy rows of the workload
 #' @param plan as from `read_plan`
+#' @param counts "yes" or "no" for each row, as from `counts_of`: runs that do not count tell of no width
 #' @return data frame: environment, workload, metric, factors, half_width as from `relative_half_width`
-headline_widths <- function(tidy, plan) {
+headline_widths <- function(tidy, plan, counts = "yes") {
   paired <- paired_environments(plan)
   by_ratio <- REFERENCE %in% paired && length(paired) > 1
   series <- unique(tidy[tidy$environment %in% paired, c("environment", "workload", "metric", "factors")])
   series <- series[is_headline(series, plan), ]
   series <- series[!(by_ratio & series$environment == REFERENCE), ]
   runs_of <- function(one, environment) {
-    tidy[tidy$environment == environment & tidy$metric == one$metric & tidy$factors == one$factors, ]
+    tidy[counts == "yes" & tidy$environment == environment & tidy$metric == one$metric &
+           tidy$factors == one$factors, ]
   }
   series$half_width <- vapply(seq_len(nrow(series)), function(i) {
     one <- series[i, ]
@@ -247,11 +249,11 @@ decide_round <- function(tables, records, cells, plan, block, aside) {
   again <- sets_again(disturbed_sets(plan, records), aside, precision$retries, costs$set, left)
   left <- left - sum(costs$set[again$workload])
   out <- rbind(aside[c("workload", "repetition")], again[c("workload", "repetition")])
-  tables <- lapply(tables, function(tidy) tidy[counts_of(plan, tidy, out) == "yes", ])
-  widths <- do.call(rbind, lapply(unname(tables), headline_widths, plan = plan))
+  counts <- lapply(tables, counts_of, plan = plan, aside = out)
+  widths <- do.call(rbind, unname(Map(headline_widths, tables, list(plan), counts)))
   paired <- paired_environments(plan)
   state <- do.call(rbind, lapply(names(tables), function(name) {
-    tidy <- tables[[name]]
+    tidy <- tables[[name]][counts[[name]] == "yes", ]
     half_width <- widths$half_width[widths$workload == name]
     planned <- cells$repetition[cells$workload == name & cells$environment %in% paired]
     data.frame(

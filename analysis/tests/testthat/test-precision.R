@@ -240,6 +240,15 @@ test_that("disturbed sets are set aside and measured again, also where the numbe
   expect_equal(later$reason, "the number of sets was set beforehand")
 })
 
+test_that("a ratio counts where all of its sets are set aside", {
+  plan <- plan_of(precision = precise(min = 3))
+  found <- decided(plan, 3, disturbed = cells_of(plan, 3)$workload == "linpack")
+  expect_equal(found$metrics, 2)
+  expect_null(found$workloads$linpack$half_width)
+  expect_equal(found$workloads$linpack[c("sets", "more")], list(sets = 3, more = FIRST_STAGE - 3))
+  expect_match(found$workloads$linpack$reason, "; 3 disturbed sets are measured again[.]$")
+})
+
 test_that("a difference between environments does not matter", {
   plan <- plan_of(precision = precise(min = 24, budget = 100000))
   apart <- decided(plan, 24, value = function(cell) {

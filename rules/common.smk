@@ -37,7 +37,8 @@ onstart:
                 job.rule.name.startswith("reanalysis") for job in jobs
             ),
         )
-        insides.place_again(workflow, snakemake_version)
+        if not experiment.rebuilding:
+            insides.place_again(workflow, snakemake_version)
     except UserError as error:
         raise WorkflowError(str(error))
 

@@ -142,7 +142,7 @@ class Workflow:
         return self._of_product(noted, name)
 
     def _tables(self, product: products.Product) -> list[str]:
-        # Whether blocks were enough is known before: that is a checkpoint's.
+        # Whether there are enough sets is known before: that is a checkpoint's.
         return [file for file in product.reads if not file.startswith("results/precision/")]
 
     def everything(self) -> list[str]:
@@ -191,6 +191,14 @@ class Workflow:
             if order.rounds != self._order.rounds[: len(order.rounds)]:
                 self._order = order.copy()
                 self._places = self._rank()
+
+    def _budget(self) -> float | None:
+        """Seconds of the budget that earlier runs have left, as far as it was decided after them; None without one."""
+        budget = self.plan["precision"]["budget"] if self.adaptive else None
+        if budget is None:
+            return None
+        known = (read_json(result("precision", block=block)) or {} for block in self._order.asked)
+        return max(0.0, budget - max(decision.get("spent_seconds", 0.0) for decision in known))
 
     def decided_before(self, block: int) -> list[str]:
         """What was decided before the decision after a block."""
@@ -272,8 +280,7 @@ class Workflow:
         plan.write({**self.plan, "source": self._source})
         measured = [(cell.environment, cell.workload, int(cell.repetition)) for cell in cells]
         turns = [(cell[0], self._order.turn(*cell)) for cell in measured]
-        budget = self.plan["precision"]["budget"] if self.adaptive else None
-        progress.begin(os.getpid(), measured, turns, self.adaptive, budget)
+        progress.begin(os.getpid(), measured, turns, self.adaptive, self._budget())
         interrupts.pass_on()
 
     def end(self) -> None:

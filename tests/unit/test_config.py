@@ -468,3 +468,23 @@ def test_hints_name_snakemake_as_it_was_started(tmp_path, monkeypatch):
     (tmp_path / "snakemake").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert started_by(f"{tmp_path}/snakemake") == "snakemake"
+
+
+def test_a_resumed_run_is_told_what_earlier_ones_left_of_the_budget(project, monkeypatch):
+    for name in ("PATH", "PYTHONPATH"):
+        monkeypatch.setenv(name, os.environ.get(name, ""))
+    precision = {"min": 2, "max": 9, "target": "5%", "budget": "10min"}
+    folder = project(projects.on_host(repetitions=precision, quiet={"action": "flag"}))
+    told = []
+    monkeypatch.setattr("strata.base.progress.begin", lambda *given: told.append(given[-1]))
+    monkeypatch.setattr("strata.snakemake.interrupts.pass_on", lambda: None)
+    for spent in (None, 250.0, 700.0):
+        if spent is not None:
+            (folder / "results/precision").mkdir(exist_ok=True)
+            state = {"noop": {"again": [], "more": 3}}
+            text = json.dumps({"block": 2, "enough": False, "spent_seconds": spent, "workloads": state})
+            (folder / "results/precision/2.json").write_text(text)
+        experiment = Workflow({}, str(folder))
+        experiment.begin([])
+        os.close(experiment._lock)
+    assert told == [600.0, 350.0, 0.0]

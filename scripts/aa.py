@@ -16,19 +16,8 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
-SHARED = [
-    "Snakefile",
-    "rules",
-    "schemas",
-    "contracts",
-    "strata",
-    "analysis",
-    "profiles",
-    "envs",
-    "packer",
-    "workloads",
-    "published",
-]
+# What an experiment has of its own; all else is the project's.
+OWN = {"config.yaml", "results", "paper"}
 # Small sizes: it is the comparison that is tested, not the machine.
 WORKLOADS = {
     "stream": {"elements": 4_000_000, "trials": 10},
@@ -42,8 +31,9 @@ def make(folder: Path, order: str, seed: int, repetitions: int | dict) -> None:
     if folder.exists():
         return
     folder.mkdir(parents=True)
-    for name in SHARED:
-        (folder / name).symlink_to(ROOT / name)
+    for path in ROOT.iterdir():
+        if path.name not in OWN and not path.name.startswith("."):
+            (folder / path.name).symlink_to(path)
     names = {"native": "Native", "native-again": "Native again"}
     config = {
         "scale": "smoke",

@@ -1,21 +1,11 @@
 """Digests of files: what may be remembered of them, and what must be read again."""
 
-import os
 import time
 
 import projects
 import pytest
 
 from strata.results import digests, made
-
-
-def rewrite(path, change):
-    """Change a text in its place and give it its old times, as a restored copy has them."""
-    seen, text = path.stat(), path.read_text()
-    assert change(text) != text
-    path.write_text(change(text))
-    os.utime(path, ns=(seen.st_atime_ns, seen.st_mtime_ns))
-    return text
 
 
 def test_a_file_that_was_not_touched_is_not_read_again(tmp_path, monkeypatch):
@@ -29,7 +19,7 @@ def test_a_file_that_was_not_touched_is_not_read_again(tmp_path, monkeypatch):
     monkeypatch.setattr(digests, "of_file", lambda path: read.append(path) or "read")
     assert digests.Digests(memory).of(str(file)) == first
     assert not read
-    rewrite(file, lambda _: "2")
+    projects.rewrite(file, lambda _: "2")
     assert digests.Digests(memory).of(str(file)) == "read"
 
 

@@ -72,15 +72,6 @@ def planned(run, *targets):
     return {rule for rule in found if rule not in ("all", "total")}
 
 
-def rewrite(path, change):
-    """Change a text in its place and give it its old times, as a restored copy has them."""
-    seen, text = path.stat(), path.read_text()
-    assert change(text) != text
-    path.write_text(change(text))
-    os.utime(path, ns=(seen.st_atime_ns, seen.st_mtime_ns))
-    return text
-
-
 def state_of(folder):
     return made.State(json.loads((folder / "results/plan.json").read_text()), str(folder), str(folder))
 
@@ -133,9 +124,9 @@ def test_what_reads_a_changed_file_is_another(run, name, products):
 
     before = made_by()
     assert set(before) == ALL
-    text = rewrite(run.folder / name, lambda text: text + "\n# A comment.\n")
+    text = projects.rewrite(run.folder / name, lambda text: text + "\n# A comment.\n")
     after = made_by()
-    rewrite(run.folder / name, lambda _: text)
+    projects.rewrite(run.folder / name, lambda _: text)
     assert {product for product in ALL if after[product] != before[product]} == products
     assert made_by() == before
 
@@ -153,11 +144,11 @@ def test_what_reads_a_changed_file_is_another(run, name, products):
     ],
 )  # fmt: skip
 def test_a_changed_parser_or_template_makes_again_what_follows_and_measures_nothing(run, name, rules):
-    text = rewrite(run.folder / name, lambda text: text + "\n# A comment.\n")
+    text = projects.rewrite(run.folder / name, lambda text: text + "\n# A comment.\n")
     try:
         assert planned(run) == rules
     finally:
-        rewrite(run.folder / name, lambda _: text)
+        projects.rewrite(run.folder / name, lambda _: text)
 
 
 @pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.long)])
@@ -166,7 +157,7 @@ def test_a_table_that_was_edited_is_made_again_though_its_times_say_nothing(run,
     text = table.read_text()
     # What was made again can be damaged again.
     for _ in range(times):
-        rewrite(table, lambda text: text.replace("tidy", "tody", 1))
+        projects.rewrite(table, lambda text: text.replace("tidy", "tody", 1))
         done = run("--cores", "2")
         assert done.returncode == 0, done.stderr
         assert table.read_text() == text
@@ -192,7 +183,7 @@ def test_a_note_that_is_gone_or_broken_is_no_reason_to_trust_a_table(run):
 def test_tables_of_a_log_or_record_that_was_changed_do_not_stand(run, kind):
     path = run.folder / f"results/raw/bare/noop/2.{kind}"
     old, new = {"log": ("7", "8"), "json": ('"sha256": "', '"sha256": "0')}[kind]
-    text = rewrite(path, lambda text: text.replace(old, new, 1))
+    text = projects.rewrite(path, lambda text: text.replace(old, new, 1))
     try:
         found = state_of(run.folder).findings()
         assert found == ["results/tidy/noop.csv: it was not made of the results/raw/*/noop that is there"]
@@ -203,7 +194,7 @@ def test_tables_of_a_log_or_record_that_was_changed_do_not_stand(run, kind):
         assert done.returncode != 0
         assert "results/raw/bare/noop/2.log: it is not the log that results/raw/bare/noop/2.json records" in done.stdout
     finally:
-        rewrite(path, lambda _: text)
+        projects.rewrite(path, lambda _: text)
     done = run("--cores", "2")
     assert done.returncode == 0, done.stderr
     assert state_of(run.folder).findings() == []
@@ -215,21 +206,21 @@ def test_what_is_decided_follows_the_logs_too(tmp_path):
     assert done.returncode == 0, done.stderr + done.stdout
     assert len(list(run.folder.glob("results/raw/*/*/*.log"))) == 3
     assert planned(run, "results/summary/noop.csv") == set()
-    text = rewrite(run.folder / "results/raw/bare/noop/1.log", lambda text: text.replace("7", "8"))
+    text = projects.rewrite(run.folder / "results/raw/bare/noop/1.log", lambda text: text.replace("7", "8"))
     assert "precision" in planned(run, "results/summary/noop.csv")
-    rewrite(run.folder / "results/raw/bare/noop/1.log", lambda _: text)
+    projects.rewrite(run.folder / "results/raw/bare/noop/1.log", lambda _: text)
     assert planned(run, "results/summary/noop.csv") == set()
 
 
 def test_nothing_is_made_of_what_is_not_as_it_was_made(run, monkeypatch):
     monkeypatch.chdir(run.folder)
     table = run.folder / "results/summary/noop.csv"
-    text = rewrite(table, lambda text: text + "1\n")
+    text = projects.rewrite(table, lambda text: text + "1\n")
     try:
         with pytest.raises(UserError, match=r"results/summary/noop.csv: it is not as it was made; remove .*noop.csv"):
             made.make("comparisons", 0, ["true"])
     finally:
-        rewrite(table, lambda _: text)
+        projects.rewrite(table, lambda _: text)
     assert state_of(run.folder).findings() == []
 
 

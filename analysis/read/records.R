@@ -104,8 +104,8 @@ records_of <- function(plan, tidy) {
 
 #' The systems that were brought up, each by the record of the first cell that it ran
 #'
-#' The cells of an environment in a block share one system, so that what it took to bring it up was measured
-#' once and not for each cell.
+#' Several cells can share one system, so that what it took to bring it up was measured once and not for each
+#' cell.
 #'
 #' @param records list of records
 #' @return list of records in the order of measurement, one for each system; records that tell of no system

@@ -34,7 +34,7 @@ footprint_table <- function(records, plan) {
 
 #' Whether a machine was booted and saved before it was restored
 #'
-#' That happens in the first block alone, and its time is not that of a restored machine.
+#' That happens once in a run, and its time is not that of a restored machine.
 #'
 #' @param systems list of records
 #' @return logical vector

@@ -108,8 +108,8 @@ snapshot_threat <- function(evidence) {
   if (any(started)) {
     paste0(linked(fixed(sum(started), 0), "records"), " of ",
            linked(counted(length(started), "virtual machine"), "records"), " began from a ",
-           "snapshot of one that had booted before. Such blocks share the layout of memory and the state of ",
-           "the caches of that one boot, so that their spread may be less than that of independent boots.")
+           "snapshot of one that had booted before. Such machines share the layout of memory and the state ",
+           "of the caches of that one boot, so that their spread may be less than that of independent boots.")
   }
 }
 

@@ -36,7 +36,7 @@ def tag(image: dict) -> str:
 
 
 class Docker(Layer):
-    """A container that stays up for a block; commands are executed in it.
+    """A container that stays up for its cell, or for those that share it; commands are executed in it.
 
     network: bridge (with NAT) or host.  data: volume (a folder of the layer below, as with
     ``docker run -v``) or layered (in the container's own layered file system).

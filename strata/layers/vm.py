@@ -20,10 +20,10 @@ SESSIONS = [f"{cgroups.ROOT}/user.slice/user-0.slice/session-*", f"{cgroups.ROOT
 
 
 class Vm(Layer):
-    """A machine that stays up for a block; commands are executed in it through one kept ssh connection.
+    """A machine that stays up for the cells that share it; commands are executed in it through one kept ssh connection.
 
-    profile: the name of one of the config's vm.profiles.  fresh: boot (every block boots a machine) or snapshot
-    (the first block boots one, saves it, and every block restores it; what stands on it may have it warmed up before).
+    profile: the name of one of the config's vm.profiles.  fresh: boot (each system boots a machine) or snapshot (the
+    first boots one and saves it, and all restore that; what stands on it may have it warmed up before).
     """
 
     name = "vm"

@@ -38,7 +38,7 @@ class Machine:
     def up(self) -> dict:
         """Bring the machine up, fresh; returns the facts of ``system.vm`` (docs/contracts.md).  Raises UserError."""
         owner = run.owner()
-        # A cell without a workflow around it has no later block that a snapshot would serve.
+        # A cell without a workflow around it has no later system that a snapshot would serve.
         keeps = self.options["fresh"] == "snapshot" and owner["pid"] != os.getpid()
         wanted, facts = self.prepare()
         if keeps:
@@ -149,7 +149,7 @@ class Machine:
 
         def save(name: str) -> None:
             ssh.close(self.folder)
-            with step("vm", "saving the machine, from which later blocks restore it"):
+            with step("vm", "saving the machine, from which later ones are restored"):
                 snapshot.save(name, owner, wanted["name"], kept)
 
         if there(self._snapshot(wanted)):

@@ -1,4 +1,4 @@
-"""Snapshots of freshly booted machines: made once in a run, restored in every block, gone with the run."""
+"""Snapshots of freshly booted machines: made once in a run, restored for every fresh system, gone with the run."""
 
 import os
 

@@ -9,8 +9,9 @@
 #' @param tidy table of values
 #' @return data frame: the columns of `published` without tolerance; `n` values; `recomputed`; `low` and
 #'   `high`, Student's 95 % interval of a mean; `rounded`, with as many digits as were printed;
-#'   `difference` (recomputed less published); `tolerance`; `verdict`: agrees, differs, incomplete (fewer
-#'   values than are behind the print) or not available; `note`; `files`, separated by ";"
+#'   `difference` (recomputed less published); `tolerance`; `verdict`: agrees, label contradicted
+#'   (it agrees, and the raw results contradict what it is printed as), differs, incomplete (fewer values than
+#'   are behind the print) or not available; `note`; `files`, separated by ";"
 differences_from <- function(published, tidy) {
   used <- tidy[tidy$selection == "paper", ]
   key <- function(table) paste(table$workload, table$environment, table$metric, table$factors, sep = "\n")
@@ -31,6 +32,8 @@ differences_from <- function(published, tidy) {
   agrees <- abs(recomputed - printed) <= published$tolerance * (1 + 1e-9)
   verdict <- ifelse(is.na(recomputed), NOT_AVAILABLE,
                     ifelse(n < published$planned, "incomplete", ifelse(agrees, "agrees", "differs")))
+  # The number is that of the raw results; what it is printed as is not.
+  verdict[verdict == "agrees" & published$disputed] <- "label contradicted"
   decimals <- nchar(sub("^[^.]*\\.?", "", published$published))
   data.frame(
     published[c("place", "workload", "environment", "metric", "unit", "factors", "statistic", "planned",

@@ -4,7 +4,8 @@
 #' Reads the printed values
 #'
 #' @param root folder of the project
-#' @return data frame with a row for each printed number: `place` ("Table I", "Figure 3", ...), workload,
+#' @return data frame with a row for each printed number: `disputed`, whether the raw results contradict the
+#'   name that its environment has in print; `place` ("Table I", "Figure 3", ...), workload,
 #'   environment, metric, unit, factors, `statistic` (value, mean, sd, min, max, deviation_percent),
 #'   `planned` (values behind it), `published` (text), `tolerance` (half of the last digit of a table; for
 #'   figures, what they can be read to)
@@ -17,7 +18,18 @@ read_published_values <- function(root) {
   ))
   names(figures)[names(figures) == "n"] <- "planned"
   figures <- cbind(place = paste("Figure", figures$figure), figures[-1])
-  rbind(published_table(read_json(file.path(root, "published", "ibm-table1.json"))), figures)
+  values <- rbind(published_table(read_json(file.path(root, "published", "ibm-table1.json"))), figures)
+  cbind(values, disputed = values$environment %in% disputed_environments(root))
+}
+
+#' Environments that are not what the print calls them
+#'
+#' @param root folder of the project
+#' @return names, of which published/ibm-tables.json doubts the label
+disputed_environments <- function(root) {
+  tables <- read_json(file.path(root, "published", "ibm-tables.json"))
+  doubted <- Filter(function(one) !is.null(one$doubt), tables$configurations)
+  vapply(doubted, `[[`, "", "drawn")
 }
 
 #' Runs behind each mean of Table I
@@ -38,7 +50,8 @@ published_table <- function(table) {
       value <- row$values[[name]]
       printed <- c(mean = value$mean, deviation_percent = value$deviation_percent, sd = value$sd)
       data.frame(place = "Table I", workload = row$workload, environment = names[[name]], metric = row$metric,
-                 unit = row$unit, factors = factors, statistic = names(printed), planned = TABLE_RUNS,
+                 unit = ifelse(names(printed) == "deviation_percent", "%", row$unit), factors = factors,
+                 statistic = names(printed), planned = TABLE_RUNS,
                  published = unname(printed),
                  tolerance = half_of_last_digit(printed), row.names = NULL)
     }))

@@ -9,12 +9,15 @@ from strata.experiment import figures
 PAPERS = ("paper/report.pdf", "paper/report.html")
 _PUBLISHED = ("published/claims.json", "published/ibm-figures.csv", "published/ibm-table1.json",
               "published/ibm-tables.json")  # fmt: skip
+# How the originals' own numbers test their claims, and what came of it for those raw results that were at hand.
+_OWN_CLAIMS = ("published/ibm-own-claims.json",)
+_OWN_VERDICTS = ("published/ibm-raw-claims.csv", "published/ibm-raw-table1.csv")
 # What the text of a paper is put into, by the ending of its file.
 _PAGES = {
     "pdf": ("paper/report.Rmd", "paper/references.bib", "paper/template.tex"),
     "html": ("paper/report.Rmd", "paper/references.bib", "paper/template.html", "paper/report.css", "paper/report.js"),
 }
-REANALYSIS_TABLES = ("tidy", "series", "unreadable", "differences", "sources")
+REANALYSIS_TABLES = ("tidy", "series", "unreadable", "differences", "table1", "claims", "sources")
 REANALYSIS_FIGURES = tuple(f"figure-{number}" for number in (3, *range(5, 14)))
 
 
@@ -86,7 +89,7 @@ def of_experiment(experiment: dict, measured: Collection[str], blocks: Iterable[
         found.append(Product(f"figures/{stem}", files, "figure", sources, reads))
     made = tuple(file for product in found for file in product.files)
     for paper in PAPERS:
-        texts = (*_PAGES[paper.rpartition(".")[2]], *_PUBLISHED)
+        texts = (*_PAGES[paper.rpartition(".")[2]], *_PUBLISHED, *_OWN_VERDICTS)
         found.append(Product(paper, (paper,), "report", texts, made, cells, whole=True))
     return {product.name: product for product in found}
 
@@ -99,7 +102,7 @@ def of_reanalysis() -> dict[str, Product]:
     text = ("paper/reanalysis.Rmd", "paper/template.tex", "paper/references.bib")
     made = (*tables, f"{folder}/source.json")
     found = [
-        Product("reanalysis/tables", made, "reanalyse", _PUBLISHED, planned=False),
+        Product("reanalysis/tables", made, "reanalyse", (*_PUBLISHED, *_OWN_CLAIMS), planned=False),
         Product("reanalysis/figures", drawn, "reanalysis_figures", (), (f"{folder}/differences.csv",), planned=False),
         Product(
             "paper/reanalysis.pdf", ("paper/reanalysis.pdf",), "reanalysis_paper", text, (*made, *drawn), planned=False

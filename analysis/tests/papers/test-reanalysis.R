@@ -8,8 +8,8 @@ test_that("the scripts end with one line for a user's mistake, and write all tab
                                                             stream_log(2:5, minute = 2)))
   expect_equal(run_r("reanalyse.R", "--raw", folder, "--out", out)$status, 0)
   expect_setequal(list.files(out),
-                  c("tidy.csv", "series.csv", "unreadable.csv", "differences.csv", "sources.csv",
-                                     "source.json"))
+                  c("tidy.csv", "series.csv", "unreadable.csv", "differences.csv", "table1.csv", "claims.csv",
+                    "sources.csv", "source.json"))
   expect_equal(readLines(file.path(out, "series.csv"))[[1]],
                "workload,environment,metric,unit,factors,selection,n,mean,sd,min,max,median")
   expect_equal(run_r("reanalysis_figures.R", "--differences", file.path(out, "differences.csv"), "--out",

@@ -215,3 +215,12 @@ logical_shift <- function(x, by = 1) {
   shifted <- floor(unsigned / 2^by)
   as.integer(if (shifted >= 2^31) shifted - 2^32 else shifted)
 }
+
+#' A folder of published raw results; without one the test is skipped
+published_samples <- function() {
+  samples <- Filter(dir.exists, c(Sys.getenv("STRATA_PUBLISHED_RAW"),
+                                  file.path(dirname(project), "shared", "ibm-raw-samples")))
+  testthat::skip_if(length(samples) == 0,
+                    "no published raw results beside the checkout (STRATA_PUBLISHED_RAW names them)")
+  samples[[1]]
+}

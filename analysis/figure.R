@@ -1,6 +1,6 @@
 #!/usr/bin/env Rscript
-# Draws a figure of one workload, or of several the run-order figure, that of the drift or that of all ratios
-# to native: OUT.pdf, OUT.png, and OUT.csv, what is drawn.
+# Draws a figure of one workload, or one of all of them (the run order, the drift, all ratios to native, the
+# claims, the footprint): OUT.pdf, OUT.png, OUT.svg, and OUT.csv, what is drawn.
 #
 # Usage: Rscript analysis/figure.R --plan results/plan.json --summary results/summary/NAME.csv
 #          --tidy results/tidy/NAME.csv --out results/figures/NAME [--workload NAME --figure NAME-FIGURE]
@@ -8,6 +8,8 @@
 #          results/tidy/NAME.csv ...; and the same with --drift
 #        Rscript analysis/figure.R --ratios --plan results/plan.json --out results/figures/ratios
 #          results/summary/NAME.csv ...
+#        Rscript analysis/figure.R --claims --plan results/plan.json --out results/figures/claims
+#          results/claims.csv; and the same with --footprint
 
 script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 root <- dirname(dirname(normalizePath(gsub("~+~", " ", script, fixed = TRUE))))
@@ -19,14 +21,17 @@ run_script("figure.R", function(arguments) {
   several <- length(kind) > 0
   options <- parse_options(arguments, required = c("plan", "out", if (!several) c("summary", "tidy")),
                            optional = if (!several) c("workload", "figure"), switches = kind,
-                           rest = if (several) if ("ratios" %in% kind) "summaries" else "tidy tables")
+                           rest = if (several) "tables")
   plan <- read_plan(options$plan)
-  if (isTRUE(options$order)) {
-    draw_order(lapply(options$rest, read_tidy, plan = plan), plan, options$out)
-  } else if (isTRUE(options$drift)) {
-    draw_drift(lapply(options$rest, read_tidy, plan = plan), plan, options$out)
-  } else if (isTRUE(options$ratios)) {
-    draw_ratios(lapply(options$rest, read_summary, plan = plan), plan, root, options$out)
+  tidy <- function() lapply(options$rest, read_tidy, plan = plan)
+  if (several) {
+    switch(kind[[1]],
+           order = draw_order(tidy(), plan, options$out),
+           drift = draw_drift(tidy(), plan, options$out),
+           ratios = draw_ratios(lapply(options$rest, read_summary, plan = plan), plan, root, options$out),
+           claims = draw_claims(read_tested_claims(options$rest[[1]]), root, options$out),
+           footprint = draw_footprint(read_known(options$rest[[1]], FOOTPRINT_COLUMNS, plan), plan,
+                                      options$out))
   } else {
     figure <- FIGURES$undeclared
     if (!is.null(options$figure)) {

@@ -155,7 +155,7 @@ rule figure:
         tables=experiment.reads("figures/{figure}"),
         notes=experiment.notes("figures/{figure}"),
     output:
-        multiext("results/figures/{figure}", ".pdf", ".png", ".csv"),
+        multiext("results/figures/{figure}", ".pdf", ".png", ".svg", ".csv"),
         note="results/made/figures/{figure}.json",
     log:
         "results/logs/figure-{figure}.log",
@@ -173,61 +173,24 @@ rule figure:
         " --figure {wildcards.figure} --workload {params.workload} --out results/figures/{wildcards.figure} 2>&1 | tee {log}"
 
 
-rule order_figure:
+rule shared_figure:
+    # Of all workloads together.
     input:
-        tables=experiment.reads("figures/order"),
-        notes=experiment.notes("figures/order"),
+        tables=experiment.reads("figures/{figure}"),
+        notes=experiment.notes("figures/{figure}"),
     output:
-        multiext("results/figures/order", ".pdf", ".png", ".csv"),
-        note="results/made/figures/order.json",
+        multiext("results/figures/{figure}", ".pdf", ".png", ".svg", ".csv"),
+        note="results/made/figures/{figure}.json",
     log:
-        "results/logs/figure-order.log",
+        "results/logs/figure-{figure}.log",
+    wildcard_constraints:
+        figure="|".join(experiment.shared_figures()),
     conda:
         "../envs/analysis.yaml"
     params:
-        made_by=experiment.made_by("figures/order"),
-        again=experiment.again("figures/order"),
+        made_by=experiment.made_by("figures/{figure}"),
+        again=experiment.again("figures/{figure}"),
     shell:
-        "python -m strata make figures/order {params.again} --"
-        " Rscript analysis/figure.R --order --plan results/plan.json --out results/figures/order"
-        " {input.tables} 2>&1 | tee {log}"
-
-
-rule drift_figure:
-    input:
-        tables=experiment.reads("figures/drift"),
-        notes=experiment.notes("figures/drift"),
-    output:
-        multiext("results/figures/drift", ".pdf", ".png", ".csv"),
-        note="results/made/figures/drift.json",
-    log:
-        "results/logs/figure-drift.log",
-    conda:
-        "../envs/analysis.yaml"
-    params:
-        made_by=experiment.made_by("figures/drift"),
-        again=experiment.again("figures/drift"),
-    shell:
-        "python -m strata make figures/drift {params.again} --"
-        " Rscript analysis/figure.R --drift --plan results/plan.json --out results/figures/drift"
-        " {input.tables} 2>&1 | tee {log}"
-
-
-rule ratios_figure:
-    input:
-        tables=experiment.reads("figures/ratios"),
-        notes=experiment.notes("figures/ratios"),
-    output:
-        multiext("results/figures/ratios", ".pdf", ".png", ".csv"),
-        note="results/made/figures/ratios.json",
-    log:
-        "results/logs/figure-ratios.log",
-    conda:
-        "../envs/analysis.yaml"
-    params:
-        made_by=experiment.made_by("figures/ratios"),
-        again=experiment.again("figures/ratios"),
-    shell:
-        "python -m strata make figures/ratios {params.again} --"
-        " Rscript analysis/figure.R --ratios --plan results/plan.json --out results/figures/ratios"
+        "python -m strata make figures/{wildcards.figure} {params.again} --"
+        " Rscript analysis/figure.R --{wildcards.figure} --plan results/plan.json --out results/figures/{wildcards.figure}"
         " {input.tables} 2>&1 | tee {log}"

@@ -151,7 +151,8 @@ curve_figure <- function(points, plan, x, y, columns, losses = character(), ends
     interval_layers(points[measured, ], "x", limits$x[measured, ]) +
     ggplot2::geom_path(ggplot2::aes(group = paste(.data$environment, .data$what), linetype = .data$what),
                        linewidth = 0.35) +
-    ggplot2::geom_point(environment_aes(), points[measured, ], stroke = 0.4) +
+    told_layer(ggplot2::geom_point(environment_aes(), points[measured, ], stroke = 0.4),
+               curve_words(points[measured, ])) +
     ggplot2::geom_point(data = points[!measured, ], shape = 5, size = 1, stroke = 0.35, show.legend = FALSE) +
     (if (ends) end_layer(points, plan)) +
     ggplot2::facet_wrap(ggplot2::vars(.data$panel), ncol = columns, scales = "free",
@@ -173,6 +174,17 @@ curve_figure <- function(points, plan, x, y, columns, losses = character(), ends
     if (one && !is.null(y$title)) ggplot2::theme(strip.text = ggplot2::element_blank())
 }
 
+#' What a point of a figure of curves says when it is pointed at
+#'
+#' @param points as from `curve_points`
+#' @return texts
+curve_words <- function(points) {
+  paste0(points$label, ", ", gsub(";", ", ", points$factors, fixed = TRUE), ": ", signif(points$y, 4),
+         ifelse(is.na(points$y_low), "",
+                paste0(" [", signif(points$y_low, 4), ", ", signif(points$y_high, 4), "]")),
+         ", n = ", points$n, recycle0 = TRUE)
+}
+
 #' An axis of a figure of curves
 #'
 #' @param scale ggplot2 scale of the axis
@@ -180,8 +192,8 @@ curve_figure <- function(points, plan, x, y, columns, losses = character(), ends
 #' @return ggplot2 scale
 curve_axis <- function(scale, axis) {
   labels <- if (is.null(axis$labels)) axis_numbers else axis$labels
-  options <- list(axis$title, breaks = axis$breaks, labels = labels,
-                  expand = ggplot2::expansion(mult = c(0.04, 0.08)))
+  expand <- if (is.null(axis$expand)) ggplot2::expansion(mult = c(0.04, 0.08)) else axis$expand
+  options <- list(axis$title, breaks = axis$breaks, labels = labels, expand = expand)
   # Before its version 3.5, ggplot2 has another name for it.
   name <- intersect(c("transform", "trans"), names(formals(ggplot2::continuous_scale)))[[1]]
   options[[name]] <- switch(axis$scale, log = "log10", share = "logit", "identity")
@@ -220,7 +232,7 @@ end_layer <- function(points, plan) {
     line[unique(c(1, nrow(line))), ]
   }))
   ggplot2::geom_text(ggplot2::aes(label = axis_numbers(.data$along)), ends, family = FONT, colour = INK,
-                     size = 0.8 * FONT_SIZE / ggplot2::.pt, hjust = -0.3, vjust = -0.3, show.legend = FALSE)
+                     size = 0.875 * FONT_SIZE / ggplot2::.pt, hjust = -0.3, vjust = -0.3, show.legend = FALSE)
 }
 
 #' How many rows the legend of a figure of curves takes
@@ -268,7 +280,6 @@ write_curves <- function(curves, plan, out) {
   }
   sizes <- size(columns)
   figures <- lapply(parts, curves$draw, columns)
-  figure <- if (length(figures) == 1) figures[[1]] else function() draw_stacked(figures, sizes[2, ])
   points$panel <- as.character(points$panel)
-  write_figure(figure, points, out, c(max(sizes[1, ]), min(sum(sizes[2, ]), MOST_HEIGHT)))
+  write_figure(figures, points, out, c(max(sizes[1, ]), min(sum(sizes[2, ]), MOST_HEIGHT)), sizes[2, ])
 }

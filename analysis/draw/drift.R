@@ -26,9 +26,11 @@ drift_figure <- function(data) {
     ggplot2::geom_rect(ggplot2::aes(xmin = -Inf, xmax = Inf, ymin = -.data$band, ymax = .data$band), bands,
                        fill = "grey90") +
     ggplot2::geom_hline(yintercept = 0, colour = PALE, linewidth = 0.25) +
-    ggplot2::geom_line(colour = PALE, linewidth = 0.25) +
-    ggplot2::geom_point(ggplot2::aes(shape = .data$counts), colour = INK, fill = "white", size = 1,
-                        stroke = 0.4) +
+    ggplot2::geom_line(data = data[data$counts == "yes", ], colour = PALE, linewidth = 0.25) +
+    told_layer(ggplot2::geom_point(ggplot2::aes(shape = .data$counts), colour = INK, fill = "white", size = 1,
+                                   stroke = 0.4),
+               paste0(data$title, ", set ", data$repetition, ": ", signed(round(data$level, 1)), " % (",
+                      data$n, " environments)")) +
     ggplot2::facet_wrap(ggplot2::vars(.data$title), ncol = drift_columns(data), scales = "free_y",
                         labeller = ggplot2::as_labeller(function(title) {
                           panel_title(title, if (drift_columns(data) == 2) 54 else 34)
@@ -37,7 +39,7 @@ drift_figure <- function(data) {
                                 labels = "set aside: disturbed, and measured again") +
     ggplot2::scale_x_continuous("Place in the order of measurement", breaks = few_whole,
                                 expand = ggplot2::expansion(mult = 0.015)) +
-    ggplot2::scale_y_continuous("Deviation of the set from the mean (%)", breaks = round_breaks(3),
+    ggplot2::scale_y_continuous("Deviation of the set from the mean (%)", breaks = level_breaks,
                                 limits = function(range) range(range, -0.5, 0.5), labels = signed,
                                 expand = ggplot2::expansion(mult = 0.12)) +
     figure_theme() +

@@ -68,39 +68,110 @@ empty_figure <- function(text = "Nothing was measured.") {
     ggplot2::theme_void()
 }
 
-#' Draws figures one above the other, their panels in line, on the open device
+#' Figures one above the other, their panels in line
+#'
+#' A device must be open, by whose letters the places are found.
 #'
 #' @param figures list of ggplot2 plots with as many panels in a row
 #' @param heights of each
-draw_stacked <- function(figures, heights) {
+#' @return gtable
+stacked <- function(figures, heights) {
   tables <- lapply(figures, ggplot2::ggplotGrob)
+  if (length(tables) == 1) {
+    return(tables[[1]])
+  }
   whole <- do.call(rbind, c(tables, list(size = "max")))
   own <- rep(seq_along(tables), vapply(tables, function(table) length(table$heights), 0L))
   flexible <- grid::unitType(whole$heights) == "null"
   whole$heights[flexible] <- grid::unit((heights / tabulate(own[flexible]))[own[flexible]], "null")
-  grid::grid.draw(whole)
+  whole
 }
 
-#' Writes a figure as PDF and PNG, and what it draws as CSV
+#' A run as it is named where it is pointed at
 #'
-#' The PDF embeds its fonts and does not say when it was made, so that the same figure is the same file.
+#' @param log path of its log
+#' @return texts such as "docker/stream/3.log"
+run_name <- function(log) {
+  sub("^results/raw/", "", log)
+}
+
+#' A layer of points that say something when they are pointed at on the web page
 #'
-#' @param figure ggplot2 plot, or a function that draws on the open device
+#' @param layer of ggplot2, of points
+#' @param words a text for each row of its data
+#' @return the layer
+told_layer <- function(layer, words) {
+  layer$told <- words
+  layer
+}
+
+#' Where on the open device, on which a figure was drawn, its told points are
+#'
+#' @param figures list of ggplot2 plots, from the top down
+#' @param table the gtable that was drawn, of one figure or of all of them stacked
+#' @return data frame: x, y (points from the left and the top) and words
+told_points <- function(figures, table) {
+  panels <- table$layout[grepl("^panel", table$layout$name) &
+                           !vapply(table$grobs, inherits, NA, what = "zeroGrob"), ]
+  height <- grDevices::dev.size()[[2]]
+  found <- list()
+  before <- 0
+  for (figure in figures) {
+    built <- ggplot2::ggplot_build(figure)
+    layout <- built$layout$layout
+    # Panels in the order of rows, as those of the table are.
+    own <- panels[before + seq_len(nrow(layout)), ]
+    own <- own[order(own$t, own$l), ]
+    layout <- layout[order(layout$ROW, layout$COL), ]
+    before <- before + nrow(layout)
+    for (i in which(vapply(figure$layers, function(layer) length(layer$told) > 0, NA))) {
+      data <- built$data[[i]]
+      for (k in seq_len(nrow(layout))) {
+        rows <- which(data$PANEL == layout$PANEL[[k]])
+        scales <- built$layout$panel_params[[as.integer(layout$PANEL[[k]])]]
+        at <- built$layout$coord$transform(data[rows, c("x", "y"), drop = FALSE], scales)
+        name <- paste0(own$name[[k]], ".", paste(own[k, c("t", "r", "b", "l")], collapse = "-"))
+        grid::downViewport(name)
+        place <- grid::deviceLoc(grid::unit(at$x, "npc"), grid::unit(at$y, "npc"), valueOnly = TRUE)
+        grid::upViewport(0)
+        found <- c(found, list(data.frame(x = 72 * place$x, y = 72 * (height - place$y),
+                                          words = as.character(figure$layers[[i]]$told[rows]))))
+      }
+    }
+  }
+  do.call(rbind, c(list(data.frame(x = numeric(), y = numeric(), words = character())), found))
+}
+
+#' Writes a figure as PDF, PNG and SVG, and what it draws as CSV
+#'
+#' The PDF embeds its fonts and does not say when it was made, so that the same figure is the same file.  The
+#' SVG tells of each told point what it is.
+#'
+#' @param figure ggplot2 plot, or a list of several, one above the other
 #' @param data data frame
 #' @param out path without extension
 #' @param size width and height in inches
-write_figure <- function(figure, data, out, size) {
+#' @param heights of several figures, as of `stacked`
+write_figure <- function(figure, data, out, size, heights = 1) {
+  figures <- if (ggplot2::is.ggplot(figure)) list(figure) else figure
   save <- function(path, device, ...) {
     write_whole(path, function(temporary) {
       device(temporary, width = size[[1]], height = size[[2]], ...)
-      tryCatch(if (is.function(figure)) figure() else print(figure), finally = grDevices::dev.off())
+      points <- tryCatch({
+        table <- stacked(figures, heights)
+        grid::grid.draw(table)
+        if (endsWith(path, ".svg")) told_points(figures, table)
+      }, finally = grDevices::dev.off())
       if (endsWith(path, ".pdf")) {
         forget_date(temporary)
+      } else if (endsWith(path, ".svg")) {
+        writeLines(told_svg(read_text(temporary), points), temporary, sep = "", useBytes = TRUE)
       }
     })
   }
   save(paste0(out, ".pdf"), grDevices::cairo_pdf)
   save(paste0(out, ".png"), grDevices::png, units = "in", res = 200, type = "cairo")
+  save(paste0(out, ".svg"), svglite::svglite)
   write_csv(data, paste0(out, ".csv"))
 }
 

@@ -5,7 +5,7 @@
 #' @param tidy list of tidy tables
 #' @param plan as from `read_plan`
 #' @return data frame: environment, label, workload, title, metric, factors, block, order, value, deviation in
-#'   % of the mean of the runs of the same environment, metric and factors
+#'   % of the mean of the runs of the same environment, metric and factors, and log
 order_data <- function(tidy, plan) {
   runs <- do.call(rbind, tidy)
   runs <- runs[is_headline(runs, plan), ]
@@ -17,7 +17,7 @@ order_data <- function(tidy, plan) {
     label = environment_labels(plan, runs$environment), workload = runs$workload,
     title = factor(titles[runs$workload], titles[shown]), metric = runs$metric, factors = runs$factors,
     block = runs$block, order = runs$order, value = runs$value,
-    deviation = 100 * (runs$value / mean_of_group - 1)
+    deviation = 100 * (runs$value / mean_of_group - 1), log = runs$log
   )
   runs[order(runs$order, match(runs$workload, shown)), ]
 }
@@ -30,12 +30,13 @@ order_data <- function(tidy, plan) {
 order_figure <- function(data, plan) {
   marks <- environment_marks(names(plan$environments))
   marks <- marks[marks$environment %in% data$environment, ]
+  lines <- block_lines(data)
   ggplot2::ggplot(data, ggplot2::aes(.data$order, .data$deviation)) +
-    ggplot2::geom_vline(xintercept = block_starts(data), colour = "grey80", linewidth = 0.25) +
+    ggplot2::geom_vline(xintercept = lines$at, colour = "grey80", linewidth = 0.25) +
     ggplot2::geom_hline(yintercept = 0, colour = PALE, linewidth = 0.25) +
-    ggplot2::geom_point(environment_aes(), stroke = 0.4, alpha = 0.8) +
+    told_layer(ggplot2::geom_point(environment_aes(), stroke = 0.4, alpha = SOLID), order_words(data)) +
     ggplot2::facet_wrap(ggplot2::vars(.data$title), ncol = 1, scales = "free_y") +
-    ggplot2::scale_x_continuous("Place in the order of measurement; vertical lines part the blocks",
+    ggplot2::scale_x_continuous(paste(c("Place in the order of measurement", lines$says), collapse = "; "),
                                 breaks = few_whole, expand = ggplot2::expansion(mult = 0.015)) +
     ggplot2::scale_y_continuous("Deviation from the mean of the environment (%)", breaks = round_breaks(3),
                                 limits = function(range) range(range, -0.5, 0.5), labels = signed,
@@ -58,6 +59,33 @@ block_starts <- function(data) {
   first <- first[by_time][-1]
   last <- last[by_time][-length(last)]
   ((first + last) / 2)[last < first]
+}
+
+# The most vertical lines of the run-order figure: more would hide its points.
+MOST_LINES <- 12
+
+#' The vertical lines of the run-order figure: the ends of blocks, or of every second, fifth or tenth of many
+#'
+#' @param data as from `order_data`
+#' @return list: `at`, numbers, and `says`, what the axis says of them, NULL where there are none
+block_lines <- function(data) {
+  starts <- block_starts(data)
+  steps <- as.vector(outer(c(1, 2, 5), 10^(0:6)))
+  step <- steps[[which(length(starts) %/% steps <= MOST_LINES)[[1]]]]
+  at <- starts[seq_along(starts) %% step == 0]
+  says <- if (step == 1) "vertical lines part the blocks" else paste("a vertical line after every", step,
+                                                                     "blocks")
+  list(at = at, says = if (length(at) > 0) says)
+}
+
+#' What a run says when it is pointed at
+#'
+#' @param data as from `order_data`
+#' @return texts
+order_words <- function(data) {
+  paste0(run_name(data$log), ": ", data$metric,
+         ifelse(data$factors == "", "", paste0(" (", data$factors, ")")),
+         " ", signif(data$value, 4), " (", signed(round(data$deviation, 1)), " %)")
 }
 
 #' A few whole numbers within a range

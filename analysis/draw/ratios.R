@@ -105,7 +105,7 @@ ratio_figure <- function(data, plan) {
     ggplot2::geom_segment(ggplot2::aes(x = .data$start, xend = .data$end, yend = .data$y), beyond,
                           linewidth = 0.5, arrow = ggplot2::arrow(length = ggplot2::unit(3, "pt")),
                           show.legend = FALSE) +
-    ggplot2::geom_point(size = 1.5, stroke = 0.6, fill = "white") +
+    told_layer(ggplot2::geom_point(size = 1.5, stroke = 0.6, fill = "white"), ratio_words(data)) +
     ggplot2::facet_wrap(ggplot2::vars(.data$panel), nrow = ratio_rows(data),
                         scales = if (several) "free_x" else "fixed",
                         labeller = ggplot2::as_labeller(function(label) {
@@ -129,6 +129,16 @@ ratio_figure <- function(data, plan) {
                    axis.ticks.y = ggplot2::element_blank(),
                    axis.text.y = ggplot2::element_text(lineheight = 0.85),
                    strip.text = ggplot2::element_text(vjust = 0))
+}
+
+#' What a ratio says when it is pointed at
+#'
+#' @param data as from `ratio_data`
+#' @return texts
+ratio_words <- function(data) {
+  paste0(data$series, ", ", data$panel, ": ", signif(data$ratio, 4),
+         ifelse(is.na(data$low), "", paste0(" [", signif(data$low, 4), ", ", signif(data$high, 4), "]")),
+         ifelse(data$what == "measured", paste0(", n = ", data$n), paste(", published,", data$source)))
 }
 
 #' The name of a series in lines that leave room for the panels

@@ -2,7 +2,7 @@
 
 FIGURE_COLUMNS <- c(environment = "character", label = "character", panel = "character", what = "character",
                     order = "integer", n = "integer", value = "numeric", low = "numeric", high = "numeric",
-                    source = "character")
+                    source = "character", log = "character")
 
 #' What the figure of a workload draws
 #'
@@ -10,8 +10,8 @@ FIGURE_COLUMNS <- c(environment = "character", label = "character", panel = "cha
 #' @param tidy rows of the tidy table
 #' @param plan as from `read_plan`
 #' @param published as from `read_published_ratios`, or NULL for nothing published
-#' @return list of three data frames.  `runs`: environment, label, panel, order, value and `row`, the height
-#'   at which the point stands.  `means`: environment, label, panel, metric, n, value, low, high, row.
+#' @return list of three data frames.  `runs`: environment, label, panel, order, value, log and `row`, the
+#'   height at which the point stands.  `means`: environment, label, panel, metric, n, value, low, high, row.
 #'   `published`:
 #'   environment, label, panel, value (as from `published_levels`), source, row.  Panels are factors in the
 #'   order of the plan's metrics; rows count from the bottom, the plan's first environment is at the top.
@@ -27,7 +27,7 @@ workload_data <- function(summary, tidy, plan, published = NULL) {
            names_of_panels)
   }
   runs <- data.frame(environment = tidy$environment, label = environment_labels(plan, tidy$environment),
-                     panel = panel_of(tidy), order = tidy$order, value = tidy$value)
+                     panel = panel_of(tidy), order = tidy$order, value = tidy$value, log = tidy$log)
   runs <- runs[order(row_of(runs$environment), runs$panel, runs$order, decreasing = c(TRUE, FALSE, FALSE),
                      method = "radix"), ]
   place <- stats::ave(runs$order, runs$environment, runs$panel, FUN = function(x) spread(length(x)))
@@ -55,8 +55,10 @@ drawn <- function(data) {
                   list(run = data$runs, mean = data$means, published = data$published))
   table <- do.call(rbind, lapply(names(parts), function(what) {
     part <- cbind(parts[[what]], what = rep(what, nrow(parts[[what]])))
-    part[setdiff(names(FIGURE_COLUMNS), c(names(part), "source"))] <- rep(NA_real_, nrow(part))
-    part$source <- if (is.null(part$source)) rep("", nrow(part)) else part$source
+    part[setdiff(names(FIGURE_COLUMNS), c(names(part), "source", "log"))] <- rep(NA_real_, nrow(part))
+    for (text in c("source", "log")) {
+      part[[text]] <- if (is.null(part[[text]])) rep("", nrow(part)) else part[[text]]
+    }
     part[names(FIGURE_COLUMNS)]
   }))
   table$panel <- as.character(table$panel)
@@ -111,7 +113,8 @@ workload_figure <- function(data, plan, workload) {
     ggplot2::geom_hline(yintercept = rows$row[-1] + 0.5, colour = "grey90", linewidth = 0.25) +
     ggplot2::geom_vline(ggplot2::aes(xintercept = .data$value), means[means$environment == REFERENCE, ],
                         colour = PALE, linewidth = 0.3, linetype = "22") +
-    ggplot2::geom_point(environment_aes(), data$runs, stroke = 0.4, alpha = 0.8) +
+    told_layer(ggplot2::geom_point(environment_aes(), data$runs, stroke = 0.4, alpha = SOLID),
+               paste0(run_name(data$runs$log), ": ", signif(data$runs$value, 5), recycle0 = TRUE)) +
     mean_layers(means) +
     ggplot2::geom_point(ggplot2::aes(y = .data$row - 0.32), data$published, shape = 5, size = 1.7,
                         stroke = 0.5, colour = INK) +
@@ -274,6 +277,5 @@ draw_runs <- function(summary, tidy, plan, published, out) {
   figures <- lapply(parts, workload_figure, plan = plan, workload = tidy$workload[[1]])
   sizes <- vapply(parts, function(part) workload_size(part$means), c(0, 0))
   rows <- vapply(parts, function(part) length(unique(part$means$environment)), 0L)
-  figure <- if (length(figures) == 1) figures[[1]] else function() draw_stacked(figures, rows)
-  write_figure(figure, drawn(data), out, c(max(sizes[1, ]), sum(sizes[2, ])))
+  write_figure(figures, drawn(data), out, c(max(sizes[1, ]), sum(sizes[2, ])), rows)
 }

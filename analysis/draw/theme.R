@@ -1,6 +1,6 @@
 # One design for all figures: the look, and a colour and a shape for every environment.
 
-COLUMN_WIDTH <- 3.4
+COLUMN_WIDTH <- 3.35
 FULL_WIDTH <- 7
 # The most that a figure takes of a page: its caption stands there too.
 MOST_HEIGHT <- 7.8
@@ -8,12 +8,15 @@ FONT <- "Latin Modern Sans"
 FONT_SIZE <- 8
 INK <- "grey15"
 PALE <- "grey45"
+# How solid points are that may lie on one another.
+SOLID <- 0.9
 
 #' Colours and shapes of the environments that every plan calls by the same names
 #'
-#' Colours are those of Okabe and Ito, told apart by colour-blind readers, with violet in the place of their
-#' yellow, which is too pale for points; shapes are all different, so that they are told apart in grey print;
-#' what runs in containers alone is filled, what runs in a virtual machine is open.
+#' Colours are those of Okabe and Ito, told apart by colour-blind readers, some of them darker, so that each
+#' has a contrast of 3:1 to white, and with violet in the place of their yellow; shapes are all different, so
+#' that they are told apart in grey print; what runs in containers alone is filled, what runs in a virtual
+#' machine is open.
 #'
 #' @return data frame: environment, colour, shape, size in mm, for which all shapes look of one size
 #' @source M. Okabe, K. Ito, Color Universal Design, 2008
@@ -21,7 +24,7 @@ known_environments <- function() {
   data.frame(
     environment = c("native", "docker", "docker-hostnet", "docker-layered",
                     "vm", "vm-tuned", "vm-docker", "vm-docker-hostnet"),
-    colour = c("#000000", "#0072B2", "#56B4E9", "#009E73", "#D55E00", "#E69F00", "#CC79A7", "#6000C0"),
+    colour = c("#000000", "#0072B2", "#2A8AC4", "#00855F", "#D55E00", "#A87400", "#B4508A", "#6000C0"),
     shape = c(16, 15, 17, 18, 1, 0, 2, 5),
     size = c(1.3, 1.3, 1.3, 1.7, 1.2, 1.2, 1.1, 1.1)
   )

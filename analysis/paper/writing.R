@@ -171,7 +171,12 @@ show_claims_text <- function(evidence) {
     paste("The publications say more than their tables of numbers. Their claims are part of this project as",
           "data, each with its source and a tolerance, which does not depend on what is measured here."),
     prose(claims_text(evidence)),
-    if (tested) paste(see_table("claims"), "shows those of which at least a part was measured."),
+    if (tested && has_rows(evidence, "claims")) {
+      paste(see_figure("claims"), "draws those of which at least a part was measured, and",
+            see_table("claims"), "has their numbers.")
+    } else if (tested) {
+      paste(see_table("claims"), "shows those of which at least a part was measured.")
+    },
     if (untested) paste(see_table("untested"), "lists the others, each with its reason.")
   ), collapse = " "))
 }
@@ -277,8 +282,12 @@ show_footprint <- function(evidence) {
   if (text == "") {
     return(knitr::asis_output(""))
   }
-  knitr::asis_output(paste("**Footprint.**", see_table("footprint"), "tells what it takes to bring an",
-                           "environment up.", prose(text)))
+  drawn <- has_rows(evidence, "footprint")
+  knitr::asis_output(paste0(
+    paste("**Footprint.**", if (drawn) paste(see_figure("footprint"), "draws how long, and"),
+          see_table("footprint"), "tells what it takes to bring an environment up.", prose(text)),
+    if (drawn) show_figure(evidence, "footprint", footprint_caption(evidence))
+  ))
 }
 
 # Where the workloads that come with the project are from, in Markdown.

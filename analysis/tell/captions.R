@@ -207,3 +207,52 @@ ratios_caption <- function(evidence) {
          "; an arrow marks an interval that goes on beyond the axis. Hollow: published in 2014, on other ",
          "hardware and without an interval.")
 }
+
+#' The caption of the figure of the claims
+#'
+#' @param evidence as from `read_evidence`
+#' @return text
+claims_caption <- function(evidence) {
+  claims <- evidence$claims[evidence$claims$parts > 0 & !is.na(evidence$claims$ratio), ]
+  raw <- drawn_columns(evidence, "claims", CLAIM_FIGURE_COLUMNS)$raw_logs
+  paste0("Published claims and what was measured: the ratio of the two environments of each, with the ",
+         "interval that decides (", linked(n_is(n_text(claims$ratio_n)), "records"), "). Grey: the ",
+         "tolerance; where it reaches the edge, it has no limit there. Diamonds: what was published",
+         if (any(!is.na(raw))) "; crosses: what the authors\u2019 own raw logs give, as they were read again",
+         ".", if (any(claims$verdict == "not testable here")) {
+           " Measured in part: of some of its environments."
+         })
+}
+
+#' The caption of the figure of the footprint
+#'
+#' @param evidence as from `read_evidence`
+#' @return text
+footprint_caption <- function(evidence) {
+  drawn <- drawn_columns(evidence, "footprint", FOOTPRINT_FIGURE_COLUMNS)
+  restored <- any(saved_first(evidence$records))
+  paste0("How long it takes to bring an environment up: the mean, a thick bar for its 95", THIN,
+         "% interval, and a thin one from the least to the most.",
+         if (restored) " What the filled mark of a machine times is its being restored from a saved state.",
+         if (any(drawn$quantity == "boot_seconds")) " Hollow: the boot of the machine itself.")
+}
+
+#' Whether a figure that is of no single workload was drawn and holds anything
+#'
+#' @param evidence as from `read_evidence`
+#' @param stem of the figure's files
+#' @return TRUE or FALSE
+has_rows <- function(evidence, stem) {
+  columns <- list(claims = CLAIM_FIGURE_COLUMNS, footprint = FOOTPRINT_FIGURE_COLUMNS)[[stem]]
+  has_figure(evidence, stem) && nrow(drawn_columns(evidence, stem, columns)) > 0
+}
+
+#' What a figure that is of no single workload draws
+#'
+#' @param evidence as from `read_evidence`
+#' @param stem of the figure's files
+#' @param columns of its data
+#' @return data frame
+drawn_columns <- function(evidence, stem, columns) {
+  read_csv(sub("[.]pdf$", ".csv", figure_path(evidence, stem)), columns)
+}

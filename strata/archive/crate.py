@@ -25,6 +25,7 @@ _TYPES = {
     ".md": "text/markdown",
     ".pdf": "application/pdf",
     ".png": "image/png",
+    ".svg": "image/svg+xml",
     ".html": "text/html",
     ".txt": "text/plain",
     ".py": "text/x-python",

@@ -18,6 +18,8 @@ _PAGES = {
     "html": ("paper/report.Rmd", "paper/references.bib", "paper/template.html", "paper/report.css", "paper/report.js"),
 }
 REANALYSIS_TABLES = ("tidy", "series", "unreadable", "differences", "table1", "claims", "sources")
+# What a figure is drawn as, and what it draws.
+_DRAWN = ("pdf", "png", "svg", "csv")
 REANALYSIS_FIGURES = tuple(f"figure-{number}" for number in (3, *range(5, 14)))
 
 
@@ -83,9 +85,12 @@ def of_experiment(experiment: dict, measured: Collection[str], blocks: Iterable[
     ]
     drawn = {stem: load for stem, load in figures.of_plan(experiment).items() if load in tidy}
     of_figure = {stem: (tidy[load], summary[load]) for stem, load in drawn.items()}
-    for stem, reads in {**of_figure, "order": tidies, "drift": tidies, "ratios": summaries}.items():
-        files = tuple(result("figure", stem=stem, ending=ending) for ending in ("pdf", "png", "csv"))
-        sources = () if stem in ("order", "drift") else _PUBLISHED
+    shared = {"order": tidies, "drift": tidies, "ratios": summaries}
+    shared |= {name: (result(name),) for name in ("claims", "footprint")}
+    for stem, reads in {**of_figure, **shared}.items():
+        files = tuple(result("figure", stem=stem, ending=ending) for ending in _DRAWN)
+        sources = () if stem in ("order", "drift", "footprint") else _PUBLISHED
+        sources += _OWN_VERDICTS if stem == "claims" else ()
         found.append(Product(f"figures/{stem}", files, "figure", sources, reads))
     made = tuple(file for product in found for file in product.files)
     for paper in PAPERS:
@@ -98,7 +103,7 @@ def of_reanalysis() -> dict[str, Product]:
     """What is made of the published raw results of the original paper; no archive of an experiment holds it."""
     folder = "results/reanalysis"
     tables = tuple(f"{folder}/{table}.csv" for table in REANALYSIS_TABLES)
-    drawn = tuple(f"{folder}/{stem}.{ending}" for stem in REANALYSIS_FIGURES for ending in ("pdf", "png", "csv"))
+    drawn = tuple(f"{folder}/{stem}.{ending}" for stem in REANALYSIS_FIGURES for ending in _DRAWN)
     text = ("paper/reanalysis.Rmd", "paper/template.tex", "paper/references.bib")
     made = (*tables, f"{folder}/source.json")
     found = [

@@ -227,6 +227,10 @@ class Workflow:
         """The workload of every figure that can be drawn, by the stem of its file."""
         return figures.of_plan(self.plan)
 
+    def shared_figures(self) -> list[str]:
+        """The stems of the figures that are of all workloads."""
+        return figures.SHARED
+
     def published_raw(self) -> str:
         """Where the published raw results are.  Raises UserError where the config does not say."""
         return published.named(self.settings)

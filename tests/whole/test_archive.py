@@ -79,7 +79,8 @@ def test_all_that_was_made_is_listed_and_archived(paper, tmp_path):
 
 @pytest.mark.parametrize(
     "name", ["tidy/stream", "summary/stream", "comparisons", "claims", "footprint", "sets", "choices", "figures/stream",
-             "figures/order", "figures/drift", "figures/ratios", "paper/report.pdf", "paper/report.html"]
+             "figures/order", "figures/drift", "figures/ratios", "figures/claims", "figures/footprint",
+             "paper/report.pdf", "paper/report.html"]
 )  # fmt: skip
 def test_a_product_is_made_of_nothing_but_what_is_noted(paper, tmp_path, name):
     """Its command runs where there is nothing else, and makes the same."""
@@ -100,6 +101,8 @@ def test_a_product_is_made_of_nothing_but_what_is_noted(paper, tmp_path, name):
         "figures/order": ["--order", *product.reads],
         "figures/drift": ["--drift", *product.reads],
         "figures/ratios": ["--ratios", *product.reads],
+        "figures/claims": ["--claims", *product.reads],
+        "figures/footprint": ["--footprint", *product.reads],
         "report": [],
     }  # fmt: skip
     tables = [file for file in product.reads if not file.startswith("results/precision/")]

@@ -18,7 +18,7 @@ RSCRIPT = f"""#!{sys.executable}
 import json, pathlib, sys
 command, arguments = pathlib.Path(sys.argv[1]), sys.argv[2:]
 out = pathlib.Path(arguments[arguments.index("--out") + 1])
-files = [out] if out.suffix else [out.with_suffix(ending) for ending in (".pdf", ".png", ".csv")]
+files = [out] if out.suffix else [out.with_suffix(ending) for ending in (".pdf", ".png", ".svg", ".csv")]
 for file in files:
     file.parent.mkdir(parents=True, exist_ok=True)
     text = f"{{arguments}} {{command.read_text()}}"
@@ -94,7 +94,8 @@ def test_the_list_holds_every_file_that_the_rules_make(run):
     assert planned(run) == set()
 
 
-FIGURES = {"figures/noop", "figures/order", "figures/drift", "figures/ratios"}
+FIGURES = {f"figures/{name}" for name in ("noop", "order", "drift", "ratios", "claims", "footprint")}
+OF_NUMBERS = {f"figures/{name}" for name in ("order", "drift", "footprint")}
 PAPERS = {"paper/report.pdf", "paper/report.html"}
 ALL = {"tidy/noop", "summary/noop", "comparisons", "claims", "footprint", "sets", "choices", *FIGURES, *PAPERS}
 
@@ -107,7 +108,7 @@ ALL = {"tidy/noop", "summary/noop", "comparisons", "claims", "footprint", "sets"
         ("analysis/read/cells.R", ALL),
         ("analysis/draw/figures.R", {*FIGURES, *PAPERS}),
         ("analysis/claims.R", {"claims"}),
-        ("published/claims.json", {"claims", *FIGURES, *PAPERS} - {"figures/order", "figures/drift"}),
+        ("published/claims.json", {"claims", *FIGURES, *PAPERS} - OF_NUMBERS),
         ("paper/report.Rmd", PAPERS),
         ("paper/references.bib", PAPERS),
         ("paper/template.tex", {"paper/report.pdf"}),
@@ -136,8 +137,8 @@ def test_what_reads_a_changed_file_is_another(run, name, products):
     [
         (
             "workloads/noop/parse.R",
-            {"tidy", "summary", "comparisons", "claims", "footprint", "sets", "choices", "figure", "order_figure",
-             "drift_figure", "ratios_figure", "report", "web_page"},
+            {"tidy", "summary", "comparisons", "claims", "footprint", "sets", "choices", "figure", "shared_figure",
+             "report", "web_page"},
         ),
         ("paper/template.tex", {"report"}),
         ("strata/cell/measure.py", set()),

@@ -133,6 +133,10 @@ finish_results <- function(tables, plan, cells, draw = TRUE) {
     draw_ratios(summaries, plan, project, file.path(plan$results, "figures", "ratios"))
     draw_order(tables, plan, file.path(plan$results, "figures", "order"))
     draw_drift(tables, plan, file.path(plan$results, "figures", "drift"))
+    draw_claims(read_tested_claims(file.path(plan$results, "claims.csv")), project,
+                file.path(plan$results, "figures", "claims"))
+    draw_footprint(read_known(file.path(plan$results, "footprint.csv"), FOOTPRINT_COLUMNS, plan), plan,
+                   file.path(plan$results, "figures", "footprint"))
   }
 }
 

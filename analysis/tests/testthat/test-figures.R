@@ -96,7 +96,7 @@ test_that("emulated virtual machines that are far from all else have axes of the
   folder <- tempfile()
   dir.create(folder)
   in_folder(folder, draw_workload(tcg$summary, tcg$tidy, tcg$plan, project, "far"))
-  expect_setequal(list.files(folder), c("far.csv", "far.pdf", "far.png"))
+  expect_setequal(list.files(folder), paste0("far.", c("csv", "pdf", "png", "svg")))
   far <- utils::read.csv(file.path(folder, "far.csv"))
   expect_equal(sum(far$what != "published"), 8 * 4 * 4)
   expect_equal(unique(far$environment[far$what == "published"]), "docker")

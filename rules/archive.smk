@@ -1,4 +1,4 @@
-# One file with all that the paper rests on; `snakemake --cores 1 archive` makes it.
+# One file with all that the paper rests on; `.venv/bin/snakemake --cores 1 archive` makes it.
 
 
 rule archive:

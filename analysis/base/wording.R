@@ -199,6 +199,14 @@ counted <- function(n, one, many = paste0(one, "s")) {
   paste0(fixed(n, 0), NO_BREAK, ifelse(n == 1, one, many))
 }
 
+#' How a sentence begins that tells how many there are
+#'
+#' @param n count, or the largest of several
+#' @return "There is" or "There are"
+there <- function(n) {
+  if (n == 1) "There is" else "There are"
+}
+
 #' Numbers with runs of successive ones drawn together
 #'
 #' @param x whole numbers

@@ -115,11 +115,13 @@ ratio_figure <- function(data, plan) {
     ggplot2::scale_shape_manual(NULL, values = c(measured = 16, published = 21), drop = FALSE,
                                 labels = c(measured = "Measured here, with its 95 % interval",
                                            published = "Published in 2014, other hardware")) +
-    ggplot2::scale_x_continuous(paste("Ratio to native;", if (several) {
-      "axes differ and do not start at zero"
+    ggplot2::scale_x_continuous(ratio_axis(limits), breaks = round_breaks(if (title_room(data) < 18) {
+      2
+    } else if (several) {
+      3
     } else {
-      "the axis does not start at zero"
-    }), breaks = round_breaks(if (title_room(data) < 18) 2 else if (several) 3 else 4)) +
+      4
+    })) +
     ggplot2::scale_y_continuous(NULL, breaks = seq_len(nlevels(data$series)),
                                 labels = series_lines(rev(levels(data$series))),
                                 limits = c(0.5, nlevels(data$series) + 0.5), expand = c(0, 0)) +
@@ -139,6 +141,21 @@ ratio_words <- function(data) {
   paste0(data$series, ", ", data$panel, ": ", signif(data$ratio, 4),
          ifelse(is.na(data$low), "", paste0(" [", signif(data$low, 4), ", ", signif(data$high, 4), "]")),
          ifelse(data$what == "measured", paste0(", n = ", data$n), paste(", published,", data$source)))
+}
+
+#' What the axes of ratios are called, and what has to be said of them
+#'
+#' @param limits as from `panel_limits`
+#' @return text
+ratio_axis <- function(limits) {
+  axes <- unique(limits)
+  # The axis goes on beyond its limits by a twentieth, as ggplot2 draws it.
+  at_zero <- axes$low - 0.05 * (axes$high - axes$low) <= 0
+  told <- c(if (nrow(axes) > 1) "axes differ",
+            if (!any(at_zero)) paste(if (nrow(axes) > 1) "and do not start at zero" else
+              "the axis does not start at zero"),
+            if (any(at_zero) && !all(at_zero)) "and not all start at zero")
+  paste(c(paste0("Ratio to native", if (length(told) > 0) ";"), told), collapse = " ")
 }
 
 #' The name of a series in lines that leave room for the panels

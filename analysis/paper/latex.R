@@ -9,6 +9,10 @@ LATEX_SPECIAL <- c(
   "\u2014" = "---", "\u00b5" = "\\textmu{}", "\u03bc" = "\\textmu{}", "\u00d7" = "\\ensuremath{\\times}",
   "\u00b1" = "\\ensuremath{\\pm}", "\u2264" = "\\ensuremath{\\leq}", "\u2265" = "\\ensuremath{\\geq}",
   "\u2248" = "\\ensuremath{\\approx}", "\u2192" = "\\ensuremath{\\rightarrow}", "\u00b0" = "\\textdegree{}",
+  stats::setNames(paste0("\\textsuperscript{", c(0:9, "+"), "}"),
+                  c("\u2070", "\u00b9", "\u00b2", "\u00b3", intToUtf8(0x2074:0x207a, TRUE))),
+  "\u207b" = "\\textsuperscript{\\ensuremath{-}}",
+  stats::setNames(paste0("\\textsubscript{", 0:9, "}"), intToUtf8(0x2080:0x2089, TRUE)),
   "\u2019" = "'", "\u2018" = "`", "\u201c" = "``", "\u201d" = "''", "\u2026" = "\\ldots{}"
 )
 

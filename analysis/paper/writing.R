@@ -108,6 +108,7 @@ show_workload <- function(evidence, name) {
     show_figure(evidence, stem, workload_caption(evidence, name, stem))
   }, "")
   paste0("\n\n**", as_markdown(workload$title), ".** ", as_markdown(sentence(workload$about)), " ",
+         as_markdown(paste(arrays_text(evidence, name), "")),
          as_markdown(workload_text(evidence, name)),
          if (length(shown) > 0) paste0(" ", paste(shown, collapse = "; "), "."), "\n\n",
          paste(drawn, collapse = ""))
@@ -177,8 +178,21 @@ show_claims_text <- function(evidence) {
     } else if (tested) {
       paste(see_table("claims"), "shows those of which at least a part was measured.")
     },
-    if (untested) paste(see_table("untested"), "lists the others, each with its reason.")
+    if (untested) paste(see_table("untested"), "lists the others, each with its reason."),
+    show_raw_logs(evidence)
   ), collapse = " "))
+}
+
+#' What the authors' own raw logs say of the claims
+#'
+#' @param evidence as from `read_evidence`
+#' @return Markdown; NULL where no claim has a note on them
+show_raw_logs <- function(evidence) {
+  notes <- raw_log_notes(evidence)
+  if (length(notes) > 0) {
+    paste0("\n\n**Raw logs of the original.** The authors published the raw logs of 2014. Some of what they ",
+           "printed does not agree with them, or depends on what they did not print:", show_list(notes))
+  }
 }
 
 #' Where the references stand in the PDF; the web page has them at its end

@@ -122,7 +122,11 @@ machine_phrase <- function(evidence) {
              if (is.numeric(machine$memory_bytes)) {
                paste(linked(bytes(machine$memory_bytes), "plan"), "of memory")
              })
-  if (length(parts) == 0) "of unknown kind" else paste(parts, collapse = ", ")
+  if (length(parts) == 0) {
+    parts <- "of unknown kind"
+  }
+  paste(c(parts, if (length(host_as_guest(evidence)) > 0) linked("itself a virtual machine", "records")),
+        collapse = ", ")
 }
 
 #' How an environment compares with native over all metrics
@@ -189,6 +193,7 @@ dateline <- function(evidence) {
     } else {
       "Nothing measured"
     },
+    if (length(host_as_guest(evidence)) > 0) linked("on a host that is itself a virtual machine", "records"),
     paste("scale", evidence$plan$scale),
     paste("seed", linked(format(evidence$plan$seed, scientific = FALSE), "plan"))
   ), collapse = " \u00b7 ")

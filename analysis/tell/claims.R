@@ -27,6 +27,16 @@ claims_text <- function(evidence) {
   )
 }
 
+#' What the authors' own raw logs say of published claims
+#'
+#' @param evidence as from `read_evidence`
+#' @return texts, one for each claim that has a note on them
+raw_log_notes <- function(evidence) {
+  claims <- evidence$claims[grepl("raw logs", evidence$claims$note, fixed = TRUE), ]
+  paste0("“", with_percent(claims$statement), "” (", source_text(claims, evidence), "): ",
+         with_percent(claims$note), recycle0 = TRUE)
+}
+
 #' The claims of which at least a part was measured
 #'
 #' @param evidence as from `read_evidence`
@@ -86,7 +96,8 @@ table_of_untested <- function(evidence) {
   claims <- claims[order(match(claims$reason, names(untestable_reasons())), claims$publication,
                          method = "radix"), ]
   cells <- cbind(with_percent(claims$statement), source_text(claims, evidence),
-                 or_dash(published_value(claims)), claims$reason, sentence(with_percent(claims$because)))
+                 or_dash(published_value(claims)), claims$reason,
+                 trimws(paste(sentence(with_percent(claims$because)), with_percent(claims$note))))
   columns <- list(column("Claim", "wrap", weight = 1.5), column("Source", "wrap", weight = 0.8),
                   column("Published", "right"), column("Reason", "left"), column("Explanation", "wrap"))
   new_table("untested", "Published claims that could not be tested here", columns, cells)

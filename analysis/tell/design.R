@@ -40,10 +40,11 @@ precision_text <- function(evidence) {
   asked <- plan$precision
   linked_plan <- function(text) linked(text, "plan")
   if (is.null(asked)) {
-    return(paste0("There are ", linked_plan(counted(plan$repetitions, "set")), " of each workload."))
+    return(paste0(there(plan$repetitions), " ", linked_plan(counted(plan$repetitions, "set")),
+                  " of each workload."))
   }
   rule <- paste0(
-    "There are at least ", linked_plan(counted(asked$min, "set")), " of each workload. ",
+    there(asked$min), " at least ", linked_plan(counted(asked$min, "set")), " of each workload. ",
     if (!is.null(asked$target)) {
       paste0("More were added where the 95", THIN, "% interval of a ratio to native was farthest from ",
              "\u00b1", linked_plan(percent(asked$target)), " for what a set costs",
@@ -91,7 +92,8 @@ multiplicity_text <- function(evidence) {
   called <- sum(rows$verdict %in% c("slower", "faster"))
   alone <- sum(rows$p_value < SIGNIFICANCE, na.rm = TRUE)
   all_runs <- function(text) linked(text, "records")
-  paste0("There are ", all_runs(counted(tested, "comparison")), " with native that have an interval; ",
+  paste0(there(tested), " ", all_runs(counted(tested, "comparison")), " with native that ",
+         if (tested == 1) "has" else "have", " an interval; ",
          all_runs(fixed(alone, 0)), if (alone == 1) " excludes" else " exclude", " equality when ",
          "looked at alone, ", all_runs(fixed(sum(rows$p_adjusted < SIGNIFICANCE, na.rm = TRUE), 0)),
          " after the adjustment, and ",

@@ -30,10 +30,8 @@ table_of_footprint <- function(evidence) {
   notes <- c(
     paste("n: systems, one for each run, and of an emulated machine one for each pass over the workloads.",
           "Brought up: until all layers are up."),
-    if (with_machines) {
-      paste("Machines that are restored are counted there without those that were booted and saved for it.",
-            "Boot: until the first command inside has ended.")
-    },
+    restored_note(evidence),
+    if (with_machines) "Boot: until the first command inside has ended.",
     if (with_machines) {
       paste("Memory: what the process of the virtual machine holds on the host after the boot. Own disks:",
             "what they take on the host then, without the image that they stand on.")
@@ -48,6 +46,56 @@ table_of_footprint <- function(evidence) {
                      notes = notes)
   table$sources[, -1] <- environment_list(own$environment)
   table
+}
+
+#' Whether the times of virtual machines are those of a boot, in one sentence
+#'
+#' @param evidence as from `read_evidence`
+#' @return text; NULL where no virtual machine was restored
+restored_sentence <- function(evidence) {
+  systems <- single_systems(evidence$records)
+  restored <- !is.na(field_numbers(systems, "system", "vm", "restore_seconds"))
+  if (any(restored)) {
+    booted <- vapply(systems, function(one) is.list(field(one, "system", "vm")), NA) & !restored
+    paste0("Those of virtual machines are ", if (any(booted)) "in part ", "of a restore from a snapshot",
+           ", not of a boot",
+           if (any(saved_first(systems))) ", and leave out those that were booted and saved for it", ".")
+  }
+}
+
+#' Which bring-up times are those of a restore, and which systems they leave out
+#'
+#' @param evidence as from `read_evidence`
+#' @return text; NULL where no virtual machine is among the systems
+restored_note <- function(evidence) {
+  machines <- Filter(function(record) is.list(field(record, "system", "vm")),
+                     single_systems(evidence$records))
+  if (length(machines) == 0) {
+    return(NULL)
+  }
+  restored <- !is.na(field_numbers(machines, "system", "vm", "restore_seconds"))
+  first <- saved_first(machines)
+  if (!any(restored)) {
+    return("All virtual machines were booted, so that their times are those of a boot.")
+  }
+  label <- in_sentence(environment_labels(evidence$plan, vapply(machines, `[[`, "", "environment")))
+  left <- vapply(unique(label[first]), function(name) {
+    paste(fixed(sum(first & label == name), 0), "of", fixed(sum(label == name), 0), "of", name)
+  }, "")
+  booted <- sum(!restored)
+  paste0(
+    "Of ", linked(counted(length(machines), "virtual machine"), "records"), " ",
+    linked(fixed(sum(restored & !first), 0), "records"), " came up by a restore from a snapshot",
+    if (booted > 0) paste(" and", linked(fixed(booted, 0), "records"), "by a boot"),
+    ": the times to bring up are those of restores",
+    if (booted > 0) " and boots together" else ", not of boots",
+    if (any(first)) {
+      paste0("; ", linked(fixed(sum(first), 0), "records"),
+             if (sum(first) == 1) " was" else " were",
+             " booted and saved for the others first, and ", if (sum(first) == 1) "is" else "are",
+             " left out there (", paste(left, collapse = "; "), ")")
+    }, "."
+  )
 }
 
 #' The cells of one quantity
@@ -102,13 +150,14 @@ footprint_text <- function(evidence) {
     decimals <- decimals_for(half, row$mean)
     within <- interval(row$mean_low, row$mean_high, decimals)
     value <- paste0(fixed(row$mean, decimals), NO_BREAK, "s", if (within != "") paste0(NO_BREAK, within),
-                    ", ", n_is(fixed(row$n, 0)))
+                    ", ", n_is(fixed(row$n, 0)), if (row$n < row$systems) paste(" of", fixed(row$systems, 0)))
     paste0(in_sentence(environment_labels(evidence$plan, row$environment)), " (",
            linked(value, environment_list(row$environment)), ")")
   }
   if (nrow(rows) == 1) {
-    return(paste0("The time to bring it up was that of ", told(rows), "."))
+    return(paste(c(paste0("The time to bring it up was that of ", told(rows), "."),
+                   restored_sentence(evidence)), collapse = " "))
   }
-  paste0("The mean time to bring an environment up was least for ", told(least), " and most for ", told(most),
-         ".")
+  paste(c(paste0("The mean time to bring an environment up was least for ", told(least), " and most for ",
+                 told(most), "."), restored_sentence(evidence)), collapse = " ")
 }

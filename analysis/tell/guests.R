@@ -22,7 +22,7 @@ machines_text <- function(evidence) {
     lapply(entry$layers, field, "vm", "profile")
   })))
   asked <- vapply(plan$vm$profiles[intersect(profiles, names(plan$vm$profiles))], function(profile) {
-    text <- setting_text(as.list(profile))
+    text <- setting_text(lapply(as.list(profile), at_scale, scale = plan$scale))
     if (text == "") "nothing beyond the defaults" else text
   }, "")
   paste(c(
@@ -33,6 +33,15 @@ machines_text <- function(evidence) {
              paste0("\u201c", names(asked), "\u201d: ", linked(asked, "plan"), collapse = "; "), ".")
     }
   ), collapse = " ")
+}
+
+#' A setting as it is at a scale
+#'
+#' @param setting what a profile asks for; one value, or one for each scale
+#' @param scale its name
+#' @return the value
+at_scale <- function(setting, scale) {
+  if (is.list(setting) && scale %in% names(setting)) setting[[scale]] else setting
 }
 
 #' How hardware acceleration was tried, and with what result

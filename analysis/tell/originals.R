@@ -140,9 +140,10 @@ table_published <- function(evidence) {
   rows <- rows[order(match(vapply(rows, `[[`, "", "workload"), names(evidence$plan$workloads)))]
   measured <- published_series(rows, told(evidence))
   stand_ins <- vapply(names(published$environments), stand_in, "", evidence = evidence)
+  doubts <- published_doubts(rows, evidence)
   pairs <- lapply(names(published$environments), function(name) {
     label <- published$environments[[name]]
-    theirs <- published_group(rows, name, paste0(label, ", 2014"))
+    theirs <- published_group(rows, name, paste0(label, ", 2014"), doubts)
     here <- stand_ins[[name]]
     if (here == "" || all(is.na(measured$series))) {
       return(list(theirs))
@@ -163,7 +164,8 @@ table_published <- function(evidence) {
     measured$note,
     if (gaps) paste0(EM_DASH, if (beside) ": not published, or not measured here." else ": not published."),
     absent_note(stand_ins, evidence),
-    emulation_note(evidence)
+    emulation_note(evidence),
+    stats::setNames(doubts$note, doubts$letter)
   )
   printed_table("published", if (beside) {
     "Table I of the original report, of 2014, beside what was measured here"
@@ -179,13 +181,56 @@ table_published <- function(evidence) {
 #' @param rows of the published table
 #' @param name of the environment
 #' @param label of the columns
+#' @param doubts as from `published_doubts`
 #' @return list as for `printed_table`
-published_group <- function(rows, name, label) {
+published_group <- function(rows, name, label, doubts) {
   values <- lapply(rows, function(row) row$values[[name]])
   text <- function(key) vapply(values, function(value) as.character(c(value[[key]], "")[[1]]), "")
   deviation <- vapply(values, function(value) c(value$deviation_percent, NA)[[1]] / 100, 0)
   list(label = label, cells = printed_cells(text("mean"), text("sd"), deviation),
-       mark = rep("", length(rows)))
+       mark = or_none(doubts$letter[match(key_of(rows, name), doubts$key)]))
+}
+
+#' Which printed values the authors' own raw logs contradict
+#'
+#' @param rows of the published table
+#' @param evidence as from `read_evidence`
+#' @return data frame, a row for each value: `key`, as from `key_of`, `letter` that marks it, and `note`
+published_doubts <- function(rows, evidence) {
+  own <- evidence$own$table
+  names <- c(native = "native", docker = "docker", vm = "kvm", `vm-tuned` = "kvm_tuned")
+  own$key <- paste(names[own$environment], own$workload, own$metric)
+  shown <- unlist(lapply(names, function(name) key_of(rows, name)))
+  found <- unique(own$key[own$verdict == "differs" & own$key %in% shown])
+  part <- function(key, name) {
+    c(own$rounded[own$key == key & own$statistic == name], "")[[1]]
+  }
+  notes <- vapply(found, function(key) {
+    one <- own[own$key == key, ]
+    sd <- part(key, "sd")
+    deviation <- sub("-", MINUS, part(key, "deviation_percent"), fixed = TRUE)
+    paste0("The authors\u2019 own raw logs contradict this: they give ", part(key, "mean"),
+           if (sd != "") paste0(" (", sd, ")"), NO_BREAK, one$unit[[1]],
+           if (deviation != "") paste0(", ", deviation, THIN, "%"), ", ", n_is(max(one$n)), ".")
+  }, "")
+  data.frame(key = found, letter = letters[seq_along(found)], note = unname(notes))
+}
+
+#' What names the printed values of an environment
+#'
+#' @param rows of the published table
+#' @param name of the environment
+#' @return texts
+key_of <- function(rows, name) {
+  paste(name, vapply(rows, `[[`, "", "workload"), vapply(rows, `[[`, "", "metric"))
+}
+
+#' Texts of which some are missing
+#'
+#' @param text texts
+#' @return texts; missing ones are ""
+or_none <- function(text) {
+  ifelse(is.na(text), "", text)
 }
 
 #' Which series was measured for each row of the published table

@@ -26,6 +26,15 @@ testbed_facts <- function() {
   )
 }
 
+#' Whether the host was seen to be a guest itself
+#'
+#' @param evidence as from `read_evidence`
+#' @return what was seen, such as "guest of a hypervisor"; empty where it is none, or where nothing was seen
+host_as_guest <- function(evidence) {
+  seen <- unique(unlist(lapply(evidence$records, field, "observed", "host", "static", "virtualization")))
+  setdiff(seen, c("none", "none seen", "bare metal", NOT_AVAILABLE))
+}
+
 #' The processors that a system sees
 #'
 #' @param seen what was observed

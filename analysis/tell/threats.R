@@ -18,7 +18,7 @@ threats <- function(evidence) {
     "Caches" = cache_threat(evidence),
     "Few runs" = runs_threat(evidence),
     "Assumptions" = assumption_threat(evidence),
-    "Differences between systems" = core_threat(evidence),
+    "Differences between systems" = difference_threat(evidence),
     "Missing runs" = if (evidence$partial) {
       paste(partial_sentence(evidence), "Missing runs are not random where something made them fail:",
             "comparisons rest on the sets that are there.")
@@ -51,8 +51,7 @@ size_threat <- function(evidence) {
 #' @param evidence as from `read_evidence`
 #' @return text
 machine_threat <- function(evidence) {
-  seen <- unique(unlist(lapply(evidence$records, field, "observed", "host", "static", "virtualization")))
-  guest <- setdiff(seen, c("none", "bare metal", NOT_AVAILABLE))
+  guest <- host_as_guest(evidence)
   paste(c(
     "All runs come from one machine; another processor, kernel or storage may give other ratios.",
     if (length(guest) > 0) {
@@ -92,9 +91,56 @@ emulation_threat <- function(evidence) {
     "into the host\u2019s while they run. How much slower that makes a program depends on its instructions, ",
     "so that neither the size of a ratio nor the order of the environments carries over to KVM, and no ",
     "claim about KVM is tested by it. What these runs show is that the way from the image through the ",
-    "virtual machine to the table works, what emulation costs on this machine, and, between two emulated ",
-    "environments, what a layer adds under emulation."
+    "virtual machine to the table works, and what emulation costs on this machine.",
+    emulated_layers_text(evidence)
   )
+}
+
+#' What a layer adds under emulation
+#'
+#' @param evidence as from `read_evidence`
+#' @return text that begins with a space; "" where no two emulated environments differ in a layer alone
+emulated_layers_text <- function(evidence) {
+  emulated <- emulated_environments(evidence$plan)
+  rows <- evidence$choices
+  rows <- rows[rows$base %in% emulated & rows$environment %in% emulated & rows$to %in% "top" &
+                 !is.na(rows$ratio), ]
+  rows <- faster_is_more(rows)
+  pairs <- split(rows, factor(paste(rows$environment, rows$base), unique(paste(rows$environment, rows$base))))
+  told <- vapply(pairs, function(own) {
+    labels <- in_sentence(environment_labels(evidence$plan, c(own$environment[[1]], own$base[[1]])))
+    called <- sum(own$reading %in% c("slower", "faster"))
+    paste0(labels[[1]], " reached ", linked(span_text(own$ratio), "records"), " of ", labels[[2]], " (",
+           linked(counted(nrow(own), "metric"), "records"),
+           if (any(!is.na(own$ratio_low))) {
+             paste0(", 95", THIN, "% intervals from ",
+                    linked(percent(min(own$ratio_low, na.rm = TRUE)), "records"), " to ",
+                    linked(percent(max(own$ratio_high, na.rm = TRUE)), "records"))
+           },
+           ", ", linked(n_is(n_text(own$ratio_n)), "records"), "; ",
+           if (called == 0) "none" else fixed(called, 0), " called a difference)")
+  }, "")
+  if (length(told) == 0) "" else paste0(" Between two emulated environments a layer can be told from the ",
+                                        "emulation: ", listed(told), ".")
+}
+
+#' Ratios turned so that more is faster
+#'
+#' @param rows with the columns better, ratio, ratio_low and ratio_high
+#' @return the rows; of metrics of which less is better, the inverse ratios
+faster_is_more <- function(rows) {
+  costs <- rows$better == "lower"
+  rows[costs, c("ratio", "ratio_low", "ratio_high")] <- 1 / rows[costs, c("ratio", "ratio_high", "ratio_low")]
+  rows
+}
+
+#' The span of ratios
+#'
+#' @param ratio numbers
+#' @return text such as "95.0 % to 101.2 %", or one value where they agree
+span_text <- function(ratio) {
+  ends <- unique(percent(range(ratio)))
+  paste(ends, collapse = " to ")
 }
 
 #' That a snapshot is not a boot
@@ -131,36 +177,34 @@ load_text <- function(evidence) {
 
 #' Which arrays are smaller than the rule for memory benchmarks asks for
 #'
-#' The rule of STREAM asks for arrays of at least four times the last-level cache. A workload has arrays where
-#' its parameters are `elements` (of 8 bytes) or `log2` (of the number of words of 8 bytes).
-#'
 #' @param evidence as from `read_evidence`
 #' @return text, or NULL where no array is known or all are large enough
 #' @source J. D. McCalpin, STREAM's run rules
 cache_threat <- function(evidence) {
-  cache <- evidence$plan$machine$cache_bytes
-  workloads <- evidence$plan$workloads
-  size <- vapply(workloads, function(workload) {
-    elements <- workload$parameters$elements
-    log2 <- workload$parameters$log2
-    if (is.numeric(elements)) 8 * elements else if (is.numeric(log2)) 8 * 2^log2 else NA_real_
-  }, 0)
-  titles <- vapply(workloads, `[[`, "", "title")
-  if (all(is.na(size))) {
-    return(NULL)
-  }
-  if (!is.numeric(cache)) {
+  found <- planned_arrays(evidence$plan)
+  if (nrow(found) > 0 && is.na(found$cache[[1]])) {
     return(paste("The size of the last-level cache is not available, so that nobody can tell whether the",
                  "arrays exceed it."))
   }
-  small <- which(!is.na(size) & size < 4 * cache)
-  if (length(small) == 0) {
+  found <- found[found$each < CACHES_PER_ARRAY * found$cache, ]
+  if (nrow(found) == 0) {
     return(NULL)
   }
-  paste0("Arrays should be at least four times the last-level cache (", linked(bytes(cache), "plan"),
-         " here). ", paste0(titles[small], " has ", linked(bytes(size[small]), "plan"), collapse = "; "),
-         ": what is measured is ",
-         if (any(size[small] < cache)) "in part the cache" else "not memory alone", ".")
+  total <- found$arrays * found$each
+  fits <- total <= found$cache
+  named <- function(rows) listed(paste0(found$title[rows], " (", linked(bytes(total[rows]), "plan"), ")"))
+  paste(c(
+    paste0("Memory is measured where each array is at least four times the last-level cache (",
+           linked(bytes(found$cache[[1]]), "plan"), " here)."),
+    if (any(fits)) {
+      paste0("All that ", named(fits), if (sum(fits) == 1) " touches" else " touch",
+             " fits into it: what is measured is in part the cache, and environments may differ in it that ",
+             "do not differ in memory.")
+    },
+    if (any(!fits)) {
+      paste0("The arrays of ", named(!fits), " exceed it by less: what is measured is not memory alone.")
+    }
+  ), collapse = " ")
 }
 
 #' That intervals of few runs are wide
@@ -174,7 +218,7 @@ runs_threat <- function(evidence) {
   }
   open <- sum(ratios(evidence, all = TRUE)$verdict %in% c("open", "unknown"))
   paste(c(
-    paste0("There are ", linked(n_text(rows$n), shared_source(rows)),
+    paste0(there(max(rows$n)), " ", linked(n_text(rows$n), shared_source(rows)),
            if (max(rows$n) == 1) " run" else " runs",
            " of each environment; the originals report ten."),
     if (min(rows$n) < 6) {
@@ -209,30 +253,14 @@ assumption_threat <- function(evidence) {
   )
 }
 
-#' That programs chose other code in some environments
+#' That environments differ in more than their isolation
 #'
 #' @param evidence as from `read_evidence`
-#' @return text, or NULL where all environments report the same
-core_threat <- function(evidence) {
-  if (length(evidence$records) == 0) {
-    return(NULL)
-  }
-  environments <- vapply(evidence$records, `[[`, "", "environment")
-  rows <- program_rows(evidence, environments)
-  inside <- vapply(evidence$records, function(record) {
-    observed_text(field(record, "observed", "inside", "cpus"))
-  }, "")
-  differing <- c(
-    if (length(unique(inside)) > 1) {
-      paste("CPUs:", linked(grouped_text(inside, environments, evidence), "records"))
-    },
-    if (!is.null(rows)) {
-      cores <- rows[grepl("core type$", rows[, 1]) & grepl(";", rows[, 3], fixed = TRUE), , drop = FALSE]
-      paste0(cores[, 1], ": ", linked(cores[, 3], rep("records", nrow(cores))), recycle0 = TRUE)
-    }
-  )
-  if (length(differing) > 0) {
-    sentence(paste0("Not every environment saw the same machine, which alone may explain a difference. ",
-                    paste(differing, collapse = ". ")))
+#' @return text, or NULL where nothing else was seen to differ
+difference_threat <- function(evidence) {
+  found <- differences_told(evidence)
+  if (length(found) > 0) {
+    paste(c(paste("The environments differ in more than their isolation, which alone may explain that one is",
+                  "faster."), found), collapse = " ")
   }
 }

@@ -208,7 +208,7 @@ test_that("arrays are held against four times the cache", {
   }
   expect_null(threat(20000000, 40e6))
   expect_match(threat(19999999, 40e6), "not memory alone", fixed = TRUE)
-  expect_match(threat(4999999, 40e6), "in part the cache", fixed = TRUE)
+  expect_match(threat(1666666, 40e6), "in part the cache", fixed = TRUE)
   expect_match(threat(20000000, NULL), "not available", fixed = TRUE)
 })
 

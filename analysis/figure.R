@@ -1,13 +1,13 @@
 #!/usr/bin/env Rscript
-# Draws a figure of one workload, or one of all of them (the run order, the drift, all ratios to native, the
-# claims, the footprint): OUT.pdf, OUT.png, OUT.svg, and OUT.csv, what is drawn.
+# Draws a figure of one workload, or one of all of them (the answers, the run order, the drift, all ratios to
+# native, the claims, the footprint): OUT.pdf, OUT.png, OUT.svg, and OUT.csv, what is drawn.
 #
 # Usage: Rscript analysis/figure.R --plan results/plan.json --summary results/summary/NAME.csv
 #          --tidy results/tidy/NAME.csv --out results/figures/NAME [--workload NAME --figure NAME-FIGURE]
 #        Rscript analysis/figure.R --order --plan results/plan.json --out results/figures/order
 #          results/tidy/NAME.csv ...; and the same with --drift
 #        Rscript analysis/figure.R --ratios --plan results/plan.json --out results/figures/ratios
-#          results/summary/NAME.csv ...
+#          results/summary/NAME.csv ...; and the same with --answers
 #        Rscript analysis/figure.R --claims --plan results/plan.json --out results/figures/claims
 #          results/claims.csv; and the same with --footprint
 
@@ -26,6 +26,7 @@ run_script("figure.R", function(arguments) {
   tidy <- function() lapply(options$rest, read_tidy, plan = plan)
   if (several) {
     switch(kind[[1]],
+           answers = draw_answers(lapply(options$rest, read_summary, plan = plan), plan, options$out),
            order = draw_order(tidy(), plan, options$out),
            drift = draw_drift(tidy(), plan, options$out),
            ratios = draw_ratios(lapply(options$rest, read_summary, plan = plan), plan, root, options$out),

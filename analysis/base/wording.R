@@ -49,8 +49,8 @@ magnitude <- function(x) {
 #' How many decimals a number deserves
 #'
 #' As many as its uncertainty allows, by the rule of the Particle Data Group: the uncertainty has two
-#' significant digits where they are at most 35, and else one.  Without any uncertainty the number is shown with four
-#' significant digits; it never has more than six.
+#' significant digits where they are at most 35, and else one.  Without any uncertainty the number is shown
+#' with four significant digits; it never has more than six.
 #'
 #' @param uncertainty standard deviations or half widths of intervals; missing and zero ones do not count, and
 #'   the smallest decides

@@ -37,11 +37,14 @@ write_page <- function(evidence, root, out) {
   say("pandoc")
   page <- markdown_to_html(folder, paper("template.html"), paper("references.bib"))
   # What is put in below is done in this order, so that nothing in a text can stand for a part of the page.
-  parts <- list(runs = html_runs(evidence, values, relative_path(out, dirname(evidence$plan$results))),
+  parts <- list(answers = html_answers(evidence),
+                runs = html_runs(evidence, values, relative_path(out, dirname(evidence$plan$results))),
                 script = read_text(paper("report.js")), style = read_text(paper("report.css")))
-  page <- number_floats(page)
   for (name in names(parts)) {
     page <- sub(paste0("<!--", name, "-->"), parts[[name]], page, fixed = TRUE)
+    if (name == "answers") {
+      page <- number_floats(page)
+    }
   }
   write_whole(out, function(temporary) writeLines(page, temporary, useBytes = TRUE))
 }
@@ -60,6 +63,7 @@ write_report <- function(evidence, root, out) {
   file.copy(file.path(root, "paper", "references.bib"), folder)
   say("tables and text")
   knit_report(evidence, file.path(root, "paper", "report.Rmd"), folder)
+  writeLines(as.character(latex_answers(evidence)), file.path(folder, "answers.tex"), useBytes = TRUE)
   say("pandoc")
   markdown_to_latex(folder, file.path(root, "paper", "template.tex"))
   say("LaTeX")

@@ -23,66 +23,29 @@ paper_title <- function(evidence) {
          if (evidence$partial && length(present) > 0) " (Partial Results)")
 }
 
-#' The abstract
+#' The abstract: what was found, over all questions
 #'
 #' @param evidence as from `read_evidence`
 #' @return one text
 abstract_text <- function(evidence) {
-  environments <- evidence$environments
-  others <- environments$name[environments$measured > 0 & environments$name != REFERENCE]
-  emulated <- intersect(others, emulated_environments(evidence$plan))
+  rows <- ratios(evidence)
+  answers <- family_answers(rows, evidence$plan)
   paste(c(
     scope_sentence(evidence),
     if (evidence$partial) partial_sentence(evidence),
-    if (nrow(ratios(evidence)) > 0) {
-      paste0("Ratios are of means paired by set, with 95", THIN, "% intervals by Fieller\u2019s method; a ",
-             "difference is called only where it is significant with the false-discovery rate of all ",
-             "comparisons held at 5", THIN, "%, and the ratio differs from equality by more than ",
-             percent(MINIMUM_EFFECT, 0), ".")
+    paste0(names(answers), ": ", answers, ".", recycle0 = TRUE),
+    if (any(rows$environment %in% emulated_environments(evidence$plan))) {
+      paste("What is emulated in software, since hardware acceleration was not proven on this machine, says",
+            "nothing of KVM.")
     },
-    vapply(setdiff(others, emulated), function(name) {
-      overview(evidence, name, examples = if (length(others) > 4) 1 else 2)
-    }, ""),
-    emulated_sentence(evidence, emulated),
+    if (nrow(rows) == 0) "No environment can be compared with native.",
     decided_sentence(evidence),
-    if (nrow(ratios(evidence)) == 0) "No environment can be compared with native.",
-    unavailable_sentence(environments),
+    unavailable_sentence(evidence$environments),
     if (evidence$plan$scale != "paper") {
       paste0("The sizes are those of the scale \u201c", evidence$plan$scale, "\u201d, which tries the ",
              "method and not the machine at full size.")
     }
   ), collapse = " ")
-}
-
-#' What is to be said of emulated virtual machines in few words
-#'
-#' @param evidence as from `read_evidence`
-#' @param names of those that were measured
-#' @return text, or NULL where there are none
-emulated_sentence <- function(evidence, names) {
-  if (length(names) == 0) {
-    return(NULL)
-  }
-  rows <- ratios(evidence)
-  rows <- rows[rows$environment %in% names & !is.na(rows$ratio_low), ]
-  costs <- rows$better == "lower"
-  rows[costs, c("ratio", "ratio_low", "ratio_high")] <-
-    1 / rows[costs, c("ratio", "ratio_high", "ratio_low")]
-  paste0(
-    "Hardware acceleration was not proven on this machine, so that the virtual machines are emulated in ",
-    "software", if (nrow(rows) > 0) {
-      told <- function(column, place) {
-        row <- rows[place(rows[[column]]), ]
-        linked(percent(row[[column]]), source_id(row))
-      }
-      paste0(", at ", told("ratio", which.min), " to ", told("ratio", which.max),
-             " of native (intervals from ", told("ratio_low", which.min), " to ",
-             told("ratio_high", which.max), ", ",
-             linked(n_is(n_text(rows$ratio_n)), shared_source(rows)), if (any(costs)) {
-               "; where less is better, the inverse"
-             }, ")")
-    }, "; nothing here speaks of KVM."
-  )
 }
 
 #' What was measured, in one sentence
@@ -100,10 +63,13 @@ scope_sentence <- function(evidence) {
   in_sets <- paired_environments(evidence$plan)
   paired <- Filter(function(record) record$environment %in% in_sets, evidence$records)
   sets <- length(unique(vapply(paired, function(record) paste(record$workload, record$repetition), "")))
+  families <- families_of(evidence$plan)
+  of <- table(factor(families$family[families$environment %in% environments$name], unique(families$family)))
+  of <- of[of > 0]
+  named <- ifelse(names(of) == "Native", "native", paste0(lower_first(names(of)), " (", as.vector(of), ")"))
   paste0("On one machine (", machine_phrase(evidence), ") we ran ", listed(titles), " in ",
-         linked(counted(nrow(environments), "environment"), "records"), " (",
-         listed(in_sentence(environments$label)), "), all made of one image: ",
-         linked(counted(length(evidence$records), "run"), "records"), ", in ",
+         linked(counted(nrow(environments), "environment"), "records"), " (", listed(named), "), ",
+         "all made of one image: ", linked(counted(length(evidence$records), "run"), "records"), ", in ",
          linked(counted(sets, "set"), "records"), " of one workload in each environment",
          if (!all(environments$name %in% in_sets)) " that is not emulated", ", side by side in random order.")
 }
@@ -127,58 +93,6 @@ machine_phrase <- function(evidence) {
   }
   paste(c(parts, if (length(host_as_guest(evidence)) > 0) linked("itself a virtual machine", "records")),
         collapse = ", ")
-}
-
-#' How an environment compares with native over all metrics
-#'
-#' @param evidence as from `read_evidence`
-#' @param environment its name
-#' @param examples differences that are named with their numbers, of each kind
-#' @return one sentence
-overview <- function(evidence, environment, examples = 2) {
-  rows <- ratios(evidence, environment)
-  label <- in_sentence(evidence$environments$label[evidence$environments$name == environment])
-  if (nrow(rows) == 0) {
-    return(paste0(label, " has no ratio to native."))
-  }
-  if (nrow(rows) == 1) {
-    return(paste0("In ", rows$name, ", ", label, " is at ", ratio_text(rows), " of native: ",
-                  verdict_phrase(rows$verdict), "."))
-  }
-  parts <- vapply(split(rows, factor(rows$verdict, VERDICTS)), function(part) {
-    if (nrow(part) == 0) "" else overview_part(part, examples)
-  }, "")
-  parts <- parts[parts != ""]
-  first <- if (startsWith(parts[[1]], "is ")) "" else "is "
-  paste0("Of ", linked(counted(nrow(rows), "metric"), environment_list(environment)), ", ", label, " ", first,
-         listed(parts), ".")
-}
-
-#' One kind of finding over several metrics
-#'
-#' @param rows of the comparisons, with one verdict
-#' @param examples that are named with their numbers
-#' @return part of a sentence
-overview_part <- function(rows, examples) {
-  rows <- rows[order(-abs(log(rows$ratio))), ]
-  count <- nrow(rows)
-  what <- c(
-    slower = "slower than native in", faster = "faster than native in",
-    equal = paste("within", percent(MINIMUM_EFFECT, 0), "of native in"),
-    open = "not told apart from native in", unknown = "compared without an interval in"
-  )[[rows$verdict[[1]]]]
-  shown <- utils::head(rows, examples)
-  named <- if (rows$verdict[[1]] %in% c("slower", "faster")) {
-    paste0(" (", if (count > nrow(shown)) "most in ",
-           paste(paste0(shown$name, ": ", ratio_text(shown)), collapse = "; "),
-           ")")
-  } else if (rows$verdict[[1]] != "unknown") {
-    paste0(" (", if (count > 1) "intervals" else "interval", " from ",
-           linked(percent(min(rows$ratio_low)), source_id(rows[which.min(rows$ratio_low), ])), " to ",
-           linked(percent(max(rows$ratio_high)), source_id(rows[which.max(rows$ratio_high), ])), ", ",
-           linked(n_is(n_text(rows$ratio_n)), shared_source(rows)), ")")
-  }
-  paste0(what, " ", linked(fixed(count, 0), shared_source(rows)), named)
 }
 
 #' The line under the title

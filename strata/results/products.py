@@ -85,11 +85,11 @@ def of_experiment(experiment: dict, measured: Collection[str], blocks: Iterable[
     ]
     drawn = {stem: load for stem, load in figures.of_plan(experiment).items() if load in tidy}
     of_figure = {stem: (tidy[load], summary[load]) for stem, load in drawn.items()}
-    shared = {"order": tidies, "drift": tidies, "ratios": summaries}
+    shared = {"answers": summaries, "order": tidies, "drift": tidies, "ratios": summaries}
     shared |= {name: (result(name),) for name in ("claims", "footprint")}
     for stem, reads in {**of_figure, **shared}.items():
         files = tuple(result("figure", stem=stem, ending=ending) for ending in _DRAWN)
-        sources = () if stem in ("order", "drift", "footprint") else _PUBLISHED
+        sources = () if stem in ("answers", "order", "drift", "footprint") else _PUBLISHED
         sources += _OWN_VERDICTS if stem == "claims" else ()
         found.append(Product(f"figures/{stem}", files, "figure", sources, reads))
     made = tuple(file for product in found for file in product.files)

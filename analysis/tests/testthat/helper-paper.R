@@ -130,6 +130,7 @@ finish_results <- function(tables, plan, cells, draw = TRUE) {
   write_csv(choices_table(tidy, plan), file.path(plan$results, "choices.csv"))
   if (draw) {
     summaries <- lapply(tables, summarise_workload, plan = plan, cells = cells)
+    draw_answers(summaries, plan, file.path(plan$results, "figures", "answers"))
     draw_ratios(summaries, plan, project, file.path(plan$results, "figures", "ratios"))
     draw_order(tables, plan, file.path(plan$results, "figures", "order"))
     draw_drift(tables, plan, file.path(plan$results, "figures", "drift"))

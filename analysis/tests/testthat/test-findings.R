@@ -94,10 +94,6 @@ test_that("an environment is told by verdicts, with numbers, intervals and pairs
     summary_row("docker", ratio = 0.95, low = 0.93, high = 0.97),
     summary_row("docker", ratio = 0.999, low = 0.995, high = 1.003, metric = "scale")
   ))
-  expect_equal(read_aloud(overview(evidence, "docker")), paste(
-    "Of 2 metrics, Docker is slower than native in 1 (STREAM copy: 95.0 % [93.0, 97.0], n = 5) and within",
-    "2 % of native in 1 (interval from 99.5 % to 100.3 %, n = 5)."
-  ))
   text <- read_aloud(workload_text(evidence, "stream"))
   expect_match(text, "Native reached copy 10.00 GB/s [9.80, 10.20] and scale", fixed = TRUE)
   expect_match(text, "(n = 5 pairs): slower in copy (95.0 % [93.0, 97.0]); within 2 % in scale", fixed = TRUE)
@@ -129,7 +125,7 @@ test_that("without any run nothing is said to be measured", {
   text <- abstract_text(evidence)
   expect_match(text, "^Nothing was measured\\.")
   expect_match(text, "Native and Docker are not available on this machine.", fixed = TRUE)
-  expect_no_match(text, "Fieller")
+  expect_no_match(text, "ratio")
   expect_equal(paper_title(evidence), "Virtual Machines and Containers: Nothing Measured Yet")
   expect_equal(workload_text(evidence, "stream"), "No run of this workload was measured.")
   expect_equal(names(threats(evidence)), "No results")
@@ -138,7 +134,7 @@ test_that("without any run nothing is said to be measured", {
 test_that("with native alone there is no talk of ratios", {
   evidence <- small_evidence(list(summary_row("native")), small_plan(c(native = "Native")))
   expect_equal(paper_title(evidence), "Bare Linux, Measured Again")
-  expect_no_match(abstract_text(evidence), "Fieller")
+  expect_no_match(abstract_text(evidence), "ratio")
   expect_no_match(workload_text(evidence, "stream"), "ratio")
 })
 
@@ -153,7 +149,7 @@ test_that("one run has no interval, and nothing is found from it", {
 test_that("an environment that shares no set with native is named", {
   evidence <- small_evidence(list(summary_row("native"), summary_row("docker")))
   expect_match(workload_text(evidence, "stream"), "Docker shares no set with native", fixed = TRUE)
-  expect_equal(overview(evidence, "docker"), "Docker has no ratio to native.")
+  expect_match(abstract_text(evidence), "No environment can be compared with native", fixed = TRUE)
 })
 
 test_that("the title says what was measured, and that it is partial", {

@@ -1,0 +1,309 @@
+# The answers that stand on the first page: for each question what every family of environments costs.
+
+#' The answers, as they stand in the box on the first page
+#'
+#' @param evidence as from `read_evidence`
+#' @return list: `lines`, a list by the titles of the questions, each of texts; `notes`, texts
+answers_of <- function(evidence) {
+  asked <- questions_of(evidence$plan)
+  asked <- asked[!duplicated(asked$question), ]
+  lines <- lapply(asked$question, answer_lines, evidence = evidence)
+  names(lines) <- asked$title
+  start <- QUESTIONS[["start-up"]]$title
+  if (is.null(lines[[start]])) {
+    lines[[start]] <- start_lines(evidence)
+  }
+  lines <- Filter(length, lines)
+  claims <- claims_answer(evidence)
+  list(lines = c(lines, if (!is.null(claims)) list("Published claims" = claims)),
+       notes = c(answers_note(evidence), unasked_sentence(evidence, names(lines))))
+}
+
+#' The answers to one question
+#'
+#' @param question its name
+#' @param evidence as from `read_evidence`
+#' @return texts, one for each family of environments that was measured; none where nothing was
+answer_lines <- function(question, evidence) {
+  if (question == "start-up") {
+    return(start_lines(evidence))
+  }
+  asked <- questions_of(evidence$plan)
+  workloads <- asked$workload[asked$question == question]
+  rows <- ratios(evidence)
+  rows <- rows[rows$workload %in% workloads, ]
+  if (nrow(rows) == 0) {
+    measured <- evidence$comparisons$workload %in% workloads
+    return(if (any(measured)) "Measured, but in no set together with native: there is no ratio to it.")
+  }
+  answers <- family_answers(rows, evidence$plan)
+  paste0(names(answers), ": ", answers, ".")
+}
+
+#' What every family of environments costs
+#'
+#' @param rows of the comparisons that have a ratio
+#' @param plan as from `read_plan`
+#' @return texts without a full stop, one for each family among the rows, named by it and by how many
+#'   environments it has
+family_answers <- function(rows, plan) {
+  families <- families_of(plan)
+  of <- families$family[match(rows$environment, families$environment)]
+  present <- intersect(unique(families$family), of)
+  answers <- vapply(present, function(family) family_answer(rows[of == family, ]), "")
+  names(answers) <- vapply(present, function(family) {
+    paste0(family, " (", environments_counted(rows[of == family, ]), ")")
+  }, "")
+  answers
+}
+
+#' Environments of which rows tell, by their number, or by its label where it is one
+#'
+#' @param rows of the comparisons
+#' @return text
+environments_counted <- function(rows) {
+  count <- length(unique(rows$environment))
+  if (count == 1) rows$environment_label[[1]] else counted(count, "environment")
+}
+
+#' What the environments of one family cost, over all rows
+#'
+#' Nothing is pooled: told are how often each finding is met, the least and the greatest ratio, and what all
+#' intervals lie within.
+#'
+#' @param rows of the comparisons that have a ratio
+#' @return text
+family_answer <- function(rows) {
+  told <- if (nrow(rows) == 1) performance_text(rows) else performance_range(rows)
+  sets <- paste(n_is(n_text(rows$ratio_n)), if (all(rows$ratio_n == 1)) "set" else "sets",
+                if (nrow(rows) > 1) "each")
+  paste0(verdicts_text(rows$verdict), " (", told, ", ", linked(trimws(sets), shared_source(rows)), ")",
+         seen_text(rows))
+}
+
+#' Findings and how often each is met
+#'
+#' @param verdicts some of VERDICTS
+#' @return text such as "slower than native in 3 of 8 ratios, not told apart from it in 5"
+verdicts_text <- function(verdicts) {
+  minimum <- percent(MINIMUM_EFFECT, 0)
+  alone <- c(slower = "slower than native", faster = "faster than native",
+             equal = paste("within", minimum, "of native"), open = "no difference from native is shown",
+             unknown = "compared with native without an interval")
+  counts <- table(factor(verdicts, VERDICTS))
+  counts <- counts[counts > 0]
+  all <- length(verdicts)
+  if (length(counts) == 1) {
+    return(paste0(alone[[names(counts)]], if (all > 1) {
+      paste0(" in ", if (names(counts) == "open") "any of " else "all ", fixed(all, 0), " ratios")
+    }))
+  }
+  among <- c(alone[c("slower", "faster", "equal")], open = "not told apart from native",
+             unknown = "without an interval")
+  named <- among[names(counts)]
+  named[-1] <- sub("native", "it", named[-1], fixed = TRUE)
+  parts <- paste(named, "in", fixed(as.vector(counts), 0))
+  parts[[1]] <- paste(parts[[1]], "of", fixed(all, 0), "ratios")
+  listed(parts)
+}
+
+#' The performance of one row
+#'
+#' @param rows one row of the comparisons
+#' @return text
+performance_text <- function(rows) {
+  known <- performance_of(rows)
+  limits <- if (is.finite(known$high)) known$high else NA_real_
+  paste(linked(percent_interval(known$ratio, known$low, limits), source_id(rows)),
+        "of native\u2019s performance")
+}
+
+#' The range of performance of several rows, and what their intervals lie within
+#'
+#' @param rows of the comparisons
+#' @return text
+performance_range <- function(rows) {
+  known <- performance_of(rows)
+  decimals <- mapply(percent_decimals, known$low, known$high)
+  at <- function(place) linked(percent(known$ratio[[place]], decimals[[place]]), source_id(rows[place, ]))
+  least <- which.min(known$ratio)
+  most <- which.max(known$ratio)
+  span <- if (unlinked(at(least)) == unlinked(at(most))) at(most) else paste(at(least), "to", at(most))
+  paste0(span, " of native\u2019s performance", bounds_text(rows, known, min(decimals[c(least, most)])))
+}
+
+#' What all intervals lie within
+#'
+#' @param rows of the comparisons
+#' @param known as from `performance_of`
+#' @param decimals of the limits in per cent, which are rounded outward
+#' @return text that begins with a comma
+bounds_text <- function(rows, known, decimals) {
+  bounded <- !is.na(known$low) & !is.na(known$high)
+  name <- paste0("95", THIN, "% intervals")
+  if (!any(bounded)) {
+    return(paste(", without", name))
+  }
+  scale <- 100 * 10^decimals
+  low <- floor(min(known$low[bounded]) * scale + 1e-9) / scale
+  high <- ceiling(max(known$high[bounded]) * scale - 1e-9) / scale
+  to <- shared_source(rows)
+  some <- if (all(bounded)) name else paste(name, "where there are any")
+  if (low <= 0 && is.finite(high)) {
+    return(paste0(", no 95", THIN, "% interval above ", linked(percent(high, decimals), to)))
+  }
+  if (!is.finite(high)) {
+    return(paste0(", ", some, if (low > 0) paste(" from", linked(percent(low, decimals), to)),
+                  " without an upper limit"))
+  }
+  paste0(", ", some, " within ", linked(interval(100 * low, 100 * high, decimals), to))
+}
+
+#' What could have been seen where nothing was
+#'
+#' @param rows of the comparisons
+#' @return text that begins with a semicolon; "" where nothing is open
+seen_text <- function(rows) {
+  open <- rows[rows$verdict == "open" & !is.na(rows$smallest_called), ]
+  if (nrow(open) == 0) {
+    return("")
+  }
+  worst <- open[which.max(open$smallest_called), ]
+  paste0("; a difference of ", linked(rough_percent(worst$smallest_called), source_id(worst)),
+         " would have been called", if (nrow(open) < nrow(rows)) " where it is open" else
+           if (nrow(rows) > 1) " in each")
+}
+
+#' How long it takes until environments are up
+#'
+#' @param evidence as from `read_evidence`
+#' @return texts, one for each family; none where no record tells
+start_lines <- function(evidence) {
+  rows <- evidence$footprint
+  up <- rows[rows$quantity == "up_seconds" & rows$n > 0, ]
+  boot <- rows[rows$quantity == "boot_seconds" & rows$n > 0, ]
+  families <- families_of(evidence$plan)
+  family <- function(of) families$family[match(of$environment, families$environment)]
+  up_lines <- vapply(intersect(unique(families$family), family(up)), function(name) {
+    own <- up[family(up) == name, ]
+    cold <- boot[family(boot) == name, ]
+    way <- start_way(own$environment, evidence)
+    labels <- environment_labels(evidence$plan, own$environment)
+    # Several are told of by their family.
+    paste0(if (name == "Native") {
+      "Native is"
+    } else {
+      paste0(name, " (", if (nrow(own) == 1) labels else counted(nrow(own), "environment"), ") are")
+    }, " up in ", seconds_text(own), way, if (grepl("restored", way) && nrow(cold) > 0) {
+      paste0("; to boot anew took ", seconds_text(cold), " until the first command")
+    }, ".")
+  }, "", USE.NAMES = FALSE)
+  c(up_lines, command_lines(evidence))
+}
+
+#' How the systems of environments began
+#'
+#' @param environments names
+#' @param evidence as from `read_evidence`
+#' @return text such as ", restored from a snapshot"; "" where none of them has a virtual machine
+start_way <- function(environments, evidence) {
+  systems <- Filter(function(one) one$environment %in% environments, single_systems(evidence$records))
+  systems <- systems[!saved_first(systems)]
+  began <- unlist(lapply(systems, field, "system", "vm", "started"))
+  ways <- c(snapshot = "restored from a snapshot", boot = "booted")
+  known <- ways[names(ways) %in% began]
+  if (length(known) == 0) "" else paste0(", ", listed(known, "or"))
+}
+
+#' Times of environments
+#'
+#' @param rows of the footprints
+#' @return text such as "0.14 s to 0.26 s (95 % intervals within [0.14, 0.27], n = 118)"
+seconds_text <- function(rows) {
+  half <- (rows$mean_high - rows$mean_low) / 2
+  decimals <- mapply(decimals_for, half, rows$mean)
+  at <- function(place) {
+    linked(paste0(fixed(rows$mean[[place]], decimals[[place]]), NO_BREAK, "s"),
+           environment_list(rows$environment[[place]]))
+  }
+  least <- which.min(rows$mean)
+  most <- which.max(rows$mean)
+  span <- if (unlinked(at(least)) == unlinked(at(most))) at(most) else paste(at(least), "to", at(most))
+  known <- !is.na(half)
+  n <- linked(paste0(n_is(n_text(rows$n)), if (nrow(rows) > 1) " each"), "records")
+  if (!any(known)) {
+    return(paste0(span, " (", n, ")"))
+  }
+  places <- min(decimals[known])
+  low <- floor(min(rows$mean_low[known]) * 10^places + 1e-9) / 10^places
+  high <- ceiling(max(rows$mean_high[known]) * 10^places - 1e-9) / 10^places
+  within <- if (nrow(rows) == 1) {
+    interval(rows$mean_low, rows$mean_high, decimals)
+  } else if (low <= 0) {
+    paste0("no 95", THIN, "% interval above ", fixed(high, places), NO_BREAK, "s")
+  } else {
+    paste0("95", THIN, "% intervals within ", interval(low, high, places))
+  }
+  paste0(span, " (", linked(within, "records"), ", ", n, ")")
+}
+
+#' How long it takes until a first command has ended, where a workload measured that
+#'
+#' @param evidence as from `read_evidence`
+#' @return texts, one for each metric that is a time; none where there is no such workload
+command_lines <- function(evidence) {
+  asked <- questions_of(evidence$plan)
+  rows <- told(evidence)
+  rows <- rows[rows$workload %in% asked$workload[asked$question == "start-up"] & rows$unit == "s", ]
+  vapply(unique(rows$series), function(series) {
+    own <- rows[rows$series == series, ]
+    known <- levels_of(own)
+    decimals <- mapply(decimals_for, (known$high - known$low) / 2, known$value)
+    values <- trimws(paste0(fixed(known$value, decimals), NO_BREAK, "s ",
+                            interval(known$low, known$high, decimals)))
+    paste0(own$metric_label[[1]], ": ",
+           listed(paste(in_sentence(own$environment_label), linked(values, source_id(own)))), " (",
+           linked(n_is(n_text(own$n)), shared_source(own)), ").")
+  }, "")
+}
+
+#' How the published claims fared, on the first page
+#'
+#' @param evidence as from `read_evidence`
+#' @return text, or NULL without claims
+claims_answer <- function(evidence) {
+  if (nrow(evidence$claims) > 0) claims_text(evidence)
+}
+
+#' What the words of the answers mean
+#'
+#' @param evidence as from `read_evidence`
+#' @return texts
+answers_note <- function(evidence) {
+  rows <- ratios(evidence)
+  emulated <- any(evidence$comparisons$environment %in% emulated_environments(evidence$plan))
+  c(
+    if (nrow(rows) > 0) {
+      paste0("Performance: a rate, or the inverse of a time or a cost; ratios are of means paired by set, ",
+             "and a difference is called where it is significant among all comparisons and above ",
+             percent(MINIMUM_EFFECT, 0), ".")
+    },
+    if (emulated) {
+      paste("Emulated machines run on QEMU\u2019s translator, since hardware acceleration was not proven",
+            "here: they say nothing about KVM.")
+    }
+  )
+}
+
+#' Which questions have no answer here
+#'
+#' @param evidence as from `read_evidence`
+#' @param answered titles
+#' @return one sentence, or NULL where all have
+unasked_sentence <- function(evidence, answered) {
+  titles <- vapply(QUESTIONS, `[[`, "", "title")
+  open <- lower_first(setdiff(titles, answered))
+  if (length(open) > 0) {
+    paste0("Of ", listed(open), " there is no data here.")
+  }
+}

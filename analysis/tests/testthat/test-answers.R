@@ -1,0 +1,115 @@
+# The answers of the first page: true of what was measured, whatever that is.
+
+asked_plan <- function(...) {
+  plan <- small_plan(...)
+  plan$workloads$stream$question <- "memory"
+  plan
+}
+
+three <- c(native = "Native", docker = "Docker", `docker-hostnet` = "Docker (host network)")
+
+#' The answers as one reads them
+answers_aloud <- function(evidence) lapply(answers_of(evidence)$lines, function(lines) read_aloud(lines))
+
+test_that("a family is told by its extremes, what all intervals lie within, and what would have been seen", {
+  evidence <- small_evidence(list(
+    summary_row("native"), summary_row("native", metric = "scale"),
+    summary_row("docker", ratio = 0.95, low = 0.891, high = 1.01),
+    summary_row("docker-hostnet", ratio = 1.02, low = 0.97, high = 1.0712, n = 4, metric = "scale")
+  ), asked_plan(three))
+  answers <- answers_aloud(evidence)
+  expect_equal(names(answers), "Memory")
+  # Limits are rounded outward, so that no interval reaches beyond.
+  expect_match(answers$Memory, paste(
+    "Containers (2 environments): no difference from native is shown in any of 2 ratios (95 % to 102 % of",
+    "native\u2019s performance, 95 % intervals within [89, 108], n = 4 to 5 sets each); a difference of"
+  ), fixed = TRUE)
+  rows <- ratios(evidence)
+  expect_match(answers$Memory, paste(read_aloud(rough_percent(max(rows$smallest_called))),
+                                     "would have been called in each."), fixed = TRUE)
+  expect_match(paste(answers_of(evidence)$notes, collapse = " "),
+               "Of processor, network, storage, databases and start-up there is no data here.", fixed = TRUE)
+})
+
+test_that("findings that differ are counted, and a cost is the inverse of performance", {
+  evidence <- small_evidence(list(
+    summary_row("native"), summary_row("native", metric = "scale"),
+    summary_row("docker", ratio = 2, low = 1.9, high = 2.1, better = "lower"),
+    summary_row("docker", ratio = 1, low = 0.995, high = 1.005, metric = "scale")
+  ), asked_plan())
+  expect_equal(answers_aloud(evidence)$Memory, paste(
+    "Containers (Docker): slower than native in 1 of 2 ratios and within 2 % of it in 1 (50.0 % to 100.0 %",
+    "of native\u2019s performance, 95 % intervals within [47.6, 100.5], n = 5 sets each)."
+  ))
+  rows <- ratios(evidence)
+  expect_equal(performance_of(rows)$ratio, c(0.5, 1))
+  rows$ratio_low <- -0.1
+  expect_equal(performance_of(rows)$high, c(Inf, 1.005))
+})
+
+test_that("one ratio is told with its interval, and one without an interval as that", {
+  one <- function(...) {
+    rows <- list(summary_row("native"), summary_row("docker", ...))
+    answers_aloud(small_evidence(rows, asked_plan()))$Memory
+  }
+  expect_equal(one(ratio = 0.9, low = 0.89, high = 0.91), paste(
+    "Containers (Docker): slower than native (90.0 % [89.0, 91.0] of native\u2019s performance, n = 5 sets)."
+  ))
+  expect_equal(one(ratio = 0.9, n = 1), paste(
+    "Containers (Docker): compared with native without an interval (90.0 % of native\u2019s performance,",
+    "n = 1 set)."
+  ))
+  none <- small_evidence(list(summary_row("docker")), asked_plan())
+  expect_match(answers_aloud(none)$Memory, "no set together with native", fixed = TRUE)
+  expect_length(answers_of(small_evidence(plan = asked_plan()))$lines, 0)
+})
+
+test_that("emulated machines are one family that is never KVM, and KVM has its name", {
+  of <- function(accelerator) families_of(planned_machines(accelerator))
+  planned_machines <- function(accelerator) {
+    labels <- all_labels(accelerator)
+    list(environments = Map(planned_environment, names(labels), labels, accelerator))
+  }
+  emulated <- of("tcg")
+  expect_equal(unique(emulated$family), c("Native", "Containers", "Emulated virtual machines"))
+  expect_equal(unique(of("kvm")$family),
+               c("Native", "Containers", "Virtual machines under KVM",
+                 "Containers in virtual machines under KVM"))
+  expect_no_match(emulated$family, "KVM")
+})
+
+test_that("an interval that ends at zero or goes on without end is told so", {
+  rows <- data.frame(environment = "vm", workload = "stream", metric = "copy", factors = "",
+                     ratio_low = c(-0.1, 0.02), ratio_high = c(0.2, 0.114), ratio = c(0.05, 0.06),
+                     better = "higher")
+  text <- function(rows) read_aloud(bounds_text(rows, performance_of(rows), 0))
+  expect_equal(text(rows), ", no 95 % interval above 20 %")
+  expect_equal(text(rows[2, ]), ", 95 % intervals within [2, 12]")
+  rows$better <- "lower"
+  expect_equal(text(rows), ", 95 % intervals from 500 % without an upper limit")
+  rows$ratio_low <- rows$ratio_high <- NA_real_
+  expect_equal(text(rows), ", without 95 % intervals")
+})
+
+test_that("the figure has a row for each series, or for each workload where they are many", {
+  rows <- c(lapply(c("native", "docker", "docker-hostnet"), summary_row, ratio = 1, low = 0.9, high = 1.1),
+            list(summary_row("docker", workload = "new-load", metric = "rate", ratio = 2, low = 1.5, high = 3,
+                             better = "lower")))
+  rows[[1]]$ratio <- NA
+  summary <- do.call(rbind, rows)
+  data <- answer_data(summary, asked_plan(three))
+  expect_equal(levels(data$question), c("Memory", "A new load"))
+  expect_equal(as.character(data$row), c("STREAM copy", "STREAM copy", "A new load rate"))
+  expect_equal(data$ratio, c(1, 1, 0.5))
+  places <- answer_places(data)
+  expect_gt(places[[1]], places[[2]])
+  expect_equal(places[[3]], 0)
+  limits <- answer_limits(data)
+  expect_true(all(limits$from <= data$ratio & data$ratio <= limits$to))
+  many <- summary[rep(2, MOST_ANSWER_ROWS + 1), ]
+  many$factors <- paste0("size=", seq_len(nrow(many)))
+  expect_equal(levels(answer_data(many, asked_plan(three))$row), "STREAM")
+  started <- asked_plan(three)
+  started$workloads$stream$question <- "start-up"
+  expect_equal(nrow(answer_data(summary[-4, ], started)), 0)
+})

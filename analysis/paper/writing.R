@@ -84,11 +84,39 @@ see <- function(kind, id) {
 #' @return output for knitr
 show_questions <- function(evidence) {
   asked <- questions_of(evidence$plan)
+  start <- QUESTIONS[["start-up"]]
   parts <- vapply(split(asked, factor(asked$question, unique(asked$question))), function(one) {
-    paste0("\n\n## ", as_markdown(one$title[[1]]), "\n\n",
-           paste(vapply(one$workload, show_workload, "", evidence = evidence), collapse = "\n"))
+    paste0("\n\n## ", as_markdown(one$title[[1]]), "\n\n", show_question(evidence, one),
+           if (one$title[[1]] == start$title) show_footprint(evidence))
   }, "")
+  alone <- show_footprint(evidence)
+  if (!"start-up" %in% asked$question && alone != "") {
+    parts <- c(parts, paste0("\n\n## ", start$title, "\n\n**Asked.** ", as_markdown(start$asks), "\n\n",
+                             alone))
+  }
   knitr::asis_output(paste(parts, collapse = "\n"))
+}
+
+#' A question: what was asked, what was found, why, what was published, and what is not known
+#'
+#' @param evidence as from `read_evidence`
+#' @param asked rows of `questions_of`, those of one question
+#' @return Markdown
+show_question <- function(evidence, asked) {
+  plan <- evidence$plan
+  about <- vapply(asked$workload, function(name) {
+    workload <- plan$workloads[[name]]
+    paste(c(paste0(workload$title, ": ", lower_first(sentence(workload$about))), arrays_text(evidence, name)),
+          collapse = " ")
+  }, "")
+  paragraph <- function(head, text) if (text != "") paste0("**", head, ".** ", as_markdown(text), "\n\n")
+  paste0(
+    paragraph("Asked", paste(c(asked$asks[[1]], about), collapse = " ")),
+    "**Found.** ", paste(vapply(asked$workload, show_workload, "", evidence = evidence), collapse = ""),
+    paragraph("Why", why_text(evidence, asked$workload)),
+    paragraph("Against what was published", against_text(evidence, asked$workload)),
+    paragraph("Not known", unknown_text(evidence, asked$workload))
+  )
 }
 
 #' A workload with its paragraph and its figures
@@ -97,7 +125,6 @@ show_questions <- function(evidence) {
 #' @param name of the workload
 #' @return Markdown
 show_workload <- function(evidence, name) {
-  workload <- evidence$plan$workloads[[name]]
   figures <- figures_of(evidence$plan, name)
   figures <- figures[vapply(names(figures), has_points, NA, evidence = evidence, kinds = figures)]
   shown <- vapply(seq_along(figures), function(i) {
@@ -107,8 +134,7 @@ show_workload <- function(evidence, name) {
   drawn <- vapply(names(figures), function(stem) {
     show_figure(evidence, stem, workload_caption(evidence, name, stem))
   }, "")
-  paste0("\n\n**", as_markdown(workload$title), ".** ", as_markdown(sentence(workload$about)), " ",
-         as_markdown(paste(arrays_text(evidence, name), "")),
+  paste0("*", as_markdown(evidence$plan$workloads[[name]]$title), ".* ",
          as_markdown(workload_text(evidence, name)),
          if (length(shown) > 0) paste0(" ", paste(shown, collapse = "; "), "."), "\n\n",
          paste(drawn, collapse = ""))
@@ -157,7 +183,8 @@ show_results_opening <- function(evidence) {
     },
     if (!is.null(table_of_configurations(evidence))) {
       paste0(see_table("configurations"), " does so with its Table III. ")
-    }
+    },
+    "\n\n", prose(layers_text(evidence))
   ))
 }
 
@@ -223,18 +250,19 @@ show_order_sentence <- function(evidence) {
   knitr::asis_output(if (has_figure(evidence, "order")) sentence else "")
 }
 
-#' What single choices cost
+#' What single choices cost, over all questions
 #'
 #' @param evidence as from `read_evidence`
 #' @return output for knitr; nothing where no environments differ in one alone
 show_choices <- function(evidence) {
   text <- choices_text(evidence)
-  if (text == "") {
+  table <- table_of_choices(evidence)
+  if (text == "" && is.null(table)) {
     return(knitr::asis_output(""))
   }
   knitr::asis_output(paste(c(
-    "**Single choices.**",
-    if (!is.null(table_of_choices(evidence))) {
+    "\n\n## Single choices\n\n",
+    if (!is.null(table)) {
       paste(see_table("choices"), "compares the environments that differ in one choice alone.")
     },
     prose(text)
@@ -290,18 +318,20 @@ show_machines <- function(evidence) {
 #' What it took to bring the environments up
 #'
 #' @param evidence as from `read_evidence`
-#' @return output for knitr; nothing where no record tells of it
+#' @return Markdown; "" where no record tells of it
 show_footprint <- function(evidence) {
-  text <- footprint_text(evidence)
-  if (text == "") {
-    return(knitr::asis_output(""))
+  lines <- start_lines(evidence)
+  if (length(lines) == 0) {
+    return("")
   }
   drawn <- has_rows(evidence, "footprint")
-  knitr::asis_output(paste0(
-    paste("**Footprint.**", if (drawn) paste(see_figure("footprint"), "draws how long, and"),
-          see_table("footprint"), "tells what it takes to bring an environment up.", prose(text)),
-    if (drawn) show_figure(evidence, "footprint", footprint_caption(evidence))
-  ))
+  paste0(
+    paste("**Bringing up.**", as_markdown(paste(lines, collapse = " ")),
+          if (drawn) paste(see_figure("footprint"), "draws how long that takes, and"),
+          see_table("footprint"), "tells what else it takes."), "\n\n",
+    if (drawn) show_figure(evidence, "footprint", footprint_caption(evidence)),
+    show_table(table_of_footprint(evidence))
+  )
 }
 
 # Where the workloads that come with the project are from, in Markdown.

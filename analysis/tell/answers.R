@@ -125,11 +125,9 @@ performance_text <- function(rows) {
 performance_range <- function(rows) {
   known <- performance_of(rows)
   decimals <- mapply(percent_decimals, known$low, known$high)
-  at <- function(place) linked(percent(known$ratio[[place]], decimals[[place]]), source_id(rows[place, ]))
-  least <- which.min(known$ratio)
-  most <- which.max(known$ratio)
-  span <- if (unlinked(at(least)) == unlinked(at(most))) at(most) else paste(at(least), "to", at(most))
-  paste0(span, " of native\u2019s performance", bounds_text(rows, known, min(decimals[c(least, most)])))
+  ends <- c(which.min(known$ratio), which.max(known$ratio))
+  paste0(span_told(100 * known$ratio, decimals, source_id(rows), paste0(THIN, "%")),
+         " of native\u2019s performance", bounds_text(rows, known, min(decimals[ends])))
 }
 
 #' What all intervals lie within
@@ -186,6 +184,7 @@ start_lines <- function(evidence) {
   family <- function(of) families$family[match(of$environment, families$environment)]
   up_lines <- vapply(intersect(unique(families$family), family(up)), function(name) {
     own <- up[family(up) == name, ]
+    # What `boot_seconds` tells of a machine that is restored is how long the boot took that was saved.
     cold <- boot[family(boot) == name, ]
     way <- start_way(own$environment, evidence)
     labels <- environment_labels(evidence$plan, own$environment)
@@ -201,18 +200,19 @@ start_lines <- function(evidence) {
   c(up_lines, command_lines(evidence))
 }
 
-#' How the systems of environments began
+#' How the virtual machines of environments began whose time is told
 #'
 #' @param environments names
 #' @param evidence as from `read_evidence`
 #' @return text such as ", restored from a snapshot"; "" where none of them has a virtual machine
 start_way <- function(environments, evidence) {
-  systems <- Filter(function(one) one$environment %in% environments, single_systems(evidence$records))
+  systems <- Filter(function(one) {
+    one$environment %in% environments && is.list(field(one, "system", "vm"))
+  }, single_systems(evidence$records))
   systems <- systems[!saved_first(systems)]
-  began <- unlist(lapply(systems, field, "system", "vm", "started"))
-  ways <- c(snapshot = "restored from a snapshot", boot = "booted")
-  known <- ways[names(ways) %in% began]
-  if (length(known) == 0) "" else paste0(", ", listed(known, "or"))
+  restored <- !is.na(field_numbers(systems, "system", "vm", "restore_seconds"))
+  ways <- c(if (any(restored)) "restored from a snapshot", if (any(!restored)) "booted")
+  if (length(ways) > 0) paste0(", ", listed(ways, "or")) else ""
 }
 
 #' Times of environments
@@ -222,15 +222,10 @@ start_way <- function(environments, evidence) {
 seconds_text <- function(rows) {
   half <- (rows$mean_high - rows$mean_low) / 2
   decimals <- mapply(decimals_for, half, rows$mean)
-  at <- function(place) {
-    linked(paste0(fixed(rows$mean[[place]], decimals[[place]]), NO_BREAK, "s"),
-           environment_list(rows$environment[[place]]))
-  }
-  least <- which.min(rows$mean)
-  most <- which.max(rows$mean)
-  span <- if (unlinked(at(least)) == unlinked(at(most))) at(most) else paste(at(least), "to", at(most))
+  span <- span_told(rows$mean, decimals, environment_list(rows$environment), paste0(NO_BREAK, "s"))
   known <- !is.na(half)
-  n <- linked(paste0(n_is(n_text(rows$n)), if (nrow(rows) > 1) " each"), "records")
+  n <- linked(paste0(n_is(n_text(rows$n)), if (nrow(rows) > 1) " each",
+                     if (any(rows$n < rows$systems)) paste(" of", n_text(rows$systems))), "records")
   if (!any(known)) {
     return(paste0(span, " (", n, ")"))
   }

@@ -65,21 +65,31 @@ table_of_choices <- function(evidence) {
   table
 }
 
-#' What every single choice costs, in sentences
+#' What of single choices concerns no question: the controls, and what holds an emulated machine
 #'
 #' @param evidence as from `read_evidence`
 #' @return text; "" where no pair of environments differs in one choice
 choices_text <- function(evidence) {
   rows <- told_choices(evidence)
-  noticed <- rows[rows$control == "no", ]
-  pairs <- split(noticed, factor(paste(noticed$environment, noticed$base),
-                                 unique(paste(noticed$environment, noticed$base))))
   paste(c(
-    vapply(pairs, choice_sentence, "", evidence = evidence),
-    if (nrow(rows) > 0 && nrow(noticed) == 0) "No workload measured here can notice one of these choices.",
+    if (nrow(rows) > 0 && all(rows$control == "yes")) {
+      "No workload measured here can notice one of these choices."
+    },
     controls_sentence(rows),
     emulated_choices(evidence)
   ), collapse = " ")
+}
+
+#' What the single choices cost that workloads can notice
+#'
+#' @param evidence as from `read_evidence`
+#' @param workloads names
+#' @return sentences, one for each pair of environments
+question_choices <- function(evidence, workloads) {
+  rows <- told_choices(evidence)
+  rows <- rows[rows$control == "no" & rows$workload %in% workloads, ]
+  pairs <- paste(rows$environment, rows$base)
+  vapply(split(rows, factor(pairs, unique(pairs))), choice_sentence, "", evidence = evidence)
 }
 
 #' What one choice costs

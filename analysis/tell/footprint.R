@@ -48,21 +48,6 @@ table_of_footprint <- function(evidence) {
   table
 }
 
-#' Whether the times of virtual machines are those of a boot, in one sentence
-#'
-#' @param evidence as from `read_evidence`
-#' @return text; NULL where no virtual machine was restored
-restored_sentence <- function(evidence) {
-  systems <- single_systems(evidence$records)
-  restored <- !is.na(field_numbers(systems, "system", "vm", "restore_seconds"))
-  if (any(restored)) {
-    booted <- vapply(systems, function(one) is.list(field(one, "system", "vm")), NA) & !restored
-    paste0("Those of virtual machines are ", if (any(booted)) "in part ", "of a restore from a snapshot",
-           ", not of a boot",
-           if (any(saved_first(systems))) ", and leave out those that were booted and saved for it", ".")
-  }
-}
-
 #' Which bring-up times are those of a restore, and which systems they leave out
 #'
 #' @param evidence as from `read_evidence`
@@ -132,32 +117,4 @@ image_disk_note <- function(rows, evidence) {
   size <- if (low == high) bytes(low) else paste(bytes(low), "to", bytes(high))
   paste0("The disk image of the virtual machines takes ", linked(size, "records"), " once for all of them (",
          linked(n_is(fixed(sum(rows$n), 0)), "records"), ").")
-}
-
-#' What it took to bring the environments up, in sentences
-#'
-#' @param evidence as from `read_evidence`
-#' @return text; "" where no record tells of it
-footprint_text <- function(evidence) {
-  rows <- evidence$footprint[evidence$footprint$quantity == "up_seconds" & evidence$footprint$n > 0, ]
-  if (nrow(rows) == 0) {
-    return("")
-  }
-  least <- rows[which.min(rows$mean), ]
-  most <- rows[which.max(rows$mean), ]
-  told <- function(row) {
-    half <- (row$mean_high - row$mean_low) / 2
-    decimals <- decimals_for(half, row$mean)
-    within <- interval(row$mean_low, row$mean_high, decimals)
-    value <- paste0(fixed(row$mean, decimals), NO_BREAK, "s", if (within != "") paste0(NO_BREAK, within),
-                    ", ", n_is(fixed(row$n, 0)), if (row$n < row$systems) paste(" of", fixed(row$systems, 0)))
-    paste0(in_sentence(environment_labels(evidence$plan, row$environment)), " (",
-           linked(value, environment_list(row$environment)), ")")
-  }
-  if (nrow(rows) == 1) {
-    return(paste(c(paste0("The time to bring it up was that of ", told(rows), "."),
-                   restored_sentence(evidence)), collapse = " "))
-  }
-  paste(c(paste0("The mean time to bring an environment up was least for ", told(least), " and most for ",
-                 told(most), "."), restored_sentence(evidence)), collapse = " ")
 }

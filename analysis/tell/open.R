@@ -74,8 +74,11 @@ open_sentence <- function(rows) {
 #' @return text such as "12 more sets (5 to 80; 3 minutes)"
 sets_text <- function(row) {
   minutes <- minutes_number(row)
-  paste0(sets_number(row$more_sets), " more set", if (row$more_sets != 1) "s", " (", sets_range(row),
-         if (minutes != "") paste0("; ", minutes, if (minutes == "1") " minute" else " minutes"), ")")
+  number <- sets_number(row$more_sets)
+  told <- c(if (sets_range(row) != number) sets_range(row),
+            if (minutes != "") paste(minutes, if (minutes == "1") "minute" else "minutes"))
+  paste0(number, " more set", if (row$more_sets != 1) "s",
+         if (length(told) > 0) paste0(" (", paste(told, collapse = "; "), ")"))
 }
 
 #' Numbers of sets

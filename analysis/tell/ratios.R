@@ -10,17 +10,20 @@ ratio_text <- function(rows, n = TRUE) {
   linked(if (n) paste0(text, ", ", n_is(rows$ratio_n)) else text, source_id(rows))
 }
 
-#' What a verdict means
+#' From the least to the greatest of several values
 #'
-#' @param verdict one of VERDICTS
-#' @return text that follows a colon
-verdict_phrase <- function(verdict) {
-  minimum <- percent(MINIMUM_EFFECT, 0)
-  c(
-    slower = "it is slower", faster = "it is faster",
-    equal = paste("a difference of", minimum, "or more is excluded"),
-    open = "no difference is shown, and none is excluded", unknown = "there is no interval, and so no finding"
-  )[[verdict]]
+#' Values that are close have equal decimals, and those far apart each its own.
+#'
+#' @param value,decimals numbers
+#' @param to for each what it links to
+#' @param unit behind each value
+#' @return text such as "94 % to 104 %"; one value where both ends read the same
+span_told <- function(value, decimals, to, unit) {
+  ends <- c(which.min(value), which.max(value))
+  near <- value[[ends[[2]]]] < 3 * value[[ends[[1]]]]
+  places <- if (near) rep(min(decimals[ends]), 2) else decimals[ends]
+  text <- paste0(fixed(value[ends], places), unit)
+  paste(unique(linked(text, if (text[[1]] == text[[2]]) to[[ends[[2]]]] else to[ends])), collapse = " to ")
 }
 
 #' Numbers of runs as text

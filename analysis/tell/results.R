@@ -9,7 +9,7 @@
 workload_text <- function(evidence, workload) {
   rows <- told(evidence)
   rows <- rows[rows$workload == workload, ]
-  others <- setdiff(unique(rows$environment), REFERENCE)
+  others <- rows[rows$environment != REFERENCE, ]
   if (nrow(rows) == 0) {
     return("No run of this workload was measured.")
   }
@@ -21,15 +21,26 @@ workload_text <- function(evidence, workload) {
       "Native was not measured, so that there is no ratio to it."
     },
     if (nrow(native) == 0) {
-      vapply(others, function(name) level_sentence(rows[rows$environment == name, ]), "")
-    } else if (length(unique(rows$series)) == 1) {
-      one_series_sentences(rows[rows$environment != REFERENCE, ])
+      vapply(unique(others$environment), function(name) {
+        level_sentence(others[others$environment == name, ])
+      }, "")
     } else {
-      numbers <- nrow(rows) - nrow(native) <= 16
-      vapply(others, function(name) comparison_sentence(rows[rows$environment == name, ], numbers), "")
-    },
-    open_sentence(rows)
+      series_sentences(others, evidence$plan)
+    }
   ), collapse = " ")
+}
+
+#' How the environments compare with native in a workload, emulated ones together and last
+#'
+#' @param rows of the comparisons, of environments other than native
+#' @param plan as from `read_plan`
+#' @return sentences
+series_sentences <- function(rows, plan) {
+  emulated <- rows$environment %in% emulated_environments(plan)
+  one <- length(unique(rows$series)) == 1
+  told <- if (one) one_series_sentences(rows[!emulated, ]) else several_series_sentences(rows[!emulated, ])
+  answers <- family_answers(rows[emulated & !is.na(rows$ratio), ], plan)
+  c(told, paste0(names(answers), ": ", answers, ".", recycle0 = TRUE), unpaired_sentence(rows))
 }
 
 #' How the environments compare with native in a workload of one series
@@ -38,8 +49,7 @@ workload_text <- function(evidence, workload) {
 #' @return sentences, one for each verdict
 one_series_sentences <- function(rows) {
   known <- rows[!is.na(rows$ratio), ]
-  usual <- most_frequent(known$ratio_n)
-  named <- function(part) {
+  named <- function(part, usual) {
     listed(paste0(in_sentence(part$environment_label), " at ", ratio_text(part, n = FALSE),
                   ifelse(part$ratio_n == usual, "",
                          paste0(NO_BREAK, "(", linked(n_is(part$ratio_n), source_id(part)), ")"))))
@@ -49,14 +59,63 @@ one_series_sentences <- function(rows) {
       return("")
     }
     head <- verdict_head(part$verdict[[1]])
-    paste0(head, " (", linked(counted(usual, "pair"), shared_source(part)), "): ", named(part), ".")
+    usual <- most_frequent(part$ratio_n)
+    paste0(head, " (", linked(counted(usual, "pair"), shared_source(part)), "): ", named(part, usual), ".")
   }, "")
-  unpaired <- in_sentence(rows$environment_label[is.na(rows$ratio)])
-  c(
-    sentences[sentences != ""],
-    if (length(unpaired) > 0) paste0(listed(unpaired), if (length(unpaired) == 1) " shares" else " share",
-                                     " no set with native.")
-  )
+  sentences[sentences != ""]
+}
+
+#' Which environments share no set with native
+#'
+#' @param rows of the comparisons, without native
+#' @return one sentence, or NULL where all do
+unpaired_sentence <- function(rows) {
+  labels <- unique(in_sentence(rows$environment_label[is.na(rows$ratio)]))
+  if (length(labels) > 0) {
+    paste0(listed(labels), if (length(labels) == 1) " shares" else " share", " no set with native",
+           if (any(!is.na(rows$ratio[rows$environment_label %in% labels]))) " in a metric", ".")
+  }
+}
+
+#' How the environments compare with native in a workload of several series
+#'
+#' @param rows of the comparisons, of environments other than native
+#' @return sentences, one for each verdict
+several_series_sentences <- function(rows) {
+  known <- rows[!is.na(rows$ratio), ]
+  all <- length(unique(rows$series))
+  sentences <- vapply(split(known, factor(known$verdict, VERDICTS)), function(part) {
+    if (nrow(part) == 0) {
+      return("")
+    }
+    each <- split(part, factor(part$environment, unique(part$environment)))
+    pairs <- paste0(n_is(n_text(part$ratio_n)), NO_BREAK, if (all(part$ratio_n == 1)) "pair" else "pairs")
+    paste0(verdict_head(part$verdict[[1]]), " (", linked(pairs, shared_source(part)), "): ",
+           paste(vapply(each, series_named, "", all = all), collapse = "; "), ".")
+  }, "")
+  sentences[sentences != ""]
+}
+
+#' The series of one environment that have one verdict
+#'
+#' @param rows of the comparisons
+#' @param all how many series the workload has
+#' @param most series that are named; of more the range is told
+#' @return text such as "Docker in copy (95 % [93, 97])" or "Docker in 4 of 8 metrics, at 95 % to 99 %"
+series_named <- function(rows, all, most = 2) {
+  label <- in_sentence(rows$environment_label[[1]])
+  if (nrow(rows) <= most) {
+    return(paste(label, "in", listed(paste0(lower_first(rows$metric_label), " (", ratio_text(rows, n = FALSE),
+                                            ")"))))
+  }
+  costs <- any(rows$better == "lower")
+  known <- data.frame(ratio = rows$ratio, low = rows$ratio_low, high = rows$ratio_high)
+  known <- if (costs) performance_of(rows) else known
+  decimals <- mapply(percent_decimals, known$low, known$high)
+  paste0(label, " in ", if (nrow(rows) == all) "all" else paste(fixed(nrow(rows), 0), "of"), " ",
+         fixed(all, 0), " metrics, at ",
+         span_told(100 * known$ratio, decimals, source_id(rows), paste0(THIN, "%")),
+         if (costs) " of its performance")
 }
 
 #' A verdict as the head of a list
@@ -97,42 +156,4 @@ level_sentence <- function(rows, most = 6) {
   paste0(label, " reached ", listed(level), " (", of_what,
          if (all(within == "")) " without an interval" else paste0(" and 95", THIN, "% interval"), ", ",
          linked(n_is(n_text(rows$n)), shared_source(rows)), ").")
-}
-
-#' How an environment compares with native in a workload
-#'
-#' @param rows of the comparisons, of one environment and workload
-#' @param numbers whether the ratios are named, or only the metrics
-#' @param most metrics that are named; more are counted
-#' @return one sentence
-comparison_sentence <- function(rows, numbers = TRUE, most = 6) {
-  label <- in_sentence(rows$environment_label[[1]])
-  rows <- rows[!is.na(rows$ratio), ]
-  if (nrow(rows) == 0) {
-    return(paste0(label, " shares no set with native, so that there is no ratio."))
-  }
-  if (nrow(rows) == 1) {
-    return(paste0(label, " was at ", ratio_text(rows, n = FALSE), " of native (",
-                  linked(counted(rows$ratio_n, "pair"), source_id(rows)), "): ",
-                  verdict_phrase(rows$verdict), "."))
-  }
-  parts <- vapply(split(rows, factor(rows$verdict, VERDICTS)), function(part) {
-    if (nrow(part) == 0) {
-      return("")
-    }
-    phrase <- c(
-      slower = "slower in ", faster = "faster in ",
-      equal = paste0("within ", percent(MINIMUM_EFFECT, 0), " in "),
-      open = "not told apart in ", unknown = "without an interval in "
-    )[[part$verdict[[1]]]]
-    if (nrow(rows) > most) {
-      paste0(phrase, linked(fixed(nrow(part), 0), shared_source(part)))
-    } else {
-      paste0(phrase, listed(paste0(lower_first(part$metric_label),
-                                   if (numbers) paste0(" (", ratio_text(part, n = FALSE), ")"))))
-    }
-  }, "")
-  paste0(label, " against native (", linked(paste0(n_is(n_text(rows$ratio_n)), NO_BREAK, "pairs"),
-                                            shared_source(rows)), "): ",
-         paste(parts[parts != ""], collapse = "; "), ".")
 }

@@ -96,7 +96,9 @@ test_that("an environment is told by verdicts, with numbers, intervals and pairs
   ))
   text <- read_aloud(workload_text(evidence, "stream"))
   expect_match(text, "Native reached copy 10.00 GB/s [9.80, 10.20] and scale", fixed = TRUE)
-  expect_match(text, "(n = 5 pairs): slower in copy (95.0 % [93.0, 97.0]); within 2 % in scale", fixed = TRUE)
+  expect_match(text, "Slower than native (n = 5 pairs): Docker in copy (95.0 % [93.0, 97.0]).", fixed = TRUE)
+  expect_match(text, "Within 2 % of native (n = 5 pairs): Docker in scale (99.9 % [99.5, 100.3]).",
+               fixed = TRUE)
 })
 
 test_that("a workload of one series is told by verdicts", {
@@ -108,7 +110,7 @@ test_that("a workload of one series is told by verdicts", {
   text <- read_aloud(workload_text(evidence, "stream"))
   expect_match(text, "Faster than native (5 pairs): Docker at 110 % [105, 115].", fixed = TRUE)
   expect_match(text, "Docker (host network) at 90 % [80, 110]", fixed = TRUE)
-  expect_match(text, "n = 4", fixed = TRUE)
+  expect_match(text, "it (4 pairs)", fixed = TRUE)
 })
 
 test_that("without native there are levels and no ratios", {

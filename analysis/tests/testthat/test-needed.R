@@ -161,13 +161,13 @@ test_that("the paper tells what could have been seen, and what would decide", {
   table <- table_of_open(evidence)
   expect_equal(nrow(table$cells), 2)
   expect_equal(table$cells[[9]], c("7", "31"))
-  text <- read_aloud(workload_text(evidence, "stream"))
+  text <- read_aloud(unknown_text(evidence, "stream"))
   expect_match(text, "Where this is open, a difference of [0-9.]+ % to [0-9.]+ % would have been called; if")
   expect_match(text, "[0-9]+ more sets \\([0-9]+ to [0-9]+; [0-9]+ minutes\\) would decide all of it\\.")
   few <- small_evidence(list(summary_row("native", n = 4),
                              summary_row("docker", ratio = 0.96, low = 0.91, high = 1.01, n = 4)))
   expect_match(paste(table_of_open(few)$notes, collapse = " "), "fewer than 5 pairs")
-  expect_match(workload_text(few, "stream"), "would have been called\\.$")
+  expect_match(unknown_text(few, "stream"), "would have been called\\.$")
   expect_null(table_of_open(small_evidence(list(summary_row("native")))))
 })
 

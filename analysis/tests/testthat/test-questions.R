@@ -12,3 +12,69 @@ test_that("questions stand in their order, and a workload without one is a quest
   expect_equal(found$asks == "", c(FALSE, FALSE, FALSE, TRUE, TRUE))
   expect_equal(nrow(questions_of(list(workloads = list()))), 0)
 })
+
+test_that("the least and the greatest are told with decimals that go together", {
+  span <- function(value, decimals) read_aloud(span_told(value, decimals, c("a", "b", "c"), " %"))
+  expect_equal(span(c(99.5, 101, 100), c(1, 0, 0)), "100 % to 101 %")
+  expect_equal(span(c(0.548, 15.3, 2), c(2, 0, 1)), "0.55 % to 15 %")
+  expect_equal(span(c(3.3, 3.4, 3.35), c(0, 0, 0)), "3 %")
+})
+
+test_that("many series of an environment are told by their range, and emulated machines together and last", {
+  plan <- small_plan(c(native = "Native", docker = "Docker", vm = "VM", `vm-tuned` = "VM, tuned"))
+  for (name in c("vm", "vm-tuned")) {
+    plan$environments[[name]] <- planned_environment(name, plan$environments[[name]]$label, "tcg")
+  }
+  series <- function(environment, ratio) {
+    lapply(1:3, function(i) {
+      summary_row(environment, factors = paste0("size=", i), ratio = ratio + i / 100, low = ratio - 0.05,
+                  high = ratio + 0.07)
+    })
+  }
+  evidence <- small_evidence(c(lapply(1:3, function(i) summary_row("native", factors = paste0("size=", i))),
+                               series("docker", 0.98), series("vm", 0.1), series("vm-tuned", 0.2)), plan)
+  text <- read_aloud(workload_text(evidence, "stream"))
+  expect_match(text, "it \\(n = 5 pairs\\): Docker in all 3 metrics, at 99 % to 101 %\\. Emulated")
+  expect_match(text, paste("Emulated virtual machines (2 environments): slower than native in all 6 ratios",
+                           "(11 % to 23 % of native\u2019s performance, 95 % intervals within [5, 27],",
+                           "n = 5 sets each)."), fixed = TRUE)
+})
+
+test_that("why and against what follow from layers and claims", {
+  plan <- small_plan(c(native = "Native", docker = "Docker", `docker-hostnet` = "Docker (host network)"))
+  plan$workloads$stream$storage <- FALSE
+  rows <- list(summary_row("native"), summary_row("docker", ratio = 1, low = 0.9, high = 1.1))
+  evidence <- small_evidence(rows, plan)
+  expect_match(why_text(evidence, "stream"), "uses neither the network nor files", fixed = TRUE)
+  expect_match(layers_text(evidence), "^Containers run on the kernel.*need not hold")
+  expect_no_match(layers_text(evidence), "QEMU")
+  evidence$plan$workloads$stream$cell <- list(ports = list("port"))
+  evidence$plan$environments$docker$told[[1]]$network <- "bridge with NAT"
+  expect_match(why_text(evidence, "stream"), "can notice the network (bridge with NAT in Docker).",
+               fixed = TRUE)
+  expect_equal(why_text(small_evidence(list(summary_row("native")), plan), "stream"), "")
+  expect_equal(layers_text(small_evidence()), "")
+  expect_equal(against_text(evidence, "stream"), "")
+  claims <- empty_table(CLAIM_COLUMNS)[1:3, ]
+  claims$workload <- "stream"
+  claims$statement <- c("It is so.", "It is not so.", "It is elsewhere.")
+  claims$verdict <- CLAIM_VERDICTS[c(1, 3, 4)]
+  claims$reason <- c("", "", "emulation")
+  claims$parts <- c(1, 1, 0)
+  claims$ratio <- c(0.99, 0.97, NA)
+  claims$ratio_low <- c(0.985, 0.9, NA)
+  claims$ratio_high <- c(0.995, 1.04, NA)
+  claims$tolerance_low <- 0.98
+  claims$tolerance_high <- 1.02
+  claims[c("measured_workload", "environment", "metric", "factors")] <- ""
+  evidence$claims <- claims
+  expect_equal(read_aloud(against_text(evidence, "stream")), paste(
+    "Of 3 published claims about this, 2 could be tested here (of the others 1 for want of hardware",
+    "acceleration). Reproduced: \u201cIt is so\u201d (99.0 % [98.5, 99.5], tolerated 98\u2013102 %).",
+    "Left open: \u201cIt is not so\u201d (97 % [90, 104], tolerated 98\u2013102 %)."
+  ))
+  claims$verdict[[2]] <- CLAIM_VERDICTS[[4]]
+  claims$reason[[2]] <- "size"
+  evidence$claims <- claims
+  expect_match(read_aloud(against_text(evidence, "stream")), "does not decide: .It is not so")
+})

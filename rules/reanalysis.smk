@@ -50,8 +50,12 @@ rule reanalysis_paper:
     conda:
         "../envs/analysis.yaml"
     params:
+        # Nothing is measured for it: what was tested here stands beside it where it is.
+        claims=lambda _: experiment.tested_claims(),
+        tested=lambda _: experiment.tested_state(),
         made_by=experiment.made_by("paper/reanalysis.pdf"),
         again=experiment.again("paper/reanalysis.pdf"),
     shell:
         "python -m strata make paper/reanalysis.pdf {params.again} --"
-        " Rscript analysis/reanalysis_paper.R --tables results/reanalysis --out {output.paper} 2>&1 | tee {log}"
+        " Rscript analysis/reanalysis_paper.R --tables results/reanalysis --out {output.paper} {params.claims}"
+        " 2>&1 | tee {log}"

@@ -1,4 +1,4 @@
-# The tables and sentences of the paper of the reanalysis.
+# The tables and figures of the paper of the reanalysis, and the paper itself.
 
 #' Table I as printed and as recomputed
 #'
@@ -56,7 +56,7 @@ minus <- function(text) {
 #' @param verdicts texts
 #' @return the least favourable of them
 worst_of <- function(verdicts) {
-  order <- c("differs", "incomplete", NOT_AVAILABLE, "agrees")
+  order <- c("differs", "label contradicted", "incomplete", NOT_AVAILABLE, "agrees")
   order[order %in% verdicts][[1]]
 }
 
@@ -67,18 +67,64 @@ worst_of <- function(verdicts) {
 table_of_verdicts <- function(results) {
   rows <- results$differences
   places <- unique(rows$place)
-  verdicts <- c("agrees", "differs", "incomplete", NOT_AVAILABLE)
+  verdicts <- c("agrees", "label contradicted", "differs", "incomplete", NOT_AVAILABLE)
   counts <- vapply(verdicts, function(verdict) {
     vapply(places, function(place) sum(rows$place == place & rows$verdict == verdict), 0L)
   }, integer(length(places)))
+  heads <- c("Agree", "Label\ncontradicted", "Differ", "In-\ncomplete", "Not\navailable")
   new_table("verdicts", "Printed values, and whether the raw results give them", c(
-    list(column("Place"), column("Printed values", "right")), lapply(upper_first(verdicts), column, "right")
+    list(column("Place"), column("Values", "right")), lapply(heads, column, align = "right")
   ), rbind(cbind(places, fixed(rowSums(counts), 0), apply(counts, 2, fixed, 0)),
            c("All", fixed(sum(counts), 0), fixed(colSums(counts), 0))),
   group_starts = c(rep(FALSE, length(places)), TRUE), wide = FALSE, notes = c(
-    paste("Incomplete: fewer raw results were read than are behind the print.",
-          "Values of figures agree where they are as close as the figure can be read.")
+    paste("Agree: as close as the print can be read. Label contradicted: so are these, and they are of",
+          "another environment than they are printed for. Incomplete: fewer raw results were read than are",
+          "behind the print.")
   ))
+}
+
+#' How the printed values were taken from the publication, and how exactly
+#'
+#' @param results as from `read_reanalysis`
+#' @return a table
+table_of_readings <- function(results) {
+  cells <- t(vapply(results$readings, function(reading) {
+    rows <- results$differences[results$differences$place %in% unlist(reading$places), ]
+    exact <- vapply(split(rows, factor(rows$unit, unique(rows$unit))), function(one) {
+      paste0("\u00b1", quantity(max(one$tolerance), 2), NO_BREAK, unit_text(one$unit[[1]]))
+    }, "")
+    levels_read <- rows[rows$statistic %in% c("value", "mean"), ]
+    share <- stats::median(levels_read$tolerance / abs(levels_read$printed))
+    c(figures_text(unlist(reading$places)), reading$how, fixed(nrow(rows), 0),
+      if ("Table I" %in% rows$place) "half of the last digit" else paste(exact, collapse = ", "),
+      percent(share, pmax(0, 1 - magnitude(100 * share))))
+  }, character(5)))
+  own <- any(vapply(results$readings, function(reading) isTRUE(reading$own), NA))
+  new_table("readings", "How the printed values were read, and how exactly",
+            list(column("Place", "wrap", weight = 0.8), column("Taken from", "wrap", weight = 1.6),
+                 column("Values", "right"), column("Read to (at most)", "wrap", weight = 1.2),
+                 column("Median share\nof the level", "right")), cells,
+            notes = c("A value agrees where the recomputed one is within what it was read to.", if (own) {
+              paste("What was taken from the authors\u2019 workbook tests the way from the logs to it, and",
+                    "not the print.")
+            }))
+}
+
+#' Places as they are named together
+#'
+#' @param places texts such as "Figure 3"
+#' @return text such as "Figures 3 and 6"
+figures_text <- function(places) {
+  if (length(places) == 1) {
+    return(places)
+  }
+  numbers <- as.numeric(sub("^Figure ", "", places))
+  runs <- if (all(diff(numbers) == 1) && length(numbers) > 2) {
+    paste(range(numbers), collapse = " to ")
+  } else {
+    listed(numbers)
+  }
+  paste("Figures", runs)
 }
 
 #' Where complete raw results contradict the print
@@ -117,65 +163,6 @@ setting_words <- function(factors) {
   gsub(";", ", ", gsub("=", " ", factors))
 }
 
-#' Every printed value of a figure
-#'
-#' @param results as from `read_reanalysis`
-#' @param number of the figure
-#' @return list of tables, one for each metric and statistic: a row for each setting; for each environment
-#'   the printed value, the recomputed one, n and the difference
-tables_of_figure <- function(results, number) {
-  rows <- results$differences[results$differences$place == paste("Figure", number), ]
-  kinds <- unique(paste(rows$metric, rows$statistic))
-  lapply(seq_along(kinds), function(i) {
-    part <- rows[paste(rows$metric, rows$statistic) == kinds[[i]], ]
-    environments <- names(original_shapes())[names(original_shapes()) %in% part$environment]
-    settings <- unique(part$factors)
-    digits <- max(nchar(sub("^[^.]*\\.?", "", part$published)))
-    cells <- do.call(cbind, lapply(environments, function(environment) {
-      own <- part[part$environment == environment, ]
-      own <- own[match(settings, own$factors), ]
-      cbind(ifelse(is.na(own$printed), EM_DASH, fixed(own$printed, digits)),
-            or_dash(ifelse(is.na(own$recomputed), "", fixed(own$recomputed, digits))),
-            ifelse(is.na(own$n) | own$n == 0, "", fixed(own$n, 0)),
-            fixed(own$difference, digits))
-    }))
-    columns <- c(list(column("Setting")), unlist(lapply(environments, function(environment) {
-      lapply(c("Printed", "Recomputed", "n", "Difference"), column, align = "right",
-             spanner = original_labels(environment))
-    }), recursive = FALSE))
-    statistic <- c(value = "", mean = ", mean", sd = ", standard deviation", min = ", minimum",
-                   max = ", maximum",
-                   deviation_percent = ", deviation from native")[[part$statistic[[1]]]]
-    new_table(paste0("figure-", number, "-", i),
-              paste0("Figure ", number, ": ", words(part$metric[[1]]), statistic, " (", part$unit[[1]], ")"),
-              columns, cbind(setting_words(varying_factors(settings)), cells))
-  })
-}
-
-#' Factors without those that are the same everywhere
-#'
-#' @param factors texts "name=value;..."
-#' @return texts; all of them where nothing varies
-varying_factors <- function(factors) {
-  parts <- strsplit(factors, ";", fixed = TRUE)
-  common <- Reduce(intersect, parts)
-  if (length(factors) == 1 || any(lengths(parts) == length(common))) {
-    return(factors)
-  }
-  vapply(parts, function(part) paste(setdiff(part, common), collapse = ";"), "")
-}
-
-#' All tables of all figures, one below the other
-#'
-#' @param results as from `read_reanalysis`
-#' @return LaTeX for knitr
-show_figure_tables <- function(results) {
-  tables <- unlist(lapply(names(original_figures()), function(number) tables_of_figure(results, number)),
-                   recursive = FALSE)
-  knitr::asis_output(paste(vapply(tables, function(table) raw_latex(latex_table(table)), ""),
-                           collapse = "\n"))
-}
-
 #' What could not be used
 #'
 #' @param results as from `read_reanalysis`
@@ -192,48 +179,109 @@ table_of_unreadable <- function(results) {
             group_starts = !duplicated(rows$file))
 }
 
-#' All figures
+#' Where raw results contradict the print, on the page
+#'
+#' @param results as from `read_reanalysis`
+#' @return Markdown for knitr; nothing where they do not
+show_contradictions <- function(results) {
+  table <- table_of_contradictions(results)
+  if (is.null(table)) {
+    return(prose("Nothing that was printed is contradicted by all the raw results behind it."))
+  }
+  knitr::asis_output(paste0(see_table("contradictions"), " lists where all the raw results behind a printed ",
+                            "value contradict it.", show_table(table)))
+}
+
+#' What could not be used, on the page
+#'
+#' @param results as from `read_reanalysis`
+#' @return Markdown for knitr; nothing where everything could
+show_unreadable <- function(results) {
+  table <- table_of_unreadable(results)
+  if (is.null(table)) {
+    return(prose("Every line of the logs that were read could be used."))
+  }
+  knitr::asis_output(paste0("**Left out.** ", see_table("unreadable"), " lists what could not be used of ",
+                            "the logs.", show_table(table)))
+}
+
+#' The figures of which raw results were read
+#'
+#' @param results as from `read_reanalysis`
+#' @return their numbers
+figures_read <- function(results) {
+  numbers <- names(original_figures())
+  known <- results$differences[!is.na(results$differences$difference), ]
+  numbers[paste("Figure", numbers) %in% known$place]
+}
+
+#' All figures of which raw results were read
 #'
 #' @param results as from `read_reanalysis`
 #' @return LaTeX for knitr
 show_original_figures <- function(results) {
   figures <- original_figures()
-  knitr::asis_output(paste(vapply(names(figures), function(number) {
+  knitr::asis_output(paste(vapply(figures_read(results), function(number) {
     figure <- figures[[number]]
     rows <- results$differences[results$differences$place == paste("Figure", number), ]
     seen <- rows$n[rows$n > 0]
-    caption <- paste0(
-      "Figure ", number, " of the original. ", sentence(figure$title), " Hollow: as printed",
-      if (length(seen) == 0) {
-        "; no raw results were read."
-      } else {
-        paste0("; filled: recomputed, ", n_is(paste(unique(range(seen)), collapse = " to ")), ".")
-      },
-      if (!is.null(figure$bars) && length(seen) > 0) paste0(" Error bars: ", figure$bars, ".")
-    )
+    caption <- paste0("Figure ", number, " of the original: ", lower_first(figure$title), "; ",
+                      n_is(paste(unique(range(seen)), collapse = " to ")),
+                      if (!is.null(figure$bars)) paste0("; error bars: ", figure$bars), ".")
     raw_latex(latex_figure(paste0("figures/figure-", number, ".pdf"), paste0("original-", number), caption))
   }, ""), collapse = "\n"))
 }
 
-#' What the reanalysis found, in a few sentences
+#' What the figures show, and which of them
 #'
 #' @param results as from `read_reanalysis`
-#' @return one text
-abstract_of_reanalysis <- function(results) {
-  rows <- results$differences
-  count <- function(...) sum(rows$verdict %in% c(...))
-  table <- rows[rows$place == "Table I", ]
-  testable <- table$verdict %in% c("agrees", "differs")
+#' @return Markdown for knitr
+show_figures_text <- function(results) {
+  shown <- figures_read(results)
+  if (length(shown) == 0) {
+    return(prose("No raw results of the figures were read, so that none is drawn."))
+  }
+  without <- setdiff(c("2", names(original_figures())), shown)
+  without <- without[order(as.numeric(without))]
+  knitr::asis_output(paste0(
+    as_markdown(paste0(
+      "Filled marks are recomputed; hollow ones are as printed, where no raw results were read, or, of a ",
+      "difference, of fewer runs than are behind the print. Dashed lines are what the print can be read to: ",
+      "a filled mark between them agrees.",
+      if (length(without) > 0) {
+        paste0(" Of ", if (length(without) == 1) "Figure " else "Figures ", listed(without),
+               " no raw results were read.")
+      }
+    )), "\n\n",
+    paste0("- ", vapply(shown, figure_sentence, "", results = results), collapse = "\n"), "\n"
+  ))
+}
+
+#' What became of the values of a figure
+#'
+#' @param results as from `read_reanalysis`
+#' @param number of the figure
+#' @return Markdown of a sentence
+figure_sentence <- function(results, number) {
+  rows <- results$differences[results$differences$place == paste("Figure", number), ]
+  said <- c(agrees = "agree", "label contradicted" = "agree under a contradicted label", differs = "differ",
+            incomplete = "are of fewer runs than are behind the print",
+            "not available" = "can\u2019t be tested")
+  count <- table(factor(rows$verdict, names(said)))
+  count <- count[count > 0]
+  worst <- rows[rows$verdict == "differs", ]
+  worst <- worst[which.max(abs(worst$difference / worst$tolerance)), ]
   paste0(
-    "The raw results that were published with the comparison of virtual machines and containers of 2014 ",
-    "were read again, ", counted(sum(results$sources$use == "read"), "file"), " with ",
-    counted(sum(results$sources$values), "value"), " in ", counted(nrow(results$series), "series", "series"),
-    ". Of ", fixed(nrow(rows), 0), " values in its Table I and Figures 2, 3 and 5 to 13, ",
-    fixed(count("agrees"), 0), " follow from them, ", fixed(count("differs"), 0), " are contradicted, and ",
-    fixed(count("incomplete", NOT_AVAILABLE), 0),
-    " can\u2019t be tested with the files that were read. Of the ",
-    fixed(sum(testable), 0), " testable numbers of Table I, ", fixed(sum(table$verdict == "agrees"), 0),
-    " agree to the last printed digit."
+    see_figure(paste0("original-", number)), as_markdown(paste0(
+      " is Figure ", number, " of the original, ", lower_first(original_figures()[[number]]$title), ". Of ",
+      "its ", counted(nrow(rows), "value"), " ",
+      listed(paste(fixed(as.vector(count), 0), said[names(count)])), ".",
+      if (nrow(worst) > 0) {
+        paste0(" The farthest is ", worst$rounded, NO_BREAK, unit_text(worst$unit), " where ",
+               worst$published, " was printed (", original_labels(worst$environment), ", ",
+               setting_words(worst$factors), ").")
+      }
+    ))
   )
 }
 

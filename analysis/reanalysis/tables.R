@@ -22,12 +22,21 @@ read_differences <- function(path) {
 #' Reads what the paper of the reanalysis is made from
 #'
 #' @param folder that holds the tables and the figures
-#' @return list: `folder`, `series`, `differences`, `unreadable`, `sources`, `source`
-read_reanalysis <- function(folder) {
+#' @param root folder of the project
+#' @param measured path of the claims as they were tested on a machine at hand; NULL for none
+#' @return list: `folder`, `series`, `differences` (with `disputed`, as of `read_published_values`), `claims`,
+#'   `measured` (tested claims, without rows where there are none), `readings` (how the print was read),
+#'   `unreadable`, `sources`, `source`
+read_reanalysis <- function(folder, root, measured = NULL) {
   path <- function(name) file.path(folder, name)
+  differences <- read_differences(path("differences.csv"))
+  differences$disputed <- differences$environment %in% disputed_environments(root)
   list(
     folder = folder,
-    differences = read_differences(path("differences.csv")),
+    differences = differences,
+    claims = read_csv(path("claims.csv"), OWN_CLAIM_COLUMNS),
+    measured = if (is.null(measured)) empty_table(CLAIM_COLUMNS) else read_tested_claims(measured),
+    readings = read_json(file.path(root, "published", "ibm-readings.json"))$readings,
     series = read_csv(path("series.csv"), c(
       workload = "character", environment = "character", metric = "character", unit = "character",
       factors = "character", selection = "character", n = "integer", mean = "numeric", sd = "numeric",

@@ -9,8 +9,9 @@ from strata.experiment import figures
 PAPERS = ("paper/report.pdf", "paper/report.html")
 _PUBLISHED = ("published/claims.json", "published/ibm-figures.csv", "published/ibm-table1.json",
               "published/ibm-tables.json")  # fmt: skip
-# How the originals' own numbers test their claims, and what came of it for those raw results that were at hand.
-_OWN_CLAIMS = ("published/ibm-own-claims.json",)
+# How the originals' own numbers test their claims, how these were read, and what came of it for those raw results
+# that were at hand.
+_OWN_CLAIMS = ("published/ibm-own-claims.json", "published/ibm-readings.json")
 _OWN_VERDICTS = ("published/ibm-raw-claims.csv", "published/ibm-raw-table1.csv")
 # What the text of a paper is put into, by the ending of its file.
 _PAGES = {
@@ -104,7 +105,7 @@ def of_reanalysis() -> dict[str, Product]:
     folder = "results/reanalysis"
     tables = tuple(f"{folder}/{table}.csv" for table in REANALYSIS_TABLES)
     drawn = tuple(f"{folder}/{stem}.{ending}" for stem in REANALYSIS_FIGURES for ending in _DRAWN)
-    text = ("paper/reanalysis.Rmd", "paper/template.tex", "paper/references.bib")
+    text = ("paper/reanalysis.Rmd", "paper/template.tex", "paper/references.bib", *_PUBLISHED, *_OWN_CLAIMS)
     made = (*tables, f"{folder}/source.json")
     found = [
         Product("reanalysis/tables", made, "reanalyse", (*_PUBLISHED, *_OWN_CLAIMS), planned=False),

@@ -239,6 +239,14 @@ class Workflow:
         """What changes when the published raw results do."""
         return published.state(self.published_raw())
 
+    def tested_claims(self) -> str:
+        """The option that names the claims as they were tested on this machine; none where they were not."""
+        return f"--claims {result('claims')}" if os.path.exists(result("claims")) else ""
+
+    def tested_state(self) -> str | None:
+        """What changes when the claims are tested again."""
+        return self._state.digests.of(result("claims"))
+
     def source_state(self) -> str:
         """What changes when a file of the project's source does."""
         from strata.archive import source

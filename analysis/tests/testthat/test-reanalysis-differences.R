@@ -61,19 +61,47 @@ test_that("the printed values are complete: every cell of Table I and every poin
   expect_equal(range(redis$planned), c(10, 40))
 })
 
-test_that("figures hold printed and recomputed points, each with its own error bar", {
-  published <- read_published_values(project)
-  tidy <- values(c(50000, 60000, 70000), "redis")
+#' The differences of a few throughputs of Redis, as they are read back
+redis_differences <- function(values_of, factors = "test=SET;connections=50") {
+  tidy <- values(values_of, "redis")
   tidy$metric <- "throughput"
-  tidy$factors <- "test=SET;connections=50"
-  path <- tempfile()
-  write_csv(differences_from(published, tidy), path)
-  points <- figure_points(read_differences(path), "8")
-  own <- points[points$source == "recomputed", ]
-  expect_equal(nrow(own), 1)
+  tidy$factors <- factors
+  write_csv(differences_from(read_published_values(project), tidy), path <- tempfile())
+  read_differences(path)
+}
+
+test_that("figures show one mark for each value, and how far the print is from it", {
+  few <- redis_differences(c(50000, 60000, 70000))
+  points <- figure_points(few, "8")
+  level <- points[points$part == "level", ]
+  expect_equal(nrow(level), 72)
+  own <- level[level$source == "recomputed", ]
   expect_equal(unlist(own[c("x", "y", "low", "high")], use.names = FALSE), c(50, 60, 50, 70))
-  expect_equal(sum(points$source == "published"), 72)
-  expect_s3_class(original_figure(points, "8"), "ggplot")
+  expect_equal(sum(level$source == "published"), 71)
+  apart <- points[points$part == "difference", ]
+  printed <- few[few$place == "Figure 8" & few$environment == "native" & few$statistic == "mean" &
+                   few$factors == "test=SET;connections=50", ]
+  expect_equal(apart$y, 60000 - printed$printed)
+  expect_equal(apart$source, "fewer runs")
+  expect_equal(apart$tolerance, printed$tolerance)
+  whole <- figure_points(redis_differences(rep(60000, printed$planned)), "8")
+  expect_equal(whole$source[whole$part == "difference"], "recomputed")
+  for (number in names(original_figures())) {
+    expect_s3_class(original_figure(figure_points(few, number), number), "ggplot")
+  }
+})
+
+test_that("only what was recomputed is in the tables of values, with a star where runs are missing", {
+  results <- list(differences = redis_differences(c(50000, 60000, 70000)))
+  expect_null(values_of_figure(results, "10"))
+  expect_equal(values_as_latex(results, "10"), "")
+  parts <- values_of_figure(results, "8")$parts
+  expect_equal(vapply(parts, `[[`, "", "head"),
+               paste0("Throughput, ", c("mean", "smallest run", "largest run"), " (requests/s)"))
+  mean <- parts[[1]]$cells
+  expect_equal(nrow(mean), 1)
+  expect_match(mean[[3]], "^\u2212?[0-9,]+[*]$")
+  expect_equal(figures_read(results), "8")
 })
 
 test_that("the samples agree with Table I digit by digit, and with Figures 5 to 7", {
@@ -98,7 +126,7 @@ test_that("the paper's texts and tables say what the tables hold", {
                              "linpack/results/vm.log" = linpack_log(rep(130, 10), cpus = 32, cores = 32),
                              "common/id_rsa" = "secret")
   expect_equal(run_r("reanalyse.R", "--raw", folder, "--out", out)$status, 0)
-  results <- read_reanalysis(out)
+  results <- read_reanalysis(out, project)
   one <- table_one(results)
   shown <- apply(one$cells, 1, paste, collapse = "|")
   expect_match(shown, "Native\\|290.8 \\[1.13\\]\\|290.8 \\[1.19\\]\\|10\\|.*differs", all = FALSE)
@@ -106,9 +134,58 @@ test_that("the paper's texts and tables say what the tables hold", {
   expect_match(source_sentence(results), "1\u00a0private file stayed closed|1\u00a0private file,? stayed")
   contradictions <- table_of_contradictions(results)
   expect_equal(nrow(contradictions$cells), 4)
+  # What is a share is no rate.
+  expect_equal(contradictions$cells[[10]][grepl("deviation", contradictions$cells[[3]])], "%")
   verdicts <- table_of_verdicts(results)
   expect_equal(verdicts$cells[[2]][[13]], "1,154")
-  expect_match(abstract_of_reanalysis(results), "Of 1,154 values")
-  expect_length(tables_of_figure(results, "8"), 3)
-  expect_match(latex_table(tables_of_figure(results, "10")[[1]]), "Recomputed")
+  readings <- table_of_readings(results)
+  expect_equal(sum(as.numeric(gsub(",", "", readings$cells[[3]]))), 1154)
+  expect_match(readings$cells[[4]][[2]], "0.02")
+  abstract <- abstract_of_reanalysis(results)
+  expect_match(abstract, "Of 1,154 values")
+  expect_match(abstract, "5\u00a0conclusions of it: untuned KVM loses 55\u202f% .* and not the printed 17")
+  found <- contradicted_findings(results)
+  expect_equal(vapply(found, `[[`, "", "head")[1:2], c("Linpack on untuned KVM", "Redis behind NAT"))
+  expect_match(found[[2]]$found, "51 \u00b5s a request, 1.05 times native.* 72.2 \u00b5s, 1.31 times native")
+  expect_match(found[[3]]$found, "^The 105 values")
+})
+
+test_that("a conclusion that the raw results bear out is not told as contradicted", {
+  out <- tempfile()
+  dir.create(out)
+  folder <- published_folder("linpack/results/linux.log" = linpack_log(rep(c(290, 291.6), 5), numa = BOTH),
+                             "linpack/results/vm.log" = linpack_log(rep(c(240, 242.6), 5), cpus = 32,
+                                                                    cores = 32))
+  expect_equal(run_r("reanalyse.R", "--raw", folder, "--out", out)$status, 0)
+  results <- read_reanalysis(out, project)
+  heads <- vapply(contradicted_findings(results), `[[`, "", "head")
+  expect_false("Linpack on untuned KVM" %in% heads)
+  expect_match(abstract_of_reanalysis(results), "contradict 4\u00a0conclusions of it: with 4 connections")
+  joined <- joined_claims(results$claims, results$measured)
+  expect_equal(joined$own[joined$id == "ibm-linpack-kvm-untuned-worse"], "follows")
+})
+
+test_that("the verdict by the machine at hand stands beside that of the authors' own numbers", {
+  own <- read_own_verdicts(project)$claims
+  none <- joined_claims(own, empty_table(CLAIM_COLUMNS))
+  expect_true(all(none$here == ""))
+  expect_equal(ncol(table_of_joined(own, empty_table(CLAIM_COLUMNS))$cells), 6)
+  measured <- as.data.frame(lapply(CLAIM_COLUMNS, function(class) {
+    if (class == "character") rep("", 2) else rep(0.98, 2)
+  }))
+  measured$id <- c("ibm-linpack-docker-identical", "vmw-stream-docker-1-2pct")
+  measured$publication <- c("ibm2014", "vmware2014")
+  measured$verdict <- c("contradicted", "reproduced")
+  measured$parts <- 1
+  measured$ratio_n <- 30
+  both <- joined_claims(own, measured)
+  row <- both[both$id == "ibm-linpack-docker-identical", ]
+  expect_equal(c(row$own, row$here), c("follows", "contradicted"))
+  expect_match(row$from, "raw logs, n\u00a0=\u00a010")
+  expect_equal(both$own[both$id == "vmw-stream-docker-1-2pct"], "")
+  table <- table_of_joined(own, measured, c(ibm2014 = "IBM", vmware2014 = "VMware"))
+  expect_equal(ncol(table$cells), 8)
+  expect_match(joined_text(own, measured), "Of those that follow, 0 were reproduced .* and 1 contradicted")
+  # What the authors' own numbers contradict comes first.
+  expect_true(all(diff(grepl("contradicted", both$own)) <= 0))
 })

@@ -82,13 +82,23 @@ measure_sets <- function(machine, workloads, new, environments) {
        disturbed = lapply(seq_along(new), function(i) disturbed[sets == i]))
 }
 
+#' Whether something holds of each interval
+#'
+#' @param ratios for each workload a list of ratios as from `paired_ratio`
+#' @param holds function of one that has limits
+#' @return logical vector, FALSE of those without limits
+limits <- function(ratios, holds) {
+  vapply(unlist(ratios, recursive = FALSE), function(found) found$state == "interval" && holds(found), NA)
+}
+
 #' One simulated experiment under the rule
 #'
 #' @param rule one of RULES
 #' @param scenario one of MACHINES
 #' @param retries how often a disturbed set may be measured again
-#' @return list: `different`, for each ratio whether its interval excludes 1; `rounds`; `sets` of each
-#'   workload that count; `reached`, for each workload whether all its ratios are within the target
+#' @return list: `different`, for each ratio whether its interval excludes 1; `above` and `below`, whether all of
+#'   its interval at INNER_LEVEL lies on that side of 1; `rounds`; `sets` of each workload that count; `reached`,
+#'   for each workload whether all its ratios are within the target
 simulate_stopping <- function(rule, scenario, retries = 2) {
   precision <- rule$precision
   workloads <- SIMULATED_WORKLOADS[rule$workloads, ]
@@ -112,13 +122,16 @@ simulate_stopping <- function(rule, scenario, retries = 2) {
     again <- sets_again(data.frame(workload = rep(names, lengths(flagged)), repetition = unlist(flagged)),
                         aside, retries, cost, left)
     left <- left - sum(cost[again$workload])
-    ratios <- Map(function(name, table) {
-      out <- c(aside$repetition[aside$workload == name], again$repetition[again$workload == name])
-      lapply(seq_len(rule$environments)[-1], function(environment) {
-        kept <- setdiff(seq_len(nrow(table)), out)
-        compare(table[kept, environment], table[kept, 1])
-      })
-    }, names, values)
+    compared <- function(level) {
+      Map(function(name, table) {
+        out <- c(aside$repetition[aside$workload == name], again$repetition[again$workload == name])
+        lapply(seq_len(rule$environments)[-1], function(environment) {
+          kept <- setdiff(seq_len(nrow(table)), out)
+          compare(table[kept, environment], table[kept, 1], level)
+        })
+      }, names, values)
+    }
+    ratios <- compared(LEVEL)
     widest <- vapply(ratios, function(of_one) max(vapply(of_one, ratio_half_width, 0)), 0)
     counted <- vapply(ratios, function(of_one) as.double(of_one[[1]]$n), 0)
     again_of <- vapply(names, function(name) sum(again$workload == name), 0)
@@ -133,10 +146,10 @@ simulate_stopping <- function(rule, scenario, retries = 2) {
     }
     rounds <- rounds + 1
     if (all(new == 0)) {
-      ratios <- unlist(ratios, recursive = FALSE)
-      called <- function(found) found$state == "interval" && (found$low > 1 || found$high < 1)
-      return(list(different = vapply(ratios, called, NA), rounds = rounds, sets = counted,
-                  reached = widest <= precision$target))
+      above <- function(level) limits(compared(level), function(found) found$low > 1)
+      below <- function(level) limits(compared(level), function(found) found$high < 1)
+      return(list(different = above(LEVEL) | below(LEVEL), above = above(INNER_LEVEL), below = below(INNER_LEVEL),
+                  rounds = rounds, sets = counted, reached = widest <= precision$target))
     }
   }
 }
@@ -144,14 +157,16 @@ simulate_stopping <- function(rule, scenario, retries = 2) {
 #' How often the rule's intervals do not hold the truth
 #'
 #' The ratios of an experiment are not independent, so that the error of the rate is that of a mean over
-#' experiments.
+#' experiments.  An interval at INNER_LEVEL lies on either side of the truth at half of its own rate: at no more
+#' than that two environments are called equal whose ratio is a minimum effect away from 1.
 #'
 #' @param rules,machines named lists, as RULES and MACHINES
 #' @param replicates experiments for each combination; of a rule with `times` so many times as many
 #' @param seed of the random numbers
 #' @return data frame: rule, machine, experiments, comparisons, `false_calls` (their share), `error` (its
-#'   standard error), `coverage` with its 95 % interval (`low`, `high`), and means over the experiments:
-#'   `sets` of a workload, `rounds`, and `reached`, the share of workloads within the target
+#'   standard error), `coverage` with its 95 % interval (`low`, `high`), `above` and `below`, the shares of
+#'   intervals at INNER_LEVEL that lie on that side of the truth, and means over the experiments: `sets` of a
+#'   workload, `rounds`, and `reached`, the share of workloads within the target
 stopping_rates <- function(rules, machines, replicates, seed) {
   cases <- expand.grid(rule = names(rules), machine = names(machines), stringsAsFactors = FALSE)
   # Each case has random numbers of its own, so that they may be simulated at the same time.
@@ -170,6 +185,7 @@ stopping_rates <- function(rules, machines, replicates, seed) {
                comparisons = sum(vapply(found, function(one) length(one$different), 0)),
                false_calls = mean(share), error = error, coverage = coverage,
                low = coverage - stats::qnorm(0.975) * error, high = coverage + stats::qnorm(0.975) * error,
+               above = mean_of("above"), below = mean_of("below"),
                sets = mean_of("sets"), rounds = mean_of("rounds"), reached = mean_of("reached"))
   }, mc.cores = parallel::detectCores(), mc.preschedule = FALSE)
   do.call(rbind, rows)

@@ -144,8 +144,7 @@ class Cell:
         system = self._bring_up(entry["layers"], image)
         if system.facts["cells_before"] == 0:
             self.up_seconds = watch.passed() - (progress.seconds_once() - once)
-        observed = capture(system.top.command_plain(observe.command()), check=False).stdout
-        inside = observe.understand(observe.split(observed))
+        inside = self._see_inside(system)
         client = self._see_client(system)
         values = self._values(self._cpus(system, inside), client)
         self.known |= {
@@ -210,6 +209,13 @@ class Cell:
         assert image
         values = {**self._parameters(), "seed": plan.cell_seed(self.plan, self.workload, 0)}
         return prepared.ensure(self.workload, declared, values, image)
+
+    def _see_inside(self, system: testbed.System) -> dict:
+        """What the first cell of the system observed inside."""
+        if system.facts.get("inside") is None:
+            observed = capture(system.top.command_plain(observe.command()), check=False).stdout
+            system.facts["inside"] = observe.understand(observe.split(observed))
+        return system.facts["inside"]
 
     def _see_client(self, system: testbed.System) -> dict | None:
         """What was observed at the client, where this workload has a part there."""

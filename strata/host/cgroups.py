@@ -6,6 +6,7 @@ the CPU among groups of unequal standing, and a comparison would measure that.
 """
 
 import os
+import re
 import signal
 import time
 
@@ -87,18 +88,29 @@ def of_containers() -> list[str]:
 
 
 def look(folders: list[str]) -> list[str]:
-    """A command that prints the command line of every process in groups, a line each (:func:`command_lines`).
+    """A command that prints the command line of every process in groups, for :func:`command_lines`.
 
-    folders: patterns of the groups' folders.
+    folders: patterns of the groups' folders.  One process is started, whatever is found: in an emulated machine each
+    takes tenths of seconds.
     """
-    listing = 'for folder in $*; do cat "$folder/cgroup.procs"; done | sort -u'
-    line = "tr '\\0' ' ' </proc/$process/cmdline && echo"
-    return ["sh", "-c", f"({listing} | while read -r process; do {line}; done) 2>/dev/null; :", "strata", *folders]
+    script = """
+        found=
+        for folder in $*; do
+            [ ! -e "$folder/cgroup.procs" ] || while read -r process; do
+                found="$found /proc/$process/cmdline"
+            done <"$folder/cgroup.procs"
+        done 2>/dev/null
+        [ -z "$found" ] || tail -v -n +1 $found 2>/dev/null
+        :
+    """
+    return ["sh", "-c", script, "strata", *folders]
 
 
 def command_lines(printed: str) -> list[str]:
-    """What :func:`look` found, without processes that have ended."""
-    return [line.strip() for line in printed.splitlines() if line.strip()]
+    """What :func:`look` found, of each process once, without those that have ended."""
+    found = dict(re.findall(r"^==> (/proc/\d+/cmdline) <==\n(.*?)(?=\n?^==> |\Z)", printed, re.MULTILINE | re.DOTALL))
+    lines = (" ".join(text.replace("\0", " ").split()) for text in found.values())
+    return [line for line in lines if line]
 
 
 def remove(id: str, patience: float = 10.0) -> None:

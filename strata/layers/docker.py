@@ -103,7 +103,7 @@ class Docker(Layer):
         if self.below.name == "host":
             start_daemon()
         self.see_image()
-        self._info = json.loads(self.run_below(["docker", "info", "--format", "{{json .}}"]))
+        self._info = self._told()
         driver = self._info.get("CgroupDriver", "")
         place = []
         if self.options["data"] == "volume":
@@ -128,6 +128,14 @@ class Docker(Layer):
             + ["--cgroup-parent", cgroups.parent_for(driver), *place, *self._published()]
             + [tag(self.context.image), *REST]
         )
+
+    def _told(self) -> dict:
+        """What the daemon says of itself.  Raises UserError where that is no object."""
+        told = self.run_below(["docker", "info", "--format", "{{json .}}"])
+        try:
+            return dict(json.loads(told))
+        except ValueError:
+            raise UserError(f"`docker info` prints no JSON object but {told.strip()[:80]!r}: is this Docker?") from None
 
     def facts(self) -> dict:
         """What the daemon that runs the container says of itself."""

@@ -149,7 +149,7 @@ def test_a_container_is_noted_before_it_is_made_and_one_in_a_machine_goes_with_t
     monkeypatch.setattr(Docker, "see_image", lambda self: None)
     options = {"docker": {"network": "host", "data": "layered"}}
     events = []
-    monkeypatch.setattr(Docker, "run_below", lambda self, argv, *_, **__: events.append(argv[1]) or "")
+    monkeypatch.setattr(Docker, "run_below", lambda self, argv, *_, **__: events.append(argv[1]) or "{}")
     noting = {"note": lambda trace: events.append(trace["kind"])}
     build([*below, options], Context("strata-x", "/nowhere", {"recipe": "r" * 12}, **noting))[-1].up()
     assert events == ["info", *kinds, "run"]

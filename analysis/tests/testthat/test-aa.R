@@ -52,6 +52,9 @@ test_that("under the rule intervals cover on machines that change, and differenc
   expect_true(all(found$coverage > 0.85))
   expect_gt(stats::weighted.mean(found$coverage, found$comparisons), 0.93)
   expect_true(all(found$low < found$coverage & found$coverage < found$high))
+  # On either side of the truth an interval for two one-sided tests lies at 5 %.
+  sides <- c(found$above, found$below)
+  expect_lt(abs(stats::weighted.mean(sides, rep(found$comparisons, 2)) - 0.05), 0.015)
   expect_true(all(found$sets >= 3 & found$rounds > 1))
   expect_true(all(found$reached > 0))
 })

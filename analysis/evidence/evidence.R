@@ -10,7 +10,8 @@
 #'   image.json and image-manifest.json; `environments`, as from `environment_table`; `cells`, the plan's
 #'   cells with a logical column `measured`; `records`, a list with an element for each measured cell, in the
 #'   plan's order; `comparisons`, as from `compare`; `published`, as from `read_published`; `originals`, as
-#'   from `read_originals`; `own`, as from `read_own_verdicts`; `failed`, as from
+#'   from `read_originals`; `own`, as from `read_own_verdicts`; `artifact`, as from `read_artifact`; `failed`,
+#'   as from
 #'   `read_failures`; `claims`, as from `read_tested_claims`; `publications` and `known` (the environments),
 #'   of the claims; `footprint`, as from `read_footprint`; `sets` and `choices`, with the columns of
 #'   SET_COLUMNS and CHOICE_COLUMNS; `precision`, as from `read_precision`; `partial`,
@@ -37,7 +38,7 @@ read_evidence <- function(path, root, partial = FALSE) {
     environments = environment_table(plan, cells),
     published = read_published(file.path(root, "published", "ibm-table1.json")),
     originals = read_originals(root),
-    own = read_own_verdicts(root),
+    own = read_own_verdicts(root), artifact = read_artifact(root),
     failed = read_failures(plan, cells[!cells$measured, ]),
     precision = read_precision(plan, max(c(cells$block[cells$measured], 0))),
     partial = !all(cells$measured)

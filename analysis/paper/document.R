@@ -118,6 +118,7 @@ knit_report <- function(evidence, source, folder, to = "latex") {
   knitr::opts_chunk$set(echo = FALSE, error = FALSE)
   scope <- new.env(parent = environment(knit_report))
   scope$evidence <- evidence
+  shown$figures <- character()
   knitr::knit(source, file.path(folder, "report.md"), envir = scope, quiet = TRUE, encoding = "UTF-8")
 }
 

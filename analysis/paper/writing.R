@@ -29,6 +29,7 @@ show_figure <- function(evidence, name, caption) {
   if (!has_figure(evidence, name)) {
     return(knitr::asis_output(""))
   }
+  shown$figures <- union(shown$figures, name)
   knitr::asis_output(if (in_html()) {
     path <- file.path(evidence$plan$results, "figures", name)
     raw_html(html_figure(path, file.path(evidence$links, "figures", name), name, caption))
@@ -36,6 +37,9 @@ show_figure <- function(evidence, name, caption) {
     raw_latex(latex_figure(paste0("figures/", name, ".pdf"), name, caption))
   })
 }
+
+# The figures that are on the pages so far.
+shown <- new.env(parent = emptyenv())
 
 #' LaTeX inside of Markdown
 #'
@@ -140,11 +144,11 @@ show_workload <- function(evidence, name) {
          paste(drawn, collapse = ""))
 }
 
-#' Threats as paragraphs
+#' Paragraphs with headings
 #'
-#' @param found as from `threats`
+#' @param found named character vector: heading to text
 #' @return output for knitr
-show_threats <- function(found) {
+show_paragraphs <- function(found) {
   knitr::asis_output(paste0("**", as_markdown(names(found)), ".** ", as_markdown(found), collapse = "\n\n"))
 }
 
@@ -290,13 +294,37 @@ show_sets <- function(evidence) {
   ), collapse = "\n\n"))
 }
 
-#' The commands that make the paper again
+#' The commands of the artifact
+#'
+#' @return output for knitr
+show_commands <- function() {
+  ending <- if (in_html()) "html" else "pdf"
+  knitr::asis_output(paste0("\n\n```\n", paste(
+    "# install, measure what is missing, write", "make paper",
+    "# only measure and write, without installing",
+    paste0(".venv/bin/snakemake --cores 1 paper/report.", ending),
+    "# put all that the paper rests on into one file", "make archive",
+    "# check it, and write its paper again", "make verify ARCHIVE=archive.zip",
+    "make rebuild ARCHIVE=archive.zip", sep = "\n"
+  ), "\n```\n\n"))
+}
+
+#' How each figure can be checked
 #'
 #' @param evidence as from `read_evidence`
-#' @return output for knitr
-show_commands <- function(evidence) {
-  ending <- if (in_html()) "html" else "pdf"
-  knitr::asis_output(paste0("\n\n```\n.venv/bin/snakemake --cores 1 paper/report.", ending, "\n```\n\n"))
+#' @return output for knitr; nothing where there is none
+show_checks <- function(evidence) {
+  names <- c(if (has_figure(evidence, "answers") && length(answers_of(evidence)$lines) > 0) "answers",
+             shown$figures)
+  if (length(names) == 0) {
+    return(knitr::asis_output(""))
+  }
+  named <- paste0(vapply(names, see_figure, ""), ": `", names, "`")
+  knitr::asis_output(paste0(
+    "**Checking a figure.** `results/figures/NAME.csv` holds every point that a figure draws, and\n\n```\n",
+    ".venv/bin/snakemake --cores 1 \\\n  --force results/figures/NAME.pdf\n```\n\n",
+    "draws it again, of tables that are made of the raw logs. NAME is ", paste(named, collapse = "; "), "."
+  ))
 }
 
 #' How the virtual machines were made, as it was observed

@@ -103,6 +103,7 @@ table_of_testbed <- function(evidence) {
   rows <- rbind(rows, single("Frequency governor", "governor"), single("Turbo", "turbo"),
                 single("Processor flaws", "vulnerabilities", vulnerabilities_text),
                 do.call(rbind, machines),
+                container_row(evidence, split$text),
                 version_rows(records, environments, evidence, split$text),
                 program_rows(evidence, environments, split$text))
   table <- new_table(

@@ -105,7 +105,7 @@ emulated_layers_text <- function(evidence) {
   rows <- evidence$choices
   rows <- rows[rows$base %in% emulated & rows$environment %in% emulated & rows$to %in% "top" &
                  !is.na(rows$ratio), ]
-  rows <- faster_is_more(rows)
+  rows[c("ratio", "ratio_low", "ratio_high")] <- performance_of(rows)
   pairs <- split(rows, factor(paste(rows$environment, rows$base), unique(paste(rows$environment, rows$base))))
   told <- vapply(pairs, function(own) {
     labels <- in_sentence(environment_labels(evidence$plan, c(own$environment[[1]], own$base[[1]])))
@@ -122,16 +122,6 @@ emulated_layers_text <- function(evidence) {
   }, "")
   if (length(told) == 0) "" else paste0(" Between two emulated environments a layer can be told from the ",
                                         "emulation: ", listed(told), ".")
-}
-
-#' Ratios turned so that more is faster
-#'
-#' @param rows with the columns better, ratio, ratio_low and ratio_high
-#' @return the rows; of metrics of which less is better, the inverse ratios
-faster_is_more <- function(rows) {
-  costs <- rows$better == "lower"
-  rows[costs, c("ratio", "ratio_low", "ratio_high")] <- 1 / rows[costs, c("ratio", "ratio_high", "ratio_low")]
-  rows
 }
 
 #' The span of ratios

@@ -13,10 +13,12 @@ _PUBLISHED = ("published/claims.json", "published/ibm-figures.csv", "published/i
 # that were at hand.
 _OWN_CLAIMS = ("published/ibm-own-claims.json", "published/ibm-readings.json")
 _OWN_VERDICTS = ("published/ibm-raw-claims.csv", "published/ibm-raw-table1.csv")
+# The text of a paper, and what it says of the artifact.
+_TEXT = ("paper/report.Rmd", "paper/references.bib", "CITATION.cff", "scripts/packages.txt")
 # What the text of a paper is put into, by the ending of its file.
 _PAGES = {
-    "pdf": ("paper/report.Rmd", "paper/references.bib", "paper/template.tex"),
-    "html": ("paper/report.Rmd", "paper/references.bib", "paper/template.html", "paper/report.css", "paper/report.js"),
+    "pdf": (*_TEXT, "paper/template.tex"),
+    "html": (*_TEXT, "paper/template.html", "paper/report.css", "paper/report.js"),
 }
 REANALYSIS_TABLES = ("tidy", "series", "unreadable", "differences", "table1", "claims", "sources")
 # What a figure is drawn as, and what it draws.

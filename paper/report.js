@@ -47,8 +47,7 @@ const dialog = document.querySelector("dialog");
 const pane = dialog.querySelector(".pane");
 for (const button of document.querySelectorAll(".zoom")) {
   button.addEventListener("click", () => {
-    const image = button.querySelector("img").cloneNode();
-    image.removeAttribute("style");
+    const image = button.closest("figure").querySelector("svg").cloneNode(true);
     pane.className = "pane fit";
     pane.replaceChildren(image);
     dialog.showModal();
@@ -59,6 +58,27 @@ pane.addEventListener("click", (event) => {
   else dialog.close();
 });
 dialog.querySelector(".close").addEventListener("click", () => dialog.close());
+
+// Points: one that is pointed at, or tapped, tells its run, value and log; so do the drawings without this.
+const here = document.body.appendChild(document.createElement("div"));
+here.className = "told-here";
+here.hidden = true;
+for (const svg of document.querySelectorAll("figure svg")) {
+  const words = new Map();
+  for (const title of svg.querySelectorAll(".told title")) {
+    words.set(title.parentNode, title.textContent);
+    title.remove();
+  }
+  const tell = (event) => {
+    const text = words.get(event.target);
+    here.hidden = !text;
+    if (!text) return;
+    here.textContent = text;
+    here.style.left = `${Math.max(4, Math.min(event.clientX + 12, innerWidth - here.offsetWidth - 4))}px`;
+    here.style.top = `${Math.max(4, event.clientY - here.offsetHeight - 10)}px`;
+  };
+  for (const kind of ["pointerover", "pointerdown", "pointerleave"]) svg.addEventListener(kind, tell);
+}
 
 // Numbers: a link to the runs behind one opens their list.
 const open = () => {

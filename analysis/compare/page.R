@@ -14,7 +14,8 @@ compared_page <- function(table, first, second, differences, effect, figure, roo
   title <- paste(second$name, "compared with", first$name)
   body <- c(
     sprintf("<p>%s</p>", html_escape(outcome_text(table, first, second, effect))),
-    html_figure(figure, basename(figure), "compared", compared_caption(first, second, effect)),
+    html_figure(figure, basename(figure), "compared", compared_caption(first, second, effect),
+                outcome_text(table, first, second, effect)),
     html_table(table_compared(table, first, second, effect)),
     if (any(is.na(table$ratio))) html_table(table_one_sided(table, first, second)),
     html_table(table_differences(differences, first, second)),
@@ -26,7 +27,7 @@ compared_page <- function(table, first, second, differences, effect, figure, roo
   for (name in names(parts)) {
     page <- paste(strsplit(page, paste0("<!--", name, "-->"), fixed = TRUE)[[1]], collapse = parts[[name]])
   }
-  number_floats(page)
+  share_styles(number_floats(page))
 }
 
 #' What a comparison comes to, in sentences

@@ -26,7 +26,7 @@ write_page <- function(evidence, root, out) {
   dir.create(folder)
   on.exit(unlink(folder, recursive = TRUE))
   paper <- function(name) file.path(root, "paper", name)
-  check_figures(evidence, c("png", "csv"))
+  check_figures(evidence, c("svg", "csv"))
   evidence$links <- relative_path(out, evidence$plan$results)
   workloads <- unique(evidence$comparisons$workload)
   values <- do.call(rbind, lapply(workloads, function(name) {
@@ -46,6 +46,8 @@ write_page <- function(evidence, root, out) {
       page <- number_floats(page)
     }
   }
+  # Roles that pandoc gives and browsers do not know on such elements.
+  page <- gsub(" role=\"doc-[a-z]+\"", "", share_styles(page))
   write_whole(out, function(temporary) writeLines(page, temporary, useBytes = TRUE))
 }
 
@@ -141,7 +143,8 @@ markdown_to_latex <- function(folder, template) {
 #' @section Errors: pandoc is missing or fails
 markdown_to_html <- function(folder, template, references) {
   out <- file.path(folder, "report.html")
-  run_pandoc(c("--from=markdown", "--to=html5", "--wrap=preserve", "--toc", "--toc-depth=1", "--citeproc",
+  run_pandoc(c("--from=markdown", "--to=html5", "--wrap=preserve", "--toc", "--toc-depth=2",
+               "--shift-heading-level-by=1", "--citeproc",
                "--metadata=link-citations", "--metadata=reference-section-title=References",
                paste0("--bibliography=", normalizePath(references)),
                paste0("--template=", normalizePath(template)), paste0("--output=", out),

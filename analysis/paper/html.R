@@ -34,7 +34,8 @@ html_table <- function(table) {
     sprintf("<figure class=\"table\" id=\"table-%s\">", table$id),
     sprintf("<figcaption><b>Table <span class=\"number\" data-of=\"table-%s\"></span>.</b> %s</figcaption>",
             table$id, html_text(sentence(table$caption))),
-    "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table\">",
+    sprintf("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table: %s\">",
+            html_escape(table$caption)),
     sprintf("<table%s>", if (any(table$head_rows)) "" else " class=\"sortable\""),
     html_head(table$columns), "<tbody>", html_rows(table), "</tbody>", "</table>", "</div>",
     html_notes(table$notes),
@@ -54,10 +55,24 @@ html_head <- function(columns) {
                              html_escape(runs$values))), "</tr>")
   }
   own <- which(columns$span > 0)
-  heads <- sprintf("<th scope=\"col\" data-column=\"%d\" colspan=\"%d\" class=\"%s\">%s</th>", own - 1L,
-                   as.integer(columns$span[own]), ifelse(columns$span[own] > 1, "centre", columns$align[own]),
-                   html_head_text(columns$head[own]))
+  heads <- html_heads(as.integer(columns$span[own]), "col",
+                      sprintf(" data-column=\"%d\" class=\"%s\"", own - 1L,
+                              ifelse(columns$span[own] > 1, "centre", columns$align[own])),
+                      html_head_text(columns$head[own]))
   c("<thead>", spanners, "<tr class=\"heads\">", heads, "</tr>", "</thead>")
+}
+
+#' Headings of columns; one without a text is an empty cell
+#'
+#' @param span numbers of columns
+#' @param scope "col" or "colgroup"
+#' @param more further attributes
+#' @param text HTML
+#' @return HTML
+html_heads <- function(span, scope, more, text) {
+  across <- ifelse(span == 1, "", sprintf(" colspan=\"%d\"", span))
+  ifelse(text == "", sprintf("<td%s></td>", across),
+         sprintf("<th scope=\"%s\"%s%s>%s</th>", scope, across, more, text))
 }
 
 #' A heading, in which lines may end
@@ -79,7 +94,7 @@ html_rows <- function(table) {
   above <- ""
   vapply(seq_len(nrow(cells)), function(i) {
     if (table$head_rows[[i]]) {
-      heads <- sprintf("<th colspan=\"%d\">%s</th>", as.integer(columns$span), html_head_text(cells[i, ]))
+      heads <- html_heads(as.integer(columns$span), "colgroup", "", html_head_text(cells[i, ]))
       return(paste0("<tr class=\"group\">", paste(heads[columns$span > 0], collapse = ""), "</tr>"))
     }
     text <- html_escape(cells[i, ])
@@ -93,9 +108,14 @@ html_rows <- function(table) {
     } else {
       above <<- text[[1]]
     }
+    tag <- c("th", rep("td", length(text) - 1))
+    if (text[[1]] == "") {
+      tag[[1]] <- "td"
+    }
     paste0(if (starts[[i]]) "<tr class=\"group\">" else "<tr>",
-           paste0("<td class=\"", columns$align, ifelse(columns$span == 0, " close", ""), "\">", text,
-                  "</td>", collapse = ""), "</tr>")
+           paste0("<", tag, ifelse(tag == "th", " scope=\"row\"", ""), " class=\"", columns$align,
+                  ifelse(columns$span == 0, " close", ""), "\">", text, "</", tag, ">", collapse = ""),
+                  "</tr>")
   }, "")
 }
 
@@ -120,29 +140,68 @@ html_notes <- function(notes) {
           html_text(notes))
 }
 
-#' A figure as HTML: the image within the page, and links to its files
+#' A figure as HTML: the drawing within the page, and links to its files
 #'
 #' @param path of the figure without its ending
 #' @param link the same, from where the page lies
 #' @param id what refers to it
 #' @param caption text
+#' @param seen text that says what is seen, for those who do not see it
 #' @return one text
-html_figure <- function(path, link, id, caption) {
-  png <- paste0(path, ".png")
-  image <- jsonlite::base64_enc(readBin(png, "raw", file.size(png)))
-  width <- sum(as.integer(readBin(png, "raw", 20)[17:20]) * 256^(3:0))
-  files <- sprintf("<a href=\"%s.%s\">%s</a>", html_escape(link), c("csv", "pdf"), c("data", "PDF"))
+html_figure <- function(path, link, id, caption, seen) {
+  files <- sprintf("<a href=\"%s.%s\">%s</a>", html_escape(link), c("csv", "svg", "pdf"),
+                   c("data", "SVG", "PDF"))
   paste(c(
     sprintf("<figure class=\"drawing\" id=\"figure-%s\">", id),
-    sprintf("<button class=\"zoom\" type=\"button\" aria-label=\"Enlarge figure\">"),
-    sprintf("<img alt=\"%s\" style=\"width:%dpx\" src=\"data:image/png;base64,%s\">", html_escape(caption),
-            round(width * 0.6), gsub("\n", "", image, fixed = TRUE)),
-    "</button>",
+    sprintf("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Drawing %s\">",
+            html_escape(id)),
+    inline_svg(paste0(path, ".svg"), id, seen),
+    "</div>",
     sprintf(paste0("<figcaption><b>Figure <span class=\"number\" data-of=\"figure-%s\"></span>.</b> %s ",
-                   "<span class=\"files\">(%s)</span></figcaption>"),
+                   "<span class=\"files\">(%s; <button class=\"zoom\" type=\"button\">enlarge</button>)",
+                   "</span></figcaption>"),
             id, html_text(sentence(caption)), paste(files, collapse = ", ")),
     "</figure>"
   ), collapse = "\n")
+}
+
+#' A drawing within a page
+#'
+#' Its frames get names that no other drawing of the page has.
+#'
+#' @param path of the SVG, as `write_figure` writes it
+#' @param id of the figure
+#' @param seen text that says what is seen
+#' @return one text
+#' @section Errors: no such file
+inline_svg <- function(path, id, seen) {
+  svg <- sub("^.*?(<svg )", "\\1", read_text(path), perl = TRUE)
+  svg <- gsub("(?s)<defs>\\s*<style.*?</style>\\s*</defs>|<style[^>]*>.*?</style>", "", svg, perl = TRUE)
+  box <- regmatches(svg, regexpr("viewBox='[^']*'", svg))
+  width <- as.numeric(strsplit(gsub("[^0-9. ]", "", box), " ")[[1]][[3]])
+  own <- sprintf("<svg class=\"svglite%s\" role=\"img\" aria-label=\"%s\" %s>",
+                 if (width > 300) " wide" else "",
+                 html_escape(seen), box)
+  svg <- sub("<svg [^>]*>", "<svg>", svg)
+  svg <- paste(c(own, strsplit(svg, "<svg>", fixed = TRUE)[[1]][-1]), collapse = "")
+  for (frame in unique(regmatches(svg, gregexpr("(?<=clipPath id=')[^']+", svg, perl = TRUE))[[1]])) {
+    named <- paste0(id, "-", nchar(sub(paste0(frame, "'.*"), "", svg)))
+    svg <- gsub(frame, named, svg, fixed = TRUE)
+  }
+  gsub("\n\\s*", "\n", svg)
+}
+
+#' Gives what is drawn alike in a page one name, by which it is styled once
+#'
+#' @param page one text
+#' @return the page, with these styles in the place of `<!--drawn-->`
+share_styles <- function(page) {
+  styles <- unique(regmatches(page, gregexpr(" style='[^']*'", page))[[1]])
+  for (i in seq_along(styles)) {
+    page <- gsub(styles[[i]], sprintf(" class='v%d'", i), page, fixed = TRUE)
+  }
+  rules <- sprintf(".svglite .v%d{%s}", seq_along(styles), gsub("; *'$|'$", "", sub("^ style='", "", styles)))
+  sub("/*drawn*/", paste(gsub("([:;]) ", "\\1", rules), collapse = "\n"), page, fixed = TRUE)
 }
 
 #' Gives the tables and figures of a page their numbers, in their order, wherever one is named

@@ -19,11 +19,8 @@ html_runs <- function(evidence, values, base) {
     own <- values[of_row[[keys[[i]]]], ]
     logs <- strsplit(row$logs, ";", fixed = TRUE)[[1]]
     own <- own[match(logs, own$log), ]
-    value <- paste0(format(own$value, digits = 7, trim = TRUE), NO_BREAK, row$unit)
-    lines <- sprintf("<li><a href=\"%s\">%s</a>: %s (block %d, <a href=\"%s\">record</a>)</li>",
-                     html_escape(file.path(base, logs)), html_escape(sub("^results/raw/", "", logs)),
-                     html_escape(value), as.integer(own$block),
-                     html_escape(file.path(base, sub("[.]log$", ".json", logs))))
+    lines <- sprintf("<li><a href=\"%s\">%s</a>: %s</li>", html_escape(file.path(base, logs)),
+                     html_escape(run_name(logs)), html_escape(format(own$value, digits = 7, trim = TRUE)))
     native <- rows[rows$series == row$series & rows$environment == REFERENCE, ]
     paste(c(
       sprintf("<details id=\"%s\"><summary>%s, %s: %s, %s %s%s%s</summary>", source_id(row),
@@ -38,7 +35,7 @@ html_runs <- function(evidence, values, base) {
       "</details>"
     ), collapse = "\n")
   }, "")
-  paste(c("<section id=\"runs\"><h1>Runs behind the numbers</h1>",
+  paste(c("<section id=\"runs\"><h2>Runs behind the numbers</h2>",
           "<p>Every measured number of this page leads here, and from here to the raw logs, as the tools",
           "printed them, and to the records of what was observed.</p>", items, html_records(evidence, base),
           "</section>"), collapse = "\n")
@@ -65,7 +62,8 @@ html_records <- function(evidence, base) {
     own <- of("workload") == name
     html_list(workload_list(name), paste0("The runs of ", evidence$plan$workloads[[name]]$title, ", ",
                                        n_is(fixed(sum(own), 0))),
-              sprintf("<li>%s</li>", lines[own]))
+              sprintf("<li><a href=\"#%s\">%s</a></li>", html_escape(ids[own]),
+                      html_escape(run_text(records[own]))))
   })
   c(html_list("records", paste("All", counted(length(records), "run")), unlist(by_environment), tag = "div"),
     unlist(by_workload), html_missing(evidence, base),
@@ -86,13 +84,23 @@ html_list <- function(id, title, items, tag = "ul", open = FALSE) {
             html_escape(title)), sprintf("<%s>", tag), items, sprintf("</%s>", tag), "</details>")
 }
 
+#' Runs as they are listed
+#'
+#' @param records list of records
+#' @return texts such as "docker/stream/3"
+run_text <- function(records) {
+  vapply(records, function(record) {
+    file.path(record$environment, record$workload, format(record$repetition, scientific = FALSE))
+  }, "")
+}
+
 #' The log and the record of a run, linked
 #'
 #' @param record its record
 #' @inheritParams html_runs
 #' @return HTML
 run_line <- function(record, evidence, base) {
-  name <- file.path(record$environment, record$workload, format(record$repetition, scientific = FALSE))
+  name <- run_text(list(record))
   linked <- list(results = file.path(base, basename(evidence$plan$results)))
   sprintf("<a href=\"%s\">%s.log</a>, <a href=\"%s\">record</a>%s",
           html_escape(cell_path(linked, "log", record)), html_escape(name),

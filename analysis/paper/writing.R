@@ -32,7 +32,8 @@ show_figure <- function(evidence, name, caption) {
   shown$figures <- union(shown$figures, name)
   knitr::asis_output(if (in_html()) {
     path <- file.path(evidence$plan$results, "figures", name)
-    raw_html(html_figure(path, file.path(evidence$links, "figures", name), name, caption))
+    raw_html(html_figure(path, file.path(evidence$links, "figures", name), name, caption,
+                         seen_text(evidence, name)))
   } else {
     raw_latex(latex_figure(paste0("figures/", name, ".pdf"), name, caption))
   })

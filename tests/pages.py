@@ -1,0 +1,95 @@
+"""What a web page of ours must keep, looked at in headless Chromium: `python tests/pages.py PAGE` tells what it does not."""
+
+import importlib.resources
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+
+WIDTHS = (400, 1280)
+SCHEMES = ("light", "dark")
+MOST_BYTES = 1_000_000
+# Of long lists of the like axe looks at three, and of a drawing, which is one image, at nothing within.
+_RULES = """const done = arguments[0];
+const page = {exclude: [['#runs li:nth-child(n + 4)'], ['#runs > details:nth-of-type(n + 6) li'], ['svg *']]};
+axe.run(page, {resultTypes: ['violations']}).then((found) => done(found.violations))"""
+# Columns that a reader of a wide screen does not see before he scrolls.
+_HIDDEN = """return [...document.querySelectorAll('figure.table .scroll')].filter((box) => box.scrollWidth > box.clientWidth + 1)
+  .map((box) => `${box.getAttribute('aria-label')}: ${box.scrollWidth - box.clientWidth} pixels behind a scroll bar`)"""
+_TOO_WIDE = "return document.documentElement.scrollWidth - innerWidth"
+# A table or figure that stands before any sentence of its section.
+_FIRST = """return [...document.querySelectorAll('main h2, main h3')].filter(
+  (head) => head.nextElementSibling?.matches('figure')).map((head) => head.textContent)"""
+_SILENT = """return [...document.querySelectorAll('figure.drawing')].filter(
+  (one) => !one.querySelector('svg .told circle')).map((one) => one.id)"""
+# What a point tells when it is pointed at.
+_TOLD = """const spot = document.querySelector('figure.drawing .told circle');
+  if (!spot) return '';
+  spot.dispatchEvent(new PointerEvent('pointerover', {bubbles: true, clientX: 50, clientY: 50}));
+  return document.querySelector('.told-here').textContent"""
+
+
+@contextmanager
+def chromium() -> Iterator[webdriver.Chrome]:
+    """The distribution's browser, without a window and without a network."""
+    options = webdriver.ChromeOptions()
+    options.binary_location = "/usr/bin/chromium"
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                     "--hide-scrollbars", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost"):  # fmt: skip
+        options.add_argument(argument)
+    driver = webdriver.Chrome(options, Service("/usr/bin/chromedriver"))
+    try:
+        driver.set_script_timeout(40)
+        yield driver
+    finally:
+        driver.quit()
+
+
+def show(driver: webdriver.Chrome, page: Path, width: int, scheme: str) -> None:
+    """Open a page at a width, in light or dark."""
+    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    driver.get(page.resolve().as_uri())
+
+
+def findings(driver: webdriver.Chrome, page: Path) -> list[str]:
+    """All that is wrong with a page, in sentences."""
+    found = []
+    size = page.stat().st_size
+    if size > MOST_BYTES:
+        found.append(f"it is of {size} bytes")
+    axe = (importlib.resources.files("axe_selenium_python") / "node_modules/axe-core/axe.min.js").read_text()
+    for width in WIDTHS:
+        for scheme in SCHEMES:
+            show(driver, page, width, scheme)
+            driver.execute_script(axe)
+            for one in driver.execute_async_script(_RULES):
+                places = "; ".join(node["html"][:120] for node in one["nodes"][:3])
+                found.append(f"at {width} pixels, {scheme}: {one['id']} ({len(one['nodes'])}): {one['help']}: {places}")
+        show(driver, page, width, SCHEMES[0])
+        if driver.execute_script(_TOO_WIDE) > 0:
+            found.append(f"at {width} pixels it is too wide by {driver.execute_script(_TOO_WIDE)}")
+    found += driver.execute_script(_HIDDEN)
+    found += [f"a float before any sentence: {head}" for head in driver.execute_script(_FIRST)]
+    found += [f"its points tell nothing: {name}" for name in driver.execute_script(_SILENT)]
+    return found
+
+
+def told(driver: webdriver.Chrome, page: Path) -> str:
+    """What the first point of a page's drawings tells when it is pointed at."""
+    show(driver, page, WIDTHS[-1], SCHEMES[0])
+    return driver.execute_script(_TOLD)
+
+
+if __name__ == "__main__":
+    with chromium() as browser:
+        wrong = [f"{name}: {one}" for name in sys.argv[1:] for one in findings(browser, Path(name))]
+        print("\n".join(wrong))
+        for name in sys.argv[1:]:
+            print(f"{name}: a point tells: {told(browser, Path(name))}")
+    sys.exit(bool(wrong))

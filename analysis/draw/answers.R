@@ -106,8 +106,9 @@ answer_figure <- function(data, plan) {
     ggplot2::geom_segment(ggplot2::aes(x = .data$start, xend = .data$end), bars, linewidth = 0.4,
                           show.legend = FALSE) +
     arrows(bars$low < bars$from, "start") + arrows(bars$high > bars$to, "end") +
-    ggplot2::geom_point(ggplot2::aes(shape = .data$environment, size = .data$environment), stroke = 0.5,
-                        fill = "white") +
+    told_layer(ggplot2::geom_point(ggplot2::aes(shape = .data$environment, size = .data$environment),
+                                   stroke = 0.5, fill = "white"),
+               paste0(data$environment, ", ", data$series, ": ", ratio_said(data))) +
     ggplot2::facet_grid(ggplot2::vars(.data$question), ggplot2::vars(.data$family), scales = "free",
                         space = "free_y", switch = "y") +
     ggplot2::scale_x_log10("Performance as a share of native\u2019s (dashed: native)", breaks = share_breaks,

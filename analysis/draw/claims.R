@@ -107,7 +107,8 @@ claim_figure <- function(data) {
     figure_theme() +
     ggplot2::theme(legend.position = "top", legend.justification = "right", legend.box = "horizontal",
                    axis.text.y = ggplot2::element_text(hjust = 0, lineheight = 0.9),
-                   axis.ticks.y = ggplot2::element_blank(), panel.grid.major.y = ggplot2::element_blank())
+                   axis.ticks.y = ggplot2::element_blank(), panel.grid.major.y = ggplot2::element_blank(),
+                   plot.margin = ggplot2::margin(2, 9, 2, 2))
 }
 
 #' Round ratios on a logarithmic axis, at which equality always stands
@@ -132,9 +133,7 @@ claim_breaks <- function(range) {
 #' @param data as from `claim_figure_data`
 #' @return texts
 claim_words <- function(data) {
-  paste0(data$statement, " ", upper_first(data$verdict), ": ", signif(data$ratio, 4),
-         ifelse(is.na(data$low), "", paste0(" [", signif(data$low, 4), ", ", signif(data$high, 4), "]")),
-         ", n = ", data$n)
+  paste0(data$statement, " ", upper_first(data$verdict), ": ", ratio_said(data))
 }
 
 #' Verdicts in the legend

@@ -138,9 +138,19 @@ ratio_figure <- function(data, plan) {
 #' @param data as from `ratio_data`
 #' @return texts
 ratio_words <- function(data) {
-  paste0(data$series, ", ", data$panel, ": ", signif(data$ratio, 4),
+  paste0(data$series, ", ", data$panel, ": ",
+         ifelse(data$what == "measured", ratio_said(data),
+                paste0(signif(data$ratio, 4), ", published, ", data$source)))
+}
+
+#' A ratio with its interval, in short
+#'
+#' @param data data frame: ratio, low, high, n
+#' @return texts such as "0.98 [0.96, 1], n = 5"
+ratio_said <- function(data) {
+  paste0(signif(data$ratio, 4),
          ifelse(is.na(data$low), "", paste0(" [", signif(data$low, 4), ", ", signif(data$high, 4), "]")),
-         ifelse(data$what == "measured", paste0(", n = ", data$n), paste(", published,", data$source)))
+         ", n = ", data$n, recycle0 = TRUE)
 }
 
 #' What the axes of ratios are called, and what has to be said of them

@@ -11,14 +11,15 @@ REACH <- 4
 told_svg <- function(svg, points) {
   spots <- if (nrow(points) > 0) {
     c("<g class='told'>",
-      sprintf("<circle cx='%.1f' cy='%.1f'><title>%s</title></circle>", points$x, points$y, xml_escape(points$words)),
-      "</g>")
+      sprintf("<circle cx='%.1f' cy='%.1f'><title>%s</title></circle>", points$x, points$y,
+              xml_escape(points$words)), "</g>")
   }
-  style <- sprintf("<style type='text/css'>.svglite .told circle{r:%dpx;stroke:none;pointer-events:all}</style>",
-                   REACH)
+  style <- sprintf("<style type='text/css'>.svglite .told circle{r:%dpx;stroke:none;%s}</style>", REACH,
+                   "pointer-events:all")
   svg <- sub("</svg>", paste0(paste(c(style, spots), collapse = "\n"), "\n</svg>"), svg, fixed = TRUE)
   # A tenth of a point is finer than any screen.
-  gsub("(='[^':]*[0-9][.][0-9])[0-9](?=')|([0-9][.][0-9])[0-9](?=[, ][0-9'])", "\\1\\2", gsub(" />", "/>", svg), perl = TRUE)
+  finer <- "(='[^':]*[0-9][.][0-9])[0-9](?=')|([0-9][.][0-9])[0-9](?=[, ][0-9'])"
+  gsub(finer, "\\1\\2", gsub(" />", "/>", svg), perl = TRUE)
 }
 
 #' Text within XML

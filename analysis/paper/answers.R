@@ -65,7 +65,8 @@ html_answers <- function(evidence) {
   }, "")
   figure <- if (has_figure(evidence, "answers")) {
     html_figure(file.path(evidence$plan$results, "figures", "answers"),
-                file.path(evidence$links, "figures", "answers"), "answers", answers_caption(evidence))
+                file.path(evidence$links, "figures", "answers"), "answers", answers_caption(evidence),
+                picture_text(evidence, "answers"))
   }
   paste(c("<section class=\"answers\" aria-labelledby=\"answers\">", "<h2 id=\"answers\">Answers</h2>",
           "<dl>", rows, "</dl>", figure,

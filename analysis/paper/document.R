@@ -121,7 +121,41 @@ knit_report <- function(evidence, source, folder, to = "latex") {
   scope <- new.env(parent = environment(knit_report))
   scope$evidence <- evidence
   shown$figures <- character()
-  knitr::knit(source, file.path(folder, "report.md"), envir = scope, quiet = TRUE, encoding = "UTF-8")
+  out <- file.path(folder, "report.md")
+  knitr::knit(source, out, envir = scope, quiet = TRUE, encoding = "UTF-8")
+  writeLines(floats_after_citations(readLines(out, encoding = "UTF-8")), out, useBytes = TRUE)
+}
+
+#' Puts every table and figure behind the first paragraph of its part that names it
+#'
+#' So sentences come before tables, and a float is near to what is said of it wherever the text was written. 
+#' The parts are the body and the appendix.
+#'
+#' @param lines of the knitted document
+#' @return lines
+floats_after_citations <- function(lines) {
+  fence <- grepl("^```", lines)
+  within <- cumsum(fence) %% 2 == 1 | fence
+  ends <- lines == "" & !within
+  block <- cumsum(ends)
+  blocks <- unname(split(lines[!ends], block[!ends]))
+  text <- vapply(blocks, paste, "", collapse = "\n")
+  label <- "(?<=\\\\label\\{)(table|figure):[^}]+|(?<=\\}\\{)figure:[^}]+|(?<=id=\")(table|figure)-[^\"]+"
+  own <- regmatches(text, regexpr(label, text, perl = TRUE))
+  floats <- grepl("^```[{]=(latex|html)[}]", text) & grepl(label, text, perl = TRUE)
+  names <- rep("", length(text))
+  names[grepl(label, text, perl = TRUE)] <- own
+  part <- cumsum(grepl("^# Appendix", text))
+  # A float that is named nowhere stays where it is.
+  after <- seq_along(text) * 1.0
+  for (i in which(floats)) {
+    cited <- paste0("\\\\ref\\{", names[[i]], "\\}|data-of=\"", names[[i]], "\"")
+    naming <- which(!floats & part == part[[i]] & grepl(cited, text))
+    if (length(naming) > 0) {
+      after[[i]] <- naming[[1]] + 0.5
+    }
+  }
+  paste0(text[order(after, seq_along(text))], "\n")
 }
 
 #' Makes LaTeX of the knitted document

@@ -33,7 +33,7 @@ show_figure <- function(evidence, name, caption) {
   knitr::asis_output(if (in_html()) {
     path <- file.path(evidence$plan$results, "figures", name)
     raw_html(html_figure(path, file.path(evidence$links, "figures", name), name, caption,
-                         seen_text(evidence, name)))
+                         picture_text(evidence, name)))
   } else {
     raw_latex(latex_figure(paste0("figures/", name, ".pdf"), name, caption))
   })

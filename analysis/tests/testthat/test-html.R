@@ -22,8 +22,8 @@ test_that("a table is whole: headings, groups, repeats, notes, and links to the 
   expect_match(html, "<a href=\"#runs-stream-copy-docker\">10.00</a>", fixed = TRUE)
   expect_match(html, "<p class=\"note\"><sup>a</sup> A run has", fixed = TRUE)
   expect_no_match(html, paste0("<a[^>]*>", EM_DASH))
-  rows <- regmatches(html, gregexpr("<tr[^>]*><td.*?</tr>", html, perl = TRUE))[[1]]
-  expect_equal(lengths(gregexpr("<td", rows[grepl("Docker|Native", rows)])), rep(ncol(table$cells), 4))
+  rows <- regmatches(html, gregexpr("<tr[^>]*><t[dh] scope=.row.*?</tr>", html, perl = TRUE))[[1]]
+  expect_equal(lengths(gregexpr("<t[dh]", rows[grepl("Docker|Native", rows)])), rep(ncol(table$cells), 4))
 })
 
 test_that("every number of the tables of results leads to its runs", {

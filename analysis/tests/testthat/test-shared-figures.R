@@ -85,7 +85,7 @@ test_that("a point that is told of can be pointed at where it is drawn, in every
     c(at("cx"), at("cy"))
   }
   expect_setequal(told[told != ""], c("b <1>", "a & 3", "b 2", "a 9", letters[1:4]))
-  expect_lt(max(abs(place(told != "") - place(told == ""))), 0.1)
+  expect_lt(max(abs(place(told != "") - place(told == ""))), 0.11)
   # The words are those of the point: of the first panel, "a", the one with the larger x is farther right.
   at <- function(words) as.numeric(xml2::xml_attr(circles[told == words], "cx"))
   expect_gt(at("a 9"), at("a & 3"))

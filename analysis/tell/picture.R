@@ -5,15 +5,16 @@
 #' @param evidence as from `read_evidence`
 #' @param stem of the figure's files
 #' @return text
-seen_text <- function(evidence, stem) {
-  shared <- list(order = seen_order, drift = seen_drift, ratios = seen_ratios, claims = seen_claims,
-                 footprint = seen_footprint)
+picture_text <- function(evidence, stem) {
+  shared <- list(order = picture_order, drift = picture_drift, ratios = picture_ratios, answers = picture_ratios,
+                 claims = picture_claims,
+                 footprint = picture_footprint)
   path <- sub("[.]pdf$", ".csv", figure_path(evidence, stem))
   drawn <- utils::read.csv(path, na.strings = "", encoding = "UTF-8", check.names = FALSE)
   if (nrow(drawn) == 0) {
     return("An empty figure: there was nothing to draw.")
   }
-  if (stem %in% names(shared)) shared[[stem]](drawn, evidence) else seen_levels(drawn)
+  if (stem %in% names(shared)) shared[[stem]](drawn, evidence) else picture_levels(drawn)
 }
 
 #' Numbers in a text that is read aloud
@@ -39,7 +40,7 @@ least_to_most <- function(value, name) {
 #'
 #' @param drawn as from `drawn_table`
 #' @return text; of many panels the first four
-seen_levels <- function(drawn) {
+picture_levels <- function(drawn) {
   curves <- "y" %in% names(drawn)
   value <- if (curves) drawn$y else drawn$value
   level <- drawn$what == if (curves) "measured" else "mean"
@@ -53,7 +54,8 @@ seen_levels <- function(drawn) {
   count <- length(unique(drawn$label[level]))
   more <- length(shown) - length(parts)
   paste0(if (curves) "Lines" else "Rows of points", " for ", counted(count, "environment"), ". ",
-         upper_first(paste(parts, collapse = "; ")), if (more > 0) paste0("; and ", counted(more, "panel"), " more"), ".")
+         upper_first(paste(parts, collapse = "; ")),
+         if (more > 0) paste0("; and ", counted(more, "panel"), " more"), ".")
 }
 
 #' What is seen in the figure of the run order
@@ -61,7 +63,7 @@ seen_levels <- function(drawn) {
 #' @param drawn what it draws
 #' @param evidence as from `read_evidence`
 #' @return text
-seen_order <- function(drawn, evidence) {
+picture_order <- function(drawn, evidence) {
   parts <- vapply(unique(drawn$title), function(title) {
     own <- drawn$deviation[drawn$title == title]
     paste0(title, ": ", signed(round(min(own))), " to ", signed(round(max(own))), THIN, "%")
@@ -70,8 +72,8 @@ seen_order <- function(drawn, evidence) {
          paste(parts, collapse = "; "), ".")
 }
 
-#' @rdname seen_order
-seen_drift <- function(drawn, evidence) {
+#' @rdname picture_order
+picture_drift <- function(drawn, evidence) {
   parts <- vapply(unique(drawn$title), function(title) {
     own <- drawn[drawn$title == title & drawn$counts == "yes", ]
     out <- sum(abs(own$level) > own$band, na.rm = TRUE)
@@ -81,12 +83,14 @@ seen_drift <- function(drawn, evidence) {
          paste(parts, collapse = "; "), ".")
 }
 
-#' @rdname seen_order
-seen_ratios <- function(drawn, evidence) {
-  ours <- drawn[drawn$what == "measured", ]
+#' @rdname picture_order
+picture_ratios <- function(drawn, evidence) {
+  # The figure of the answers draws what was measured alone, a panel for each family of environments.
+  answers <- !"what" %in% names(drawn)
+  ours <- if (answers) cbind(drawn, panel = drawn$environment) else drawn[drawn$what == "measured", ]
   known <- ours[!is.na(ours$low) & !is.na(ours$high), ]
   paste0(
-    counted(length(unique(drawn$panel)), "panel"), " of ratios to native. Of ",
+    counted(length(unique(if (answers) drawn$family else drawn$panel)), "panel"), " of ratios to native. Of ",
     counted(nrow(known), "interval"),
     ", ", fixed(sum(known$high < 1), 0), " lie wholly below 1, ", fixed(sum(known$low > 1), 0),
     " wholly above, and the others hold it.",
@@ -96,20 +100,20 @@ seen_ratios <- function(drawn, evidence) {
   )
 }
 
-#' @rdname seen_order
-seen_claims <- function(drawn, evidence) {
+#' @rdname picture_order
+picture_claims <- function(drawn, evidence) {
   counts <- table(factor(drawn$verdict, CLAIM_VERDICTS))
   counts <- counts[counts > 0]
-  outside <- with(drawn, (!is.na(tolerance_low) & ratio < tolerance_low) |
-                    (!is.na(tolerance_high) & ratio > tolerance_high))
+  below <- !is.na(drawn$tolerance_low) & drawn$ratio < drawn$tolerance_low
+  outside <- below | (!is.na(drawn$tolerance_high) & drawn$ratio > drawn$tolerance_high)
   paste0(counted(nrow(drawn), "claim"), ", one in a row: ",
          listed(paste(fixed(counts, 0), names(counts))), ". The measured ratio of ", fixed(sum(outside), 0),
          " lies outside of the tolerance. Ratios go ",
          least_to_most(drawn$ratio, sub("[.]$", "", drawn$statement)), ".")
 }
 
-#' @rdname seen_order
-seen_footprint <- function(drawn, evidence) {
+#' @rdname picture_order
+picture_footprint <- function(drawn, evidence) {
   own <- drawn[drawn$quantity == "up_seconds", ]
   boot <- drawn[drawn$quantity == "boot_seconds", ]
   said_of <- function(rows) paste0(least_to_most(rows$mean, rows$label), NO_BREAK, "s")

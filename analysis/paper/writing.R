@@ -211,8 +211,32 @@ show_claims_text <- function(evidence) {
       paste(see_table("claims"), "shows those of which at least a part was measured.")
     },
     if (untested) paste(see_table("untested"), "lists the others, each with its reason."),
+    if (tested) {
+      paste0(prose(joined_text(evidence$own$claims, evidence$claims)), " ", see_table("joined"),
+             " in the appendix sets both verdicts side by side.")
+    },
     show_raw_logs(evidence)
   ), collapse = " "))
+}
+
+#' The claims by their authors' own numbers and by what was measured
+#'
+#' @param evidence as from `read_evidence`
+#' @return Markdown for knitr; nothing where no part of a claim was measured
+show_joined <- function(evidence) {
+  if (!any(evidence$claims$parts > 0)) {
+    return(knitr::asis_output(""))
+  }
+  labels <- vapply(evidence$publications, `[[`, "", "label")
+  knitr::asis_output(paste0(
+    "\n\n## Claims by both\n\n",
+    "What a claim\u2019s own authors measured need not bear it out. ", see_table("joined"),
+    as_markdown(paste0(
+      " sets the verdict by their own numbers beside the verdict by the machine at hand. The former is that of ",
+      "a reanalysis of their published raw results, as far as these were at hand, and of what they printed."
+    )),
+    show_table(table_of_joined(evidence$own$claims, evidence$claims, labels))
+  ))
 }
 
 #' What the authors' own raw logs say of the claims

@@ -79,19 +79,22 @@ table_of_joined <- function(own, measured, labels = c(ibm2014 = "IBM 2014")) {
     return(NULL)
   }
   here <- any(rows$here != "")
+  others <- rows$publication != own$publication[[1]]
+  breaking <- function(text) or_dash(sub(paste0(NO_BREAK, "["), " [", text, fixed = TRUE))
   cells <- cbind(
     with_percent(rows$statement),
-    paste0(if (length(unique(rows$publication)) > 1) paste0(labels[rows$publication], ", "), rows$place),
-    or_dash(rows$published), or_dash(rows$value), or_dash(rows$from), or_dash(rows$own),
-    if (here) cbind(or_dash(rows$ratio), or_dash(rows$here))
+    paste0(ifelse(others, paste0(labels[rows$publication], ", "), ""), rows$place),
+    or_dash(rows$published), breaking(rows$value),
+    or_dash(paste0(rows$own, ifelse(rows$from == "", "", paste0(" (", sub("^its ", "", rows$from), ")")))),
+    if (here) cbind(breaking(rows$ratio), or_dash(rows$here))
   )
   theirs <- "By the authors\u2019 own numbers"
   columns <- c(
-    list(column("Claim", "wrap", weight = 1.7), column("Source", "wrap", weight = 0.6),
-         column("Published", "right"), column("Value", "wrap", theirs, 0.75),
-         column("From", "wrap", theirs, 0.6), column("Verdict", "wrap", theirs, 0.65)),
-    if (here) list(column("Ratio", "wrap", "By the machine at hand", 0.8),
-                   column("Verdict", "wrap", "By the machine at hand", 0.65))
+    list(column("Claim", "wrap", weight = 2.1), column("Source", "wrap", weight = 0.75),
+         column("Published", "right"), column("Value", "wrap", theirs, 1),
+         column("Verdict", "wrap", theirs, 1.15)),
+    if (here) list(column("Ratio", "wrap", "By the machine at hand", 0.85),
+                   column("Verdict", "wrap", "By the machine at hand", 0.75))
   )
   left <- sum(!own$id %in% rows$id)
   notes <- c(
@@ -117,7 +120,7 @@ table_of_joined <- function(own, measured, labels = c(ibm2014 = "IBM 2014")) {
     "What was claimed in print, by the authors\u2019 own numbers and by the machine at hand"
   } else {
     "What was claimed in print, by the authors\u2019 own numbers"
-  }, columns, cells, group_starts = !duplicated(grepl("contradicted", rows$own)), notes = notes)
+  }, columns, cells, notes = notes)
 }
 
 #' How the claims fared by both, in sentences

@@ -328,7 +328,7 @@ show_commands <- function() {
     "# install, measure what is missing, write", "make paper",
     "# only measure and write, without installing",
     paste0(".venv/bin/snakemake --cores 1 paper/report.", ending),
-    "# put all that the paper rests on into one file", "make archive",
+    "# all that the paper rests on, in one file", "make archive",
     "# check it, and write its paper again", "make verify ARCHIVE=archive.zip",
     "make rebuild ARCHIVE=archive.zip", sep = "\n"
   ), "\n```\n\n"))

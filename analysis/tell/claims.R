@@ -56,7 +56,7 @@ table_of_claims <- function(evidence) {
     paste0(percent_interval(claims$ratio, claims$ratio_low, claims$ratio_high), ", ",
            n_is(fixed(claims$ratio_n, 0)), ": ", named),
     claims$verdict,
-    sentence_or_dash(claims)
+    sentence_or_dash(claims, evidence)
   )
   notes <- c(
     paste0("Measured: the ratio of the two environments, paired by set, with Fieller\u2019s interval. ",
@@ -97,7 +97,7 @@ table_of_untested <- function(evidence) {
                          method = "radix"), ]
   cells <- cbind(with_percent(claims$statement), source_text(claims, evidence),
                  or_dash(published_value(claims)), claims$reason,
-                 trimws(paste(sentence(with_percent(claims$because)), with_percent(claims$note))))
+                 trimws(paste(sentence(with_percent(because_text(claims, evidence))), with_percent(claims$note))))
   columns <- list(column("Claim", "wrap", weight = 1.5), column("Source", "wrap", weight = 0.8),
                   column("Published", "right"), column("Reason", "left"), column("Explanation", "wrap"))
   new_table("untested", "Published claims that could not be tested here", columns, cells)
@@ -153,13 +153,30 @@ measured_name <- function(claim, evidence) {
 #' What is to be said of a claim
 #'
 #' @param claims rows of the claims
+#' @param evidence as from `read_evidence`
 #' @return texts: why it is not testable or inconclusive, what would decide it, and its note
-sentence_or_dash <- function(claims) {
+sentence_or_dash <- function(claims, evidence) {
   more <- vapply(seq_len(nrow(claims)), function(i) {
     if (is.na(claims$more_sets[[i]])) "" else paste(sets_text(claims[i, ]), "would decide it.")
   }, "")
-  text <- paste(sentence(with_percent(claims$because)), more, with_percent(claims$note))
+  text <- paste(sentence(with_percent(because_text(claims, evidence))), more, with_percent(claims$note))
   or_dash(trimws(gsub(" +", " ", text)))
+}
+
+#' Why claims were not tested, without what the text tells once
+#'
+#' @param claims rows of the claims
+#' @param evidence as from `read_evidence`
+#' @return texts: that acceleration was not proven stands there, and why it was not elsewhere
+because_text <- function(claims, evidence) {
+  text <- claims$because
+  for (entry in evidence$plan$environments) {
+    why <- sub("[.]$", "", c(entry[["accelerator_reason"]], "")[[1]])
+    if (why != "") {
+      text <- sub(paste0(": ", why), "", text, fixed = TRUE)
+    }
+  }
+  text
 }
 
 #' What the measured value of a claim rests on

@@ -219,10 +219,14 @@ certainty_text <- function(rows, evidence) {
   decided <- rows$verdict %in% c("slower", "faster", "equal")
   seen <- rows[rows$verdict == "open" & !is.na(rows$smallest_called), ]
   paste(c(
-    paste0("Without the emulated machines, ", linked(fixed(sum(decided), 0), "records"), " of ",
+    paste0("Without the emulated machines, ",
+           if (any(decided)) linked(fixed(sum(decided), 0), "records") else "none", " of ",
            linked(counted(nrow(rows), "ratio"), "records"), " ", were(sum(decided)),
-           " decided (", fixed(count("slower"), 0), " slower, ", fixed(count("faster"), 0), " faster, ",
-           fixed(count("equal"), 0), " within ", percent(MINIMUM_EFFECT, 0), "), and ",
+           " decided",
+           if (any(decided)) {
+             paste0(" (", fixed(count("slower"), 0), " slower, ", fixed(count("faster"), 0), " faster, ",
+                    fixed(count("equal"), 0), " within ", percent(MINIMUM_EFFECT, 0), ")")
+           }, ", and ",
            linked(fixed(sum(!decided), 0), "records"), " ", were(sum(!decided)), " left open."),
     if (nrow(seen) > 0) {
       least <- seen[which.min(seen$smallest_called), ]

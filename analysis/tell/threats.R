@@ -37,13 +37,28 @@ threats <- function(evidence) {
 size_threat <- function(evidence) {
   switch(
     evidence$plan$scale,
-    smoke = paste("The sizes are small: a run takes seconds, and much of it passes in caches and in starting",
-                  "up.",
-                  "They show that everything works, and should not be taken for the performance of a",
-                  "full-size run."),
+    smoke = paste0("The sizes are small", run_seconds_text(evidence), ". They show that everything works, and ",
+                   "should not be taken for the performance of a full-size run."),
     quick = paste("The sizes are below those of the originals, so that effects that need large memory or",
                   "long runs may not show.")
   )
+}
+
+#' How long the runs measured
+#'
+#' @param evidence as from `read_evidence`
+#' @return text that begins with a colon; "" where no record tells it
+run_seconds_text <- function(evidence) {
+  seconds <- unlist(lapply(evidence$records, function(record) {
+    own <- Filter(function(command) identical(command$step, "run"), record$commands)
+    if (length(own) > 0) sum(vapply(own, function(command) as.double(command$seconds), 0))
+  }))
+  if (length(seconds) == 0) {
+    return("")
+  }
+  of <- function(x) linked(paste0(quantity(signif(x, 2)), NO_BREAK, "s"), "records")
+  paste0(": what is measured of a run took ", of(stats::median(seconds)), " in the median (", of(min(seconds)),
+         " to ", of(max(seconds)), ")")
 }
 
 #' That one machine is not all machines

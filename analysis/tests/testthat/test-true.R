@@ -226,3 +226,22 @@ test_that("no command that is printed leaves out its path", {
     expect_equal(bare, character(), info = path)
   }
 })
+
+test_that("how small a run is, follows from the runs", {
+  record <- function(...) {
+    commands <- Map(function(step, seconds) list(step = step, seconds = seconds), c("warmup", "run", "run"),
+                    c(9, ...))
+    updated(small_record("native"), commands = unname(commands))
+  }
+  evidence <- small_evidence(list(summary_row("native")), records = list(record(1, 2), record(0.2, 0.1)))
+  expect_match(read_aloud(size_threat(evidence)), "took 1.6 s in the median (0.3 s to 3 s)", fixed = TRUE)
+  expect_match(size_threat(small_evidence(list(summary_row("native")))), "^The sizes are small[.] They")
+})
+
+test_that("why a machine is emulated is told once, and not with every claim", {
+  plan <- small_plan()
+  plan$environments$vm <- updated(planned_environment("vm", "VM", "tcg"), accelerator_reason = "no /dev/kvm.")
+  claims <- data.frame(because = c("VM is not proven to be accelerated by hardware: no /dev/kvm", "it is large"))
+  expect_equal(because_text(claims, list(plan = plan)),
+               c("VM is not proven to be accelerated by hardware", "it is large"))
+})

@@ -31,7 +31,7 @@ def complaint(tmp_path, data):
 def test_the_default_page_is_good_and_small(checkout):
     settings = config.read()
     assert settings["scale"] == "smoke"
-    assert settings["repetitions"] == {"min": 3, "max": 300, "target": "2%", "budget": "23min"}
+    assert settings["repetitions"] == {"min": 3, "max": 300, "target": "2%", "budget": "25min"}
     assert settings["quiet"]["action"] == "retry"
     containers = ["docker", "docker-hostnet", "docker-layered"]
     machines = ["vm", "vm-tuned", "vm-docker", "vm-docker-hostnet"]

@@ -102,7 +102,6 @@ class Docker(Layer):
         assert self.context.image
         if self.below.name == "host":
             start_daemon()
-        self.see_image()
         self._info = self._told()
         driver = self._info.get("CgroupDriver", "")
         place = []
@@ -121,13 +120,19 @@ class Docker(Layer):
                     "start": "scripts/dockerd.sh",
                 }
             )
-        self._run(
-            ["docker", "run", "--detach", "--init", "--pull", "never", "--name", self.context.id]
-            + ["--hostname", "strata"] * (self.options["network"] != "host")
-            + ["--label", f"{LABEL}={places.home_mark()}", "--network", self.options["network"]]
-            + ["--cgroup-parent", cgroups.parent_for(driver), *place, *self._published()]
-            + [tag(self.context.image), *REST]
-        )
+        argv = ["docker", "run", "--detach", "--init", "--pull", "never", "--name", self.context.id]
+        argv += ["--hostname", "strata"] * (self.options["network"] != "host")
+        argv += ["--label", f"{LABEL}={places.home_mark()}", "--network", self.options["network"]]
+        argv += ["--cgroup-parent", cgroups.parent_for(driver), *place, *self._published()]
+        # By its id, which is that of its content: a name would have to be looked up before.
+        argv += [self.context.image["id"], *REST]
+        try:
+            self._run(argv)
+        except UserError as error:
+            if "no such image" not in str(error).lower():
+                raise
+            self.see_image()
+            self._run(argv)
 
     def _told(self) -> dict:
         """What the daemon says of itself.  Raises UserError where that is no object."""

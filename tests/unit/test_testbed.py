@@ -13,9 +13,13 @@ from strata.base.errors import UserError
 from strata.base.files import write_json
 from strata.base.process import identity
 from strata.host import cgroups
+from strata.layers import Context, build
+from strata.layers.docker import Docker
 from strata.snakemake import workflow
 from strata.system import keeper, state, testbed, traces, turn
 from strata.vm import snapshot
+
+IMAGE = {"recipe": "r" * 12, "id": "sha256:f00", "folder": "/nowhere"}
 
 
 def up(owner, *traces, layers=()):
@@ -142,17 +146,32 @@ def test_what_nobody_here_can_remove_is_told_and_the_rest_removed(project, tmp_p
 
 @pytest.mark.parametrize(("below", "kinds"), [([], ["container"]), ([{"vm": {}}], [])])
 def test_a_container_is_noted_before_it_is_made_and_one_in_a_machine_goes_with_that(monkeypatch, below, kinds):
-    from strata.layers import Context, build
-    from strata.layers.docker import Docker
-
     monkeypatch.setattr("strata.layers.docker.start_daemon", lambda: None)
-    monkeypatch.setattr(Docker, "see_image", lambda self: None)
     options = {"docker": {"network": "host", "data": "layered"}}
     events = []
     monkeypatch.setattr(Docker, "run_below", lambda self, argv, *_, **__: events.append(argv[1]) or "{}")
     noting = {"note": lambda trace: events.append(trace["kind"])}
-    build([*below, options], Context("strata-x", "/nowhere", {"recipe": "r" * 12}, **noting))[-1].up()
+    build([*below, options], Context("strata-x", "/nowhere", IMAGE, **noting))[-1].up()
     assert events == ["info", *kinds, "run"]
+
+
+def test_an_image_that_the_daemon_lacks_is_brought_and_the_container_started_then(monkeypatch):
+    monkeypatch.setattr("strata.layers.docker.start_daemon", lambda: None)
+    known, ran = [], []
+
+    def below(self, argv, *_, **__):
+        ran.append(argv[1])
+        if argv[1] == "run" and not known:
+            raise UserError("docker: Error response from daemon: No such image: sha256:f00.")
+        if argv[1] == "load":
+            known.append(IMAGE["id"])
+        return "{}" if argv[1] == "info" else "".join(known)
+
+    monkeypatch.setattr(Docker, "run_below", below)
+    options = {"docker": {"network": "host", "data": "layered"}}
+    build([options], Context("strata-x", "/nowhere", IMAGE, note=lambda trace: None))[-1].up()
+    assert ran == ["info", "run", "image", "load", "image", "run"]
+    assert IMAGE["id"] in known
 
 
 @pytest.mark.parametrize("serves", [True, False])

@@ -25,7 +25,6 @@ table_of_artifact <- function(evidence) {
         artifact$address
       }, ""),
       c("Version, licence", paste0(artifact$version, ", ", artifact$license), ""),
-      c("Source revision", revision_text(evidence), "plan"),
       c("Hardware", paste0(machine_phrase(evidence), "; KVM is needed for claims about it alone"), "records"),
       c("Host", if (seen) paste0(host("os"), ", kernel ", host("kernel")) else NOT_AVAILABLE, "records"),
       c("Installed by make", install_text(artifact$packages), "")
@@ -33,7 +32,6 @@ table_of_artifact <- function(evidence) {
     if (!is.null(containers)) list(c(containers[[1]], containers[[3]], "records")),
     if (length(machine) > 0) list(c("Virtual machines made by", listed(machine, "or"), "records")),
     list(
-      c("Analysis", analysis_text(), ""),
       c("Time", time_text(evidence), "records"),
       c("Disk", disk_needs_text(evidence), "records")
     )

@@ -90,11 +90,11 @@ table_of_joined <- function(own, measured, labels = c(ibm2014 = "IBM 2014")) {
   )
   theirs <- "By the authors\u2019 own numbers"
   columns <- c(
-    list(column("Claim", "wrap", weight = 2.1), column("Source", "wrap", weight = 0.75),
+    list(column("Claim", "wrap", weight = 1.9), column("Source", "wrap", weight = 0.75),
          column("Published", "right"), column("Value", "wrap", theirs, 1),
          column("Verdict", "wrap", theirs, 1.15)),
     if (here) list(column("Ratio", "wrap", "By the machine at hand", 0.85),
-                   column("Verdict", "wrap", "By the machine at hand", 0.75))
+                   column("Verdict", "wrap", "By the machine at hand", 0.95))
   )
   left <- sum(!own$id %in% rows$id)
   notes <- c(

@@ -51,7 +51,8 @@ size_threat <- function(evidence) {
 run_seconds_text <- function(evidence) {
   seconds <- unlist(lapply(evidence$records, function(record) {
     own <- Filter(function(command) identical(command$step, "run"), record$commands)
-    if (length(own) > 0) sum(vapply(own, function(command) as.double(command$seconds), 0))
+    told <- unlist(lapply(own, `[[`, "seconds"))
+    if (length(told) > 0) sum(told)
   }))
   if (length(seconds) == 0) {
     return("")

@@ -261,7 +261,9 @@ series_plot <- function(points) {
     ggplot2::facet_wrap(~panel, ncol = 1, scales = "free") +
     ggplot2::labs(x = NULL, y = NULL) +
     figure_theme() +
-    ggplot2::theme(legend.position = "top", legend.justification = "left") +
+    ggplot2::theme(legend.position = "top", legend.justification = "left",
+                   # The last number of an axis may stand out of its panel.
+                   plot.margin = ggplot2::margin(2, 9, 2, 2)) +
     ggplot2::guides(colour = ggplot2::guide_legend(ncol = 2), shape = ggplot2::guide_legend(ncol = 2))
 }
 

@@ -13,7 +13,7 @@ import pymupdf
 LEAST_TYPE = 6.95
 # The block of text of all papers (paper/template.tex), and how far a rule or a hanging sign may stand out.
 BLOCK = (7 * 72, 9.1 * 72)
-OUT = 2.0
+OUT = 3.0
 # Where the number of a page stands, below the block.
 FOOT = 40
 # A page counts as filled where content stands; a gap up to this belongs to it.

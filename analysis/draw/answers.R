@@ -136,5 +136,5 @@ draw_answers <- function(summaries, plan, out) {
   }
   environments <- length(unique(data$environment))
   height <- 0.19 * nlevels(data$row) + 0.05 * nlevels(data$question) + 0.6 + 0.2 * ceiling(environments / 4)
-  write_figure(answer_figure(data, plan), data[names(ANSWER_COLUMNS)], out, c(FULL_WIDTH, height))
+  write_figure(answer_figure(data, plan), data[names(ANSWER_COLUMNS)], out, c(BOX_WIDTH, height))
 }

@@ -2,6 +2,8 @@
 
 COLUMN_WIDTH <- 3.35
 FULL_WIDTH <- 7
+# Within the box of the first page.
+BOX_WIDTH <- 6.9
 # The most that a figure takes of a page: its caption stands there too.
 MOST_HEIGHT <- 7.8
 FONT <- "Latin Modern Sans"
@@ -94,6 +96,6 @@ figure_theme <- function() {
       legend.margin = ggplot2::margin(0, 0, 0, 0),
       legend.box.spacing = ggplot2::unit(3, "pt"),
       legend.spacing.y = ggplot2::unit(0, "pt"),
-      plot.margin = ggplot2::margin(2, 2, 2, 2)
+      plot.margin = ggplot2::margin(2, 3, 2, 4)
     )
 }

@@ -121,12 +121,13 @@ knit_report <- function(evidence, source, folder, to = "latex") {
   scope <- new.env(parent = environment(knit_report))
   scope$evidence <- evidence
   shown$figures <- character()
+  shown$appendix <- FALSE
   out <- file.path(folder, "report.md")
   knitr::knit(source, out, envir = scope, quiet = TRUE, encoding = "UTF-8")
   writeLines(floats_after_citations(readLines(out, encoding = "UTF-8")), out, useBytes = TRUE)
 }
 
-#' Puts every table and figure behind the first paragraph of its part that names it
+#' Puts every table and figure behind a paragraph of its part that names it: the one before it, or the first
 #'
 #' So sentences come before tables, and a float is near to what is said of it wherever the text was written. 
 #' The parts are the body and the appendix.
@@ -151,7 +152,9 @@ floats_after_citations <- function(lines) {
   for (i in which(floats)) {
     cited <- paste0("\\\\ref\\{", names[[i]], "\\}|data-of=\"", names[[i]], "\"")
     naming <- which(!floats & part == part[[i]] & grepl(cited, text))
-    if (length(naming) > 0) {
+    # One that follows such a paragraph stays; others go behind the first.
+    before <- max(which(!floats)[which(!floats) < i], 0)
+    if (length(naming) > 0 && !before %in% naming) {
       after[[i]] <- naming[[1]] + 0.5
     }
   }

@@ -108,7 +108,9 @@ lines_of_rows <- function(table, room = if (table$wide) 135 else 62) {
 #' @param last whether the notes stand under it
 #' @return one text
 latex_float <- function(table, continued, last) {
-  float <- if (table$wide) "table*" else "table"
+  # What would be less than seven points in one column spans both.
+  wide <- table$wide || (!any(table$columns$align == "wrap") && natural_width(table) > 265)
+  float <- if (wide) "table*" else "table"
   notes <- if (last) table$notes
   caption <- latex_escape(sentence(paste0(table$caption, if (continued) " (continued)")))
   paste(c(
@@ -144,12 +146,7 @@ latex_notes <- function(notes) {
 latex_tabular <- function(table) {
   columns <- table$columns
   wraps <- columns$align == "wrap"
-  body <- latex_cells(table)
-  rows <- ifelse(table$head_rows, apply(as.matrix(table$cells), 1, latex_heads, columns = columns),
-                 paste0(apply(body, 1, paste, collapse = " & "), " \\\\"))
-  before <- ifelse(!table$group_starts | seq_along(rows) == 1, "", "\\addlinespace[3pt]\n")
-  before[table$head_rows] <- "\\midrule\n"
-  rows <- paste0(before, rows, ifelse(table$head_rows, "\n\\midrule", ""))
+  rows <- latex_rows(table)
   weight <- columns$weight / mean(columns$weight[wraps])
   spec <- ifelse(wraps, sprintf("W{%.4f}", weight),
                  c(left = "l", right = "r", decimal = "r", centre = "c")[columns$align])
@@ -165,6 +162,23 @@ latex_tabular <- function(table) {
     "\\bottomrule",
     sprintf("\\end{%s}", environment[[2]])
   )
+}
+
+#' The rows of a table as LaTeX
+#'
+#' @param table as from `new_table`
+#' @param together whether no page ends within a group
+#' @return lines
+latex_rows <- function(table, together = FALSE) {
+  heads <- table$head_rows
+  # The last row of a group is before the first of the next.
+  holds <- together & any(table$group_starts) & !c(table$group_starts[-1], TRUE)[seq_along(heads)]
+  rows <- ifelse(heads, apply(as.matrix(table$cells), 1, latex_heads, columns = table$columns),
+                 paste0(apply(latex_cells(table), 1, paste, collapse = " & "),
+                        ifelse(holds, " \\\\*", " \\\\")))
+  before <- ifelse(!table$group_starts | seq_along(rows) == 1, "", "\\addlinespace[3pt]\n")
+  before[heads] <- "\\midrule\n"
+  paste0(before, rows, ifelse(heads, "\n\\midrule", ""))
 }
 
 #' A row of headings

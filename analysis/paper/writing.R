@@ -16,7 +16,9 @@ show_table <- function(table) {
   if (is.null(table)) {
     return(knitr::asis_output(""))
   }
-  knitr::asis_output(if (in_html()) raw_html(html_table(table)) else raw_latex(latex_table(table)))
+  knitr::asis_output(if (in_html()) raw_html(html_table(table)) else {
+    raw_latex(if (isTRUE(shown$appendix)) latex_long(table) else latex_table(table))
+  })
 }
 
 #' A figure on the page
@@ -256,6 +258,72 @@ show_raw_logs <- function(evidence) {
 #' @return output for knitr
 show_references <- function() {
   knitr::asis_output(if (in_html()) "" else raw_latex("\\paperreferences"))
+}
+
+#' The appendix begins: from here tables are as long as they need be
+#'
+#' @return output for knitr; nothing on the web page
+show_appendix <- function() {
+  shown$appendix <- TRUE
+  knitr::asis_output(if (in_html()) "" else raw_latex("\\appendixbegins"))
+}
+
+#' All runs in their order and all sets, each float behind a sentence that says what it is
+#'
+#' @param evidence as from `read_evidence`
+#' @return output for knitr; nothing where nothing was measured
+show_order_and_sets <- function(evidence) {
+  if (!has_figure(evidence, "order")) {
+    return(knitr::asis_output(""))
+  }
+  sets <- table_of_sets(evidence)
+  sensitivity <- table_of_sensitivity(evidence)
+  drawn <- nrow(evidence$sets) > 0 && has_figure(evidence, "drift")
+  knitr::asis_output(paste(c(
+    "## Order and sets",
+    paste(see_figure("order"), "draws all runs in the order in which they were measured."),
+    show_figure(evidence, "order", order_caption(evidence)),
+    if (drawn) c(paste(see_figure("drift"), "draws the level of every set."),
+                 show_figure(evidence, "drift", drift_caption(evidence))),
+    if (!is.null(sets)) c(paste(see_table("sets"), "tells what of the variance lies between the sets."),
+                          show_table(sets)),
+    if (!is.null(sensitivity)) c(paste(see_table("sensitivity"),
+                                       "has the ratios in which disturbed sets count."),
+                                 show_table(sensitivity))
+  ), collapse = "\n\n"))
+}
+
+#' The claims that could not be tested, behind a sentence that says what they are
+#'
+#' @param evidence as from `read_evidence`
+#' @return output for knitr
+show_untested <- function(evidence) {
+  table <- table_of_untested(evidence)
+  knitr::asis_output(if (is.null(table)) "At least a part of every claim was tested." else {
+    paste0(see_table("untested"), " lists them, each with its reason.", show_table(table))
+  })
+}
+
+#' The tables of all results, each behind a sentence that says what it is
+#'
+#' @param evidence as from `read_evidence`
+#' @return output for knitr
+show_result_tables <- function(evidence) {
+  tables <- list(
+    list(table_as_printed(evidence), "gives the results in the form of Table I of the original report."),
+    list(table_of_intervals(evidence), "has them with their intervals, and all comparisons with native."),
+    list(table_of_open(evidence), "tells what stays open, and how many more sets would decide it."),
+    list(table_published(evidence), "sets what was published in 2014 beside what was measured."),
+    list(table_of_kernels(evidence), "does so with Table II of the original report."),
+    list(table_of_configurations(evidence), "does so with its Table III."),
+    list(table_of_choices(evidence), "compares the environments that differ in one choice alone.")
+  )
+  tables <- Filter(function(one) !is.null(one[[1]]), tables)
+  parts <- vapply(tables, function(one) paste0(see_table(one[[1]]$id), " ", one[[2]], show_table(one[[1]])),
+                  "")
+  knitr::asis_output(if (length(parts) > 0) paste(parts, collapse = "\n\n") else {
+    "Nothing was measured, and so there are none."
+  })
 }
 
 #' The runs that are missing

@@ -1,0 +1,97 @@
+# Tables of the appendix: in one column, over as many pages as they need, which they fill.
+
+# The width of a line there, in points, and what a letter and a gap between columns take of it in the type of
+# tables: about, for it is LaTeX that sets them.
+LONG_LINE <- 500
+LETTER_WIDTH <- 3.9
+COLUMN_GAP <- 9
+
+#' About how wide a table is in the type of tables
+#'
+#' @param table as from `new_table`, without columns of several lines
+#' @return points
+natural_width <- function(table) {
+  heads <- vapply(strsplit(table$columns$head, "\n", fixed = TRUE), function(lines) max(nchar(lines), 0), 0)
+  heads[table$columns$span != 1] <- 0
+  cells <- nchar(as.matrix(table$cells)) + nchar(table$marks)
+  longest <- pmax(apply(cells, 2, max, 0), heads)
+  sum(longest) * LETTER_WIDTH + (ncol(cells) - 1) * COLUMN_GAP
+}
+
+#' A table of the appendix as LaTeX
+#'
+#' One that is too wide is set in seven points, and where that is not enough, what its groups are of stands
+#' above them in the place of a column.
+#'
+#' @param table as from `new_table`
+#' @return one text
+latex_long <- function(table) {
+  wraps <- table$columns$align == "wrap"
+  wide <- !any(wraps) && natural_width(table) > LONG_LINE
+  groups <- NULL
+  if (wide && natural_width(table) * 7 / 8 > LONG_LINE && any(table$group_starts) && !any(table$head_rows)) {
+    groups <- ifelse(table$group_starts, as.character(table$cells[[1]]), "")
+    table <- without_first_column(table)
+    wraps <- wraps[-1]
+  }
+  caption <- latex_escape(sentence(table$caption))
+  columns <- table$columns
+  heads <- c("\\toprule", latex_spanners(columns$spanner), latex_heads(columns$head, columns), "\\midrule")
+  body <- latex_rows(table, together = !any(wraps))
+  if (!is.null(groups)) {
+    above <- sprintf("\\multicolumn{%d}{@{}l}{\\textit{%s}} \\\\*\n", nrow(columns), latex_escape(groups))
+    body <- ifelse(groups == "", body, sub("^(\\\\addlinespace[^\n]*\n)?", "\\1%ABOVE%", body))
+    body <- mapply(function(row, text) sub("%ABOVE%", text, row, fixed = TRUE), body, above,
+                   USE.NAMES = FALSE)
+  }
+  paste0("\n", paste(c(
+    "\\begingroup", if (wide) "\\longtype" else "\\footnotesize\\setlength{\\tabcolsep}{4.5pt}",
+    if (any(wraps)) latex_wrap_width(table),
+    sprintf("\\begin{longtable}{@{}%s@{}}", latex_long_columns(columns)),
+    sprintf("\\caption{%s}\\label{table:%s}\\\\", caption, table$id), heads, "\\endfirsthead",
+    sprintf("\\caption[]{%s}\\\\", latex_escape(sentence(paste(table$caption, "(continued)")))),
+    heads, "\\endhead", "\\bottomrule", "\\endlastfoot", body, "\\end{longtable}",
+    if (length(table$notes) > 0) c("\\longnotes{", latex_notes(table$notes), "}"), "\\endgroup"
+  ), collapse = "\n"), "\n")
+}
+
+#' A table without its first column
+#'
+#' @param table as from `new_table`
+#' @return the same
+without_first_column <- function(table) {
+  table$columns <- table$columns[-1, ]
+  for (part in c("cells", "marks", "sources")) {
+    table[[part]] <- table[[part]][, -1, drop = FALSE]
+  }
+  table
+}
+
+#' The columns of a long table, as LaTeX takes them
+#'
+#' @param columns of the table
+#' @return text
+latex_long_columns <- function(columns) {
+  wraps <- columns$align == "wrap"
+  share <- columns$weight / sum(columns$weight[wraps])
+  spec <- ifelse(wraps, sprintf(">{\\raggedright\\arraybackslash}p{%.4f\\wrapwidth}", share),
+                 c(left = "l", right = "r", decimal = "r", centre = "c")[columns$align])
+  paste0(ifelse(columns$span == 0, "@{~}", ""), spec, collapse = "")
+}
+
+#' How LaTeX finds the width that is left for columns of several lines
+#'
+#' @param table as from `new_table`
+#' @return lines
+latex_wrap_width <- function(table) {
+  wraps <- table$columns$align == "wrap"
+  plain <- which(!wraps)
+  rows <- rbind(latex_escape(table$columns$head), latex_cells(table))[, plain, drop = FALSE]
+  c(if (length(plain) > 0) {
+    c("\\sbox{\\tablebox}{\\begin{tabular}{@{}", strrep("l", length(plain)), "@{}}",
+      paste(apply(rows, 1, paste, collapse = " & "), "\\\\"), "\\end{tabular}}")
+  } else {
+    "\\sbox{\\tablebox}{}"
+  }, sprintf("\\setlength{\\wrapwidth}{\\dimexpr\\linewidth-\\wd\\tablebox-%d\\tabcolsep\\relax}",
+             2 * sum(wraps) - (length(plain) == 0) * 2))
+}

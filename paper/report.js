@@ -59,16 +59,24 @@ pane.addEventListener("click", (event) => {
 });
 dialog.querySelector(".close").addEventListener("click", () => dialog.close());
 
-// Points: one that is pointed at, or tapped, tells its run, value and log; so do the drawings without this.
+// Points: one that is pointed at, or tapped, tells its run, value and log.
 const here = document.body.appendChild(document.createElement("div"));
 here.className = "told-here";
 here.hidden = true;
 for (const svg of document.querySelectorAll("figure svg")) {
   const words = new Map();
-  for (const title of svg.querySelectorAll(".told title")) {
-    words.set(title.parentNode, title.textContent);
-    title.remove();
+  const lines = svg.querySelector("desc.told");
+  if (!lines) continue;
+  const spots = document.createElementNS(svg.namespaceURI, "g");
+  spots.setAttribute("class", "told");
+  for (const line of lines.textContent.split("\n")) {
+    const [, x, y, text] = line.match(/^(\S+) (\S+) (.*)$/);
+    const spot = spots.appendChild(document.createElementNS(svg.namespaceURI, "circle"));
+    spot.setAttribute("cx", x);
+    spot.setAttribute("cy", y);
+    words.set(spot, text);
   }
+  lines.replaceWith(spots);
   const tell = (event) => {
     const text = words.get(event.target);
     here.hidden = !text;

@@ -1,4 +1,4 @@
-"""What a web page of ours must keep, looked at in headless Chromium: `python tests/pages.py PAGE` tells what it does not."""
+"""What a web page of ours must keep, as headless Chromium shows it; `python tests/pages.py PAGE` tells what it lacks."""
 
 import importlib.resources
 import sys
@@ -17,7 +17,8 @@ _RULES = """const done = arguments[0];
 const page = {exclude: [['#runs li:nth-child(n + 4)'], ['#runs > details:nth-of-type(n + 6) li'], ['svg *']]};
 axe.run(page, {resultTypes: ['violations']}).then((found) => done(found.violations))"""
 # Columns that a reader of a wide screen does not see before he scrolls.
-_HIDDEN = """return [...document.querySelectorAll('figure.table .scroll')].filter((box) => box.scrollWidth > box.clientWidth + 1)
+_HIDDEN = """return [...document.querySelectorAll('figure.table .scroll')]
+  .filter((box) => box.scrollWidth > box.clientWidth + 1)
   .map((box) => `${box.getAttribute('aria-label')}: ${box.scrollWidth - box.clientWidth} pixels behind a scroll bar`)"""
 _TOO_WIDE = "return document.documentElement.scrollWidth - innerWidth"
 # A table or figure that stands before any sentence of its section.

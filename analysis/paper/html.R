@@ -188,6 +188,9 @@ inline_svg <- function(path, id, seen) {
     named <- paste0(id, "-", nchar(sub(paste0(frame, "'.*"), "", svg)))
     svg <- gsub(frame, named, svg, fixed = TRUE)
   }
+  # What the points tell is a line for each, of which the page's script makes places to point at.
+  svg <- gsub("<circle cx='([0-9.]+)' cy='([0-9.]+)'><title>(.*?)</title></circle>", "\\1 \\2 \\3", svg)
+  svg <- sub("<g class='told'>\n(.*?)\n</g>", "<desc class='told'>\\1</desc>", svg)
   gsub("\n\\s*", "\n", svg)
 }
 

@@ -20,7 +20,7 @@ html_runs <- function(evidence, values, base) {
     logs <- strsplit(row$logs, ";", fixed = TRUE)[[1]]
     own <- own[match(logs, own$log), ]
     lines <- sprintf("<li><a href=\"%s\">%s</a>: %s</li>", html_escape(file.path(base, logs)),
-                     html_escape(run_name(logs)), html_escape(format(own$value, digits = 7, trim = TRUE)))
+                     html_escape(basename(logs)), html_escape(format(own$value, digits = 7, trim = TRUE)))
     native <- rows[rows$series == row$series & rows$environment == REFERENCE, ]
     paste(c(
       sprintf("<details id=\"%s\"><summary>%s, %s: %s, %s %s%s%s</summary>", source_id(row),

@@ -66,7 +66,7 @@ latex_failure <- function(log, most = 12) {
 #' @param tolerance points by which a line may be too long
 #' @return messages, none where all is well
 latex_blemishes <- function(log, tolerance = 1) {
-  wide <- grep("^Overfull \\\\hbox", log, value = TRUE)
-  points <- as.numeric(sub(".*\\(([0-9.]+)pt too wide\\).*", "\\1", wide))
+  wide <- grep("^Overfull \\\\[hv]box", log, value = TRUE)
+  points <- as.numeric(sub(".*\\(([0-9.]+)pt too (wide|high)\\).*", "\\1", wide))
   c(wide[points > tolerance], grep("undefined|multiply defined|Float too large", log, value = TRUE))
 }

@@ -6,7 +6,9 @@ import os
 import shutil
 import subprocess
 
+import layout
 import measured
+import pages
 import projects
 import pytest
 import requests
@@ -218,3 +220,14 @@ def test_the_crate_is_valid_by_the_published_validator(paper, tmp_path):
         )
     )
     assert [issue.message for issue in result.get_issues()] == []
+
+
+def test_the_paper_keeps_its_layout(paper):
+    assert layout.findings(paper / "paper/report.pdf") == []
+    assert "LaTeX notes" not in (paper / "results/logs/report.log").read_text()
+
+
+def test_the_page_is_for_everybody_and_its_points_tell_their_runs(paper):
+    with pages.chromium() as driver:
+        assert pages.findings(driver, paper / "paper/report.html") == []
+        assert pages.told(driver, paper / "paper/report.html") != ""

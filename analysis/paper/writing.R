@@ -235,7 +235,8 @@ show_joined <- function(evidence) {
     "What a claim\u2019s own authors measured need not bear it out. ", see_table("joined"),
     as_markdown(paste0(
       " sets the verdict by their own numbers beside the verdict by the machine at hand. The former is that ",
-      "of a reanalysis of their published raw results, as far as these were at hand, and of what they printed."
+      "of a reanalysis of their published raw results, as far as these were at hand, and of what they ",
+      "printed."
     )),
     show_table(table_of_joined(evidence$own$claims, evidence$claims, labels))
   ))

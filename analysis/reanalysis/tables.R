@@ -25,7 +25,8 @@ read_differences <- function(path) {
 #' @param root folder of the project
 #' @param measured path of the claims as they were tested on a machine at hand; NULL for none
 #' @return list: `folder`, `series`, `differences` (with `disputed`, as of `read_published_values`), `claims`,
-#'   `measured` (tested claims, without rows where there are none), `readings` (how the print was read),
+#'   `measured` (tested claims, without rows where there are none), `labels` of the
+#'   publications, `readings` (how the print was read),
 #'   `unreadable`, `sources`, `source`
 read_reanalysis <- function(folder, root, measured = NULL) {
   path <- function(name) file.path(folder, name)
@@ -36,6 +37,7 @@ read_reanalysis <- function(folder, root, measured = NULL) {
     differences = differences,
     claims = read_csv(path("claims.csv"), OWN_CLAIM_COLUMNS),
     measured = if (is.null(measured)) empty_table(CLAIM_COLUMNS) else read_tested_claims(measured),
+    labels = vapply(read_claims(file.path(root, "published", "claims.json"))$publications, `[[`, "", "label"),
     readings = read_json(file.path(root, "published", "ibm-readings.json"))$readings,
     series = read_csv(path("series.csv"), c(
       workload = "character", environment = "character", metric = "character", unit = "character",

@@ -73,7 +73,7 @@ joined_claims <- function(own, measured) {
 #' @param measured as of `joined_claims`
 #' @param labels of the publications, by their names
 #' @return a table, or NULL where there is nothing to tell
-table_of_joined <- function(own, measured, labels = c(ibm2014 = "IBM 2014")) {
+table_of_joined <- function(own, measured, labels) {
   rows <- joined_claims(own, measured)
   if (nrow(rows) == 0) {
     return(NULL)

@@ -169,7 +169,7 @@ test_that("the verdict by the machine at hand stands beside that of the authors'
   own <- read_own_verdicts(project)$claims
   none <- joined_claims(own, empty_table(CLAIM_COLUMNS))
   expect_true(all(none$here == ""))
-  expect_equal(ncol(table_of_joined(own, empty_table(CLAIM_COLUMNS))$cells), 5)
+  expect_equal(ncol(table_of_joined(own, empty_table(CLAIM_COLUMNS), "IBM")$cells), 5)
   measured <- as.data.frame(lapply(CLAIM_COLUMNS, function(class) {
     if (class == "character") rep("", 2) else rep(0.98, 2)
   }))
@@ -185,6 +185,7 @@ test_that("the verdict by the machine at hand stands beside that of the authors'
   expect_equal(both$own[both$id == "vmw-stream-docker-1-2pct"], "")
   table <- table_of_joined(own, measured, c(ibm2014 = "IBM", vmware2014 = "VMware"))
   expect_equal(ncol(table$cells), 7)
+  expect_match(table$cells[[2]][both$publication == "vmware2014"], "^VMware, ")
   expect_match(joined_text(own, measured), "Of those that follow, 0 were reproduced .* and 1 contradicted")
   # What the authors' own numbers contradict comes first.
   expect_true(all(diff(grepl("contradicted", both$own)) <= 0))

@@ -9,7 +9,7 @@ sweep_workloads <- function(workloads) {
   declared <- lapply(workloads, function(name) {
     entry <- yaml::read_yaml(file.path(project, "workloads", name, "workload.yaml"),
                              handlers = list(int = as.numeric))
-    c(entry[intersect(names(entry), c("title", "about", "metrics", "figures", "headline"))],
+    c(entry[intersect(names(entry), c("title", "about", "question", "metrics", "figures", "headline"))],
       list(warmup = "none", notes = list(), parameters = list(seconds = 2)))
   })
   stats::setNames(declared, workloads)

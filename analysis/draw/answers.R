@@ -92,6 +92,8 @@ answer_figure <- function(data, plan) {
   bars <- data[!is.na(data$low) & !is.na(data$high), ]
   bars$start <- pmax(bars$low, bars$from)
   bars$end <- pmin(bars$high, bars$to)
+  # Intervals that stand close together leave the marks in front.
+  alpha <- if (nlevels(data$row) == length(unique(data$series))) 1 else 0.4
   arrows <- function(beyond, last) {
     ggplot2::geom_segment(ggplot2::aes(x = .data$ratio, xend = .data[[last]]), bars[beyond, ],
                           linewidth = 0.4, arrow = ggplot2::arrow(length = ggplot2::unit(2.5, "pt")),
@@ -104,7 +106,7 @@ answer_figure <- function(data, plan) {
     ggplot2::geom_blank(ggplot2::aes(x = .data$from)) +
     ggplot2::geom_blank(ggplot2::aes(x = .data$to)) +
     ggplot2::geom_segment(ggplot2::aes(x = .data$start, xend = .data$end), bars, linewidth = 0.4,
-                          show.legend = FALSE) +
+                          alpha = alpha, show.legend = FALSE) +
     arrows(bars$low < bars$from, "start") + arrows(bars$high > bars$to, "end") +
     told_layer(ggplot2::geom_point(ggplot2::aes(shape = .data$environment, size = .data$environment),
                                    stroke = 0.5, fill = "white"),
@@ -135,6 +137,8 @@ draw_answers <- function(summaries, plan, out) {
                         c(COLUMN_WIDTH, 0.6)))
   }
   environments <- length(unique(data$environment))
-  height <- 0.19 * nlevels(data$row) + 0.05 * nlevels(data$question) + 0.6 + 0.2 * ceiling(environments / 4)
+  # On the first page there is room for so much.
+  row <- if (nlevels(data$row) == length(unique(data$series))) 0.19 else 0.13
+  height <- row * nlevels(data$row) + 0.05 * nlevels(data$question) + 0.6 + 0.2 * ceiling(environments / 4)
   write_figure(answer_figure(data, plan), data[names(ANSWER_COLUMNS)], out, c(BOX_WIDTH, height))
 }

@@ -173,7 +173,12 @@ show_results_opening <- function(evidence) {
     return(prose("Nothing was measured, and so there are no results."))
   }
   published <- table_published(evidence)
+  drawn <- Filter(function(name) has_figure(evidence, name), c("answers", "ratios"))
   knitr::asis_output(paste0(
+    if (length(drawn) > 0) {
+      seen <- c(answers = "shows the answers at a glance", ratios = "all ratios to native with what was published")
+      paste0(paste(vapply(drawn, see_figure, ""), seen[drawn], collapse = ", and "), ". ")
+    },
     see_table("printed"), " gives the results in the form of Table I of the original report, and ",
     see_table("intervals"), " with their intervals. ",
     if (!is.null(table_of_open(evidence))) {

@@ -122,7 +122,7 @@ def filled(page: Page) -> float:
 def begins_part(page: Page) -> bool:
     """Whether a part begins on a page: its first line is the heading of an appendix."""
     first = min(page.lines, key=lambda line: (line.box[0] > sum(page.block[::2]) / 2, line.box[1]), default=None)
-    return first is not None and first.bold and bool(re.match(r"([A-Z]\s+)?Appendi(x|ces)\b", first.text.strip()))
+    return first is not None and first.bold and bool(re.match(r"((\d+|[A-Z])\s+)?Appendi(x|ces)\b", first.text.strip()))
 
 
 def half_empty(pages: list[Page]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What a web page of ours must keep, as headless Chromium shows it; `python tests/pages.py PAGE` tells what it lacks."""
+"""What a web page of ours must keep, in headless Chromium; `python tests/pages.py PAGE` tells what it lacks."""
 
 import importlib.resources
 import sys
@@ -13,9 +13,11 @@ WIDTHS = (400, 1280)
 SCHEMES = ("light", "dark")
 MOST_BYTES = 1_000_000
 # Of long lists of the like axe looks at three, and of a drawing, which is one image, at nothing within.
-_RULES = """const done = arguments[0];
+_RULES = """const done = arguments[1];
 const page = {exclude: [['#runs li:nth-child(n + 4)'], ['#runs > details:nth-of-type(n + 6) li'], ['svg *']]};
-axe.run(page, {resultTypes: ['violations']}).then((found) => done(found.violations))"""
+axe.run(page, {resultTypes: ['violations'], ...arguments[0]}).then((found) => done(found.violations))"""
+# In the dark nothing but the colours is another.
+_COLOURS = {"runOnly": ["color-contrast"]}
 # Columns that a reader of a wide screen does not see before he scrolls.
 _HIDDEN = """return [...document.querySelectorAll('figure.table .scroll')]
   .filter((box) => box.scrollWidth > box.clientWidth + 1)
@@ -69,7 +71,7 @@ def findings(driver: webdriver.Chrome, page: Path) -> list[str]:
         for scheme in SCHEMES:
             show(driver, page, width, scheme)
             driver.execute_script(axe)
-            for one in driver.execute_async_script(_RULES):
+            for one in driver.execute_async_script(_RULES, {} if scheme == "light" else _COLOURS):
                 places = "; ".join(node["html"][:120] for node in one["nodes"][:3])
                 found.append(f"at {width} pixels, {scheme}: {one['id']} ({len(one['nodes'])}): {one['help']}: {places}")
         show(driver, page, width, SCHEMES[0])

@@ -97,7 +97,8 @@ html_rows <- function(table) {
       heads <- html_heads(as.integer(columns$span), "colgroup", "", html_head_text(cells[i, ]))
       return(paste0("<tr class=\"group\">", paste(heads[columns$span > 0], collapse = ""), "</tr>"))
     }
-    text <- html_escape(cells[i, ])
+    # A cell may break where the table would be wider than the page.
+    text <- html_escape(gsub(NO_BREAK, " ", cells[i, ], fixed = TRUE))
     text <- ifelse(columns$align == "wrap", html_breaking(text), text)
     linked <- table$sources[i, ] != "" & text != "" & cells[i, ] != EM_DASH
     text <- ifelse(linked, sprintf("<a href=\"#%s\">%s</a>", table$sources[i, ], text), text)

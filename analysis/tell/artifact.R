@@ -92,7 +92,8 @@ disk_needs_text <- function(evidence) {
 #' @return text
 variation_text <- function(evidence) {
   rows <- told(evidence)
-  rows <- rows[!rows$environment %in% emulated_environments(evidence$plan), ]
+  apart <- rows$environment %in% emulated_environments(evidence$plan)
+  rows <- rows[!apart, ]
   spread <- rows$sd / abs(rows$mean)
   spread <- spread[is.finite(spread)]
   width <- (rows$ratio_high - rows$ratio_low) / 2 / abs(rows$ratio)
@@ -103,7 +104,7 @@ variation_text <- function(evidence) {
   told <- function(x) linked(span_text(x), "records")
   paste(c(
     paste0("From run to run a value varies here with a standard deviation of ", told(spread),
-           " of its mean (without emulated machines; in the median of ",
+           " of its mean (", if (any(apart)) "without emulated machines; ", "in the median of ",
            counted(length(spread), "series", "series"), " ",
            linked(percent(stats::median(spread)), "records"), ")."),
     if (length(width) > 0) {

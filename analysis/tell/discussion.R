@@ -210,7 +210,9 @@ expectation_text <- function(rows, evidence) {
 #' @param evidence as from `read_evidence`
 #' @return text; NULL where nothing was compared
 certainty_text <- function(rows, evidence) {
-  rows <- rows[!rows$environment %in% emulated_environments(evidence$plan), ]
+  apart <- rows$environment %in% emulated_environments(evidence$plan)
+  without <- if (any(apart)) "Without the emulated machines, " else ""
+  rows <- rows[!apart, ]
   if (nrow(rows) == 0) {
     return(NULL)
   }
@@ -219,15 +221,16 @@ certainty_text <- function(rows, evidence) {
   decided <- rows$verdict %in% c("slower", "faster", "equal")
   seen <- rows[rows$verdict == "open" & !is.na(rows$smallest_called), ]
   paste(c(
-    paste0("Without the emulated machines, ",
-           if (any(decided)) linked(fixed(sum(decided), 0), "records") else "none", " of ",
+    sentence(paste0(
+      without, if (any(decided)) linked(fixed(sum(decided), 0), "records") else "none", " of ",
            linked(counted(nrow(rows), "ratio"), "records"), " ", were(sum(decided)),
            " decided",
            if (any(decided)) {
              paste0(" (", fixed(count("slower"), 0), " slower, ", fixed(count("faster"), 0), " faster, ",
                     fixed(count("equal"), 0), " within ", percent(MINIMUM_EFFECT, 0), ")")
            }, ", and ",
-           linked(fixed(sum(!decided), 0), "records"), " ", were(sum(!decided)), " left open."),
+           linked(fixed(sum(!decided), 0), "records"), " ", were(sum(!decided)), " left open."
+    )),
     if (nrow(seen) > 0) {
       least <- seen[which.min(seen$smallest_called), ]
       most <- seen[which.max(seen$smallest_called), ]

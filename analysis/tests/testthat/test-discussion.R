@@ -39,7 +39,7 @@ test_that("what is open says how much of a loss it leaves room for", {
   evidence <- told_of(summary_row("docker", ratio = 0.97, low = 0.87, high = 1.05))
   expect_match(advice(evidence), "no cost was called. The 95 % intervals leave room for a loss of up to 13 %",
                fixed = TRUE)
-  expect_match(part(evidence, "How sure"), "none of 1 ratio were decided, and 1 was left open", fixed = TRUE)
+  expect_match(part(evidence, "How sure"), "None of 1 ratio were decided, and 1 was left open", fixed = TRUE)
   expect_match(read_aloud(conclusion_text(evidence)),
                "no loss was found, and none above 13 % is left room for", fixed = TRUE)
   expect_match(conclusion_text(evidence), "more sets, which would decide what is open", fixed = TRUE)

@@ -60,7 +60,7 @@ def kill_machines():
 @pytest.mark.long
 @pytest.mark.timeout(3600)
 def test_a_machine_killed_at_any_moment_costs_its_cell_alone(tmp_path, image, machine_stays):
-    times = 20
+    times = 10
     chance = random.Random(2014)
     page = projects.default(
         environments={"vm": {"label": "{vm}", "layers": VM}},

@@ -1,5 +1,6 @@
 #!/usr/bin/env Rscript
-# How long runs are to be: what runs of other lengths would have decided in the same time (docs/run-lengths.md).
+# How long runs are to be: what runs of other lengths would have decided in the same time
+# (docs/run-lengths.md).
 #
 # Usage: Rscript analysis/lengths.R --plan results/plan.json --out lengths.csv
 

@@ -6,7 +6,8 @@
 #' `microseconds`.
 #'
 #' @param path of a log
-#' @return seconds in the order of the run; none where the workload tells of no repetitions, or of several kinds
+#' @return seconds in the order of the run; none where the workload tells of no repetitions, or of several
+#'   kinds
 #' @section Errors: not a text file; broken_log
 read_passes <- function(path) {
   objects <- Filter(function(one) any(c("pass", "trial") %in% names(one)), read_json_lines(log_lines(path)))

@@ -27,14 +27,17 @@ rate_of_first <- function(passes, length) {
 #' @param length seconds
 #' @return mean over the other environments of the variance over the sets of the ratio's logarithm
 variance_at <- function(passes, length) {
-  rates <- vapply(passes, function(set) vapply(set, rate_of_first, 0, length = length), double(length(passes[[1]])))
+  rates <- vapply(passes, function(set) {
+    vapply(set, rate_of_first, 0, length = length)
+  }, double(length(passes[[1]])))
   mean(apply(log(rates[-1, , drop = FALSE]) - rep(log(rates[1, ]), each = nrow(rates) - 1), 1, stats::var))
 }
 
 #' Components of the variance of a ratio, and the length of runs that follows
 #'
-#' The variance of runs of length L is taken for b + w / L: b between runs, whatever their length, and w within
-#' them.  A cell that takes c seconds beside its run then decides most in a given time with L = sqrt(c w / b).
+#' The variance of runs of length L is taken for b + w / L: b between runs, whatever their length, and w
+#' within them.  A cell that takes c seconds beside its run then decides most in a given time with
+#' L = sqrt(c w / b).
 #'
 #' @param lengths seconds
 #' @param variances at these lengths
@@ -54,15 +57,16 @@ length_components <- function(lengths, variances, overhead) {
 
 #' What runs of other lengths would have decided
 #'
-#' A run is taken for shorter by leaving out its end.  Only undisturbed sets count of which every run is there.
+#' A run is taken for shorter by leaving out its end.  Only undisturbed sets count of which every run is
+#' there.
 #'
 #' @param plan as from `read_plan`
 #' @param workload name
-#' @return data frame with LENGTH_COLUMNS, a row for each length up to that of the shortest run: `sd`, standard
-#'   deviation of the logarithm of a ratio to native, with its 95 % interval by the chi-squared distribution
-#'   (as of one environment, since all share native); `cell_seconds`, what a cell of that length takes;
-#'   `half_width` of a ratio's interval after TOLD_TIME of such sets; and the components and the best length of
-#'   `length_components`.  No row where runs repeat nothing, or there are less than three sets.
+#' @return data frame with LENGTH_COLUMNS, a row for each length up to that of the shortest run: `sd`,
+#'   standard deviation of the logarithm of a ratio to native, with its 95 % interval by the chi-squared
+#'   distribution (as of one environment, since all share native); `cell_seconds`, what a cell of that length
+#'   takes; `half_width` of a ratio's interval after TOLD_TIME of such sets; and the components and the best
+#'   length of `length_components`.  No row where runs repeat nothing, or there are less than three sets.
 lengths_of_workload <- function(plan, workload) {
   paired <- paired_environments(plan)
   environments <- c(REFERENCE, setdiff(paired, REFERENCE))

@@ -96,9 +96,9 @@ limits <- function(ratios, holds) {
 #' @param rule one of RULES
 #' @param scenario one of MACHINES
 #' @param retries how often a disturbed set may be measured again
-#' @return list: `different`, for each ratio whether its interval excludes 1; `above` and `below`, whether all of
-#'   its interval at INNER_LEVEL lies on that side of 1; `rounds`; `sets` of each workload that count; `reached`,
-#'   for each workload whether all its ratios are within the target
+#' @return list: `different`, for each ratio whether its interval excludes 1; `above` and `below`, whether all
+#'   of its interval at INNER_LEVEL lies on that side of 1; `rounds`; `sets` of each workload that count;
+#'   `reached`, for each workload whether all its ratios are within the target
 simulate_stopping <- function(rule, scenario, retries = 2) {
   precision <- rule$precision
   workloads <- SIMULATED_WORKLOADS[rule$workloads, ]
@@ -148,8 +148,9 @@ simulate_stopping <- function(rule, scenario, retries = 2) {
     if (all(new == 0)) {
       above <- function(level) limits(compared(level), function(found) found$low > 1)
       below <- function(level) limits(compared(level), function(found) found$high < 1)
-      return(list(different = above(LEVEL) | below(LEVEL), above = above(INNER_LEVEL), below = below(INNER_LEVEL),
-                  rounds = rounds, sets = counted, reached = widest <= precision$target))
+      return(list(different = above(LEVEL) | below(LEVEL), above = above(INNER_LEVEL),
+                  below = below(INNER_LEVEL), rounds = rounds, sets = counted,
+                  reached = widest <= precision$target))
     }
   }
 }
@@ -157,8 +158,8 @@ simulate_stopping <- function(rule, scenario, retries = 2) {
 #' How often the rule's intervals do not hold the truth
 #'
 #' The ratios of an experiment are not independent, so that the error of the rate is that of a mean over
-#' experiments.  An interval at INNER_LEVEL lies on either side of the truth at half of its own rate: at no more
-#' than that two environments are called equal whose ratio is a minimum effect away from 1.
+#' experiments.  An interval at INNER_LEVEL lies on either side of the truth at half of its own rate: at no
+#' more than that two environments are called equal whose ratio is a minimum effect away from 1.
 #'
 #' @param rules,machines named lists, as RULES and MACHINES
 #' @param replicates experiments for each combination; of a rule with `times` so many times as many

@@ -40,7 +40,7 @@ latex_answers <- function(evidence) {
   }, "")
   paste(c(
     "\\begin{answers}", rows, "\\end{answers}",
-    if (has_figure(evidence, "answers")) {
+    if (has_rows(evidence, "answers")) {
       sprintf("\\answersfigure{figures/answers.pdf}{%s}{figure:answers}",
               latex_escape(answers_caption(evidence)))
     },
@@ -63,7 +63,7 @@ html_answers <- function(evidence) {
       paste0(" <span class=\"of\">", of[[i]], "</span>")
     }, "</dt>\n", paste0("<dd>", html_text(answers$lines[[i]]), "</dd>", collapse = "\n"))
   }, "")
-  figure <- if (has_figure(evidence, "answers")) {
+  figure <- if (has_rows(evidence, "answers")) {
     html_figure(file.path(evidence$plan$results, "figures", "answers"),
                 file.path(evidence$links, "figures", "answers"), "answers", answers_caption(evidence),
                 picture_text(evidence, "answers"))

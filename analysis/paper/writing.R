@@ -173,10 +173,11 @@ show_results_opening <- function(evidence) {
     return(prose("Nothing was measured, and so there are no results."))
   }
   published <- table_published(evidence)
-  drawn <- Filter(function(name) has_figure(evidence, name), c("answers", "ratios"))
+  drawn <- c(if (has_rows(evidence, "answers")) "answers", if (has_figure(evidence, "ratios")) "ratios")
   knitr::asis_output(paste0(
     if (length(drawn) > 0) {
-      seen <- c(answers = "shows the answers at a glance", ratios = "all ratios to native with what was published")
+      seen <- c(answers = "shows the answers at a glance",
+                ratios = "all ratios to native with what was published")
       paste0(paste(vapply(drawn, see_figure, ""), seen[drawn], collapse = ", and "), ". ")
     },
     see_table("printed"), " gives the results in the form of Table I of the original report, and ",
@@ -413,7 +414,7 @@ show_commands <- function() {
 #' @param evidence as from `read_evidence`
 #' @return output for knitr; nothing where there is none
 show_checks <- function(evidence) {
-  names <- c(if (has_figure(evidence, "answers") && length(answers_of(evidence)$lines) > 0) "answers",
+  names <- c(if (has_rows(evidence, "answers")) "answers",
              shown$figures)
   if (length(names) == 0) {
     return(knitr::asis_output(""))

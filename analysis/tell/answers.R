@@ -298,7 +298,10 @@ answers_note <- function(evidence) {
 unasked_sentence <- function(evidence, answered) {
   titles <- vapply(QUESTIONS, `[[`, "", "title")
   open <- lower_first(setdiff(titles, answered))
-  if (length(open) > 0) {
+  asked <- questions_of(evidence$plan)
+  measured <- asked$question[asked$workload %in% evidence$comparisons$workload]
+  # A workload that names no question may answer any.
+  if (length(open) > 0 && all(measured %in% names(QUESTIONS))) {
     paste0("Of ", listed(open), " there is no data here.")
   }
 }

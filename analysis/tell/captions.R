@@ -243,7 +243,8 @@ footprint_caption <- function(evidence) {
 #' @param stem of the figure's files
 #' @return TRUE or FALSE
 has_rows <- function(evidence, stem) {
-  columns <- list(claims = CLAIM_FIGURE_COLUMNS, footprint = FOOTPRINT_FIGURE_COLUMNS)[[stem]]
+  columns <- list(answers = ANSWER_COLUMNS, claims = CLAIM_FIGURE_COLUMNS,
+                  footprint = FOOTPRINT_FIGURE_COLUMNS)[[stem]]
   has_figure(evidence, stem) && nrow(drawn_columns(evidence, stem, columns)) > 0
 }
 

@@ -59,6 +59,10 @@ test_that("one ratio is told with its interval, and one without an interval as t
     "Containers (Docker): compared with native without an interval (90.0 % of native\u2019s performance,",
     "n = 1 set)."
   ))
+  # A workload without a question may answer any.
+  unasked <- small_evidence(list(summary_row("native"), summary_row("docker", ratio = 0.9)))
+  expect_equal(names(answers_of(unasked)$lines), "STREAM")
+  expect_no_match(paste(answers_of(unasked)$notes, collapse = " "), "no data here")
   none <- small_evidence(list(summary_row("docker")), asked_plan())
   expect_match(answers_aloud(none)$Memory, "no set together with native", fixed = TRUE)
   expect_length(answers_of(small_evidence(plan = asked_plan()))$lines, 0)

@@ -122,7 +122,11 @@ def filled(page: Page) -> float:
 def begins_part(page: Page) -> bool:
     """Whether a part begins on a page: its first line is the heading of an appendix."""
     first = min(page.lines, key=lambda line: (line.box[0] > sum(page.block[::2]) / 2, line.box[1]), default=None)
-    return first is not None and first.bold and bool(re.match(r"((\d+|[A-Z])\s+)?Appendi(x|ces)\b", first.text.strip()))
+    if first is None or not first.bold:
+        return False
+    # The number of a heading may be a line of its own.
+    beside = sorted((line.box[0], line.text.strip()) for line in page.lines if abs(line.box[1] - first.box[1]) < 4)
+    return bool(re.match(r"((\d+|[A-Z])\s+)?Appendi(x|ces)\b", " ".join(text for _, text in beside)))
 
 
 def half_empty(pages: list[Page]) -> Iterator[str]:

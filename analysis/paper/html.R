@@ -36,7 +36,8 @@ html_table <- function(table) {
             table$id, html_text(sentence(table$caption))),
     sprintf("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table: %s\">",
             html_escape(table$caption)),
-    sprintf("<table%s>", if (any(table$head_rows)) "" else " class=\"sortable\""),
+    sprintf("<table class=\"%s%s\">", if (any(table$head_rows)) "plain" else "sortable",
+            if (nrow(table$columns) > 12) " dense" else ""),
     html_head(table$columns), "<tbody>", html_rows(table), "</tbody>", "</table>", "</div>",
     html_notes(table$notes),
     "</figure>"

@@ -265,8 +265,8 @@ show_figures_text <- function(results) {
 figure_sentence <- function(results, number) {
   rows <- results$differences[results$differences$place == paste("Figure", number), ]
   said <- c(agrees = "agree", "label contradicted" = "agree under a contradicted label", differs = "differ",
-            incomplete = "are of fewer runs than are behind the print",
-            "not available" = "can\u2019t be tested")
+            incomplete = "are of fewer runs than are behind the print")
+  said[[NOT_AVAILABLE]] <- "can\u2019t be tested"
   count <- table(factor(rows$verdict, names(said)))
   count <- count[count > 0]
   worst <- rows[rows$verdict == "differs", ]

@@ -27,10 +27,10 @@ test_that("the page holds what the PDF does, needs no network, and leads from nu
   again <- file.path(folder, "paper", "again.html")
   in_folder(folder, run_r("report.R", "--plan", "results/plan.json", "--out", "paper/again.html"))
   expect_equal(unname(tools::md5sum(again)), unname(tools::md5sum(out)))
-  unlink(file.path(folder, "results", "figures", "ratios.png"))
+  unlink(file.path(folder, "results", "figures", "ratios.svg"))
   done <- run_r("report.R", "--plan", plan, "--out", out)
   expect_equal(done$status, 1)
-  expect_match(done$output[length(done$output)], "ratios.png: no such figure")
+  expect_match(done$output[length(done$output)], "ratios.svg: no such figure")
   expect_equal(read_text(out), page)
 })
 

@@ -16,7 +16,7 @@ test_that("a table is whole: headings, groups, repeats, notes, and links to the 
   table <- table_of_intervals(evidence)
   html <- html_table(table)
   expect_balanced(html)
-  expect_match(html, "class=\"sortable)
+  expect_match(html, "class=\"sortable")
   expect_match(html, "colspan=\"3\" scope=\"colgroup\">Level")
   expect_match(html, "<span class=\"repeat\">STREAM copy (GB/s)</span>", fixed = TRUE)
   expect_match(html, "<a href=\"#runs-stream-copy-docker\">10.00</a>", fixed = TRUE)

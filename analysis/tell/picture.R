@@ -6,7 +6,8 @@
 #' @param stem of the figure's files
 #' @return text
 picture_text <- function(evidence, stem) {
-  shared <- list(order = picture_order, drift = picture_drift, ratios = picture_ratios, answers = picture_ratios,
+  shared <- list(order = picture_order, drift = picture_drift, ratios = picture_ratios,
+                 answers = picture_ratios,
                  claims = picture_claims,
                  footprint = picture_footprint)
   path <- sub("[.]pdf$", ".csv", figure_path(evidence, stem))

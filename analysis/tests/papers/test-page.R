@@ -14,7 +14,8 @@ test_that("the page holds what the PDF does, needs no network, and leads from nu
   expect_match(page, "Docker &amp; 100%_#$&lt;b&gt;", fixed = TRUE)
   expect_match(page, "Published claims that could not be tested here", fixed = TRUE)
   expect_no_match(page, "data-of=\"(table|figure)-[a-z]*\"></span>")
-  expect_no_match(page, "(src|href)=\"(https?:)?//[^\"]*[.](js|css|png)\"|url\\((?!#)|@import|<link", perl = TRUE)
+  expect_no_match(page,
+                  "(src|href)=\"(https?:)?//[^\"]*[.](js|css|png)\"|url\\((?!#)|@import|<link", perl = TRUE)
   links <- regmatches(page, gregexpr("(?<=href=\")[^\"]+", page, perl = TRUE))[[1]]
   inner <- unique(sub("#", "", links[startsWith(links, "#")]))
   ids <- regmatches(page, gregexpr("(?<= id=\")[^\"]+", page, perl = TRUE))[[1]]

@@ -155,7 +155,8 @@ tags_of <- function(html) {
 
 #' Expects that every tag is closed where it was opened
 expect_balanced <- function(html) {
-  html <- gsub("<(script|style)>.*?</\\1>", "", gsub("<!--.*?-->|<!DOCTYPE html>|<[a-z]+ [^<>]*/>", "", html), perl = TRUE)
+  html <- gsub("<(script|style)>.*?</\\1>", "",
+               gsub("<!--.*?-->|<!DOCTYPE html>|<[a-z]+ [^<>]*/>", "", html), perl = TRUE)
   open <- character()
   for (tag in tags_of(html)) {
     if (startsWith(tag, "</")) {

@@ -32,7 +32,11 @@ def test_the_text_is_cut_or_repeated_to_its_size(lay_out, size):
     assert output.read_bytes() == (TEXT * 4)[:size]
 
 
-@pytest.mark.parametrize("damaged", [gzip.compress(TEXT)[:-30], b"", b"no archive", gzip.compress(b"")])
+@pytest.mark.parametrize(
+    "damaged",
+    [gzip.compress(TEXT)[:-30], b"", b"no archive", gzip.compress(b"")],
+    ids=["cut short", "empty", "no archive", "of nothing"],
+)
 def test_a_damaged_text_is_told_and_not_repeated(lay_out, damaged):
     done, _ = lay_out(damaged, 3 * len(TEXT))
     assert done.returncode == 1

@@ -7,7 +7,8 @@ mapfile -t shell < <(git ls-files '*.sh' .ci/run)
 # R takes as long as all others together.
 Rscript scripts/lint.R &
 r=$!
-trap 'kill "$r" 2>/dev/null || true' EXIT
+# With the processes that it started, which would wait for it for ever.
+trap '{ pkill -P "$r"; kill "$r"; } 2>/dev/null || true' EXIT
 .venv/bin/ruff format --check --quiet .
 .venv/bin/ruff check --quiet .
 .venv/bin/mypy

@@ -129,7 +129,7 @@ knit_report <- function(evidence, source, folder, to = "latex") {
 
 #' Puts every table and figure behind a paragraph of its part that names it: the one before it, or the first
 #'
-#' So sentences come before tables, and a float is near to what is said of it wherever the text was written. 
+#' So sentences come before tables, and a float is near to what is said of it wherever the text was written.
 #' The parts are the body and the appendix.
 #'
 #' @param lines of the knitted document

@@ -16,9 +16,12 @@ show_table <- function(table) {
   if (is.null(table)) {
     return(knitr::asis_output(""))
   }
-  knitr::asis_output(if (in_html()) raw_html(html_table(table)) else {
+  text <- if (in_html()) {
+    raw_html(html_table(table))
+  } else {
     raw_latex(if (isTRUE(shown$appendix)) latex_long(table) else latex_table(table))
-  })
+  }
+  knitr::asis_output(text)
 }
 
 #' A figure on the page
@@ -306,9 +309,10 @@ show_order_and_sets <- function(evidence) {
 #' @return output for knitr
 show_untested <- function(evidence) {
   table <- table_of_untested(evidence)
-  knitr::asis_output(if (is.null(table)) "At least a part of every claim was tested." else {
-    paste0(see_table("untested"), " lists them, each with its reason.", show_table(table))
-  })
+  if (is.null(table)) {
+    return(knitr::asis_output("At least a part of every claim was tested."))
+  }
+  knitr::asis_output(paste0(see_table("untested"), " lists them, each with its reason.", show_table(table)))
 }
 
 #' The tables of all results, each behind a sentence that says what it is
@@ -328,9 +332,8 @@ show_result_tables <- function(evidence) {
   tables <- Filter(function(one) !is.null(one[[1]]), tables)
   parts <- vapply(tables, function(one) paste0(see_table(one[[1]]$id), " ", one[[2]], show_table(one[[1]])),
                   "")
-  knitr::asis_output(if (length(parts) > 0) paste(parts, collapse = "\n\n") else {
-    "Nothing was measured, and so there are none."
-  })
+  none <- "Nothing was measured, and so there are none."
+  knitr::asis_output(if (length(parts) > 0) paste(parts, collapse = "\n\n") else none)
 }
 
 #' The runs that are missing

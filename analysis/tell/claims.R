@@ -97,7 +97,8 @@ table_of_untested <- function(evidence) {
                          method = "radix"), ]
   cells <- cbind(with_percent(claims$statement), source_text(claims, evidence),
                  or_dash(published_value(claims)), claims$reason,
-                 trimws(paste(sentence(with_percent(because_text(claims, evidence))), with_percent(claims$note))))
+                 trimws(paste(sentence(with_percent(because_text(claims, evidence))),
+                              with_percent(claims$note))))
   columns <- list(column("Claim", "wrap", weight = 1.5), column("Source", "wrap", weight = 0.8),
                   column("Published", "right"), column("Reason", "left"), column("Explanation", "wrap"))
   new_table("untested", "Published claims that could not be tested here", columns, cells)

@@ -37,8 +37,8 @@ threats <- function(evidence) {
 size_threat <- function(evidence) {
   switch(
     evidence$plan$scale,
-    smoke = paste0("The sizes are small", run_seconds_text(evidence), ". They show that everything works, and ",
-                   "should not be taken for the performance of a full-size run."),
+    smoke = paste0("The sizes are small", run_seconds_text(evidence), ". They show that everything works, ",
+                   "and should not be taken for the performance of a full-size run."),
     quick = paste("The sizes are below those of the originals, so that effects that need large memory or",
                   "long runs may not show.")
   )
@@ -58,8 +58,8 @@ run_seconds_text <- function(evidence) {
     return("")
   }
   of <- function(x) linked(paste0(quantity(signif(x, 2)), NO_BREAK, "s"), "records")
-  paste0(": what is measured of a run took ", of(stats::median(seconds)), " in the median (", of(min(seconds)),
-         " to ", of(max(seconds)), ")")
+  paste0(": what is measured of a run took ", of(stats::median(seconds)), " in the median (",
+         of(min(seconds)), " to ", of(max(seconds)), ")")
 }
 
 #' That one machine is not all machines

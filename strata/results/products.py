@@ -92,7 +92,7 @@ def of_experiment(experiment: dict, measured: Collection[str], blocks: Iterable[
     shared |= {name: (result(name),) for name in ("claims", "footprint")}
     for stem, reads in {**of_figure, **shared}.items():
         files = tuple(result("figure", stem=stem, ending=ending) for ending in _DRAWN)
-        sources = () if stem in ("answers", "order", "drift", "footprint") else _PUBLISHED
+        sources: tuple[str, ...] = () if stem in ("answers", "order", "drift", "footprint") else _PUBLISHED
         sources += _OWN_VERDICTS if stem == "claims" else ()
         found.append(Product(f"figures/{stem}", files, "figure", sources, reads))
     made = tuple(file for product in found for file in product.files)

@@ -229,8 +229,9 @@ def test_commands_of_the_rules_hold_only_names_that_were_checked_or_quoted():
     checked = {"input", "output", "log", "input.tables", "input.tables[0]", "input.tables[1]", "input.differences"}
     checked |= {"output.table", "output.state", "output.paper"}
     checked |= {f"wildcards.{name}" for name in ("environment", "workload", "repetition", "block", "figure")}
-    # Switches and digests that the rules make themselves, a workload's name, and a path made of a figure's.
+    # Switches and digests that the rules make themselves, a workload's name, and paths of a figure and of claims.
     checked |= {"params.partial", "params.image", "params.stem", "params.workload", "params.again"}
+    checked |= {"params.claims"}
     held = set()
     for path in sorted((projects.ROOT / "rules").glob("*.smk")):
         for command in re.findall(r"shell:\n((?:\s+\".*\"\n)+)", path.read_text()):

@@ -118,7 +118,8 @@ test_that("a missing figure, a failed LaTeX and bad options leave the earlier pa
   dir.create(root)
   file.copy(file.path(project, "paper"), root, recursive = TRUE)
   template <- file.path(root, "paper", "template.tex")
-  writeLines(sub("\\begin{document}", "\\begin{document}\\nonsense", readLines(template), fixed = TRUE), template)
+  broken <- sub("\\begin{document}", "\\begin{document}\\nonsense", readLines(template), fixed = TRUE)
+  writeLines(broken, template)
   expect_error(capture.output(write_report(evidence, root, out)),
                "LaTeX failed:\n! Undefined control sequence")
   figure <- file.path(dirname(plan), "figures", "order.pdf")

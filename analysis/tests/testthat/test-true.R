@@ -241,7 +241,8 @@ test_that("how small a run is, follows from the runs", {
 test_that("why a machine is emulated is told once, and not with every claim", {
   plan <- small_plan()
   plan$environments$vm <- updated(planned_environment("vm", "VM", "tcg"), accelerator_reason = "no /dev/kvm.")
-  claims <- data.frame(because = c("VM is not proven to be accelerated by hardware: no /dev/kvm", "it is large"))
+  because <- c("VM is not proven to be accelerated by hardware: no /dev/kvm", "it is large")
+  claims <- data.frame(because = because)
   expect_equal(because_text(claims, list(plan = plan)),
                c("VM is not proven to be accelerated by hardware", "it is large"))
 })

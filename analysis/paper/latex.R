@@ -101,6 +101,23 @@ lines_of_rows <- function(table, room = if (table$wide) 135 else 62) {
   pmax(1, apply(lines, 2, max))
 }
 
+# What a letter and a gap between columns take in the type of tables, in points: about, for it is LaTeX that
+# sets them.
+LETTER_WIDTH <- 3.9
+COLUMN_GAP <- 9
+
+#' About how wide a table is in the type of tables
+#'
+#' @param table as from `new_table`, without columns of several lines
+#' @return points
+natural_width <- function(table) {
+  heads <- vapply(strsplit(table$columns$head, "\n", fixed = TRUE), function(lines) max(nchar(lines), 0), 0)
+  heads[table$columns$span != 1] <- 0
+  cells <- nchar(as.matrix(table$cells)) + nchar(table$marks)
+  longest <- pmax(apply(cells, 2, max, 0), heads)
+  sum(longest) * LETTER_WIDTH + (ncol(cells) - 1) * COLUMN_GAP
+}
+
 #' One table of a page as LaTeX
 #'
 #' @param table as from `new_table`

@@ -1,22 +1,7 @@
 # Tables of the appendix: in one column, over as many pages as they need, which they fill.
 
-# The width of a line there, in points, and what a letter and a gap between columns take of it in the type of
-# tables: about, for it is LaTeX that sets them.
+# The width of a line there, in points.
 LONG_LINE <- 500
-LETTER_WIDTH <- 3.9
-COLUMN_GAP <- 9
-
-#' About how wide a table is in the type of tables
-#'
-#' @param table as from `new_table`, without columns of several lines
-#' @return points
-natural_width <- function(table) {
-  heads <- vapply(strsplit(table$columns$head, "\n", fixed = TRUE), function(lines) max(nchar(lines), 0), 0)
-  heads[table$columns$span != 1] <- 0
-  cells <- nchar(as.matrix(table$cells)) + nchar(table$marks)
-  longest <- pmax(apply(cells, 2, max, 0), heads)
-  sum(longest) * LETTER_WIDTH + (ncol(cells) - 1) * COLUMN_GAP
-}
 
 #' A table of the appendix as LaTeX
 #'

@@ -121,6 +121,9 @@ emulated_layers_text <- function(evidence) {
   rows <- evidence$choices
   rows <- rows[rows$base %in% emulated & rows$environment %in% emulated & rows$to %in% "top" &
                  !is.na(rows$ratio), ]
+  if (NROW(rows) == 0) {
+    return("")
+  }
   rows[c("ratio", "ratio_low", "ratio_high")] <- performance_of(rows)
   pairs <- split(rows, factor(paste(rows$environment, rows$base), unique(paste(rows$environment, rows$base))))
   told <- vapply(pairs, function(own) {
@@ -136,8 +139,7 @@ emulated_layers_text <- function(evidence) {
            ", ", linked(n_is(n_text(own$ratio_n)), "records"), "; ",
            if (called == 0) "none" else fixed(called, 0), " called a difference)")
   }, "")
-  if (length(told) == 0) "" else paste0(" Between two emulated environments a layer can be told from the ",
-                                        "emulation: ", listed(told), ".")
+  paste0(" Between two emulated environments a layer can be told from the emulation: ", listed(told), ".")
 }
 
 #' The span of ratios

@@ -17,6 +17,9 @@ WORKLOADS = ["fio", "mysql", "netperf", "nuttcp", "redis", "startup"]
 SHORT = {"native": WORKLOADS, "docker": WORKLOADS, "docker-hostnet": ["netperf"], "docker-layered": ["fio", "mysql"]}
 LONG = dict.fromkeys(SHORT, WORKLOADS)
 
+# What a busy machine adds to the factors of a cost: it has not reached the rate that was asked for.
+NOT_REACHED = ";rate=not-reached"
+
 # Ports on which servers wait for as long as they are up, and for each connection.
 PORTS = {"mysql": [13306], "netperf": [22865, 22866], "nuttcp": [25000, 25101, 25201, 25865, 25866], "redis": [16379]}
 CONTROL = {13306, 22865, 25000, 25865, 16379}
@@ -64,7 +67,9 @@ def rows(folder, workload, **wanted):
 @pytest.mark.parametrize("workload", WORKLOADS)
 def test_every_environment_gives_the_same_series(made, cells, workload):
     series = {
-        name: [(row["metric"], row["factors"]) for row in rows(made, workload, environment=name)]
+        name: [
+            (row["metric"], row["factors"].removesuffix(NOT_REACHED)) for row in rows(made, workload, environment=name)
+        ]
         for name in cells
         if workload in cells[name]
     }

@@ -58,11 +58,14 @@ html_records <- function(evidence, base) {
                                        n_is(fixed(sum(own), 0))),
               sprintf("<li id=\"%s\">%s</li>", html_escape(ids[own]), lines[own]), open = TRUE)
   })
+  logs <- cell_path(list(results = file.path(base, basename(evidence$plan$results))), "log",
+                    data.frame(environment = of("environment"), workload = of("workload"),
+                               repetition = vapply(records, `[[`, 0, "repetition")))
   by_workload <- lapply(intersect(names(evidence$plan$workloads), of("workload")), function(name) {
     own <- of("workload") == name
     html_list(workload_list(name), paste0("The runs of ", evidence$plan$workloads[[name]]$title, ", ",
                                        n_is(fixed(sum(own), 0))),
-              sprintf("<li><a href=\"#%s\">%s</a></li>", html_escape(ids[own]),
+              sprintf("<li><a href=\"%s\">%s</a></li>", html_escape(logs[own]),
                       html_escape(run_text(records[own]))))
   })
   c(html_list("records", paste("All", counted(length(records), "run")), unlist(by_environment), tag = "div"),

@@ -141,10 +141,10 @@ joined_text <- function(own, measured) {
       paste0(", ", count(rows$own == "label contradicted"), " of them for their labels")
     }, ".",
     if (any(decided & rows$own != "")) {
-      paste0(" Of those that follow, ", count(fits & rows$here == "reproduced"),
-             " were reproduced on the machine at hand and ", count(fits & rows$here == "contradicted"),
-             " contradicted; of those that do not, ", count(wrong & rows$here == "reproduced"), " and ",
-             count(wrong & rows$here == "contradicted"), ".")
+      paste0(" The machine at hand reproduced ", count(fits & rows$here == "reproduced"),
+             " and contradicted ", count(fits & rows$here == "contradicted"), " of those that follow, and ",
+             count(wrong & rows$here == "reproduced"), " and ", count(wrong & rows$here == "contradicted"),
+             " of those that do not.")
     }
   )
 }

@@ -14,7 +14,7 @@ test_that("the paper has every figure of a sweep, each once, with what it shows"
   plan <- read_plan(path)
   stems <- unlist(lapply(names(plan$workloads), function(name) names(figures_of(plan, name))))
   drawn <- xml2::xml_attr(xml2::xml_find_all(page, "//figure[@class='drawing']"), "id")
-  expect_setequal(drawn, paste0("figure-", c("answers", stems, "ratios", "footprint", "order", "drift")))
+  expect_setequal(drawn, paste0("figure-", c("answers", stems, "ratios", "claims", "order", "drift")))
   expect_equal(anyDuplicated(drawn), 0)
   text <- gsub("[[:space:]]+", " ", xml2::xml_text(page))
   expect_match(text, "shows the throughput against the connections and what is lost", fixed = TRUE)

@@ -15,9 +15,10 @@ MOST_BYTES = 1_000_000
 # Of long lists of the like axe looks at three, and of a drawing, which is one image, at nothing within.
 _RULES = """const done = arguments[1];
 const page = {exclude: [['#runs li:nth-child(n + 4)'], ['#runs > details:nth-of-type(n + 6) li'], ['svg *']]};
-axe.run(page, {resultTypes: ['violations'], ...arguments[0]}).then((found) => done(found.violations))"""
+axe.run(page, {resultTypes: ['violations'], ...arguments[0]})
+  .then((found) => done(found.violations), (error) => done([{id: String(error), nodes: [], help: 'axe failed'}]))"""
 # In the dark nothing but the colours is another.
-_COLOURS = {"runOnly": ["color-contrast"]}
+_COLOURS = {"runOnly": {"type": "rule", "values": ["color-contrast"]}}
 # Columns that a reader of a wide screen does not see before he scrolls.
 _HIDDEN = """return [...document.querySelectorAll('figure.table .scroll')]
   .filter((box) => box.scrollWidth > box.clientWidth + 1)
@@ -45,7 +46,7 @@ def chromium() -> Iterator[webdriver.Chrome]:
         options.add_argument(argument)
     driver = webdriver.Chrome(options, Service("/usr/bin/chromedriver"))
     try:
-        driver.set_script_timeout(40)
+        driver.set_script_timeout(100)
         yield driver
     finally:
         driver.quit()

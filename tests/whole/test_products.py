@@ -94,8 +94,8 @@ def test_the_list_holds_every_file_that_the_rules_make(run):
     assert planned(run) == set()
 
 
-FIGURES = {f"figures/{name}" for name in ("noop", "order", "drift", "ratios", "claims", "footprint")}
-OF_NUMBERS = {f"figures/{name}" for name in ("order", "drift", "footprint")}
+FIGURES = {f"figures/{name}" for name in ("noop", "answers", "order", "drift", "ratios", "claims", "footprint")}
+OF_NUMBERS = {f"figures/{name}" for name in ("answers", "order", "drift", "footprint")}
 PAPERS = {"paper/report.pdf", "paper/report.html"}
 ALL = {"tidy/noop", "summary/noop", "comparisons", "claims", "footprint", "sets", "choices", *FIGURES, *PAPERS}
 

@@ -25,6 +25,7 @@ SHARED = [
     "vagrant",
     "scripts",
     "snakemake_scheduler_plugin_strata",
+    "CITATION.cff",
 ]
 
 # A workload that needs nothing but the host: prints what a program would.

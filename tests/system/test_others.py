@@ -23,8 +23,11 @@ CONFIG = SimpleNamespace(
 @contextlib.contextmanager
 def up(system_of, variables):
     """A process with these variables that has a system up."""
-    argv = [sys.executable, "-S", "-c", "import sys; sys.stdin.read()", "-m", "strata", "keeper"]
-    with subprocess.Popen(argv, stdin=subprocess.PIPE, env=variables) as owner:
+    program = "import sys; print(flush=True); sys.stdin.read()"
+    argv = [sys.executable, "-S", "-c", program, "-m", "strata", "keeper"]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=variables) as owner:
+        # Its variables can be read only a moment after it was started.
+        owner.stdout.readline()
         system = {"id": "strata-1", "environment": system_of, "owner": identity(owner.pid), "traces": []}
         state.write({"system": system, "cell": None})
         yield owner

@@ -5,6 +5,7 @@ import os
 import subprocess
 from pathlib import Path
 
+import layout
 import projects
 import pytest
 
@@ -46,9 +47,6 @@ def test_the_paper_of_the_reanalysis_from_the_samples(project, samples):
         ["pdftotext", "-layout", project / "paper/reanalysis.pdf", "-"], capture_output=True, text=True, check=True
     ).stdout
     assert "Linpack on untuned KVM" in text.split("\f")[0]
-    pytest.importorskip("pymupdf")
-    import layout
-
     assert layout.findings(project / "paper/reanalysis.pdf") == []
     assert not (project / "results/image.json").exists()
     series = table(project, "series")

@@ -15,7 +15,7 @@ TABLES = ("tcp", "tcp6", "udp", "udp6")
 # In a guest: its own sockets, and those of a container in it.
 GUEST = (
     "for p in self $(pgrep -o -f '^sleep infinity'); do echo place $(readlink /proc/$p/ns/net); "
-    "for t in tcp tcp6 udp udp6; do echo table $t; cat /proc/$p/net/$t; done; done; ip -o -4 address"
+    "for t in tcp tcp6 udp udp6; do echo table $t; cat /proc/$p/net/$t; done; done; ip -o -4 address; echo whole"
 )
 
 
@@ -158,6 +158,10 @@ class Watcher(threading.Thread):
         done = subprocess.run(
             ssh.command(folder, ["sh", "-c", GUEST]), capture_output=True, text=True, timeout=60, check=False
         )
+        # Of a system that comes up or goes down meanwhile, the answer is cut short or without its container.
+        if done.stdout.count("place net:") != len(system["layers"]) or not done.stdout.endswith("whole\n"):
+            self.over.wait(0.5)
+            return
         blocks: dict[str, set[tuple[str, int]]] = {}
         place = table = ""
         for line in done.stdout.splitlines():

@@ -153,7 +153,8 @@ def test_updates_that_are_lost_are_noticed_however_long_the_run(image, see_image
     printed = subprocess.run([*argv, docker.tag(image), "bash", "-c", run], capture_output=True, text=True, check=True)
     found = [json.loads(line) for line in printed.stdout.splitlines()]
     assert [told["verified"] for told in found] == [True, True, False, False]
-    assert found[3]["passes"] > 100
+    # More passes than are verified together, wherever they count.
+    assert found[3]["passes"] > 9
 
 
 def test_an_image_removed_from_docker_comes_back_from_the_cache(image, see_image, machine_stays):

@@ -124,6 +124,7 @@ workload_figure <- function(data, plan, workload) {
                                 breaks = round_breaks(if (nlevels(means$panel) == 1) 5 else 3),
                                 labels = axis_numbers,
                                 limits = value_limits(from_zero), oob = scales::oob_keep,
+                                sec.axis = bound_axis(bound_of(plan, workload, unique(means$metric))),
                                 expand = ggplot2::expansion(mult = c(if (from_zero) 0 else 0.06, 0.06))) +
     ggplot2::scale_y_continuous(NULL, breaks = rows$row, labels = in_two_lines(rows$label),
                                 limits = c(0.5, max(rows$row) + 0.5), expand = c(0, 0),
@@ -151,6 +152,18 @@ mean_layers <- function(means) {
     ggplot2::geom_segment(ggplot2::aes(xend = .data$value, y = .data$row - 0.42, yend = .data$row - 0.22),
                           colour = INK, linewidth = 0.7)
   )
+}
+
+#' An axis of shares of what bounds the values
+#'
+#' @param bound as from `bound_of`
+#' @return secondary axis of ggplot2, or none where the bound is not known
+bound_axis <- function(bound) {
+  if (is.na(bound)) {
+    return(ggplot2::waiver())
+  }
+  ggplot2::sec_axis(~ 100 * . / bound, labels = axis_numbers, breaks = round_breaks(5),
+                    name = paste0("% of the machine\u2019s bound, ", quantity(bound)))
 }
 
 #' Whether the axis of a figure starts at zero
@@ -232,15 +245,16 @@ value_limits <- function(from_zero) {
 #' Size of the figure of a workload
 #'
 #' @param means as of `workload_data`
+#' @param bounded whether it has an axis of shares of a bound too
 #' @return width and height in inches: a column of the paper for one panel, its full width for more
-workload_size <- function(means) {
+workload_size <- function(means, bounded = FALSE) {
   panels <- nlevels(means$panel)
   rows <- panel_rows(panels)
   names <- wrapped_panels(means)(levels(means$panel))
   lines <- max(lengths(strsplit(names, "\n", fixed = TRUE)), 1)
   above <- if (panels == 1) 0.2 else 0.35 + 0.11 * (lines - 1)
   c(if (panels == 1) COLUMN_WIDTH else FULL_WIDTH,
-    rows * (0.27 * length(unique(means$environment)) + above) + 0.25)
+    rows * (0.27 * length(unique(means$environment)) + above + 0.3 * bounded) + 0.25)
 }
 
 #' The parts of a workload's figure, each with axes of its own
@@ -274,8 +288,10 @@ workload_parts <- function(data, plan) {
 draw_runs <- function(summary, tidy, plan, published, out) {
   data <- workload_data(summary, tidy, plan, published)
   parts <- workload_parts(data, plan)
-  figures <- lapply(parts, workload_figure, plan = plan, workload = tidy$workload[[1]])
-  sizes <- vapply(parts, function(part) workload_size(part$means), c(0, 0))
+  workload <- tidy$workload[[1]]
+  figures <- lapply(parts, workload_figure, plan = plan, workload = workload)
+  bounded <- !is.na(bound_of(plan, workload, unique(data$means$metric)))
+  sizes <- vapply(parts, function(part) workload_size(part$means, bounded), c(0, 0))
   rows <- vapply(parts, function(part) length(unique(part$means$environment)), 0L)
   write_figure(figures, drawn(data), out, c(max(sizes[1, ]), sum(sizes[2, ])), rows)
 }

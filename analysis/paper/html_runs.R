@@ -1,6 +1,9 @@
 # The end of the web page: the runs behind its numbers, and from them the way to logs, records and files.
 
-#' The runs behind every row of the summary, as lists to which the tables' numbers lead
+# Of so many series in an environment at most each has a list of its runs; more stand in one table.
+SERIES_AS_LISTS <- 8
+
+#' The runs behind every row of the summary, to which the tables' numbers lead
 #'
 #' @param evidence as from `read_evidence`
 #' @param values rows of the tidy tables
@@ -11,34 +14,88 @@ html_runs <- function(evidence, values, base) {
   # A sweep has thousands of rows: what belongs to each is looked for once.
   key <- function(table) paste(table$workload, table$metric, table$factors, table$environment, sep = "\r")
   keys <- key(rows)
-  of_value <- key(values)
-  of_row <- split(seq_along(of_value), factor(of_value, unique(keys)))
-  items <- vapply(seq_len(nrow(rows)), function(i) {
-    row <- rows[i, ]
-    level <- levels_of(row)
+  of_row <- split(seq_len(nrow(values)), factor(key(values), unique(keys)))
+  own_values <- lapply(seq_len(nrow(rows)), function(i) {
     own <- values[of_row[[keys[[i]]]], ]
-    logs <- strsplit(row$logs, ";", fixed = TRUE)[[1]]
-    own <- own[match(logs, own$log), ]
-    lines <- sprintf("<li><a href=\"%s\">%s</a>: %s</li>", html_escape(file.path(base, logs)),
-                     html_escape(basename(logs)), html_escape(format(own$value, digits = 7, trim = TRUE)))
-    native <- rows[rows$series == row$series & rows$environment == REFERENCE, ]
-    paste(c(
-      sprintf("<details id=\"%s\"><summary>%s, %s: %s, %s %s%s%s</summary>", source_id(row),
-              html_escape(row$name), html_escape(row$environment_label), n_is(fixed(row$n, 0)),
-              if (level$median) "median" else "mean", format(level$value, digits = 7), NO_BREAK,
-              html_escape(row$unit)),
-      "<ul>", lines, "</ul>",
-      if (!is.na(row$ratio) && nrow(native) == 1) {
-        sprintf("<p>Its ratio is to <a href=\"#%s\">the runs of %s</a>.</p>", source_id(native),
-                html_escape(native$environment_label))
-      },
-      "</details>"
-    ), collapse = "\n")
-  }, "")
+    own[match(strsplit(rows$logs[[i]], ";", fixed = TRUE)[[1]], own$log), ]
+  })
+  of_group <- paste(rows$workload, rows$environment, sep = "\r")
+  groups <- split(seq_len(nrow(rows)), factor(of_group, unique(of_group)))
+  items <- unlist(lapply(groups, function(at) {
+    if (length(at) > SERIES_AS_LISTS) {
+      html_series_table(rows[at, ], own_values[at], rows, base)
+    } else {
+      vapply(at, function(i) html_series_list(rows[i, ], own_values[[i]], rows, base), "")
+    }
+  }), use.names = FALSE)
   paste(c("<section id=\"runs\"><h2>Runs behind the numbers</h2>",
           "<p>Every measured number of this page leads here, and from here to the raw logs, as the tools",
           "printed them, and to the records of what was observed.</p>", items, html_records(evidence, base),
           "</section>"), collapse = "\n")
+}
+
+#' The runs of one series in one environment, as a list
+#'
+#' @param row of the comparisons
+#' @param own rows of the tidy tables, one for each of its logs
+#' @param rows the comparisons
+#' @param base as of `html_runs`
+#' @return HTML
+html_series_list <- function(row, own, rows, base) {
+  level <- levels_of(row)
+  lines <- sprintf("<li><a href=\"%s\">%s</a>: %s</li>", html_escape(file.path(base, own$log)),
+                   html_escape(basename(own$log)), html_escape(format(own$value, digits = 7, trim = TRUE)))
+  native <- rows[rows$series == row$series & rows$environment == REFERENCE, ]
+  paste(c(
+    sprintf("<details id=\"%s\"><summary>%s, %s: %s, %s %s%s%s</summary>", source_id(row),
+            html_escape(row$name), html_escape(row$environment_label), n_is(fixed(row$n, 0)),
+            if (level$median) "median" else "mean", format(level$value, digits = 7), NO_BREAK,
+            html_escape(row$unit)),
+    "<ul>", lines, "</ul>",
+    if (!is.na(row$ratio) && nrow(native) == 1) {
+      sprintf("<p>Its ratio is to <a href=\"#%s\">the runs of %s</a>.</p>", source_id(native),
+              html_escape(native$environment_label))
+    },
+    "</details>"
+  ), collapse = "\n")
+}
+
+#' The runs of many series of a workload in one environment, as a table with a row for each series
+#'
+#' A sweep has hundreds of them, whose lists would make a page of megabytes.
+#'
+#' @param some rows of the comparisons, of one workload and environment
+#' @param own list with rows of the tidy tables for each of them
+#' @inheritParams html_series_list
+#' @return HTML
+html_series_table <- function(some, own, rows, base) {
+  logs <- unique(unlist(lapply(own, `[[`, "log")))
+  level <- levels_of(some)
+  cells <- vapply(own, function(values) {
+    value <- values$value[match(logs, values$log)]
+    paste0("<td>", ifelse(is.na(value), "", format(value, digits = 6, trim = TRUE)), "</td>", collapse = "")
+  }, "")
+  native <- rows$environment == REFERENCE & rows$workload == some$workload[[1]]
+  title <- paste0(some$title[[1]], ", ", some$environment_label[[1]])
+  units <- if (length(unique(some$unit)) > 1) paste0(" (", some$unit, ")") else ""
+  paste(c(
+    sprintf("<details id=\"series-%s-%s\"><summary>%s: %s, %s</summary>", some$workload[[1]],
+            some$environment[[1]], html_escape(title), counted(nrow(some), "series", "series"),
+            n_is(n_text(some$n))),
+    sprintf("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Runs of %s\">",
+            html_escape(title)),
+    "<table class=\"runs\"><thead><tr><th scope=\"col\">Series</th><th scope=\"col\">Mean or median</th>",
+    sprintf("<th scope=\"col\"><a href=\"%s\">%s</a></th>", html_escape(file.path(base, logs)),
+            html_escape(basename(logs))), "</tr></thead><tbody>",
+    sprintf("<tr id=\"%s\"><th scope=\"row\">%s%s</th><td>%s</td>%s</tr>", source_id(some),
+            html_escape(some$name), html_escape(units), format(level$value, digits = 6, trim = TRUE), cells),
+    "</tbody></table></div>",
+    if (some$environment[[1]] != REFERENCE && any(native)) {
+      sprintf("<p>Ratios are to <a href=\"#series-%s-%s\">the runs of %s</a>.</p>", some$workload[[1]],
+              REFERENCE, html_escape(rows$environment_label[native][[1]]))
+    },
+    "</details>"
+  ), collapse = "\n")
 }
 
 #' The records of all runs as lists, by environment and by workload, and the files that are of no single run

@@ -129,6 +129,15 @@ show_question <- function(evidence, asked) {
   )
 }
 
+#' The bound of the machine's arithmetic, with the source of how it is reckoned
+#'
+#' @param evidence as from `read_evidence`
+#' @return output for knitr; nothing where no workload has it
+show_bound <- function(evidence) {
+  text <- bound_text(evidence)
+  knitr::asis_output(if (text == "") "" else paste(sub("[.]$", "", as_markdown(text)), "[@dolbeau2018]."))
+}
+
 #' A workload with its paragraph and its figures
 #'
 #' @param evidence as from `read_evidence`
@@ -145,7 +154,7 @@ show_workload <- function(evidence, name) {
     show_figure(evidence, stem, workload_caption(evidence, name, stem))
   }, "")
   paste0("*", as_markdown(evidence$plan$workloads[[name]]$title), ".* ",
-         as_markdown(workload_text(evidence, name)),
+         as_markdown(trimws(paste(workload_text(evidence, name), reached_text(evidence, name)))),
          if (length(shown) > 0) paste0(" ", paste(shown, collapse = "; "), "."), "\n\n",
          paste(drawn, collapse = ""))
 }
@@ -200,7 +209,7 @@ show_results_opening <- function(evidence) {
     if (!is.null(table_of_configurations(evidence))) {
       paste0(see_table("configurations"), " does so with its Table III. ")
     },
-    "\n\n", prose(layers_text(evidence))
+    "\n\n", prose(layers_text(evidence)), "\n\n", prose(figures_key(evidence))
   ))
 }
 
@@ -223,7 +232,8 @@ show_claims_text <- function(evidence) {
     },
     if (untested) paste(see_table("untested"), "lists the others, each with its reason."),
     if (tested) {
-      paste0(prose(joined_text(evidence$own$claims, evidence$claims)), " ", see_table("joined"),
+      paste0(prose(joined_text(evidence$own$claims, evidence$claims, function(x) linked(x, "records"))), " ",
+             see_table("joined"),
              " in the appendix sets both verdicts side by side.")
     },
     show_raw_logs(evidence)

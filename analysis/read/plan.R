@@ -97,7 +97,8 @@ metrics_of <- function(plan, workload) {
   }
   data.frame(metric = names(metrics), label = text("label"), unit = text("unit"), better = text("better"),
              statistic = statistic,
-             optional = vapply(metrics, function(metric) isTRUE(metric$optional), NA, USE.NAMES = FALSE))
+             optional = vapply(metrics, function(metric) isTRUE(metric$optional), NA, USE.NAMES = FALSE),
+             bound = vapply(metrics, function(metric) c(metric$bound, "")[[1]], "", USE.NAMES = FALSE))
 }
 
 #' Place of texts in their natural order, in which numbers count as numbers

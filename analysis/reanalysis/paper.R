@@ -14,15 +14,15 @@ table_one <- function(results) {
     own[[column]][at]
   }
   printed <- function(mean, deviation, sd) {
-    deviation <- ifelse(is.na(deviation) | deviation == "", "", paste0("(", minus(deviation), THIN, "%)"))
-    ifelse(mean == "", EM_DASH, paste0(mean, ifelse(deviation == "", "", " "), deviation, " [", sd, "]"))
+    deviation <- ifelse(is.na(deviation) | deviation == "", "", paste0(minus(deviation), THIN, "%"))
+    ifelse(mean == "", EM_DASH, paste0(mean, " (", sd, ")", ifelse(deviation == "", "", ", "), deviation))
   }
   decimals <- nchar(sub("^[^.]*\\.?", "", base$published))
   wrong <- base$verdict == "differs"
   worst <- mapply(function(...) worst_of(c(...)), base$verdict, other("deviation_percent", "verdict"),
                   other("sd", "verdict"))
   new_table(
-    "one", "Table I of the original report: mean (deviation from native) [standard deviation]",
+    "one", "Table I of the original report: mean (standard deviation), deviation from native",
     list(column("Workload"), column("Metric"), column("Environment"), column("As printed", "right"),
          column("Recomputed", "right"), column("n", "right"),
          column(paste0("95", THIN, "% interval"), "right"),

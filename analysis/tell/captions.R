@@ -57,20 +57,47 @@ workload_caption <- function(evidence, workload, stem = workload) {
   figure <- figures_of(evidence$plan, workload)[[stem]]
   rows <- evidence$comparisons[evidence$comparisons$workload == workload, ]
   rows <- rows[drawn_in(figure, rows), ]
-  drawn <- drawn_table(evidence, stem, figure$kind)
   title <- paste0(rows$title[[1]], if (!is.null(figure$title)) paste0(", ", lower_first(figure$title)))
   if (figure$kind == "runs") {
-    return(paste0(title, ": ", runs_caption(evidence, rows, drawn)))
+    return(paste0(title, ": ", runs_caption(evidence, rows)))
   }
   subject <- figure_subject(evidence, workload, figure, titled = FALSE)
+  paste(c(paste0(title, ": ", subject, ". ", curve_caption(evidence, rows, figure)),
+          interval_caption(rows), end_caption(rows, figure)), collapse = " ")
+}
+
+#' What is common to the figures of the workloads, and so is said before the first of them
+#'
+#' @param evidence as from `read_evidence`
+#' @return one text; "" where none was drawn
+figures_key <- function(evidence) {
+  drawn <- do.call(rbind, lapply(unique(evidence$comparisons$workload), function(workload) {
+    kinds <- figures_of(evidence$plan, workload)
+    kinds <- kinds[vapply(names(kinds), has_points, NA, evidence = evidence, kinds = kinds)]
+    do.call(rbind, lapply(names(kinds), function(stem) {
+      table <- drawn_table(evidence, stem, kinds[[stem]]$kind)
+      data.frame(runs = kinds[[stem]]$kind == "runs", published = any(table$what == "published"),
+                 emulated = any(table$environment %in% emulated_environments(evidence$plan)))
+    }))
+  }))
+  if (is.null(drawn)) {
+    return("")
+  }
   paste(c(
-    paste0(title, ": ", subject, ". ", curve_caption(evidence, rows, figure)),
-    interval_caption(rows),
-    end_caption(rows, figure),
-    if (any(rows$environment %in% emulated_environments(evidence$plan))) FAR_CAPTION,
-    if (any(drawn$what == "published")) {
-      paste("Hollow diamonds on dotted lines: where the ratio to native that was published in 2014, for",
-            "other hardware and without an interval, would lead here.")
+    if (any(drawn$runs)) {
+      paste0("In figures of single runs every point is a run, the first measured on top; below them a tick ",
+             "marks the mean, of percentiles the median, and a bar its 95", THIN, "% interval. The dashed ",
+             "line is that of native; an axis that does not start at zero says so.")
+    },
+    if (!all(drawn$runs)) {
+      paste0("In figures of curves bars are 95", THIN, "% intervals; an arrow marks one that goes on beyond ",
+             "the axis.")
+    },
+    if (any(drawn$emulated)) FAR_CAPTION,
+    if (any(drawn$published)) {
+      paste0("Hollow diamonds", if (!all(drawn$runs)) " (of curves: on dotted lines)", " stand where the ",
+             "ratio to native that was published in 2014, for other hardware and without an interval, would ",
+             "lead here.")
     }
   ), collapse = " ")
 }
@@ -108,17 +135,17 @@ metric_labels <- function(evidence, rows) {
   metrics$label[match(rows$metric, metrics$metric)]
 }
 
-#' What the bars of a figure of curves are
+#' Which points of a figure of curves have no interval
 #'
 #' @param rows of the comparisons that it draws
-#' @return one sentence
+#' @return one sentence, or NULL where all have one
 interval_caption <- function(rows) {
   known <- !is.na(levels_of(rows)$low) | !is.na(rows$ratio_low)
   if (!any(known)) {
-    return(paste0("So few runs give no 95", THIN, "% interval."))
+    paste0("So few runs give no 95", THIN, "% interval.")
+  } else if (!all(known)) {
+    "Points without a bar are of too few runs for an interval."
   }
-  paste0("Bars are 95", THIN, "% intervals", if (!all(known)) ", where the runs are enough for one",
-         "; an arrow marks one that goes on beyond the axis.")
 }
 
 #' What else a figure of one kind needs to have said
@@ -140,9 +167,8 @@ end_caption <- function(rows, figure) {
 #'
 #' @param evidence as from `read_evidence`
 #' @param rows of the comparisons that it draws
-#' @param drawn as from `drawn_table`
 #' @return text
-runs_caption <- function(evidence, rows, drawn) {
+runs_caption <- function(evidence, rows) {
   metrics <- metrics_of(evidence$plan, rows$workload[[1]])
   metrics <- metrics[metrics$metric %in% rows$metric, ]
   same <- length(unique(metrics$unit)) == 1 && length(unique(metrics$better)) == 1
@@ -152,24 +178,8 @@ runs_caption <- function(evidence, rows, drawn) {
   } else {
     paste0(metrics$label, " in ", metrics$unit, " (", metrics$better, " is better)", collapse = ", ")
   }
-  level <- levels_of(rows)
-  mark <- if (all(level$median)) "median" else if (any(level$median)) "mean (median)" else "mean"
-  bars <- !is.na(level$low)
-  paste0(
-    what, ". Points are single runs, ", linked(n_is(n_text(rows$n)), shared_source(rows)), " for each ",
-    "environment, the first measured on top; below them a tick marks the ",
-    if (any(level$median) && !all(level$median)) "mean, of percentiles the median," else mark,
-    if (any(bars)) {
-      paste0(" and a bar its 95", THIN, "% ", if (!any(level$median)) "t ", "interval")
-    }, ".",
-    if (REFERENCE %in% rows$environment) paste0(" The dashed line is the ", mark, " of native."),
-    if (any(rows$environment %in% emulated_environments(evidence$plan))) paste0(" ", FAR_CAPTION),
-    if (any(drawn$what == "published")) {
-      paste0(" A hollow diamond stands where the ratio to native that was published in 2014, for other ",
-             "hardware and without an interval, would put the ", mark, " here.")
-    },
-    " An axis that does not start at zero says so."
-  )
+  paste0(what, "; ", linked(n_is(n_text(rows$n)), shared_source(rows)), " for each environment",
+         if (all(is.na(levels_of(rows)$low))) ", too few for an interval", ".")
 }
 
 #' The caption of the run-order figure

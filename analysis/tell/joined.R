@@ -126,13 +126,15 @@ table_of_joined <- function(own, measured, labels) {
 #' How the claims fared by both, in sentences
 #'
 #' @inheritParams table_of_joined
+#' @param measured_count function that gives counts of what was measured a link, or none
 #' @return one text
-joined_text <- function(own, measured) {
+joined_text <- function(own, measured, measured_count = identity) {
   rows <- joined_claims(own, measured)
   wrong <- grepl("contradicted", rows$own)
   fits <- rows$own == "follows"
   decided <- rows$here %in% c("reproduced", "contradicted")
   count <- function(which) fixed(sum(which), 0)
+  here <- function(of, verdict) measured_count(count(of & rows$here == verdict))
   paste0(
     "By the authors\u2019 own numbers, ", count(fits), " of ", counted(nrow(own), "claim"),
     " of the report of 2014 ", if (sum(fits) == 1) "follows" else "follow", " and ", count(wrong),
@@ -141,10 +143,9 @@ joined_text <- function(own, measured) {
       paste0(", ", count(rows$own == "label contradicted"), " of them for their labels")
     }, ".",
     if (any(decided & rows$own != "")) {
-      paste0(" The machine at hand reproduced ", count(fits & rows$here == "reproduced"),
-             " and contradicted ", count(fits & rows$here == "contradicted"), " of those that follow, and ",
-             count(wrong & rows$here == "reproduced"), " and ", count(wrong & rows$here == "contradicted"),
-             " of those that do not.")
+      paste0(" The machine at hand reproduced ", here(fits, "reproduced"), " and contradicted ",
+             here(fits, "contradicted"), " of those that follow, and ", here(wrong, "reproduced"), " and ",
+             here(wrong, "contradicted"), " of those that do not.")
     }
   )
 }

@@ -134,5 +134,7 @@ claims_named <- function(claims, evidence) {
 #' @return one text; "" where nothing is open
 unknown_text <- function(evidence, workloads) {
   rows <- told(evidence)
-  paste(open_sentence(rows[rows$workload %in% workloads, ]), collapse = "")
+  texts <- c(paste(open_sentence(rows[rows$workload %in% workloads, ]), collapse = ""),
+             memory_bound_text(evidence, workloads))
+  paste(texts[texts != ""], collapse = " ")
 }

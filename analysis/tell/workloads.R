@@ -17,7 +17,6 @@ table_of_workloads <- function(evidence) {
     notes <- unlist(workload$notes)
     c(workload$title, sentence(listed(units)), sentence(parameters_text(evidence, name)),
       paste(c(sentence(paste("Warm-up:", workload$warmup)), sentence(as.character(notes)),
-              arrays_text(evidence, name),
               if (length(checks_of(evidence, name)) > 0) {
                 sentence(paste0("Checks: ", paste(checks_of(evidence, name), collapse = "; ")))
               }), collapse = " "))

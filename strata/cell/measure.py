@@ -211,11 +211,13 @@ class Cell:
         return prepared.ensure(self.workload, declared, values, image)
 
     def _see_inside(self, system: testbed.System) -> dict:
-        """What the first cell of the system observed inside."""
-        if system.facts.get("inside") is None:
+        """What the first cell of the system observed inside; a look that showed no kernel is not kept for others."""
+        known = system.facts.get("inside")
+        if known is None:
             observed = capture(system.top.command_plain(observe.command()), check=False).stdout
-            system.facts["inside"] = observe.understand(observe.split(observed))
-        return system.facts["inside"]
+            known = observe.understand(observe.split(observed))
+            system.facts["inside"] = known if known["kernel"] != observe.NOT_AVAILABLE else None
+        return known
 
     def _see_client(self, system: testbed.System) -> dict | None:
         """What was observed at the client, where this workload has a part there."""

@@ -16,6 +16,11 @@ import yaml
 WORKLOADS = ["fio", "mysql", "netperf", "nuttcp", "redis", "startup"]
 SHORT = {"native": WORKLOADS, "docker": WORKLOADS, "docker-hostnet": ["netperf"], "docker-layered": ["fio", "mysql"]}
 LONG = dict.fromkeys(SHORT, WORKLOADS)
+# What the short test leaves out of sweeps.
+SHORTER = {
+    "fio": {"jobs": ["sequential-fill", "random-read-16", "mixed-random-rw-32x8"]},
+    "mysql": {"threads": [2]},
+}
 
 # What a busy machine adds to the factors of a cost: it has not reached the rate that was asked for.
 NOT_REACHED = ";rate=not-reached"
@@ -42,7 +47,8 @@ def cells(request):
 def run(image, cells, tmp_path_factory):
     """A project in which they were measured once, up to the tables; who listened meanwhile."""
     folder = tmp_path_factory.mktemp("workloads") / "p"
-    projects.make(folder, projects.default(workloads=dict.fromkeys(WORKLOADS), repetitions=1))
+    workloads = dict.fromkeys(WORKLOADS) | (SHORTER if cells is SHORT else {})
+    projects.make(folder, projects.default(workloads=workloads, repetitions=1))
     logs = [f"results/raw/{name}/{workload}/1.log" for name, workloads in cells.items() for workload in workloads]
     tables = [f"results/summary/{name}.csv" for name in WORKLOADS]
     with listening.Watcher({port for ports in PORTS.values() for port in ports}) as watcher:

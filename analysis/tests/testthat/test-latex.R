@@ -86,3 +86,46 @@ test_that("what a LaTeX log says is found", {
              "LaTeX Warning: Reference `x' on page 1 undefined")
   expect_equal(latex_blemishes(notes), notes[2:3])
 })
+
+test_that("a long table of the appendix has its heads on every page, and its notes behind it", {
+  text <- latex_long(plain_table(cbind(c("1", "2"), c("a", "b")), notes = "A note."))
+  expect_match(text, "\\begin{longtable}{@{}rr@{}}\n\\caption{Caption \\& 100 \\%.}\\label{table:t}", fixed = TRUE)
+  expect_equal(lengths(regmatches(text, gregexpr("\\multicolumn{1}{c}{H1}", text, fixed = TRUE))), 2)
+  expect_match(text, "(continued)", fixed = TRUE)
+  expect_match(text, "\\\\end[{]longtable[}]\n\\\\longnotes[{]\n.*A note")
+  expect_match(text, "\\footnotesize", fixed = TRUE)
+})
+
+test_that("a long table that is too wide is set smaller, and then gives up the column of its groups", {
+  wide <- function(letters) {
+    cells <- cbind(c("Group one", "", "Group two"), matrix(strrep("x", letters), 3, 4))
+    plain_table(cells, group_starts = c(TRUE, FALSE, TRUE))
+  }
+  fits <- latex_long(wide(5))
+  expect_match(fits, "\\footnotesize", fixed = TRUE)
+  expect_match(fits, "Group one & xxxxx", fixed = TRUE)
+  small <- latex_long(wide(60))
+  expect_match(small, "\\longtype", fixed = TRUE)
+  expect_match(small, "\\multicolumn{4}{@{}l}{\\textit{Group one}} \\\\*\n", fixed = TRUE)
+  expect_no_match(small, "Group one &", fixed = TRUE)
+  # Each row is there once.
+  expect_equal(lengths(regmatches(small, gregexpr("\\textit{Group", small, fixed = TRUE))), 2)
+})
+
+test_that("a float stands behind the first paragraph of its part that names it", {
+  float <- function(name) c("```{=latex}", paste0("\\label{", name, "}"), "```", "")
+  lines <- c("Opening.", "", float("table:a"), "Nothing here.", "", "See \\ref{table:a}.", "",
+             "Again \\ref{table:a}.", "", "The end.", "")
+  placed <- floats_after_citations(lines)
+  flat <- unlist(strsplit(placed, "\n"))
+  expect_equal(flat[flat != ""], c("Opening.", "Nothing here.", "See \\ref{table:a}.", "```{=latex}",
+                                   "\\label{table:a}", "```", "Again \\ref{table:a}.", "The end."))
+  # One that follows a paragraph that names it stays there, and one that is named nowhere where it is.
+  stays <- c("See \\ref{table:a}.", "", "Again \\ref{table:a}.", "", float("table:a"), float("figure:b"), "End.", "")
+  flat <- unlist(strsplit(floats_after_citations(stays), "\n"))
+  expect_equal(flat[flat != ""], stays[stays != ""])
+  # A mention in the appendix is none of the body's.
+  parts <- c(float("table:a"), "Body.", "", "# Appendix", "", "See \\ref{table:a}.", "")
+  flat <- unlist(strsplit(floats_after_citations(parts), "\n"))
+  expect_equal(flat[flat != ""], parts[parts != ""])
+})

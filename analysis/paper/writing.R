@@ -129,13 +129,16 @@ show_question <- function(evidence, asked) {
   )
 }
 
+# How bounds are reckoned.
+BOUND_SOURCE <- "[@dolbeau2018]."
+
 #' The bound of the machine's arithmetic, with the source of how it is reckoned
 #'
 #' @param evidence as from `read_evidence`
 #' @return output for knitr; nothing where no workload has it
 show_bound <- function(evidence) {
   text <- bound_text(evidence)
-  knitr::asis_output(if (text == "") "" else paste(sub("[.]$", "", as_markdown(text)), "[@dolbeau2018]."))
+  knitr::asis_output(if (text == "") "" else paste(sub("[.]$", "", as_markdown(text)), BOUND_SOURCE))
 }
 
 #' A workload with its paragraph and its figures

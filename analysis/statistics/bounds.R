@@ -6,8 +6,8 @@ UNITS_PER_CORE <- 2
 
 #' The most that the arithmetic of a machine can do with numbers of 64 bits
 #'
-#' The product of cores, cycles per second and operations per cycle; these are the numbers in a register, twice
-#' as many where one instruction multiplies and adds, times UNITS_PER_CORE.
+#' The product of cores, cycles per second and operations per cycle; these are the numbers in a register,
+#' twice as many where one instruction multiplies and adds, times UNITS_PER_CORE.
 #'
 #' @param machine of the plan
 #' @return list: `gflops`, NA where the kernel told too little; `cores` (as many as processors where the
@@ -21,8 +21,9 @@ arithmetic_bound <- function(machine) {
   ghz <- number(told$clock_mhz) / 1000
   bits <- number(told$vector_bits)
   per_cycle <- UNITS_PER_CORE * bits / 64 * (1 + isTRUE(told$fma))
-  list(gflops = cores * ghz * per_cycle, cores = cores, ghz = ghz, nominal = !identical(told$clock, "highest"),
-       per_cycle = per_cycle, bits = bits, fma = isTRUE(told$fma))
+  list(gflops = cores * ghz * per_cycle, cores = cores, ghz = ghz,
+       nominal = !identical(told$clock, "highest"), per_cycle = per_cycle, bits = bits,
+       fma = isTRUE(told$fma))
 }
 
 #' What bounds the values of a workload

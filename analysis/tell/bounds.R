@@ -19,13 +19,14 @@ bound_text <- function(evidence) {
   }
   bound <- arithmetic_bound(evidence$plan$machine)
   if (is.na(bound$gflops)) {
-    return(paste("What the machine\u2019s arithmetic could do at most is not available, since the kernel does",
-                 "not tell its clock or its registers."))
+    return(paste("What the machine\u2019s arithmetic could do at most is not available, since the kernel",
+                 "does not tell its clock or its registers."))
   }
   told <- function(text) linked(text, "plan")
+  measure <- function(value, unit) told(paste0(quantity(value), NO_BREAK, unit))
   paste0(
-    "The arithmetic of this machine is bounded by ", told(paste0(quantity(bound$gflops), NO_BREAK, "GFLOPS")),
-    ": ", told(counted(bound$cores, "core")), " at ", told(paste0(quantity(bound$ghz), NO_BREAK, "GHz")), " (",
+    "The arithmetic of this machine is bounded by ", measure(bound$gflops, "GFLOPS"), ": ",
+    told(counted(bound$cores, "core")), " at ", measure(bound$ghz, "GHz"), " (",
     if (bound$nominal) {
       "the rate of the time-stamp counter, which a turbo may exceed"
     } else {

@@ -116,8 +116,10 @@ def remove_tree(folder: str) -> None:
 
 def clear_tree(folder: str) -> None:
     """Unmount what is mounted in a folder of ours, and remove it with all in it.  Raises UserError."""
+    if points := mounts_below(folder):
+        # All at once; one that is still in use, or was within another and went with it, fails and is told below.
+        capture(as_root(["umount", "--", *points]), check=False)
     for point in mounts_below(folder):
-        # One that was within another may have gone with it.
         if point in mounts_below(folder):
             capture(as_root(["umount", "-R", "--", point]))
     remove_tree(folder)

@@ -38,9 +38,11 @@ test_that("the paper tells the bound, what it is made of and how much of it nati
     "counter, which a turbo may exceed) with at most 32 operations of 64 bits in a cycle (registers of 512",
     "bits, multiplication and addition in one instruction, two units in a core)."
   ))
-  expect_match(read_aloud(reached_text(evidence, "new-load")), "^That is 25[.0-9]* % \\[24\\.87, 25\\.13\\] of what")
+  expect_match(read_aloud(reached_text(evidence, "new-load")),
+               "^That is 25[.0-9]* % \\[24\\.87, 25\\.13\\] of what")
   expect_equal(reached_text(evidence, "stream"), "")
-  expect_match(bound_text(small_evidence(rows, plan = bounded_plan(clock = "highest"))), "driver of frequencies")
+  expect_match(bound_text(small_evidence(rows, plan = bounded_plan(clock = "highest"))),
+               "driver of frequencies")
   unknown <- small_evidence(rows, plan = bounded_plan(clock_mhz = NULL))
   expect_match(bound_text(unknown), "not available")
   expect_equal(reached_text(unknown, "new-load"), "")

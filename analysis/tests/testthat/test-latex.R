@@ -89,7 +89,8 @@ test_that("what a LaTeX log says is found", {
 
 test_that("a long table of the appendix has its heads on every page, and its notes behind it", {
   text <- latex_long(plain_table(cbind(c("1", "2"), c("a", "b")), notes = "A note."))
-  expect_match(text, "\\begin{longtable}{@{}rr@{}}\n\\caption{Caption \\& 100 \\%.}\\label{table:t}", fixed = TRUE)
+  expect_match(text, "\\begin{longtable}{@{}rr@{}}\n\\caption{Caption \\& 100 \\%.}\\label{table:t}",
+               fixed = TRUE)
   expect_equal(lengths(regmatches(text, gregexpr("\\multicolumn{1}{c}{H1}", text, fixed = TRUE))), 2)
   expect_match(text, "(continued)", fixed = TRUE)
   expect_match(text, "\\\\end[{]longtable[}]\n\\\\longnotes[{]\n.*A note")
@@ -121,7 +122,8 @@ test_that("a float stands behind the first paragraph of its part that names it",
   expect_equal(flat[flat != ""], c("Opening.", "Nothing here.", "See \\ref{table:a}.", "```{=latex}",
                                    "\\label{table:a}", "```", "Again \\ref{table:a}.", "The end."))
   # One that follows a paragraph that names it stays there, and one that is named nowhere where it is.
-  stays <- c("See \\ref{table:a}.", "", "Again \\ref{table:a}.", "", float("table:a"), float("figure:b"), "End.", "")
+  stays <- c("See \\ref{table:a}.", "", "Again \\ref{table:a}.", "", float("table:a"), float("figure:b"),
+             "End.", "")
   flat <- unlist(strsplit(floats_after_citations(stays), "\n"))
   expect_equal(flat[flat != ""], stays[stays != ""])
   # A mention in the appendix is none of the body's.

@@ -129,7 +129,7 @@ test_that("the paper's texts and tables say what the tables hold", {
   results <- read_reanalysis(out, project)
   one <- table_one(results)
   shown <- apply(one$cells, 1, paste, collapse = "|")
-  expect_match(shown, "Native\\|290.8 \\[1.13\\]\\|290.8 \\[1.19\\]\\|10\\|.*differs", all = FALSE)
+  expect_match(shown, "Native\\|290.8 \\(1.13\\)\\|290.8 \\(1.19\\)\\|10\\|.*differs", all = FALSE)
   expect_match(shown, "KVM\\|241.3 .*\\|130.0 .*differs", all = FALSE)
   expect_match(source_sentence(results), "1\u00a0private file stayed closed|1\u00a0private file,? stayed")
   contradictions <- table_of_contradictions(results)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from strata.base import places
 from strata.base.errors import UserError
+from strata.base.files import note_json
 from strata.base.progress import once, step
 from strata.host import cgroups
 from strata.host.observe import NOT_AVAILABLE
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 LABEL = "strata.home"
 # What a container does that waits for commands.
 REST = ["sleep", "infinity"]
+# Where a daemon writes down its process.
+PID_FILE = "/var/run/docker.pid"
+# What is recorded of a daemon.
+FACTS = ("engine", "containerd", "runc", "storage_driver", "cgroup_driver")
 
 
 def short(image: dict) -> str:
@@ -103,7 +108,7 @@ class Docker(Layer):
         if self.below.name == "host":
             start_daemon()
         self._info = self._told()
-        driver = self._info.get("CgroupDriver", "")
+        driver = self._info["cgroup_driver"]
         place = []
         if self.options["data"] == "volume":
             self.run_below(["mkdir", "-p", self.below.data])
@@ -135,19 +140,33 @@ class Docker(Layer):
             self._run(argv)
 
     def _told(self) -> dict:
-        """What the daemon says of itself.  Raises UserError where that is no object."""
+        """What the daemon says of itself; the host's is asked once, as long as it is the same.
+
+        Raises UserError where that is no object.
+        """
+        assert self.below
+        same = _life_of_daemon() if self.below.name == "host" else None
+        kept = os.path.join(places.home(), "docker.json")
+        if same:
+            with contextlib.suppress(OSError, ValueError, KeyError, TypeError), open(kept) as file:
+                known = json.load(file)
+                if known["daemon"] == same:
+                    return dict(known["told"])
         told = self.run_below(["docker", "info", "--format", "{{json .}}"])
         try:
-            return dict(json.loads(told))
+            info = dict(json.loads(told))
         except ValueError:
             raise UserError(f"`docker info` prints no JSON object but {told.strip()[:80]!r}: is this Docker?") from None
+        commits = [(info.get(key) or {}).get("ID") for key in ("ContainerdCommit", "RuncCommit")]
+        values = [info.get("ServerVersion"), *commits, info.get("Driver"), info.get("CgroupDriver")]
+        found = {name: value or NOT_AVAILABLE for name, value in zip(FACTS, values, strict=True)}
+        if same and NOT_AVAILABLE not in found.values():
+            note_json(kept, {"daemon": same, "told": found})
+        return found
 
     def facts(self) -> dict:
         """What the daemon that runs the container says of itself."""
-        commits = [(self._info.get(key) or {}).get("ID") for key in ("ContainerdCommit", "RuncCommit")]
-        values = [self._info.get("ServerVersion"), *commits, self._info.get("Driver"), self._info.get("CgroupDriver")]
-        names = ("engine", "containerd", "runc", "storage_driver", "cgroup_driver")
-        return {"docker": {name: value or NOT_AVAILABLE for name, value in zip(names, values, strict=True)}}
+        return {"docker": self._info}
 
     def _published(self) -> list[str]:
         """Options that let a client reach the servers' ports: by rules of the kernel, at the address it uses."""
@@ -253,6 +272,21 @@ class Docker(Layer):
         pairs = [tuple(int(word) for word in line.split()) for line in listed]
         inside = {process for process, _ in pairs}
         return sorted(inside | {parent for _, parent in pairs if parent > 1})
+
+
+def _life_of_daemon() -> list | None:
+    """What is another once the host's daemon or the host was started again; None where that cannot be told."""
+    from strata.base.process import start_time
+
+    if os.environ.get("DOCKER_HOST"):
+        return None
+    try:
+        with open(PID_FILE) as file, open("/proc/sys/kernel/random/boot_id") as boot:
+            pid = int(file.read())
+            began = start_time(pid)
+            return None if began is None else [boot.read().strip(), pid, began]
+    except (OSError, ValueError):
+        return None
 
 
 def answers() -> bool:

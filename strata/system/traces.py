@@ -67,6 +67,10 @@ def _by_commands(trace: dict) -> None:
         done = capture(as_root(argv) if trace.get("root") else argv, check=check)
         return done.returncode, done.stdout.strip()
 
+    # It is mostly there, and removing what is not there does no harm: then nothing has to be asked.
+    codes = [run(argv, check=False)[0] for argv in trace["remove"]]
+    if not any(codes):
+        return
     code, found = run(trace["find"], check=False)
     if code and trace.get("start"):
         capture([os.path.join(places.PROJECT, trace["start"])], timeout=90)

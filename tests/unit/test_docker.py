@@ -1,12 +1,14 @@
 """What is kept of the Docker that a container runs in."""
 
 import json
+import os
 
 import jsonschema
 import projects
 import pytest
 
 from strata.host.context import Context
+from strata.layers import docker
 from strata.layers.docker import Docker
 
 INFO = {
@@ -28,7 +30,9 @@ WHOLE = {
 class Below:
     """A layer that is there; what is run on it is noted."""
 
-    name = "vm"
+    def __init__(self, name="vm"):
+        self.name = name
+
     data = "/data"
 
     def machine(self):
@@ -41,9 +45,9 @@ class Below:
 class Fake(Docker):
     """A container whose daemon answers with `info`; the commands that it took are kept."""
 
-    def __init__(self, info):
+    def __init__(self, info, below="vm"):
         image = {"recipe": "a" * 64, "id": "sha256:b", "folder": "/nowhere"}
-        super().__init__(Below(), {"network": "bridge", "data": "volume"}, Context("strata-0", "/nowhere", image))
+        super().__init__(Below(below), {"network": "bridge", "data": "volume"}, Context("strata-0", "/nowhere", image))
         self.info, self.commands = info, []
         self.up()
 
@@ -69,3 +73,27 @@ def test_versions_and_drivers_come_from_the_daemon_itself(info, facts):
 def test_they_cost_no_command_more():
     asked = [argv for argv in Fake(INFO).commands if argv[:2] == ["docker", "info"]]
     assert len(asked) == 1
+
+
+def test_the_hosts_daemon_is_asked_once_in_its_life(monkeypatch, tmp_path):
+    monkeypatch.setenv("STRATA_HOME", str(tmp_path))
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    monkeypatch.setattr(docker, "start_daemon", lambda: None)
+    monkeypatch.setattr(docker, "PID_FILE", str(tmp_path / "pid"))
+
+    def asked():
+        fake = Fake(INFO, below="host")
+        assert fake.facts() == {"docker": WHOLE}
+        return [argv[:2] for argv in fake.commands].count(["docker", "info"])
+
+    # Nobody knows which daemon that is.
+    assert [asked(), asked()] == [1, 1]
+    (tmp_path / "pid").write_text(f"{os.getpid()}\n")
+    assert [asked(), asked()] == [1, 0]
+    # Another daemon, or a note that makes no sense.
+    (tmp_path / "pid").write_text("1\n")
+    assert [asked(), asked()] == [1, 0]
+    (tmp_path / "docker.json").write_text("[]")
+    assert asked() == 1
+    monkeypatch.setenv("DOCKER_HOST", "unix:///elsewhere")
+    assert asked() == 1

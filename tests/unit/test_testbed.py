@@ -147,6 +147,7 @@ def test_what_nobody_here_can_remove_is_told_and_the_rest_removed(project, tmp_p
 @pytest.mark.parametrize(("below", "kinds"), [([], ["container"]), ([{"vm": {}}], [])])
 def test_a_container_is_noted_before_it_is_made_and_one_in_a_machine_goes_with_that(monkeypatch, below, kinds):
     monkeypatch.setattr("strata.layers.docker.start_daemon", lambda: None)
+    monkeypatch.setattr("strata.layers.docker.PID_FILE", "/nowhere")
     options = {"docker": {"network": "host", "data": "layered"}}
     events = []
     monkeypatch.setattr(Docker, "run_below", lambda self, argv, *_, **__: events.append(argv[1]) or "{}")
@@ -157,6 +158,7 @@ def test_a_container_is_noted_before_it_is_made_and_one_in_a_machine_goes_with_t
 
 def test_an_image_that_the_daemon_lacks_is_brought_and_the_container_started_then(monkeypatch):
     monkeypatch.setattr("strata.layers.docker.start_daemon", lambda: None)
+    monkeypatch.setattr("strata.layers.docker.PID_FILE", "/nowhere")
     known, ran = [], []
 
     def below(self, argv, *_, **__):
@@ -182,7 +184,8 @@ def test_what_a_daemon_holds_is_removed_by_way_of_its_start(tmp_path, monkeypatc
     start.chmod(0o755)
     (tmp_path / "thing").touch()
     find = ["sh", "-c", f"test -e {tmp_path}/up && ls {tmp_path} | grep thing || test -e {tmp_path}/up"]
-    trace = {"kind": "jar", "id": "j", "find": find, "remove": [["rm", f"{tmp_path}/thing"]], "start": "start.sh"}
+    remove = f"test -e {tmp_path}/up && rm {tmp_path}/thing"
+    trace = {"kind": "jar", "id": "j", "find": find, "remove": [["sh", "-c", remove]], "start": "start.sh"}
     if serves:
         traces.remove(trace)
         assert not (tmp_path / "thing").exists()

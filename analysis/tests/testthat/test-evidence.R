@@ -28,7 +28,8 @@ test_that("sources are named for the workloads of the plan alone, and are in the
   plan$workloads$stream <- NULL
   expect_equal(as.character(show_sources(small_evidence(plan = plan))), "")
   references <- readLines(file.path(project, "paper", "references.bib"))
-  text <- c(WORKLOAD_SOURCES, MACHINE_SOURCE, BOUND_SOURCE, readLines(file.path(project, "paper", "report.Rmd")))
+  text <- c(WORKLOAD_SOURCES, MACHINE_SOURCE, BOUND_SOURCE,
+            readLines(file.path(project, "paper", "report.Rmd")))
   cited <- unique(unlist(regmatches(text, gregexpr("(?<=@)[a-z]+[0-9]*[a-z]*", text, perl = TRUE))))
   known <- sub("^@[a-z]+\\{(.*),$", "\\1", grep("^@", references, value = TRUE))
   expect_setequal(cited, known)

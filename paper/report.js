@@ -69,8 +69,12 @@ for (const svg of document.querySelectorAll("figure svg")) {
   if (!lines) continue;
   const spots = document.createElementNS(svg.namespaceURI, "g");
   spots.setAttribute("class", "told");
+  let before = "";
   for (const line of lines.textContent.split("\n")) {
-    const [, x, y, text] = line.match(/^(\S+) (\S+) (.*)$/);
+    // The number of letters in common with the line before stands in their place.
+    const [, x, y, kept, rest] = line.match(/^(\S+) (\S+) (\d+) (.*)$/);
+    const text = before.slice(0, kept) + rest;
+    before = text;
     const spot = spots.appendChild(document.createElementNS(svg.namespaceURI, "circle"));
     spot.setAttribute("cx", x);
     spot.setAttribute("cy", y);

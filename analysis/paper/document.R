@@ -37,8 +37,11 @@ write_page <- function(evidence, root, out) {
   say("pandoc")
   page <- markdown_to_html(folder, paper("template.html"), paper("references.bib"))
   # What is put in below is done in this order, so that nothing in a text can stand for a part of the page.
-  parts <- list(answers = html_answers(evidence),
-                runs = html_runs(evidence, values, relative_path(out, dirname(evidence$plan$results))),
+  answers <- html_answers(evidence)
+  named <- unique(unlist(regmatches(c(answers, page), gregexpr("(?<=href=\"#)run[.][^\"]+", c(answers, page),
+                                                              perl = TRUE))))
+  parts <- list(answers = answers,
+                runs = html_runs(evidence, values, relative_path(out, dirname(evidence$plan$results)), named),
                 script = read_text(paper("report.js")), style = read_text(paper("report.css")))
   for (name in names(parts)) {
     page <- sub(paste0("<!--", name, "-->"), parts[[name]], page, fixed = TRUE)

@@ -192,8 +192,64 @@ inline_svg <- function(path, id, seen) {
   }
   # What the points tell is a line for each, of which the page's script makes places to point at.
   svg <- gsub("<circle cx='([0-9.]+)' cy='([0-9.]+)'><title>(.*?)</title></circle>", "\\1 \\2 \\3", svg)
-  svg <- sub("<g class='told'>\n(.*?)\n</g>", "<desc class='told'>\\1</desc>", svg)
-  gsub("\n\\s*", "\n", svg)
+  parts <- strsplit(sub("(?s)<g class='told'>\n(.*?)\n</g>", "\u0001\\1\u0001", svg, perl = TRUE),
+                    "\u0001", fixed = TRUE)[[1]]
+  if (length(parts) == 3) {
+    parts[[2]] <- paste0("<desc class='told'>", front_coded(parts[[2]]), "</desc>")
+  }
+  shapes_together(gsub("\n\\s*", "\n", paste(parts, collapse = "")))
+}
+
+#' What points tell, each with the number of letters that it has in common with the one before
+#'
+#' Neighbours are mostly runs of one workload in one environment.
+#'
+#' @param text lines of two coordinates and words
+#' @return lines of two coordinates, that number, and the rest of the words
+front_coded <- function(text) {
+  lines <- strsplit(text, "\n", fixed = TRUE)[[1]]
+  place <- sub("^(\\S+ \\S+) .*", "\\1", lines)
+  words <- substring(lines, nchar(place) + 2)
+  letters <- strsplit(words, "", fixed = TRUE)
+  shared <- vapply(seq_along(letters), function(i) {
+    if (i == 1) {
+      return(0)
+    }
+    at <- seq_len(min(lengths(letters[c(i - 1, i)])))
+    sum(cumprod(letters[[i]][at] == letters[[i - 1]][at]))
+  }, 0)
+  paste(place, shared, substring(words, shared + 1), collapse = "\n")
+}
+
+#' Puts shapes of one style that follow one another into one path
+#'
+#' @param svg text with an element on each line
+#' @return the same drawing in fewer letters
+shapes_together <- function(svg) {
+  lines <- strsplit(svg, "\n", fixed = TRUE)[[1]]
+  form <- "^<polygon points='([^']*)' style='([^']*)'/>$"
+  is <- grepl(form, lines)
+  style <- ifelse(is, sub(form, "\\2", lines), "")
+  starts <- !is | c(TRUE, style[-1] != style[-length(style)])
+  of_run <- cumsum(starts)
+  for (at in split(which(is), of_run[is])) {
+    drawn <- vapply(strsplit(trimws(sub(form, "\\1", lines[at])), " +"), path_of, "")
+    lines[at[-1]] <- NA
+    lines[[at[[1]]]] <- sprintf("<path d='%s' style='%s'/>", paste(drawn, collapse = ""), style[[at[[1]]]])
+  }
+  paste(lines[!is.na(lines)], collapse = "\n")
+}
+
+#' A closed path through points, told from point to point
+#'
+#' @param points texts such as "70.1,56.8"
+#' @return text
+path_of <- function(points) {
+  at <- matrix(as.numeric(unlist(strsplit(points, ",", fixed = TRUE))), ncol = 2, byrow = TRUE)
+  number <- function(x) sub("^(-?)0[.]", "\\1.", format(round(x, 1), trim = TRUE, drop0trailing = TRUE))
+  step <- diff(at)
+  gsub(" -", "-", paste0("M", number(at[1, 1]), " ", number(at[1, 2]), "l",
+                         paste(number(step[, 1]), number(step[, 2]), collapse = " "), "z"), fixed = TRUE)
 }
 
 #' Gives what is drawn alike in a page one name, by which it is styled once

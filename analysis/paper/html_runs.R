@@ -1,20 +1,24 @@
 # The end of the web page: the runs behind its numbers, and from them the way to logs, records and files.
 
-# Of so many series in an environment at most each has a list of its runs; more stand in one table.
-SERIES_AS_LISTS <- 8
+# Of so many values in an environment at most each series has a list of its own; more stand in one table.
+VALUES_AS_LISTS <- 100
+# Of so many runs at most every list names each; longer ones name the folders in which they lie.
+RUNS_AS_LISTS <- 400
 
 #' The runs behind every row of the summary, to which the tables' numbers lead
 #'
 #' @param evidence as from `read_evidence`
 #' @param values rows of the tidy tables
 #' @param base way from the page to the folder that the logs' paths start from
+#' @param named names of single runs to which a text of the page leads, as from `run_id`
 #' @return one text
-html_runs <- function(evidence, values, base) {
+html_runs <- function(evidence, values, base, named = character()) {
   rows <- evidence$comparisons
   # A sweep has thousands of rows: what belongs to each is looked for once.
   key <- function(table) paste(table$workload, table$metric, table$factors, table$environment, sep = "\r")
   keys <- key(rows)
-  of_row <- split(seq_len(nrow(values)), factor(key(values), unique(keys)))
+  of_value <- key(values)
+  of_row <- split(seq_along(of_value), factor(of_value, unique(keys)))
   own_values <- lapply(seq_len(nrow(rows)), function(i) {
     own <- values[of_row[[keys[[i]]]], ]
     own[match(strsplit(rows$logs[[i]], ";", fixed = TRUE)[[1]], own$log), ]
@@ -22,7 +26,7 @@ html_runs <- function(evidence, values, base) {
   of_group <- paste(rows$workload, rows$environment, sep = "\r")
   groups <- split(seq_len(nrow(rows)), factor(of_group, unique(of_group)))
   items <- unlist(lapply(groups, function(at) {
-    if (length(at) > SERIES_AS_LISTS) {
+    if (length(at) > 1 && sum(rows$n[at]) > VALUES_AS_LISTS) {
       html_series_table(rows[at, ], own_values[at], rows, base)
     } else {
       vapply(at, function(i) html_series_list(rows[i, ], own_values[[i]], rows, base), "")
@@ -30,7 +34,8 @@ html_runs <- function(evidence, values, base) {
   }), use.names = FALSE)
   paste(c("<section id=\"runs\"><h2>Runs behind the numbers</h2>",
           "<p>Every measured number of this page leads here, and from here to the raw logs, as the tools",
-          "printed them, and to the records of what was observed.</p>", items, html_records(evidence, base),
+          "printed them, and to the records of what was observed.</p>", items,
+          html_records(evidence, base, named),
           "</section>"), collapse = "\n")
 }
 
@@ -100,20 +105,28 @@ html_series_table <- function(some, own, rows, base) {
 
 #' The records of all runs as lists, by environment and by workload, and the files that are of no single run
 #'
-#' Counts, extremes and observations lead here.
+#' Counts, extremes and observations lead here.  A run that is flagged or that a text names has an entry of
+#' its own; the others too, unless they are very many.
 #'
 #' @inheritParams html_runs
 #' @return lines
-html_records <- function(evidence, base) {
+html_records <- function(evidence, base, named = character()) {
   records <- evidence$records
   of <- function(key) vapply(records, `[[`, "", key)
-  lines <- vapply(records, run_line, "", evidence = evidence, base = base)
   ids <- vapply(records, run_id, "")
+  many <- length(records) > RUNS_AS_LISTS
+  single <- !many | ids %in% named | vapply(records, html_flags, "") != ""
+  entries <- function(own, other) {
+    c(if (many) folder_lines(records[own], evidence, base, other),
+      if (any(own & single)) {
+        sprintf("<li id=\"%s\">%s</li>", html_escape(ids[own & single]),
+                vapply(records[own & single], run_line, "", evidence = evidence, base = base))
+      })
+  }
   by_environment <- lapply(intersect(names(evidence$plan$environments), of("environment")), function(name) {
     own <- of("environment") == name
     html_list(environment_list(name), paste0("The runs in ", environment_labels(evidence$plan, name), ", ",
-                                       n_is(fixed(sum(own), 0))),
-              sprintf("<li id=\"%s\">%s</li>", html_escape(ids[own]), lines[own]), open = TRUE)
+                                       n_is(fixed(sum(own), 0))), entries(own, "workload"), open = TRUE)
   })
   logs <- cell_path(list(results = file.path(base, basename(evidence$plan$results))), "log",
                     data.frame(environment = of("environment"), workload = of("workload"),
@@ -121,14 +134,37 @@ html_records <- function(evidence, base) {
   by_workload <- lapply(intersect(names(evidence$plan$workloads), of("workload")), function(name) {
     own <- of("workload") == name
     html_list(workload_list(name), paste0("The runs of ", evidence$plan$workloads[[name]]$title, ", ",
-                                       n_is(fixed(sum(own), 0))),
-              sprintf("<li><a href=\"%s\">%s</a></li>", html_escape(logs[own]),
-                      html_escape(run_text(records[own]))))
+                                       n_is(fixed(sum(own), 0))), if (many) {
+      folder_lines(records[own], evidence, base, "environment")
+    } else {
+      sprintf("<li><a href=\"%s\">%s</a></li>", html_escape(logs[own]), html_escape(run_text(records[own])))
+    })
   })
   c(html_list("records", paste("All", counted(length(records), "run")), unlist(by_environment), tag = "div"),
     unlist(by_workload), html_missing(evidence, base),
     html_files("plan", "The plan", evidence, base, c("plan.json", "plan.csv")),
     html_files("image", "The image", evidence, base, c("image.json", "image-manifest.json")))
+}
+
+#' The folders in which runs lie, linked, with how many of them there are
+#'
+#' @param records list of records, of one environment or of one workload
+#' @inheritParams html_runs
+#' @param by "workload" or "environment", the one in which they differ
+#' @return lines, one for each folder
+folder_lines <- function(records, evidence, base, by) {
+  folders <- vapply(records, function(one) file.path(one$environment, one$workload), "")
+  first <- records[!duplicated(folders)]
+  path <- dirname(vapply(first, function(one) {
+    cell_path(list(results = file.path(base, basename(evidence$plan$results))), "log", one)
+  }, ""))
+  label <- vapply(first, function(one) {
+    if (by == "workload") evidence$plan$workloads[[one$workload]]$title
+    else environment_labels(evidence$plan, one$environment)
+  }, "")
+  count <- as.vector(table(factor(folders, unique(folders))))
+  sprintf("<li>%s: <a href=\"%s/\">logs and records of %s</a></li>", html_escape(label), html_escape(path),
+          counted(count, "run"))
 }
 
 #' A list that opens where a number leads to it

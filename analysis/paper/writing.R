@@ -254,7 +254,8 @@ show_joined <- function(evidence) {
   labels <- vapply(evidence$publications, `[[`, "", "label")
   knitr::asis_output(paste0(
     "\n\n## Claims by both\n\n",
-    "What a claim\u2019s own authors measured need not bear it out. ", see_table("joined"),
+    introduced(list(list(table_of_claims(evidence), "has the claims that were measured, at least in part."))),
+    "\n\nWhat a claim\u2019s own authors measured need not bear it out. ", see_table("joined"),
     as_markdown(paste0(
       " sets the verdict by their own numbers beside the verdict by the machine at hand. The former is that ",
       "of a reanalysis of their published raw results, as far as these were at hand, and of what they ",
@@ -301,13 +302,10 @@ show_order_and_sets <- function(evidence) {
   }
   sets <- table_of_sets(evidence)
   sensitivity <- table_of_sensitivity(evidence)
-  drawn <- nrow(evidence$sets) > 0 && has_figure(evidence, "drift")
   knitr::asis_output(paste(c(
     "## Order and sets",
     paste(see_figure("order"), "draws all runs in the order in which they were measured."),
     show_figure(evidence, "order", order_caption(evidence)),
-    if (drawn) c(paste(see_figure("drift"), "draws the level of every set."),
-                 show_figure(evidence, "drift", drift_caption(evidence))),
     if (!is.null(sets)) c(paste(see_table("sets"), "tells what of the variance lies between the sets."),
                           show_table(sets)),
     if (!is.null(sensitivity)) c(paste(see_table("sensitivity"),
@@ -342,11 +340,31 @@ show_result_tables <- function(evidence) {
     list(table_of_configurations(evidence), "does so with its Table III."),
     list(table_of_choices(evidence), "compares the environments that differ in one choice alone.")
   )
-  tables <- Filter(function(one) !is.null(one[[1]]), tables)
-  parts <- vapply(tables, function(one) paste0(see_table(one[[1]]$id), " ", one[[2]], show_table(one[[1]])),
-                  "")
+  parts <- introduced(tables)
   none <- "Nothing was measured, and so there are none."
   knitr::asis_output(if (length(parts) > 0) paste(parts, collapse = "\n\n") else none)
+}
+
+#' Tables, each behind a sentence that says what it is
+#'
+#' @param tables list of lists: a table, or NULL for none, and the sentence without its subject
+#' @return Markdown, one text for each table that there is
+introduced <- function(tables) {
+  tables <- Filter(function(one) !is.null(one[[1]]), tables)
+  vapply(tables, function(one) paste0(see_table(one[[1]]$id), " ", one[[2]], show_table(one[[1]])), "")
+}
+
+#' The tables of what was observed, behind a heading
+#'
+#' @param evidence as from `read_evidence`
+#' @return output for knitr; nothing where nothing was observed or asked for
+show_testbed_tables <- function(evidence) {
+  parts <- introduced(list(
+    list(table_of_testbed(evidence), "holds what was seen of the host, and from inside of each environment."),
+    list(table_of_settings(evidence), "sets what profiles of machines asked for beside what was seen."),
+    list(table_of_conditions(evidence), "gives the state of the host before, during and after the runs.")
+  ))
+  knitr::asis_output(if (length(parts) > 0) paste(c("## Testbed", parts), collapse = "\n\n") else "")
 }
 
 #' The runs that are missing
@@ -400,7 +418,8 @@ show_sets <- function(evidence) {
     if (drifted != "") {
       paste("**Drift.**", if (has_figure(evidence, "drift")) {
         paste(see_figure("drift"), "shows how the machine moved from set to set, and")
-      }, see_table("sets"), "what that is of the variance.", prose(drifted))
+      }, see_table("sets"), "what that is of the variance.", prose(drifted),
+      if (has_figure(evidence, "drift")) show_figure(evidence, "drift", drift_caption(evidence)))
     },
     if (!is.null(disturbed)) {
       paste("**Disturbed sets.**", prose(disturbed), if (!is.null(table_of_sensitivity(evidence))) {

@@ -6,7 +6,7 @@ test_that("the paper has every figure of a sweep, each once, with what it shows"
   in_folder(folder, {
     for (kind in c("html", "pdf")) {
       done <- run_r("report.R", "--plan", "results/plan.json", "--out", paste0("paper/report.", kind))
-      expect_equal(done$status, 0)
+      expect_equal(done$status, 0, info = paste(tail(done$output, 3), collapse = " "))
       expect_no_match(done$output, "arning|too large")
     }
   })

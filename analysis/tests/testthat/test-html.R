@@ -58,3 +58,58 @@ test_that("paths are found from the page", {
   expect_equal(relative_path(at("a", "b", "report.html"), at("c", "d")), "../../c/d")
   expect_equal(relative_path(at("report.html"), at("results")), "results")
 })
+
+test_that("what points tell is shorter by what neighbours have in common, and loses nothing", {
+  lines <- c("1.0 2.0 docker/stream/1.log: 5", "1.5 2.0 docker/stream/12.log: 5", "2 2 native: 7",
+             "3 2 native: 7")
+  coded <- front_coded(paste(lines, collapse = "\n"))
+  coded <- strsplit(coded, "\n")[[1]]
+  parts <- regmatches(coded, regexec("^(\\S+ \\S+) ([0-9]+) (.*)$", coded))
+  words <- Reduce(function(before, part) paste0(substr(before, 1, as.integer(part[[3]])), part[[4]]),
+                  parts, accumulate = TRUE, "")[-1]
+  expect_equal(paste(vapply(parts, `[[`, "", 2), words), lines)
+  expect_equal(vapply(parts, `[[`, "", 3), c("0", "15", "0", "9"))
+  expect_equal(front_coded("1 2 alone"), "1 2 0 alone")
+})
+
+test_that("shapes of one style become one path, and others stay", {
+  svg <- c("<g>", "<polygon points='1.0,2.0 3.5,2.0 3.5,4.0 ' style='a'/>",
+           "<polygon points='11.0,2.0 10.5,1.5 ' style='a'/>", "<polygon points='1,1 2,2 ' style='b'/>",
+           "<text>x</text>", "<polygon points='1,1 2,2 ' style='b'/>", "</g>")
+  lines <- strsplit(shapes_together(paste(svg, collapse = "\n")), "\n")[[1]]
+  expect_equal(lines, c("<g>", "<path d='M1 2l2.5 0 0 2zM11 2l-.5-.5z' style='a'/>",
+                        "<path d='M1 1l1 1z' style='b'/>", "<text>x</text>",
+                        "<path d='M1 1l1 1z' style='b'/>", "</g>"))
+})
+
+test_that("lists of very many runs name folders, and only those runs that are flagged or named", {
+  quiet <- lapply(seq_len(RUNS_AS_LISTS), function(i) small_record("native", i))
+  evidence <- small_evidence(records = quiet)
+  each <- paste(html_records(evidence, ".."), collapse = "\n")
+  expect_match(each, "id=\"run.native.stream.400\"", fixed = TRUE)
+  others <- list(small_record("native", 401, steal = 0.3), small_record("docker"))
+  more <- small_evidence(records = c(quiet, others))
+  few <- paste(html_records(more, "..", named = "run.native.stream.7"), collapse = "\n")
+  expect_match(few, "<li>STREAM: <a href=\"../nowhere/raw/native/stream/\">logs and records of 401",
+               fixed = TRUE)
+  expect_match(few, "<li>Docker: <a href=\"../nowhere/raw/docker/stream/\">logs and records of 1",
+               fixed = TRUE)
+  expect_match(few, "id=\"run.native.stream.7\"", fixed = TRUE)
+  expect_no_match(few, "id=\"run.native.stream.8\"", fixed = TRUE)
+  expect_lt(nchar(few), nchar(each) / 20)
+})
+
+test_that("many series are a table in which each has its name, and every value leads to its log", {
+  rows <- lapply(1:3, function(k) summary_row("docker", n = 40, metric = "copy", factors = paste0("k=", k)))
+  logs <- paste0("r/docker/stream/", 1:40, ".log")
+  evidence <- small_evidence(lapply(rows, updated, logs = paste(logs, collapse = ";")))
+  values <- do.call(rbind, lapply(1:3, function(k) {
+    data.frame(workload = "stream", metric = "copy", factors = paste0("k=", k), environment = "docker",
+               value = k + 1:40 / 100, log = logs)
+  }))
+  page <- xml2::read_html(html_runs(evidence, values, ".."))
+  shown <- xml2::xml_find_all(page, "//table[@class='runs']//tr[@id]")
+  expect_equal(xml2::xml_attr(shown, "id"), source_id(evidence$comparisons))
+  expect_length(xml2::xml_find_all(page, "//table[@class='runs']//th/a"), 40)
+  expect_equal(as.numeric(xml2::xml_text(xml2::xml_find_all(shown[[2]], "td"))[-1]), 2 + 1:40 / 100)
+})

@@ -128,6 +128,9 @@ told_points <- function(figures, table) {
       data <- built$data[[i]]
       for (k in seq_len(nrow(layout))) {
         rows <- which(data$PANEL == layout$PANEL[[k]])
+        if (length(rows) == 0) {
+          next
+        }
         scales <- built$layout$panel_params[[as.integer(layout$PANEL[[k]])]]
         at <- built$layout$coord$transform(data[rows, c("x", "y"), drop = FALSE], scales)
         name <- paste0(own$name[[k]], ".", paste(own[k, c("t", "r", "b", "l")], collapse = "-"))

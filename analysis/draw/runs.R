@@ -109,6 +109,9 @@ workload_figure <- function(data, plan, workload) {
   rows <- means[!duplicated(means$environment), ]
   marks <- environment_marks(names(plan$environments))
   from_zero <- starts_at_zero(data)
+  # A panel of which this part has nothing keeps its place, with an axis.
+  empty <- data.frame(panel = factor(setdiff(levels(means$panel), means$panel), levels(means$panel)))
+  empty <- merge(empty, data.frame(value = 0:1, row = 1))
   ggplot2::ggplot(means, ggplot2::aes(.data$value, .data$row)) +
     ggplot2::geom_hline(yintercept = rows$row[-1] + 0.5, colour = "grey90", linewidth = 0.25) +
     ggplot2::geom_vline(ggplot2::aes(xintercept = .data$value), means[means$environment == REFERENCE, ],
@@ -118,8 +121,10 @@ workload_figure <- function(data, plan, workload) {
     mean_layers(means) +
     ggplot2::geom_point(ggplot2::aes(y = .data$row - 0.32), data$published, shape = 5, size = 1.7,
                         stroke = 0.5, colour = INK) +
+    ggplot2::geom_blank(data = empty) +
     ggplot2::facet_wrap(ggplot2::vars(.data$panel), nrow = panel_rows(nlevels(means$panel)),
-                        scales = "free_x", labeller = ggplot2::as_labeller(wrapped_panels(means))) +
+                        scales = "free_x", drop = FALSE,
+                        labeller = ggplot2::as_labeller(wrapped_panels(means))) +
     ggplot2::scale_x_continuous(axis_title(plan, workload, means, from_zero),
                                 breaks = round_breaks(if (nlevels(means$panel) == 1) 5 else 3),
                                 labels = axis_numbers,
@@ -173,7 +178,8 @@ bound_axis <- function(bound) {
 starts_at_zero <- function(data) {
   values <- c(data$runs$value, data$means$low, data$means$high, data$published$value)
   panel <- c(data$runs$panel, data$means$panel, data$means$panel, data$published$panel)
-  any(tapply(values, panel, function(x) min(x, na.rm = TRUE) < max(x, na.rm = TRUE) / 2))
+  # A panel may have no values: what only emulated machines have stands in a part of its own.
+  any(tapply(values, panel, function(x) min(x, na.rm = TRUE) < max(x, na.rm = TRUE) / 2), na.rm = TRUE)
 }
 
 #' Title of the axis of values

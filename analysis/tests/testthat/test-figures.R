@@ -56,6 +56,22 @@ test_that("the axis starts at zero where it can, and says so where it does not",
   expect_equal(range[[1]], 0)
 })
 
+test_that("a panel of which a part of a figure has nothing keeps its place there", {
+  input <- figure_input(workloads = "stream")
+  data <- workload_data(input$summary, input$tidy, input$plan)
+  # As where only emulated machines did not reach a rate, which is a factor then.
+  some <- lapply(data, function(table) table[table$panel != "Copy", ])
+  expect_false(starts_at_zero(some))
+  figures <- lapply(list(data, some), workload_figure, plan = input$plan, workload = "stream")
+  built <- ggplot2::ggplot_build(figures[[2]])
+  expect_equal(as.character(built$layout$layout$panel), levels(data$means$panel))
+  out <- file.path(tempfile("drawn-"), "stream")
+  dir.create(dirname(out))
+  write_figure(figures, drawn(data), out, c(7, 4), c(1, 1))
+  svg <- read_text(paste0(out, ".svg"))
+  expect_equal(lengths(regmatches(svg, gregexpr("<title>", svg))), nrow(data$runs) + nrow(some$runs))
+})
+
 test_that("an interval that reaches below zero is cut at the axis", {
   wide <- figure_input(workloads = "pxz", repetitions = 2, spread = 0.5)
   data <- workload_data(wide$summary, wide$tidy, wide$plan)

@@ -113,7 +113,8 @@ signed <- function(x) {
 #' @return width and height in inches
 order_size <- function(data) {
   lines <- max(lengths(strsplit(in_two_lines(unique(data$label)), "\n", fixed = TRUE)))
-  c(FULL_WIDTH, 0.7 + 0.15 * lines * legend_rows(nlevels(data$environment)) + 0.85 * nlevels(data$title))
+  around <- 0.7 + 0.15 * lines * legend_rows(nlevels(data$environment))
+  c(FULL_WIDTH, min(around + 0.85 * nlevels(data$title), MOST_HEIGHT))
 }
 
 #' How many rows a legend takes

@@ -7,7 +7,7 @@
 #' @return data frame: environment, label, workload, title, metric, factors, block, order, value, deviation in
 #'   % of the mean of the runs of the same environment, metric and factors, and log
 order_data <- function(tidy, plan) {
-  runs <- do.call(rbind, tidy)
+  runs <- do.call(rbind, c(list(empty_table(TIDY_COLUMNS)), tidy))
   runs <- runs[is_headline(runs, plan), ]
   mean_of_group <- stats::ave(runs$value, runs$environment, runs$workload, runs$metric, runs$factors)
   titles <- vapply(names(plan$workloads), function(name) plan$workloads[[name]]$title, "")

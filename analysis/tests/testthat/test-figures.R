@@ -171,6 +171,17 @@ test_that("deviations are from the mean of the environment", {
   expect_equal(data$deviation[data$environment == "vm"], 100 * (one$value / mean(one$value) - 1))
 })
 
+test_that("where nothing was measured the shared figures are drawn and empty", {
+  plan <- figure_input(workloads = "pxz")$plan
+  out <- file.path(tempfile("drawn-"), "figure")
+  dir.create(dirname(out))
+  for (draw in c(draw_order, draw_drift, draw_answers)) {
+    expect_no_error(draw(list(), plan, out))
+    expect_length(readLines(paste0(out, ".csv")), 1)
+  }
+  expect_no_error(draw_ratios(list(), plan, project, out))
+})
+
 test_that("blocks are parted only where they follow one another", {
   expect_equal(block_starts(data.frame(order = 1:6, block = c(1, 1, 2, 2, 3, 3))), c(2.5, 4.5))
   expect_equal(block_starts(data.frame(order = c(1, 7, 3, 4, 5, 6), block = c(1, 1, 2, 2, 3, 3))), 4.5)

@@ -47,6 +47,7 @@ reached_text <- function(evidence, workload) {
   rows <- rows[rows$environment == REFERENCE, ]
   bound <- vapply(rows$metric, function(metric) bound_of(evidence$plan, workload, metric), 0)
   rows <- rows[!is.na(bound), ]
+  bound <- bound[!is.na(bound)]
   if (nrow(rows) == 0) {
     return("")
   }

@@ -150,7 +150,7 @@ class Docker(Layer):
         if same:
             with contextlib.suppress(OSError, ValueError, KeyError, TypeError), open(kept) as file:
                 known = json.load(file)
-                if known["daemon"] == same:
+                if known["daemon"] == same and set(known["told"]) == set(FACTS):
                     return dict(known["told"])
         told = self.run_below(["docker", "info", "--format", "{{json .}}"])
         try:

@@ -144,17 +144,17 @@ def test_updates_that_are_lost_are_noticed_however_long_the_run(image, see_image
     (tmp_path / "good.c").write_text(program)
     (tmp_path / "lossy.c").write_text(program.replace(update, f"if (i % 40) {update}"))
     shutil.copy(projects.ROOT / "workloads/common/strata.h", tmp_path)
+    # One thread: it loses nothing to another, and no barrier slows it where the machine is busy.
     run = """set -e; cd /src
     for name in good lossy; do gcc -O2 -fopenmp -I . -o /tmp/$name $name.c; done
     for name in good lossy; do for seconds in 0 0.5; do
-        /tmp/$name --threads 2 --log2 12 --updates-per-word 4 --min-seconds $seconds | grep verified || true
+        /tmp/$name --threads 1 --log2 12 --updates-per-word 4 --min-seconds $seconds | grep verified || true
     done; done"""
     argv = ["docker", "run", "--rm", "--network", "none", "--pull", "never", "-v", f"{tmp_path}:/src:ro"]
     printed = subprocess.run([*argv, docker.tag(image), "bash", "-c", run], capture_output=True, text=True, check=True)
     found = [json.loads(line) for line in printed.stdout.splitlines()]
     assert [told["verified"] for told in found] == [True, True, False, False]
-    # More passes than are verified together, wherever they count.
-    assert found[3]["passes"] > 9
+    assert found[3]["passes"] > 100
 
 
 def test_an_image_removed_from_docker_comes_back_from_the_cache(image, see_image, machine_stays):

@@ -47,6 +47,14 @@ test_that("the paper tells the bound, what it is made of and how much of it nati
   expect_match(bound_text(unknown), "not available")
   expect_equal(reached_text(unknown, "new-load"), "")
   expect_equal(bound_text(small_evidence(rows)), "")
+  # A metric without a bound may stand before.
+  beside <- bounded_plan()
+  own <- beside$workloads$`new-load`$metrics$rate
+  beside$workloads$`new-load`$metrics <- list(other = list(label = "Other", unit = "1/s", better = "higher"),
+                                              rate = own)
+  first <- summary_row("native", mean = 9, workload = "new-load", metric = "other")
+  expect_match(read_aloud(reached_text(small_evidence(c(list(first), rows), plan = beside), "new-load")),
+               "^That is 25")
 })
 
 test_that("that no bound of the memory is known is said where memory is measured", {

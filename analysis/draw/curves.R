@@ -4,7 +4,7 @@
 
 #' The parts of a figure of curves, each with axes of its own
 #'
-#' Emulated virtual machines stand below the others where they are far from all of them.
+#' Emulated virtual machines stand apart from the others where they are far from all of them.
 #'
 #' @param points as from `curve_points`
 #' @param plan as from `read_plan`
@@ -253,9 +253,9 @@ curve_size <- function(points, columns) {
   lines <- max(lengths(strsplit(in_two_lines(unique(points$label)), "\n", fixed = TRUE)))
   legend <- (0.04 + 0.13 * lines) * curve_legend_rows(points) + if (all(points$what == "measured")) 0 else 0.2
   if (columns == 1) {
-    c(COLUMN_WIDTH, 2.1 * rows + legend + 0.3)
+    c(COLUMN_WIDTH, 2 * rows + legend + 0.3)
   } else {
-    c(FULL_WIDTH, (if (columns < 4) 1.6 else 1.45) * rows + legend + 0.35)
+    c(FULL_WIDTH, (if (columns < 4) 1.3 else 1.25) * rows + legend + 0.35)
   }
 }
 
@@ -281,5 +281,10 @@ write_curves <- function(curves, plan, out) {
   sizes <- size(columns)
   figures <- lapply(parts, curves$draw, columns)
   points$panel <- as.character(points$panel)
-  write_figure(figures, points, out, c(max(sizes[1, ]), min(sum(sizes[2, ]), MOST_HEIGHT)), sizes[2, ])
+  # Two that are as wide as a column stand side by side.
+  if (length(parts) == 2 && columns == 1) {
+    write_figure(figures, points, out, c(FULL_WIDTH, max(sizes[2, ])), NULL)
+  } else {
+    write_figure(figures, points, out, c(max(sizes[1, ]), min(sum(sizes[2, ]), MOST_HEIGHT)), sizes[2, ])
+  }
 }

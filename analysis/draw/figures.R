@@ -68,17 +68,20 @@ empty_figure <- function(text = "Nothing was measured.") {
     ggplot2::theme_void()
 }
 
-#' Figures one above the other, their panels in line
+#' Figures one above the other or side by side, their panels in line
 #'
 #' A device must be open, by whose letters the places are found.
 #'
-#' @param figures list of ggplot2 plots with as many panels in a row
-#' @param heights of each
+#' @param figures list of ggplot2 plots; of those one above the other each has as many panels in a row
+#' @param heights of each; NULL for figures side by side
 #' @return gtable
-stacked <- function(figures, heights) {
+arranged <- function(figures, heights) {
   tables <- lapply(figures, ggplot2::ggplotGrob)
   if (length(tables) == 1) {
     return(tables[[1]])
+  }
+  if (is.null(heights)) {
+    return(do.call(cbind, c(tables, list(size = "max"))))
   }
   whole <- do.call(rbind, c(tables, list(size = "max")))
   own <- rep(seq_along(tables), vapply(tables, function(table) length(table$heights), 0L))
@@ -107,8 +110,8 @@ told_layer <- function(layer, words) {
 
 #' Where on the open device, on which a figure was drawn, its told points are
 #'
-#' @param figures list of ggplot2 plots, from the top down
-#' @param table the gtable that was drawn, of one figure or of all of them stacked
+#' @param figures list of ggplot2 plots, in their order
+#' @param table the gtable that was drawn, as from `arranged`
 #' @return data frame: x, y (points from the left and the top) and words
 told_points <- function(figures, table) {
   panels <- table$layout[grepl("^panel", table$layout$name) &
@@ -150,18 +153,18 @@ told_points <- function(figures, table) {
 #' The PDF embeds its fonts and does not say when it was made, so that the same figure is the same file.  The
 #' SVG tells of each told point what it is.
 #'
-#' @param figure ggplot2 plot, or a list of several, one above the other
+#' @param figure ggplot2 plot, or a list of several
 #' @param data data frame
 #' @param out path without extension
 #' @param size width and height in inches
-#' @param heights of several figures, as of `stacked`
+#' @param heights of several figures, as of `arranged`
 write_figure <- function(figure, data, out, size, heights = 1) {
   figures <- if (ggplot2::is.ggplot(figure)) list(figure) else figure
   save <- function(path, device, ...) {
     write_whole(path, function(temporary) {
       device(temporary, width = size[[1]], height = size[[2]], ...)
       points <- tryCatch({
-        table <- stacked(figures, heights)
+        table <- arranged(figures, heights)
         grid::grid.draw(table)
         if (endsWith(path, ".svg")) told_points(figures, table)
       }, finally = grDevices::dev.off())

@@ -37,7 +37,7 @@ order_figure <- function(data, plan) {
     ggplot2::geom_vline(xintercept = lines$at, colour = "grey80", linewidth = 0.25) +
     ggplot2::geom_hline(yintercept = 0, colour = PALE, linewidth = 0.25) +
     told_layer(ggplot2::geom_point(environment_aes(), stroke = 0.4, alpha = SOLID), order_words(data)) +
-    ggplot2::facet_wrap(ggplot2::vars(.data$title), ncol = 1, scales = "free_y") +
+    ggplot2::facet_wrap(ggplot2::vars(.data$title), ncol = order_columns(data), scales = "free_y") +
     ggplot2::scale_x_continuous(paste(c("Place in the order of measurement", lines$says), collapse = "; "),
                                 breaks = few_whole, expand = ggplot2::expansion(mult = 0.015)) +
     ggplot2::scale_y_continuous("Deviation from the mean of the environment (%)", breaks = round_breaks(3),
@@ -114,7 +114,15 @@ signed <- function(x) {
 order_size <- function(data) {
   lines <- max(lengths(strsplit(in_two_lines(unique(data$label)), "\n", fixed = TRUE)))
   around <- 0.7 + 0.15 * lines * legend_rows(nlevels(data$environment))
-  c(FULL_WIDTH, min(around + 0.85 * nlevels(data$title), MOST_HEIGHT))
+  c(FULL_WIDTH, min(around + 0.85 * ceiling(nlevels(data$title) / order_columns(data)), MOST_HEIGHT))
+}
+
+#' How many panels of the run-order figure stand side by side
+#'
+#' @param data as from `order_data`
+#' @return 1 or 2
+order_columns <- function(data) {
+  if (nlevels(data$title) > 6) 2 else 1
 }
 
 #' How many rows a legend takes

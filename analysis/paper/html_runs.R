@@ -2,6 +2,8 @@
 
 # Of so many values in an environment at most each series has a list of its own; more stand in one table.
 VALUES_AS_LISTS <- 100
+# A workload of so many series at most tells of every run; one of more is a sweep.
+SERIES_WITH_RUNS <- 12
 # Of so many runs at most every list names each; longer ones name the folders in which they lie.
 RUNS_AS_LISTS <- 400
 
@@ -23,10 +25,15 @@ html_runs <- function(evidence, values, base, named = character()) {
     own <- values[of_row[[keys[[i]]]], ]
     own[match(strsplit(rows$logs[[i]], ";", fixed = TRUE)[[1]], own$log), ]
   })
-  of_group <- paste(rows$workload, rows$environment, sep = "\r")
+  # Each sweep as a whole, of all else each environment.
+  series <- tapply(rows$series, rows$workload, function(own) length(unique(own)))
+  sweeps <- names(series)[series > SERIES_WITH_RUNS]
+  of_group <- paste(rows$workload, ifelse(rows$workload %in% sweeps, "", rows$environment), sep = "\r")
   groups <- split(seq_len(nrow(rows)), factor(of_group, unique(of_group)))
   items <- unlist(lapply(groups, function(at) {
-    if (length(at) > 1 && sum(rows$n[at]) > VALUES_AS_LISTS) {
+    if (rows$workload[at[[1]]] %in% sweeps) {
+      html_sweep_table(rows[at, ], evidence, base)
+    } else if (length(at) > 1 && sum(rows$n[at]) > VALUES_AS_LISTS) {
       html_series_table(rows[at, ], own_values[at], rows, base)
     } else {
       vapply(at, function(i) html_series_list(rows[i, ], own_values[[i]], rows, base), "")
@@ -101,6 +108,58 @@ html_series_table <- function(some, own, rows, base) {
     },
     "</details>"
   ), collapse = "\n")
+}
+
+#' The series of a sweep in all environments, as a table with a row for each series
+#'
+#' What single runs came to stands in the tidy table, to which it leads, and in their logs: of a sweep's
+#' hundreds of series every run has every one.
+#'
+#' @param some rows of the comparisons, of one workload
+#' @inheritParams html_runs
+#' @return HTML
+html_sweep_table <- function(some, evidence, base) {
+  workload <- some$workload[[1]]
+  title <- some$title[[1]]
+  series <- unique(some$series)
+  environments <- intersect(names(evidence$plan$environments), some$environment)
+  level <- levels_of(some)
+  cells <- matrix("<td></td>", length(series), length(environments))
+  cells[cbind(match(some$series, series), match(some$environment, environments))] <-
+    sprintf("<td id=\"%s\">%s (%s)</td>", source_id(some),
+            vapply(level$value, format, "", digits = 6), fixed(some$n, 0))
+  first <- some[match(series, some$series), ]
+  units <- if (length(unique(some$unit)) > 1) paste0(" (", first$unit, ")") else ""
+  logs <- vapply(environments, function(name) {
+    own <- unique(unlist(strsplit(some$logs[some$environment == name], ";", fixed = TRUE)))
+    links <- sprintf("<a href=\"%s\">%s</a>", html_escape(file.path(base, own)), html_escape(basename(own)))
+    paste0(html_escape(environment_labels(evidence$plan, name)), ": ", paste(links, collapse = ", "))
+  }, "")
+  tidy <- file.path(base, basename(evidence$plan$results), "tidy", paste0(workload, ".csv"))
+  paste(c(
+    sprintf("<details id=\"series-%s\"><summary>%s: %s in %s</summary>", workload, html_escape(title),
+            counted(length(series), "series", "series"), counted(length(environments), "environment")),
+    sprintf(paste("<p>Means or medians, with the number of runs. <a href=\"%s\">The tidy table</a> has what",
+                  "each run came to, of these logs. %s.</p>"),
+            html_escape(tidy), paste(logs, collapse = "; ")),
+    sprintf("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Series of %s\">",
+            html_escape(title)),
+    "<table class=\"runs\"><thead><tr><th scope=\"col\">Series</th>",
+    sprintf("<th scope=\"col\">%s</th>", html_escape(environment_labels(evidence$plan, environments))),
+    "</tr></thead><tbody>",
+    sprintf("<tr><th scope=\"row\">%s%s</th>%s</tr>", html_escape(shorter_name(first$name, title)),
+            html_escape(units), apply(cells, 1, paste, collapse = "")),
+    "</tbody></table></div>", "</details>"
+  ), collapse = "\n")
+}
+
+#' Names of series without that of their workload
+#'
+#' @param name texts
+#' @param title of the workload
+#' @return texts
+shorter_name <- function(name, title) {
+  ifelse(startsWith(name, paste0(title, " ")), upper_first(substring(name, nchar(title) + 2)), name)
 }
 
 #' The records of all runs as lists, by environment and by workload, and the files that are of no single run
@@ -247,4 +306,21 @@ html_flags <- function(record) {
     return("")
   }
   sprintf(" <strong class=\"flag\">flagged: %s</strong>", html_escape(paste(texts, collapse = "; ")))
+}
+
+#' Gives lists of runs short names
+#'
+#' Every number of every table leads to one, and names of all that tells series apart would be a seventh of
+#' a page.
+#'
+#' @param page one text
+#' @return the page
+short_names <- function(page) {
+  # Line by line, for which it need not count the letters of all lines before.
+  lines <- strsplit(page, "\n", fixed = TRUE)[[1]]
+  found <- gregexpr("(?<=id=\"|href=\"#)runs-[^\"]+", lines, perl = TRUE)
+  names <- regmatches(lines, found)
+  short <- match(unlist(names), unique(unlist(names)))
+  regmatches(lines, found) <- utils::relist(paste0("r", short, recycle0 = TRUE), names)
+  paste(lines, collapse = "\n")
 }

@@ -88,47 +88,6 @@ see <- function(kind, id) {
   })
 }
 
-#' The results, a section for each question that was asked
-#'
-#' @param evidence as from `read_evidence`
-#' @return output for knitr
-show_questions <- function(evidence) {
-  asked <- questions_of(evidence$plan)
-  start <- QUESTIONS[["start-up"]]
-  parts <- vapply(split(asked, factor(asked$question, unique(asked$question))), function(one) {
-    paste0("\n\n## ", as_markdown(one$title[[1]]), "\n\n", show_question(evidence, one),
-           if (one$title[[1]] == start$title) show_footprint(evidence))
-  }, "")
-  alone <- show_footprint(evidence)
-  if (!"start-up" %in% asked$question && alone != "") {
-    parts <- c(parts, paste0("\n\n## ", start$title, "\n\n**Asked.** ", as_markdown(start$asks), "\n\n",
-                             alone))
-  }
-  knitr::asis_output(paste(parts, collapse = "\n"))
-}
-
-#' A question: what was asked, what was found, why, what was published, and what is not known
-#'
-#' @param evidence as from `read_evidence`
-#' @param asked rows of `questions_of`, those of one question
-#' @return Markdown
-show_question <- function(evidence, asked) {
-  plan <- evidence$plan
-  about <- vapply(asked$workload, function(name) {
-    workload <- plan$workloads[[name]]
-    paste(c(paste0(workload$title, ": ", lower_first(sentence(workload$about))), arrays_text(evidence, name)),
-          collapse = " ")
-  }, "")
-  paragraph <- function(head, text) if (text != "") paste0("**", head, ".** ", as_markdown(text), "\n\n")
-  paste0(
-    paragraph("Asked", paste(c(asked$asks[[1]], about), collapse = " ")),
-    "**Found.** ", paste(vapply(asked$workload, show_workload, "", evidence = evidence), collapse = ""),
-    paragraph("Why", why_text(evidence, asked$workload)),
-    paragraph("Against what was published", against_text(evidence, asked$workload)),
-    paragraph("Not known", unknown_text(evidence, asked$workload))
-  )
-}
-
 # How bounds are reckoned.
 BOUND_SOURCE <- "[@dolbeau2018]."
 
@@ -139,27 +98,6 @@ BOUND_SOURCE <- "[@dolbeau2018]."
 show_bound <- function(evidence) {
   text <- bound_text(evidence)
   knitr::asis_output(if (text == "") "" else paste(sub("[.]$", "", as_markdown(text)), BOUND_SOURCE))
-}
-
-#' A workload with its paragraph and its figures
-#'
-#' @param evidence as from `read_evidence`
-#' @param name of the workload
-#' @return Markdown
-show_workload <- function(evidence, name) {
-  figures <- figures_of(evidence$plan, name)
-  figures <- figures[vapply(names(figures), has_points, NA, evidence = evidence, kinds = figures)]
-  shown <- vapply(seq_along(figures), function(i) {
-    paste(see_figure(names(figures)[[i]]), if (i == 1) "shows",
-          as_markdown(figure_subject(evidence, name, figures[[i]])))
-  }, "")
-  drawn <- vapply(names(figures), function(stem) {
-    show_figure(evidence, stem, workload_caption(evidence, name, stem))
-  }, "")
-  paste0("*", as_markdown(evidence$plan$workloads[[name]]$title), ".* ",
-         as_markdown(trimws(paste(workload_text(evidence, name), reached_text(evidence, name)))),
-         if (length(shown) > 0) paste0(" ", paste(shown, collapse = "; "), "."), "\n\n",
-         paste(drawn, collapse = ""))
 }
 
 #' Paragraphs with headings
@@ -292,26 +230,16 @@ show_appendix <- function() {
   knitr::asis_output(if (in_html()) "" else raw_latex("\\appendixbegins"))
 }
 
-#' All runs in their order and all sets, each float behind a sentence that says what it is
+#' The tables of the sets, each behind a sentence that says what it is
 #'
 #' @param evidence as from `read_evidence`
-#' @return output for knitr; nothing where nothing was measured
-show_order_and_sets <- function(evidence) {
-  if (!has_figure(evidence, "order")) {
-    return(knitr::asis_output(""))
-  }
-  sets <- table_of_sets(evidence)
-  sensitivity <- table_of_sensitivity(evidence)
-  knitr::asis_output(paste(c(
-    "## Order and sets",
-    paste(see_figure("order"), "draws all runs in the order in which they were measured."),
-    show_figure(evidence, "order", order_caption(evidence)),
-    if (!is.null(sets)) c(paste(see_table("sets"), "tells what of the variance lies between the sets."),
-                          show_table(sets)),
-    if (!is.null(sensitivity)) c(paste(see_table("sensitivity"),
-                                       "has the ratios in which disturbed sets count."),
-                                 show_table(sensitivity))
-  ), collapse = "\n\n"))
+#' @return output for knitr; nothing where there are none
+show_set_tables <- function(evidence) {
+  parts <- introduced(list(
+    list(table_of_sets(evidence), "tells what of the variance lies between the sets."),
+    list(table_of_sensitivity(evidence), "has the ratios in which disturbed sets count.")
+  ))
+  knitr::asis_output(if (length(parts) > 0) paste(c("## Sets", parts), collapse = "\n\n") else "")
 }
 
 #' The claims that could not be tested, behind a sentence that says what they are
@@ -379,13 +307,16 @@ show_missing <- function(evidence) {
   knitr::asis_output(paste0("\n\n**Missing runs.** ", prose(partial_sentence(evidence)), show_list(items)))
 }
 
-#' What the run-order figure is for
+#' All runs in their order
 #'
 #' @param evidence as from `read_evidence`
 #' @return output for knitr; nothing where there is no such figure
-show_order_sentence <- function(evidence) {
+show_order <- function(evidence) {
+  if (!has_figure(evidence, "order")) {
+    return(knitr::asis_output(""))
+  }
   sentence <- paste(see_figure("order"), "shows all runs in the order in which they were measured.")
-  knitr::asis_output(if (has_figure(evidence, "order")) sentence else "")
+  knitr::asis_output(paste0(sentence, "\n\n", show_figure(evidence, "order", order_caption(evidence))))
 }
 
 #' What single choices cost, over all questions

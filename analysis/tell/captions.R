@@ -1,6 +1,6 @@
 # What stands under the figures of a workload, and what the text says that they show.
 
-FAR_CAPTION <- paste("Where emulated virtual machines are far from all else, they stand below, on axes of",
+FAR_CAPTION <- paste("Where emulated virtual machines are far from all else, they stand apart, on axes of",
                      "their own.")
 
 #' Whether a figure was drawn and holds anything

@@ -59,29 +59,6 @@ test_that("paths are found from the page", {
   expect_equal(relative_path(at("report.html"), at("results")), "results")
 })
 
-test_that("what points tell is shorter by what neighbours have in common, and loses nothing", {
-  lines <- c("1.0 2.0 docker/stream/1.log: 5", "1.5 2.0 docker/stream/12.log: 5", "2 2 native: 7",
-             "3 2 native: 7")
-  coded <- front_coded(paste(lines, collapse = "\n"))
-  coded <- strsplit(coded, "\n")[[1]]
-  parts <- regmatches(coded, regexec("^(\\S+ \\S+) ([0-9]+) (.*)$", coded))
-  words <- Reduce(function(before, part) paste0(substr(before, 1, as.integer(part[[3]])), part[[4]]),
-                  parts, accumulate = TRUE, "")[-1]
-  expect_equal(paste(vapply(parts, `[[`, "", 2), words), lines)
-  expect_equal(vapply(parts, `[[`, "", 3), c("0", "15", "0", "9"))
-  expect_equal(front_coded("1 2 alone"), "1 2 0 alone")
-})
-
-test_that("shapes of one style become one path, and others stay", {
-  svg <- c("<g>", "<polygon points='1.0,2.0 3.5,2.0 3.5,4.0 ' style='a'/>",
-           "<polygon points='11.0,2.0 10.5,1.5 ' style='a'/>", "<polygon points='1,1 2,2 ' style='b'/>",
-           "<text>x</text>", "<polygon points='1,1 2,2 ' style='b'/>", "</g>")
-  lines <- strsplit(shapes_together(paste(svg, collapse = "\n")), "\n")[[1]]
-  expect_equal(lines, c("<g>", "<path d='M1 2l2.5 0 0 2zM11 2l-.5-.5z' style='a'/>",
-                        "<path d='M1 1l1 1z' style='b'/>", "<text>x</text>",
-                        "<path d='M1 1l1 1z' style='b'/>", "</g>"))
-})
-
 test_that("lists of very many runs name folders, and only those runs that are flagged or named", {
   quiet <- lapply(seq_len(RUNS_AS_LISTS), function(i) small_record("native", i))
   evidence <- small_evidence(records = quiet)
@@ -112,4 +89,32 @@ test_that("many series are a table in which each has its name, and every value l
   expect_equal(xml2::xml_attr(shown, "id"), source_id(evidence$comparisons))
   expect_length(xml2::xml_find_all(page, "//table[@class='runs']//th/a"), 40)
   expect_equal(as.numeric(xml2::xml_text(xml2::xml_find_all(shown[[2]], "td"))[-1]), 2 + 1:40 / 100)
+})
+
+test_that("a sweep is one table of its series in all environments, which leads to the logs and the values", {
+  rows <- unlist(lapply(seq_len(SERIES_WITH_RUNS + 1), function(k) {
+    lapply(c("native", "docker"), summary_row, n = 3, metric = "copy", factors = paste0("k=", k), mean = k)
+  }), recursive = FALSE)
+  logs <- function(row) paste0("r/", row$environment, "/stream/", 1:3, ".log", collapse = ";")
+  evidence <- small_evidence(lapply(rows, function(row) updated(row, logs = logs(row))))
+  values <- data.frame(workload = "stream", metric = "copy", factors = "k=1", environment = "native",
+                       value = 1, log = "r/native/stream/1.log")
+  page <- xml2::read_html(html_runs(evidence, values, ".."))
+  cells <- xml2::xml_find_all(page, "//table[@class='runs']//td[@id]")
+  expect_setequal(xml2::xml_attr(cells, "id"), source_id(evidence$comparisons))
+  expect_length(xml2::xml_find_all(page, "//table[@class='runs']/tbody/tr"), SERIES_WITH_RUNS + 1)
+  expect_equal(xml2::xml_text(cells)[1:2], c("1 (3)", "1 (3)"))
+  found <- xml2::xml_attr(xml2::xml_find_all(page, "//details[@id='series-stream']/p/a"), "href")
+  each <- unlist(strsplit(evidence$comparisons$logs[1:2], ";", fixed = TRUE))
+  tidy <- file.path(basename(evidence$plan$results), "tidy", "stream.csv")
+  expect_setequal(found, file.path("..", c(each, tidy)))
+})
+
+test_that("names of lists are short, and what led to one leads to it", {
+  page <- paste("<a href=\"#runs-a-b\">1</a> <a href=\"#runs\">", "<p id=\"runs-c\">",
+                "<a href=\"#runs-a-b\">2</a>", "<p id=\"runs-a-b\">", sep = "\n")
+  expect_equal(short_names(page), paste("<a href=\"#r1\">1</a> <a href=\"#runs\">",
+                                        "<p id=\"r2\">", "<a href=\"#r1\">2</a>",
+                                        "<p id=\"r1\">", sep = "\n"))
+  expect_equal(short_names("<p>none</p>"), "<p>none</p>")
 })

@@ -1,0 +1,49 @@
+test_that("what points tell is shorter by what neighbours have in common, and loses nothing", {
+  lines <- c("1.0 2.0 docker/stream/1.log: 5", "1.5 2.0 docker/stream/12.log: 5", "2 2 native: 7",
+             "3 2 native: 7")
+  coded <- front_coded(paste(lines, collapse = "\n"))
+  coded <- strsplit(coded, "\n")[[1]]
+  parts <- regmatches(coded, regexec("^(\\S+ \\S+) ([0-9]+) (.*)$", coded))
+  words <- Reduce(function(before, part) paste0(substr(before, 1, as.integer(part[[3]])), part[[4]]),
+                  parts, accumulate = TRUE, "")[-1]
+  expect_equal(paste(vapply(parts, `[[`, "", 2), words), lines)
+  expect_equal(vapply(parts, `[[`, "", 3), c("0", "15", "0", "9"))
+  expect_equal(front_coded("1 2 alone"), "1 2 0 alone")
+})
+
+test_that("shapes of one style become one path, and others stay", {
+  svg <- c("<g>", "<polygon points='1.0,2.0 3.5,2.0 3.5,4.0 ' style='a'/>",
+           "<polygon points='11.0,2.0 10.5,1.5 ' style='a'/>", "<polygon points='1,1 2,2 ' style='b'/>",
+           "<text>x</text>", "<polygon points='1,1 2,2 ' style='b'/>", "</g>")
+  lines <- strsplit(shapes_together(paste(svg, collapse = "\n")), "\n")[[1]]
+  expect_equal(lines, c("<g>", "<path d='M1 2l2.5 0 0 2zM11 2l-.5-.5z' style='a'/>",
+                        "<path d='M1 1l1 1z' style='b'/>", "<text>x</text>",
+                        "<path d='M1 1l1 1z' style='b'/>", "</g>"))
+})
+
+test_that("lines of one style become one path, which stays open", {
+  svg <- c("<line x1='81.2' y1='43.0' x2='216.4' y2='43.0' style='a'/>",
+           "<polyline points='1,1 2,2 ' style='a'/>",
+           "<polygon points='1,1 2,2 ' style='a'/>")
+  expect_equal(strsplit(shapes_together(paste(svg, collapse = "\n")), "\n")[[1]],
+               c("<path d='M81.2 43l135.2 0M1 1l1 1' style='a'/>", "<path d='M1 1l1 1z' style='a'/>"))
+})
+
+test_that("frames of nothing are left out, and others stay", {
+  frame <- function(name) {
+    sprintf("<defs>\n<clipPath id='%s'>\n<rect x='0'/>\n</clipPath>\n</defs>\n", name)
+  }
+  full <- "<g clip-path='url(#b)'>\n<rect/>\n</g>"
+  expect_equal(without_empty_frames(paste0(frame("a"), "<g clip-path='url(#a)'>\n</g>\n", frame("b"), full)),
+               paste0(frame("b"), full))
+})
+
+test_that("texts keep their length where they are long, and share where they are anchored", {
+  text <- function(words) {
+    sprintf(paste("<text x='1' text-anchor='end' style='s' textLength='24.67px'",
+                  "lengthAdjust='spacingAndGlyphs'>%s</text>"), words)
+  }
+  expect_equal(short_texts(text("Storage")),
+               "<text x='1' style='text-anchor: end;s' textLength='24.6'>Storage</text>")
+  expect_equal(short_texts(text("12")), "<text x='1' style='text-anchor: end;s'>12</text>")
+})

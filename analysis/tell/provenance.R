@@ -56,18 +56,16 @@ contents_text <- function(evidence) {
 
 #' The packages of the image that were asked for
 #'
-#' Their versions are those that the first run saw from inside, or those of the image's manifest where it saw
-#' none.
+#' Their versions are those that the first run saw from inside.
 #'
 #' @param evidence as from `read_evidence`
-#' @return text: versions
+#' @return text: versions, or where those of all packages stand
 package_text <- function(evidence) {
   seen <- observed_versions(utils::head(evidence$records, 1), "inside")
-  versions <- if (ncol(seen) > 0) seen[1, ] else unlist(evidence$packages)
-  if (length(versions) == 0) {
-    return(NOT_AVAILABLE)
+  if (ncol(seen) == 0) {
+    return(if (length(evidence$packages) == 0) NOT_AVAILABLE else "as in results/image-manifest.json")
   }
-  paste(names(versions), versions, collapse = ", ")
+  paste(colnames(seen), seen[1, ], collapse = ", ")
 }
 
 #' The revision of the sources

@@ -14,6 +14,12 @@ const compare = (a, b) => {
   return isNaN(x) ? a.localeCompare(b, "en", { numeric: true }) : x - y;
 };
 
+// A cell that repeats the one above has its text too, for those who hear it and for rows that are sorted.
+for (const cell of document.querySelectorAll(".repeat")) {
+  const above = cell.closest("tr").previousElementSibling.cells[0];
+  cell.innerHTML = (above.querySelector(".repeat") ?? above).innerHTML;
+}
+
 for (const table of document.querySelectorAll("table.sortable")) {
   const body = table.tBodies[0];
   const original = [...body.rows];

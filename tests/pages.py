@@ -29,6 +29,8 @@ _FIRST = """return [...document.querySelectorAll('main h2, main h3')].filter(
   (head) => head.nextElementSibling?.matches('figure')).map((head) => head.textContent)"""
 _SILENT = """return [...document.querySelectorAll('figure.drawing')].filter(
   (one) => !one.querySelector('svg .told circle')).map((one) => one.id)"""
+# A cell that repeats the one above, for those who see it, and is empty for those who hear it.
+_EMPTY = """return [...document.querySelectorAll('.repeat')].filter((one) => !one.textContent).length"""
 # What a point tells when it is pointed at.
 _TOLD = """const spot = document.querySelector('figure.drawing .told circle');
   if (!spot) return '';
@@ -81,6 +83,8 @@ def findings(driver: webdriver.Chrome, page: Path) -> list[str]:
     found += driver.execute_script(_HIDDEN)
     found += [f"a float before any sentence: {head}" for head in driver.execute_script(_FIRST)]
     found += [f"its points tell nothing: {name}" for name in driver.execute_script(_SILENT)]
+    if empty := driver.execute_script(_EMPTY):
+        found.append(f"{empty} cells that repeat the ones above are empty")
     return found
 
 

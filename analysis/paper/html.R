@@ -25,7 +25,7 @@ html_escape <- function(text) {
 #' A table as HTML
 #'
 #' Its rows can be sorted unless headings stand among them.  A cell that is empty because it repeats the one
-#' above holds the text all the same, hidden until the rows are sorted.
+#' above is marked, and the page's script gives it the text all the same, hidden until the rows are sorted.
 #'
 #' @param table as from `new_table`
 #' @return one text
@@ -92,7 +92,6 @@ html_rows <- function(table) {
   cells <- as.matrix(table$cells)
   columns <- table$columns
   starts <- table$group_starts
-  above <- ""
   vapply(seq_len(nrow(cells)), function(i) {
     if (table$head_rows[[i]]) {
       heads <- html_heads(as.integer(columns$span), "colgroup", "", html_head_text(cells[i, ]))
@@ -106,9 +105,7 @@ html_rows <- function(table) {
     text <- paste0(text, ifelse(table$marks[i, ] == "", "",
                                 sprintf("<sup>%s</sup>", html_escape(table$marks[i, ]))))
     if (any(starts) && !starts[[i]] && cells[i, 1] == "") {
-      text[[1]] <- sprintf("<span class=\"repeat\">%s</span>", above)
-    } else {
-      above <<- text[[1]]
+      text[[1]] <- "<span class=\"repeat\"></span>"
     }
     tag <- c("th", rep("td", length(text) - 1))
     if (text[[1]] == "") {

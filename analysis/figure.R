@@ -30,7 +30,9 @@ run_script("figure.R", function(arguments) {
            order = draw_order(tidy(), plan, options$out),
            drift = draw_drift(tidy(), plan, options$out),
            ratios = draw_ratios(lapply(options$rest, read_summary, plan = plan), plan, root, options$out),
-           claims = draw_claims(read_tested_claims(options$rest[[1]]), root, options$out),
+           claims = draw_claims(rbind(read_tested_claims(options$rest[[1]]),
+                                      read_tested_claims(options$rest[[1]], transferred = TRUE)), root,
+                                options$out),
            footprint = draw_footprint(read_known(options$rest[[1]], FOOTPRINT_COLUMNS, plan), plan,
                                       options$out))
   } else {

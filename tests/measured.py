@@ -195,12 +195,12 @@ def project(folder: Path, monkeypatch, settings: dict | None = None, slower: dic
 def pretend(folder: Path) -> None:
     """Files in the places of tables, figures and papers, where a test is not about what they hold."""
     state = made.State(json.loads((folder / places.PLAN).read_text()), str(folder), str(folder))
-    columns = "id,publication,place,statement,workload,measured_workload,metric,verdict,reason,logs"
+    columns = "id,publication,place,statement,workload,measured_workload,metric,verdict,reason,published_for,logs"
     logs = "results/raw/native/stream/1.log;results/raw/docker/stream/1.log"
     texts = {
         "results/claims.csv": f"""{columns}
-stream-alike,ibm2014,Fig. 5,All alike.,stream,stream,copy,reproduced,,{logs}
-fio-slow,ibm2014,Fig. 13,Slow.,fio,,,not testable here,workload,
+stream-alike,ibm2014,Fig. 5,All alike.,stream,stream,copy,reproduced,,,{logs}
+fio-slow,ibm2014,Fig. 13,Slow.,fio,,,not testable here,workload,,
 """,
         "paper/report.pdf": "%PDF-1.5 pretended\n",
         "paper/report.html": "<!DOCTYPE html><p>pretended</p>\n",

@@ -12,7 +12,7 @@ CLAIM_FIGURE_COLUMNS <- c(
 
 #' What the figure of the claims draws
 #'
-#' @param claims as from `read_tested_claims`
+#' @param claims as from `read_tested_claims`, those that were transferred last
 #' @param own the `claims` of `read_own_verdicts`
 #' @param publications of `read_claims`
 #' @return data frame with the columns of CLAIM_FIGURE_COLUMNS, a row for each claim of which at least a part
@@ -20,9 +20,9 @@ CLAIM_FIGURE_COLUMNS <- c(
 #'   originals' raw logs give none
 claim_figure_data <- function(claims, own, publications) {
   claims <- claims[claims$parts > 0 & !is.na(claims$ratio), ]
-  claims <- claims[order(match(claims$verdict, CLAIM_VERDICTS)), ]
+  claims <- claims[order(match(claims$verdict, VERDICT_MARKS$verdict)), ]
   own <- own[own$how == "ratio", ]
-  own <- own[match(claims$id, own$id), ]
+  own <- own[match(ifelse(claims$published_for == "", claims$id, ""), own$id), ]
   label <- vapply(publications, `[[`, "", "label")[claims$publication]
   data.frame(
     claims[c("id", "statement")], place = paste0(label, ", ", claims$place, recycle0 = TRUE),
@@ -34,9 +34,10 @@ claim_figure_data <- function(claims, own, publications) {
   )
 }
 
-# How verdicts are told apart, in grey print too.
-VERDICT_MARKS <- data.frame(verdict = CLAIM_VERDICTS, colour = c("#006B4F", "#B03A00", "#4D4D4D", "#4D4D4D"),
-                            shape = c(16, 15, 17, 18))
+# How verdicts are told apart, in grey print too: hollow where a claim was transferred.
+VERDICT_MARKS <- data.frame(verdict = unname(c(CLAIM_VERDICTS, TRANSFERRED_VERDICTS)),
+                            colour = rep(c("#006B4F", "#B03A00", "#4D4D4D", "#4D4D4D"), 2),
+                            shape = c(16, 15, 17, 18, 1, 0, 2, 6))
 
 #' Limits of the axis of the claims
 #'
@@ -141,7 +142,9 @@ claim_words <- function(data) {
 #' @param verdict texts
 #' @return texts
 claim_legend <- function(verdict) {
-  ifelse(verdict == "not testable here", "Measured here in part", paste0("Measured here: ", verdict))
+  moved <- verdict %in% TRANSFERRED_VERDICTS
+  ifelse(verdict == "not testable here", "Measured here in part",
+         paste0(ifelse(moved, "Transferred: ", "Measured here: "), sub("^transfer ", "", verdict)))
 }
 
 #' What stands beside a claim

@@ -12,10 +12,10 @@
 #'   plan's order; `comparisons`, as from `compare`; `published`, as from `read_published`; `originals`, as
 #'   from `read_originals`; `own`, as from `read_own_verdicts`; `artifact`, as from `read_artifact`; `failed`,
 #'   as from
-#'   `read_failures`; `claims`, as from `read_tested_claims`; `publications` and `known` (the environments),
-#'   of the claims; `footprint`, as from `read_footprint`; `sets` and `choices`, with the columns of
-#'   SET_COLUMNS and CHOICE_COLUMNS; `precision`, as from `read_precision`; `partial`,
-#'   TRUE where a cell is missing
+#'   `read_failures`; `claims` and `transferred`, as from `read_tested_claims`; `publications` and
+#'   `known` (the environments), of the claims; `footprint`, as from `read_footprint`; `sets` and
+#'   `choices`, with the columns of SET_COLUMNS and CHOICE_COLUMNS; `precision`, as from `read_precision`;
+#'   `partial`, TRUE where a cell is missing
 #' @section Errors: a missing or broken file; records and summaries that do not belong together
 read_evidence <- function(path, root, partial = FALSE) {
   plan <- read_plan(path)
@@ -46,6 +46,7 @@ read_evidence <- function(path, root, partial = FALSE) {
   summary <- read_summaries(plan, cells, partial)
   evidence$comparisons <- compare(summary, plan, set_seconds(plan))
   evidence$claims <- read_tested_claims(result_path(plan, "claims"))
+  evidence$transferred <- read_tested_claims(result_path(plan, "claims"), transferred = TRUE)
   claims <- read_claims(file.path(root, "published", "claims.json"))
   evidence$publications <- claims$publications
   evidence$known <- claims$environments

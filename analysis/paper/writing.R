@@ -172,6 +172,9 @@ show_claims_text <- function(evidence) {
       paste(see_table("claims"), "shows those of which at least a part was measured.")
     },
     if (untested) paste(see_table("untested"), "lists the others, each with its reason."),
+    if (nrow(evidence$transferred) > 0) {
+      paste(prose(transferred_text(evidence)), see_table("transferred"), "has them.")
+    },
     if (tested) {
       paste0(prose(joined_text(evidence$own$claims, evidence$claims, function(x) linked(x, "records"))), " ",
              see_table("joined"),
@@ -186,13 +189,16 @@ show_claims_text <- function(evidence) {
 #' @param evidence as from `read_evidence`
 #' @return Markdown for knitr; nothing where no part of a claim was measured
 show_joined <- function(evidence) {
-  if (!any(evidence$claims$parts > 0)) {
+  if (!any(evidence$claims$parts > 0) && nrow(evidence$transferred) == 0) {
     return(knitr::asis_output(""))
   }
   labels <- vapply(evidence$publications, `[[`, "", "label")
   knitr::asis_output(paste0(
     "\n\n## Claims by both\n\n",
-    introduced(list(list(table_of_claims(evidence), "has the claims that were measured, at least in part."))),
+    introduced(list(
+      list(table_of_claims(evidence), "has the claims that were measured, at least in part."),
+      list(table_of_transferred(evidence), "has those that were transferred, with verdicts of that kind.")
+    )),
     "\n\nWhat a claim\u2019s own authors measured need not bear it out. ", see_table("joined"),
     as_markdown(paste0(
       " sets the verdict by their own numbers beside the verdict by the machine at hand. The former is that ",

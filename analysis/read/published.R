@@ -11,7 +11,8 @@ untestable_reasons <- function() {
     "emulation" = "It speaks of a virtual machine with hardware acceleration, which was not proven here.",
     "metric" = "Its metric was not measured.",
     "size" = "Its size or load was not measured.",
-    "hardware" = "It holds for other hardware only."
+    "hardware" = "It holds for other hardware only.",
+    "transferred" = "It was published for another product, and was tested as a transferred claim."
   )
 }
 
@@ -73,7 +74,7 @@ claim_error <- function(claim, published) {
     paste("there is no publication", claim$publication)
   } else if (is.null(claim$untestable)) {
     comparison_error(claim, names(published$environments))
-  } else if (!isTRUE(claim$untestable$reason %in% names(untestable_reasons()))) {
+  } else if (!isTRUE(claim$untestable$reason %in% setdiff(names(untestable_reasons()), "transferred"))) {
     "the reason why it is not testable is not a known one"
   } else if (!is.character(claim$untestable$because)) {
     "why it is not testable is not explained"

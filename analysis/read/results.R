@@ -25,10 +25,15 @@ CLAIM_COLUMNS <- c(
   ratio_low = "numeric", ratio_high = "numeric", ratio_n = "integer",
   level = "numeric", parts = "integer", verdict = "character", reason = "character", because = "character",
   note = "character", more_sets = "numeric", more_sets_low = "numeric", more_sets_high = "numeric",
-  more_minutes = "numeric", logs = "character"
+  more_minutes = "numeric", published_for = "character", logs = "character"
 )
 
 CLAIM_VERDICTS <- c("reproduced", "contradicted", "inconclusive", "not testable here")
+
+# Verdicts on claims that were published for one product and tested on another, by what they would be of a
+# claim about that other: a kind of their own, never counted among those.
+TRANSFERRED_VERDICTS <- c("reproduced" = "carries over", "contradicted" = "does not carry over",
+                          "inconclusive" = "transfer open", "not testable here" = "transfer tested in part")
 
 FOOTPRINT_COLUMNS <- c(
   environment = "character", quantity = "character", unit = "character", systems = "integer", n = "integer",
@@ -111,14 +116,18 @@ read_known <- function(path, columns, plan) {
 #' The tested claims, read
 #'
 #' @param path of claims.csv
+#' @param transferred whether those that were transferred are wanted, instead of all as they were published
 #' @return data frame with the columns of CLAIM_COLUMNS
 #' @section Errors: a broken file; a verdict that is none
-read_tested_claims <- function(path) {
+read_tested_claims <- function(path, transferred = FALSE) {
   claims <- read_csv(path, CLAIM_COLUMNS)
-  if (!all(claims$verdict %in% CLAIM_VERDICTS)) {
-    stop_about(path, "'", setdiff(claims$verdict, CLAIM_VERDICTS)[[1]], "' is no verdict")
+  moved <- claims$published_for != ""
+  fits <- ifelse(moved, claims$verdict %in% TRANSFERRED_VERDICTS, claims$verdict %in% CLAIM_VERDICTS)
+  if (!all(fits)) {
+    stop_about(path, "'", claims$verdict[!fits][[1]], "' is no verdict",
+               if (any(moved & !fits)) " on a transferred claim")
   }
-  claims
+  claims[moved == transferred, ]
 }
 
 #' The footprints, read

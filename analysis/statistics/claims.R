@@ -34,18 +34,51 @@ claim_verdict <- function(low, high, from, to, testable = rep(TRUE, length(low))
 
 #' All claims, tested by the sets that count
 #'
+#' A claim about an environment for which one of this project may stand as a transfer has a second row where
+#' that was measured: what was published for one product, tested on another.  Its verdict is one of
+#' TRANSFERRED_VERDICTS, and `published_for` names the product; it is empty in all other rows.
+#'
 #' @param published as from `read_claims`
 #' @param tidy rows of the tidy tables of all workloads
 #' @param plan as from `read_plan`
 #' @param sockets of the host; NA where that is not available
 #' @param seconds as from `set_seconds`
-#' @return data frame with the columns of CLAIM_COLUMNS, a row for each claim, in their order
+#' @return data frame with the columns of CLAIM_COLUMNS, a row for each claim, in their order, and behind it
+#'   that of its transfer
 test_claims <- function(published, tidy, plan, sockets, seconds = numeric()) {
   tidy <- counted_rows(tidy)
-  rows <- lapply(published$claims, test_claim, published = published, tidy = tidy, plan = plan,
-                 sockets = sockets, seconds = seconds)
+  rows <- unlist(lapply(published$claims, claim_rows, published = published, tidy = tidy, plan = plan,
+                        sockets = sockets, seconds = seconds), recursive = FALSE)
   bound <- lapply(names(CLAIM_COLUMNS), function(name) unlist(lapply(rows, `[[`, name)))
   as.data.frame(stats::setNames(bound, names(CLAIM_COLUMNS)))
+}
+
+#' The rows of a claim: as it was published, and as it was transferred
+#'
+#' @inheritParams test_claims
+#' @param claim an entry of the claims
+#' @return list of one or two, as from `test_claim`
+claim_rows <- function(claim, published, tidy, plan, sockets, seconds) {
+  direct <- test_claim(claim, published, tidy, plan, sockets, seconds)
+  products <- Filter(Negate(is.null), lapply(published$environments, `[[`, "transferred"))
+  claim$pairs <- Filter(function(pair) any(unlist(pair) %in% names(products)), claim$pairs)
+  if (length(claim$pairs) == 0) {
+    return(list(direct))
+  }
+  for (name in names(products)) {
+    published$environments[[name]]$measured_as <- products[[name]]$to
+  }
+  moved <- test_claim(claim, published, tidy, plan, sockets, seconds)
+  if (moved$parts == 0) {
+    if (direct$reason == "transferred") {
+      direct[c("reason", "because")] <- moved[c("reason", "because")]
+    }
+    return(list(direct))
+  }
+  moved$verdict <- TRANSFERRED_VERDICTS[[moved$verdict]]
+  named <- products[intersect(names(products), unlist(claim$pairs))]
+  moved$published_for <- paste(unique(vapply(named, `[[`, "", "from")), collapse = ", ")
+  list(direct, moved)
 }
 
 #' One claim, tested
@@ -54,8 +87,7 @@ test_claims <- function(published, tidy, plan, sockets, seconds = numeric()) {
 #' the part that is farthest from the tolerance, or nearest to its edge, with the interval that decided: of a
 #' claim that was reproduced the one at 90 %.
 #'
-#' @inheritParams test_claims
-#' @param claim an entry of the claims
+#' @inheritParams claim_rows
 #' @return named list with an element for each of CLAIM_COLUMNS
 test_claim <- function(claim, published, tidy, plan, sockets, seconds) {
   number <- function(x) if (is.null(x)) NA_real_ else as.double(x)
@@ -70,7 +102,7 @@ test_claim <- function(claim, published, tidy, plan, sockets, seconds) {
     verdict = "not testable here",
     reason = c(claim$untestable$reason, "")[[1]], because = c(claim$untestable$because, "")[[1]],
     note = c(claim$note, "")[[1]], more_sets = NA_real_, more_sets_low = NA_real_,
-    more_sets_high = NA_real_, more_minutes = NA_real_, logs = ""
+    more_sets_high = NA_real_, more_minutes = NA_real_, published_for = "", logs = ""
   )
   if (!is.null(claim$untestable)) {
     return(row)
@@ -108,6 +140,11 @@ test_claim <- function(claim, published, tidy, plan, sockets, seconds) {
     row[c("ratio", "ratio_low", "ratio_high", "ratio_n")] <- part[c("ratio", "low", "high", "n")]
     row$level <- level
     row$logs <- part$logs
+    against <- parts$reference_factors[[shown]]
+    if (against != parts$factors[[shown]]) {
+      against <- gsub("=", " ", gsub(";", ", ", against))
+      row$note <- trimws(paste0(row$note, " It is measured against ", against, "."))
+    }
     if (verdict == "inconclusive") {
       if (is.na(part$low)) {
         row$because <- "there are too few runs for an interval"
@@ -124,7 +161,8 @@ test_claim <- function(claim, published, tidy, plan, sockets, seconds) {
 #'
 #' @inheritParams test_claim
 #' @return data frame: environment, reference (names of the plan, "" where there is none), workload, metric,
-#'   factors, reason (why it can't be tested, as of `untestable_reasons`, or "") and because
+#'   factors and reference_factors (of each of the two), reason (why it can't be tested, as of
+#'   `untestable_reasons`, or "") and because
 claim_parts <- function(claim, published, tidy, plan, sockets) {
   rows <- tidy[tidy$workload %in% claimed_workloads(claim, published, plan), ]
   if (nrow(rows) == 0) {
@@ -141,10 +179,20 @@ claim_parts <- function(claim, published, tidy, plan, sockets) {
     wanted <- unlist(claim$metrics)
     series <- series[length(wanted) == 0 | series$metric %in% wanted, ]
     sized <- series[has_factors(series$factors, claim$factors), ]
+    own <- lapply(unlist(pair), function(name) published$environments[[name]]$factors)
+    sides <- lapply(own, function(factors) with_factors(sized$factors, factors))
+    there <- paste(rows$environment, rows$workload, rows$metric, rows$factors)
+    for (i in which(lengths(own) > 0)) {
+      measured <- paste(names[[i]], sized$workload, sized$metric, sides[[i]]) %in% there
+      sized <- sized[measured, ]
+      sides <- lapply(sides, `[`, measured)
+      claim$factors[names(own[[i]])] <- own[[i]]
+    }
     obstacle <- series_obstacle(claim, series, sized, sockets)
     if (is.null(obstacle)) {
-      data.frame(environment = names[[1]], reference = names[[2]], sized, reason = "", because = "",
-                 row.names = NULL)
+      sized$factors <- sides[[1]]
+      data.frame(environment = names[[1]], reference = names[[2]], sized, reference_factors = sides[[2]],
+                 reason = "", because = "", row.names = NULL)
     } else {
       do.call(untested_part, c(list(claim), obstacle))
     }
@@ -159,7 +207,7 @@ claim_parts <- function(claim, published, tidy, plan, sockets) {
 #' @return data frame of one row, as from `claim_parts`
 untested_part <- function(claim, reason, because) {
   data.frame(environment = "", reference = "", workload = claim$workload, metric = "", factors = "",
-             reason = reason, because = because)
+             reference_factors = "", reason = reason, because = because)
 }
 
 #' Why the environments of a claim can't be compared here
@@ -170,7 +218,10 @@ untested_part <- function(claim, reason, because) {
 #' @return list of reason and because; NULL where they can
 environment_obstacle <- function(pair, names, published, plan) {
   for (i in which(names == "")) {
-    return(list(reason = "environment", because = absence(pair[[i]], published, plan)))
+    entry <- published$environments[[pair[[i]]]]
+    moved <- !is.null(entry$transferred) && length(entry$measured_as) == 0
+    return(list(reason = if (moved) "transferred" else "environment",
+                because = absence(pair[[i]], published, plan)))
   }
   emulated <- Filter(Negate(is.null), lapply(seq_along(pair), function(i) {
     emulation_obstacle(published$environments[[pair[[i]]]], names[[i]], plan)
@@ -248,7 +299,10 @@ absence <- function(environment, published, plan) {
   names <- unlist(entry$measured_as)
   planned <- plan$environments[names[names %in% names(plan$environments)]]
   reasons <- unlist(lapply(planned, function(one) if (!isTRUE(one$available)) one$reason))
-  paste0(entry$label, if (length(names) == 0) {
+  stand_in <- if (length(names) > 0 && !is.null(entry$transferred)) {
+    paste0(", for which ", paste(names, collapse = " or "), " may stand,")
+  }
+  paste0(entry$label, stand_in, if (length(names) == 0) {
     " is none of the environments that can be measured"
   } else if (length(planned) == 0) {
     " is not in the plan"
@@ -269,6 +323,19 @@ has_factors <- function(factors, wanted) {
   vapply(strsplit(factors, ";", fixed = TRUE), function(has) all(pairs %in% has), NA)
 }
 
+#' The factors of series, with those of a published environment
+#'
+#' @param factors texts of the series
+#' @param own named list of factors by which the environment differs; NULL where it has none
+#' @return texts in which those have its values
+with_factors <- function(factors, own) {
+  vapply(strsplit(factors, ";", fixed = TRUE), function(pairs) {
+    at <- match(sub("=.*", "", pairs), names(own))
+    pairs[!is.na(at)] <- paste0(names(own)[at], "=", unlist(own)[at])[!is.na(at)]
+    paste(pairs, collapse = ";")
+  }, "")
+}
+
 #' The ratio that a part of a claim is about
 #'
 #' @param part a row of `claim_parts`
@@ -278,11 +345,11 @@ has_factors <- function(factors, wanted) {
 #' @return as from `compare_runs`, `inner_low` and `inner_high`, the limits at INNER_LEVEL, and `logs`; where
 #'   the claim is about performance, of its inverse for metrics of which less is better
 measured_ratio <- function(part, tidy, level, claim, plan) {
-  of <- function(environment) {
+  of <- function(environment, factors) {
     tidy[tidy$environment == environment & tidy$workload == part$workload & tidy$metric == part$metric &
-           tidy$factors == part$factors, ]
+           tidy$factors == factors, ]
   }
-  sides <- list(of(part$environment), of(part$reference))
+  sides <- list(of(part$environment, part$factors), of(part$reference, part$reference_factors))
   metrics <- metrics_of(plan, part$workload)
   if (isTRUE(claim$performance) && metrics$better[metrics$metric == part$metric] == "lower") {
     sides <- rev(sides)

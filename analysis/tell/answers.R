@@ -267,7 +267,7 @@ command_lines <- function(evidence) {
 #' @param evidence as from `read_evidence`
 #' @return text, or NULL without claims
 claims_answer <- function(evidence) {
-  if (nrow(evidence$claims) > 0) claims_text(evidence)
+  if (nrow(evidence$claims) > 0) paste(c(claims_text(evidence), transferred_text(evidence)), collapse = " ")
 }
 
 #' What the words of the answers mean

@@ -223,7 +223,9 @@ ratios_caption <- function(evidence) {
 #' @param evidence as from `read_evidence`
 #' @return text
 claims_caption <- function(evidence) {
-  claims <- evidence$claims[evidence$claims$parts > 0 & !is.na(evidence$claims$ratio), ]
+  claims <- rbind(evidence$claims, evidence$transferred)
+  claims <- claims[claims$parts > 0 & !is.na(claims$ratio), ]
+  moved <- claims[claims$published_for != "", ]
   raw <- drawn_columns(evidence, "claims", CLAIM_FIGURE_COLUMNS)$raw_logs
   paste0("Published claims and what was measured: the ratio of the two environments of each, with the ",
          "interval that decides (", linked(n_is(n_text(claims$ratio_n)), "records"), "). Grey: the ",
@@ -231,6 +233,8 @@ claims_caption <- function(evidence) {
          if (any(!is.na(raw))) "; crosses: what the authors\u2019 own raw logs give, as they were read again",
          ".", if (any(claims$verdict == "not testable here")) {
            " Measured in part: of some of its environments."
+         }, if (nrow(moved) > 0) {
+           paste0(" Hollow, and last: transferred claims, ", transferred_between(moved, evidence), ".")
          })
 }
 

@@ -12,7 +12,8 @@ claims_text <- function(evidence) {
   phrases <- c(statement = "no statement about a difference between environments",
                workload = "the workload was not measured", environment = "an environment was not measured",
                emulation = "no hardware acceleration was proven", metric = "the metric was not measured",
-               size = "the size or load was not measured", hardware = "it holds for other hardware only")
+               size = "the size or load was not measured", hardware = "it holds for other hardware only",
+               transferred = "it was published for another product")
   paste0(
     "Of ", counted(nrow(claims), "published claim"), " in ",
     counted(length(unique(claims$publication)), "publication"), ", ",
@@ -25,6 +26,44 @@ claims_text <- function(evidence) {
                           collapse = "; "), ")")
     }, "."
   )
+}
+
+#' How the claims fared that were published for one product and tested on another
+#'
+#' @param evidence as from `read_evidence`
+#' @return one text, NULL where there is none
+transferred_text <- function(evidence) {
+  claims <- evidence$transferred
+  if (nrow(claims) == 0) {
+    return(NULL)
+  }
+  counts <- table(factor(claims$verdict, TRANSFERRED_VERDICTS))
+  one <- c("carries over", "does not carry over", "stays open", "was tested in part")
+  more <- c("carry over", "do not carry over", "stay open", "were tested in part")
+  carried <- ifelse(counts == 1, one, more)
+  shown <- counts > 0
+  paste0(
+    "Transferred claims are counted by themselves: of ",
+    linked(counted(nrow(claims), "claim"), "records"), " ", transferred_between(claims, evidence), ", ",
+    listed(paste(linked(fixed(counts[shown], 0), "records"), carried[shown])), "."
+  )
+}
+
+#' From which product to which claims were transferred
+#'
+#' @param claims rows of the transferred claims
+#' @param evidence as from `read_evidence`
+#' @return text such as "published for vSphere and tested here on KVM"
+transferred_between <- function(claims, evidence) {
+  used <- unique(c(claims$environment, claims$reference))
+  machines <- Filter(has_machine, evidence$plan$environments[used])
+  kinds <- toupper(unique(vapply(machines, function(one) c(one[["accelerator"]], "")[[1]], "")))
+  on <- if (all(kinds %in% c("", NA))) {
+    environment_labels(evidence$plan, unique(claims$environment))
+  } else {
+    kinds
+  }
+  paste("published for", listed(sort(unique(claims$published_for))), "and tested here on", listed(on))
 }
 
 #' What the authors' own raw logs say of published claims
@@ -46,7 +85,63 @@ table_of_claims <- function(evidence) {
   if (nrow(claims) == 0) {
     return(NULL)
   }
-  claims <- claims[order(match(claims$verdict, CLAIM_VERDICTS)), ]
+  notes <- c(
+    paste0("Measured: the ratio of the two environments, paired by set, with Fieller\u2019s interval. ",
+           "Reproduced: each interval at 90", THIN, "% lies within the tolerance (two one-sided tests at ",
+           "5", THIN, "%); contradicted: one interval, of those that hold together at 95", THIN, "%, lies ",
+           "outside of it; inconclusive: neither. The part that decides is shown, with the interval that ",
+           "does."),
+    more_sets_note(claims),
+    if (evidence$plan$scale != "paper") {
+      paste0("The sizes are those of the scale \u201c", evidence$plan$scale,
+             "\u201d, below the originals\u2019.")
+    },
+    if (any(published_value(claims) == "")) paste0(EM_DASH, ": nothing was published.")
+  )
+  claims_table("claims", "Published claims, tested by what was measured here", claims, CLAIM_VERDICTS, notes,
+               evidence)
+}
+
+#' The claims that were published for one product and tested on another
+#'
+#' @param evidence as from `read_evidence`
+#' @return a table, or NULL where there is none
+table_of_transferred <- function(evidence) {
+  claims <- evidence$transferred
+  if (nrow(claims) == 0) {
+    return(NULL)
+  }
+  notes <- c(
+    paste0("Each was ", transferred_between(claims, evidence), ": another product, of which it says ",
+           "nothing. It carries over where it would be reproduced, and does not where it would be ",
+           "contradicted, had it been published for what was measured; of a claim about several ",
+           "environments these are the parts about the product. None is counted among the other claims."),
+    more_sets_note(claims)
+  )
+  claims_table("transferred", upper_first(paste0("claims ", transferred_between(claims, evidence))), claims,
+               TRANSFERRED_VERDICTS, notes, evidence)
+}
+
+#' What is said below a table of how many more sets would decide a claim
+#'
+#' @param claims rows of the claims
+#' @return text, NULL where none says so
+more_sets_note <- function(claims) {
+  if (any(!is.na(claims$more_sets))) {
+    paste0("More sets: with ", percent(POWER, 0), " probability, if ratio and scatter stay as seen; in ",
+           "parentheses the same at the limits of the variance\u2019s interval.")
+  }
+}
+
+#' A table of claims and what was measured of each
+#'
+#' @param id,title,notes of the table
+#' @param claims its rows
+#' @param verdicts in the order in which they stand
+#' @param evidence as from `read_evidence`
+#' @return a table
+claims_table <- function(id, title, claims, verdicts, notes, evidence) {
+  claims <- claims[order(match(claims$verdict, verdicts)), ]
   named <- vapply(seq_len(nrow(claims)), function(i) measured_name(claims[i, ], evidence), "")
   cells <- cbind(
     with_percent(claims$statement),
@@ -58,28 +153,11 @@ table_of_claims <- function(evidence) {
     claims$verdict,
     sentence_or_dash(claims, evidence)
   )
-  notes <- c(
-    paste0("Measured: the ratio of the two environments, paired by set, with Fieller\u2019s interval. ",
-           "Reproduced: each interval at 90", THIN, "% lies within the tolerance (two one-sided tests at ",
-           "5", THIN, "%); contradicted: one interval, of those that hold together at 95", THIN, "%, lies ",
-           "outside of it; inconclusive: neither. The part that decides is shown, with the interval that ",
-           "does."),
-    if (any(!is.na(claims$more_sets))) {
-      paste0("More sets: with ", percent(POWER, 0), " probability, if ratio and scatter stay as seen; in ",
-             "parentheses the same at the limits of the variance\u2019s interval.")
-    },
-    if (evidence$plan$scale != "paper") {
-      paste0("The sizes are those of the scale \u201c", evidence$plan$scale,
-             "\u201d, below the originals\u2019.")
-    },
-    if (any(published_value(claims) == "")) paste0(EM_DASH, ": nothing was published.")
-  )
   columns <- list(column("Claim", "wrap", weight = 1.5), column("Source", "wrap", weight = 0.7),
                   column("Published", "right"), column("Tolerance", "right"),
                   column("Measured here", "wrap", weight = 1.2), column("Verdict", "wrap", weight = 0.6),
                   column("Remark", "wrap"))
-  table <- new_table("claims", "Published claims, tested by what was measured here", columns, cells,
-                     notes = notes)
+  table <- new_table(id, title, columns, cells, notes = notes)
   table$sources[, 5] <- claim_source(claims, evidence)
   table
 }

@@ -271,6 +271,7 @@ left_text <- function(evidence) {
     decided_sentence(evidence),
     named("reproduced", "What was measured here reproduces"),
     named("contradicted", "It contradicts"),
+    transferred_text(evidence),
     if (nrow(tested) > 0) {
       paste0("Apart from any new measurement, ", fixed(against, 0), " of ",
              counted(nrow(tested), "claim"), " of 2014 that the authors\u2019 own raw logs can test ",

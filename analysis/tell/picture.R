@@ -103,8 +103,9 @@ picture_ratios <- function(drawn, evidence) {
 
 #' @rdname picture_order
 picture_claims <- function(drawn, evidence) {
-  counts <- table(factor(drawn$verdict, CLAIM_VERDICTS))
+  counts <- table(factor(drawn$verdict, c(CLAIM_VERDICTS, TRANSFERRED_VERDICTS)))
   counts <- counts[counts > 0]
+  names(counts) <- sub("^carries over$", "that carry over", sub("^does not", "that do not", names(counts)))
   below <- !is.na(drawn$tolerance_low) & drawn$ratio < drawn$tolerance_low
   outside <- below | (!is.na(drawn$tolerance_high) & drawn$ratio > drawn$tolerance_high)
   paste0(counted(nrow(drawn), "claim"), ", one in a row: ",

@@ -83,6 +83,7 @@ against_text <- function(evidence, workloads) {
     return("")
   }
   open <- claims$verdict == "not testable here"
+  moved <- evidence$transferred[evidence$transferred$workload %in% workloads, ]
   paste(c(
     paste0("Of ", linked(counted(nrow(claims), "published claim"), "plan"), " about this, ",
            if (all(open)) "none" else linked(fixed(sum(!open), 0), "records"), " could be tested here",
@@ -90,7 +91,8 @@ against_text <- function(evidence, workloads) {
     unlist(lapply(split(claims, factor(claims$verdict, CLAIM_VERDICTS)), function(own) {
       own <- own[own$parts > 0, ]
       if (nrow(own) > 0) claims_named(own, evidence)
-    }))
+    })),
+    if (nrow(moved) > 0) transferred_named(moved, evidence)
   ), collapse = " ")
 }
 
@@ -108,7 +110,8 @@ untested_why <- function(claims) {
                                             emulation = "want of hardware acceleration",
                                             metric = "a metric that was not measured",
                                             size = "a size or load that was not measured",
-                                            hardware = "other hardware")[names(reasons)])), ")")
+                                            hardware = "other hardware",
+                                            transferred = "another product")[names(reasons)])), ")")
 }
 
 #' Claims of one verdict
@@ -119,12 +122,31 @@ untested_why <- function(claims) {
 claims_named <- function(claims, evidence) {
   head <- c("reproduced" = "Reproduced", "contradicted" = "Contradicted", "inconclusive" = "Left open",
             "not testable here" = "Measured in part, which does not decide")
+  paste0(head[[claims$verdict[[1]]]], ": ", claims_said(claims, evidence), ".")
+}
+
+#' Claims that were published for one product and tested on another
+#'
+#' @inheritParams claims_named
+#' @return one sentence
+transferred_named <- function(claims, evidence) {
+  parted <- split(claims, factor(claims$verdict, TRANSFERRED_VERDICTS), drop = TRUE)
+  each <- vapply(parted, function(own) paste0(own$verdict[[1]], ": ", claims_said(own, evidence)), "")
+  paste0(upper_first(transferred_between(claims, evidence)), ", and counted by themselves: ",
+         paste(each, collapse = "; "), ".")
+}
+
+#' Claims with what was measured of each
+#'
+#' @inheritParams claims_named
+#' @return one text
+claims_said <- function(claims, evidence) {
   value <- linked(percent_interval(claims$ratio, claims$ratio_low, claims$ratio_high),
                   claim_source(claims, evidence))
   each <- paste0("\u201c", sub("[.]$", "", with_percent(claims$statement)), "\u201d (",
                  ifelse(is.na(claims$ratio), "", paste0(value, ", ")), "tolerated ",
                  tolerance_text(claims), ")")
-  paste0(head[[claims$verdict[[1]]]], ": ", paste(each, collapse = "; "), ".")
+  paste(each, collapse = "; ")
 }
 
 #' What is not known of a question

@@ -27,6 +27,7 @@ MAP_COLUMNS = (
     "statement",
     "verdict",
     "reason",
+    "published_for",
     "workload",
     "tables",
     "figure",
@@ -119,7 +120,10 @@ def facts(stage: Stage, with_image: bool) -> dict:
 
 
 def claims_map(stage: Stage) -> list[dict[str, str]]:
-    """A row of MAP_COLUMNS for every published claim: where its verdict is from, and the commands that show it."""
+    """A row of MAP_COLUMNS for every published claim: where its verdict is from, and the commands that show it.
+
+    One that was transferred has another, behind it.
+    """
     with open(stage.path("results/claims.csv"), newline="", encoding="utf-8") as file:
         claims = list(csv.DictReader(file))
     rows = []
@@ -138,6 +142,7 @@ def claims_map(stage: Stage) -> list[dict[str, str]]:
                 "statement": claim["statement"],
                 "verdict": claim["verdict"],
                 "reason": claim["reason"],
+                "published_for": claim["published_for"],
                 "workload": load or claim["workload"],
                 "tables": ";".join(there),
                 "figure": figure if load and os.path.exists(stage.path(figure)) else "",
@@ -164,7 +169,7 @@ def _inline(text: str) -> str:
 
 
 def _claims_section(rows: list[dict[str, str]]) -> str:
-    tested = [row for row in rows if row["logs"] != "0"]
+    tested = sorted((row for row in rows if row["logs"] != "0"), key=lambda row: row["published_for"] != "")
     if not tested:
         return "None of the published claims could be tested by these runs; `claims-map.csv` says why for each.\n"
     lines = ["| claim | verdict | figure | show it |", "|---|---|---|---|"]
@@ -173,10 +178,21 @@ def _claims_section(rows: list[dict[str, str]]) -> str:
         f"| {row['figure'] and '`' + row['figure'] + '`'} | `{row['show']}` |"
         for row in tested
     ]
+    moved = [row for row in tested if row["published_for"]]
+    products = ", ".join(sorted({row["published_for"] for row in moved}))
     return (
-        f"{len(tested)} of {len(rows)} published claims were tested by these runs, at least in part. The others, with "
-        "the reason for each, are in `claims-map.csv`, as are the commands that compute a verdict again and that "
-        "measure it anew.\n\n" + "\n".join(lines) + "\n"
+        f"{len(tested) - len(moved)} of {len(rows) - len(moved)} published claims were tested by these runs, at least "
+        "in part. The others, with the reason for each, are in `claims-map.csv`, as are the commands that compute a "
+        "verdict again and that measure it anew."
+        + (
+            f" Counted by themselves and last: {len(moved)} transferred claims, published for {products} and tested "
+            "on another product."
+            if moved
+            else ""
+        )
+        + "\n\n"
+        + "\n".join(lines)
+        + "\n"
     )
 
 

@@ -35,6 +35,9 @@ def _cross_check(rest: dict, data: dict) -> list[tuple[str, str]]:
     """What a schema cannot say of what fits it: names that must be known, and limits in their order."""
     found = []
     ids: dict[str, int] = {}
+    for name, entry in rest.get("environments", {}).items():
+        if entry and entry["measured_as"] and "transferred" in entry:
+            found.append((f"environments.{name}.transferred", "must be left out where measured_as names environments"))
     publications, environments = (list(data.get(key) or {}) for key in ("publications", "environments"))
     for number, claim in enumerate(rest.get("claims", [])):
         key = f"claims.{number}"

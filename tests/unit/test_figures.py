@@ -132,7 +132,12 @@ def test_the_guide_names_the_figures_that_there_are(tmp_path):
     assert "| No operation | `results/summary/noop.csv` | `results/figures/noop-rate.pdf` |" in guide._results_section(
         stage
     )
-    columns = ["id", "publication", "place", "statement", "verdict", "reason", "workload"]
+    columns = ["id", "publication", "place", "statement", "verdict", "reason", "published_for", "workload"]
     row = {**dict.fromkeys(columns, "x"), "measured_workload": "noop", "metric": "rate", "logs": "a;b"}
     (tmp_path / "results/claims.csv").write_text(",".join(row) + "\n" + ",".join(row.values()) + "\n")
-    assert guide.claims_map(stage)[0]["figure"] == "results/figures/noop-rate.pdf"
+    found = guide.claims_map(stage)
+    assert found[0]["figure"] == "results/figures/noop-rate.pdf"
+    both = guide._claims_section([{**found[0], "published_for": "", "statement": "own"}, found[0]])
+    assert both.startswith("1 of 1 published claims were tested")
+    assert "1 transferred claims" in both
+    assert both.index("| own ") < both.index("| x ")

@@ -79,7 +79,7 @@ small_evidence <- function(rows = list(), plan = small_plan(), records = list(),
        published = read_published(file.path(project, "published", "ibm-table1.json")),
        originals = read_originals(project), own = read_own_verdicts(project),
        artifact = read_artifact(project),
-       claims = empty_table(CLAIM_COLUMNS), publications = list(),
+       claims = empty_table(CLAIM_COLUMNS), transferred = empty_table(CLAIM_COLUMNS), publications = list(),
        known = read_claims(file.path(project, "published", "claims.json"))$environments,
        footprint = footprint_table(records, plan), sets = empty_table(SET_COLUMNS),
        choices = empty_table(CHOICE_COLUMNS),
@@ -135,7 +135,8 @@ finish_results <- function(tables, plan, cells, draw = TRUE) {
     draw_ratios(summaries, plan, project, file.path(plan$results, "figures", "ratios"))
     draw_order(tables, plan, file.path(plan$results, "figures", "order"))
     draw_drift(tables, plan, file.path(plan$results, "figures", "drift"))
-    draw_claims(read_tested_claims(file.path(plan$results, "claims.csv")), project,
+    tested <- file.path(plan$results, "claims.csv")
+    draw_claims(rbind(read_tested_claims(tested), read_tested_claims(tested, transferred = TRUE)), project,
                 file.path(plan$results, "figures", "claims"))
     draw_footprint(read_known(file.path(plan$results, "footprint.csv"), FOOTPRINT_COLUMNS, plan), plan,
                    file.path(plan$results, "figures", "footprint"))

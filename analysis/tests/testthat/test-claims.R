@@ -25,12 +25,17 @@ plan_of <- function(environments = c("native", "docker", "vm"), accelerator = "k
        path = "plan.json", scale = "smoke")
 }
 
-#' The row of one claim
-tested <- function(id, tidy, plan = plan_of(), sockets = 2, claims = published) {
+#' The row of one claim, as it was published or as it was transferred
+tested <- function(id, tidy, plan = plan_of(), sockets = 2, claims = published, transferred = FALSE) {
   rows <- test_claims(claims, tidy, plan, sockets)
   expect_equal(names(rows), names(CLAIM_COLUMNS))
-  expect_equal(rows$id, vapply(claims$claims, `[[`, "", "id"))
-  rows[rows$id == id, ]
+  moved <- rows$published_for != ""
+  expect_equal(rows$id[!moved], vapply(claims$claims, `[[`, "", "id"))
+  expect_true(all(rows$verdict[!moved] %in% CLAIM_VERDICTS))
+  expect_true(all(rows$verdict[moved] %in% TRANSFERRED_VERDICTS))
+  # Each stands behind the claim that it is a transfer of.
+  expect_equal(rows$id[which(moved) - 1], rows$id[moved])
+  rows[rows$id == id & moved == transferred, ]
 }
 
 base <- c(100, 101, 99, 100.5, 99.5, 100.2)
@@ -195,22 +200,100 @@ test_that("every claim that a virtual machine may test needs one with hardware a
   expect_false(any(startsWith(c(rows$environment, rows$reference), "vm")))
   kvm <- plan("kvm")
   rows <- test_claims(published, everything(kvm, c(vm = 0.78, `vm-tuned` = 0.97)), kvm, 2)
+  rows <- rows[rows$published_for == "", ]
   expect_true(all(rows$verdict[concerned] %in% c("reproduced", "contradicted")))
   expect_true(any(startsWith(rows$environment, "vm")))
 })
 
-test_that("an emulated virtual machine stands for no published one, whatever the claims ask for", {
-  named <- published
-  named$environments$vsphere_docker$measured_as <- list("vm-docker")
-  verdict <- function(accelerator) {
-    plan <- plan_of(c("native", "docker", "vm", "vm-docker"))
-    plan$environments$`vm-docker` <- planned_environment("vm-docker", "Docker in a VM", accelerator)
-    plan$environments$vm <- planned_environment("vm", "A VM", accelerator)
-    named$environments$vsphere$measured_as <- list("vm")
-    tested("vmw-linpack-container-free", everything(plan, numeric()), plan, claims = named)
+#' A plan with machines, with and without Docker
+machines_plan <- function(accelerator) {
+  labels <- all_labels(accelerator)
+  plan <- plan_of()
+  plan$environments <- Map(planned_environment, names(labels), labels, accelerator)
+  plan
+}
+
+test_that("what was published for vSphere is tested on KVM with a verdict of its own kind", {
+  plan <- machines_plan("kvm")
+  tidy <- everything(plan, c(vm = 0.975, `vm-docker` = 0.975))
+  row <- tested("vmw-stream-vm-2-3pct", tidy, plan, transferred = TRUE)
+  expect_equal(c(row$verdict, row$published_for, row$environment, row$reference),
+               c("carries over", "vSphere", "vm", "native"))
+  direct <- tested("vmw-stream-vm-2-3pct", tidy, plan)
+  expect_equal(c(direct$verdict, direct$reason, direct$parts), c("not testable here", "transferred", "0"))
+  slow <- everything(plan, c(vm = 0.5, `vm-docker` = 0.5))
+  expect_equal(tested("vmw-stream-vm-2-3pct", slow, plan, transferred = TRUE)$verdict, "does not carry over")
+  expect_equal(tested("vmw-linpack-container-free", slow, plan, transferred = TRUE)$verdict, "carries over")
+  one <- tested("vmw-stream-vm-2-3pct", tidy[tidy$repetition == 1, ], plan, transferred = TRUE)
+  expect_equal(c(one$verdict, one$because), c("transfer open", "there are too few runs for an interval"))
+  # What is about a device that has no counterpart stays as it was.
+  expect_equal(tested("vmw-netperf-passthrough", tidy, plan)$reason, "workload")
+  expect_equal(nrow(tested("vmw-netperf-passthrough", tidy, plan, transferred = TRUE)), 0)
+})
+
+test_that("a claim of both kinds has both verdicts, each by its own environments", {
+  plan <- machines_plan("kvm")
+  plan$workloads <- list(dvdstore = list(title = "Orders", parameters = list(), metrics = list(
+    opm = list(label = "Orders", unit = "orders/min", better = "higher", statistic = "mean")
+  )))
+  verdicts <- function(...) {
+    tidy <- everything(plan, c(...))
+    c(tested("dvd-docker-2-4pct", tidy, plan)$verdict,
+      tested("dvd-docker-2-4pct", tidy, plan, transferred = TRUE)$verdict)
   }
-  expect_equal(verdict("tcg")$reason, "emulation")
-  expect_equal(verdict("kvm")$reason, "")
+  expect_equal(verdicts(docker = 0.5, vm = 0.6, `vm-docker` = 0.582), c("contradicted", "carries over"))
+  expect_equal(verdicts(docker = 0.97, vm = 0.6, `vm-docker` = 0.5),
+               c("not testable here", "does not carry over"))
+})
+
+test_that("an emulated virtual machine stands for no published one, whatever the claims ask for", {
+  tcg <- machines_plan("tcg")
+  tidy <- everything(tcg, numeric())
+  rows <- test_claims(published, tidy, tcg, 2)
+  expect_true(all(rows$published_for == ""))
+  for (id in c("vmw-linpack-container-free", "vmw-stream-vm-2-3pct", "vmw-general-5pct")) {
+    row <- rows[rows$id == id, ]
+    expect_equal(c(row$verdict, row$reason), c("not testable here", "emulation"))
+    expect_match(row$because, WHY[["tcg"]], fixed = TRUE)
+  }
+  # Neither where KVM is not asked for, nor where one of several machines is emulated.
+  named <- published
+  named$environments$vsphere["accelerator"] <- list(NULL)
+  expect_equal(tested("vmw-stream-vm-2-3pct", tidy, tcg, claims = named)$reason, "emulation")
+  mixed <- machines_plan("kvm")
+  mixed$environments$`vm-docker` <- tcg$environments$`vm-docker`
+  expect_equal(tested("vmw-linpack-container-free", tidy, mixed)$reason, "emulation")
+})
+
+test_that("why a claim was not transferred is said", {
+  row <- tested("vmw-stream-vm-2-3pct", tidy_of(list(native = base), "stream", "copy"))
+  expect_equal(c(row$reason, row$because),
+               c("environment", "a VM on vSphere, for which vm may stand, was not measured"))
+})
+
+test_that("an environment with factors of its own is measured by the series that have them", {
+  plan <- machines_plan("kvm")
+  plan$workloads <- list(`redis-scaleout` = list(title = "Redis", parameters = list(), metrics = list(
+    throughput = list(label = "Throughput", unit = "requests/s", better = "higher", statistic = "mean")
+  )))
+  series <- function(values, setup) {
+    tidy_of(values, "redis-scaleout", "throughput", paste0("setup=", setup, ";servers=8"))
+  }
+  tidy <- rbind(series(list(native = base * 0.5, vm = base * near), "scale-out"),
+                series(list(native = base, vm = base * 3), "pinned"))
+  named <- published
+  named$environments$native_pinned <- list(label = "Native, pinned", measured_as = list("native"),
+                                           factors = list(setup = "pinned"))
+  at <- which(vapply(named$claims, `[[`, "", "id") == "so-vm-4pct-of-pinned")
+  named$claims[[at]]$factors <- list(setup = "scale-out", servers = "8")
+  named$claims[[at]]$tolerance <- list(low = 0.98, high = 1.02)
+  row <- tested("so-vm-4pct-of-pinned", tidy, plan, claims = named, transferred = TRUE)
+  expect_equal(c(row$verdict, row$factors), c("carries over", "setup=scale-out;servers=8"))
+  expect_match(row$note, "against setup pinned, servers 8.", fixed = TRUE)
+  expect_match(row$logs, "native/redis-scaleout")
+  unpinned <- tested("so-vm-4pct-of-pinned", tidy[!grepl("pinned", tidy$factors), ], plan, claims = named)
+  expect_equal(c(unpinned$reason, unpinned$because),
+               c("size", "setup pinned, servers 8 was not measured"))
 })
 
 test_that("hardware, metric, size, workload and kind are reasons too", {

@@ -78,3 +78,49 @@ test_that("why and against what follow from layers and claims", {
   evidence$claims <- claims
   expect_match(read_aloud(against_text(evidence, "stream")), "does not decide: .It is not so")
 })
+
+test_that("transferred claims are told with their product, and counted by themselves", {
+  plan <- small_plan(c(native = "Native", vm = "KVM"))
+  plan$environments$vm <- planned_environment("vm", "KVM", "kvm")
+  evidence <- small_evidence(plan = plan)
+  expect_null(transferred_text(evidence))
+  expect_null(table_of_transferred(evidence))
+  claims <- empty_table(CLAIM_COLUMNS)[1:3, ]
+  claims$workload <- claims$measured_workload <- "stream"
+  claims$id <- c("vmw-a", "vmw-b", "vmw-c")
+  claims$publication <- "vmware2014"
+  claims$statement <- c("It is so.", "It is not so.", "It may be.")
+  claims$verdict <- unname(TRANSFERRED_VERDICTS)[c(1, 2, 3)]
+  claims$published_for <- "vSphere"
+  claims$environment <- "vm"
+  claims$reference <- "native"
+  claims[c("metric", "factors", "note", "because", "unit", "place")] <- ""
+  claims$parts <- 1
+  claims$ratio <- c(0.99, 0.5, 0.97)
+  claims$ratio_low <- c(0.985, 0.4, 0.9)
+  claims$ratio_high <- c(0.995, 0.6, 1.04)
+  claims$ratio_n <- 5
+  claims$tolerance_low <- 0.98
+  claims$tolerance_high <- 1.02
+  evidence$transferred <- claims
+  evidence$publications <- list(vmware2014 = list(label = "VMware 2014"))
+  evidence$claims <- updated(claims, verdict = "not testable here", reason = "transferred", parts = 0,
+                             ratio = NA_real_, published_for = "")
+  told <- read_aloud(transferred_text(evidence))
+  expect_equal(told, paste("Transferred claims are counted by themselves: of 3 claims published for vSphere",
+                           "and tested here on KVM, 1 carries over, 1 does not carry over and 1 stays open."))
+  expect_match(read_aloud(claims_answer(evidence)), paste(
+    "0 were reproduced, 0 contradicted and 0 left inconclusive; 3 could not be tested here",
+    "(it was published for another product: 3). Transferred claims"
+  ), fixed = TRUE)
+  against <- read_aloud(against_text(evidence, "stream"))
+  expect_match(against, "none could be tested here (of the others 3 for another product).",
+               fixed = TRUE)
+  expect_match(against, "vSphere and tested here on KVM, and counted by themselves: carries over:")
+  expect_equal(against_text(updated(evidence, claims = claims[0, ]), "pxz"), "")
+  table <- table_of_transferred(evidence)
+  expect_match(table$caption, "Claims published for vSphere and tested here on KVM", fixed = TRUE)
+  expect_equal(table$cells[, 6], c("carries over", "does not carry over", "transfer open"))
+  expect_equal(nrow(table_of_untested(evidence)$cells), 3)
+  expect_match(left_text(evidence), "Transferred claims are counted by themselves", fixed = TRUE)
+})

@@ -11,11 +11,12 @@ FIGURE_COLUMNS <- c(environment = "character", label = "character", panel = "cha
 #' @param plan as from `read_plan`
 #' @param published as from `read_published_ratios`, or NULL for nothing published
 #' @return list of three data frames.  `runs`: environment, label, panel, order, value, log and `row`, the
-#'   height at which the point stands.  `means`: environment, label, panel, metric, n, value, low, high, row.
-#'   `published`:
+#'   height at which the point stands.  `means`: environment, label, panel, metric, n, value, low, high, row,
+#'   and, where the range is drawn, `least` and `most`.  `published`:
 #'   environment, label, panel, value (as from `published_levels`), source, row.  Panels are factors in the
 #'   order of the plan's metrics; rows count from the bottom, the plan's first environment is at the top.
-workload_data <- function(summary, tidy, plan, published = NULL) {
+#' @param range whether a thin bar goes from the least run of an environment to its most
+workload_data <- function(summary, tidy, plan, published = NULL, range = FALSE) {
   metrics <- metrics_of(plan, tidy$workload[[1]])
   environments <- intersect(names(plan$environments), summary$environment)
   row_of <- function(environment) length(environments) + 1 - match(environment, environments)
@@ -37,6 +38,10 @@ workload_data <- function(summary, tidy, plan, published = NULL) {
                       metric = summary$metric,
                       n = summary$n, value = level$value, low = level$low, high = level$high,
                       row = row_of(summary$environment))
+  if (range) {
+    means$least <- summary$min
+    means$most <- summary$max
+  }
   runs$row <- row_of(runs$environment) + place
   panels <- cbind(workload = rep(tidy$workload[[1]], nrow(panels)), panels)
   levels <- published_levels(summary, panels, plan, published)
@@ -151,6 +156,11 @@ workload_figure <- function(data, plan, workload) {
 mean_layers <- function(means) {
   bars <- means[!is.na(means$low), ]
   list(
+    if (!is.null(means$least)) {
+      ggplot2::geom_segment(ggplot2::aes(x = .data$least, xend = .data$most,
+                                         y = .data$row - 0.42, yend = .data$row - 0.42),
+                            means, colour = PALE, linewidth = 0.3)
+    },
     ggplot2::geom_segment(ggplot2::aes(x = .data$low, xend = .data$high,
                                        y = .data$row - 0.32, yend = .data$row - 0.32),
                           bars, colour = INK, linewidth = 0.5),
@@ -290,9 +300,10 @@ workload_parts <- function(data, plan) {
 #'
 #' @param summary,tidy rows of one workload
 #' @param plan,published as of `workload_data`
+#' @param figure its declaration
 #' @param out path without extension
-draw_runs <- function(summary, tidy, plan, published, out) {
-  data <- workload_data(summary, tidy, plan, published)
+draw_runs <- function(summary, tidy, plan, published, figure, out) {
+  data <- workload_data(summary, tidy, plan, published, isTRUE(figure$range))
   parts <- workload_parts(data, plan)
   workload <- tidy$workload[[1]]
   figures <- lapply(parts, workload_figure, plan = plan, workload = workload)

@@ -21,7 +21,7 @@ draw_workload <- function(summary, tidy, plan, root, out, figure = FIGURES$undec
     return(write_figure(empty_figure(text), empty_table(columns), out, c(COLUMN_WIDTH, 0.6)))
   }
   switch(figure$kind,
-         runs = draw_runs(summary, tidy[drawn_in(figure, tidy), ], plan, published, out),
+         runs = draw_runs(summary, tidy[drawn_in(figure, tidy), ], plan, published, figure, out),
          sweep = draw_sweep(summary, plan, published, figure, out),
          against = draw_against(summary, plan, published, figure, out),
          cdf = draw_cdf(summary, plan, published, figure, out),

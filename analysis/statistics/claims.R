@@ -182,13 +182,13 @@ claim_parts <- function(claim, published, tidy, plan, sockets) {
     own <- lapply(unlist(pair), function(name) published$environments[[name]]$factors)
     sides <- lapply(own, function(factors) with_factors(sized$factors, factors))
     there <- paste(rows$environment, rows$workload, rows$metric, rows$factors)
-    for (i in which(lengths(own) > 0)) {
+    for (i in which(lengths(own) > 0 & nrow(sized) > 0)) {
       measured <- paste(names[[i]], sized$workload, sized$metric, sides[[i]]) %in% there
       sized <- sized[measured, ]
       sides <- lapply(sides, `[`, measured)
       claim$factors[names(own[[i]])] <- own[[i]]
     }
-    obstacle <- series_obstacle(claim, series, sized, sockets)
+    obstacle <- series_obstacle(claim, series, sized, sockets, plan$machine$cpus)
     if (is.null(obstacle)) {
       sized$factors <- sides[[1]]
       data.frame(environment = names[[1]], reference = names[[2]], sized, reference_factors = sides[[2]],
@@ -255,8 +255,9 @@ emulation_obstacle <- function(entry, name, plan) {
 #' @inheritParams test_claim
 #' @param series of the claim's workloads and metrics
 #' @param sized those of them that have its factors
+#' @param cpus processors of the host; NULL where that is not known
 #' @return list of reason and because; NULL where it can
-series_obstacle <- function(claim, series, sized, sockets) {
+series_obstacle <- function(claim, series, sized, sockets, cpus = NULL) {
   if (nrow(series) == 0) {
     what <- paste(gsub("_", " ", unlist(claim$metrics)), collapse = ", ")
     list(reason = "metric", because = paste(what, "of", claim$workload, "was not measured"))
@@ -266,6 +267,9 @@ series_obstacle <- function(claim, series, sized, sockets) {
   } else if (is.numeric(claim$sockets) && !isTRUE(sockets >= claim$sockets)) {
     here <- if (is.na(sockets)) "the number here is not available" else paste("the host has", sockets)
     list(reason = "hardware", because = paste0("it takes ", claim$sockets, " sockets, and ", here))
+  } else if (is.numeric(claim$processors) && !isTRUE(cpus >= claim$processors)) {
+    here <- if (is.null(cpus)) "the number here is not available" else paste("the host has", cpus)
+    list(reason = "hardware", because = paste0("it takes ", claim$processors, " processors, and ", here))
   }
 }
 

@@ -59,7 +59,8 @@ workload_caption <- function(evidence, workload, stem = workload) {
   rows <- rows[drawn_in(figure, rows), ]
   title <- paste0(rows$title[[1]], if (!is.null(figure$title)) paste0(", ", lower_first(figure$title)))
   if (figure$kind == "runs") {
-    return(paste0(title, ": ", runs_caption(evidence, rows)))
+    ranged <- if (isTRUE(figure$range)) " A thin bar below goes from the least run to the most."
+    return(paste0(title, ": ", runs_caption(evidence, rows), ranged))
   }
   subject <- figure_subject(evidence, workload, figure, titled = FALSE)
   paste(c(paste0(title, ": ", subject, ". ", curve_caption(evidence, rows, figure)),

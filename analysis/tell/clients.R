@@ -32,3 +32,67 @@ client_text <- function(evidence) {
     "translation of their published ports, virtual machines over the bridge of their network device. "
   )
 }
+
+# Metrics by which a workload tells what the load generators, and what stands between them and the servers,
+# took of the processors' time at the client, and the share up to which that leaves the servers what they need.
+LOAD_SHARES <- c("driver_share", "proxy_share")
+LOAD_MOST <- 50
+
+#' What making the load took of the processors' time, and what half of the load did
+#'
+#' A workload tells of it by the metrics of LOAD_SHARES, and of half of the load by a series that is another's
+#' but for one factor, whose value is `half` instead of `scale-out`.
+#'
+#' @param evidence as from `read_evidence`
+#' @param workload its name
+#' @return text; NULL where it does not tell
+load_text <- function(evidence, workload) {
+  rows <- evidence$comparisons[evidence$comparisons$workload == workload, ]
+  shares <- rows[rows$metric %in% LOAD_SHARES & !is.na(rows$mean), ]
+  if (!"driver_share" %in% shares$metric) {
+    return(NULL)
+  }
+  labels <- in_sentence(environment_labels(evidence$plan, shares$environment))
+  together <- stats::ave(shares$mean, shares$environment, shares$factors, FUN = sum)
+  above <- together > LOAD_MOST
+  most <- which.max(together)
+  driver <- shares$environment == shares$environment[[most]] & shares$factors == shares$factors[[most]] &
+    shares$metric == "driver_share"
+  said <- function(value, row) linked(paste0(quantity(value, 3), THIN, "%"), source_id(row))
+  paste(c(
+    paste0("Making the load took at most ", said(together[[most]], shares[most, ]), " of the ",
+           "processors\u2019 time at the client (", labels[[most]], factor_text(shares$factors[[most]]), ")",
+           if (any(shares$metric == "proxy_share") && any(driver)) {
+             paste0(", of which the load generators had ", said(shares$mean[driver], shares[driver, ]))
+           },
+           if (any(above)) {
+             paste0(": more than half, so that in ", listed(unique(labels[above])), " what is measured may ",
+                    "be the load and not the servers.")
+           } else {
+             ", not more than half."
+           }),
+    half_text(evidence, rows)
+  ), collapse = " ")
+}
+
+#' What half of the load did
+#'
+#' @param evidence as from `read_evidence`
+#' @param rows of the comparisons, those of one workload
+#' @return text; NULL where it was not measured
+half_text <- function(evidence, rows) {
+  rows <- rows[rows$metric == "throughput" & !is.na(rows$mean), ]
+  half <- rows[grepl("(^|;)[a-z_]+=half(;|$)", rows$factors), ]
+  rest <- function(factors) sub("(^|;)[a-z_]+=(half|scale-out)(;|$)", "\\1\\3", factors)
+  full <- rows[grepl("=scale-out(;|$)", rows$factors), ]
+  at <- match(paste(half$environment, rest(half$factors)), paste(full$environment, rest(full$factors)))
+  kept <- half$mean / full$mean[at]
+  kept <- kept[!is.na(kept)]
+  if (length(kept) == 0) {
+    return(NULL)
+  }
+  reached <- unique(quantity(100 * range(kept), 3))
+  reached <- linked(paste0(paste(reached, collapse = " to "), THIN, "%"), "records")
+  paste0("With half of the connections it reached ", reached, " of the throughput: near to 50", THIN,
+         "% the load would be what limits, near to 100", THIN, "% what is under it.")
+}

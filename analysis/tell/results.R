@@ -26,7 +26,8 @@ workload_text <- function(evidence, workload) {
       }, "")
     } else {
       series_sentences(others, evidence$plan)
-    }
+    },
+    load_text(evidence, workload)
   ), collapse = " ")
 }
 

@@ -282,10 +282,7 @@ test_that("an environment with factors of its own is measured by the series that
   tidy <- rbind(series(list(native = base * 0.5, vm = base * near), "scale-out"),
                 series(list(native = base, vm = base * 3), "pinned"))
   named <- published
-  named$environments$native_pinned <- list(label = "Native, pinned", measured_as = list("native"),
-                                           factors = list(setup = "pinned"))
   at <- which(vapply(named$claims, `[[`, "", "id") == "so-vm-4pct-of-pinned")
-  named$claims[[at]]$factors <- list(setup = "scale-out", servers = "8")
   named$claims[[at]]$tolerance <- list(low = 0.98, high = 1.02)
   row <- tested("so-vm-4pct-of-pinned", tidy, plan, claims = named, transferred = TRUE)
   expect_equal(c(row$verdict, row$factors), c("carries over", "setup=scale-out;servers=8"))
@@ -294,6 +291,33 @@ test_that("an environment with factors of its own is measured by the series that
   unpinned <- tested("so-vm-4pct-of-pinned", tidy[!grepl("pinned", tidy$factors), ], plan, claims = named)
   expect_equal(c(unpinned$reason, unpinned$because),
                c("size", "setup pinned, servers 8 was not measured"))
+})
+
+test_that("what many servers gain over one is a ratio within an environment, and takes processors", {
+  plan <- machines_plan("kvm")
+  plan$machine <- list(cpus = 16)
+  plan$workloads <- list(`redis-scaleout` = list(title = "Redis", parameters = list(), metrics = list(
+    throughput = list(label = "Throughput", unit = "requests/s", better = "higher", statistic = "mean")
+  )))
+  series <- function(times, factors) {
+    values <- list(native = base, docker = base * near, vm = rev(base), `vm-docker` = base * rev(near))
+    tidy_of(lapply(values, `*`, times), "redis-scaleout", "throughput", factors)
+  }
+  tidy <- rbind(series(1, "setup=baseline;servers=1"), series(5.6 * near, "setup=scale-out;servers=8"))
+  direct <- tested("so-at-least-4x", tidy, plan)
+  expect_equal(c(direct$verdict, direct$parts), c("not testable here", "2"))
+  moved <- tested("so-at-least-4x", tidy, plan, transferred = TRUE)
+  expect_equal(c(moved$verdict, moved$parts), c("carries over", "2"))
+  moved <- tested("so-up-to-5.6x", tidy, plan, transferred = TRUE)
+  expect_equal(c(moved$verdict, moved$environment, moved$reference), c("carries over", "vm", "vm"))
+  expect_match(moved$note, "against setup baseline, servers 1.", fixed = TRUE)
+  expect_equal(moved$ratio, 5.6, tolerance = 1e-3)
+  # The same with too few servers, or too few processors.
+  few <- transform(tidy, factors = sub("servers=8", "servers=2", factors))
+  expect_equal(tested("so-at-least-4x", few, plan)$because, "setup scale-out, servers 8 was not measured")
+  plan$machine$cpus <- 2
+  row <- tested("so-at-least-4x", tidy, plan)
+  expect_equal(c(row$reason, row$because), c("hardware", "it takes 16 processors, and the host has 2"))
 })
 
 test_that("hardware, metric, size, workload and kind are reasons too", {

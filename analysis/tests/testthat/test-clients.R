@@ -29,3 +29,33 @@ test_that("a second machine and a rate are told", {
   expect_match(text, "a rate of 1gbit by a token bucket on both ends", fixed = TRUE)
   expect_no_match(text, "namespace")
 })
+
+test_that("what making the load took is told, and what half of it reached", {
+  plan <- small_plan(c(native = "Native", docker = "Docker"))
+  plan$workloads$stream$metrics <- list(
+    throughput = list(label = "Throughput", unit = "requests/s", better = "higher"),
+    driver_share = list(label = "Load generators", unit = "%", better = "lower"),
+    proxy_share = list(label = "Proxies", unit = "%", better = "lower")
+  )
+  row <- function(environment, metric, mean, setup) {
+    updated(summary_row(environment, metric = metric, mean = mean), unit = "%",
+            factors = paste0("setup=", setup, ";servers=2"))
+  }
+  says <- function(driver, half) {
+    rows <- list(
+      row("native", "throughput", 100, "scale-out"), row("native", "throughput", 95, "half"),
+      row("docker", "throughput", 100, "scale-out"), row("docker", "throughput", half, "half"),
+      row("native", "driver_share", 10, "scale-out"), row("native", "proxy_share", 25.5, "scale-out"),
+      row("docker", "driver_share", driver, "scale-out"), row("docker", "proxy_share", 20, "scale-out")
+    )
+    read_aloud(load_text(small_evidence(rows, plan), "stream"))
+  }
+  text <- says(11, 90)
+  expect_match(text, paste("at most 35.5 % of the processors\u2019 time at the client (Native, setup scale-out,",
+                           "servers 2), of which the load generators had 10 %, not more than half."), fixed = TRUE)
+  expect_match(text, "With half of the connections it reached 90 to 95 % of the throughput", fixed = TRUE)
+  text <- says(40, 95)
+  expect_match(text, "had 40 %: more than half, so that in Docker what is measured may be the load", fixed = TRUE)
+  expect_match(text, "it reached 95 % of the throughput", fixed = TRUE)
+  expect_null(load_text(small_evidence(list(summary_row("native")), plan), "stream"))
+})

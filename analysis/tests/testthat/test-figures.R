@@ -32,6 +32,21 @@ test_that("every run and every mean is drawn", {
   expect_equal(workload_data(input$summary, input$tidy, input$plan), data)
 })
 
+test_that("a figure that asks for it shows the range of the runs too", {
+  input <- figure_input(workloads = "stream")
+  bars <- function(...) {
+    data <- workload_data(input$summary, input$tidy, input$plan, ...)
+    built <- ggplot2::ggplot_build(workload_figure(data, input$plan, "stream"))
+    Filter(function(layer) !is.null(layer$xend) && !is.null(layer$linewidth) && all(layer$linewidth == 0.3),
+           lapply(built$data, as.list))
+  }
+  expect_length(bars(), 0)
+  drawn <- bars(range = TRUE)
+  expect_length(drawn, 1)
+  expect_equal(sort(drawn[[1]]$x), sort(input$summary$min))
+  expect_equal(sort(drawn[[1]]$xend), sort(input$summary$max))
+})
+
 test_that("panels are named by what differs", {
   metrics <- data.frame(metric = c("a", "b"), label = c("Reads", "Writes"), unit = "MB/s", better = "higher")
   expect_equal(panel_names(data.frame(metric = c("a", "b"), factors = ""), metrics), c("Reads", "Writes"))

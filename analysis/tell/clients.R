@@ -46,7 +46,7 @@ LOAD_MOST <- 50
 #' @param evidence as from `read_evidence`
 #' @param workload its name
 #' @return text; NULL where it does not tell
-load_text <- function(evidence, workload) {
+driver_text <- function(evidence, workload) {
   rows <- evidence$comparisons[evidence$comparisons$workload == workload, ]
   shares <- rows[rows$metric %in% LOAD_SHARES & !is.na(rows$mean), ]
   if (!"driver_share" %in% shares$metric) {

@@ -27,7 +27,7 @@ workload_text <- function(evidence, workload) {
     } else {
       series_sentences(others, evidence$plan)
     },
-    load_text(evidence, workload)
+    driver_text(evidence, workload)
   ), collapse = " ")
 }
 

@@ -48,7 +48,7 @@ test_that("what making the load took is told, and what half of it reached", {
       row("native", "driver_share", 10, "scale-out"), row("native", "proxy_share", 25.5, "scale-out"),
       row("docker", "driver_share", driver, "scale-out"), row("docker", "proxy_share", 20, "scale-out")
     )
-    read_aloud(load_text(small_evidence(rows, plan), "stream"))
+    read_aloud(driver_text(small_evidence(rows, plan), "stream"))
   }
   text <- says(11, 90)
   expect_match(text, paste("at most 35.5 % of the processors\u2019 time at the client (Native, setup scale-out,",
@@ -57,5 +57,5 @@ test_that("what making the load took is told, and what half of it reached", {
   text <- says(40, 95)
   expect_match(text, "had 40 %: more than half, so that in Docker what is measured may be the load", fixed = TRUE)
   expect_match(text, "it reached 95 % of the throughput", fixed = TRUE)
-  expect_null(load_text(small_evidence(list(summary_row("native")), plan), "stream"))
+  expect_null(driver_text(small_evidence(list(summary_row("native")), plan), "stream"))
 })

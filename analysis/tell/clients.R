@@ -34,7 +34,8 @@ client_text <- function(evidence) {
 }
 
 # Metrics by which a workload tells what the load generators, and what stands between them and the servers,
-# took of the processors' time at the client, and the share up to which that leaves the servers what they need.
+# took of the processors' time at the client; and the share up to which that leaves the servers what they
+# need.
 LOAD_SHARES <- c("driver_share", "proxy_share")
 LOAD_MOST <- 50
 

@@ -51,11 +51,13 @@ test_that("what making the load took is told, and what half of it reached", {
     read_aloud(driver_text(small_evidence(rows, plan), "stream"))
   }
   text <- says(11, 90)
-  expect_match(text, paste("at most 35.5 % of the processors\u2019 time at the client (Native, setup scale-out,",
-                           "servers 2), of which the load generators had 10 %, not more than half."), fixed = TRUE)
+  expect_match(text, paste("at most 35.5 % of the processors\u2019 time at the client (Native, setup",
+                           "scale-out, servers 2), of which the load generators had 10 %, not more than half."),
+               fixed = TRUE)
   expect_match(text, "With half of the connections it reached 90 to 95 % of the throughput", fixed = TRUE)
   text <- says(40, 95)
-  expect_match(text, "had 40 %: more than half, so that in Docker what is measured may be the load", fixed = TRUE)
+  expect_match(text, "had 40 %: more than half, so that in Docker what is measured may be the load",
+               fixed = TRUE)
   expect_match(text, "it reached 95 % of the throughput", fixed = TRUE)
   expect_null(driver_text(small_evidence(list(summary_row("native")), plan), "stream"))
 })

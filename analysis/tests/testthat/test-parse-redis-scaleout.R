@@ -30,7 +30,9 @@ test_that("servers that are spread over systems are read", {
 
 test_that("what Redis at scale was not asked for, or did wrongly, is refused", {
   lines <- fixture("redis-scaleout")
-  differs <- function(reason, ...) expect_refused("redis-scaleout", lines, updated(asked_scaleout, ...), reason)
+  differs <- function(reason, ...) {
+    expect_refused("redis-scaleout", lines, updated(asked_scaleout, ...), reason)
+  }
   differs("set-ups", setups = list())
   differs("the set-up should be scale-out", setups = list("baseline", "scale-out", "half", "pinned"))
   differs("object", ports = list(17000))

@@ -52,7 +52,8 @@ test_that("what making the load took is told, and what half of it reached", {
   }
   text <- says(11, 90)
   expect_match(text, paste("at most 35.5 % of the processors\u2019 time at the client (Native, setup",
-                           "scale-out, servers 2), of which the load generators had 10 %, not more than half."),
+                           "scale-out, servers 2), of which the load generators had 10 %, not more than",
+                           "half."),
                fixed = TRUE)
   expect_match(text, "With half of the connections it reached 90 to 95 % of the throughput", fixed = TRUE)
   text <- says(40, 95)

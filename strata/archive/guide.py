@@ -215,12 +215,14 @@ def _licence(stage: Stage, name: str | None) -> str:
 
 def add_recipe(stage: Stage) -> None:
     """Write image/recipe.json: what the image was made of, as far as the present source is that of the plan."""
-    described = recipe.describe(config.read()["image"])
-    if described["recipe"] != stage.experiment["image"]["recipe"]:
+    made = stage.experiment["image"]
+    image = {**config.read()["image"], "workloads": made.get("workloads", [])}
+    described = recipe.describe(image)
+    if described["recipe"] != made["recipe"]:
         stage.warnings.append("The source that made the image has changed since; its recipe is not told file by file.")
         return
-    made_of = {name: digest(stage.path(f"source/{name}")) for name in recipe.files()}
-    stage.write_json("image/recipe.json", {**described, "packages": recipe.packages(), "files": made_of})
+    made_of = {name: digest(stage.path(f"source/{name}")) for name in recipe.files(image)}
+    stage.write_json("image/recipe.json", {**described, "packages": recipe.packages(image), "files": made_of})
 
 
 def add_guide(stage: Stage, about: dict, crate_version: str) -> None:

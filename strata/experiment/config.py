@@ -59,9 +59,10 @@ def read(over: dict | None = None, path: str = FILE) -> dict:
     checking.together(
         lambda: checking.complain(path, found), *(functools.partial(workload.load, name) for name in known)
     )
+    # Of the whole page: an experiment that is narrowed down has the same image.
+    image = {**data.get("image", {}), "workloads": list(data["workloads"])}
     data = _narrowed(data)
     return {
-        "image": {},
         "client": "namespace",
         "order": "blocks",
         "partial": False,
@@ -69,6 +70,7 @@ def read(over: dict | None = None, path: str = FILE) -> dict:
         "vm": {"profiles": {"default": {}}},
         "archive_image": False,
         **data,
+        "image": image,
         # Where sets are added, so are those that are measured again.
         "quiet": quiet.complete(data.get("quiet"), again=isinstance(data["repetitions"], dict)),
         "environments": {
@@ -289,7 +291,9 @@ def experiment(config: dict, machine: dict) -> dict:
         **_repetitions(config),
         "client": client.settle(config["client"]),
         "quiet": config["quiet"],
-        "image": {key: described[key] for key in ("recipe", "distribution", "release")},
+        "image": {
+            key: described[key] for key in ("recipe", "distribution", "release", "workloads") if key in described
+        },
         "vm": config["vm"],
         "machine": machine,
         "environments": environments,

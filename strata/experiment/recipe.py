@@ -44,13 +44,22 @@ def significant(name: str, content: bytes) -> bytes:
     return "\n".join(line for line in lines if line).encode(errors="surrogateescape")
 
 
-def files() -> list[str]:
+def brought(image: dict) -> list[str]:
+    """Names of the workloads that are in the image: all but those that come with a plan alone, and that it lacks.
+
+    image: as from :func:`strata.experiment.config.read`, whose `workloads` are those of the plan.
+    """
+    planned = image.get("workloads", [])
+    return [name for name in workload.known() if name in planned or workload.load(name).get("image") != "planned"]
+
+
+def files(image: dict) -> list[str]:
     """Paths, relative to the project, of the files that go into the build.
 
     Notes and what editors leave go into it only where a file that does names them.
     """
     found = [f"packer/{name}" for name in os.listdir("packer") if name.endswith((".hcl", ".sh")) and not _idle(name)]
-    for name in ["common", *workload.known()]:
+    for name in ["common", *brought(image)]:
         below = []
         for folder, inner, names in os.walk(f"workloads/{name}"):
             if folder == f"workloads/{name}":
@@ -84,32 +93,36 @@ def _content(path: str) -> bytes:
         return file.read()
 
 
-def packages() -> list[str]:
+def packages(image: dict) -> list[str]:
     """Names of the packages that the workloads and the build ask for."""
     wanted = set(BASE_PACKAGES)
-    for name in workload.known():
+    for name in brought(image):
         wanted.update(workload.load(name)["packages"])
     return sorted(wanted)
 
 
-def base_packages(chosen: dict[str, str]) -> list[str]:
+def base_packages(image: dict, chosen: dict[str, str]) -> list[str]:
     """Names of all packages of the base root filesystem of a distribution and release."""
     # From Debian 13 on the client of Docker is a package of its own.
     client = chosen["distribution"] == "debian" and chosen["release"] not in ("bullseye", "bookworm")
-    return sorted({*packages(), *MACHINE_PACKAGES, *["docker-cli"] * client, KERNELS[chosen["distribution"]]})
+    return sorted({*packages(image), *MACHINE_PACKAGES, *["docker-cli"] * client, KERNELS[chosen["distribution"]]})
 
 
 def describe(image: dict) -> dict:
-    """``{recipe, base, distribution, release}``: hashes of the whole recipe and of the base alone."""
+    """``{recipe, base, distribution, release}``: hashes of the whole recipe and of the base alone.
+
+    And where there are any, `workloads`: those that are in it for the plan alone.
+    """
     chosen = distribution.choose(image, distribution.os_release())
     with open(BASE_SCRIPT, "rb") as file:
         script = significant(BASE_SCRIPT, file.read()).decode()
-    names = base_packages(chosen)
+    names = base_packages(image, chosen)
     base = {**chosen, "mirror": image.get("mirror"), "packages": names, "script": script}
     base_hash = hashlib.sha256(json.dumps(base, sort_keys=True).encode()).hexdigest()
     whole = hashlib.sha256(base_hash.encode())
-    for path in files():
+    for path in files(image):
         content = significant(path, _content(path))
         mode = "x" if os.access(path, os.X_OK) else "-"
         whole.update(f"{path} {mode} {hashlib.sha256(content).hexdigest()}\n".encode())
-    return {"recipe": whole.hexdigest(), "base": base_hash, **chosen}
+    alone = [name for name in brought(image) if workload.load(name).get("image") == "planned"]
+    return {"recipe": whole.hexdigest(), "base": base_hash, **chosen, **({"workloads": alone} if alone else {})}

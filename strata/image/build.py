@@ -87,7 +87,7 @@ def _made(config: dict, described: dict, work: str) -> dict:
     rootfs.ensure_tag(config, described, base_tag)
 
     with step("image", "provisioning with Packer"):
-        run_packer("docker.container", {"base": base_tag, "tag": tag, "recipe": docker.short(image)}, work)
+        run_packer(config, "docker.container", {"base": base_tag, "tag": tag, "recipe": docker.short(image)}, work)
     image_id = capture(["docker", "image", "inspect", "--format", "{{.Id}}", tag]).stdout.strip()
 
     archive, tree = os.path.join(work, "tree.tar"), os.path.join(work, "tree")

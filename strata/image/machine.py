@@ -125,6 +125,7 @@ def _made(config: dict, described: dict, image: dict, accelerator: str, work: st
     with step("vm", "provisioning it with Packer, which boots it"):
         cpu = qemu_processor(accelerator)
         run_packer(
+            config,
             "qemu.machine",
             {"disk": base, "key": os.path.join(work, "key"), "accelerator": accelerator, "cpu": cpu, "output": work},
             work,

@@ -9,19 +9,19 @@ from strata.base.process import capture
 from strata.experiment import recipe
 
 
-def run_packer(source: str, variables: dict[str, str], work: str) -> None:
-    """Run one source of the build (such as ``docker.container``) with the workloads of this project.
+def run_packer(config: dict, source: str, variables: dict[str, str], work: str) -> None:
+    """Run one source of the build (such as ``docker.container``) with the workloads of the image.
 
     Raises UserError with the end of what Packer said.
     """
     context = os.path.join(work, "context")
-    for path in recipe.files():
+    for path in recipe.files(config):
         if path.startswith("workloads/"):
             os.makedirs(os.path.join(context, os.path.dirname(path)), exist_ok=True)
             shutil.copy(path, os.path.join(context, path))
     os.makedirs(os.path.join(context, "workloads"), exist_ok=True)
     with open(os.path.join(context, "workloads", "packages"), "w") as file:
-        file.write("\n".join(recipe.packages()) + "\n")
+        file.write("\n".join(recipe.packages(config)) + "\n")
     log = os.path.join(places.home(), "images", "packer.log")
     settings = ["CHECKPOINT_DISABLE=1", "PACKER_LOG=1", f"PACKER_LOG_PATH={log}", f"PACKER_CACHE_DIR={work}/cache"]
     command = ["env", *settings, "packer", "build"]

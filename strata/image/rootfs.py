@@ -39,7 +39,7 @@ def ensure_archive(config: dict, described: dict) -> str:
         '--customize-hook=chroot "$1" sh /tmp/base.sh',
         '--customize-hook=rm "$1/tmp/base.sh"',
     ]
-    names = ",".join(recipe.base_packages(described))
+    names = ",".join(recipe.base_packages(config, described))
     try:
         with step("image", f"bootstrapping {described['distribution']} {described['release']} with mmdebstrap"):
             capture(

@@ -44,12 +44,12 @@ LEFT = ["notes.txt", "build.sh~", "#build.sh#", ".build.sh.swp", "src/stream.c.o
 
 @pytest.mark.parametrize("name", LEFT)
 def test_notes_and_what_editors_leave_do_not_change_the_image(copy, name):
-    before, files = recipe.describe({}), recipe.files()
+    before, files = recipe.describe({}), recipe.files({})
     (copy / "workloads/stream" / name).parent.mkdir(exist_ok=True)
     (copy / "workloads/stream" / name).write_text("what no program reads\n")
     (copy / "packer/.#base.sh").write_text("what no program reads\n")
     assert recipe.describe({}) == before
-    assert recipe.files() == files
+    assert recipe.files({}) == files
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_note_that_a_program_reads_is_part_of_the_image(copy, name, use):
     without = recipe.describe({})
     (copy / "workloads/stream" / name).parent.mkdir(exist_ok=True)
     (copy / "workloads/stream" / name).write_text("one\n")
-    assert f"workloads/stream/{name}" in recipe.files()
+    assert f"workloads/stream/{name}" in recipe.files({})
     one = recipe.describe({})
     (copy / "workloads/stream" / name).write_text("other\n")
     assert len({description["recipe"] for description in (without, one, recipe.describe({}))}) == 3
@@ -104,6 +104,22 @@ def test_packages_release_and_a_new_workload_change_the_base(copy):
     declared = yaml.safe_load((copy / "workloads/stream/workload.yaml").read_text())
     projects.write_yaml(copy / "workloads/new/workload.yaml", {**declared, "packages": ["bc"]})
     assert recipe.describe({})["base"] != before["base"]
+
+
+def test_a_workload_that_comes_with_the_plan_alone_changes_only_the_image_of_a_plan_that_holds_it(copy):
+    before, files = recipe.describe({}), recipe.files({})
+    declared = yaml.safe_load((copy / "workloads/stream/workload.yaml").read_text())
+    shutil.copytree(copy / "workloads/stream", copy / "workloads/new")
+    projects.write_yaml(copy / "workloads/new/workload.yaml", {**declared, "packages": ["bc"], "image": "planned"})
+    assert recipe.describe({}) == recipe.describe({"workloads": ["stream"]}) == before
+    assert recipe.files({}) == files
+    holding = {"workloads": ["stream", "new"]}
+    after = recipe.describe(holding)
+    assert after["recipe"] != before["recipe"]
+    assert after["base"] != before["base"]
+    assert after["workloads"] == ["new"]
+    assert "workloads/new/build.sh" in recipe.files(holding)
+    assert "bc" in recipe.packages(holding)
 
 
 def test_a_file_that_can_no_longer_be_executed_changes_the_image(copy):

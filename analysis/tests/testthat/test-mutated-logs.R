@@ -205,6 +205,8 @@ foreign_logs <- function() {
   fio <- list(jobs = list("sequential-fill", "seq-read-1", "seq-read-2", "random-write-16",
                           "random-write-16x8", "random-read-16", "random-read-16x8", "mixed-random-rw-32x8"),
               bytes = 134217728, seconds = 0.5, ramp_seconds = 0.2)
+  dvdstore <- list(systems = 1, ports = list(18100, 18200), size = "small", data_seed = 1,
+                   threads = list(2, 4), think_seconds = 0, ramp_seconds = 1, warmup_seconds = 1, seconds = 4)
   list(
     # Rate, mean and percentile of a test.
     list(workload = "redis", parameters = redis, free = "^\"(SET|GET)\","),
@@ -216,6 +218,8 @@ foreign_logs <- function() {
          free = "95th percentile:|total time:|sum:|^\\{\"observed\""),
     # One line, in which the machinery tells its own times.
     list(workload = "startup", parameters = list(way = "restored"), free = "^\\{\"start\""),
+    # All of it is told twice.
+    list(workload = "dvdstore", parameters = dvdstore, free = "^$"),
     # A long log, of which fewer lines and digits are tried.
     list(workload = "fio", parameters = fio, free = "^$", lines = 8, every = 701)
   )

@@ -3,7 +3,7 @@
 # own.  Run in the image, in this folder, with the target folder as argument.
 set -euo pipefail
 
-install -m 644 common.sh schema.sql indexes.sql procedures.sql data_set.py orders.py pages.py check.py load.py "$1"
+install -m 644 common.sh schema.sql indexes.sql procedures.sql data_set.py orders.py answers.py check.py load.py "$1"
 install -m 755 data.sh prepare.sh database.sh ready.sh web.sh reached.sh shopper.py "$1"
 install -d -m 755 "$1/site"
 install -m 644 site/* "$1/site"

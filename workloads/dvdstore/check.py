@@ -5,9 +5,9 @@ import random
 from collections.abc import Iterator
 
 import requests
+from answers import FORM, WrongAnswerError, basket, cells, marks, search
 from data_set import CATEGORIES, PASSWORD, Product, Shop, money, taxed
 from orders import draw_round, stranger
-from pages import FORM, WrongAnswerError, basket, cells, marks, search
 
 TIMEOUT = 120
 

@@ -16,9 +16,9 @@ from locust import FastHttpUser, task
 from locust.env import Environment
 
 # isort: split
+from answers import FORM, WrongAnswerError, basket, cents, marks, search
 from data_set import Shop
 from orders import draw_round
-from pages import FORM, WrongAnswerError, basket, cents, marks, search
 
 # Seconds that a round may take once the time is over; at paper scale of an emulated machine it may be slow.
 LAST_ROUND = 120

@@ -16,7 +16,7 @@ import os
 import subprocess
 import sys
 
-from pages import WrongAnswerError
+from answers import WrongAnswerError
 
 OPERATIONS = ["order", "login", "new", "browse", "purchase"]
 
@@ -102,19 +102,14 @@ def run_generators(asked: list[dict]) -> list[dict]:
             process = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
             all_of_them.enter_context(process)
             all_of_them.callback(process.kill)
-            assert process.stdin
-            process.stdin.write(json.dumps(one) + "\n")
-            process.stdin.flush()
+            tell(process, json.dumps(one))
             running.append(process)
         for process in running:
             assert process.stdout
             process.stdout.readline()
         start = time.monotonic() + 0.5
         for process in running:
-            assert process.stdin
-            with contextlib.suppress(BrokenPipeError):
-                process.stdin.write(f"{start}\n")
-                process.stdin.flush()
+            tell(process, str(start))
         told = []
         for number, process in enumerate(running):
             assert process.stdout
@@ -123,6 +118,17 @@ def run_generators(asked: list[dict]) -> list[dict]:
                 raise WrongAnswerError(f"the load generator of shop {number} ended with exit code {process.returncode}")
             told.append(json.loads(words))
         return told
+
+
+def tell(process: subprocess.Popen[str], line: str) -> None:
+    """Give a line to a process; that it has ended already is seen later."""
+    assert process.stdin
+    try:
+        process.stdin.write(line + "\n")
+        process.stdin.flush()
+    except (BrokenPipeError, ValueError):
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.close()
 
 
 def summary(parts: list[dict | None]) -> dict:

@@ -137,8 +137,8 @@ require_dvdstore_books <- function(lines, shops, drove, parameters) {
   }
   opened <- books("opened")
   closed <- books("closed")
-  same <- c("size", "data_seed", "checksum", "server", "synchronous_commit", "fsync", "full_page_writes", "php",
-            "opcache")
+  same <- c("size", "data_seed", "checksum", "server", "synchronous_commit", "fsync", "full_page_writes",
+            "php", "opcache")
   for (one in c(opened, closed)) {
     require_that(identical(one[same], opened[[1]][same]), "the shops are not equal")
     for (key in c("torn", "lost", "adrift")) {

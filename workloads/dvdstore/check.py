@@ -17,8 +17,9 @@ class Customer:
 
     def __init__(self, address: str) -> None:
         self.address, self.session = address, requests.Session()
-        # No proxy of the environment's is on the way.
+        # No proxy of the environment's is on the way; and no process of the web server is kept for who comes once.
         self.session.trust_env = False
+        self.session.headers["Connection"] = "close"
 
     def get(self, path: str) -> requests.Response:
         """Look at a page."""

@@ -19,7 +19,7 @@ foreach ($rows as $row) {
     $id = text($row['id']);
     $title = text($row['title']);
     $found .= "<tr data-product=\"$id\"><td>$title</td><td>" . text($row['actor']) . '</td><td class="money">'
-        . text($row['price']) . "</td><td><input name=\"quantity[$id]\" type=\"number\" min=\"0\" max=\"3\" value=\"0\""
+        . text($row['price']) . "</td><td><input name=\"quantity[$id]\" type=\"number\" min=\"0\" max=\"3\" placeholder=\"0\""
         . " aria-label=\"How many of $title\"></td></tr>";
 }
 $list = $found === '' ? '<p>Nothing was found.</p>' : <<<HTML

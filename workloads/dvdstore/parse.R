@@ -9,7 +9,7 @@ dvdstore_busy <- 0.9
 
 #' @param lines the log's lines
 #' @param parameters the record's parameters
-#' @return data frame: metric, unit, value, factors (`threads`, and `operation` of response times)
+#' @return data frame: metric, unit, value, factors (`customers` at each shop, and `operation` of response times)
 #' @section Errors: broken_log
 parse_dvdstore <- function(lines, parameters) {
   threads <- as.double(unlist(parameters$threads))
@@ -56,7 +56,7 @@ read_dvdstore_point <- function(point, threads, shops, parameters) {
   require_that(busiest < dvdstore_busy, "a load generator was busy for ", plain(round(100 * busiest)),
                " % of the time, so that it and not the shop was measured: ",
                "let there be fewer customers at each shop, and more shops")
-  along <- paste0("threads=", plain(threads))
+  along <- paste0("customers=", plain(threads))
   driver <- number(drove, "driver_percent")
   require_rounded("the load generators' share", driver,
                   100 * number(drove, "driver_cpu_seconds") / (number(drove, "cpus") * seconds))

@@ -1,5 +1,5 @@
-# The DVD shop: orders per minute, the share of them that stood, and the response times of its pages, by the number of
-# customers at each shop.
+# The DVD shop: orders per minute, the share of them that stood, and the response times of its pages, by the
+# number of customers at each shop.
 
 # What a load generator tells of, in the order in which it does; an order is all of its pages together.
 dvdstore_operations <- c("order", "login", "new", "browse", "purchase")
@@ -9,14 +9,15 @@ dvdstore_busy <- 0.9
 
 #' @param lines the log's lines
 #' @param parameters the record's parameters
-#' @return data frame: metric, unit, value, factors (`customers` at each shop, and `operation` of response times)
+#' @return data frame: metric, unit, value, factors (`customers` at each shop; `operation` of response times)
 #' @section Errors: broken_log
 parse_dvdstore <- function(lines, parameters) {
   threads <- as.double(unlist(parameters$threads))
   require_that(length(threads) > 0, "the record does not say which points were asked for")
   shops <- length(unlist(parameters$ports)) * asked(parameters, "systems")
   point <- c("point", "drove", rep("operation", length(dvdstore_operations)), "end")
-  points <- read_sweep(lines, c(rep("opened", shops), rep(point, length(threads)), rep("closed", shops), "done"))
+  expected <- c(rep("opened", shops), rep(point, length(threads)), rep("closed", shops), "done")
+  points <- read_sweep(lines, expected)
   points <- Map(read_dvdstore_point, points, threads, MoreArgs = list(shops = shops, parameters = parameters))
   require_dvdstore_books(lines, shops, lapply(points, `[[`, "drove"), parameters)
   all_measured(lapply(points, `[[`, "measured"))
@@ -57,13 +58,13 @@ read_dvdstore_point <- function(point, threads, shops, parameters) {
                " % of the time, so that it and not the shop was measured: ",
                "let there be fewer customers at each shop, and more shops")
   along <- paste0("customers=", plain(threads))
+  rounds <- number(drove, "rounds")
   driver <- number(drove, "driver_percent")
   require_rounded("the load generators' share", driver,
                   100 * number(drove, "driver_cpu_seconds") / (number(drove, "cpus") * seconds))
   list(drove = drove, measured = all_measured(list(
     measured(c("throughput", "committed", "driver"), c("orders/min", "%", "%"),
-             c(60 * number(drove, "rounds") / seconds, 100 * number(drove, "orders") / number(drove, "rounds"),
-               driver), along),
+             c(60 * rounds / seconds, 100 * number(drove, "orders") / rounds, driver), along),
     measured(rep(c("latency", "p95"), each = ncol(times)), "ms", c(times["mean_ms", ], times["p95_ms", ]),
              paste0("operation=", colnames(times), ";", along))
   )))
@@ -104,7 +105,8 @@ require_dvdstore_counts <- function(drove, times, seconds, users, think) {
   require_close("the timed purchases", timed("count", "purchase"), rounds, 0)
   require_close("the timed searches", timed("count", "browse"), count("searches"), 0)
   # The first page of an order may be of another time than the last one, which counts.
-  require_that(abs(timed("count", "login", "new") - rounds) <= users, "orders do not go with those who came in")
+  require_that(abs(timed("count", "login", "new") - rounds) <= users,
+               "orders do not go with those who came in")
   require_that(count("found") <= count("searches"), "more was found than looked for")
   for (key in c("orders", "rolled_back")) {
     require_that(count(paste0("all_", key)) >= count(key), "fewer ", key, " in all than at the point")

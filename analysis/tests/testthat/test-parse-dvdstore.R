@@ -69,7 +69,8 @@ test_that("counts and times of the DVD shop have to agree", {
   refused <- function(reason, ...) expect_refused("dvdstore", shop_log(...), asked_dvdstore, reason)
   refused("rounds should be", "\"drove\": \"threads-2\"", "\"rolled_back\": 8", "\"rolled_back\": 7")
   refused("the mean of browse", "\"operation\": \"browse\", \"of\": \"threads-2\"", "8173.5", "8174.5")
-  refused("one line for each operation", "\"operation\": \"new\", \"of\": \"threads-2\"", "threads-2", "threads-4")
+  refused("one line for each operation", "\"operation\": \"new\", \"of\": \"threads-2\"", "threads-2",
+          "threads-4")
   few <- asked_dvdstore
   few$think_seconds <- 100
   lines <- sub("\"think\": 0.0", "\"think\": 100.0", fixture("dvdstore"), fixed = TRUE)

@@ -3,7 +3,7 @@
 PYTHON := .venv/bin/python
 SNAKEMAKE := .venv/bin/snakemake
 
-.PHONY: paper everything paper-partial archive verify rebuild test test-unit test-papers test-system test-long lint format map contracts aa bench doctor setup clean
+.PHONY: paper everything paper-partial archive verify rebuild test test-unit test-papers test-system test-long lint format map contracts citation aa bench doctor setup clean
 
 paper: setup            ## measure what is missing and make paper/report.pdf and .html
 	$(SNAKEMAKE) --cores 1 paper/report.pdf paper/report.html
@@ -53,6 +53,9 @@ format:                 ## what can be formatted by a tool
 
 contracts:              ## the tables of docs/contracts.md as the schemas are
 	$(PYTHON) scripts/contracts.py
+
+citation:               ## .zenodo.json and codemeta.json as CITATION.cff is
+	$(PYTHON) scripts/citation.py
 
 map:                    ## docs/architecture.md as the code is
 	$(PYTHON) scripts/draw_map.py

@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from strata.archive import container, crate, guide, private, stage, sums
+from strata.archive import container, crate, guide, private, stage, sums, swhid
 from strata.base import places
 from strata.base.errors import UserError
 from strata.experiment import plan, sets
@@ -59,6 +59,7 @@ def findings(folder: str) -> list[str]:
     checks: list[tuple[str, Callable[[str], list[str]]]] = [
         (crate.FILE, crate.findings),
         (places.PLAN, _of_plan),
+        (guide.FACTS, _of_source),
         (stage.REWRITTEN, _of_rewriting),
         (places.IMAGE, _of_image),
     ]
@@ -96,6 +97,15 @@ def _of_plan(folder: str) -> list[str]:
         found.append(f"{guide.FACTS}: the cells that it calls missing are not those that are: {', '.join(strange)}")
     state = made.State(experiment, folder, os.path.join(folder, "source"))
     return found + _unplanned(folder, cells) + state.findings()
+
+
+def _of_source(folder: str) -> list[str]:
+    """The SWHID of the source, which older archives do not tell."""
+    told = load(folder, guide.FACTS)["source"].get("swhid")
+    found = swhid.of_folder(os.path.join(folder, "source"))
+    if told in (None, found):
+        return []
+    return [f"{guide.FACTS}: the SWHID of the source is {told}, and that of the folder source is {found}"]
 
 
 def _holds(path: str, text: str) -> bool:

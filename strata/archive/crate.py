@@ -88,6 +88,10 @@ def write(folder: str, facts: dict) -> None:
     files[SUMS] = crate.add_file(
         dest_path=SUMS, source=None, properties={"name": "SHA-256 of every other file", "encodingFormat": "text/plain"}
     )
+    name = facts["source"]["swhid"]
+    about = {"@type": "SoftwareSourceCode", "name": "The project's own files, in the folder source", "identifier": name}
+    code = crate.add(ContextEntity(crate, name, about))
+    crate.root_dataset["mentions"] = code
     about = {
         "@type": "ComputerLanguage",
         "name": "Snakemake",
@@ -110,7 +114,7 @@ def write(folder: str, facts: dict) -> None:
         run["object"] = [files[name] for name in ("source/config.yaml", "results/plan.json") if name in files]
         run["result"] = [files[name] for name in files if name.startswith(("results/raw/", "paper/"))]
         run["agent"] = author
-        crate.root_dataset["mentions"] = run
+        crate.root_dataset["mentions"] = [run, code]
     with open(os.path.join(folder, FILE), "w", encoding="utf-8") as file:
         file.write(json.dumps(crate.metadata.generate(), indent=1, ensure_ascii=False) + "\n")
 

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 
 from strata import __version__
+from strata.archive import swhid
 from strata.archive.stage import Stage
 from strata.archive.sums import digest
 from strata.base.checking import read_yaml
@@ -114,7 +115,11 @@ def facts(stage: Stage, with_image: bool) -> dict:
         "partial": bool(stage.missing),
         "missing": [f"{name}/{load}/{number}" for name, load, number in stage.missing],
         "image": with_image,
-        "source": {"revision": stage.source.revision, "changed": stage.source.changed},
+        "source": {
+            "revision": stage.source.revision,
+            "changed": stage.source.changed,
+            "swhid": swhid.of_folder(stage.path("source")),
+        },
         "warnings": stage.warnings,
     }
 
@@ -244,6 +249,7 @@ def add_guide(stage: Stage, about: dict, crate_version: str) -> None:
         partial=partial,
         warnings=warnings.removesuffix(">\n") + "\n" if warnings else "",
         image="the image itself" if about["image"] else "no image: it is built again from its recipe when needed",
+        swhid=about["source"]["swhid"],
         revision=f" at revision `{revision}`" if revision else "",
         rewritten=f": {len(stage.rewritten)}" if stage.rewritten else ": none",
         crate=crate_version,

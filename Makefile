@@ -3,7 +3,7 @@
 PYTHON := .venv/bin/python
 SNAKEMAKE := .venv/bin/snakemake
 
-.PHONY: paper everything paper-partial archive verify rebuild test test-unit test-papers test-system test-long lint format map contracts citation aa bench doctor setup clean
+.PHONY: paper everything paper-partial summary report archive verify rebuild test test-unit test-papers test-system test-long lint format map contracts citation aa bench doctor setup clean
 
 paper: setup            ## measure what is missing and make paper/report.pdf and .html
 	$(SNAKEMAKE) --cores 1 paper/report.pdf paper/report.html
@@ -13,6 +13,12 @@ everything: setup       ## the same with all experiments of the original: everyt
 
 paper-partial: setup    ## make the paper from the cells that are there, its gaps shown
 	$(SNAKEMAKE) --cores 1 --config partial=true -- paper/report.pdf paper/report.html
+
+summary: setup          ## what is measured and made, and what is not: snakemake --summary, shorter
+	@$(SNAKEMAKE) --quiet all --summary | $(PYTHON) -m strata summary
+
+report: setup           ## Snakemake's report of papers, tables and figures with their captions: report.zip
+	$(SNAKEMAKE) --report report.zip
 
 archive: setup          ## the paper and all that it rests on in one file, archive.zip
 	$(SNAKEMAKE) --cores 1 archive

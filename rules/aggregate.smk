@@ -12,7 +12,7 @@ rule tidy:
         # A folder changes when a log in it is deleted: then that cell is measured again.
         folders=lambda table: experiment.folders(table.workload),
     output:
-        table="results/tidy/{workload}.csv",
+        table=report("results/tidy/{workload}.csv", **in_report.table("tidy")),
         note="results/made/tidy/{workload}.json",
     log:
         "results/logs/tidy-{workload}.log",
@@ -35,7 +35,7 @@ rule summary:
         tables=experiment.reads("summary/{workload}"),
         notes=experiment.notes("summary/{workload}"),
     output:
-        table="results/summary/{workload}.csv",
+        table=report("results/summary/{workload}.csv", **in_report.table("summary")),
         note="results/made/summary/{workload}.json",
     log:
         "results/logs/summary-{workload}.log",
@@ -55,7 +55,7 @@ rule comparisons:
         tables=experiment.reads("comparisons"),
         notes=experiment.notes("comparisons"),
     output:
-        table="results/comparisons.csv",
+        table=report("results/comparisons.csv", **in_report.table("comparisons")),
         note="results/made/comparisons.json",
     log:
         "results/logs/comparisons.log",
@@ -75,7 +75,7 @@ rule claims:
         tables=experiment.reads("claims"),
         notes=experiment.notes("claims"),
     output:
-        table="results/claims.csv",
+        table=report("results/claims.csv", **in_report.table("claims")),
         note="results/made/claims.json",
     log:
         "results/logs/claims.log",
@@ -95,7 +95,7 @@ rule footprint:
         tables=experiment.reads("footprint"),
         notes=experiment.notes("footprint"),
     output:
-        table="results/footprint.csv",
+        table=report("results/footprint.csv", **in_report.table("footprint")),
         note="results/made/footprint.json",
     log:
         "results/logs/footprint.log",
@@ -115,7 +115,7 @@ rule sets:
         tables=experiment.reads("sets"),
         notes=experiment.notes("sets"),
     output:
-        table="results/sets.csv",
+        table=report("results/sets.csv", **in_report.table("sets")),
         note="results/made/sets.json",
     log:
         "results/logs/sets.log",
@@ -135,7 +135,7 @@ rule choices:
         tables=experiment.reads("choices"),
         notes=experiment.notes("choices"),
     output:
-        table="results/choices.csv",
+        table=report("results/choices.csv", **in_report.table("choices")),
         note="results/made/choices.json",
     log:
         "results/logs/choices.log",
@@ -155,7 +155,9 @@ rule figure:
         tables=experiment.reads("figures/{figure}"),
         notes=experiment.notes("figures/{figure}"),
     output:
-        multiext("results/figures/{figure}", ".pdf", ".png", ".svg", ".csv"),
+        multiext("results/figures/{figure}", ".pdf", ".png"),
+        report("results/figures/{figure}.svg", **in_report.figure("drawing")),
+        report("results/figures/{figure}.csv", **in_report.figure("numbers")),
         note="results/made/figures/{figure}.json",
     log:
         "results/logs/figure-{figure}.log",
@@ -179,7 +181,9 @@ rule shared_figure:
         tables=experiment.reads("figures/{figure}"),
         notes=experiment.notes("figures/{figure}"),
     output:
-        multiext("results/figures/{figure}", ".pdf", ".png", ".svg", ".csv"),
+        multiext("results/figures/{figure}", ".pdf", ".png"),
+        report("results/figures/{figure}.svg", **in_report.figure("drawing")),
+        report("results/figures/{figure}.csv", **in_report.figure("numbers")),
         note="results/made/figures/{figure}.json",
     log:
         "results/logs/figure-{figure}.log",

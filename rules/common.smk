@@ -1,23 +1,63 @@
 # The experiment, and what happens around a run.
+import os
 import sys
 
-sys.path.insert(0, workflow.basedir)
+# Of this file, and not of the main one: another workflow may import this one.
+sys.path.insert(0, os.path.dirname(os.path.abspath(str(workflow.current_basedir))))
 
 from snakemake import __version__ as snakemake_version
 from snakemake.logging import logger
 from strata.base.errors import UserError
-from strata.snakemake import insides
-from strata.snakemake.workflow import Workflow, is_news
-
-logger.addFilter(is_news)
+from strata.snakemake import insides, shown
+from strata.snakemake.news import News
+from strata.snakemake.workflow import Workflow
 
 try:
-    experiment = Workflow(config, workflow.basedir)
+    experiment = Workflow(config, insides.folder(workflow, snakemake_version))
     # An archive may be older than the Snakemake that makes its paper again.
     if not experiment.rebuilding:
         insides.check_version(snakemake_version)
 except UserError as error:
     raise WorkflowError(str(error))
+
+in_report = shown.Shown(experiment.plan)
+# Captions of a report see no more of the workflow than its config.
+config["captions"] = shown.captions(experiment.plan)
+config["titles"] = shown.titles(experiment.plan)
+
+
+def forecast():
+    """What a dry run tells of the cells."""
+    if not insides.is_dry(workflow, snakemake_version):
+        return None
+    cells, others = insides.split(insides.wanted(workflow, snakemake_version))
+    return shown.forecast(experiment.plan, cells, len(others), experiment.adaptive)
+
+
+def start():
+    """Before the first job."""
+    try:
+        if not experiment.rebuilding:
+            insides.settle_scheduler(workflow, snakemake_version)
+        cells, others = insides.split(insides.wanted(workflow, snakemake_version))
+        ours = [
+            job for job in others if job.output[0].startswith(("results/", "paper/"))
+        ]
+        experiment.begin(
+            cells,
+            measuring=bool(cells)
+            or not all("reanalysis" in job.output[0] for job in ours),
+        )
+        if not experiment.rebuilding:
+            insides.place_again(workflow, snakemake_version)
+    except UserError as error:
+        raise WorkflowError(str(error))
+
+
+logger.addFilter(News(logger, forecast))
+
+
+report: "report/workflow.rst"
 
 
 wildcard_constraints:
@@ -27,20 +67,7 @@ wildcard_constraints:
 
 
 onstart:
-    try:
-        if not experiment.rebuilding:
-            insides.settle_scheduler(workflow, snakemake_version)
-        jobs = insides.wanted(workflow, snakemake_version)
-        experiment.begin(
-            [job.wildcards for job in jobs if job.rule.name == "cell"],
-            measuring=not all(
-                job.rule.name.startswith("reanalysis") for job in jobs
-            ),
-        )
-        if not experiment.rebuilding:
-            insides.place_again(workflow, snakemake_version)
-    except UserError as error:
-        raise WorkflowError(str(error))
+    start()
 
 
 onsuccess:
@@ -49,3 +76,6 @@ onsuccess:
 
 onerror:
     experiment.end()
+
+
+insides.join(workflow, snakemake_version, start, experiment.end)

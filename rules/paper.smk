@@ -6,7 +6,7 @@ rule report:
         tables=experiment.reads("paper/report.pdf"),
         notes=experiment.notes("paper/report.pdf"),
     output:
-        paper="paper/report.pdf",
+        paper=report("paper/report.pdf", **in_report.paper("PDF")),
         note="results/made/paper/report.pdf.json",
     log:
         "results/logs/report.log",
@@ -26,7 +26,7 @@ rule web_page:
         tables=experiment.reads("paper/report.html"),
         notes=experiment.notes("paper/report.html"),
     output:
-        paper="paper/report.html",
+        paper=report("paper/report.html", **in_report.paper("web page")),
         note="results/made/paper/report.html.json",
     log:
         "results/logs/web-page.log",

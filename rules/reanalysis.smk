@@ -43,7 +43,7 @@ rule reanalysis_paper:
         tables=experiment.reads("paper/reanalysis.pdf"),
         notes=experiment.notes("paper/reanalysis.pdf"),
     output:
-        paper="paper/reanalysis.pdf",
+        paper=report("paper/reanalysis.pdf", **in_report.paper("reanalysis")),
         note="results/made/paper/reanalysis.pdf.json",
     log:
         "results/logs/reanalysis-paper.log",

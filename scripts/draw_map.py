@@ -42,7 +42,11 @@ def rules() -> dict[str, dict]:
 
 def _product(body: str, first: str) -> str:
     endings = re.search(r"multiext\(([^)]*)\)", body)
-    return first + ", ".join(re.findall(r'"(\.\w+)"', endings[1])) if endings else first
+    if endings is None:
+        return first
+    # Those of its files that Snakemake's report shows stand by themselves.
+    shown = re.findall(rf'"{re.escape(first)}(\.\w+)"', body)
+    return first + ", ".join([*re.findall(r'"(\.\w+)"', endings[1]), *shown])
 
 
 def _room(script: str | None, command: str) -> str:

@@ -106,6 +106,13 @@ def _admit(options: argparse.Namespace) -> int:
     return 0
 
 
+def _summary(options: argparse.Namespace) -> int:
+    from strata.snakemake import summary
+
+    print(summary.told(sys.stdin))
+    return 0
+
+
 def _archive(options: argparse.Namespace) -> int:
     from strata.archive import make
 
@@ -178,6 +185,7 @@ def main(words: list[str]) -> int:
     tune = add("vm-tune", _vm_tune, "write what Vagrant cannot say into a libvirt domain (called by the Vagrantfile)")
     tune.add_argument("domain", metavar="DOMAIN")
     tune.add_argument("extra", metavar="JSON")
+    add("summary", _summary, "make a short table of that of `snakemake --summary`, which it reads (make summary)")
     archive = add("archive", _archive, "write one file with all that the paper rests on (snakemake archive does it)")
     archive.add_argument("--out", metavar="FILE", default="archive.zip", help="the file (archive.zip)")
     archive.add_argument("--image", action="store_true", help="put the image in too")

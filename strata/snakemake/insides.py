@@ -5,6 +5,8 @@ is looked at when a run starts: a version in which it has another shape is refus
 """
 
 import operator
+import os
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from strata.base.errors import UserError
@@ -38,6 +40,60 @@ def _ask(workflow: Any, name: str, version: str) -> Any:
 def wanted(workflow: Any, version: str) -> list[Any]:
     """The jobs that are to run."""
     return list(_ask(workflow, "dag.needrun_jobs", version)())
+
+
+def is_dry(workflow: Any, version: str) -> bool:
+    """Whether nothing is to be run."""
+    return bool(_ask(workflow, "dryrun", version))
+
+
+def split(jobs: Iterable[Any]) -> tuple[list[tuple[str, str, int]], list[Any]]:
+    """The cells of some jobs, and the jobs that make something else.
+
+    By their files: a workflow that imports this one may give its rules other names.
+    """
+    cells, others = [], []
+    for job in jobs:
+        if job.output and job.output[0].startswith("results/raw/"):
+            cells.append((job.wildcards.environment, job.wildcards.workload, int(job.wildcards.repetition)))
+        elif job.output:
+            others.append(job)
+    return cells, others
+
+
+def folder(workflow: Any, version: str) -> str:
+    """The project's folder, also where another workflow imports this one; the working directory if it is that.
+
+    To be called from a file in rules/.  Raises UserError where the working directory is another one.
+    """
+    project = os.path.dirname(os.path.abspath(str(_ask(workflow, "current_basedir", version))))
+    if not os.path.samefile(project, os.getcwd()):
+        raise UserError(
+            f"results and papers lie in the project's folder, and this is {os.getcwd()}; add `--directory {project}`, "
+            f'or in a workflow that imports this one `workdir: "{project}"`'
+        )
+    return os.getcwd()
+
+
+def join(workflow: Any, version: str, start: Callable[[], None], end: Callable[[], None]) -> None:
+    """Have what is to be done at a run's start and end done where another workflow imports
+    this one: Snakemake calls the handlers of that alone.  There it comes before what that workflow does itself.
+    """
+    if _ask(workflow, "modifier.is_main_snakefile", version)():
+        return
+
+    def both(function: Callable[[], None], theirs: Callable[[Any], None]) -> Callable[[Any], None]:
+        def handler(log: Any) -> None:
+            function()
+            theirs(log)
+
+        return handler
+
+    for name, function in (("onstart", start), ("onsuccess", end), ("onerror", end)):
+        register = _ask(workflow, name, version)
+        setattr(workflow, f"_{name}", both(function, _ask(workflow, f"_{name}", version)))
+        # Where its own handler stands below the import.
+        setattr(workflow, name, lambda theirs, register=register, ours=function: register(both(ours, theirs)))
 
 
 def place_again(workflow: Any, version: str) -> None:

@@ -4,7 +4,6 @@ import fcntl
 import functools
 import hashlib
 import inspect
-import logging
 import os
 import shlex
 import shutil
@@ -24,12 +23,6 @@ from strata.image import build
 from strata.results import accept, digests, made, products
 from strata.snakemake import interrupts
 from strata.system import keeper, testbed, turn
-
-
-def is_news(record: logging.LogRecord) -> bool:
-    """Whether a message of Snakemake's tells a person something that the cells' own lines do not."""
-    noise = ("Select jobs to execute", "Execute ", "Using shell: ", "Conda environments: ignored")
-    return not record.getMessage().startswith(noise)
 
 
 def started_by(program: str) -> str:
@@ -257,8 +250,8 @@ class Workflow:
                 found.update(f"{name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode(errors="replace"))
         return found.hexdigest()
 
-    def begin(self, cells: Sequence[Any], measuring: bool = True) -> None:
-        """Take this folder for the run of these cells (their wildcards), write the plan, see that the image is there.
+    def begin(self, cells: Sequence[sets.Cell], measuring: bool = True) -> None:
+        """Take this folder for the run of these cells, write the plan, see that the image is there.
 
         What is known of the machine then may change the order of the cells.
 
@@ -290,9 +283,8 @@ class Workflow:
                 for known in ("_state", "_products"):
                     self.__dict__.pop(known, None)
         plan.write({**self.plan, "source": self._source})
-        measured = [(cell.environment, cell.workload, int(cell.repetition)) for cell in cells]
-        turns = [(cell[0], self._order.turn(*cell)) for cell in measured]
-        progress.begin(os.getpid(), measured, turns, self.adaptive, self._budget())
+        turns = [(cell[0], self._order.turn(*cell)) for cell in cells]
+        progress.begin(os.getpid(), list(cells), turns, self.adaptive, self._budget())
         interrupts.pass_on()
 
     def end(self) -> None:

@@ -3,8 +3,10 @@
 import importlib.resources
 import json
 import os
+import re
 import shutil
 import subprocess
+import zipfile
 
 import layout
 import measured
@@ -231,3 +233,26 @@ def test_the_page_is_for_everybody_and_its_points_tell_their_runs(paper):
     with pages.chromium() as driver:
         assert pages.findings(driver, paper / "paper/report.html") == []
         assert pages.told(driver, paper / "paper/report.html") != ""
+
+
+def test_snakemakes_report_holds_papers_tables_and_figures_with_captions_by_category(paper, tmp_path):
+    words = ["--report", str(tmp_path / "report.zip"), "--config", "rebuild=true"]
+    done = projects.run(paper, "snakemake", *words)
+    assert done.returncode == 0, done.stderr
+    with zipfile.ZipFile(tmp_path / "report.zip") as archive:
+        page = archive.read("report/report.html").decode()
+        held = {name.rpartition("/")[2]: archive.read(name) for name in archive.namelist()}
+    categories = json.loads(re.search(r"^ *var categories = (.*);$", page, re.MULTILINE)[1])
+    assert {name: set(parts) for name, parts in categories.items()} == {
+        "Papers": {"Other"},
+        "Figures": {"STREAM", "Linpack", "All workloads"},
+        "Tables": {"STREAM", "Linpack", "All workloads"},
+    }
+    for name in ("paper/report.pdf", "results/figures/ratios.svg", "results/tidy/stream.csv"):
+        assert any(name in files for parts in categories.values() for files in parts.values())
+    assert held["report.pdf"] == (paper / "paper/report.pdf").read_bytes()
+    shown = json.loads(re.search(r"^ *var results = (\{.*?\});? *$", page, re.MULTILINE)[1])
+    assert set(shown) == {name for parts in categories.values() for files in parts.values() for name in files}
+    assert all(entry["caption"] for entry in shown.values())
+    assert "STREAM. Every point is a run" in shown["results/figures/stream.svg"]["caption"]
+    assert shown["results/figures/stream.svg"]["labels"] == {"figure": "stream", "as": "drawing"}

@@ -9,7 +9,7 @@ ROOMS <- c(
   draw = "figures",
   tell = "tables and sentences, by theme",
   paper = "LaTeX, HTML and the document that they stand in",
-  compare = "two testbeds against one another",
+  compare = "testbeds against one another",
   reanalysis = "the published raw results of the original paper, read again"
 )
 

@@ -152,6 +152,16 @@ def _compare(options: argparse.Namespace) -> int:
         return compare.NOT_COMPARABLE
 
 
+def _history(options: argparse.Namespace) -> int:
+    from strata.archive import compare, history
+
+    try:
+        return history.history(options.sides, options.names, options.effect, options.to)
+    except UserError as error:
+        print(f"strata: {error}", file=sys.stderr)
+        return compare.NOT_COMPARABLE
+
+
 def main(words: list[str]) -> int:
     """Parse the command line and run the command; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m strata", description=__doc__)
@@ -202,5 +212,11 @@ def main(words: list[str]) -> int:
     compare.add_argument("--names", nargs=2, metavar="NAME", help="what the sides are called")
     compare.add_argument("--effect", metavar="SHARE", help="the minimum effect, such as 5%% (that of the paper)")
     compare.add_argument("--to", metavar="FOLDER", default="comparison", help="where to (comparison)")
+    text = "set several dates or machines side by side, as one page; ends as compare does"
+    history = add("history", _history, text)
+    history.add_argument("sides", nargs="+", metavar="SIDE", help="an archive, a project, or a folder of results")
+    history.add_argument("--names", nargs="+", metavar="NAME", help="what the sides are called, in their order")
+    history.add_argument("--effect", metavar="SHARE", help="the minimum effect, such as 5%% (that of the paper)")
+    history.add_argument("--to", metavar="FOLDER", default="history", help="where to (history)")
     options = parser.parse_args(words)
     return options.function(options)

@@ -10,17 +10,25 @@
 #' @param root folder of the project
 #' @return one text
 compared_page <- function(table, first, second, differences, effect, figure, root) {
-  paper <- function(name) read_text(file.path(root, "paper", name))
-  title <- paste(second$name, "compared with", first$name)
-  body <- c(
+  bare_page(paste(second$name, "compared with", first$name), c(
     sprintf("<p>%s</p>", html_escape(outcome_text(table, first, second, effect))),
     html_figure(figure, basename(figure), "compared", compared_caption(first, second, effect),
                 outcome_text(table, first, second, effect)),
     html_table(table_compared(table, first, second, effect)),
     if (any(is.na(table$ratio))) html_table(table_one_sided(table, first, second)),
     html_table(table_differences(differences, first, second)),
-    sprintf("<p>%s</p>", html_escape(compared_method(effect)))
-  )
+    sprintf("<p>%s</p>", html_escape(compared_method()))
+  ), root)
+}
+
+#' A page of its own
+#'
+#' @param title text
+#' @param body HTML, parts of it
+#' @param root folder of the project
+#' @return one text
+bare_page <- function(title, body, root) {
+  paper <- function(name) read_text(file.path(root, "paper", name))
   parts <- list(title = html_escape(title), body = paste(body, collapse = "\n"),
                 script = paper("report.js"), style = paper("report.css"))
   page <- paper("compare.html")
@@ -132,9 +140,8 @@ table_differences <- function(differences, first, second) {
 
 #' How the comparison was made
 #'
-#' @param effect the minimum effect, as a share
 #' @return text
-compared_method <- function(effect) {
+compared_method <- function() {
   paste0(
     "The runs of the two sides are independent samples: no set holds runs of both. A ratio is one of ",
     "means, its 95", THIN, "% interval is Fieller's for unequal variances with Satterthwaite's degrees of ",

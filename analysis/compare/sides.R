@@ -42,6 +42,15 @@ read_side <- function(results, name) {
 #'   by semicolons, the parameters and the layers that are not the same on both sides
 #' @section Errors: the sides were measured at different scales
 compare_sides <- function(first, second, effect = MINIMUM_EFFECT) {
+  read_compared(compared_rows(first, second, effect), effect)
+}
+
+#' The rows of a comparison of two sides before they are read
+#'
+#' @inheritParams compare_sides
+#' @return data frame with the columns of COMPARED_COLUMNS, without `p_adjusted` and `reading`
+#' @section Errors: as of `compare_sides`
+compared_rows <- function(first, second, effect) {
   if (!identical(first$plan$scale, second$plan$scale)) {
     stop(first$name, " is at scale ", first$plan$scale, " and ", second$name, " at scale ",
          second$plan$scale, "; only runs of one scale can be compared", call. = FALSE)
@@ -63,7 +72,15 @@ compare_sides <- function(first, second, effect = MINIMUM_EFFECT) {
     values <- lapply(keyed, function(runs) runs$value[runs$key == series$key[[i]]])
     compare_series(series[i, ], values[[1]], values[[2]], differing(series[i, ], first, second), effect)
   })
-  table <- do.call(rbind, c(list(empty_table(COMPARED_COLUMNS)), rows))
+  do.call(rbind, c(list(empty_table(COMPARED_COLUMNS)), rows))
+}
+
+#' The rows of comparisons with how each is read: they are one family
+#'
+#' @param table rows as from `compared_rows`, of one comparison or of several
+#' @param effect the minimum effect, as a share
+#' @return the table with `p_adjusted` and `reading`
+read_compared <- function(table, effect) {
   table$p_adjusted <- adjusted_p_values(table$p_value)
   read <- verdict(table$ratio, table$ratio_low, table$ratio_high, table$better, table$p_adjusted,
                   table$equal_p, effect)
@@ -172,16 +189,18 @@ flat_facts <- function(x, prefix = "") {
 #' @return named character vector: what it is, in words, and all values that were seen of it
 side_facts <- function(side) {
   of_record <- function(record) {
-    environment <- environment_labels(side$plan, record$environment)
-    observed <- record$observed
-    workload <- side$plan$workloads[[record$workload]]$title
-    c(flat_facts(observed$host$static, "Host:"), flat_facts(observed$client, "Client:"),
-      flat_facts(observed$inside, paste0(environment, ":")),
-      flat_facts(record$system["layers"], paste0(environment, ":")),
-      flat_facts(record$parameters, paste0(workload, ":")),
-      flat_facts(record$source["revision"], "Source:"))
+    environment <- paste0(environment_labels(side$plan, record$environment), ":")
+    workload <- paste0(side$plan$workloads[[record$workload]]$title, ":")
+    inside <- record$observed$inside
+    # Named after the system, which is another one in every set.
+    inside$cgroup <- NULL
+    list(list("Host:", record$observed$host$static), list("Client:", record$observed$client),
+         list(environment, inside), list(environment, record$system["layers"]),
+         list(workload, record$parameters), list("Source:", record$source["revision"]))
   }
-  found <- unlist(lapply(side$records, of_record))
+  # Hundreds of runs tell the same.
+  told <- unique(unlist(lapply(side$records, of_record), recursive = FALSE))
+  found <- unlist(lapply(told, function(one) flat_facts(one[[2]], one[[1]])))
   several <- tapply(unname(found), names(found), function(values) {
     paste(sort(unique(values), method = "radix"), collapse = " | ")
   })
@@ -207,14 +226,24 @@ side_facts <- function(side) {
 #' @param first,second as from `read_side`
 #' @return data frame: item, first, second; a row for everything that is not the same on both
 provenance_differences <- function(first, second) {
-  facts <- list(side_facts(first), side_facts(second))
-  items <- unique(c(names(facts[[1]]), names(facts[[2]])))
-  value <- function(side) {
-    found <- unname(facts[[side]][items])
+  stats::setNames(origins_apart(list(first, second)), c("item", "first", "second"))
+}
+
+#' In what the origin of several sides differs
+#'
+#' @param sides list of sides as from `read_side`
+#' @return data frame: item, and a column for each side, without names of their own; a row for everything that
+#'   is not the same on all
+origins_apart <- function(sides) {
+  facts <- lapply(sides, side_facts)
+  items <- unique(unlist(lapply(facts, names)))
+  values <- vapply(facts, function(known) {
+    found <- unname(known[items])
     ifelse(is.na(found), NOT_AVAILABLE, found)
-  }
-  table <- data.frame(item = items, first = value(1), second = value(2))
-  table <- table[table$first != table$second, ]
+  }, character(length(items)))
+  values <- matrix(values, length(items))
+  table <- data.frame(item = items, values)
+  table <- table[apply(values != values[, 1], 1, any), ]
   table <- table[order(sub(":.*", "", table$item), table$item, method = "radix"), ]
   rownames(table) <- NULL
   table

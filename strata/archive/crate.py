@@ -89,7 +89,7 @@ def write(folder: str, facts: dict) -> None:
         dest_path=SUMS, source=None, properties={"name": "SHA-256 of every other file", "encodingFormat": "text/plain"}
     )
     name = facts["source"]["swhid"]
-    about = {"@type": "SoftwareSourceCode", "name": "The project's own files, in the folder source", "identifier": name}
+    about = {"@type": "CreativeWork", "name": "The project's own files, in the folder source", "identifier": name}
     code = crate.add(ContextEntity(crate, name, about))
     crate.root_dataset["mentions"] = code
     about = {

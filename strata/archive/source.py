@@ -16,7 +16,9 @@ _MADE = {
     ".mypy_cache",
     ".hypothesis",
 }
-_MADE_HERE = re.compile(r"(?:results|comparison|[^/]*-rebuilt)/|paper/(?:report|reanalysis)\.(?:pdf|html)$|[^/]*\.zip$")
+_MADE_HERE = re.compile(
+    r"(?:results|comparison|history|[^/]*-rebuilt)/|paper/(?:report|reanalysis)\.(?:pdf|html)$|[^/]*\.zip$"
+)
 # Names of files that hold keys or passwords wherever they lie.
 KEY_FILES = re.compile(
     r"(?:^|/)(?:\.env(?:\.[^/]*)?|\.netrc|\.pypirc|\.npmrc|\.git-credentials|credentials(?:\.[^/]*)?"

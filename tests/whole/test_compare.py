@@ -1,4 +1,4 @@
-"""The command that compares two testbeds, from archives, projects and folders, to its exit status."""
+"""The commands that compare testbeds, from archives, projects and folders, to their exit status."""
 
 import csv
 import json
@@ -8,7 +8,7 @@ import measured
 import projects
 import pytest
 
-from strata.archive import container
+from strata.archive import container, sums
 from strata.experiment import workload
 
 
@@ -40,8 +40,14 @@ def compare(folder, *words):
     return done
 
 
-def rows(folder):
-    with open(folder / "comparison.csv", newline="") as file:
+def history(folder, *words):
+    done = projects.run(folder, "strata", "history", *map(str, words))
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def rows(folder, name="comparison.csv"):
+    with open(folder / name, newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -79,13 +85,25 @@ def test_an_archive_is_a_side_and_is_verified_first(sides, tmp_path, monkeypatch
     make.make(str(tmp_path / "before.zip"), False)
     done = compare(tmp_path, "before.zip", sides / "after")
     assert done.returncode == 1, done.stderr
+    done = history(tmp_path, "before.zip", sides / "again", sides / "after", "--names", "May", "June", "July")
+    assert done.returncode == 1, done.stderr
+    assert "June is not found to differ" in done.stdout.replace("\u00a0", " ")
+    assert "July is slower in 5" in done.stdout.replace("\u00a0", " ")
+    found = rows(tmp_path / "history", "history.csv")
+    assert {(row["from"], row["to"]) for row in found} == {("May", "June"), ("June", "July"), ("May", "July")}
+    assert {row["environment"] for row in found if row["reading"] == "slower"} == {"docker"}
+    page = (tmp_path / "history/index.html").read_text()
+    # The archive is named with its digest, its paper lies beside the page; the others were not archived.
+    assert sums.digest(str(tmp_path / "before.zip")) in page
+    assert (tmp_path / "history/papers/1-May.pdf").read_bytes() == (project / "paper/report.pdf").read_bytes()
+    assert [path.name for path in (tmp_path / "history/papers").iterdir()] == ["1-May.pdf"]
     folder = tmp_path / "unpacked"
     folder.mkdir()
     container.unpack(str(tmp_path / "before.zip"), str(folder))
     (folder / "results/tidy/stream.csv").write_text("forged\n")
-    done = compare(tmp_path, folder, sides / "after")
-    assert done.returncode == 2
-    assert "results/tidy/stream.csv: changed" in done.stderr
+    for done in (compare(tmp_path, folder, sides / "after"), history(tmp_path, sides / "after", folder)):
+        assert done.returncode == 2
+        assert "results/tidy/stream.csv: changed" in done.stderr
 
 
 def test_what_cannot_be_compared_ends_with_two_and_says_why(sides, tmp_path):

@@ -60,19 +60,6 @@ test_that("one constant side does not hide the other's variation", {
   expect_equal(found$high, stats::t.test(c(11, 12, 13))$conf.int[[2]] / 10, tolerance = 1e-6)
 })
 
-#' A side as of made-up results
-side_of <- function(name, ..., change = identity, make = make_results) {
-  plan_path <- make(..., workloads = c("stream", "linpack"))
-  plan <- change(read_json(plan_path))
-  write_json(plan, plan_path)
-  plan <- read_plan(plan_path)
-  for (workload in names(plan$workloads)) {
-    write_csv(tidy_workload(plan, workload, parser_of(workload), partial = TRUE),
-              file.path(plan$results, "tidy", paste0(workload, ".csv")))
-  }
-  read_side(plan$results, name)
-}
-
 test_that("a difference is called by the adjusted p value and the minimum effect, for what it is", {
   first <- side_of("A", slower = c(docker = 1, vm = 1), repetitions = 8, seed = 1)
   second <- side_of("B", slower = c(docker = 1.1, vm = 0.9), repetitions = 6, seed = 2)

@@ -1,0 +1,19 @@
+# Sides of comparisons, made of captured logs.
+
+#' A side as of made-up results
+side_of <- function(name, ..., change = identity, make = make_results) {
+  plan_path <- make(..., workloads = c("stream", "linpack"))
+  plan <- change(read_json(plan_path))
+  write_json(plan, plan_path)
+  plan <- read_plan(plan_path)
+  for (workload in names(plan$workloads)) {
+    write_csv(tidy_workload(plan, workload, parser_of(workload), partial = TRUE),
+              file.path(plan$results, "tidy", paste0(workload, ".csv")))
+  }
+  read_side(plan$results, name)
+}
+
+#' A side of a history, of which no file is known
+history_side <- function(name, slower = c(docker = 1, vm = 1), repetitions = 8, ...) {
+  c(side_of(name, slower = slower, repetitions = repetitions, ...), list(source = name, sha256 = NULL, paper = NULL))
+}

@@ -9,7 +9,7 @@ rule archive:
     log:
         "results/logs/archive.log",
     conda:
-        "../envs/strata.yaml"
+        "../envs/archive.yaml"
     params:
         image="--image" if experiment.settings["archive_image"] else "",
         # The source is part of it: it is made again when a file of it changes.

@@ -31,7 +31,7 @@ def forecast():
     if not insides.is_dry(workflow, snakemake_version):
         return None
     cells, others = insides.split(insides.wanted(workflow, snakemake_version))
-    return shown.forecast(experiment.plan, cells, len(others), experiment.adaptive)
+    return shown.forecast(experiment.plan, cells, len(others), experiment.partial)
 
 
 def start():

@@ -1,16 +1,19 @@
 """Say what this machine can and cannot measure, and what would change that.  Tries rather than trusts."""
 
 import os
+import re
 import shutil
 import sys
 
 from strata import layers
-from strata.base import places
+from strata.base import places, yaml_file
 from strata.base.errors import UserError
 from strata.base.process import capture
 from strata.experiment import config
 from strata.host import capacity, cgroups, observe
 
+# The oldest that Snakemake takes.
+CONDA = [24, 7, 1]
 GOOD, LACKING, BAD = "yes", "not here", "NO"
 
 
@@ -24,6 +27,28 @@ def _layers() -> list[tuple[str, str, str]]:
 def _program(name: str, purpose: str) -> tuple[str, str]:
     place = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
     return (GOOD, purpose) if place else (BAD, f"{purpose}: run `make setup`")
+
+
+def _software(profile: str = "profiles/default/config.yaml") -> tuple[str, str]:
+    """Whether R and Python of the rules are those of the distribution and of .venv, or of conda environments."""
+    told = yaml_file.read(profile) if os.path.exists(profile) else {}
+    chosen = [told.get(key) or () for key in ("software-deployment-method", "deployment-method", "sdm")]
+    by_conda = any("conda" in value for value in chosen) or told.get("use-conda") is True
+    place = shutil.which("conda")
+    version = capture([place, "--version"], check=False).stdout.strip() if place else ""
+    found = re.search(r"\d+(?:\.\d+)+", version)
+    fit = found is not None and [int(part) for part in found[0].split(".")] >= CONDA
+    needed = f"conda {'.'.join(map(str, CONDA))} or newer"
+    if by_conda:
+        words = f"conda environments (envs/), as {profile} says"
+        return (
+            (GOOD, f"{words}, by {version}")
+            if fit
+            else (BAD, f"{words}; {needed} is needed, and {version or 'none'} is here")
+        )
+    words = f"the distribution's R and the Python of {os.path.relpath(sys.prefix)}"
+    there = f"; {version} is here: `--software-deployment-method conda` takes envs/ instead" if fit else ""
+    return GOOD, words + there
 
 
 def _root() -> tuple[str, str]:
@@ -81,6 +106,7 @@ def main() -> int:
         ("mmdebstrap", *_program("mmdebstrap", "makes the base of the image")),
         ("R", *_program("Rscript", "aggregates and draws")),
         ("LaTeX", *_program("pdflatex", "sets the paper")),
+        ("software", *_software()),
         ("disk space", *_space()),
         ("huge pages", *_huge_pages()),
         ("hardware counters", *_counters()),

@@ -112,10 +112,10 @@ class Shown:
         return figures.of_workload(name, self.plan["workloads"][name])[stem].get("title") or stem
 
 
-def forecast(plan: dict, cells: Iterable[sets.Cell], made: int, more: bool) -> str:
+def forecast(plan: dict, cells: Iterable[sets.Cell], made: int, partial: bool = False) -> str:
     """What a run would measure and make, as a dry run tells it.
 
-    made: how many jobs make tables, figures and papers.  more: whether sets are added once the cells were measured.
+    made: how many jobs make tables, figures and papers.  partial: whether they are made of the cells that are there.
     """
     counts: dict[str, Counter] = {}
     for environment, load, _ in cells:
@@ -125,8 +125,11 @@ def forecast(plan: dict, cells: Iterable[sets.Cell], made: int, more: bool) -> s
     for name in (name for name in plan["environments"] if name in counts):
         told = ", ".join(f"{load} {count}" for load, count in sorted(counts[name].items()))
         lines.append(f"  {name:{width}} {counts[name].total():5d}  ({told})")
-    if more and counts:
+    precision = None if partial or not counts else plan.get("precision")
+    if precision and precision["target"] is not None:
         lines.append("  and more sets, whose number is decided once these were measured")
+    elif precision:
+        lines.append("  and again the sets in which something else uses the machine")
     lines.append(f"Jobs that make tables, figures and papers of them: {made}")
     for name, entry in plan["environments"].items():
         if not entry["available"]:

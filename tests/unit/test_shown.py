@@ -62,7 +62,8 @@ def test_the_real_workloads_have_captions(checkout):
 
 def test_a_forecast_counts_cells_by_environment_in_the_order_of_the_page():
     cells = [("vm-tuned", "wide", 1), ("native", "swift", 1), ("native", "swift", 2), ("native", "wide", 1)]
-    assert shown.forecast(PLAN, cells, 7, more=True).splitlines() == [
+    open_ended = {**PLAN, "precision": {"target": 0.02}}
+    assert shown.forecast(open_ended, cells, 7).splitlines() == [
         "Cells to measure: 4",
         "  native       3  (swift 2, wide 1)",
         "  vm-tuned     1  (wide 1)",
@@ -70,7 +71,11 @@ def test_a_forecast_counts_cells_by_environment_in_the_order_of_the_page():
         "Jobs that make tables, figures and papers of them: 7",
         "Not available here: vm: there is no QEMU",
     ]
-    assert shown.forecast(PLAN, [], 1, more=True).splitlines()[:2] == [
+    disturbed = shown.forecast({**PLAN, "precision": {"target": None}}, cells, 7).splitlines()
+    assert disturbed[3] == "  and again the sets in which something else uses the machine"
+    for plan, options in ((PLAN, {}), (open_ended, {"partial": True})):
+        assert shown.forecast(plan, cells, 7, **options).splitlines()[3].startswith("Jobs")
+    assert shown.forecast(open_ended, [], 1).splitlines()[:2] == [
         "Cells to measure: 0",
         "Jobs that make tables, figures and papers of them: 1",
     ]

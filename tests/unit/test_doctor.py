@@ -1,0 +1,57 @@
+"""What `make doctor` says of the two ways to R and Python: the distribution and .venv, or conda environments."""
+
+import pytest
+
+from strata import doctor
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with a profile, and a conda on the path where one is asked for."""
+
+    def build(profile, conda=None):
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "profile.yaml").write_text(profile)
+        (tmp_path / "bin").mkdir()
+        if conda:
+            (tmp_path / "bin/conda").write_text(f"#!/bin/sh\necho conda {conda}\n")
+            (tmp_path / "bin/conda").chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/bin:/bin" if conda else str(tmp_path / "bin"))
+        return doctor._software("profile.yaml")
+
+    return build
+
+
+def test_without_conda_it_is_the_distribution_and_this_python(here):
+    mark, words = here("scheduler: strata\n")
+    assert mark == doctor.GOOD
+    assert words.startswith("the distribution's R and the Python of ")
+    assert "conda" not in words
+
+
+def test_a_conda_that_could_be_taken_is_named(here):
+    mark, words = here("scheduler: strata\n", "26.7.1")
+    assert mark == doctor.GOOD
+    assert words.endswith("; conda 26.7.1 is here: `--software-deployment-method conda` takes envs/ instead")
+
+
+def test_a_conda_that_snakemake_would_refuse_is_no_way(here):
+    assert "envs/" not in here("scheduler: strata\n", "4.12.0")[1]
+
+
+@pytest.mark.parametrize(
+    "profile",
+    ["software-deployment-method: conda\n", "sdm: [conda]\n", "deployment-method:\n  - conda\n", "use-conda: true\n"],
+)
+def test_conda_by_the_profile_is_told_with_its_version(here, profile):
+    assert here(profile, "24.7.1") == (
+        doctor.GOOD,
+        "conda environments (envs/), as profile.yaml says, by conda 24.7.1",
+    )
+
+
+@pytest.mark.parametrize(("conda", "says"), [(None, "none is here"), ("24.7.0", "conda 24.7.0 is here")])
+def test_conda_by_the_profile_without_a_fit_one_is_bad(here, conda, says):
+    mark, words = here("sdm: conda\n", conda)
+    assert mark == doctor.BAD
+    assert "conda 24.7.1 or newer is needed, and " + says in words

@@ -2,10 +2,10 @@
 # Sets the results of several dates or machines side by side.
 #
 # Usage: Rscript analysis/history.R --sides FILE --out FOLDER [--effect SHARE]
-# FILE is JSON: {"sides": [{"name", "results", "source", "sha256", "paper"}, ...]} in their order, where `results`
-# is a folder of results, `source` what it is from, `sha256` that file's (or null), and `paper` the way from OUT
-# to a copy of its paper (or null).  Writes into OUT history.csv, ratios.csv, provenance.csv, the figure
-# changes.pdf, .png, .svg and .csv, index.html, and outcome.json.
+# FILE is JSON: {"sides": [{"name", "results", "source", "sha256", "paper"}, ...]} in their order, where
+# `results` is a folder of results, `source` what it is from, `sha256` that file's (or null), and `paper` the
+# way from OUT to a copy of its paper (or null).  Writes into OUT history.csv, ratios.csv, provenance.csv, the
+# figure changes.pdf, .png, .svg and .csv, index.html, and outcome.json.
 
 script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 root <- dirname(dirname(normalizePath(gsub("~+~", " ", script, fixed = TRUE))))

@@ -78,4 +78,7 @@ onerror:
     experiment.end()
 
 
-insides.join(workflow, snakemake_version, start, experiment.end)
+try:
+    insides.join(workflow, snakemake_version, start, experiment.end)
+except UserError as error:
+    raise WorkflowError(str(error))

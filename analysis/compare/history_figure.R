@@ -5,7 +5,8 @@
 #' @param history as from `history_of`
 #' @param sides list of sides as from `read_side`, in their order
 #' @return data frame: environment, label (the environment's), series and side (factors in their order), n,
-#'   ratio (to the first side, which has 1 and no interval), low, high; of sweeps the points that stand for them
+#'   ratio (to the first side, which has 1 and no interval), low, high; of sweeps the points that stand for
+#'   them
 history_data <- function(history, sides) {
   names <- side_names(sides)
   plan <- sides[[1]]$plan
@@ -13,14 +14,16 @@ history_data <- function(history, sides) {
   rows <- rows[told_of(rows, plan, plan), ]
   key <- paste(rows$environment, rows$workload, rows$metric, rows$factors, sep = "\r")
   once <- rows[!duplicated(key), ]
+  of <- c("environment", "workload", "metric", "factors", "better")
+  none <- rep(NA_real_, nrow(once))
   drawn <- rbind(
-    data.frame(once[c("environment", "workload", "metric", "factors", "better")], side = rep(names[[1]], nrow(once)),
-               n = once$n_first, ratio = rep(1, nrow(once)), low = rep(NA_real_, nrow(once)),
-               high = rep(NA_real_, nrow(once))),
-    data.frame(rows[c("environment", "workload", "metric", "factors", "better")], side = rows$to,
-               n = rows$n_second, ratio = rows$ratio, low = rows$ratio_low, high = rows$ratio_high)
+    data.frame(once[of], side = rep(names[[1]], nrow(once)), n = once$n_first, ratio = rep(1, nrow(once)),
+               low = none, high = none),
+    data.frame(rows[of], side = rows$to, n = rows$n_second, ratio = rows$ratio, low = rows$ratio_low,
+               high = rows$ratio_high)
   )
-  label <- paste0(compared_names(drawn, plan, plan), ifelse(drawn$better == "lower", " (lower is better)", ""))
+  lower <- ifelse(drawn$better == "lower", " (lower is better)", "")
+  label <- paste0(compared_names(drawn, plan, plan), lower)
   # In the order of the rows, which is the plan's.
   series <- unique(label)
   data.frame(environment = drawn$environment, label = environment_labels(plan, drawn$environment),
@@ -44,7 +47,8 @@ history_figure <- function(data, plan, effect) {
   data$environment <- factor(data$environment, marks$environment)
   bars <- data[!is.na(data$low), ]
   ggplot2::ggplot(data, ggplot2::aes(.data$x, .data$ratio)) +
-    ggplot2::annotate("rect", xmin = -Inf, xmax = Inf, ymin = 1 - effect, ymax = 1 + effect, fill = "grey92") +
+    ggplot2::annotate("rect", xmin = -Inf, xmax = Inf, ymin = 1 - effect, ymax = 1 + effect,
+                      fill = "grey92") +
     ggplot2::geom_line(ggplot2::aes(colour = .data$environment), linewidth = 0.25) +
     ggplot2::geom_segment(ggplot2::aes(xend = .data$x, y = pmax(.data$low, limits[[1]]),
                                        yend = pmin(.data$high, limits[[2]]), colour = .data$environment),

@@ -49,7 +49,10 @@ table_sides <- function(sides) {
   cells <- do.call(rbind, lapply(sides, function(side) {
     seen <- function(...) {
       values <- unlist(lapply(side$records, field, ...))
-      if (length(values) == 0) NOT_AVAILABLE else paste(sort(unique(values), method = "radix"), collapse = ", ")
+      if (length(values) == 0) {
+        return(NOT_AVAILABLE)
+      }
+      paste(sort(unique(values), method = "radix"), collapse = ", ")
     }
     revision <- side$plan$source$revision
     data.frame(side$name, period_text(measured_period(side$records)), fixed(length(side$records), 0),
@@ -60,8 +63,8 @@ table_sides <- function(sides) {
   new_table("sides", "What stands side by side", list(
     column("Name"), column("Measured", "wrap"), column("Runs", "right"), column("Processor", "wrap"),
     column("Kernel"), column("Revision"), column("From", "wrap"), column("Its SHA-256", "wrap")
-  ), cells, notes = paste("From an archive everything here can be made again, and every number be followed to its",
-                          "raw log."))
+  ), cells, notes = paste("From an archive everything here can be made again, and every number be followed",
+                          "to its raw log."))
 }
 
 #' The table of all series at all sides
@@ -74,7 +77,9 @@ table_history <- function(history, sides, effect) {
   names <- side_names(sides)
   plan <- sides[[1]]$plan
   known <- history$from == names[[1]] & history$n_first > 0
-  key <- function(rows) paste(rows$environment, rows$workload, rows$metric, rows$unit, rows$factors, sep = "\r")
+  key <- function(rows) {
+    paste(rows$environment, rows$workload, rows$metric, rows$unit, rows$factors, sep = "\r")
+  }
   keys <- unique(key(history[known, ]))
   rows <- history[match(keys, key(history)), ]
   # As it compares with the first: a machine with acceleration and one without are two environments.
@@ -106,15 +111,17 @@ table_history <- function(history, sides, effect) {
              unlist(lapply(seq_along(names)[-1], function(k) c(levels[k], change(k))), recursive = FALSE))
   cells <- stats::setNames(as.data.frame(cells, stringsAsFactors = FALSE), paste0("c", seq_along(cells)))
   mean_head <- "Mean [95\u202f% interval]"
-  columns <- c(list(column("Metric"), column("Environment"), column("Unit"), column(mean_head, "right", names[[1]])),
+  columns <- c(list(column("Metric"), column("Environment"), column("Unit"),
+                    column(mean_head, "right", names[[1]])),
                unlist(lapply(names[-1], function(name) {
                  list(column(mean_head, "right", name), column("To the one before", "right", name),
                       column("Reading", "left", name))
                }), recursive = FALSE))
   new_table("history", "Everything that the first measured, at each of them", columns, cells, notes = paste0(
-    "To the one before: the ratio of means with its 95", THIN, "% interval. Slower and faster where the adjusted p ",
-    "value is below 0.05 and the ratio differs from 1 by more than ", percent(effect, 1), "; equal where two ",
-    "one-sided tests at 5", THIN, "% exclude that; open otherwise; unknown where there is no interval."
+    "To the one before: the ratio of means with its 95", THIN, "% interval. Slower and faster where the ",
+    "adjusted p value is below 0.05 and the ratio differs from 1 by more than ", percent(effect, 1),
+    "; equal where two one-sided tests at 5", THIN, "% exclude that; open otherwise; unknown where there is ",
+    "no interval."
   ))
 }
 
@@ -155,18 +162,18 @@ table_ratios_beside <- function(ratios, sides) {
 #' @param effect the minimum effect, as a share
 #' @return text
 history_caption <- function(sides, effect) {
-  paste0("Ratio of each mean to that of ", side_names(sides)[[1]], ", with its 95", THIN, "% interval; of sweeps at ",
-         "the points that stand for them. The grey band is the minimum effect, ", percent(effect, 1),
-         " to either side; no axis starts at zero.", if (any(vapply(sides, function(side) {
-    length(emulated_environments(side$plan)) > 0
-  }, NA))) " Emulated virtual machines stand below, on an axis of their own.", " Lines join an environment's marks in the order given, and say nothing of what lies ",
-         "between.")
+  emulated <- any(lengths(lapply(sides, function(side) emulated_environments(side$plan))) > 0)
+  paste0("Ratio of each mean to that of ", side_names(sides)[[1]], ", with its 95", THIN, "% interval; of ",
+         "sweeps at the points that stand for them. The grey band is the minimum effect, ",
+         percent(effect, 1), " to either side; no axis starts at zero.",
+         if (emulated) " Emulated virtual machines stand below, on an axis of their own.",
+         " Lines join an environment's marks in the order given, and say nothing of what lies between.")
 }
 
 #' How a history is made
 #'
 #' @return text
 history_method <- function() {
-  paste(compared_method(), "Each side is compared with the first, as in the figure, and with the one before it, as in",
-        "the table; all of that is one family.")
+  paste(compared_method(), "Each side is compared with the first, as in the figure, and with the one before",
+        "it, as in the table; all of that is one family.")
 }

@@ -76,8 +76,8 @@ def folder(workflow: Any, version: str) -> str:
 
 
 def join(workflow: Any, version: str, start: Callable[[], None], end: Callable[[], None]) -> None:
-    """Have what is to be done at a run's start and end done where another workflow imports
-    this one: Snakemake calls the handlers of that alone.  There it comes before what that workflow does itself.
+    """Have a run's start and end told to us where another workflow imports this one, of which alone Snakemake calls the
+    handlers.  Ours come before those.  Where nobody imports us, nothing is changed.
     """
     if _ask(workflow, "modifier.is_main_snakefile", version)():
         return

@@ -62,3 +62,52 @@ def test_what_got_another_name_is_told_with_the_version(owner, name, asks):
 def test_a_limit_of_another_kind_is_told():
     with pytest.raises(UserError, match=r"job_rate_limiter\.timespan is not there"):
         insides.settle_scheduler(inside(limiter=SimpleNamespace(window=1)), "9.27.9")
+
+
+def importing(main=False):
+    """A workflow as Snakemake has it while a module is read: handlers that are told then are not its own."""
+    workflow = SimpleNamespace(main=main, calls=[])
+    workflow.modifier = SimpleNamespace(is_main_snakefile=lambda: workflow.main)
+
+    def register(name):
+        def handler(function):
+            if workflow.main:
+                setattr(workflow, f"_{name}", function)
+
+        return handler
+
+    for name in ("onstart", "onsuccess", "onerror"):
+        setattr(workflow, name, register(name))
+        setattr(workflow, f"_{name}", lambda log, name=name: workflow.calls.append(f"first {name}"))
+    return workflow
+
+
+def test_our_start_and_end_come_before_the_handlers_of_a_workflow_that_imports_this_one():
+    workflow = importing()
+    start, end = (lambda: workflow.calls.append("start")), (lambda: workflow.calls.append("end"))
+    insides.join(workflow, "9.27.1", start, end)
+    # Those that stood above the import, and those that stand below.
+    workflow._onstart("log")
+    assert workflow.calls == ["start", "first onstart"]
+    workflow.main = True
+    workflow.onsuccess(lambda log: workflow.calls.append(f"theirs {log}"))
+    workflow._onsuccess("log")
+    workflow._onerror("log")
+    assert workflow.calls[2:] == ["end", "theirs log", "end", "first onerror"]
+
+
+def test_nothing_is_joined_where_nobody_imports():
+    workflow = importing(main=True)
+    before = dict(vars(workflow))
+    insides.join(workflow, "9.27.1", lambda: None, lambda: None)
+    assert vars(workflow) == before
+
+
+def test_the_folder_is_that_of_the_rules_and_must_be_the_working_directory(tmp_path, monkeypatch):
+    (tmp_path / "project/rules").mkdir(parents=True)
+    workflow = SimpleNamespace(current_basedir=tmp_path / "project/rules")
+    monkeypatch.chdir(tmp_path / "project")
+    assert insides.folder(workflow, "9.27.1") == str(tmp_path / "project")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match=rf"this is {tmp_path}; add `--directory {tmp_path}/project`"):
+        insides.folder(workflow, "9.27.1")

@@ -15,5 +15,6 @@ side_of <- function(name, ..., change = identity, make = make_results) {
 
 #' A side of a history, of which no file is known
 history_side <- function(name, slower = c(docker = 1, vm = 1), repetitions = 8, ...) {
-  c(side_of(name, slower = slower, repetitions = repetitions, ...), list(source = name, sha256 = NULL, paper = NULL))
+  c(side_of(name, slower = slower, repetitions = repetitions, ...),
+    list(source = name, sha256 = NULL, paper = NULL))
 }

@@ -55,7 +55,7 @@ changes_of <- function(history, sides) {
 #'   side whose comparisons were not made has no rows in it
 ratios_beside <- function(sides) {
   rows <- lapply(sides, function(side) {
-    path <- file.path(side$plan$results, "comparisons.csv")
+    path <- result_path(side$plan, "comparisons")
     columns <- HISTORY_RATIO_COLUMNS[-1]
     found <- if (file.exists(path)) utils::read.csv(path, colClasses = "character", encoding = "UTF-8")
     # Of another version it may have more columns.

@@ -165,7 +165,7 @@ history_caption <- function(sides, effect) {
   emulated <- any(lengths(lapply(sides, function(side) emulated_environments(side$plan))) > 0)
   paste0("Ratio of each mean to that of ", side_names(sides)[[1]], ", with its 95", THIN, "% interval; of ",
          "sweeps at the points that stand for them. The grey band is the minimum effect, ",
-         percent(effect, 1), " to either side; no axis starts at zero.",
+         percent(effect, 1), " to either side; an axis need not start at zero.",
          if (emulated) " Emulated virtual machines stand below, on an axis of their own.",
          " Lines join an environment's marks in the order given, and say nothing of what lies between.")
 }

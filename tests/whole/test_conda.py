@@ -45,7 +45,8 @@ def folder(tmp_path):
 
 
 def snakemake(folder, conda, *words):
-    return projects.run(folder, "snakemake", "--software-deployment-method", "conda", "--cores", "1", *words, **conda)
+    words = ("--software-deployment-method", "conda", "--cores", "1", *words)
+    return projects.run(folder, "snakemake", *words, timeout=1800, **conda)
 
 
 def used(folder):

@@ -19,22 +19,26 @@ end() {
     "${root[@]}" rm -f -- "$record"
 }
 
-# Starts the daemon NAME and notes its id in RECORD.  It outlives this shell and holds neither its terminal nor its
-# lock files; what it says goes to LOG.
+# Starts the daemon NAME, with what words follow, and notes its id in RECORD.  It outlives this shell and holds neither
+# its terminal nor its lock files; what it says goes to LOG.
 start() {
     local name=$1 record=$2 log=$3
+    shift 3
     # shellcheck disable=SC2016  # the inner shell's own variables
     "${root[@]}" env PATH="$PATH:/usr/sbin:/sbin" sh -c '
         mkdir -p "$(dirname "$2")"
-        setsid nohup "$1" >>"$3" 2>&1 </dev/null & echo $! >"$2"
-    ' sh "$name" "$record" "$log"
+        name=$1 record=$2 log=$3
+        shift 3
+        setsid nohup "$name" "$@" >>"$log" 2>&1 </dev/null & echo $! >"$record"
+    ' sh "$name" "$record" "$log" "$@"
 }
 
 # Waits until the function `answers` succeeds; says of WHAT and LOG that it does not, after 30 s, and fails.
-# A daemon NAME with a RECORD that has ended again meanwhile is started again: it may have found the files of one that
-# was killed just before.
+# A daemon NAME with a RECORD that has ended again meanwhile is started again, with what words follow: it may have found
+# the files of one that was killed just before.
 await() {
     local what=$1 log=$2 name=${3:-} record=${4:-} attempt
+    shift $(($# < 4 ? $# : 4))
     for attempt in $(seq 150); do
         if answers; then
             return 0
@@ -42,7 +46,7 @@ await() {
         sleep 0.2
         if [ $((attempt % 5)) = 0 ] && [ -s "$record" ] &&
             [ "$(cat "/proc/$(cat "$record")/comm" 2>/dev/null)" != "$name" ]; then
-            start "$name" "$record" "$log"
+            start "$name" "$record" "$log" "$@"
         fi
     done
     echo "$what: no daemon answers after 30 s; see $log" >&2

@@ -11,8 +11,10 @@ root=()
 
 say() { echo "setup: $*" >&2; }
 
-# Packages for virtual machines that this distribution has not.
+# Packages for environments that are no condition, and that this distribution has not.
 without=
+# What such packages are for, by the first word of their lines.
+declare -A optional=([vm]="environments with a virtual machine" [gvisor]="environments with gVisor")
 
 # Whether apt knows a package here.
 known() { [ -n "$(apt-cache madison "$1" 2>/dev/null || true)" ]; }
@@ -39,7 +41,7 @@ missing() {
         if [[ $kind = "#" || ($kind = test && $purpose != test) || ($kind = run && $purpose = paper) ]]; then
             continue
         fi
-        if [[ $kind = vm && ($purpose = paper || " $without " == *" $package "*) ]]; then
+        if [[ -n ${optional[$kind]:-} && ($purpose = paper || " $without " == *" $package "*) ]]; then
             continue
         fi
         case $thing in
@@ -58,12 +60,14 @@ install_packages() {
     [ -n "$lacking" ] || return 0
     packages=$(cut -d ' ' -f 2 <<<"$lacking" | sort -u | tr '\n' ' ')
     if ! type -P apt-get >/dev/null; then
-        # Virtual machines are no condition: without their programs the other environments are measured.
+        # These are no condition: without their programs the other environments are measured.
         while read -r kind _ package; do
-            if [ "$kind" = vm ]; then without="$without $package"; fi
+            if [ -n "${optional[$kind]:-}" ]; then without="$without $package"; fi
         done <scripts/packages.txt
         if [ -z "$(missing)" ]; then
-            say "virtual machines are not available: this distribution has no apt; docs/virtual-machines.md names what they need"
+            while read -r thing package; do
+                say "$package is missing, and this distribution has no apt; environments that need $thing are not available"
+            done <<<"$lacking"
             return 0
         fi
         say "this distribution has no apt; install what gives these, then run this again:"
@@ -80,12 +84,12 @@ install_packages() {
     export DEBIAN_FRONTEND=noninteractive
     "${root[@]}" apt-get -qq update
     while read -r kind _ package; do
-        if [ "$kind" = vm ] && [ "$purpose" != paper ] && ! known "$package"; then
+        if [ -n "${optional[$kind]:-}" ] && [ "$purpose" != paper ] && ! known "$package"; then
             without="$without $package"
+            say "$package is not in this distribution; ${optional[$kind]} will be shown as not available"
         fi
     done <scripts/packages.txt
     if [ -n "$without" ]; then
-        say "not in this distribution:$without; environments with a virtual machine will be shown as not available"
         packages=$(missing | cut -d ' ' -f 2 | sort -u | tr '\n' ' ')
         [ -n "$packages" ] || return 0
     fi

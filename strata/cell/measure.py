@@ -232,12 +232,13 @@ class Cell:
     def _cpus(self, system: testbed.System, inside: dict) -> int | None:
         """How many CPUs one system has for itself; None where it does not say how many it sees.
 
-        Machines have their own.  Systems that all see the host's share them evenly, each with one at the least;
-        nothing but what they are asked to use keeps them to that.
+        Machines have their own.  Systems that all see the host's share them evenly, or those to which they are bound,
+        each with one at the least; nothing but what they are asked to use keeps them to that.
         """
-        if not isinstance(inside["cpus"], int):
+        seen = system.top.cpus() or inside["cpus"]
+        if not isinstance(seen, int):
             return None
-        return inside["cpus"] if system.top.machine() else max(1, inside["cpus"] // self.systems)
+        return seen if system.top.machine() else max(1, seen // self.systems)
 
     def _values(self, cpus: int | None, client: dict | None) -> dict:
         """The parameters, with what only the system under test or the client can say, and the cell's seed."""

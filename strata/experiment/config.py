@@ -199,6 +199,24 @@ def _check_room(config: dict, machine: dict) -> None:
     checking.complain(FILE, found)
 
 
+def _check_limits(config: dict, workloads: dict) -> None:
+    """That what the workloads of a plan hold fits in the memory to which layers are bound.  Raises UserError."""
+    found = []
+    for name, entry in config["environments"].items():
+        for number, layer in enumerate(entry["layers"]):
+            ((kind, options),) = layer.items()
+            most = layers.layer_class(kind).memory(options)
+            for work, planned in workloads.items():
+                for key, needs in workload.memory_needed(work, planned["parameters"]):
+                    if most is not None and needs > 0.9 * most:
+                        wants = f"{work} ({key}: {planned['parameters'][key]}) needs {needs / settings.MIB:,.0f} MiB"
+                        where = f"environments.{name}.layers.{number}.{kind}.memory"
+                        found.append(
+                            (where, f"is {options['memory']}, and {wants}: give more, or choose a smaller value")
+                        )
+    checking.complain(FILE, found)
+
+
 def _check_stack(key: str, stack: list, data: dict) -> list[tuple[str, str]]:
     below = "host"
     found = []
@@ -216,7 +234,7 @@ def _check_stack(key: str, stack: list, data: dict) -> list[tuple[str, str]]:
         options = {} if options is None else options
         wrong = checking.findings(checking.Validator(cls.options_schema), options, f"{where}.{name}")
         if not wrong:
-            wrong = [(f"{where}.{name}.{at}", words) for at, words in cls.check(options, data)]
+            wrong = [(f"{where}.{name}.{at}", words) for at, words in cls.check(options, data, below)]
         found += wrong
         if name == "host" and number > 0:
             found.append((where, "'host' is the bottom of a stack; it stands first or is left out"))
@@ -243,11 +261,13 @@ def experiment(config: dict, machine: dict) -> dict:
         described: dict = {}
         told: list[dict] = []
         daemons: list[str] = []
+        below = "host"
         for layer in entry["layers"]:
             ((kind, options),) = layer.items()
             cls = layers.layer_class(kind)
-            reason = reason or cls.unavailable()
             settled = cls.settle(options, config)
+            reason = reason or cls.unavailable() or cls.refusal(settled, below, machine)
+            below = kind
             stack.append({kind: settled})
             described |= cls.describe(settled)
             told.append({"kind": cls.kind, "title": cls.title, **cls.told(settled)})
@@ -281,6 +301,7 @@ def experiment(config: dict, machine: dict) -> dict:
             # What a workload does not declare is no key, so that the analysis takes its own choice.
             **{key: declared[key] for key in ("question", "figures", "headline", "storage") if key in declared},
         }
+    _check_limits(config, workloads)
     plan.check_ports(workloads)
     described = recipe.describe(config["image"])
     return {

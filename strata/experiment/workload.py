@@ -269,20 +269,29 @@ def resolve(name: str, overrides: dict, scale: str, machine: dict) -> tuple[dict
     systems = chosen(whole["systems"]) if "systems" in whole else 1
     assert isinstance(systems, int)
     share = {**machine, "memory_bytes": machine["memory_bytes"] // systems, "systems": systems}
-    for key, declared in whole["parameters"].items():
+    for key in whole["parameters"]:
         values[key] = chosen(key)
         if key not in overrides:
             values[key], note = sizing.resolve(values[key], share)
             notes += [note] if note else []
-        if "memory" in declared and isinstance(values[key], (int, list)):
-            needs = sizing.memory_needed(declared["memory"], values[key]) * systems
-            if needs > 0.9 * machine["memory_bytes"]:
-                where = f" in {systems} systems" if systems > 1 else ""
-                raise UserError(
-                    f"config.yaml: workloads.{name}.{key}: {values[key]}{where} needs {needs / 1e9:.1f} GB of memory, "
-                    f"of which this machine has {machine['memory_bytes'] / 1e9:.1f}; choose a smaller value"
-                )
+    for key, needs in memory_needed(name, values):
+        if needs * systems > 0.9 * machine["memory_bytes"]:
+            where = f" in {systems} systems" if systems > 1 else ""
+            raise UserError(
+                f"config.yaml: workloads.{name}.{key}: {values[key]}{where} needs {needs * systems / 1e9:.1f} GB of "
+                f"memory, of which this machine has {machine['memory_bytes'] / 1e9:.1f}; choose a smaller value"
+            )
     return values, notes
+
+
+def memory_needed(name: str, values: dict) -> list[tuple[str, int]]:
+    """(parameter, bytes) of what a workload with these parameters holds in each system."""
+    declared = load(name)["parameters"]
+    return [
+        (key, sizing.memory_needed(declared[key]["memory"], value))
+        for key, value in values.items()
+        if "memory" in declared[key] and isinstance(value, (int, list))
+    ]
 
 
 def cell(name: str, scale: str) -> dict:

@@ -82,6 +82,21 @@ def members(id: str) -> set[int]:
     return found
 
 
+def beside(process: int, proc: str = "/proc") -> list[int]:
+    """Ids of the processes in the same group below ours as a process, and of the one that holds them."""
+    with open(f"{proc}/{process}/cgroup") as file:
+        paths = [line.rstrip("\n").split(":", 2)[1:] for line in file]
+    found = {process}
+    for controllers, path in paths:
+        folder = os.path.join(ROOT, controllers.removeprefix("name="), path.lstrip("/"))
+        if re.match(rf"/({GROUP}|{re.escape(SLICE)})/", path):
+            with open(f"{folder}/cgroup.procs") as file:
+                found |= {int(line) for line in file}
+    with open(f"{proc}/{process}/stat") as file:
+        parent = int(file.read().rpartition(")")[2].split()[1])
+    return sorted(found | ({parent} if parent > 1 else set()))
+
+
 def of_containers() -> list[str]:
     """Patterns of the folders of containers' groups, for Docker's drivers and both versions of control groups."""
     return [f"{ROOT}/{SLICE}/*", f"{ROOT}/{GROUP}/*", f"{ROOT}/*/{GROUP}/*"]

@@ -16,6 +16,8 @@ from strata.base.files import note_json
 from strata.base.progress import once, step
 from strata.host import cgroups
 from strata.host.observe import NOT_AVAILABLE
+from strata.layers import options as bounds
+from strata.layers import sandbox
 from strata.layers.layer import TYPE_CHECKING, Layer
 
 if TYPE_CHECKING:
@@ -26,6 +28,30 @@ LABEL = "strata.home"
 REST = ["sleep", "infinity"]
 # Where a daemon writes down its process.
 PID_FILE = "/var/run/docker.pid"
+# Ends what is left in the control groups of a container that is gone: a runtime that fails may leave its processes.
+# The argument is the file in which Docker wrote down the container's id.
+END_GROUP = f"""
+    id=$(cat "$1" 2>/dev/null) || exit 0
+    [ -n "$id" ] || exit 0
+    cd {cgroups.ROOT}
+    for group in */{cgroups.GROUP}/$id {cgroups.GROUP}/$id {cgroups.SLICE}/*-$id.scope; do
+        for try in 1 2 3 4 5; do
+            [ -d "$group" ] || break
+            kill -KILL $(cat "$group/cgroup.procs") 2>/dev/null
+            rmdir "$group" 2>/dev/null || sleep 0.2
+        done
+    done
+    exit 0
+"""
+# Prints the command line of every process in a container, for :func:`strata.host.cgroups.command_lines`.
+LOOK_INSIDE = ["sh", "-c", "tail -v -n +1 /proc/[0-9]*/cmdline 2>/dev/null; :"]
+# Put a file into a container, with its rights as `docker cp` does, and get one, by commands in it.
+# Arguments: the file of the layer below, the container, the file in it.
+PUT_INSIDE = """
+    mode=$(stat -c %a "$1")
+    exec docker exec --interactive "$2" sh -euc 'umask 077; cat >"$1"; chmod "$2" "$1"' sh "$3" "$mode" <"$1"
+"""
+GET_INSIDE = 'exec docker exec "$2" cat "$3" >"$1"'
 # What is recorded of a daemon.
 FACTS = ("engine", "containerd", "runc", "storage_driver", "cgroup_driver")
 
@@ -44,23 +70,61 @@ class Docker(Layer):
     """A container that stays up for its cell, or for those that share it; commands are executed in it.
 
     network: bridge (with NAT) or host.  data: volume (a folder of the layer below, as with
-    ``docker run -v``) or layered (in the container's own layered file system).
+    ``docker run -v``), layered (in the container's own layered file system) or tmpfs (in memory).  The others are
+    those of :mod:`strata.layers.options`, and of :mod:`strata.layers.sandbox` for gVisor.
     """
 
     name = "docker"
     kind = "container"
     title = "Docker container"
     stands_on = ("host", "vm")
-    daemons = ("dockerd", "containerd", "containerd-shim", "docker-proxy", "docker-init")
+    daemons = ("dockerd", "containerd", "containerd-shim", "docker-proxy", "docker-init", "runsc")
     options_schema: ClassVar[dict] = {
         "type": "object",
         "additionalProperties": False,
         "required": ["network", "data"],
         "properties": {
             "network": {"enum": ["bridge", "host"], "description": "bridge or host"},
-            "data": {"enum": ["volume", "layered"], "description": "volume or layered"},
+            "data": {"enum": ["volume", "layered", "tmpfs"], "description": "volume, layered or tmpfs"},
+            **sandbox.PROPERTIES,
+            **bounds.PROPERTIES,
         },
     }
+
+    @classmethod
+    def check(cls, options: dict, config: dict, below: str = "host") -> list[tuple[str, str]]:
+        found = [*sandbox.check(options), *bounds.check(options)]
+        if sandbox.asked(options) and below != "host":
+            found.append(("runtime", f"{sandbox.PROGRAM} is not in the image of a machine; it runs on the host alone"))
+        if sandbox.asked(options) and options["network"] == "host" and options.get("stack") != "host":
+            found.append(("stack", "the sandbox’s own stack cannot be the host’s network; set stack: host"))
+        return found
+
+    @classmethod
+    def settle(cls, options: dict, config: dict) -> dict:
+        return sandbox.settle(options)
+
+    @classmethod
+    def refusal(cls, options: dict, below: str, machine: dict) -> str | None:
+        if below != "host":
+            return None
+        if reason := bounds.refusal(options, os.sched_getaffinity(0), machine["memory_bytes"]):
+            return reason
+        if sandbox.asked(options) and (reason := sandbox.refusal(options)):
+            return reason
+        own = options.get("user-namespace") == "own"
+        if not (own or sandbox.asked(options)) or not answers():
+            return None
+        names, secured = _offered()
+        if own and "name=userns" not in secured:
+            return "the Docker daemon gives containers the host’s users: start it with --userns-remap to change that"
+        if sandbox.asked(options) and sandbox.name(options) not in names:
+            return "the Docker daemon does not know gVisor’s runtimes: `scripts/dockerd.sh runtimes` changes that"
+        return None
+
+    @classmethod
+    def memory(cls, options: dict) -> int | None:
+        return bounds.size(options["memory"]) if "memory" in options else None
 
     @classmethod
     def unavailable(cls) -> str | None:
@@ -90,8 +154,12 @@ class Docker(Layer):
     @classmethod
     def told(cls, options: dict) -> dict:
         networks = {"bridge": "bridge with NAT", "host": "its host’s"}
-        places_of_data = {"volume": "volume", "layered": "layered file system"}
-        return {"network": networks[options["network"]], "data": places_of_data[options["data"]]}
+        places_of_data = {"volume": "volume", "layered": "layered file system", "tmpfs": "memory (tmpfs)"}
+        found = {"network": networks[options["network"]], "data": places_of_data[options["data"]]}
+        if sandbox.asked(options):
+            network = f"{found['network']}, {sandbox.network(options)}"
+            found |= {"kind": "sandbox", "title": sandbox.title(options), "network": network}
+        return found
 
     @classmethod
     def warmup(cls) -> list[list[str]]:
@@ -113,6 +181,14 @@ class Docker(Layer):
         if self.options["data"] == "volume":
             self.run_below(["mkdir", "-p", self.below.data])
             place = ["--volume", f"{self.below.data}:/data"]
+        elif self.options["data"] == "tmpfs":
+            place = bounds.tmpfs("/data")
+        if self._is_sandbox:
+            place += ["--runtime", sandbox.name(self.options), "--cidfile", self._id_file]
+            end = ["sh", "-c", END_GROUP, "strata", self._id_file]
+            self.context.note(
+                {"kind": "group of", "id": self.context.id, "root": True, "find": ["true"], "remove": [end]}
+            )
         if self.below.machine() is None:
             # One in a machine goes with it.
             self.context.note(
@@ -128,7 +204,8 @@ class Docker(Layer):
         argv = ["docker", "run", "--detach", "--init", "--pull", "never", "--name", self.context.id]
         argv += ["--hostname", "strata"] * (self.options["network"] != "host")
         argv += ["--label", f"{LABEL}={places.home_mark()}", "--network", self.options["network"]]
-        argv += ["--cgroup-parent", cgroups.parent_for(driver), *place, *self._published()]
+        argv += ["--cgroup-parent", cgroups.parent_for(driver), *place, *self._published(), *bounds.words(self.options)]
+        argv += ["--userns", "host"] * (self.options.get("user-namespace") == "host")
         # By its id, which is that of its content: a name would have to be looked up before.
         argv += [self.context.image["id"], *REST]
         try:
@@ -138,6 +215,31 @@ class Docker(Layer):
                 raise
             self.see_image()
             self._run(argv)
+        self._see_settings()
+
+    @property
+    def _is_sandbox(self) -> bool:
+        return sandbox.asked(self.options)
+
+    @property
+    def _id_file(self) -> str:
+        return os.path.join(self.context.folder, "container")
+
+    def _see_settings(self) -> None:
+        """See that what the container may do is what was asked for.  Raises UserError where it is not."""
+        settings: list[dict] = []
+        if self.options["data"] == "tmpfs" or set(self.options) & set(bounds.PROPERTIES):
+            settings = bounds.seen(self.options, self.run_below(self.wrap(bounds.LOOK), check=False))
+        for setting in settings:
+            if not bounds.applied(setting):
+                raise UserError(
+                    f"Docker did not apply {setting['name']}: {setting['asked']} was asked for, and the container has "
+                    f"{setting['seen']}"
+                )
+        self._seen: dict = {"settings": settings} if settings else {}
+        if self._is_sandbox:
+            found = sandbox.seen(cgroups.command_lines(self.run_below(cgroups.look(cgroups.of_containers()))))
+            self._seen["sandbox"] = {"program": sandbox.PROGRAM, "version": sandbox.version(), **found}
 
     def _told(self) -> dict:
         """What the daemon says of itself; the host's is asked once, as long as it is the same.
@@ -166,7 +268,7 @@ class Docker(Layer):
 
     def facts(self) -> dict:
         """What the daemon that runs the container says of itself."""
-        return {"docker": self._info}
+        return {"docker": {**self._info, **self._seen}}
 
     def _published(self) -> list[str]:
         """Options that let a client reach the servers' ports: by rules of the kernel, at the address it uses."""
@@ -197,11 +299,21 @@ class Docker(Layer):
     def wrap(self, argv: list[str]) -> list[str]:
         return ["docker", "exec", self.context.id, *argv]
 
+    def cpus(self) -> int | None:
+        return len(bounds.cpus(self.options["cpuset-cpus"])) if "cpuset-cpus" in self.options else None
+
     def left(self) -> list[str]:
         assert self.below
+        rest = " ".join(REST)
+        if self._is_sandbox:
+            # The host sees no more of its processes than that there are some.
+            lines = cgroups.command_lines(self.run_below(self.wrap(LOOK_INSIDE)))
+            lines = [line for line in lines if "/cmdline" not in line and not line.endswith(f" -- {rest}")]
+            if rest in lines:
+                lines.remove(rest)
+            return lines
         # Below the groups' parent there are only those of the one system that is up.
         lines = cgroups.command_lines(self.run_below(cgroups.look(cgroups.of_containers())))
-        rest = " ".join(REST)
         found = [line for line in lines if not line.endswith(f" -- {rest}")]
         # Each container has one that waits; more than that were left.
         for _ in range(min(found.count(rest), self.context.of if self.below.machine() is None else 1)):
@@ -214,14 +326,25 @@ class Docker(Layer):
         with self._stage(source) as path:
             if path != source:
                 self.below.put(source, path)  # type: ignore[union-attr]
-            self.run_below(["docker", "cp", path, f"{self.context.id}:{target}"], timeout=3600)
+            if self._unseen:
+                self.run_below(["sh", "-euc", PUT_INSIDE, "strata", path, self.context.id, target], timeout=3600)
+            else:
+                self.run_below(["docker", "cp", path, f"{self.context.id}:{target}"], timeout=3600)
 
     def get(self, source: str, target: str) -> None:
         target = os.path.abspath(target)
         with self._stage(target) as path:
-            self.run_below(["docker", "cp", f"{self.context.id}:{source}", path], timeout=3600)
+            if self._unseen:
+                self.run_below(["sh", "-euc", GET_INSIDE, "strata", path, self.context.id, source], timeout=3600)
+            else:
+                self.run_below(["docker", "cp", f"{self.context.id}:{source}", path], timeout=3600)
             if path != target:
                 self.below.get(path, target)  # type: ignore[union-attr]
+
+    @property
+    def _unseen(self) -> bool:
+        """Whether the daemon cannot see the data: in memory, or in the layers as a sandbox has them."""
+        return self.options["data"] == "tmpfs" or (self._is_sandbox and self.options["data"] == "layered")
 
     @contextlib.contextmanager
     def _stage(self, path: str) -> Iterator[str]:
@@ -268,6 +391,10 @@ class Docker(Layer):
         machine = self.below.machine()
         if machine is not None:
             return machine.processes()
+        if self._is_sandbox:
+            # Docker lists them by the numbers that they have inside.
+            form = "{{.State.Pid}}"
+            return cgroups.beside(int(self.run_below(["docker", "inspect", "--format", form, self.context.id])))
         listed = self.run_below(["docker", "top", self.context.id, "-eo", "pid,ppid"]).splitlines()[1:]
         pairs = [tuple(int(word) for word in line.split()) for line in listed]
         inside = {process for process, _ in pairs}
@@ -287,6 +414,18 @@ def _life_of_daemon() -> list | None:
             return None if began is None else [boot.read().strip(), pid, began]
     except (OSError, ValueError):
         return None
+
+
+def _offered() -> tuple[set[str], list[str]]:
+    """The runtimes that the daemon knows, and how it secures containers."""
+    from strata.base.process import capture
+
+    form = "[{{json .Runtimes}}, {{json .SecurityOptions}}]"
+    try:
+        runtimes, secured = json.loads(capture(["docker", "info", "--format", form], check=False).stdout)
+        return set(runtimes or {}), list(secured or [])
+    except (ValueError, TypeError):
+        return set(), []
 
 
 def answers() -> bool:

@@ -16,7 +16,8 @@ class Layer(ABC):
     """One layer of a stack.  `below` is the layer it stands on, None for the host; `above` are those on it."""
 
     name: ClassVar[str]
-    # What it puts between a program and the hardware: "bare" (nothing), "container" or "machine".
+    # What it puts between a program and the hardware: "bare" (nothing), "container" (walls, in the host's kernel),
+    # "sandbox" (a kernel that is a program of the host) or "machine".
     kind: ClassVar[str]
     # What isolates, as the paper calls it.
     title: ClassVar[str]
@@ -40,9 +41,22 @@ class Layer(ABC):
         """
 
     @classmethod
-    def check(cls, options: dict, config: dict) -> list[tuple[str, str]]:
-        """(key, what is wrong) of options that fit their schema, but not the rest of the config."""
+    def check(cls, options: dict, config: dict, below: str = "host") -> list[tuple[str, str]]:
+        """(key, what is wrong) of options that fit their schema, but not the rest of the config or the layer below."""
         return []
+
+    @classmethod
+    def refusal(cls, options: dict, below: str, machine: dict) -> str | None:
+        """Why this machine cannot provide the layer with these settled options, like :meth:`unavailable`.
+
+        below: name of the layer that it stands on.  machine: as of :func:`strata.host.capacity.facts`.
+        """
+        return None
+
+    @classmethod
+    def memory(cls, options: dict) -> int | None:
+        """Bytes to which its settled options bound the memory of what runs in it; None where they do not."""
+        return None
 
     @classmethod
     def examine(cls) -> list[tuple[str, bool | None, str]]:
@@ -61,7 +75,10 @@ class Layer(ABC):
 
     @classmethod
     def told(cls, options: dict) -> dict:
-        """What the paper says of its settled options: ``{network, data}`` in words, without what is not its own."""
+        """What the paper says of its settled options: ``{network, data}`` in words, without what is not its own.
+
+        `kind` and `title` are among them where the options make them others than those of the layer.
+        """
         return {}
 
     @classmethod
@@ -126,6 +143,10 @@ class Layer(ABC):
     def processes(self) -> list[int]:
         """Processes of the host that hold the system's memory while nothing runs in it."""
         return []
+
+    def cpus(self) -> int | None:
+        """To how many of the CPUs that it sees the layer is bound; None where it may use all."""
+        return None
 
     def left(self) -> list[str]:
         """Command lines of the processes that commands left running in this layer; none can be known of the host."""

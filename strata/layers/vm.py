@@ -58,7 +58,7 @@ class Vm(Layer):
         return None
 
     @classmethod
-    def check(cls, options: dict, config: dict) -> list[tuple[str, str]]:
+    def check(cls, options: dict, config: dict, below: str = "host") -> list[tuple[str, str]]:
         section = config.get("vm", {"profiles": {"default": {}}})
         profiles = section.get("profiles") if isinstance(section, dict) else None
         wanted = options.get("profile", "default")

@@ -54,7 +54,7 @@ def test_a_paper_of_what_is_measured_needs_no_docker(poor):
 def test_every_package_is_named_for_something_that_shows_it():
     lines = open(os.path.join(projects.ROOT, "scripts/packages.txt")).read().splitlines()
     rows = [line.split() for line in lines if not line.startswith("#")]
-    assert all(len(row) == 3 and row[0] in ("paper", "run", "test", "vm") for row in rows)
+    assert all(len(row) == 3 and row[0] in ("paper", "run", "test", "vm", "gvisor") for row in rows)
     assert len({row[1] for row in rows}) == len(rows)
 
 
@@ -130,3 +130,14 @@ def test_what_no_release_has_is_told_with_where_to_get_it_and_nothing_is_install
     assert "get it from https://" in done.stderr
     assert "put it on the path, and run this again" in done.stderr
     assert not [note for note in notes if " install " in note]
+
+
+def test_a_release_without_gvisor_is_told_of_and_all_else_is_installed(newer, poor):
+    tools = projects.Path(poor["PATH"])
+    (tools / "runsc").unlink()
+    knows = tools / "apt-cache"
+    knows.write_text(knows.read_text().replace("vagrant-libvirt", "vagrant-libvirt | runsc"))
+    done, notes = newer("yes")
+    assert done.returncode == 0, done.stderr
+    assert "runsc is not in this distribution; environments with gVisor will be shown as not available" in done.stderr
+    assert not [note for note in notes if "runsc" in note]

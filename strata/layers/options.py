@@ -1,0 +1,115 @@
+"""Options of a container that people argue about: their form, what asks for them, and what is seen of them in it."""
+
+from __future__ import annotations
+
+import re
+
+from strata.host import observe
+from strata.host.observe import NOT_AVAILABLE
+
+CPUS = r"[0-9]{1,4}(-[0-9]{1,4})?"
+UNIT = {"KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
+# Docker's own least.
+LEAST_MEMORY = 6 * UNIT["MiB"]
+
+PROPERTIES: dict[str, dict] = {
+    "seccomp": {"enum": ["default", "unconfined"], "description": "default or unconfined"},
+    "cpuset-cpus": {"type": "string", "pattern": f"^{CPUS}(,{CPUS})*$", "description": "CPUs such as 0-1,3"},
+    "memory": {"type": "string", "pattern": "^[1-9][0-9]{0,8}(KiB|MiB|GiB)$", "description": "a size such as 2GiB"},
+    "user-namespace": {"enum": ["own", "host"], "description": "own or host"},
+}
+
+# What shows them inside: files that every process has there.
+FILES = [
+    "/proc/self/status",
+    "/proc/self/uid_map",
+    "/proc/mounts",
+    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+    "/sys/fs/cgroup/memory.max",
+]
+LOOK = ["tail", "-v", "-n", "+1", *FILES]
+
+
+def cpus(text: str) -> set[int]:
+    """The numbers in a list of CPUs such as ``0-1,3``."""
+    found: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        found.update(range(int(first), int(last or first) + 1))
+    return found
+
+
+def size(text: str) -> int:
+    """Bytes of a size such as ``2GiB``."""
+    return int(text[:-3]) * UNIT[text[-3:]]
+
+
+def check(options: dict) -> list[tuple[str, str]]:
+    """(key, what is wrong) of options that fit their schema."""
+    found = []
+    if "cpuset-cpus" in options and not cpus(options["cpuset-cpus"]):
+        found.append(("cpuset-cpus", f"{options['cpuset-cpus']} holds no CPU; must be such as 0-1,3"))
+    if "memory" in options and size(options["memory"]) < LEAST_MEMORY:
+        found.append(("memory", f"is {options['memory']}; must be at least {LEAST_MEMORY // UNIT['MiB']}MiB"))
+    return found
+
+
+def refusal(options: dict, machine_cpus: set[int], memory_bytes: int) -> str | None:
+    """Why a machine with these CPUs and this memory cannot grant them; None if it can."""
+    lacking = cpus(options["cpuset-cpus"]) - machine_cpus if "cpuset-cpus" in options else set()
+    if lacking:
+        named = ", ".join(map(str, sorted(machine_cpus)))
+        return f"cpuset-cpus is {options['cpuset-cpus']}, and this machine has the CPUs {named}: choose among these"
+    if "memory" in options and size(options["memory"]) > memory_bytes:
+        there = f"this machine has {memory_bytes / UNIT['GiB']:.1f} GiB"
+        return f"memory is {options['memory']}, and {there}: choose less"
+    return None
+
+
+def words(options: dict) -> list[str]:
+    """The words that ask for them, the same for Docker and Podman."""
+    found = []
+    if options.get("seccomp") == "unconfined":
+        found += ["--security-opt", "seccomp=unconfined"]
+    if "cpuset-cpus" in options:
+        found += ["--cpuset-cpus", options["cpuset-cpus"]]
+    if "memory" in options:
+        # No more of swap than of memory: a limit that can be swapped past is none.
+        found += ["--memory", str(size(options["memory"])), "--memory-swap", str(size(options["memory"]))]
+    return found
+
+
+def tmpfs(path: str) -> list[str]:
+    """The words for a file system in memory, that may do what a volume may."""
+    return ["--tmpfs", f"{path}:rw,exec,suid,dev,mode=0755"]
+
+
+def seen(options: dict, printed: str) -> list[dict]:
+    """``[{name, asked, seen}]`` of those that are set, from what :data:`LOOK` printed inside."""
+    files = observe.split(printed)
+    status = dict(line.split(":\t", 1) for line in files.get(FILES[0], "").splitlines() if ":\t" in line)
+    limits = [files.get(path, "").strip() for path in FILES[3:]]
+    mounts = [line.split() for line in files.get("/proc/mounts", "").splitlines()]
+    users = files.get("/proc/self/uid_map", "").split()
+    values = {
+        "seccomp": {"0": "unconfined", "1": "strict", "2": "default"}.get(status.get("Seccomp", "").strip()),
+        "cpuset-cpus": status.get("Cpus_allowed_list", "").strip() or None,
+        "memory": next((limit for limit in limits if limit.isdecimal()), None),
+        "user-namespace": ("host" if users == ["0", "0", str(2**32 - 1)] else "own") if users else None,
+        "data": next((fields[2] for fields in mounts if len(fields) > 2 and fields[1] == "/data"), None),
+    }
+    wanted = [name for name in values if name in options and (name != "data" or options[name] == "tmpfs")]
+    return [{"name": name, "asked": options[name], "seen": values[name] or NOT_AVAILABLE} for name in wanted]
+
+
+def applied(setting: dict) -> bool:
+    """Whether a setting of :func:`seen` is as it was asked for, or cannot be seen."""
+    name, asked, found = setting["name"], setting["asked"], setting["seen"]
+    if found == NOT_AVAILABLE:
+        return True
+    if name == "cpuset-cpus":
+        return bool(re.fullmatch(f"{CPUS}(,{CPUS})*", found)) and cpus(found) == cpus(asked)
+    if name == "memory":
+        # The kernel counts in pages.
+        return 0 <= size(asked) - int(found) < 65536
+    return bool(found == asked)

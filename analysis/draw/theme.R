@@ -17,25 +17,29 @@ SOLID <- 0.9
 #'
 #' Colours are those of Okabe and Ito, told apart by colour-blind readers, some of them darker, so that each
 #' has a contrast of 3:1 to white, and with violet in the place of their yellow; shapes are all different, so
-#' that they are told apart in grey print; what runs in containers alone is filled, what runs in a virtual
-#' machine is open.
+#' that they are told apart in grey print; what runs in containers alone is filled, a sandbox is crossed, what
+#' runs in a virtual machine is open.
 #'
 #' @return data frame: environment, colour, shape, size in mm, for which all shapes look of one size
 #' @source M. Okabe, K. Ito, Color Universal Design, 2008
 known_environments <- function() {
   data.frame(
     environment = c("native", "docker", "docker-hostnet", "docker-layered",
-                    "vm", "vm-tuned", "vm-docker", "vm-docker-hostnet"),
-    colour = c("#000000", "#0072B2", "#2A8AC4", "#00855F", "#D55E00", "#A87400", "#B4508A", "#6000C0"),
-    shape = c(16, 15, 17, 18, 1, 0, 2, 5),
-    size = c(1.3, 1.3, 1.3, 1.7, 1.2, 1.2, 1.1, 1.1)
+                    "vm", "vm-tuned", "vm-docker", "vm-docker-hostnet", "docker-gvisor"),
+    colour = c("#000000", "#0072B2", "#2A8AC4", "#00855F", "#D55E00", "#A87400", "#B4508A", "#6000C0",
+               "#C00000"),
+    shape = c(16, 15, 17, 18, 1, 0, 2, 5, 7),
+    size = c(1.3, 1.3, 1.3, 1.7, 1.2, 1.2, 1.1, 1.1, 1.2)
   )
 }
 
+# Colours of environments that have none by their name, before any is used twice.
+SPARE_COLOURS <- c("#6B6B00", "#8B5A2B", "#007C89", "#5A6B7B")
+
 #' Colours and shapes of a plan's environments
 #'
-#' An environment that is not known by its name gets the next of the remaining shapes, and the colours from
-#' the start, in the order of the plan.
+#' An environment that is not known by its name gets the next of the remaining shapes, and the next of the
+#' spare colours and then of those that the plan leaves, in the order of the plan.
 #'
 #' @param environments names of all environments of the plan, in its order
 #' @return data frame: environment, colour, shape, size; a row for each of `environments`
@@ -44,9 +48,10 @@ environment_marks <- function(environments) {
   marks <- known[match(environments, known$environment), ]
   marks$environment <- environments
   other <- which(is.na(marks$shape))
-  shapes <- c(6, 4, 3, 8, 7, 9, 10, 12, 13, 14, 11)
+  shapes <- c(6, 4, 3, 8, 9, 10, 12, 13, 14, 11)
   marks$shape[other] <- rep_len(shapes, length(other))
-  marks$colour[other] <- rep_len(known$colour[-1], length(other))
+  marks$colour[other] <- rep_len(unique(c(SPARE_COLOURS, setdiff(known$colour[-1], marks$colour),
+                                          known$colour[-1])), length(other))
   marks$size[other] <- 1.1
   rownames(marks) <- NULL
   marks

@@ -12,7 +12,7 @@
 #'   plan's order; `comparisons`, as from `compare`; `published`, as from `read_published`; `originals`, as
 #'   from `read_originals`; `own`, as from `read_own_verdicts`; `artifact`, as from `read_artifact`; `failed`,
 #'   as from
-#'   `read_failures`; `claims` and `transferred`, as from `read_tested_claims`; `publications` and
+#'   `read_failures`; `unable`, as from `read_inability`; `claims` and `transferred`, as from `read_tested_claims`; `publications` and
 #'   `known` (the environments), of the claims; `footprint`, as from `read_footprint`; `sets` and
 #'   `choices`, with the columns of SET_COLUMNS and CHOICE_COLUMNS; `precision`, as from `read_precision`;
 #'   `partial`, TRUE where a cell is missing
@@ -40,6 +40,7 @@ read_evidence <- function(path, root, partial = FALSE) {
     originals = read_originals(root),
     own = read_own_verdicts(root), artifact = read_artifact(root),
     failed = read_failures(plan, cells[!cells$measured, ]),
+    unable = read_inability(plan, read_planned(plan)),
     precision = read_precision(plan, max(c(cells$block[cells$measured], 0))),
     partial = !all(cells$measured)
   )
@@ -177,12 +178,12 @@ environment_table <- function(plan, cells) {
 #' The kind of isolation that the layers of an environment give
 #'
 #' @param entry of the plan's environments
-#' @return "bare Linux", "containers", "virtual machines", "containers in virtual machines" or "other
-#'   environments"
+#' @return "bare Linux", "containers", "sandboxes", "virtual machines", "containers in virtual machines" or
+#'   "other environments"
 kind_of <- function(entry) {
   kinds <- unique(layer_kinds(entry))
   isolating <- sort(setdiff(kinds, "bare"))
-  known <- c("bare Linux", "containers", "virtual machines", "containers in virtual machines")
-  at <- match(paste(isolating, collapse = "+"), c("", "container", "machine", "container+machine"))
+  known <- c("bare Linux", "containers", "sandboxes", "virtual machines", "containers in virtual machines")
+  at <- match(paste(isolating, collapse = "+"), c("", "container", "sandbox", "machine", "container+machine"))
   if (length(kinds) == 0 || is.na(at)) "other environments" else known[[at]]
 }

@@ -14,7 +14,7 @@ families_of <- function(plan) {
   family[accelerated] <- paste(family[accelerated], "under KVM")
   family[names %in% emulated_environments(plan)] <- "Emulated virtual machines"
   family[names == REFERENCE] <- "Native"
-  known <- c("Native", "Bare Linux", "Containers", "Virtual machines under KVM",
+  known <- c("Native", "Bare Linux", "Containers", "Sandboxes", "Virtual machines under KVM",
              "Containers in virtual machines under KVM", "Emulated virtual machines")
   found <- data.frame(environment = names, family = family)
   found[order(match(family, known), seq_along(names)), ]

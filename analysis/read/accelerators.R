@@ -6,7 +6,7 @@ ACCELERATORS <- vapply(read_contract("accelerators"), `[[`, "", "name")
 #' The kinds of the layers of an environment, as their files tell them
 #'
 #' @param entry of the plan's environments
-#' @return texts: "bare", "container", "machine"
+#' @return texts: "bare", "container", "sandbox", "machine"
 layer_kinds <- function(entry) {
   as.character(unlist(lapply(entry$told, `[[`, "kind")))
 }

@@ -23,7 +23,8 @@ tidy_workload <- function(plan, workload, parse, partial = FALSE, cells = read_c
     stop(sum(missing), " of ", nrow(cells), " cells of ", workload, " were not measured: ",
          shortened(cells$log[missing]), call. = FALSE)
   }
-  note_unplanned(plan$results, workload, cells$log)
+  unable <- read_inability(plan, read_planned(plan))
+  note_unplanned(plan$results, workload, c(cells$log, cell_path(plan, "log", unable)))
   cells <- cells[there, ]
   records <- lapply(cells$record, read_json)
   values <- Map(parse_cell, cells$log, records, MoreArgs = list(parse = parse, metrics = metrics))

@@ -63,9 +63,22 @@ set_aside <- function(decisions) {
 #' @param plan as from `read_plan`
 #' @param blocks how many of the plan's blocks; those that were needed, unless given
 #' @return data frame in the order of measurement: position, block, environment, workload, repetition, and
-#'   counts: "no" where the set was set aside before the end of these blocks, else "yes"
+#'   counts: "no" where the set was set aside before the end of these blocks, else "yes".  Cells in which an
+#'   environment was found unable to do the workload have no results, and are not among them.
 #' @section Errors: plan.csv is missing, broken, or names what plan.json does not know
 read_cells <- function(plan, blocks = needed_blocks(plan)) {
+  cells <- read_planned(plan)
+  cells$counts <- counts_of(plan, cells, set_aside(decisions_of(plan, before = blocks)))
+  unable <- read_inability(plan, cells)
+  cells[cells$block <= blocks & !cell_key(cells) %in% cell_key(unable), ]
+}
+
+#' The cells that stand in the plan
+#'
+#' @param plan as from `read_plan`
+#' @return data frame: position, block, environment, workload, repetition
+#' @section Errors: plan.csv is missing, broken, or names what plan.json does not know
+read_planned <- function(plan) {
   path <- result_path(plan, "cells")
   cells <- read_csv(path, c(position = "integer", block = "integer", environment = "character",
                             workload = "character", repetition = "integer"))
@@ -73,8 +86,32 @@ read_cells <- function(plan, blocks = needed_blocks(plan)) {
   if (anyDuplicated(cells[c("environment", "workload", "repetition")]) > 0) {
     stop_about(path, "a cell stands there twice")
   }
-  cells$counts <- counts_of(plan, cells, set_aside(decisions_of(plan, before = blocks)))
-  cells[cells$block <= blocks, ]
+  cells
+}
+
+#' What names a cell
+#'
+#' @param cells data frame with environment, workload and repetition
+#' @return texts
+cell_key <- function(cells) {
+  paste(cells$environment, cells$workload, cells$repetition)
+}
+
+#' The cells in which an environment was found unable to do the workload
+#'
+#' @param plan as from `read_plan`
+#' @param cells data frame with environment, workload and repetition
+#' @return data frame: environment, workload, repetition, reason
+read_inability <- function(plan, cells) {
+  doubtful <- vapply(plan$environments, function(entry) isTRUE(entry$doubtful), NA)
+  cells <- cells[cells$environment %in% names(plan$environments)[as.logical(doubtful)], ]
+  reasons <- vapply(cell_path(plan, "record", cells), function(path) {
+    reason <- if (file.exists(path)) field(read_json(path), "cannot", "reason")
+    if (is.character(reason)) reason else NA_character_
+  }, "", USE.NAMES = FALSE)
+  found <- cells[c("environment", "workload", "repetition")]
+  found$reason <- reasons
+  found[!is.na(reasons), ]
 }
 
 #' How many blocks of a plan were needed

@@ -51,6 +51,12 @@ single_choice <- function(first, second) {
   keys <- unique(unlist(lapply(options, names)))
   differing <- Filter(function(key) !identical(options[[1]][[key]], options[[2]][[key]]), keys)
   named <- Filter(function(key) !any(vapply(options, function(one) is.list(one[[key]]), NA)), differing)
+  if (length(named) == 0 && length(differing) == 1) {
+    # Of one and the same profile: then what it holds may be chosen apart from its name.
+    options <- lapply(options, function(one) as.list(one[[differing]]))
+    keys <- unique(unlist(lapply(options, names)))
+    named <- Filter(function(key) !identical(options[[1]][[key]], options[[2]][[key]]), keys)
+  }
   if (length(named) != 1) {
     return(NULL)
   }

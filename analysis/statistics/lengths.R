@@ -69,13 +69,13 @@ length_components <- function(lengths, variances, overhead) {
 #'   length of `length_components`.  No row where runs repeat nothing, or there are less than three sets.
 lengths_of_workload <- function(plan, workload) {
   paired <- paired_environments(plan)
-  environments <- c(REFERENCE, setdiff(paired, REFERENCE))
   cells <- read_cells(plan)
   cells <- cells[cells$workload == workload & cells$environment %in% paired, ]
   cells <- cells[file.exists(cell_path(plan, "log", cells)) & file.exists(cell_path(plan, "record", cells)), ]
+  environments <- intersect(c(REFERENCE, setdiff(paired, REFERENCE)), cells$environment)
   records <- lapply(cell_path(plan, "record", cells), read_json)
   disturbed <- vapply(records, function(record) length(field(record, "quiet", "flags")) > 0, NA)
-  whole <- setdiff(names(which(table(cells$repetition) == length(paired))), cells$repetition[disturbed])
+  whole <- setdiff(names(which(table(cells$repetition) == length(unique(cells$environment)))), cells$repetition[disturbed])
   passes <- lapply(whole, function(set) {
     lapply(environments, function(name) {
       own <- cells$environment == name & cells$repetition == as.integer(set)

@@ -7,7 +7,7 @@
 paper_title <- function(evidence) {
   environments <- evidence$environments
   present <- unique(environments$kind[environments$measured > 0])
-  kinds <- c("virtual machines", "containers", "containers in virtual machines", "bare Linux",
+  kinds <- c("virtual machines", "sandboxes", "containers", "containers in virtual machines", "bare Linux",
              "other environments")
   present <- kinds[kinds %in% present]
   if (all(c("virtual machines", "containers") %in% present)) {
@@ -41,6 +41,7 @@ abstract_text <- function(evidence) {
     if (nrow(rows) == 0) "No environment can be compared with native.",
     decided_sentence(evidence),
     unavailable_sentence(evidence$environments),
+    unable_sentence(evidence),
     if (evidence$plan$scale != "paper") {
       paste0("The sizes are those of the scale \u201c", evidence$plan$scale, "\u201d, which tries the ",
              "method and not the machine at full size.")

@@ -7,7 +7,7 @@
 #'   given
 #' @return texts: label, host, and those of `text`; NULL where no container was measured
 container_row <- function(evidence, text = function(values, of) grouped_text(values, of, evidence)) {
-  with_container <- names(Filter(function(entry) "container" %in% layer_kinds(entry),
+  with_container <- names(Filter(function(entry) any(c("container", "sandbox") %in% layer_kinds(entry)),
                                  evidence$plan$environments))
   records <- Filter(function(record) record$environment %in% with_container, evidence$records)
   if (length(records) == 0) {
@@ -20,7 +20,25 @@ container_row <- function(evidence, text = function(values, of) grouped_text(val
     }
     part <- function(key) observed_text(seen[[key]])
     paste0("docker ", part("engine"), ", containerd ", part("containerd"), ", runc ", part("runc"),
-           "; storage driver ", part("storage_driver"), "; control groups by ", part("cgroup_driver"))
+           "; storage driver ", part("storage_driver"), "; control groups by ", part("cgroup_driver"),
+           settings_told(seen))
   }, "")
   c("Containers made by", "", text(told, vapply(records, `[[`, "", "environment")))
+}
+
+#' What was seen of a sandbox, and of what a container was allowed
+#'
+#' @param seen what a record holds of the container
+#' @return text that begins with a semicolon; "" where nothing was asked for
+settings_told <- function(seen) {
+  sandbox <- seen$sandbox
+  paste(c(
+    if (length(sandbox) > 0) {
+      paste0("; ", sandbox$program, " ", sandbox$version, ", platform ", sandbox$platform,
+             ", network stack: ", sandbox$stack)
+    },
+    vapply(seen$settings, function(setting) {
+      paste0("; ", words(setting$name), ": ", setting$asked, " was asked for and ", setting$seen, " seen")
+    }, "")
+  ), collapse = "")
 }

@@ -144,7 +144,7 @@ emulated_advice <- function(rows) {
 #'
 #' @param rows of the comparisons that have a ratio
 #' @param evidence as from `read_evidence`
-#' @return text; NULL where no container and no accelerated machine was compared
+#' @return text; NULL where no container, sandbox or accelerated machine was compared
 reasons_text <- function(rows, evidence) {
   kinds <- vapply(evidence$plan$environments[unique(rows$environment)], kind_of, "")
   emulated <- names(kinds) %in% emulated_environments(evidence$plan)
@@ -156,6 +156,12 @@ reasons_text <- function(rows, evidence) {
               "address translation, and files on a layered file system go a longer one. So a cost is",
               "expected in network and storage, and none in processor and memory."),
         expectation_text(rows[rows$environment %in% names(kinds)[kinds == "containers"], ], evidence))
+    },
+    if (any(kinds == "sandboxes")) {
+      paste("A sandbox has a kernel of its own, which is a program of the host: instructions and accesses to",
+            "memory go the way that they go natively, and every call into the kernel, and so each packet and",
+            "each file, goes through that program. So a cost is expected in network, storage and whatever",
+            "starts or waits much, and little of one in processor and memory.")
     },
     if (machines) {
       paste("A virtual machine under KVM runs its instructions on the processor as well, but translates each",

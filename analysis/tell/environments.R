@@ -10,14 +10,20 @@ table_of_environments <- function(evidence) {
   part <- function(name) vapply(described, `[[`, "", name)
   runs <- ifelse(environments$measured == environments$planned, fixed(environments$planned, 0),
                  paste(fixed(environments$measured, 0), "of", fixed(environments$planned, 0)))
-  reasons <- !environments$available
+  notes <- vapply(seq_len(nrow(environments)), function(i) {
+    row <- environments[i, ]
+    if (row$available) {
+      return(paste(unable_sentences(evidence, row$name), collapse = " "))
+    }
+    paste("Not available:", if (row$reason == "") "no reason was given" else row$reason)
+  }, "")
+  noted <- notes != ""
   letter <- rep("", nrow(environments))
-  letter[reasons] <- letters[(seq_len(sum(reasons)) - 1) %% 26 + 1]
-  runs[reasons] <- NOT_AVAILABLE
+  letter[noted] <- letters[(seq_len(sum(noted)) - 1) %% 26 + 1]
+  runs[!environments$available] <- NOT_AVAILABLE
   marks <- cbind(letter, "", "", "", "")
-  notes <- paste0("Not available: ", ifelse(environments$reason == "", "no reason was given",
-                                            environments$reason))[reasons]
-  names(notes) <- letter[reasons]
+  notes <- notes[noted]
+  names(notes) <- letter[noted]
   notes[] <- sentence(notes)
   table <- new_table(
     "environments",

@@ -11,6 +11,42 @@ unavailable_sentence <- function(environments) {
   }
 }
 
+#' What environments were found unable to do
+#'
+#' @param evidence as from `read_evidence`
+#' @param environments names; all unless given
+#' @return character vector of one sentence for each environment and workload, with the first reason
+unable_sentences <- function(evidence, environments = unique(evidence$unable$environment)) {
+  if (NROW(evidence$unable) == 0) {
+    return(character())
+  }
+  unable <- evidence$unable[evidence$unable$environment %in% environments, ]
+  unable <- unable[!duplicated(unable[c("environment", "workload")]), ]
+  vapply(seq_len(nrow(unable)), function(i) {
+    row <- unable[i, ]
+    paste0(evidence$plan$workloads[[row$workload]]$title, " cannot be done in ",
+           in_sentence(environment_labels(evidence$plan, row$environment)), ": ", row$reason, ".")
+  }, "")
+}
+
+#' Which environments were found unable to do something, without the reasons
+#'
+#' @param evidence as from `read_evidence`
+#' @return one sentence, or NULL where all could do all
+unable_sentence <- function(evidence) {
+  unable <- evidence$unable
+  if (NROW(unable) == 0) {
+    return(NULL)
+  }
+  titles <- vapply(unable$workload, function(name) evidence$plan$workloads[[name]]$title, "")
+  parts <- vapply(split(titles, factor(unable$environment, unique(unable$environment))), function(own) {
+    listed(unique(own))
+  }, "")
+  labels <- in_sentence(environment_labels(evidence$plan, names(parts)))
+  paste0("What an environment was found unable to do is a result too: ",
+         paste0(labels, " cannot do ", parts, collapse = "; "), ".")
+}
+
 #' How much of the plan is missing
 #'
 #' @param evidence as from `read_evidence`

@@ -16,6 +16,10 @@ layers_text <- function(evidence) {
       paste("Containers run on the kernel and the processors that native runs on: namespaces and control",
             "groups stand between a program and that kernel, not between it and the processor or its memory.")
     },
+    if (named("Sandboxes")) {
+      paste("A sandbox runs a program's instructions on the processor itself, and answers its calls into the",
+            "kernel by a kernel that is a program of the host.")
+    },
     if (named("Virtual machines under KVM") || nested) {
       paste0("Under KVM a guest runs on the processor itself, with a kernel, page tables and devices of its ",
              "own", if (nested) "; a container in it adds its namespaces to that", ".")

@@ -128,7 +128,9 @@ table_of_testbed <- function(evidence) {
 inside_columns <- function(environments, evidence) {
   machines <- machine_environments(evidence$plan)
   groups <- list(setdiff(environments, machines), intersect(environments, machines))
-  heads <- c("Inside, on the host\u2019s kernel", "Inside the virtual machines")
+  sandboxes <- "sandboxes" %in% vapply(evidence$plan$environments[groups[[1]]], kind_of, "")
+  heads <- c(if (sandboxes) "Inside, beside machines" else "Inside, on the host\u2019s kernel",
+             "Inside the virtual machines")
   there <- lengths(groups) > 0
   if (!there[[2]]) {
     heads[[1]] <- "Inside the environments"

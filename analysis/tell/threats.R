@@ -23,6 +23,10 @@ threats <- function(evidence) {
       paste(partial_sentence(evidence), "Missing runs are not random where something made them fail:",
             "comparisons rest on the sets that are there.")
     },
+    "What could not be done" = if (NROW(evidence$unable) > 0) {
+      paste(c(unable_sentences(evidence), "No ratio speaks of that: what is compared is what works."),
+            collapse = " ")
+    },
     "Missing environments" = if (!all(evidence$environments$available)) {
       paste(unavailable_sentence(evidence$environments), "Nothing here speaks of them.")
     }

@@ -22,6 +22,9 @@ from strata.host import observe
 from strata.image import cache, intact
 from strata.system import keeper, testbed
 
+# Lines of a log that tell why a system could not do what was asked of it.
+LAST_WORDS = 2
+
 
 def checks(declared: list[dict], log: str, systems: int = 1) -> list[dict]:
     """``[{name, passed}, …]``: whether a line of the log matches each declared pattern.
@@ -107,6 +110,9 @@ class Cell:
             keeper.see(run.owner())
             system = self._measure()
             self._put_in_place()
+            if "cannot" in self.known:
+                self._tell_that_it_cannot()
+                return
             left = ", ".join(sorted(set(testbed.end_cell(system, progress.last()))))
         except BaseException as error:
             failure = self._give_up(error)
@@ -167,14 +173,41 @@ class Cell:
         values = self._bring_files(system, values, data)
         ticks.append(observe.cpu_times())
         before |= observe.shares(ticks[0], ticks[1]) | lookout.before(before)
-        system = self._run_steps(system, values, image)
+        try:
+            system = self._run_steps(system, values, image)
+            self._check()
+        except CellFailed as failure:
+            if not entry.get("doubtful"):
+                raise
+            self._note_that_it_cannot(failure)
         after = observe.moment()
         during = observe.shares(ticks[1], observe.cpu_times())
         during |= lookout.during(after, entry["daemons"])
         host = {"static": observe.host(), "before": before, "after": after, "during": during}
         self.known["observed"] = {"inside": inside, "host": host, "client": client}
-        self._check()
         return system
+
+    def _note_that_it_cannot(self, failure: CellFailed) -> None:
+        """Make a result of a failure in a system that may be unable to do what was asked of it."""
+        content = self._see_log()
+        words = [line.strip() for line in content.decode(errors="replace").splitlines() if line.strip()][-LAST_WORDS:]
+        said = "; it said last: " + " / ".join(word[:200] for word in words) if words else ""
+        commands = self.known.get("commands", [])
+        failed = [command for command in commands if command["exit"] != 0]
+        self.known["cannot"] = {"reason": f"{failure}{said}", "commands": failed}
+        self.known["commands"] = [command for command in commands if command["exit"] == 0]
+        self.known["servers"] = [server for server in self.known.get("servers", []) if server["exit"] is not None]
+        self.known["checks"] = []
+
+    def _tell_that_it_cannot(self) -> None:
+        """Take the system down, in which anything may be left, and say what it could not do."""
+        testbed.take_down()
+        if progress.last():
+            testbed.release(run.owner())
+        told = f"cannot be done there: {self.known['cannot']['reason']}"
+        self._note(told)
+        progress.done(self.name, self.environment, self.workload, self.known["seconds"], self.up_seconds)
+        progress.say("cell", f"{self.name} {told}")
 
     def _image(self, stack: list[dict]) -> dict | None:
         if not layers.forms(name for entry in stack for name in entry):
@@ -293,10 +326,15 @@ class Cell:
             os.close(output)
         return steps.system
 
-    def _check(self) -> None:
+    def _see_log(self) -> bytes:
+        """What was printed, whose size and digest are now known."""
         with open(self.draft, "rb") as file:
             content = file.read()
         self.known["log"] = {"bytes": len(content), "sha256": sha256(content).hexdigest()}
+        return content
+
+    def _check(self) -> None:
+        content = self._see_log()
         self.known["checks"] = checks(self._spec()["checks"], content.decode(errors="replace"), self.systems)
         failed = [check["name"] for check in self.known["checks"] if not check["passed"]]
         if failed:

@@ -10,11 +10,11 @@ from strata.base.files import read_json, write_json
 # In the order of schemas/record.schema.json.
 FIELDS = (
     "format", "environment", "workload", "repetition", "block", "fingerprint", "position", "started", "ended",
-    "seconds", "seed", "scale", "source", "parameters", "commands", "servers", "checks", "image", "system", "observed",
-    "quiet", "log",
+    "seconds", "seed", "scale", "source", "parameters", "cannot", "commands", "servers", "checks", "image", "system",
+    "observed", "quiet", "log",
 )  # fmt: skip
-# What only some workloads have.
-OPTIONAL = {"servers"}
+# What only some workloads have, and what is there where a system cannot do one.
+OPTIONAL = {"servers", "cannot"}
 COUNTER = "results/raw/.measured"
 
 

@@ -261,6 +261,7 @@ def experiment(config: dict, machine: dict) -> dict:
         described: dict = {}
         told: list[dict] = []
         daemons: list[str] = []
+        doubtful = False
         below = "host"
         for layer in entry["layers"]:
             ((kind, options),) = layer.items()
@@ -272,6 +273,7 @@ def experiment(config: dict, machine: dict) -> dict:
             described |= cls.describe(settled)
             told.append({"kind": cls.kind, "title": cls.title, **cls.told(settled)})
             daemons += cls.daemons
+            doubtful = doubtful or cls.doubtful(settled)
         label = entry["label"].replace("{vm}", described.pop("shown", "VM"))
         environments[name] = {
             "label": label,
@@ -282,6 +284,7 @@ def experiment(config: dict, machine: dict) -> dict:
             "daemons": daemons,
             **described,
             "emulated": described.get("accelerator") == "tcg",
+            **({"doubtful": True} if doubtful else {}),
         }
     if not any(entry["available"] for entry in environments.values()):
         reasons = "; ".join(f"{name}: {entry['reason']}" for name, entry in environments.items())

@@ -57,6 +57,21 @@ def paired(plan: dict) -> list[str]:
     return [name for name in available(plan) if not plan["environments"][name].get("emulated")]
 
 
+def cannot(plan: dict, results: str) -> dict[str, set[str]]:
+    """The workloads that an environment was found unable to do, by its name; it is asked no more after the first round.
+
+    results: the folder of what was measured; the first repetition tells.
+    """
+    doubtful = [name for name in available(plan) if plan["environments"][name].get("doubtful")]
+    found: dict[str, set[str]] = {name: set() for name in doubtful}
+    for name in doubtful:
+        for workload in plan["workloads"]:
+            record = read_json(os.path.join(results, "raw", name, workload, "1.json"))
+            if record is not None and "cannot" in record:
+                found[name].add(workload)
+    return found
+
+
 def further(decision: dict) -> dict[str, int]:
     """How many sets of which workload follow a decision of results/precision; nothing where that is none."""
     told = decision.get("workloads")
@@ -71,7 +86,8 @@ def further(decision: dict) -> dict[str, int]:
 class Order:
     """The order of a plan's cells, as far as it is decided.
 
-    results: the folder of results that holds the decisions; None: without them.
+    results: the folder of results that holds the decisions, and what was found that environments cannot do; None:
+    without the decisions.
     """
 
     def __init__(self, plan: dict, results: str | None = "results") -> None:
@@ -79,6 +95,7 @@ class Order:
         self.sequential = plan["order"] == "sequential"
         self.paired, self.emulated = sorted(paired(plan)), sorted(emulated(plan))
         self.workloads = sorted(plan["workloads"])
+        self.cannot = cannot(plan, results or "results")
         least = plan["precision"]["min"] if "precision" in plan else plan["repetitions"]
         self.rounds = [Round(1, least, {}, dict.fromkeys(self.workloads, least))]
         self.decided = "precision" not in plan
@@ -119,7 +136,7 @@ class Order:
 
     def repetitions(self, environment: str, workload: str, blocks: int | None = None) -> range:
         """The repetitions of a workload in an environment in the first blocks."""
-        if environment in self.emulated:
+        if environment in self.emulated or workload in self.cannot.get(environment, ()):
             last = self.last if blocks is None else blocks
             return range(1, min(last, self.rounds[0].length) + 1)
         return range(1, self.sets(workload, blocks) + 1)
@@ -141,13 +158,19 @@ class Order:
         alone = environment in self.paired and not self.sequential
         return f"{workload}/{repetition}" if alone else str(repetition)
 
+    def _of_set(self, workload: str, step: Round | None) -> list[str]:
+        """The environments in a set of a workload in a round: after the first without those that cannot do it."""
+        if step is not None and step.first == 1:
+            return self.paired
+        return [name for name in self.paired if workload not in self.cannot.get(name, ())]
+
     def in_block(self, block: int) -> list[Cell]:
         """The cells of a block in their order."""
         step = next(step for step in reversed(self.rounds) if step.first <= block)
         chance = random.Random(f"{self.plan['seed']}/{block}")
         found = {load: step.before.get(load, 0) + step.until(load, block) for load in self.workloads}
         new = [load for load in self.workloads if step.until(load, block) > step.until(load, block - 1)]
-        sets = [[(name, load, found[load]) for name in self.paired] for load in new]
+        sets = [[(name, load, found[load]) for name in self._of_set(load, step)] for load in new]
         machines = [[(name, load, block) for load in self.workloads] for name in self.emulated]
         units = sets + (machines if step.first == 1 else [])
         chance.shuffle(units)
@@ -164,9 +187,14 @@ class Order:
             names, workloads = available(self.plan), list(self.plan["workloads"])
             before = names.index(environment) * self.plan["repetitions"] + repetition - 1
             return before * len(workloads) + workloads.index(workload) + 1
-        sets = sum(self.sets(load, block - 1) for load in self.workloads)
-        machines = min(block - 1, self.rounds[0].length) * len(self.emulated) * len(self.workloads)
-        return sets * len(self.paired) + machines + self.in_block(block).index((environment, workload, repetition)) + 1
+        first, length = self.rounds[0], self.rounds[0].length
+        before = 0
+        for load in self.workloads:
+            early = self.sets(load, min(block - 1, length))
+            late = self.sets(load, block - 1) - early
+            before += early * len(self._of_set(load, first)) + late * len(self._of_set(load, None))
+        machines = min(block - 1, length) * len(self.emulated) * len(self.workloads)
+        return before + machines + self.in_block(block).index((environment, workload, repetition)) + 1
 
     def rows(self) -> Iterator[tuple[int, int, str, str, int]]:
         """(position, block, environment, workload, repetition) of every cell, in the planned order."""

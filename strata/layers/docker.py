@@ -123,6 +123,10 @@ class Docker(Layer):
         return None
 
     @classmethod
+    def doubtful(cls, options: dict) -> bool:
+        return sandbox.asked(options)
+
+    @classmethod
     def memory(cls, options: dict) -> int | None:
         return bounds.size(options["memory"]) if "memory" in options else None
 

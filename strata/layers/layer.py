@@ -54,6 +54,11 @@ class Layer(ABC):
         return None
 
     @classmethod
+    def doubtful(cls, options: dict) -> bool:
+        """Whether with these settled options it may be unable to run a workload, which is a result of its own then."""
+        return False
+
+    @classmethod
     def memory(cls, options: dict) -> int | None:
         """Bytes to which its settled options bound the memory of what runs in it; None where they do not."""
         return None

@@ -54,12 +54,13 @@ def platforms() -> tuple[list[str], str | None]:
 
 
 def settle(options: dict) -> dict:
-    """The options as the plan holds them: what runsc would choose is chosen, in one option that follows from the
-    runtime."""
+    """The options as the plan holds them: what runsc would choose is chosen, in one option that follows the runtime."""
     if not asked(options):
         return options
     rest = {key: value for key, value in options.items() if key not in ("platform", "stack")}
     chosen = {"platform": options.get("platform") or platforms()[1], "stack": options.get("stack", "sandbox")}
+    # What it can do depends on the version: with another one its cells are measured again.
+    chosen["version"] = version() if flags() else None
     return {**rest, "sandbox": chosen}
 
 
@@ -136,6 +137,7 @@ def seen(command_lines: list[str]) -> dict:
     return {"platform": platform[1] if platform else own, "stack": stack[1] if stack else "sandbox"}
 
 
+@functools.cache
 def version() -> str:
     """The version of runsc."""
     from strata.base.process import capture

@@ -54,7 +54,7 @@ def accept(
         own = [cell for cell in cells if cell[1] == workload]
         there = _judged(experiment, own, partial)
         taken = _taken(workload)
-        new = [cell for cell in there if taken.get(_log(cell)) != _digest(cell)]
+        new = [cell for cell in there if taken.get(_log(cell)) != _digest(cell) and not _cannot(cell)]
         refused = parse(new) if new else {}
         if len(refused) > 1 and len(refused) == len(there):
             cell, words = next(iter(refused.items()))
@@ -155,6 +155,11 @@ def _digest(cell: Cell) -> str | None:
     """The digest of a log, as the record has it, which was judged."""
     record = read_json(places.cell_path("raw", *cell, "json"))
     return record["log"]["sha256"] if record else None
+
+
+def _cannot(cell: Cell) -> bool:
+    """Whether a cell is the finding that its environment cannot do the workload, of which no parser is asked."""
+    return "cannot" in (read_json(places.cell_path("raw", *cell, "json")) or {})
 
 
 def _log(cell: Cell) -> str:

@@ -82,7 +82,12 @@ MISTAKES = [
         "docker.network:",
         "bridge, host",
     ),
-    (["environments", "docker", "layers"], [{"docker": {"network": "host"}}], "docker.data:", "volume, layered or tmpfs"),
+    (
+        ["environments", "docker", "layers"],
+        [{"docker": {"network": "host"}}],
+        "docker.data:",
+        "volume, layered or tmpfs",
+    ),
     (["environments", "docker", "layers"], [{"docker": "host"}], "layers.0.docker:", "a mapping"),
     (["workloads"], {}, "workloads:", "at least 1"),
     (["workloads", "strem"], {}, "workloads.strem:", "did you mean 'stream'?"),

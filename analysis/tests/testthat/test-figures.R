@@ -16,6 +16,10 @@ test_that("an environment has the same colour and shape in every plan", {
   expect_false(anyNA(few))
   expect_equal(anyDuplicated(c(all$shape, few$shape[c(2, 4)])), 0)
   expect_equal(anyDuplicated(all$colour), 0)
+  # More than are known by name are told apart as well.
+  many <- environment_marks(c(all$environment, paste0("more-", seq_along(SPARE_COLOURS))))
+  expect_equal(anyDuplicated(many$colour), 0)
+  expect_equal(anyDuplicated(many$shape), 0)
 })
 
 test_that("every run and every mean is drawn", {

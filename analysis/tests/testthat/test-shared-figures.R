@@ -103,7 +103,7 @@ test_that("every colour of a mark has a contrast of 3:1 to white, as solid as it
     rgb <- (grDevices::col2rgb(colour)[, 1] * SOLID + 255 * (1 - SOLID)) / 255
     sum(c(0.2126, 0.7152, 0.0722) * ifelse(rgb <= 0.03928, rgb / 12.92, ((rgb + 0.055) / 1.055)^2.4))
   }
-  for (colour in c(known_environments()$colour, VERDICT_MARKS$colour, INK, PALE)) {
+  for (colour in c(known_environments()$colour, SPARE_COLOURS, VERDICT_MARKS$colour, INK, PALE)) {
     expect_gte(1.05 / (light(colour) + 0.05), 3)
   }
 })

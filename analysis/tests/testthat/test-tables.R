@@ -233,7 +233,8 @@ test_that("a layer is shown as its file tells it, with its options", {
   expect_equal(read_aloud(layer$isolation), "light machine (pages 4,096)")
   expect_null(layer$data)
   expect_equal(kind_of(list(told = list(told))), "virtual machines")
-  expect_equal(kind_of(list(told = list(list(kind = "sandbox")))), "other environments")
+  expect_equal(kind_of(list(told = list(list(kind = "sandbox")))), "sandboxes")
+  expect_equal(kind_of(list(told = list(list(kind = "capsule")))), "other environments")
   expect_equal(kind_of(list()), "other environments")
 })
 

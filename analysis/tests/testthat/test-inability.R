@@ -1,0 +1,73 @@
+# What an environment was found unable to do: no result, no gap, and told with its reason.
+
+#' A small results folder in which docker could not do pxz
+unable_results <- function(doubtful = TRUE) {
+  path <- make_results(workloads = c("pxz", "stream"), environments = c("native", "docker"))
+  plan <- read_json(path)
+  if (doubtful) {
+    plan$environments$docker$doubtful <- TRUE
+  }
+  write_json(plan, path)
+  plan <- read_plan(path)
+  for (repetition in 1:3) {
+    cell <- data.frame(environment = "docker", workload = "pxz", repetition = repetition)
+    record <- read_json(cell_path(plan, "record", cell))
+    record$cannot <- list(reason = paste("its step", repetition, "failed"), commands = list())
+    write_json(record, cell_path(plan, "record", cell))
+    writeLines("no such call", cell_path(plan, "log", cell))
+  }
+  plan
+}
+
+test_that("its cells are no cells of which results are awaited, and their logs no surplus", {
+  plan <- unable_results()
+  cells <- read_cells(plan)
+  expect_false(any(cells$environment == "docker" & cells$workload == "pxz"))
+  expect_equal(nrow(cells), 9)
+  expect_silent(tidy <- tidy_workload(plan, "pxz", parser_of("pxz")))
+  expect_equal(unique(tidy$environment), "native")
+  expect_equal(unique(tidy_workload(plan, "stream", parser_of("stream"))$environment), c("native", "docker"),
+               ignore_order = TRUE)
+  expect_equal(unique(summarise_workload(tidy, plan, cells)$environment), "native")
+})
+
+test_that("of an environment that has to do everything no record is believed that it cannot", {
+  plan <- unable_results(doubtful = FALSE)
+  expect_equal(nrow(read_inability(plan, read_planned(plan))), 0)
+  expect_equal(nrow(read_cells(plan)), 12)
+  expect_error(tidy_workload(plan, "pxz", parser_of("pxz")))
+})
+
+test_that("it is told with its reason, once", {
+  plan <- unable_results()
+  evidence <- list(plan = plan, unable = read_inability(plan, read_planned(plan)))
+  expect_equal(nrow(evidence$unable), 3)
+  expect_equal(unable_sentences(evidence), "pxz cannot be done in docker: its step 1 failed.")
+  expect_equal(unable_sentences(evidence, "native"), character())
+  expect_match(unable_sentence(evidence), "docker cannot do pxz.", fixed = TRUE)
+  evidence$unable <- evidence$unable[0, ]
+  expect_null(unable_sentence(evidence))
+})
+
+test_that("what was seen of a sandbox and of a container's bounds is told", {
+  seen <- list(sandbox = list(program = "runsc", version = "1", platform = "ptrace", stack = "host"),
+               settings = list(list(name = "memory", asked = "1GiB", seen = "1073741824")))
+  expect_equal(settings_told(seen), paste0("; runsc 1, platform ptrace, network stack: host",
+                                           "; memory: 1GiB was asked for and 1073741824 seen"))
+  expect_equal(settings_told(list(engine = "20")), "")
+})
+
+test_that("two sandboxes that differ in one setting make a pair", {
+  environment <- function(platform, stack) {
+    options <- list(network = "bridge", runtime = "runsc", sandbox = list(platform = platform, stack = stack))
+    list(layers = list(list(docker = options)), told = list(list(kind = "sandbox", title = platform)))
+  }
+  plain <- list(layers = list(list(docker = list(network = "bridge"))),
+                told = list(list(kind = "container", title = "Docker")))
+  choice <- single_choice(environment("ptrace", "host"), environment("systrap", "host"))
+  expect_equal(choice[c("option", "from", "to")], list(option = "platform", from = "ptrace", to = "systrap"))
+  expect_null(single_choice(environment("ptrace", "host"), environment("systrap", "sandbox")))
+  # A container becomes a sandbox by its runtime; what that has of its own follows.
+  choice <- single_choice(plain, environment("ptrace", "host"))
+  expect_equal(choice[c("option", "to", "touches")], list(option = "runtime", to = "runsc", touches = ""))
+})

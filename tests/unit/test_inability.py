@@ -1,0 +1,123 @@
+"""What an environment is found unable to do: a result of its own, found in the first round and asked no more."""
+
+import copy
+import json
+
+import pytest
+
+from strata.base.errors import CellFailed
+from strata.cell import measure, record
+from strata.experiment import sets
+from strata.results import accept
+
+
+def experiment(**given):
+    environments = {name: {"available": True, "emulated": False} for name in ("native", "docker", "gvisor")}
+    environments["gvisor"]["doubtful"] = True
+    return {
+        "seed": 1,
+        "order": "blocks",
+        "repetitions": 300,
+        "precision": {"min": 3, "max": 300, "target": 0.02, "budget": None, "retries": 2},
+        "environments": environments,
+        "workloads": {"pxz": {}, "stream": {}},
+        **given,
+    }
+
+
+def decide(folder, block, more):
+    told = {name: {"again": [], "more": number} for name, number in more.items()}
+    path = folder / f"results/precision/{block}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"block": block, "enough": not any(more.values()), "workloads": told}))
+
+
+def find(folder, environment, workload, repetition=1, **told):
+    path = folder / f"results/raw/{environment}/{workload}/{repetition}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(told or {"cannot": {"reason": "no such call", "commands": []}}))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def cells_of(order, environment, workload):
+    return [cell for cell in order.cells() if cell[:2] == (environment, workload)]
+
+
+def test_what_an_environment_cannot_do_is_asked_no_more_after_the_first_round(folder):
+    decide(folder, 3, {"pxz": 4, "stream": 4})
+    find(folder, "gvisor", "pxz")
+    order = sets.Order(experiment())
+    assert [cell[2] for cell in cells_of(order, "gvisor", "pxz")] == [1, 2, 3]
+    assert len(cells_of(order, "docker", "pxz")) == len(cells_of(order, "gvisor", "stream")) == 7
+    assert list(order.repetitions("gvisor", "pxz")) == [1, 2, 3]
+    assert order.block("gvisor", "pxz", 4) is None
+
+
+def test_every_cell_knows_its_place_all_the_same(folder):
+    decide(folder, 3, {"pxz": 5, "stream": 2})
+    find(folder, "gvisor", "pxz")
+    order = sets.Order(experiment())
+    cells = order.cells()
+    assert [order.position(*cell) for cell in cells] == list(range(1, len(cells) + 1))
+
+
+def test_the_first_round_stays_as_it_was_planned(folder):
+    before = sets.Order(experiment()).cells()
+    find(folder, "gvisor", "pxz")
+    assert sets.Order(experiment()).cells() == before
+
+
+def test_of_an_environment_that_has_to_do_everything_nothing_like_that_is_heard(folder):
+    decide(folder, 3, {"pxz": 4, "stream": 4})
+    find(folder, "docker", "pxz")
+    find(folder, "gvisor", "pxz", format=1)
+    order = sets.Order(experiment())
+    assert {len(cells_of(order, *pair)) for pair in [("docker", "pxz"), ("gvisor", "pxz")]} == {7}
+
+
+class Cell(measure.Cell):
+    """One whose log and commands are given."""
+
+    def __init__(self, folder, log, commands):
+        self.draft = str(folder / "draft")
+        (folder / "draft").write_text(log)
+        self.known = {"commands": commands}
+
+
+def test_the_finding_says_what_failed_and_what_was_said_last(folder):
+    commands = [{"step": "prepare", "argv": ["a"], "exit": 0}, {"step": "warmup", "argv": ["b"], "exit": 3}]
+    cell = Cell(folder, "first\n\nsecond\nstatx: Invalid argument\n\n", copy.deepcopy(commands))
+    cell._note_that_it_cannot(CellFailed("its warmup step ended with exit code 3"))
+    assert cell.known["cannot"] == {
+        "reason": "its warmup step ended with exit code 3; it said last: second / statx: Invalid argument",
+        "commands": commands[1:],
+    }
+    assert cell.known["commands"] == commands[:1]
+    assert cell.known["checks"] == []
+    assert cell.known["log"]["bytes"] > 0
+    silent = Cell(folder, "", [])
+    silent._note_that_it_cannot(CellFailed("its server db was not ready after 30 s"))
+    assert silent.known["cannot"] == {"reason": "its server db was not ready after 30 s", "commands": []}
+
+
+def test_a_record_without_the_finding_has_no_such_key():
+    known = dict.fromkeys(record.FIELDS, 0)
+    del known["cannot"], known["servers"]
+    assert "cannot" not in record.complete(known)
+    assert record.complete({**known, "cannot": 1})["cannot"] == 1
+
+
+def test_no_parser_is_asked_of_the_finding(folder, monkeypatch):
+    find(folder, "gvisor", "pxz", log={"sha256": "a", "bytes": 1}, cannot={"reason": "no", "commands": []})
+    find(folder, "native", "pxz", log={"sha256": "b", "bytes": 1})
+    (folder / "results/raw/gvisor/pxz/1.log").write_text("x")
+    (folder / "results/raw/native/pxz/1.log").write_text("x")
+    monkeypatch.setattr(accept.judge, "faults", lambda *_: {})
+    asked = []
+    accept.accept(experiment(), ["pxz"], 1, parse=lambda cells: asked.extend(cells) or {}, measure=lambda cell: False)
+    assert asked == [("native", "pxz", 1)]

@@ -12,7 +12,8 @@
 #'   plan's order; `comparisons`, as from `compare`; `published`, as from `read_published`; `originals`, as
 #'   from `read_originals`; `own`, as from `read_own_verdicts`; `artifact`, as from `read_artifact`; `failed`,
 #'   as from
-#'   `read_failures`; `unable`, as from `read_inability`; `claims` and `transferred`, as from `read_tested_claims`; `publications` and
+#'   `read_failures`; `unable`, as from `read_inability`; `claims` and `transferred`, as from
+#'   `read_tested_claims`; `publications` and
 #'   `known` (the environments), of the claims; `footprint`, as from `read_footprint`; `sets` and
 #'   `choices`, with the columns of SET_COLUMNS and CHOICE_COLUMNS; `precision`, as from `read_precision`;
 #'   `partial`, TRUE where a cell is missing

@@ -153,7 +153,8 @@ class Docker(Layer):
         if done.returncode != 0:
             words = (done.stderr or done.stdout).strip().splitlines() or ["it fails without a word"]
             return [("Docker", False, f"the client cannot use the daemon: {words[-1]}")]
-        return [("Docker", True, f"version, storage, cgroup driver: {done.stdout.strip()}")]
+        docker = ("Docker", True, f"version, storage, cgroup driver: {done.stdout.strip()}")
+        return [docker, ("gVisor", *sandbox.examine())]
 
     @classmethod
     def told(cls, options: dict) -> dict:

@@ -15,6 +15,9 @@ STACKS = ("sandbox", "host")
 
 # By one of these, each version of runsc tells whether a network is the host's own.
 MARKS = ("/proc/sys/net/core/dev_weight", "/proc/sys/net/core/rmem_default")
+ABSENT = (
+    "gVisor (runsc) is not installed: `make setup` installs it where the distribution has it, as Debian does from 12 on"
+)
 
 PROPERTIES: dict[str, dict] = {
     "runtime": {"enum": ["runc", PROGRAM], "description": f"runc or {PROGRAM}"},
@@ -72,10 +75,7 @@ def name(options: dict) -> str:
 def refusal(options: dict) -> str | None:
     """Why this machine cannot provide the sandbox of settled options, but for what the daemon knows."""
     if not flags():
-        return (
-            "gVisor (runsc) is not installed: `make setup` installs it where the distribution has it, as Debian "
-            "does from 12 on"
-        )
+        return ABSENT
     known, platform = platforms()[0], options["sandbox"]["platform"]
     if platform not in known:
         return f"this gVisor has the platforms {', '.join(known)}, not {platform}: choose one, or install another runsc"
@@ -112,6 +112,14 @@ def mistaken() -> str | None:
                 return None
             return path if elsewhere.returncode == 0 else None
     return None
+
+
+def examine() -> tuple[bool | None, str]:
+    """What `strata doctor` says of it: whether it is there, and words."""
+    if not flags():
+        return None, ABSENT
+    own = "a network stack of its own" if mistaken() is None else "the host’s network stack alone on this kernel"
+    return True, f"runsc {version()}, platforms {', '.join(platforms()[0])}, {own}"
 
 
 def title(options: dict) -> str:

@@ -8,6 +8,7 @@ import projects
 import pytest
 
 from strata import layers as layers_of
+from strata.base.errors import UserError
 from strata.experiment import config
 from strata.host import capacity
 from strata.host.context import VARIABLES
@@ -64,6 +65,14 @@ def inside(top, *argv):
 def namespaces(top):
     names = ["mnt", "net", "pid", "uts", "ipc"]
     return dict(zip(names, inside(top, "readlink", *(f"/proc/self/ns/{name}" for name in names)).split(), strict=True))
+
+
+def groups_of_process(pid):
+    try:
+        with open(f"/proc/{pid}/cgroup") as file:
+            return file.read()
+    except OSError:
+        return ""
 
 
 def own_namespaces():
@@ -139,7 +148,8 @@ def test_a_file_goes_in_and_comes_back_byte_for_byte(up, name, tmp_path):
     content = os.urandom(100_000)
     (tmp_path / "in").write_bytes(content)
     top.put(str(tmp_path / "in"), "/data/file")
-    assert inside(top, "stat", "-c", "%s", "/data/file") == "100000"
+    # Not by `stat`: gVisor of Debian 12 does not know what that of Debian 13 asks for.
+    assert inside(top, "sh", "-c", "wc -c </data/file") == "100000"
     top.get("/data/file", str(tmp_path / "out"))
     assert (tmp_path / "out").read_bytes() == content
 
@@ -180,3 +190,45 @@ def test_a_container_of_somebody_else_is_never_touched(up, image):
         assert state.strip() == "true"
     finally:
         subprocess.run(["docker", "rm", "--force", other], capture_output=True, check=True)
+
+
+def test_a_sandbox_has_a_kernel_of_its_own_and_stands_beside_the_containers(up):
+    top = up("docker-gvisor")
+    release = inside(top, "cat", "/proc/version").split()[2]
+    assert release != os.uname().release
+    facts = state.read()["system"]["facts"]["docker"]["sandbox"]
+    assert facts["program"] == "runsc"
+    assert facts["platform"] in ("ptrace", "systrap", "kvm")
+    assert facts["stack"] == "host"
+    # It does not show its own groups: those of the processes that are it are looked at from the host.
+    processes = top.processes()
+    lines = [line for line in open(f"/proc/{processes[-1]}/cgroup").read().splitlines() if not line.endswith(":/")]
+    assert lines
+    assert {os.path.dirname(line.split(":", 2)[2]) for line in lines} <= {"/strata", "/strata.slice"}
+
+
+def test_a_sandbox_that_does_not_start_leaves_nothing(up):
+    from strata.layers import sandbox
+
+    top = up("docker-gvisor")
+    testbed.take_down()
+    stack = [{"docker": {**top.options, "sandbox": {**top.options["sandbox"], "stack": "sandbox"}}}]
+    if sandbox.mistaken() is None:
+        pytest.skip("this gVisor gives a sandbox a network stack of its own here")
+    with pytest.raises(UserError):
+        testbed.bring_up("docker-gvisor", stack, 1, top.context.image)
+    testbed.take_down()
+    left = [pid for pid in os.listdir("/proc") if pid.isdecimal() and "/strata/" in groups_of_process(pid)]
+    assert left == []
+
+
+OPTIONS = {"seccomp": "unconfined", "cpuset-cpus": "0", "memory": "1GiB"}
+
+
+def test_what_a_container_may_do_is_what_was_asked_for(up, image):
+    entry = {"network": "host", "data": "tmpfs", **OPTIONS}
+    system = testbed.bring_up("bounded", [{"docker": entry}], 1, image)
+    seen = {setting["name"]: setting["seen"] for setting in system.facts["facts"]["docker"]["settings"]}
+    assert seen == {"data": "tmpfs", "seccomp": "unconfined", "cpuset-cpus": "0", "memory": str(2**30)}
+    assert inside(system.top, "nproc") == "1"
+    assert system.top.cpus() == 1

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from strata.base import places
 from strata.base.errors import UserError
 from strata.base.files import note_json
+from strata.base.process import as_root
 from strata.base.progress import once, step
 from strata.host import cgroups
 from strata.host.observe import NOT_AVAILABLE
@@ -220,6 +221,8 @@ class Docker(Layer):
                 raise
             self.see_image()
             self._run(argv)
+        if self.options.get("user-namespace") == "own" and self.options["data"] == "volume":
+            self._give_data()
         self._see_settings()
 
     @property
@@ -229,6 +232,15 @@ class Docker(Layer):
     @property
     def _id_file(self) -> str:
         return os.path.join(self.context.folder, "container")
+
+    def _give_data(self) -> None:
+        """Let the container's root, who is another user here, write where its data are."""
+        assert self.below
+        form = "/proc/{{.State.Pid}}"
+        process = self.run_below(["docker", "inspect", "--format", form, self.context.id]).strip()
+        # The first line: the first user inside, who that is here, and how many follow.
+        users, groups = (self.run_below(["cat", f"{process}/{name}_map"]).split() for name in ("uid", "gid"))
+        self.run_below(as_root(["chown", f"{users[1]}:{groups[1]}", self.below.data]))
 
     def _see_settings(self) -> None:
         """See that what the container may do is what was asked for.  Raises UserError where it is not."""

@@ -209,6 +209,25 @@ def test_what_docker_did_not_apply_is_never_measured(no_daemon):
         Fake({"data": "volume", "cpuset-cpus": "0-1"}).up()
 
 
+def test_data_are_given_to_a_root_who_is_another_user_on_the_host(no_daemon, monkeypatch):
+    class Remapped(Fake):
+        def run_below(self, argv, timeout=120, check=True):
+            answers = {
+                "inspect": "/proc/41\n",
+                "/proc/41/uid_map": "0 165536 65536\n",
+                "/proc/41/gid_map": "0 7 65536\n",
+            }
+            said = super().run_below(argv, timeout, check)
+            return next((answers[word] for word in argv if word in answers), said)
+
+    monkeypatch.setattr(docker, "as_root", list)
+    own = SEEN.replace("0          0 4294967295", "0     165536      65536")
+    fake = Remapped({"data": "volume", "user-namespace": "own"}, own)
+    fake.up()
+    assert ["chown", "165536:7", "/data"] in fake.commands
+    assert fake.facts()["docker"]["settings"] == [{"name": "user-namespace", "asked": "own", "seen": "own"}]
+
+
 def test_a_container_bound_to_cpus_has_as_many():
     assert Fake({"data": "volume", "cpuset-cpus": "0-2,7"}).cpus() == 4
     assert Fake({"data": "volume"}).cpus() is None
@@ -227,6 +246,7 @@ def runsc(monkeypatch, tmp_path):
     def install(flags, program="nothing"):
         (tmp_path / "runsc").write_text(program)
         monkeypatch.setattr(sandbox, "flags", lambda: flags)
+        monkeypatch.setattr(sandbox, "version", lambda: "20221219")
         monkeypatch.setattr(sandbox.shutil, "which", lambda name: str(tmp_path / "runsc") if flags else None)
         sandbox.mistaken.cache_clear()
 
@@ -241,7 +261,7 @@ GVISOR = {"network": "bridge", "data": "volume", "runtime": "runsc"}
 def test_the_platform_is_gvisors_own_unless_it_is_set(runsc, flags, platform):
     runsc(flags)
     settled = Docker.settle(GVISOR, {})
-    assert settled == {**GVISOR, "sandbox": {"platform": platform, "stack": "sandbox"}}
+    assert settled == {**GVISOR, "sandbox": {"platform": platform, "stack": "sandbox", "version": "20221219"}}
     assert Docker.settle({**GVISOR, "platform": "kvm"}, {})["sandbox"]["platform"] == "kvm"
     assert sandbox.name(settled) == f"strata-runsc-{platform}-sandbox"
 

@@ -111,11 +111,17 @@ def on_host(**more: object) -> dict:
 
 
 def default(**more: object) -> dict:
-    """The config of the checkout without its virtual machines, which take minutes, and with some keys replaced."""
+    """The config of the checkout with some keys replaced.
+
+    It is without its virtual machines, which take minutes, and without sandboxes, which cannot do everything.
+    """
     page = yaml.safe_load((ROOT / "config.yaml").read_text())
     stacks = {name: entry["layers"] for name, entry in page["environments"].items()}
-    containers = [name for name, stack in stacks.items() if not any("vm" in layer for layer in stack)]
-    page["environments"] = {name: page["environments"][name] for name in containers}
+
+    def is_plain(stack: list) -> bool:
+        return not any("vm" in layer or "runtime" in layer.get("docker", {}) for layer in stack if layer != "chroot")
+
+    page["environments"] = {name: page["environments"][name] for name in stacks if is_plain(stacks[name])}
     return {**page, "repetitions": 5, "quiet": {"action": "flag"}, **more}
 
 

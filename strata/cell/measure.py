@@ -196,7 +196,8 @@ class Cell:
         failed = [command for command in commands if command["exit"] != 0]
         self.known["cannot"] = {"reason": f"{failure}{said}", "commands": failed}
         self.known["commands"] = [command for command in commands if command["exit"] == 0]
-        self.known["servers"] = [server for server in self.known.get("servers", []) if server["exit"] is not None]
+        ended = [server for server in self.known.pop("servers", []) if server["exit"] is not None]
+        self.known |= {"servers": ended} if ended else {}
         self.known["checks"] = []
 
     def _tell_that_it_cannot(self) -> None:

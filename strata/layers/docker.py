@@ -30,12 +30,12 @@ REST = ["sleep", "infinity"]
 # Where a daemon writes down its process.
 PID_FILE = "/var/run/docker.pid"
 # Ends what is left in the control groups of a container that is gone: a runtime that fails may leave its processes.
-# The argument is the file in which Docker wrote down the container's id.
-END_GROUP = f"""
+# Arguments: the file in which Docker wrote down the container's id, where groups are, and what ours are called.
+END_GROUP = """
     id=$(cat "$1" 2>/dev/null) || exit 0
     [ -n "$id" ] || exit 0
-    cd {cgroups.ROOT}
-    for group in */{cgroups.GROUP}/$id {cgroups.GROUP}/$id {cgroups.SLICE}/*-$id.scope; do
+    cd "$2"
+    for group in */"$3/$id" "$3/$id" "$4"/*-"$id".scope; do
         for try in 1 2 3 4 5; do
             [ -d "$group" ] || break
             kill -KILL $(cat "$group/cgroup.procs") 2>/dev/null
@@ -191,7 +191,7 @@ class Docker(Layer):
             place = bounds.tmpfs("/data")
         if self._is_sandbox:
             place += ["--runtime", sandbox.name(self.options), "--cidfile", self._id_file]
-            end = ["sh", "-c", END_GROUP, "strata", self._id_file]
+            end = ["sh", "-c", END_GROUP, "strata", self._id_file, cgroups.ROOT, cgroups.GROUP, cgroups.SLICE]
             self.context.note(
                 {"kind": "group of", "id": self.context.id, "root": True, "find": ["true"], "remove": [end]}
             )

@@ -33,7 +33,7 @@ def test_the_default_page_is_good_and_small(checkout):
     assert settings["scale"] == "smoke"
     assert settings["repetitions"] == {"min": 3, "max": 300, "target": "2%", "budget": "25min"}
     assert settings["quiet"]["action"] == "retry"
-    containers = ["docker", "docker-hostnet", "docker-layered"]
+    containers = ["docker", "docker-hostnet", "docker-layered", "docker-gvisor"]
     machines = ["vm", "vm-tuned", "vm-docker", "vm-docker-hostnet"]
     assert list(settings["environments"]) == ["native", *containers, *machines]
     assert settings["environments"]["native"]["layers"] == [{"chroot": {}}]

@@ -1,0 +1,95 @@
+"""What an environment is unable to do, in a real run: a result with its reason, asked no more after the first sets."""
+
+import csv
+import json
+
+import projects
+import pytest
+
+LAYER = '''"""A toy: a box in which some calls are missing."""
+
+from strata.layers.host import Host
+
+
+class Toy(Host):
+    name = "toy"
+    kind = "sandbox"
+    title = "toy box"
+    stands_on = ("host",)
+
+    @classmethod
+    def doubtful(cls, options):
+        return True
+
+    def up(self):
+        pass
+
+    def wrap(self, argv):
+        return ["sh", "-c", 'ulimit -n 77; exec "$@"', "sh", *argv]
+'''
+WORK = '[ "$(ulimit -n)" != 77 ] || { echo "no such call"; exit 3; }; echo "{\\"rate\\": 7}"'
+PARSER = """\
+parse_NAME <- function(lines, parameters) {
+  measured("rate", "1/s", number(read_json_lines(lines)[[1]], "rate"))
+}
+"""
+ENVIRONMENTS = {"native": {"label": "Native", "layers": ["host"]}, "toy": {"label": "Toy box", "layers": ["toy"]}}
+
+
+def workload(script, title):
+    return {
+        **projects.NOOP,
+        "title": title,
+        "run": [{"argv": ["/bin/sh", "-c", script], "timeout": 20}],
+        "checks": [{"name": "printed", "pattern": "rate"}],
+    }
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """Two workloads in a box that can do one of them; more sets follow after the first two."""
+    monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
+    works = {"calls": workload(WORK, "Calls"), "plain": workload('echo "{\\"rate\\": 7}"', "Plain")}
+    asked = {"min": 2, "max": 3, "target": "0.1%"}
+    config = projects.on_host(repetitions=asked, environments=ENVIRONMENTS, workloads=dict.fromkeys(works))
+    folder = projects.make(tmp_path / "project", {**config, "quiet": {"action": "flag"}}, works, copy=True)
+    for name in works:
+        (folder / f"workloads/{name}/parse.R").write_text(PARSER.replace("NAME", name))
+    (folder / "strata/layers/toy.py").write_text(LAYER)
+    listed = folder / "strata/layers/__init__.py"
+    listed.write_text(listed.read_text().replace("LAYERS = {\n", 'LAYERS = {\n    "toy": "strata.layers.toy:Toy",\n'))
+    return folder
+
+
+def run(project, *words):
+    return projects.run(project, *words, PYTHONPATH=str(project))
+
+
+def table(project, name):
+    with open(project / f"results/tidy/{name}.csv", newline="") as file:
+        return sorted({(row["environment"], int(row["repetition"])) for row in csv.DictReader(file)})
+
+
+def test_a_paper_is_made_that_tells_of_it_and_nothing_is_measured_twice(project):
+    done = run(project, "snakemake", "--cores", "1", "paper/report.html")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "cannot be done there: its run step ended with exit code 3; it said last: no such call" in done.stderr
+    record = json.loads((project / "results/raw/toy/calls/1.json").read_text())
+    assert record["cannot"]["commands"][0]["exit"] == 3
+    assert {environment for environment, _ in table(project, "calls")} == {"native"}
+    assert {("toy", 1), ("toy", 2)} <= set(table(project, "plain"))
+    asked = sorted(path.stem for path in (project / "results/raw/toy/calls").glob("*.json"))
+    assert asked == ["1", "2"]
+    page = (project / "paper/report.html").read_text()
+    assert "Calls cannot be done in Toy box: its run step ended with exit code 3" in page
+    again = run(project, "snakemake", "--cores", "1", "--dry-run", "paper/report.html")
+    assert "Nothing to be done" in again.stdout + again.stderr
+
+
+def test_of_an_environment_that_has_to_do_everything_it_is_a_failed_cell(project):
+    layer = project / "strata/layers/toy.py"
+    layer.write_text(layer.read_text().replace("return True", "return False"))
+    done = run(project, "snakemake", "--cores", "1", "results/tidy/calls.csv")
+    assert done.returncode != 0
+    assert "cell failed: toy · calls · repetition 1: its run step ended with exit code 3" in done.stderr
+    assert not (project / "results/raw/toy/calls/1.json").exists()

@@ -75,7 +75,8 @@ lengths_of_workload <- function(plan, workload) {
   environments <- intersect(c(REFERENCE, setdiff(paired, REFERENCE)), cells$environment)
   records <- lapply(cell_path(plan, "record", cells), read_json)
   disturbed <- vapply(records, function(record) length(field(record, "quiet", "flags")) > 0, NA)
-  whole <- setdiff(names(which(table(cells$repetition) == length(unique(cells$environment)))), cells$repetition[disturbed])
+  runs <- table(cells$repetition)
+  whole <- setdiff(names(which(runs == length(unique(cells$environment)))), cells$repetition[disturbed])
   passes <- lapply(whole, function(set) {
     lapply(environments, function(name) {
       own <- cells$environment == name & cells$repetition == as.integer(set)

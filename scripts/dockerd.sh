@@ -50,7 +50,7 @@ see_runtimes() {
         configure "$ours"
         "${root[@]}" kill -HUP "$(cat "$record")"
         await_known
-    elif [ "${1:-}" = asked ] || { [ -d /run/systemd/system ] && [ ! -e "$own" ]; }; then
+    elif [ "${1:-}" = asked ] || { [ ! -e "$own" ] && { [ -d /run/systemd/system ] || [ -s "$record" ]; }; }; then
         echo "docker: adding gVisor's runtimes to $own" >&2
         configure "$own"
         if [ -d /run/systemd/system ]; then

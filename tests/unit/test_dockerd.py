@@ -1,0 +1,84 @@
+"""How the daemon is told of gVisor: never by a change of what is the user's own, unless that is asked for."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import projects
+import pytest
+
+# A daemon that answers, and knows the runtimes once its configuration has them and it was told to read that again.
+STUBS = {
+    "docker": 'case $1 in version) exit 0 ;; info) cat "$FOLDER/known" ;; esac',
+    "systemctl": 'echo "$*" >>"$FOLDER/notes"; cp "$FOLDER/daemon.json" "$FOLDER/known"',
+    "sudo": 'shift; exec "$@"',
+    "runsc": "true",
+}
+TOOLS = ("bash", "sh", "cat", "cp", "dirname", "mkdir", "mv", "grep", "id", "seq", "sleep", "tr", "env")
+OWN = {"data-root": "/big", "runtimes": {"youki": {"path": "youki"}}}
+
+
+@pytest.fixture
+def daemon(tmp_path):
+    """The script where a service manager runs a daemon; what it says, and the calls of the manager."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in TOOLS:
+        (tools / name).symlink_to(shutil.which(name))
+    (tools / "python3").symlink_to(sys.executable)
+    for name, text in STUBS.items():
+        (tools / name).write_text(f"#!/bin/bash\n{text}\n")
+        (tools / name).chmod(0o755)
+    (tmp_path / "p/scripts").mkdir(parents=True)
+    for name in ("dockerd.sh", "daemons.sh", "runtimes.py"):
+        text = (projects.ROOT / "scripts" / name).read_text()
+        (tmp_path / "p/scripts" / name).write_text(text.replace("/run/", f"{tmp_path}/run/"))
+        (tmp_path / "p/scripts" / name).chmod(0o755)
+    (tmp_path / "run/systemd/system").mkdir(parents=True)
+    (tmp_path / "known").write_text('{"runc": {}}')
+    (tmp_path / "notes").write_text("")
+
+    def run(*words):
+        path = str(tmp_path / "daemon.json")
+        variables = {"PATH": str(tools), "FOLDER": str(tmp_path), "STRATA_DOCKER_CONFIG": path}
+        script = [str(tmp_path / "p/scripts/dockerd.sh"), *words]
+        done = subprocess.run(script, env=variables, capture_output=True, text=True, check=False)
+        return done, (tmp_path / "notes").read_text().splitlines()
+
+    return run
+
+
+def test_a_daemon_without_a_configuration_gets_one_and_is_not_started_again(daemon, tmp_path):
+    done, notes = daemon()
+    assert done.returncode == 0, done.stderr
+    assert notes == ["reload docker"]
+    found = json.loads((tmp_path / "daemon.json").read_text())
+    assert set(found) == {"runtimes"}
+    assert "strata-runsc-ptrace-host" in found["runtimes"]
+    # What is known is not told again.
+    assert daemon()[1] == notes
+
+
+def test_a_configuration_of_the_users_own_is_changed_only_where_that_is_asked_for(daemon, tmp_path):
+    path = tmp_path / "daemon.json"
+    path.write_text(json.dumps(OWN))
+    done, notes = daemon()
+    assert done.returncode == 0, done.stderr
+    assert notes == []
+    assert f"'scripts/dockerd.sh runtimes' adds them to {path}" in done.stderr
+    assert json.loads(path.read_text()) == OWN
+    done, notes = daemon("runtimes")
+    assert done.returncode == 0, done.stderr
+    assert notes == ["reload docker"]
+    found = json.loads(path.read_text())
+    assert found["data-root"] == "/big"
+    assert {"youki", "strata-runsc-systrap-sandbox"} <= set(found["runtimes"])
+
+
+def test_without_gvisor_nothing_is_changed(daemon, tmp_path):
+    (tmp_path / "bin/runsc").unlink()
+    done, notes = daemon()
+    assert (done.returncode, done.stderr, notes) == (0, "", [])
+    assert not (tmp_path / "daemon.json").exists()
+    assert daemon("runtimes")[0].returncode == 1

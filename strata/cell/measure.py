@@ -194,7 +194,7 @@ class Cell:
         said = "; it said last: " + " / ".join(word[:200] for word in words) if words else ""
         commands = self.known.get("commands", [])
         failed = [command for command in commands if command["exit"] != 0]
-        self.known["cannot"] = {"reason": f"{failure}{said}", "commands": failed}
+        self.known["cannot"] = {"reason": " ".join(f"{failure}{said}".split()), "commands": failed}
         self.known["commands"] = [command for command in commands if command["exit"] == 0]
         ended = [server for server in self.known.pop("servers", []) if server["exit"] is not None]
         self.known |= {"servers": ended} if ended else {}

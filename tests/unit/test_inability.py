@@ -101,7 +101,7 @@ def test_the_finding_says_what_failed_and_what_was_said_last(folder):
     assert cell.known["checks"] == []
     assert cell.known["log"]["bytes"] > 0
     silent = Cell(folder, "", [])
-    silent._note_that_it_cannot(CellFailed("its server db was not ready after 30 s"))
+    silent._note_that_it_cannot(CellFailed("its server db was not ready\nafter 30 s"))
     assert silent.known["cannot"] == {"reason": "its server db was not ready after 30 s", "commands": []}
 
 

@@ -23,7 +23,7 @@ from strata.image import cache, intact
 from strata.system import keeper, testbed
 
 # Lines of a log that tell why a system could not do what was asked of it.
-LAST_WORDS = 2
+LAST_WORDS = 3
 
 
 def checks(declared: list[dict], log: str, systems: int = 1) -> list[dict]:

@@ -94,7 +94,7 @@ def test_the_finding_says_what_failed_and_what_was_said_last(folder):
     cell = Cell(folder, "first\n\nsecond\nstatx: Invalid argument\n\n", copy.deepcopy(commands))
     cell._note_that_it_cannot(CellFailed("its warmup step ended with exit code 3"))
     assert cell.known["cannot"] == {
-        "reason": "its warmup step ended with exit code 3; it said last: second / statx: Invalid argument",
+        "reason": "its warmup step ended with exit code 3; it said last: first / second / statx: Invalid argument",
         "commands": commands[1:],
     }
     assert cell.known["commands"] == commands[:1]

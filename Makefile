@@ -3,7 +3,7 @@
 PYTHON := .venv/bin/python
 SNAKEMAKE := .venv/bin/snakemake
 
-.PHONY: paper everything paper-partial summary report archive verify rebuild test test-unit test-papers test-system test-long lint format map contracts citation aa bench doctor setup clean
+.PHONY: paper everything paper-partial summary report archive verify rebuild test test-unit test-papers test-system test-long test-rig rig lint format map contracts citation aa bench doctor setup clean
 
 paper: setup            ## measure what is missing and make paper/report.pdf and .html
 	$(SNAKEMAKE) --cores 1 paper/report.pdf paper/report.html
@@ -49,6 +49,14 @@ test-long: setup-test   ## the repetitions that `make test` leaves out (docs/tes
 	STRATA_LONG=1 scripts/test-r.sh $$(grep -l some_of analysis/tests/testthat/test-*.R)
 	$(PYTHON) -m pytest -q -n auto --dist worksteal -m long tests/unit tests/whole
 	$(PYTHON) -m pytest -q --durations 25 -m long tests/system
+	$(PYTHON) -m pytest -q --durations 25 -m long tests/rig/test_short.py
+
+# An hour and more; its hosts are emulated, and nothing is left of them.
+test-rig: setup-test    ## everything on emulated hosts with KVM (docs/testing.md)
+	$(PYTHON) -m pytest -q --durations 25 -m long tests/rig
+
+rig: setup-test         ## run a command on an emulated host with KVM: make rig RUN="make paper" (docs/testing.md)
+	PYTHONPATH=tests $(PYTHON) -m rig $(RIG) -- "$${RUN:-make doctor}"
 
 lint: setup-test        ## Python, R, shell and Snakemake
 	scripts/lint.sh

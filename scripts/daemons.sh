@@ -33,13 +33,15 @@ start() {
     ' sh "$name" "$record" "$log" "$@"
 }
 
-# Waits until the function `answers` succeeds; says of WHAT and LOG that it does not, after 30 s, and fails.
+# Waits until the function `answers` succeeds; says of WHAT and LOG that it does not, after 30 s (times what
+# STRATA_PATIENCE says), and fails.
 # A daemon NAME with a RECORD that has ended again meanwhile is started again, with what words follow: it may have found
 # the files of one that was killed just before.
 await() {
-    local what=$1 log=$2 name=${3:-} record=${4:-} attempt
+    local what=$1 log=$2 name=${3:-} record=${4:-} attempt limit
     shift $(($# < 4 ? $# : 4))
-    for attempt in $(seq 150); do
+    limit=$((30 * ${STRATA_PATIENCE:-1}))
+    for attempt in $(seq $((5 * limit))); do
         if answers; then
             return 0
         fi
@@ -49,6 +51,6 @@ await() {
             start "$name" "$record" "$log" "$@"
         fi
     done
-    echo "$what: no daemon answers after 30 s; see $log" >&2
+    echo "$what: no daemon answers after $limit s; see $log" >&2
     return 1
 }

@@ -82,6 +82,11 @@ def _huge_pages() -> tuple[str, str]:
     return LACKING, f"transparent huge pages: {mode}; `madvise` would let STREAM and RandomAccess use them"
 
 
+def _host() -> list[tuple[str, str, str]]:
+    mark = observe.mark()
+    return [("the host", LACKING, f"{mark}: so says the paper")] if mark else []
+
+
 def _space(needed: float = 10e9) -> tuple[str, str]:
     folder = places.home()
     while not os.path.isdir(folder):
@@ -101,6 +106,7 @@ def main() -> int:
         + f", control groups version {2 if cgroups.unified() else 1}"
     )
     rows = [
+        *_host(),
         ("root rights", *_root()),
         ("Packer", *_program("packer", "provisions the image")),
         ("mmdebstrap", *_program("mmdebstrap", "makes the base of the image")),

@@ -26,6 +26,18 @@ testbed_facts <- function() {
   )
 }
 
+# Names of hosts that are none, and what is said of what was measured there.
+HOSTS <- read_contract("hosts")
+
+#' What every page says where something was measured on an emulated host: such numbers are no results
+#'
+#' @param evidence as from `read_evidence`
+#' @return text, "" where no host was one
+host_mark <- function(evidence) {
+  seen <- unlist(lapply(evidence$records, field, "observed", "host", "static", "machine"))
+  if (any(seen %in% unlist(HOSTS$emulated))) HOSTS$mark else ""
+}
+
 #' Whether the host was seen to be a guest itself
 #'
 #' @param evidence as from `read_evidence`

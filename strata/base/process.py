@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from strata.base import signals
 from strata.base.errors import UserError
+from strata.base.patience import stretched
 
 
 def start_time(pid: int) -> str | None:
@@ -104,8 +105,8 @@ def run_together(
     """Run commands at the same time, standard output and error of each into its descriptor of `outputs`.
 
     Returns for each its exit code and the seconds it took.  The first that ends with another code than 0, the end
-    of a process of `needed`, or `timeout` seconds, end all others: their code is None.  However they end, their
-    sessions are gone afterwards.
+    of a process of `needed`, or `timeout` seconds (as stretched), end all others: their code is None.  However they
+    end, their sessions are gone afterwards.
     """
     processes: list[subprocess.Popen] = []
     begun: list[float] = []
@@ -136,7 +137,7 @@ def run_together(
             descriptor = os.pidfd_open(process.pid)
             running[descriptor] = number
             poll.register(descriptor, select.POLLIN)
-        deadline = None if timeout is None else time.monotonic() + timeout
+        deadline = None if timeout is None else time.monotonic() + stretched(timeout)
         while running:
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
             ready = poll.poll(None if left is None else left * 1000)
@@ -166,9 +167,9 @@ def capture_watched(
 ) -> subprocess.CompletedProcess:
     """Like :func:`capture` without `check`; ends the command as soon as `trouble`, asked now and then, names some.
 
-    Raises :class:`UserError` with that trouble, or after `timeout` seconds.
+    Raises :class:`UserError` with that trouble, or after `timeout` seconds (as stretched).
     """
-    deadline = time.monotonic() + timeout
+    deadline = time.monotonic() + stretched(timeout)
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     process: subprocess.Popen | None = None
     try:
@@ -181,7 +182,7 @@ def capture_watched(
             except subprocess.TimeoutExpired:
                 why = trouble()
                 if why is None and time.monotonic() >= deadline:
-                    why = f"`{' '.join(argv)}` did not end within {timeout:g} s"
+                    why = f"`{' '.join(argv)}` did not end within {stretched(timeout):g} s"
                 if why is not None:
                     raise UserError(why) from None
     except FileNotFoundError:

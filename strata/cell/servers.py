@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 from strata.base.errors import CellFailed, UserError
+from strata.base.patience import stretched
 from strata.base.process import capture
 from strata.layers.layer import Layer
 from strata.system.testbed import System
@@ -47,12 +48,13 @@ class Server:
     def ask(self) -> bool:
         """Ask once whether it answers.  Raises CellFailed with its own last words if it ended or its time is over."""
         name, ready = self.shown, self.declared["ready"]
-        left = ready["timeout"] - (time.monotonic() - self.begun)
+        limit = stretched(ready["timeout"])
+        left = limit - (time.monotonic() - self.begun)
         if left <= 0:
-            raise CellFailed(f"its server {name} was not ready after {ready['timeout']:g} s: {self.last_words()}")
+            raise CellFailed(f"its server {name} was not ready after {limit:g} s: {self.last_words()}")
         command = self.place(ready.get("at", "system"))(self.fill(ready["argv"]))
         try:
-            if capture(command, timeout=left, check=False).returncode == 0:
+            if capture(command, timeout=left / stretched(1), check=False).returncode == 0:
                 self.record["ready_seconds"] = round(time.monotonic() - self.begun, 3)
                 return True
         except UserError:
@@ -72,12 +74,12 @@ class Server:
                 words = (done.stderr or done.stdout).strip()
                 raise CellFailed(f"its server {name} could not be asked to end: {words or self.last_words()}")
         form = "wait" if "argv" in stop else "end"
-        code = self._serve(form, str(int(max(stop["timeout"], 1)))).strip()
+        code = self._serve(form, str(int(max(stretched(stop["timeout"]), 1)))).strip()
         self.record["exit"] = int(code) if code.isdigit() else None
         output = self._serve("output")
         self.record["output"] = output[-KEPT:]
         if not code.isdigit():
-            raise CellFailed(f"its server {name} did not end within {stop['timeout']:g} s and was killed")
+            raise CellFailed(f"its server {name} did not end within {stretched(stop['timeout']):g} s and was killed")
         if int(code) not in self.declared["exits"]:
             raise CellFailed(f"its server {name} ended with exit code {code}: {self.last_words()}")
         pattern = self.declared.get("trouble")

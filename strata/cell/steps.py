@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 from strata.base.clock import Watch
 from strata.base.errors import CellFailed, UserError
+from strata.base.patience import stretched
 from strata.base.placeholders import placeholder, several
 from strata.base.process import capture, run_together, wait_for
 from strata.cell import logs, servers
@@ -201,7 +202,7 @@ class Steps:
         if late and any(wait_for(pid, 0) for pid in self._machines()):
             raise CellFailed(f"{name} was ended: its virtual machine ended under it")
         if late:
-            limit = f"no end after {step['timeout']:g} s{_in_systems(late)}"
+            limit = f"no end after {stretched(step['timeout']):g} s{_in_systems(late)}"
             raise CellFailed(f"{name} was ended: {limit}{self._servers_words()}")
 
     def _see_size(self, name: str) -> None:

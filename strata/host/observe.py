@@ -135,6 +135,14 @@ def host() -> dict:
     return facts
 
 
+def mark() -> str | None:
+    """What the paper says of all that is measured on this host: where it is an emulated one; else None."""
+    from strata.base import contracts
+
+    told = contracts.read("hosts")
+    return told["mark"] if understand(read_files(FILES))["machine"] in told["emulated"] else None
+
+
 def cpu_times() -> tuple[int, ...]:
     """The first line of /proc/stat: ticks of user, nice, system, idle, iowait, irq, softirq, steal …"""
     with open("/proc/stat") as file:

@@ -15,6 +15,7 @@ import tempfile
 from strata.base import contracts, places
 from strata.base.errors import UserError
 from strata.base.files import read_json, write_json
+from strata.base.patience import stretched
 from strata.base.process import as_root, capture
 
 DEVICE = "/dev/kvm"
@@ -126,9 +127,10 @@ def understand(console: str, words: str, ended: bool, limit: float = LIMIT) -> d
 
 
 def attempt(kernel: str, limit: float = LIMIT) -> dict:
-    """Boot the short guest with this kernel, keep and return the finding.  It is ended after `limit` seconds."""
+    """Boot the short guest with this kernel, keep and return the finding.  It is ended after `limit` s (stretched)."""
     if not os.path.exists(DEVICE):
         return known()
+    limit = stretched(limit)
     with tempfile.TemporaryDirectory(prefix="strata-probe-") as folder:
         console = os.path.join(folder, "console")
         initrd = _initrd(folder)

@@ -10,6 +10,7 @@ from strata.base import places, run
 from strata.base.digest import sha256
 from strata.base.errors import UserError
 from strata.base.files import read_json, write_json
+from strata.base.patience import stretched
 from strata.base.process import as_root, capture, capture_watched
 from strata.base.progress import once, say, step
 from strata.host import capacity as this_host
@@ -124,7 +125,7 @@ class Machine:
             "title": f"Strata, {libvirt.prefix()}",
             "box": facts["box"],
             "key_file": os.path.join(facts["folder"], "key"),
-            "boot_timeout": PATIENCE[self.options["accelerator"]],
+            "boot_timeout": int(stretched(PATIENCE[self.options["accelerator"]])),
             "data_disk": f"{name}-data.img",
             "console": console(name, 1),
             "pool": libvirt.pool(),

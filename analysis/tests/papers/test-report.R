@@ -16,6 +16,7 @@ test_that("the paper is written, the same bytes from any folder and locale", {
   expect_match(text, "Measured Again", fixed = TRUE)
   expect_no_match(text, "??", fixed = TRUE)
   expect_no_match(text, "partial", fixed = TRUE)
+  expect_no_match(text, HOSTS$mark, fixed = TRUE)
   for (number in 1:19) {
     expect_match(text, paste0("[", number, "] "), fixed = TRUE)
   }
@@ -40,9 +41,17 @@ test_that("a missing cell is an error, or a paper that says so", {
   expect_equal(done$status, 1)
   expect_match(done$output[length(done$output)], "1 of 18 cells were not measured.*docker/linpack/2")
   expect_false(file.exists(out))
+  # One of the cells was measured on an emulated host, which every page tells.
+  path <- file.path(dirname(plan), "raw", "native", "linpack", "1.json")
+  record <- read_json(path)
+  record$observed$host$static$machine <- HOSTS$emulated[[1]]
+  write_json(record, path)
   analyse(plan, draw = FALSE)
   expect_equal(run_r("report.R", "--plan", plan, "--out", out, "--partial")$status, 0)
   text <- text_of(out)
+  pages <- strsplit(text, "\f", fixed = TRUE)[[1]]
+  expect_gt(length(pages), 5)
+  expect_equal(grep(HOSTS$mark, pages, fixed = TRUE, invert = TRUE), integer())
   expect_match(text, "(Partial Results)", fixed = TRUE)
   expect_match(text, "killed by signal 9", fixed = TRUE)
 })

@@ -109,3 +109,16 @@ test_that("programs are known by what they print", {
   writeLines(c("{\"tool\": broken", "text"), path)
   expect_equal(read_head(path), list())
 })
+
+test_that("what was measured on an emulated host is marked, also where only one run was", {
+  of <- function(...) {
+    small_evidence(list(summary_row("native")), records = lapply(list(...), function(machine) {
+      record <- small_record("native")
+      record$observed$host$static["machine"] <- list(machine)
+      record
+    }))
+  }
+  expect_equal(host_mark(of("Standard PC", NULL, NOT_AVAILABLE)), "")
+  expect_equal(host_mark(small_evidence()), "")
+  expect_match(host_mark(of("Standard PC", HOSTS$emulated[[1]])), "no result", fixed = TRUE)
+})

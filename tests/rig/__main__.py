@@ -1,0 +1,131 @@
+"""Run a command on an emulated host with KVM: ``make rig RUN="make paper"`` (docs/testing.md).
+
+What is measured there is no result: the host's processor is a program.  Logs and results come into a folder.
+"""
+
+import argparse
+import os
+import shlex
+import shutil
+import signal
+import sys
+from pathlib import Path
+
+import projects
+
+from rig import host, root
+from rig.hardware import Hardware
+from strata.base.errors import UserError
+from strata.base.files import remove_tree
+from strata.base.locks import locked
+from strata.base.progress import say
+
+# What comes back: below the project, and of the host.
+RESULTS = ["results", "paper/report.pdf", "paper/report.html", "archive.zip"]
+LOGS = ["/var/log/libvirt", "/var/cache/strata/*.json", "/var/cache/strata/*.log", "/var/cache/strata/images/*.log"]
+
+
+def options(words: list[str]) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m rig", description=__doc__.partition("\n")[0])
+    parser.add_argument("run", nargs="?", default="make doctor", help="what the host's shell runs in the checkout")
+    parser.add_argument("--to", type=Path, default=projects.ROOT / "rig-results", help="where logs and results come")
+    parser.add_argument("--limit", type=float, default=90, metavar="MINUTES", help="the most that the command may take")
+    parser.add_argument("--cpus", type=int, default=2)
+    parser.add_argument("--sockets", type=int, default=1, help="each with a memory node of its own")
+    parser.add_argument("--memory", type=int, default=6144, metavar="MIB")
+    parser.add_argument("--without-kvm", action="store_true", help="a processor that offers no virtualisation")
+    parser.add_argument("--card", action="store_true", help="an SR-IOV card behind an IOMMU")
+    parser.add_argument("--user", choices=list(USERS), default="root", help="who runs it")
+    parser.add_argument("--ubuntu", action="store_true", help="the host calls itself Ubuntu")
+    parser.add_argument("--fresh", action="store_true", help="do not begin with the disk that an earlier run made")
+    return parser.parse_args(words)
+
+
+# How a user is made, by what may be done with it.
+USERS = {
+    "root": "",
+    "sudo": "usermod -aG docker,libvirt,kvm someone; echo 'someone ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/someone",
+    "groups": "usermod -aG docker,libvirt,kvm someone",
+    "nobody": "",
+}
+SOMEONE = "useradd --create-home --shell /bin/bash someone; cp -r /root/.ssh /home/someone; chown -R someone: ~someone"
+
+
+# What every run that measures does first, and what takes long in an emulated host: the disk of a machine, made under
+# KVM, and the image in Docker.
+FIRST = "python -m strata image && docker load --quiet --input /var/cache/strata/images/*/image.tar"
+FIRST_LIMIT = 5400
+
+
+def prepared(disk: Path, images: Path) -> list[Path]:
+    """The disks of a host in which the image was made for machines under KVM: kept, or made now."""
+    place = root.place()
+    kept = place / f"prepared-{disk.stem.partition('-')[2]}-{images.stem.partition('-')[2]}"
+    with locked(str(place / "prepared.lock"), "rig: another process prepares it"):
+        if not kept.is_dir():
+            say("rig", "preparing it, once for this image: its disk for machines is made under KVM")
+            with host.up(Hardware(), [disk, images], disk, kept) as rig:
+                rig.bring_checkout()
+                code, said = rig.run(
+                    f"cd {host.PROJECT} && PATH=$PWD/.venv/bin:$PATH && {host.export()} && {FIRST}",
+                    FIRST_LIMIT,
+                    log=place / "prepare.log",
+                )
+                if code != 0:
+                    raise UserError(f"the rig could not be prepared: {said[-2000:]}")
+                rig.good(
+                    f"cd {host.PROJECT} && find . -mindepth 1 -maxdepth 1 ! -name .venv -exec rm -r {{}} + && sync"
+                )
+            for other in place.glob("prepared-*/"):
+                if other != kept:
+                    remove_tree(str(other))
+    return [kept / "disk0.qcow2", kept / "disk1.qcow2"]
+
+
+def settle(rig: host.Rig, chosen: argparse.Namespace) -> tuple[str, str]:
+    """Make the host what was asked for, with the checkout in it; the user who runs the command, and where."""
+    user, project = "root", host.PROJECT
+    if chosen.user != "root":
+        user, project = "someone", "/home/someone/strata"
+        rig.good(f"{SOMEONE}; {USERS[chosen.user]}; mkdir {project}; cp -a {host.PROJECT}/.venv {project}/")
+    rig.bring_checkout(user, project)
+    if chosen.ubuntu:
+        rig.good(UBUNTU)
+    return user, project
+
+
+# Names alone: the packages stay Debian's.
+UBUNTU = "sed -i 's/^ID=.*/ID=ubuntu/; s/^PRETTY_NAME=.*/PRETTY_NAME=\"Ubuntu, so called\"/' /usr/lib/os-release"
+
+
+def main(words: list[str]) -> int:
+    """Boot, run, bring back; the command's own exit code."""
+    chosen = options(words)
+    hardware = Hardware(chosen.cpus, chosen.sockets, chosen.memory, not chosen.without_kvm, chosen.card)
+    disk = root.host_disk()
+    disks = [disk, root.image_disk()] if chosen.fresh else prepared(disk, root.image_disk())
+    shutil.rmtree(chosen.to, ignore_errors=True)
+    chosen.to.mkdir(parents=True)
+    with host.up(hardware, disks, disk) as rig:
+        user, project = settle(rig, chosen)
+        say("rig", f"{chosen.run}")
+        command = f"cd {project} && {host.export()} && sh -c {shlex.quote(chosen.run)}"
+        try:
+            code, _ = rig.run(command, chosen.limit * 60, user, chosen.to / "output.log")
+        finally:
+            rig.fetch([f"-C {project}", *RESULTS], chosen.to)
+            rig.run("journalctl --no-pager -b >/var/log/journal.txt", 120)
+            rig.fetch(["-C /", "/var/log/journal.txt", *LOGS], chosen.to / "host")
+            shutil.copy(rig.console, chosen.to / "console.log")
+    say("rig", f"ended with {code}; what it printed, made and logged is in {os.path.relpath(chosen.to)}")
+    return code
+
+
+if __name__ == "__main__":
+    # An end that was asked for leaves nothing either.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except UserError as error:
+        sys.exit(f"rig: {error}")

@@ -13,11 +13,9 @@ from pathlib import Path
 
 import projects
 
-from rig import host, root
+from rig import host, prepared, root
 from rig.hardware import Hardware
 from strata.base.errors import UserError
-from strata.base.files import remove_tree
-from strata.base.locks import locked
 from strata.base.progress import say
 
 # What comes back: below the project, and of the host.
@@ -52,37 +50,6 @@ USERS = {
 SOMEONE = "useradd --create-home --shell /bin/bash someone; cp -r /root/.ssh /home/someone; chown -R someone: ~someone"
 
 
-# What every run that measures does first, and what takes long in an emulated host: the disk of a machine, made under
-# KVM, and the image in Docker.
-FIRST = "python -m strata image && docker load --quiet --input /var/cache/strata/images/*/image.tar"
-FIRST_LIMIT = 5400
-
-
-def prepared(disk: Path, images: Path) -> list[Path]:
-    """The disks of a host in which the image was made for machines under KVM: kept, or made now."""
-    place = root.place()
-    kept = place / f"prepared-{disk.stem.partition('-')[2]}-{images.stem.partition('-')[2]}"
-    with locked(str(place / "prepared.lock"), "rig: another process prepares it"):
-        if not kept.is_dir():
-            say("rig", "preparing it, once for this image: its disk for machines is made under KVM")
-            with host.up(Hardware(), [disk, images], disk, kept) as rig:
-                rig.bring_checkout()
-                code, said = rig.run(
-                    f"cd {host.PROJECT} && PATH=$PWD/.venv/bin:$PATH && {host.export()} && {FIRST}",
-                    FIRST_LIMIT,
-                    log=place / "prepare.log",
-                )
-                if code != 0:
-                    raise UserError(f"the rig could not be prepared: {said[-2000:]}")
-                rig.good(
-                    f"cd {host.PROJECT} && find . -mindepth 1 -maxdepth 1 ! -name .venv -exec rm -r {{}} + && sync"
-                )
-            for other in place.glob("prepared-*/"):
-                if other != kept:
-                    remove_tree(str(other))
-    return [kept / "disk0.qcow2", kept / "disk1.qcow2"]
-
-
 def settle(rig: host.Rig, chosen: argparse.Namespace) -> tuple[str, str]:
     """Make the host what was asked for, with the checkout in it; the user who runs the command, and where."""
     user, project = "root", host.PROJECT
@@ -104,13 +71,14 @@ def main(words: list[str]) -> int:
     chosen = options(words)
     hardware = Hardware(chosen.cpus, chosen.sockets, chosen.memory, not chosen.without_kvm, chosen.card)
     disk = root.host_disk()
-    disks = [disk, root.image_disk()] if chosen.fresh else prepared(disk, root.image_disk())
+    images = root.image_disk()
+    disks = [disk, images] if chosen.fresh else prepared.disks(disk, images)
     shutil.rmtree(chosen.to, ignore_errors=True)
     chosen.to.mkdir(parents=True)
     with host.up(hardware, disks, disk) as rig:
         user, project = settle(rig, chosen)
         say("rig", f"{chosen.run}")
-        command = f"cd {project} && {host.export()} && sh -c {shlex.quote(chosen.run)}"
+        command = f"{host.begin(project)} && sh -c {shlex.quote(chosen.run)}"
         try:
             code, _ = rig.run(command, chosen.limit * 60, user, chosen.to / "output.log")
         finally:

@@ -243,6 +243,6 @@ def _stop(rig: Rig) -> None:
     process.end(rig.qemu)
 
 
-def export() -> str:
-    """The variables of a run, for the shell."""
-    return f"export STRATA_PATIENCE={PATIENCE}"
+def begin(project: str = PROJECT) -> str:
+    """What a command in a checkout there begins with, for the shell."""
+    return f"cd {project} && export PATH=$PWD/.venv/bin:$PATH STRATA_PATIENCE={PATIENCE}"

@@ -170,17 +170,22 @@ def _put_container_image(image: dict, root: str) -> None:
         for name in proc sys dev; do mount --rbind "/$name" "$root/$name"; mount --make-rslave "$root/$name"; done
         mount -t proc proc "$root/proc"
         mount -t tmpfs tmpfs "$root/run"
-        chroot "$root" dockerd --bridge=none --iptables=false --ip6tables=false --storage-driver=overlay2 \
-            --host=unix:///run/docker.sock >"$root/run/dockerd.log" 2>&1 &
+        begin() {
+            chroot "$root" dockerd --bridge=none --iptables=false --ip6tables=false --storage-driver=overlay2 \
+                --host=unix:///run/docker.sock >>"$root/run/dockerd.log" 2>&1 &
+        }
+        begin
         for _ in $(seq 300); do
             chroot "$root" docker version >/dev/null 2>&1 && break
+            # It gives its containerd 15 s, which may not be enough on a host that is slow or busy.
+            kill -0 $! 2>/dev/null || begin
             sleep 0.2
         done
         if ! chroot "$root" docker load --quiet <"$archive"; then
             tail -n 5 "$root/run/dockerd.log" >&2
             exit 1
         fi
-        kill %1 && wait %1 || true
+        kill $! && wait $! || true
     """
     inner = [
         "unshare",

@@ -1,5 +1,7 @@
 """The image's files on the bare host: a change of root, and no namespace or virtual device in between."""
 
+from __future__ import annotations
+
 import os
 import shutil
 
@@ -7,7 +9,10 @@ from strata.base import places
 from strata.base.errors import UserError
 from strata.base.process import as_root, capture
 from strata.host import cgroups
-from strata.layers.layer import Layer
+from strata.layers.layer import TYPE_CHECKING, Layer
+
+if TYPE_CHECKING:
+    from typing import ClassVar
 
 # Arguments: the new root, the image's files, folders for /data and /tmp.
 MOUNT = """
@@ -25,19 +30,41 @@ mount --bind "$data" "$root/data"
 mount --bind "$tmp" "$root/tmp"
 """
 
+_PLACED = r"--(interleave|membind|preferred|cpunodebind|physcpubind|localalloc)(=[0-9a-z,+!-]+)?"
+
 
 class Chroot(Layer):
-    """Native: the image's tree, read-only, with the host's /proc, /sys and /dev, and /data on the host's disk."""
+    """Native: the image's tree, read-only, with the host's /proc, /sys and /dev, and /data on the host's disk.
+
+    numactl: options of that program of the host's, which then runs every command: its CPUs and the nodes of its memory.
+    """
 
     name = "chroot"
     kind = "bare"
     title = "change of root"
     forms = ("tree",)
+    options_schema: ClassVar[dict] = {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "numactl": {
+                "type": "string",
+                "pattern": rf"^{_PLACED}( {_PLACED})*$",
+                "description": "options of numactl, such as --cpunodebind=0 --membind=0",
+            }
+        },
+    }
 
     @classmethod
     def unavailable(cls) -> str | None:
         if os.geteuid() != 0 and not shutil.which("sudo"):
             return "a change of root needs root: run as root or install sudo"
+        return None
+
+    @classmethod
+    def refusal(cls, options: dict, below: str, machine: dict) -> str | None:
+        if "numactl" in options and not shutil.which("numactl"):
+            return "numactl is not installed: install the distribution's package of that name"
         return None
 
     @classmethod
@@ -67,7 +94,8 @@ class Chroot(Layer):
         cgroups.make(self.context.id)
 
     def wrap(self, argv: list[str]) -> list[str]:
-        return as_root([*cgroups.enter(self.context.id), "chroot", self.root, *argv])
+        placed = ["numactl", *self.options["numactl"].split(), "--"] if "numactl" in self.options else []
+        return as_root([*cgroups.enter(self.context.id), *placed, "chroot", self.root, *argv])
 
     def _outside(self, path: str) -> str:
         if not path.startswith("/data/") or ".." in path.split("/"):

@@ -10,9 +10,10 @@ from strata.host.observe import NOT_AVAILABLE
 
 
 def process(pid: int, proc: str = "/proc") -> dict:
-    """What QEMU's process shows: ``{resident_bytes, huge_bytes, vcpus: {number: CPUs}, emulator: CPUs, vhost}``.
+    """What QEMU's process shows: ``{resident_bytes, huge_bytes, vcpus: {number: CPUs}, emulator: CPUs, vhost, bound}``.
 
-    resident_bytes and huge_bytes may be "not available"; `emulator` is the affinity of the main thread.
+    resident_bytes and huge_bytes may be "not available"; `emulator` is the affinity of the main thread; `bound` is of
+    :func:`bound`.
     """
     facts: dict = {"resident_bytes": NOT_AVAILABLE, "huge_bytes": NOT_AVAILABLE, "vcpus": {}, "emulator": None}
     folder = f"{proc}/{pid}"
@@ -27,7 +28,20 @@ def process(pid: int, proc: str = "/proc") -> dict:
         if name:
             facts["vcpus"][name[1]] = _cpus(_read(f"{folder}/task/{task}/status"))
     facts["vhost"] = _has_open(f"{folder}/fd", "/dev/vhost-net")
+    facts["bound"] = bound(_read(f"{folder}/numa_maps"))
     return facts
+
+
+def bound(maps: str) -> dict[str, int]:
+    """MiB in use by the memory node to which they are bound, from a process' numa_maps."""
+    found: dict[str, int] = {}
+    for line in maps.splitlines():
+        policy = re.match(r"\S+ bind(?:=\w+)?:(\d+) ", line)
+        size = re.search(r"kernelpagesize_kB=(\d+)", line)
+        if policy and size:
+            pages = sum(int(count) for count in re.findall(rf" N{policy[1]}=(\d+)", line))
+            found[policy[1]] = found.get(policy[1], 0) + pages * int(size[1])
+    return {node: kib // 1024 for node, kib in sorted(found.items()) if kib >= 1024}
 
 
 def _read(path: str) -> str:
@@ -53,6 +67,10 @@ def _has_open(folder: str, target: str) -> bool | None:
 
 def _pairs(pairs: dict[str, str | None]) -> str:
     return ", ".join(f"{vcpu}→{cpus}" for vcpu, cpus in sorted(pairs.items(), key=lambda pair: int(pair[0]))) or "none"
+
+
+def _on_nodes(shares: dict[str, int]) -> str:
+    return ", ".join(f"{mib} MiB on node {node}" for node, mib in shares.items())
 
 
 def _row(name: str, asked: str, seen: str | None, good: bool, why: str | None) -> dict:
@@ -123,6 +141,13 @@ def rows(profile: dict, settings: dict, live: dict, process: dict, guest: dict, 
                 "the guest sees another number",
             )
         )
+        places = settings["extra"]["memory_nodes"]
+        if places:
+            shares = [cell["memory"] for cell in settings["numa"]]
+            shown = _on_nodes({str(node): mib for node, mib in zip(places, shares, strict=True)})
+            good = set(process["bound"]) == {str(node) for node in places}
+            why = "it is not bound to these nodes"
+            found.append(_row("memory beside its vCPUs", shown, _on_nodes(process["bound"]) or None, good, why))
         good = live["caches"] == "passthrough" and guest["caches"] == guest["host_caches"]
         found.append(
             _row(

@@ -31,6 +31,12 @@ def tune(xml: str, extra: dict) -> str:
         _child(domain, "iothreads").text = "1"
         for disk in devices.findall("disk[@device='disk']"):
             _child(disk, "driver", iothread="1")
+    if extra["memory_nodes"]:
+        binding = _child(domain, "numatune")
+        for old in binding.findall("memnode"):
+            binding.remove(old)
+        for cell, node in enumerate(extra["memory_nodes"]):
+            ElementTree.SubElement(binding, "memnode", cellid=str(cell), mode="strict", nodeset=str(node))
     if extra["emulator"]:
         tuning = _child(domain, "cputune")
         _child(tuning, "emulatorpin", cpuset=extra["emulator"])

@@ -5,50 +5,54 @@ import os
 from strata.base.files import read_json, write_json
 from strata.base.process import as_root, capture
 
-COUNT = "/proc/sys/vm/nr_hugepages"
-FREE = "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages"
+# Those of the whole host, and those of one of its memory nodes.
+HOST = "/sys/kernel/mm/hugepages/hugepages-2048kB"
+NODE = "/sys/devices/system/node/node{node}/hugepages/hugepages-2048kB"
 
 
-def _free() -> int | None:
+def _read(place: str, name: str) -> int | None:
     try:
-        with open(FREE) as file:
+        with open(f"{place}/{name}_hugepages") as file:
             return int(file.read())
     except OSError:
         return None
 
 
-def _set(count: int) -> None:
+def _set(place: str, count: int) -> None:
     script = 'echo 1 >/proc/sys/vm/compact_memory; echo "$1" >"$2"'
-    capture(as_root(["sh", "-c", script, "strata", str(count), COUNT]), check=False)
+    capture(as_root(["sh", "-c", script, "strata", str(count), f"{place}/nr_hugepages"]), check=False)
 
 
 def _record(folder: str) -> str:
     return os.path.join(folder, "huge_pages.json")
 
 
-def reserve(memory_mib: int, folder: str) -> str | None:
-    """Reserve pages of 2 MiB for a machine of that size; why the host cannot give them, or None.
+def reserve(memory_mib: int, folder: str, nodes: dict[str, int] | None = None) -> str | None:
+    """Reserve pages of 2 MiB for machines of that size; why the host cannot give them, or None.
 
+    nodes: how many MiB of it on each of the host's memory nodes, where that is asked for.
     What was reserved before is noted in `folder` for :func:`release`.
     """
-    free = _free()
-    if free is None:
+    wanted = {NODE.format(node=node): mib // 2 for node, mib in nodes.items()} if nodes else {HOST: memory_mib // 2}
+    before = {place: _read(place, "nr") for place in wanted}
+    if None in before.values():
         return "the host's kernel has no huge pages of 2 MiB"
-    with open(COUNT) as file:
-        before = int(file.read())
-    needed = memory_mib // 2
     write_json(_record(folder), {"before": before})
-    _set(before + max(0, needed - free))
-    free = _free() or 0
-    if free >= needed:
+    for place, needed in wanted.items():
+        _set(place, (before[place] or 0) + max(0, needed - (_read(place, "free") or 0)))
+    free = {place: _read(place, "free") or 0 for place in wanted}
+    if all(free[place] >= needed for place, needed in wanted.items()):
         return None
-    _set(before)
-    return f"the host could reserve {free} of {needed} huge pages of 2 MiB"
+    release(folder)
+    there = sum(min(free[place], needed) for place, needed in wanted.items())
+    on = " on the memory nodes of its CPUs" if nodes else ""
+    return f"the host could reserve {there} of {sum(wanted.values())} huge pages of 2 MiB{on}"
 
 
 def release(folder: str) -> None:
     """Give back what :func:`reserve` took; it may be called twice."""
     reserved = read_json(_record(folder))
     if reserved:
-        _set(reserved["before"])
+        for place, count in reserved["before"].items():
+            _set(place, count)
         os.unlink(_record(folder))

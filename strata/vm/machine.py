@@ -94,7 +94,8 @@ class Machine:
         """Reserve huge pages for all equal machines, if they want them; all of them get them, or none."""
         complaint = None
         if wanted["huge_pages"]:
-            complaint = hugepages.reserve(self.context.of * wanted["memory_mib"], self.folder)
+            memory = self.context.of * wanted["memory_mib"]
+            complaint = hugepages.reserve(memory, self.folder, wanted["memory_by_node"])
         return {"huge_pages": wanted["huge_pages"] and complaint is None, "huge_pages_refused": complaint}
 
     def settings(self, facts: dict) -> dict:
@@ -108,7 +109,9 @@ class Machine:
             self.refused["passthrough"] = "; ".join(filter(None, complaints))
             profile["passthrough"] = []
         memory = this_host.memory_size()
-        wanted = settings.resolve(profile, host.topology(), memory, self.options["accelerator"], part, of)
+        accelerator, topology = self.options["accelerator"], host.topology()
+        every = [settings.resolve(profile, topology, memory, accelerator, number, of) for number in range(of)]
+        wanted = every[part]
         if of > 1 and of * wanted["memory_mib"] * settings.MIB > memory:
             raise UserError(
                 f"config.yaml: vm.profiles.{self.options['profile']}.memory: {of} machines of {wanted['memory_mib']} "
@@ -123,6 +126,7 @@ class Machine:
             "key": key,
             "name": name,
             "title": f"Strata, {libvirt.prefix()}",
+            "memory_by_node": settings.memory_by_node(every),
             "box": facts["box"],
             "key_file": os.path.join(facts["folder"], "key"),
             "boot_timeout": int(stretched(PATIENCE[self.options["accelerator"]])),

@@ -84,7 +84,8 @@ def _cells(chosen: list[dict], memory_mib: int) -> list[dict]:
     left = memory_mib
     cells = []
     for number, vcpus in enumerate(nodes.values()):
-        share = left if number == len(nodes) - 1 else memory_mib * len(vcpus) // len(chosen)
+        # Whole huge pages.
+        share = left if number == len(nodes) - 1 else memory_mib * len(vcpus) // len(chosen) // 2 * 2
         left -= share
         cells.append({"cpus": f"{vcpus[0]}-{vcpus[-1]}", "memory": share})
     return cells
@@ -123,6 +124,9 @@ def resolve(
     taken = {entry["cpu"] for machine in range(of) for entry in cpus_of(machine)}
     others = sorted({entry["cpu"] for entry in topology} - taken)
     queues = wanted if profile["queues"] == "cpus" else int(profile["queues"])
+    # Where vCPUs stay on their nodes, their memory does too.
+    several = len({entry["node"] for entry in topology}) > 1
+    nodes = list(dict.fromkeys(entry["node"] for entry in chosen)) if form and several and profile["pin"] else None
     return {
         "cpus": wanted,
         "memory_mib": memory_mib,
@@ -146,8 +150,21 @@ def resolve(
             # QEMU under emulation has no vhost-net.
             "vhost": profile["vhost"] and kvm,
             "queues": queues if queues > 1 else None,
+            # The host's node for each of the guest's.
+            "memory_nodes": nodes,
         },
     }
+
+
+def memory_by_node(machines: list[dict]) -> dict[str, int] | None:
+    """MiB on each of the host's nodes to which the memory of these machines is bound; None where it is not."""
+    found: dict[str, int] = {}
+    for machine in machines:
+        if machine["extra"]["memory_nodes"] is None:
+            return None
+        for cell, node in zip(machine["numa"], machine["extra"]["memory_nodes"], strict=True):
+            found[str(node)] = found.get(str(node), 0) + cell["memory"]
+    return found
 
 
 def pci_parts(address: str) -> dict[str, str]:

@@ -152,3 +152,30 @@ def layer(disk: Path, above: Path) -> Path:
     backing = os.path.relpath(disk, above.parent)
     capture(["qemu-img", "create", "-q", "-f", "qcow2", "-F", kind, "-b", backing, str(above)])
     return above
+
+
+# A change of root natively, into what a host's disk holds; what is written goes with the mount namespace.
+_NATIVE = """
+disk=$1 point=$2 project=$3 checkout=$4 command=$5
+mount -t tmpfs tmpfs "$point"
+cd "$point"
+mkdir below above work root
+mount -o loop,ro,noload "$disk" below
+mount -t overlay overlay -o lowerdir=below,upperdir=above,workdir=work root
+for name in dev proc sys; do mount --rbind "/$name" "root/$name"; done
+mount -t tmpfs tmpfs root/run
+git -C "$checkout" ls-files -z --cached --others --exclude-standard |
+    tar -C "$checkout" --ignore-failed-read -cf - --null --no-recursion -T - | tar -C "root$project" -xf -
+exec chroot root sh -c "cd $project && export PATH=$project/.venv/bin:$PATH HOME=/root && $command"
+"""
+
+
+def natively(disk: Path, project: str, command: str) -> list[str]:
+    """The command line that runs a command of the shell in this checkout with the programs of a host's disk.
+
+    Its kernel and its daemons are this machine's: for what asks for neither, and would take long in an emulated host.
+    """
+    point = place() / "native"
+    point.mkdir(exist_ok=True)
+    command_line = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "sh", "-uec"]
+    return [*command_line, _NATIVE, "rig", str(disk), str(point), project, str(projects.ROOT), command]

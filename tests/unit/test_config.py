@@ -74,6 +74,8 @@ MISTAKES = [
     (["environments", "native", "layers"], ["docker"], "layers.0.docker.network:", "bridge or host"),
     (["environments", "native", "layers"], ["chroot", "chroot"], "layers.1:", "it stands on host"),
     (["environments", "native", "layers"], ["chroot", "host"], "layers.1:", "bottom of a stack"),
+    (["environments", "native", "layers"], [{"chroot": {"numactl": "reboot"}}], "0.chroot.numactl:", "must match"),
+    (["environments", "native", "layers"], [{"chroot": {"numactl": "--membind=0 --all"}}], "numactl:", "must match"),
     (["environments", "native", "lable"], "x", "environments.native.lable:", "did you mean 'label'?"),
     (["environments", "native", "label"], "Docker", "label:", "each needs its own"),
     (
@@ -197,6 +199,20 @@ def test_an_environment_that_cannot_be_had_keeps_its_place_and_its_reason(checko
     assert plan["environments"]["docker"]["available"] is False
     assert plan["environments"]["docker"]["reason"] == "Docker is not installed"
     assert plan["environments"]["vm-docker"]["reason"] == "QEMU is not installed"
+
+
+def test_native_runs_where_numactl_puts_it_if_that_is_there(checkout, monkeypatch):
+    settings = config.read()
+    settings["environments"]["native-pinned"] = {"label": "Pinned", "layers": [{"chroot": {"numactl": "--membind=0"}}]}
+    for there in ("/usr/bin/numactl", None):
+        monkeypatch.setattr(
+            shutil, "which", lambda name, path=None, there=there: there if name == "numactl" else "/bin/sh"
+        )
+        entry = config.experiment(settings, MACHINE)["environments"]["native-pinned"]
+        assert entry["available"] == (there is not None)
+        assert entry["layers"] == [{"chroot": {"numactl": "--membind=0"}}]
+    assert entry["reason"] == "numactl is not installed: install the distribution's package of that name"
+    assert config.experiment(settings, MACHINE)["environments"]["native"]["layers"] == [{"chroot": {}}]
 
 
 def test_no_environment_at_all_is_an_error(project):

@@ -38,6 +38,7 @@ def seen(**changes):
             "vcpus": {"0": "0", "1": "1"},
             "emulator": "0",
             "vhost": True,
+            "bound": {},
         },
         "guest": {
             "cpus": 2,
@@ -126,9 +127,39 @@ def test_qemus_process_is_read_from_the_kernel(tmp_path):
         "vcpus": {"0": "0", "1": "1"},
         "emulator": "0-1",
         "vhost": True,
+        "bound": {},
     }
     (place / "fd/7").unlink()
     assert applied.process(42, str(tmp_path))["vhost"] is False
+
+
+MAPS = """
+55d0 default file=/usr/bin/qemu-system-x86_64 mapped=9 N0=9 kernelpagesize_kB=4
+7f10 bind:0 file=/dev/hugepages/libvirt/qemu/1/a huge dirty=512 N0=512 kernelpagesize_kB=2048
+7f50 bind=static:1 anon=262144 dirty=262144 N1=262144 kernelpagesize_kB=4
+7f90 bind:1 anon=3 dirty=3 N1=3 kernelpagesize_kB=4
+7fd0 bind:1
+"""
+
+
+def test_memory_that_is_bound_to_a_node_is_read_from_the_kernel():
+    assert applied.bound(MAPS) == {"0": 1024, "1": 1024}
+    assert applied.bound("") == {}
+
+
+def test_memory_of_each_node_is_seen_beside_its_vcpus():
+    topology = [{"cpu": cpu, "socket": cpu, "core": cpu, "node": cpu} for cpu in range(2)]
+    wanted = settings.resolve(TUNED, topology, 24 * 2**30, "kvm")
+
+    def row(bound):
+        found = applied.rows(TUNED, wanted, **seen(process__bound=bound), refused={})
+        return {row["name"]: row for row in found}["memory beside its vCPUs"]
+
+    good = row({"0": 2048, "1": 2048})
+    assert good["asked"] == good["seen"] == "2048 MiB on node 0, 2048 MiB on node 1"
+    assert good["applied"]
+    assert row({"0": 4096})["why"] == "it is not bound to these nodes"
+    assert row({})["seen"] == applied.NOT_AVAILABLE
 
 
 def test_a_process_that_is_gone_has_nothing_to_show(tmp_path):

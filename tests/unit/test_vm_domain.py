@@ -1,5 +1,7 @@
 """libvirt's domain: what Vagrant cannot say goes in, and what a live one became comes out."""
 
+from xml.etree import ElementTree
+
 import pytest
 
 from strata.vm import domain, settings
@@ -23,8 +25,22 @@ BEFORE = """
   </devices>
 </domain>
 """
-EVERYTHING = {"host_caches": True, "emulator": "4-7", "iothread": True, "vhost": True, "queues": 4}
-NOTHING = {"host_caches": False, "emulator": None, "iothread": False, "vhost": False, "queues": None}
+EVERYTHING = {
+    "host_caches": True,
+    "emulator": "4-7",
+    "iothread": True,
+    "vhost": True,
+    "queues": 4,
+    "memory_nodes": [0, 1],
+}
+NOTHING = {
+    "host_caches": False,
+    "emulator": None,
+    "iothread": False,
+    "vhost": False,
+    "queues": None,
+    "memory_nodes": None,
+}
 
 
 def test_everything_that_is_asked_is_in_the_domain():
@@ -37,6 +53,12 @@ def test_everything_that_is_asked_is_in_the_domain():
     assert found["cards"][0]["queues"] == 4
     assert found["topology"] == {"sockets": 1, "cores": 2, "threads": 2}
     assert found["affinity"] == {"0": "0", "1": "2"}
+
+
+def test_the_memory_of_each_node_is_bound_to_one_of_the_hosts():
+    tuned = ElementTree.fromstring(domain.tune(BEFORE, {**NOTHING, "memory_nodes": [1, 3]}))
+    bound = [(node.get("cellid"), node.get("mode"), node.get("nodeset")) for node in tuned.findall("numatune/memnode")]
+    assert bound == [("0", "strict", "1"), ("1", "strict", "3")]
 
 
 def test_tuning_twice_is_tuning_once():

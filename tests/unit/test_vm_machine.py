@@ -67,7 +67,7 @@ def test_the_first_makes_what_all_share_and_none_removes_another(tmp_path, done)
     assert done == [
         ("remove_domains",),
         ("bring_up_network", 3),
-        ("reserve", 3 * found[0]["memory_mib"], str(tmp_path / "strata-x-0")),
+        ("reserve", 3 * found[0]["memory_mib"], str(tmp_path / "strata-x-0"), None),
         ("bring_up_pool",),
         ("remove_domains", found[1]["name"]),
         ("bring_up_pool",),
@@ -84,7 +84,7 @@ def test_the_first_makes_what_all_share_and_none_removes_another(tmp_path, done)
 
 
 def test_huge_pages_are_for_all_machines_or_for_none(tmp_path, done, monkeypatch):
-    monkeypatch.setattr(hugepages, "reserve", lambda memory, folder: "the host could reserve 3 of 9")
+    monkeypatch.setattr(hugepages, "reserve", lambda memory, folder, nodes: "the host could reserve 3 of 9")
     for one in machines(tmp_path, 2, huge_pages=True):
         assert not one.prepare()[0]["huge_pages"]
         assert one.refused == {"huge_pages": "the host could reserve 3 of 9"}

@@ -47,7 +47,14 @@ def test_the_default_profile_is_what_libvirt_gives():
     assert found["topology"] is found["affinity"] is found["numa"] is None
     assert found["disk"] == {"cache": None, "io": None}
     assert not found["huge_pages"]
-    assert found["extra"] == {"host_caches": False, "emulator": None, "iothread": False, "vhost": False, "queues": None}
+    assert found["extra"] == {
+        "host_caches": False,
+        "emulator": None,
+        "iothread": False,
+        "vhost": False,
+        "queues": None,
+        "memory_nodes": None,
+    }
 
 
 def test_the_originals_host_gives_their_tuned_machine():
@@ -59,7 +66,37 @@ def test_the_originals_host_gives_their_tuned_machine():
     assert sorted(found["affinity"].values(), key=int) == [str(cpu) for cpu in range(32)]
     assert [cell["cpus"] for cell in found["numa"]] == ["0-15", "16-31"]
     assert sum(cell["memory"] for cell in found["numa"]) == found["memory_mib"]
-    assert found["extra"] == {"host_caches": True, "emulator": "0", "iothread": True, "vhost": True, "queues": 32}
+    assert found["extra"] == {
+        "host_caches": True,
+        "emulator": "0",
+        "iothread": True,
+        "vhost": True,
+        "queues": 32,
+        "memory_nodes": [0, 1],
+    }
+    half = found["memory_mib"] // 2
+    assert settings.memory_by_node([found]) == {"0": half, "1": half}
+
+
+def test_memory_is_bound_to_nodes_where_vcpus_stay_on_them():
+    def nodes(host, **profile):
+        return resolve({**TUNED, **profile}, host)["extra"]["memory_nodes"]
+
+    two = cpus(2, 2)
+    assert nodes(two) == [0, 1]
+    assert nodes(two, cpus=2) == [0]
+    assert nodes(cpus(1, 4)) is None
+    assert nodes(two, pin=False) is None
+    assert nodes(two, topology="flat") is None
+    each = [resolve(TUNED, two, part=part, of=2) for part in range(2)]
+    assert [one["extra"]["memory_nodes"] for one in each] == [[0], [1]]
+    assert settings.memory_by_node(each) == {"0": each[0]["memory_mib"], "1": each[1]["memory_mib"]}
+    assert settings.memory_by_node([resolve({}, two)]) is None
+
+
+def test_each_node_has_whole_huge_pages():
+    found = resolve({**TUNED, "memory": "514MiB"}, cpus(2, 3))
+    assert [cell["memory"] for cell in found["numa"]] == [256, 258]
 
 
 def test_emulation_never_asks_for_what_only_hardware_has():

@@ -115,13 +115,14 @@ def test_the_groups_of_a_native_system_hand_the_very_words_over(tmp_path, monkey
 STACKS = [
     ["host"],
     ["chroot"],
+    [{"chroot": {"numactl": "--cpunodebind=0 --membind=0,1"}}],
     [{"docker": {"network": "host", "data": "volume"}}],
     [{"vm": {"profile": "default", "fresh": "boot"}}],
     [{"vm": {"profile": "default", "fresh": "boot"}}, {"docker": {"network": "host", "data": "volume"}}],
 ]
 
 
-@pytest.mark.parametrize("stack", STACKS, ids=["host", "chroot", "docker", "vm", "docker in vm"])
+@pytest.mark.parametrize("stack", STACKS, ids=["host", "chroot", "numactl", "docker", "vm", "docker in vm"])
 def test_every_stack_wraps_a_command_in_words_alone(tmp_path, monkeypatch, stack):
     monkeypatch.setattr(cgroups, "managed_by_systemd", lambda: False)
     layers = [{layer: {}} if isinstance(layer, str) else layer for layer in stack]

@@ -1,0 +1,81 @@
+"""A host of two sockets and memory nodes, with an SR-IOV card behind an IOMMU."""
+
+import json
+
+import pytest
+
+from rig.hardware import Hardware
+from rig.test_short import LEFT
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(7200)]
+
+HARDWARE = Hardware(cpus=2, sockets=2, card=True)
+PAGE = """
+import json, sys
+from strata.base.yaml_file import load
+page = load("config.yaml")
+page["vm"]["profiles"]["latency"] = json.loads(sys.argv[1])
+layers = [{"vm": {"profile": "latency", "fresh": "snapshot"}}]
+page["environments"] = {name: page["environments"][name] for name in ("native", "vm-tuned")}
+page["environments"]["vm-latency"] = {"label": "{vm}, latency", "layers": layers}
+page |= {"repetitions": 1, "quiet": {"action": "flag"}}
+json.dump(page, open("config.yaml", "w"))
+"""
+# What VMware calls latency-sensitive: memory that is reserved, CPUs of its own, and a card of its own.
+LATENCY = {"memory": "1GiB", "pin": True, "topology": "host", "huge_pages": True, "pin_emulator": True}
+
+
+@pytest.fixture(scope="module")
+def function(there):
+    """The PCI address of a virtual function of the card, and that of the card."""
+    card = there.good("basename $(dirname $(ls /sys/bus/pci/devices/*/sriov_totalvfs))").strip()
+    there.good(f"echo 2 >/sys/bus/pci/devices/{card}/sriov_numvfs; sleep 5")
+    return there.good(f"basename $(readlink /sys/bus/pci/devices/{card}/virtfn0)").strip(), card
+
+
+@pytest.fixture
+def measure(run, records):
+    """Measure one workload in an environment with this latency profile: the rows of what was applied, by name."""
+
+    def one(environment, profile):
+        text = json.dumps(profile)
+        run(f"git checkout -q config.yaml && rm -rf results && python -c '{PAGE}' '{text}'")
+        run(f"snakemake --cores 1 --quiet rules -- results/raw/{environment}/stream/1.log", 3600)
+        record = records()[environment, "stream", 1]
+        return {row["name"]: row for row in record["system"]["vm"]["settings"]}
+
+    return one
+
+
+def test_a_tuned_machine_has_the_hosts_sockets_and_memory_on_its_nodes(measure, there):
+    found = measure("vm-tuned", LATENCY)
+    assert [row for row in found.values() if not row["applied"]] == []
+    assert found["topology of the host"]["seen"] == "2 sockets × 1 core × 1 thread"
+    assert found["memory nodes"]["seen"] == "2"
+    assert found["memory beside its vCPUs"]["seen"] == "1024 MiB on node 0, 1024 MiB on node 1"
+    assert found["vCPUs pinned one to one"]["seen"] == "0→0, 1→1"
+    assert there.good(LEFT) == ""
+
+
+def test_a_machine_gets_a_virtual_function_and_gives_it_back(measure, there, function):
+    address, _ = function
+    driver = f"basename $(readlink /sys/bus/pci/devices/{address}/driver) || true"
+    before = there.good(driver)
+    found = measure("vm-latency", {**LATENCY, "passthrough": [address]})
+    assert [row for row in found.values() if not row["applied"]] == []
+    assert found[f"device {address}"]["seen"] == "in the domain"
+    assert there.good(LEFT) == ""
+    assert there.good(driver) == before
+
+
+def test_what_cannot_be_handed_over_is_refused_with_its_reason(run, function):
+    address, card = function
+    ask = 'from strata.vm.passthrough import complaint; import sys; print(complaint(sys.argv[1], "kvm"))'
+
+    def words(device):
+        return run(f"python -c '{ask}' {device}").strip()
+
+    assert words(address) == "None"
+    assert "is a whole SR-IOV card, which the host would lose" in words(card)
+    assert "there is no PCI device 0000:7f:1f.7" in words("0000:7f:1f.7")
+    assert "shares its IOMMU group with" in words("0000:00:1f.0")

@@ -1,0 +1,60 @@
+"""On a host with systemd: daemons that are its own, runs that are killed, and a paper in which machines say KVM."""
+
+import json
+import subprocess
+
+import pytest
+
+from rig import host
+from rig.test_short import LEFT
+from strata.base import contracts
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(7200)]
+
+
+def test_daemons_are_brought_up_by_the_service_manager(there, run):
+    there.good("systemctl stop docker.socket docker libvirtd.socket libvirtd-ro.socket libvirtd-admin.socket libvirtd")
+    assert there.run("docker version")[0] != 0
+    run("scripts/dockerd.sh && scripts/libvirtd.sh")
+    assert there.good("systemctl is-active docker libvirtd").split() == ["active", "active"]
+    assert there.good("find /run -maxdepth 1 -name 'strata-dockerd*' -o -maxdepth 1 -name 'strata-libvirt*'") == ""
+
+
+# What tells that the system of an environment is up.
+UP = {
+    "native": "find /sys/fs/cgroup/strata.slice -maxdepth 1 -name 'strata-*' | grep -q .",
+    "docker": "docker ps --quiet --filter name=strata | grep -q .",
+    "vm": "virsh --connect qemu:///system list --name | grep -q strata",
+}
+
+
+@pytest.mark.parametrize("environment", list(UP))
+def test_a_run_that_is_killed_leaves_nothing_once_it_was_cleaned(environment, there, run):
+    log = f"results/raw/{environment}/stream/1.log"
+    start = (
+        f"setsid snakemake --cores 1 --config repetitions=1 -- {log} >killed.log 2>&1 </dev/null & echo $! >killed.pid"
+    )
+    run(f"rm -rf results; {start}")
+    wait = f"for i in $(seq 400); do if {UP[environment]}; then exit 0; fi; sleep 1; done; tail killed.log; exit 1"
+    run(f"({wait})", 1200)
+    run("kill -KILL -- -$(cat killed.pid)")
+    run("python -m strata clean")
+    assert there.good(LEFT) == ""
+    assert there.run(f"cd {host.PROJECT} && test -e {log}")[0] != 0
+
+
+def test_the_paper_has_eight_environments_of_which_four_say_kvm(there, run, tmp_path):
+    config = "'only={workloads: [stream]}' repetitions=2 'quiet={action: flag}'"
+    run(f"rm -rf results; snakemake --cores 1 --config {config} -- paper/report.pdf", 5400)
+    plan = json.loads(run("cat results/plan.json"))["environments"]
+    assert [entry["reason"] for entry in plan.values() if not entry["available"]] == []
+    assert len(plan) == 8
+    assert sum("KVM" in entry["label"] for entry in plan.values()) == 4
+    assert not any(entry["emulated"] for entry in plan.values())
+    there.fetch([f"-C {host.PROJECT} paper/report.pdf"], tmp_path)
+    text = subprocess.check_output(["pdftotext", "-layout", tmp_path / "paper/report.pdf", "-"], text=True)
+    assert "Emulated Virtual Machines" not in text
+    assert "Virtual Machines" in text.partition("Abstract")[0]
+    pages = text.strip("\f").split("\f")
+    assert [page for page in pages if contracts.read("hosts")["mark"] not in page] == []
+    assert there.good(LEFT) == ""

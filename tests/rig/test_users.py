@@ -1,0 +1,50 @@
+"""Somebody without root, and a host without KVM: what is missing is said, and nothing is half done."""
+
+import pytest
+
+from rig import host
+from rig.hardware import Hardware
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(3600)]
+
+HARDWARE = Hardware(kvm=False)
+
+
+@pytest.fixture(scope="module", params=["nobody", "groups", "sudo"])
+def someone(request, there):
+    """A command of a user who may do more and more: (kind, function from a command to its code and words)."""
+    if request.param == "nobody":
+        there.good("useradd --create-home --shell /bin/bash someone && cp -r /root/.ssh ~someone/")
+        there.good(f"cp -a {host.PROJECT} ~someone/strata && chown -R someone: ~someone")
+    if request.param == "groups":
+        there.good("usermod -aG docker,libvirt,kvm someone")
+    if request.param == "sudo":
+        there.good("echo 'someone ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/someone")
+    project = "/home/someone/strata"
+    return request.param, lambda command: there.run(f"{host.begin(project)} && {command}", 1200, "someone")
+
+
+def test_the_doctor_says_what_somebody_may_do(someone):
+    kind, run = someone
+    code, words = run("python -m strata doctor")
+    assert "Traceback" not in words
+    assert "there is no /dev/kvm: the machine offers no KVM" in words
+    rows = {line.split("  ")[1].strip(): line for line in words.splitlines() if line.startswith("  ")}
+    if kind == "sudo":
+        assert "through sudo without a password" in rows["root rights"]
+        assert code == 0, words
+    else:
+        assert "run as root, or allow sudo without a password" in rows["root rights"]
+        assert code == 1
+    docker = next(line for name, line in rows.items() if name.lower().startswith("docker"))
+    assert ("NO" in docker.split() or "not here" in docker) == (kind == "nobody"), words
+
+
+def test_nothing_is_half_done_for_somebody_without_rights(someone, there):
+    kind, run = someone
+    if kind == "sudo":
+        pytest.skip("this one may")
+    code, words = run("python -m strata image")
+    assert code != 0
+    assert "Traceback" not in words
+    assert there.good("find ~someone/.cache/strata -name 'building*' -o -name '*.part*' 2>/dev/null || true") == ""

@@ -1,0 +1,58 @@
+"""Huge pages: reserved on the host, or on those of its memory nodes that a machine is bound to, and given back."""
+
+import json
+
+import pytest
+
+from strata.vm import hugepages
+
+
+@pytest.fixture
+def host(tmp_path, monkeypatch):
+    """A host's counts of huge pages; a node gives 600 at most, of which those that were there are in use."""
+    places = {"host": tmp_path / "host", "0": tmp_path / "node0", "1": tmp_path / "node1"}
+    for number, place in enumerate(places.values()):
+        place.mkdir()
+        (place / "nr_hugepages").write_text(f"{number}\n")
+        (place / "free_hugepages").write_text("0\n")
+    monkeypatch.setattr(hugepages, "HOST", str(places["host"]))
+    monkeypatch.setattr(hugepages, "NODE", str(tmp_path / "node{node}"))
+
+    def write(place, count):
+        used = hugepages._read(place, "nr") - hugepages._read(place, "free")
+        given = min(count, 600)
+        (tmp_path / place / "nr_hugepages").write_text(f"{given}\n")
+        (tmp_path / place / "free_hugepages").write_text(f"{max(0, given - used)}\n")
+
+    monkeypatch.setattr(hugepages, "_set", write)
+    return lambda: {name: hugepages._read(str(place), "nr") for name, place in places.items()}
+
+
+def test_pages_are_reserved_on_the_host_and_given_back(host, tmp_path):
+    assert hugepages.reserve(1024, str(tmp_path)) is None
+    assert host() == {"host": 512, "0": 1, "1": 2}
+    hugepages.release(str(tmp_path))
+    hugepages.release(str(tmp_path))
+    assert host() == {"host": 0, "0": 1, "1": 2}
+
+
+def test_pages_are_reserved_on_the_nodes_that_are_asked_for(host, tmp_path):
+    assert hugepages.reserve(1024, str(tmp_path), {"0": 768, "1": 256}) is None
+    assert host() == {"host": 0, "0": 385, "1": 130}
+    assert json.loads((tmp_path / "huge_pages.json").read_text())["before"].keys() == {
+        str(tmp_path / "node0"),
+        str(tmp_path / "node1"),
+    }
+    hugepages.release(str(tmp_path))
+    assert host() == {"host": 0, "0": 1, "1": 2}
+
+
+def test_a_node_that_has_too_few_is_told_and_nothing_stays_reserved(host, tmp_path):
+    words = hugepages.reserve(2048, str(tmp_path), {"0": 256, "1": 1792})
+    assert words == "the host could reserve 726 of 1024 huge pages of 2 MiB on the memory nodes of its CPUs"
+    assert host() == {"host": 0, "0": 1, "1": 2}
+
+
+def test_a_kernel_without_them_is_told(host, tmp_path):
+    assert hugepages.reserve(2048, str(tmp_path), {"7": 2048}) == "the host's kernel has no huge pages of 2 MiB"
+    assert not (tmp_path / "huge_pages.json").exists()

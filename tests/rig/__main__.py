@@ -13,7 +13,7 @@ from pathlib import Path
 
 import projects
 
-from rig import host, prepared, root
+from rig import host, prepared, root, users
 from rig.hardware import Hardware
 from strata.base.errors import UserError
 from strata.base.progress import say
@@ -34,32 +34,18 @@ def options(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--memory", type=int, default=6144, metavar="MIB")
     parser.add_argument("--without-kvm", action="store_true", help="a processor that offers no virtualisation")
     parser.add_argument("--card", action="store_true", help="an SR-IOV card behind an IOMMU")
-    parser.add_argument("--user", choices=list(USERS), default="root", help="who runs it")
+    parser.add_argument("--user", choices=["root", *users.MAY], default="root", help="who runs it")
     parser.add_argument("--ubuntu", action="store_true", help="the host calls itself Ubuntu")
     parser.add_argument("--fresh", action="store_true", help="do not begin with the disk that an earlier run made")
     return parser.parse_args(words)
 
 
-# How a user is made, by what may be done with it.
-USERS = {
-    "root": "",
-    "sudo": "usermod -aG docker,libvirt,kvm someone; echo 'someone ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/someone",
-    "groups": "usermod -aG docker,libvirt,kvm someone",
-    "nobody": "",
-}
-SOMEONE = "useradd --create-home --shell /bin/bash someone; cp -r /root/.ssh /home/someone; chown -R someone: ~someone"
-
-
 def settle(rig: host.Rig, chosen: argparse.Namespace) -> tuple[str, str]:
     """Make the host what was asked for, with the checkout in it; the user who runs the command, and where."""
-    user, project = "root", host.PROJECT
-    if chosen.user != "root":
-        user, project = "someone", "/home/someone/strata"
-        rig.good(f"{SOMEONE}; {USERS[chosen.user]}; mkdir {project}; cp -a {host.PROJECT}/.venv {project}/")
-    rig.bring_checkout(user, project)
+    rig.bring_checkout()
     if chosen.ubuntu:
         rig.good(UBUNTU)
-    return user, project
+    return ("root", host.PROJECT) if chosen.user == "root" else users.add(rig, chosen.user)
 
 
 # Names alone: the packages stay Debian's.

@@ -12,17 +12,35 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(7200)]
 HARDWARE = Hardware(cpus=2, sockets=2, card=True)
 PAGE = """
 import json, sys
-from strata.base.yaml_file import load
-page = load("config.yaml")
+from strata.base.yaml_file import read
+page = read("config.yaml")
 page["vm"]["profiles"]["latency"] = json.loads(sys.argv[1])
 layers = [{"vm": {"profile": "latency", "fresh": "snapshot"}}]
 page["environments"] = {name: page["environments"][name] for name in ("native", "vm-tuned")}
 page["environments"]["vm-latency"] = {"label": "{vm}, latency", "layers": layers}
+page["environments"]["native-pinned"] = {"label": "Pinned", "layers": [{"chroot": {"numactl": sys.argv[2]}}]}
 page |= {"repetitions": 1, "quiet": {"action": "flag"}}
 json.dump(page, open("config.yaml", "w"))
 """
 # What VMware calls latency-sensitive: memory that is reserved, CPUs of its own, and a card of its own.
 LATENCY = {"memory": "1GiB", "pin": True, "topology": "host", "huge_pages": True, "pin_emulator": True}
+
+
+ON_NODE_1 = "--cpunodebind=1 --membind=1"
+# Looks for a command of the native system that runs on the second node's CPU with its memory there.
+SEEN = """
+for i in $(seq 3000); do
+    for process in $(cat /sys/fs/cgroup/strata.slice/*/cgroup.procs 2>/dev/null); do
+        grep -q "^Cpus_allowed_list:.1$" /proc/$process/status && grep -q " bind:1 " /proc/$process/numa_maps && exit 0
+    done
+    sleep 0.1
+done 2>/dev/null
+exit 1
+"""
+
+
+def write_page(run, latency):
+    run(f"git checkout -q config.yaml && rm -rf results && python -c '{PAGE}' '{latency}' '{ON_NODE_1}'")
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +57,7 @@ def measure(run, records):
 
     def one(environment, profile):
         text = json.dumps(profile)
-        run(f"git checkout -q config.yaml && rm -rf results && python -c '{PAGE}' '{text}'")
+        write_page(run, text)
         run(f"snakemake --cores 1 --quiet rules -- results/raw/{environment}/stream/1.log", 3600)
         record = records()[environment, "stream", 1]
         return {row["name"]: row for row in record["system"]["vm"]["settings"]}
@@ -55,6 +73,13 @@ def test_a_tuned_machine_has_the_hosts_sockets_and_memory_on_its_nodes(measure, 
     assert found["memory beside its vCPUs"]["seen"] == "1024 MiB on node 0, 1024 MiB on node 1"
     assert found["vCPUs pinned one to one"]["seen"] == "0→0, 1→1"
     assert there.good(LEFT) == ""
+
+
+def test_native_is_held_to_a_node_by_numactl(run):
+    write_page(run, json.dumps(LATENCY))
+    log = "results/raw/native-pinned/stream/1.log"
+    run(f"snakemake --cores 1 --quiet rules -- {log} >pinned.log 2>&1 </dev/null & ({SEEN}) && wait")
+    run(f"test -e {log} || (cat pinned.log; exit 1)")
 
 
 def test_a_machine_gets_a_virtual_function_and_gives_it_back(measure, there, function):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rig import host
+from rig import host, users
 from rig.hardware import Hardware
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(3600)]
@@ -13,15 +13,8 @@ HARDWARE = Hardware(kvm=False)
 @pytest.fixture(scope="module", params=["nobody", "groups", "sudo"])
 def someone(request, there):
     """A command of a user who may do more and more: (kind, function from a command to its code and words)."""
-    if request.param == "nobody":
-        there.good("useradd --create-home --shell /bin/bash someone && cp -r /root/.ssh ~someone/")
-        there.good(f"cp -a {host.PROJECT} ~someone/strata && chown -R someone: ~someone")
-    if request.param == "groups":
-        there.good("usermod -aG docker,libvirt,kvm someone")
-    if request.param == "sudo":
-        there.good("echo 'someone ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/someone")
-    project = "/home/someone/strata"
-    return request.param, lambda command: there.run(f"{host.begin(project)} && {command}", 1200, "someone")
+    name, project = users.add(there, request.param)
+    return request.param, lambda command: there.run(f"{host.begin(project)} && {command}", 1200, name)
 
 
 def test_the_doctor_says_what_somebody_may_do(someone):

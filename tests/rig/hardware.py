@@ -34,7 +34,8 @@ class Hardware:
         flags = "+svm" if self.kvm else "-svm"
         shape = f"{self.cpus},sockets={self.sockets},cores={self.cpus // self.sockets},threads=1"
         words = ["-machine", "q35,accel=tcg", "-cpu", f"{PROCESSOR},{flags}"]
-        words += ["-smp", shape, "-m", f"{self.memory}M", "-nodefaults", "-no-user-config", "-display", "none"]
+        words += ["-smp", shape, "-m", f"{self.memory}M", "-nodefaults", "-no-user-config", "-no-reboot"]
+        words += ["-display", "none"]
         # By this name the product knows that the host is none.
         words += ["-smbios", f"type=1,product={contracts.read('hosts')['emulated'][0]}"]
         for name, value in self.credentials.items():

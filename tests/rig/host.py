@@ -7,6 +7,7 @@ however that ends, no mount and no process is left, and the next run removes its
 import contextlib
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -168,6 +169,7 @@ def up(hardware: Hardware, disks: list[Path], host: Path, keep: Path | None = No
                 if trouble is None:
                     yield rig
             finally:
+                _keep(rig)
                 _stop(rig)
             if trouble is None:
                 if keep:
@@ -192,9 +194,10 @@ def _keep_layers(rig: Rig, layers: list[Path], keep: Path) -> None:
 
 
 def _keep(rig: Rig) -> Path:
+    """Put what the host's kernel said where the next run finds it."""
     kept = root.place() / "console.log"
     if rig.console.exists():
-        os.replace(rig.console, kept)
+        shutil.copyfile(rig.console, kept)
     return kept
 
 

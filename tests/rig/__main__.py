@@ -13,7 +13,7 @@ from pathlib import Path
 
 import projects
 
-from rig import host, prepared, root, users
+from rig import host, images, root, users
 from rig.hardware import Hardware
 from strata.base.errors import UserError
 from strata.base.progress import say
@@ -36,7 +36,7 @@ def options(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--card", action="store_true", help="an SR-IOV card behind an IOMMU")
     parser.add_argument("--user", choices=["root", *users.MAY], default="root", help="who runs it")
     parser.add_argument("--ubuntu", action="store_true", help="the host calls itself Ubuntu")
-    parser.add_argument("--fresh", action="store_true", help="do not begin with the disk that an earlier run made")
+    parser.add_argument("--fresh", action="store_true", help="no image is there yet")
     return parser.parse_args(words)
 
 
@@ -48,6 +48,10 @@ def settle(rig: host.Rig, chosen: argparse.Namespace) -> tuple[str, str]:
     return ("root", host.PROJECT) if chosen.user == "root" else users.add(rig, chosen.user)
 
 
+# As if nobody had ever measured there.
+FRESH = (
+    "systemctl stop docker.socket docker; rm -rf /var/cache/strata/*; mkdir -p /var/lib/docker; systemctl start docker"
+)
 # Names alone: the packages stay Debian's.
 UBUNTU = "sed -i 's/^ID=.*/ID=ubuntu/; s/^PRETTY_NAME=.*/PRETTY_NAME=\"Ubuntu, so called\"/' /usr/lib/os-release"
 
@@ -57,11 +61,11 @@ def main(words: list[str]) -> int:
     chosen = options(words)
     hardware = Hardware(chosen.cpus, chosen.sockets, chosen.memory, not chosen.without_kvm, chosen.card)
     disk = root.host_disk()
-    images = root.image_disk()
-    disks = [disk, images] if chosen.fresh else prepared.disks(disk, images)
     shutil.rmtree(chosen.to, ignore_errors=True)
     chosen.to.mkdir(parents=True)
-    with host.up(hardware, disks, disk) as rig:
+    with host.up(hardware, [disk, images.disk(disk)], disk) as rig:
+        if chosen.fresh:
+            rig.good(FRESH)
         user, project = settle(rig, chosen)
         say("rig", f"{chosen.run}")
         command = f"{host.begin(project)} && sh -c {shlex.quote(chosen.run)}"

@@ -4,16 +4,16 @@ import json
 
 import pytest
 
-from rig import host, prepared, root
+from rig import host, images, root
 from rig.hardware import Hardware
 
 
 @pytest.fixture(scope="module")
 def there(request):
-    """The host of a module's HARDWARE, prepared, with this checkout in it."""
+    """The host of a module's HARDWARE, with this machine's images and this checkout in it."""
     hardware = getattr(request.module, "HARDWARE", None) or Hardware()
     disk = root.host_disk()
-    with host.up(hardware, prepared.disks(disk, root.image_disk()), disk) as rig:
+    with host.up(hardware, [disk, images.disk(disk)], disk) as rig:
         rig.bring_checkout()
         yield rig
 

@@ -8,7 +8,10 @@ from strata.base import contracts
 # AMD's virtualisation is what QEMU emulates whole, with nested paging.
 PROCESSOR = "EPYC"
 # The clock of an emulated host would be mistrusted, and a busy machine taken for a stuck processor.
-KERNEL = "root=/dev/vda rw console=ttyS0 tsc=reliable no_timer_check nowatchdog mitigations=off net.ifnames=0"
+KERNEL = (
+    "root=/dev/vda rw console=ttyS0 tsc=reliable no_timer_check nowatchdog mitigations=off net.ifnames=0 "
+    "systemd.show_status=0 systemd.mount-extra=/var/cache/strata/docker:/var/lib/docker:none:bind,nofail"
+)
 
 
 @dataclass
@@ -27,7 +30,7 @@ class Hardware:
 
     def kernel(self) -> str:
         """The command line of the host's kernel."""
-        return f"{KERNEL} systemd.show_status=0" + (" intel_iommu=on iommu=pt" if self.card else "")
+        return KERNEL + (" intel_iommu=on iommu=pt" if self.card else "")
 
     def arguments(self) -> list[str]:
         """QEMU's arguments without disks, network and kernel."""

@@ -148,11 +148,10 @@ def _free_port() -> int:
 
 
 @contextlib.contextmanager
-def up(hardware: Hardware, disks: list[Path], host: Path, keep: Path | None = None) -> Iterator[Rig]:
+def up(hardware: Hardware, disks: list[Path], host: Path) -> Iterator[Rig]:
     """An emulated host with these disks, the host's own first; what it writes is gone afterwards.
 
     host: the disk of :func:`rig.root.host_disk`, from which QEMU itself is run.
-    keep: a folder into which what it wrote goes, once all went well and it was shut down.
     """
     place = root.place()
     _sweep(place)
@@ -172,25 +171,11 @@ def up(hardware: Hardware, disks: list[Path], host: Path, keep: Path | None = No
                 _keep(rig)
                 _stop(rig)
             if trouble is None:
-                if keep:
-                    _keep_layers(rig, layers, keep)
                 return
             say("rig", f"attempt {attempt} of {ATTEMPTS} to boot failed: {trouble}")
         raise UserError(f"the rig did not boot in {ATTEMPTS} attempts: {trouble}; its console: {_keep(rig)}")
     finally:
         remove_tree(str(folder))
-
-
-def _keep_layers(rig: Rig, layers: list[Path], keep: Path) -> None:
-    if rig.qemu.returncode != 0:
-        raise UserError(f"the rig did not shut down; its console: {_keep(rig)}")
-    part = keep.with_name("keeping")
-    remove_tree(str(part))
-    part.mkdir()
-    for number, path in enumerate(layers):
-        os.rename(path, part / f"disk{number}.qcow2")
-    remove_tree(str(keep))
-    os.rename(part, keep)
 
 
 def _keep(rig: Rig) -> Path:

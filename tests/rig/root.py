@@ -14,11 +14,10 @@ import projects
 from strata.base import places
 from strata.base.digest import sha256
 from strata.base.errors import UserError
-from strata.base.files import read_json, remove_tree
+from strata.base.files import remove_tree
 from strata.base.locks import locked
 from strata.base.process import capture
 from strata.base.progress import step
-from strata.experiment import recipe
 from strata.host import distribution
 
 RELEASE = "trixie"
@@ -28,8 +27,7 @@ PACKAGES = [
     *["iproute2", "kmod", "procps", "pciutils", "numactl", "ca-certificates", "git", "make", "python3", "sudo"],
 ]
 INSIDE = Path(__file__).with_name("inside.sh")
-SIZES = {"root": "24G", "images": "40G"}
-IMAGES_LABEL = "strata-images"
+SIZE = "24G"
 
 
 def place() -> Path:
@@ -47,12 +45,12 @@ def _decides() -> str:
     """A hash of all that decides what is on the host's disk."""
     names = ["scripts/setup.sh", "scripts/packages.txt", "scripts/older-package.sh"]
     names += ["requirements.txt", "requirements-test.txt", "strata/host/distribution.py"]
-    texts = [_sources(), " ".join(PACKAGES), SIZES["root"], INSIDE.read_text()]
+    texts = [_sources(), " ".join(PACKAGES), SIZE, INSIDE.read_text()]
     texts += [(projects.ROOT / name).read_text() for name in names]
     return sha256("\0".join(texts).encode()).hexdigest()[:12]
 
 
-def _forget(kind: str, but: str) -> None:
+def forget(kind: str, but: str) -> None:
     """Remove what was kept of a kind, `but` for one."""
     for path in place().glob(f"{kind}-*"):
         if not path.name.startswith(f"{kind}-{but}"):
@@ -73,7 +71,7 @@ def host_disk() -> Path:
     with locked(str(place() / "host.lock"), "rig: another process builds its disk"):
         if not disk.exists():
             _build(disk)
-            _forget("host", name)
+            forget("host", name)
     return disk
 
 
@@ -92,58 +90,11 @@ def _build(disk: Path) -> None:
         with step("rig", f"bootstrapping Debian {RELEASE} and installing what the project needs"):
             capture(command, timeout=3600)
         with step("rig", "making its disk"):
-            _format(tree, work / "disk", "root")
+            make = ["mke2fs", "-q", "-F", "-t", "ext4", "-m", "0", "-E", "lazy_itable_init=1", "-d", str(tree)]
+            capture([*make, str(work / "disk"), SIZE], timeout=1800)
         os.rename(work / "disk", disk)
     finally:
         remove_tree(str(work))
-
-
-def _format(tree: Path, disk: Path, kind: str, *more: str) -> None:
-    make = ["mke2fs", "-q", "-F", "-t", "ext4", "-m", "0", "-E", "lazy_itable_init=1", *more, "-d", str(tree)]
-    capture([*make, str(disk), SIZES[kind]], timeout=1800)
-
-
-def image_disk() -> Path:
-    """A disk with the image of this checkout and its base, as this machine's cache has them; else an empty one."""
-    described = recipe.describe({})
-    folder = Path(places.home()) / "images" / described["recipe"]
-    image = read_json(str(folder / "image.json"))
-    base = folder.with_name(f"base-{described['base'][:12]}.tar")
-    name = sha256(f"{described['recipe']} {(image or {}).get('built')} {base.exists()}".encode()).hexdigest()[:12]
-    disk = place() / f"images-{name}.img"
-    with locked(str(place() / "images.lock"), "rig: another process copies the images"):
-        if disk.exists():
-            return disk
-        work = place() / "copying"
-        remove_tree(str(work))
-        shown = [(folder, f"images/{folder.name}")] if image else []
-        shown += [(base, f"images/{base.name}")] if base.exists() else []
-        try:
-            for source, target in shown:
-                point = work / "root" / target
-                point.parent.mkdir(parents=True, exist_ok=True)
-                point.mkdir() if source.is_dir() else point.touch()
-            (work / "root").mkdir(parents=True, exist_ok=True)
-            with step("rig", "copying the images of this machine's cache"):
-                _format_of(shown, work / "root", work / "disk")
-            os.rename(work / "disk", disk)
-        finally:
-            remove_tree(str(work))
-        _forget("images", name)
-    return disk
-
-
-def _format_of(shown: list[tuple[Path, str]], tree: Path, disk: Path) -> None:
-    """A disk of files that stay where they are: they are seen in the tree in a mount namespace of its own."""
-    script = 'tree=$1 disk=$2 size=$3 label=$4; shift 4; chmod 0700 "$tree/images"\n'
-    script += 'while [ $# -gt 0 ]; do mount --bind -o ro "$1" "$tree/$2"; shift 2; done\n'
-    # What was made for this machine's accelerator, and what it knows of its own files, is no use there.
-    script += 'for path in "$tree"/images/*/vm-*; do [ ! -d "$path" ] || mount -t tmpfs tmpfs "$path"; done\n'
-    script += 'mke2fs -q -F -t ext4 -m 0 -L "$label" -E lazy_itable_init=1,root_owner=0:0 -d "$tree" "$disk" "$size"\n'
-    given = [word for source, target in shown for word in (str(source), target)]
-    (tree / "images").mkdir(exist_ok=True)
-    command = ["unshare", "--mount", "sh", "-uec", script, "rig", str(tree), str(disk), SIZES["images"], IMAGES_LABEL]
-    capture([*command, *given], timeout=1800)
 
 
 def layer(disk: Path, above: Path) -> Path:
@@ -162,8 +113,10 @@ cd "$point"
 mkdir below above work root
 mount -o loop,ro,noload "$disk" below
 mount -t overlay overlay -o lowerdir=below,upperdir=above,workdir=work root
-for name in dev proc sys; do mount --rbind "/$name" "root/$name"; done
+for name in dev sys; do mount --rbind "/$name" "root/$name"; done
+mount -t proc proc root/proc
 mount -t tmpfs tmpfs root/run
+mkdir root/run/lock && chmod 1777 root/run/lock
 git -C "$checkout" ls-files -z --cached --others --exclude-standard |
     tar -C "$checkout" --ignore-failed-read -cf - --null --no-recursion -T - | tar -C "root$project" -xf -
 exec chroot root sh -c "cd $project && export PATH=$project/.venv/bin:$PATH HOME=/root && $command"

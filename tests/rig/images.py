@@ -1,0 +1,152 @@
+"""The rig's disk of images: those of this machine's cache, in a file system of the rig's and in its Docker.
+
+All of it is made natively, since an emulated host would need half an hour for it.  The disk of machines is the one that
+was made for emulated ones here: it differs from KVM's in arguments of its kernel that do no harm.
+"""
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from rig import root
+from strata.base import places
+from strata.base.digest import sha256
+from strata.base.files import read_json, remove_tree
+from strata.base.locks import locked
+from strata.base.process import capture
+from strata.base.progress import step
+from strata.experiment import recipe
+
+SIZE = "40G"
+LABEL = "strata-images"
+# Where the disk is in the rig.
+HOME = "/var/cache/strata"
+
+# Files of the cache are seen in the tree in a mount namespace, so that none is copied but into the disk.
+_FORMAT = """
+tree=$1 disk=$2 size=$3 label=$4
+shift 4
+while [ $# -gt 0 ]; do mount --bind -o ro "$1" "$tree/$2"; shift 2; done
+mke2fs -q -F -t ext4 -m 0 -L "$label" -E lazy_itable_init=1,root_owner=0:0 -d "$tree" "$disk" "$size"
+"""
+# What the kernel will see of these files is noted, and Docker of the rig's own root gets the image.
+_FINISH = """
+disk=$1 host=$2 work=$3 archive=$4
+shift 4
+mkdir "$work/images" "$work/up"
+mount -o loop "$disk" "$work/images"
+"$@" "$work/images"
+[ -e "$work/images/$archive" ] || exit 0
+mount -t tmpfs tmpfs "$work/up"
+cd "$work/up"
+mkdir below above work root
+mount -o loop,ro,noload "$host" below
+mount -t overlay overlay -o lowerdir=below,upperdir=above,workdir=work root
+for name in dev sys; do mount --rbind "/$name" "root/$name"; mount --make-rslave "root/$name"; done
+mount -t proc proc root/proc
+mount -t tmpfs tmpfs root/run
+mkdir -p "$work/images/docker" root/var/lib/docker
+mount --bind "$work/images/docker" root/var/lib/docker
+chroot root dockerd --bridge=none --iptables=false --ip6tables=false --host=unix:///run/docker.sock >docker.log 2>&1 &
+for _ in $(seq 300); do
+    chroot root docker version >/dev/null 2>&1 && break
+    sleep 0.2
+done
+chroot root docker load --quiet <"$work/images/$archive" || { tail -n 5 docker.log >&2; exit 1; }
+kill $! && wait $! || true
+"""
+
+
+def disk(host: Path) -> Path:
+    """A disk with the image of this checkout as this machine's cache has it, else an empty one; made if it is not kept.
+
+    host: of :func:`rig.root.host_disk`.
+    """
+    described = recipe.describe({})
+    folder = Path(places.home()) / "images" / described["recipe"]
+    image = read_json(str(folder / "image.json")) or {}
+    base = folder.with_name(f"base-{described['base'][:12]}.tar")
+    facts = read_json(str(folder / "vm-tcg/disk.json")) or {}
+    decides = [described["recipe"], image.get("built"), base.exists(), facts.get("built"), host.name]
+    name = sha256(json.dumps(decides).encode()).hexdigest()[:12]
+    kept = root.place() / f"images-{name}.img"
+    with locked(str(root.place() / "images.lock"), "rig: another process copies the images"):
+        if not kept.exists():
+            work = root.place() / "copying"
+            remove_tree(str(work))
+            (work / "root/images").mkdir(parents=True)
+            (work / "root/images").chmod(0o700)
+            try:
+                with step("rig", "copying the images of this machine's cache"):
+                    _make(folder if image else None, base, facts, work)
+                    _finish(work, host, folder.name)
+                os.rename(work / "disk", kept)
+            finally:
+                remove_tree(str(work))
+            root.forget("images", name)
+    return kept
+
+
+def _make(folder: Path | None, base: Path, facts: dict, work: Path) -> None:
+    """The disk ``work/disk`` of all that is there."""
+    shown: list[tuple[Path, str]] = []
+    if base.exists():
+        shown.append((base, f"images/{base.name}"))
+    if folder:
+        for part in ("image.json", "image.tar", "manifest.json", "tree"):
+            shown.append((folder / part, f"images/{folder.name}/{part}"))
+        if facts:
+            shown += _machine(folder, facts, work / "root")
+    for source, target in shown:
+        point = work / "root" / target
+        point.parent.mkdir(parents=True, exist_ok=True)
+        point.mkdir() if source.is_dir() else point.touch()
+    given = [word for source, target in shown for word in (str(source), target)]
+    script = ["unshare", "--mount", "sh", "-uec", _FORMAT, "rig"]
+    capture([*script, str(work / "root"), str(work / "disk"), SIZE, LABEL, *given], timeout=1800)
+
+
+def _machine(folder: Path, facts: dict, tree: Path) -> list[tuple[Path, str]]:
+    """The disk of machines, under the names of KVM's; what of it is not copied is returned."""
+    box = facts["box"].replace("-tcg", "-kvm")
+    volume = Path(facts["volume"]["path"])
+    target = f"vm/pool/{volume.name.replace(facts['box'], box)}"
+    own = tree / "images" / folder.name / "vm-kvm"
+    own.mkdir(parents=True)
+    for name in ("key", "key.pub"):
+        shutil.copy(folder / "vm-tcg" / name, own)
+    noted = {**facts["volume"], "path": f"{HOME}/{target}"}
+    (own / "disk.json").write_text(json.dumps({**facts, "accelerator": "kvm", "box": box, "volume": noted}))
+    boxes = Path(places.home()) / "vm/vagrant/boxes"
+    inner = boxes / facts["box"] / "0/libvirt"
+    shown = [(inner / name, f"vm/vagrant/boxes/{box}/0/libvirt/{name}") for name in os.listdir(inner)]
+    return [*shown, (volume, target)]
+
+
+def _finish(work: Path, host: Path, name: str) -> None:
+    """Note what the files of the disk look like, and give the image to Docker of the rig."""
+    script = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "bash", "-uec", _FINISH, "rig"]
+    note = [sys.executable, "-m", "rig.images"]
+    given = [str(work / "disk"), str(host), str(work), f"images/{name}/image.tar"]
+    variables = ["env", f"PYTHONPATH={os.pathsep.join(sys.path)}"]
+    capture([*variables, *script, *given, *note], timeout=1800)
+
+
+def note(mounted: Path) -> None:
+    """Note, in a disk that is mounted, what the kernel keeps of its files."""
+    from strata.image import intact
+    from strata.vm import disk as disks
+
+    for path in mounted.glob("images/*/image.json"):
+        intact.note({"folder": str(path.parent)})
+    for path in mounted.glob("images/*/vm-kvm/disk.json"):
+        facts = json.loads(path.read_text())
+        volume = facts["volume"]
+        volume["seen"] = disks.look(str(mounted / os.path.relpath(volume["path"], HOME)))
+        path.write_text(json.dumps(facts))
+
+
+if __name__ == "__main__":
+    note(Path(sys.argv[1]))

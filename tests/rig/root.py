@@ -115,7 +115,7 @@ mount -o loop,ro,noload "$disk" below
 mount -t overlay overlay -o lowerdir=below,upperdir=above,workdir=work root
 for name in dev sys; do mount --rbind "/$name" "root/$name"; done
 mount -t proc proc root/proc
-mount -t tmpfs tmpfs root/run
+for name in run tmp; do mount -t tmpfs tmpfs "root/$name"; done
 mkdir root/run/lock && chmod 1777 root/run/lock
 git -C "$checkout" ls-files -z --cached --others --exclude-standard |
     tar -C "$checkout" --ignore-failed-read -cf - --null --no-recursion -T - | tar -C "root$project" -xf -

@@ -32,13 +32,14 @@ PROJECT = "/root/strata"
 # What stretches the project's limits of time, which are those of hardware (docs/config.md).
 PATIENCE = 6
 
-# Shown to QEMU: its own root filesystem, read only, with this machine's /dev and /proc and the rig's folder in it.
+# Shown to QEMU: its own root filesystem, read only, with this machine's /dev and /proc and the rig's folder in it.  By
+# the name that it is given nobody takes it for a machine that a test left.
 _START = """
 point=$1 host=$2 kept=$3; shift 3
 mount -o loop,ro,noload "$host" "$point"
 for name in dev proc; do mount --bind "/$name" "$point/$name"; done
 mount --bind "$kept" "$point/mnt"
-exec chroot "$point" "$@"
+exec chroot "$point" bash -c 'exec -a rig-host "$0" "$@"' "$@"
 """
 
 

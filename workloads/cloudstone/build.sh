@@ -1,0 +1,18 @@
+#!/bin/bash
+# Compiles the geocoder and installs scripts and application.
+# Run in the image, in this folder, with the target folder as argument.
+set -euo pipefail
+
+install -m 644 common.sh options.sh schema.sql population.py load.py chain.py "$1"
+install -m 755 data.sh prepare.sh database.sh geocoder.sh php.sh web.sh ready.sh driver.py "$1"
+mkdir -p "$1/geocoder/WEB-INF/classes"
+install -m 644 geocoder/web.xml "$1/geocoder/WEB-INF"
+java -cp '/usr/share/java/*' org.eclipse.jdt.internal.compiler.batch.Main -17 -proc:none -warn:none \
+    -cp /usr/share/tomcat10/lib/servlet-api.jar -d "$1/geocoder/WEB-INF/classes" geocoder/src
+cp -r app "$1/app"
+chmod -R u=rwX,go=rX "$1/app" "$1/geocoder"
+
+# They run in cells alone, never as services of a machine.
+for unit in nginx.service php8.2-fpm.service php8.3-fpm.service php8.4-fpm.service phpsessionclean.timer; do
+    ln -sf /dev/null "/etc/systemd/system/$unit"
+done

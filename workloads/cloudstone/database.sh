@@ -1,0 +1,28 @@
+#!/bin/bash
+# The database servers, one for each instance, in the foreground.  The first act of each is to give the application
+# an account with the cell's password.  Usage: database.sh PORTS BUFFER_BYTES LOG_BYTES
+set -euo pipefail
+
+# shellcheck source=workloads/cloudstone/common.sh
+source "${0%/*}/common.sh"
+# shellcheck source=workloads/cloudstone/options.sh
+source "${0%/*}/options.sh"
+
+IFS=, read -ra ports <<<"$1"
+buffer_bytes=$2 log_bytes=$3
+
+serve() {
+    local folder=$home/$1/mysql
+    database_options "$folder" "$buffer_bytes" "$log_bytes"
+    (
+        umask 077
+        cat >"$folder/account.sql" <<SQL
+CREATE OR REPLACE USER $user@localhost IDENTIFIED BY '$(<"$secret")';
+GRANT SELECT, INSERT, UPDATE, DELETE ON $schema.* TO $user@localhost;
+SQL
+    )
+    chown mysql: "$folder/account.sql"
+    exec mariadbd --no-defaults "${options[@]}" --init-file="$folder/account.sql" --max-connections=256
+}
+
+serve_each "${#ports[@]}"

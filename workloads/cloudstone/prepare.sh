@@ -1,0 +1,20 @@
+#!/bin/bash
+# Unpacks the data for each instance, in place of what an earlier cell may have left.  Usage: prepare.sh PORTS
+# PORTS: one for each instance, with commas between.
+set -euo pipefail
+
+# shellcheck source=workloads/cloudstone/common.sh
+source "${0%/*}/common.sh"
+
+IFS=, read -ra ports <<<"$1"
+rm -rf -- "$home"
+# The servers are not root.
+chmod a+x "${home%/*}"
+for number in "${!ports[@]}"; do
+    mkdir -p "$home/$number"/{sessions,geocoder,web}
+    chown www-data: "$home/$number"/{sessions,geocoder,web}
+    tar -C "$home/$number" --extract --gzip --preserve-permissions --numeric-owner --file=/data/prepared
+    chmod a+x "$home/$number"
+done
+# So that nothing of it is still to be written while something is measured.
+sync -f "$home"

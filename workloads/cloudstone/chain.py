@@ -68,7 +68,11 @@ class Cache:
     def lacks(self, paths: list[str]) -> list[str]:
         """Those of the files that are to be fetched, each once; from then on they are there."""
         site = "/static/"
-        new = [path for path in dict.fromkeys(paths) if path not in self.fetched and not (self.full and path.startswith(site))]
+        new = [
+            path
+            for path in dict.fromkeys(paths)
+            if path not in self.fetched and not (self.full and path.startswith(site))
+        ]
         self.fetched.update(new)
         return new
 

@@ -22,7 +22,8 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON $schema.* TO $user@localhost;
 SQL
     )
     chown mysql: "$folder/account.sql"
-    exec mariadbd --no-defaults "${options[@]}" --init-file="$folder/account.sql" --max-connections=256
+    exec mariadbd --no-defaults "${options[@]}" --init-file="$folder/account.sql" --max-connections=256 \
+        --table-open-cache=400
 }
 
 serve_each "${#ports[@]}"

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import random
 import re
 import resource
@@ -220,7 +221,9 @@ def _check_reading(browser: Browser) -> None:
     browser.home_page()
     _require(f"<p>{browser.loaded['events']} events</p>" in browser.text, "the first page does not count the events")
     _require(len(set(EVENT.findall(browser.text))) == min(10, browser.loaded["events"]), "it should show ten events")
-    _require(all(path in browser.cache.fetched for path in ("/static/style.css", "/static/site.js")), "files are missing")
+    _require(
+        all(path in browser.cache.fetched for path in ("/static/style.css", "/static/site.js")), "files are missing"
+    )
     tag = TAG.findall(browser.text)[0]
     count = re.search(rf"tag={tag}\">{tag}</a> \((\d+)\)", browser.text)
     browser.tag_search()
@@ -289,7 +292,7 @@ def load(
     own = [sys.executable, "-B", __file__, "one"]
     rest = [loaded_users, seed, users, cycle, ramp, seconds]
     # All begin to count at the same moment.
-    begin = repr(time.time() + 2)
+    begin = repr(time.time() + 1.5)
     started = [
         subprocess.Popen([*own, host, str(number), begin, *rest], stdout=subprocess.PIPE, text=True)
         for number, host in enumerate(hosts)
@@ -308,9 +311,11 @@ def load(
     added = {name: sum(one["done"][name] for one in met) for name in ("AddPerson", "AddEvent")}
     sums = {key: sum(one[key] for one in met) for key in ("requests", "bytes")}
     say(total=total, seconds=elapsed, rate=float(f"{total / elapsed:.6g}"), added=added, **sums)
-    # A process of Python uses one processor at most: what matters is the busiest one's share of one.
-    spent = [one["cpu_seconds"] for one in met]
-    say(driver="locust", cpu_seconds=round(sum(spent), 6), busiest_seconds=round(max(spent), 6), **late(lags))
+    # A process of Python uses one processor at most: what matters is also the busiest one's share of one.
+    spent, cpus = [one["cpu_seconds"] for one in met], len(os.sched_getaffinity(0))
+    shares = {"share": sum(spent) / (elapsed * cpus), "busiest_share": max(spent) / elapsed}
+    shares = {key: float(f"{share:.6g}") for key, share in shares.items()}
+    say(driver="Locust", cpus=cpus, cpu_seconds=float(f"{sum(spent):.9g}"), **shares, **late(lags))
     say(end=f"users-{users}")
 
 

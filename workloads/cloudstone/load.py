@@ -56,7 +56,19 @@ def tables(users: int, seed: int) -> Iterator[tuple[str, Iterable[tuple]]]:
             names = text(chance, 2).title().split()
             mail, telephone = f"{username(number)}@example.org", f"555-{chance.randint(1000000, 9999999)}"
             pictures = f"{shown}.png", f"{shown}-small.png"
-            yield (number, username(number), salt, secret, *names, mail, telephone, text(chance, 40), "UTC", *pictures, number)
+            yield (
+                number,
+                username(number),
+                salt,
+                secret,
+                *names,
+                mail,
+                telephone,
+                text(chance, 40),
+                "UTC",
+                *pictures,
+                number,
+            )
 
     def friends() -> Iterator[tuple]:
         for number in persons:
@@ -123,9 +135,11 @@ def files(seed: int) -> Iterator[tuple[str, bytes]]:
 def main(folder: str, users: int, seed: int) -> None:
     """Write all of it."""
     os.makedirs(f"{folder}/files")
-    with open(f"{folder}/load.sql", "w") as load, open(f"{folder}/count.sql", "w") as query, open(
-        f"{folder}/counted", "w"
-    ) as counted:
+    with (
+        open(f"{folder}/load.sql", "w") as load,
+        open(f"{folder}/count.sql", "w") as query,
+        open(f"{folder}/counted", "w") as counted,
+    ):
         for name, rows in tables(users, seed):
             count = total = 0
             with open(f"{folder}/{name}", "w") as file:

@@ -8,11 +8,12 @@ import zlib
 # As published: persons by users, of whom there are at least so many; tags and events follow.
 PERSONS_OF_A_USER = 100
 LEAST_USERS = 25
-WORDS = (
+SOME_TEXT = (
     "autumn bridge candle dance evening forest garden harbour island jazz kitchen lantern market night ocean park "
     "quiet river summer theatre under village winter young art band chess drama early film guitar hiking improv "
     "juggling kayak lecture museum nature opera poetry quiz running story tango union violin walk yoga zither"
-).split()
+)
+WORDS = SOME_TEXT.split()
 
 
 def sizes(users: int) -> dict[str, int]:
@@ -46,7 +47,14 @@ def address(chance: random.Random) -> list[str]:
     """Street, second line (mostly empty), city, state, ZIP code and country."""
     street, city = chance.choice(WORDS).capitalize(), chance.choice(WORDS).capitalize()
     second = f"Flat {chance.randint(1, 99)}" if chance.random() < 0.2 else ""
-    return [f"{chance.randint(1, 999)} {street} Street", second, f"{city}ton", "CA", f"{chance.randint(10000, 99999)}", "USA"]
+    return [
+        f"{chance.randint(1, 999)} {street} Street",
+        second,
+        f"{city}ton",
+        "CA",
+        f"{chance.randint(10000, 99999)}",
+        "USA",
+    ]
 
 
 def place(parts: list[str]) -> tuple[str, str]:

@@ -1,12 +1,17 @@
 #!/bin/bash
-# Unpacks the data for each instance, in place of what an earlier cell may have left.  Usage: prepare.sh PORTS
-# PORTS: one for each instance, with commas between.
+# Unpacks the data for each instance, in place of what an earlier cell may have left.  Usage: prepare.sh WEB_PORTS GEOCODER_PORTS
+# Of both one for each instance, with commas between.
 set -euo pipefail
 
 # shellcheck source=workloads/cloudstone/common.sh
 source "${0%/*}/common.sh"
 
 IFS=, read -ra ports <<<"$1"
+IFS=, read -ra others <<<"$2"
+if [ "${#ports[@]}" != "${#others[@]}" ]; then
+    echo "web_ports and geocoder_ports should name as many ports, and name ${#ports[@]} and ${#others[@]}" >&2
+    exit 1
+fi
 rm -rf -- "$home"
 # The servers are not root.
 chmod a+x "${home%/*}"

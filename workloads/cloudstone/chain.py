@@ -1,5 +1,6 @@
 """What users do, one after another: operations, pauses, and what their browsers keep."""
 
+import functools
 import math
 import random
 
@@ -44,6 +45,7 @@ def begun(chance: random.Random) -> str:
     return chance.choices(OPERATIONS, stationary())[0]
 
 
+@functools.cache
 def stationary() -> list[float]:
     """The mix that the matrix leads to, as shares in the order of OPERATIONS."""
     mix = [1 / len(OPERATIONS)] * len(OPERATIONS)

@@ -1,0 +1,224 @@
+"""The application of the workload cloudstone, on its real servers: transactions, refusals, and a browser.
+
+The servers run in the image's files, in mounts and processes of their own that end with them, on loopback.
+"""
+
+import concurrent.futures
+import importlib
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import types
+
+import pages
+import projects
+import pytest
+import requests
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import WebDriverWait
+
+from strata.base import places
+
+pytestmark = pytest.mark.long
+WEB, GEOCODER = 28080, 28280
+SITE = f"http://127.0.0.1:{WEB}"
+UP = rf"""
+set -eu
+mount --bind "$1" "$2"
+mount -t proc proc "$2/proc"
+mount --rbind /dev "$2/dev"
+for name in tmp data run; do mount -t tmpfs tmpfs "$2/$name"; done
+root=$2
+inside() {{ chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"; }}
+of=/opt/strata/workloads/cloudstone
+wait_for() {{ until "$@" >/dev/null 2>&1; do sleep 0.2; done; }}
+(umask 077; head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \n' >"$root/data/password")
+inside $of/data.sh 25 33554432 8388608 11 >&2
+inside $of/prepare.sh {WEB} {GEOCODER}
+inside $of/database.sh {WEB} 33554432 8388608 &
+wait_for inside $of/ready.sh database {WEB}
+inside $of/geocoder.sh 127.0.0.1 {GEOCODER} &
+inside $of/php.sh 127.0.0.1 {GEOCODER} 16 &
+inside $of/web.sh 127.0.0.1 {WEB} 4 &
+wait_for inside $of/ready.sh http '/geocode?address=x' 127.0.0.1 {GEOCODER}
+wait_for inside $of/ready.sh http / 127.0.0.1 {WEB}
+echo ready
+wait
+"""
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """The files of an image that has the workload."""
+    folder = projects.make(tmp_path_factory.mktemp("stone") / "p", projects.default(workloads={"cloudstone": None}))
+    done = projects.run(folder, "strata", "image", timeout=1800)
+    assert done.returncode == 0, done.stderr
+    recipe = json.loads((folder / "results/image.json").read_text())["recipe"]
+    return os.path.join(places.home(), "images", recipe, "tree")
+
+
+@pytest.fixture(scope="module")
+def site(tree, tmp_path_factory):
+    """The application, up; what its servers say is looked at in the end."""
+    root, log = tmp_path_factory.mktemp("root"), tmp_path_factory.mktemp("log") / "servers"
+    argv = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "bash", "-c", UP, "strata", tree, str(root)]
+    with open(log, "w") as said, subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=said, text=True) as servers:
+        try:
+            assert servers.stdout is not None
+            assert any(line == "ready\n" for line in servers.stdout), log.read_text()[-2000:]
+            yield root
+        finally:
+            servers.kill()
+    trouble = [line for line in log.read_text().splitlines() if re.search(r"\[(error|ERROR|crit)\]|SEVERE|PHP ", line)]
+    assert trouble == []
+
+
+@pytest.fixture(scope="module")
+def driver():
+    """The driver's forms and texts."""
+    sys.path.insert(0, str(projects.ROOT / "workloads" / "cloudstone"))
+    try:
+        yield types.SimpleNamespace(
+            **{name: importlib.import_module(name) for name in ("chain", "population", "driver")}
+        )
+    finally:
+        sys.path.pop(0)
+
+
+def status():
+    return requests.get(f"{SITE}/status", timeout=60).json()
+
+
+def logged_in(number):
+    session = requests.Session()
+    page = session.post(
+        f"{SITE}/login", {"username": f"person{number}", "password": f"open-{number}-sesame"}, timeout=60
+    )
+    assert f">person{number}</a>" in page.text
+    return session
+
+
+def together(work, many):
+    with concurrent.futures.ThreadPoolExecutor(len(many)) as pool:
+        return list(pool.map(work, many))
+
+
+def user(driver, name):
+    return driver.driver.Browser(None, random.Random(name), driver.population.sizes(25), name)
+
+
+def test_every_operation_answers_as_the_driver_expects(site, tree):
+    argv = ["chroot", tree, "/usr/bin/python3", "-B", "/opt/strata/workloads/cloudstone/driver.py", "check"]
+    done = subprocess.run([*argv, "127.0.0.1", str(WEB), "25", "3"], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["requests"] > 50
+
+
+def test_events_that_are_added_at_the_same_time_are_all_there_with_their_tags(site, driver):
+    before = status()
+    sessions = together(logged_in, range(1, 13))
+
+    def add(number):
+        form = user(driver, f"at once {number}").event_form(f"At once {number}")
+        # All have one new tag and one old one in common.
+        kind = form["headers"]["Content-Type"]
+        tags = rb'(name="tags"\r\n\r\n)[^\r]*'
+        data = re.sub(tags, rb"\1jazz-x museum-x only-%d" % number, form["data"])
+        page = sessions[number].post(f"{SITE}/events", data=data, headers={"Content-Type": kind}, timeout=120)
+        assert f"<h1>At once {number}</h1>" in page.text
+        return page.url
+
+    urls = together(add, range(12))
+    after = status()
+    assert len(set(urls)) == 12
+    assert after["socialevent"] == before["socialevent"] + 12
+    assert after["socialeventtag"] == before["socialeventtag"] + 14
+    assert after["broken"] == 0
+    assert "<p>12 events</p>" in requests.get(f"{SITE}/search?tag=jazz-x", timeout=60).text
+
+
+def test_who_attends_at_the_same_time_attends_once(site):
+    session = logged_in(30)
+    cookies = session.cookies.get_dict()
+    event = re.findall(r"/events/(\d+)", requests.get(SITE, timeout=60).text)[0]
+    before = status()["person_socialevent"]
+    pages = together(lambda _: requests.post(f"{SITE}/events/{event}/attend", cookies=cookies, timeout=60), range(8))
+    assert all("You attend" in page.text for page in pages)
+    assert status()["person_socialevent"] - before in (0, 1)
+
+
+def test_a_name_is_given_once_however_many_want_it(site, driver):
+    before = status()
+
+    def join(number):
+        return requests.post(f"{SITE}/people", **user(driver, f"join {number}").person_form("wanted"), timeout=120)
+
+    answers = together(join, range(8))
+    assert sorted(answer.status_code for answer in answers) == [200, *[409] * 7]
+    after = status()
+    assert (after["person"], after["address"]) == (before["person"] + 1, before["address"] + 1)
+    assert after["broken"] == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "status_code", "said"),
+    [
+        (lambda data: data.replace(b"2030-12-24T18:00", b"tomorrow at six"), 400, "takes_place: is no date"),
+        (lambda data: data.replace(b"\x89PNG", b"\x00PNG"), 400, "picture: is no PNG"),
+        (lambda data: re.sub(rb'(name="tags"\r\n\r\n)[^\r]*', rb"\1<b>", data), 400, "tags: may have letters"),
+        (lambda data: re.sub(rb'(name="city"\r\n\r\n)[^\r]*', rb"\1", data), 400, "city: is missing"),
+        (lambda data: re.sub(rb'(name="title"\r\n\r\n)[^\r]*', rb"\1" + b"x" * 101, data), 400, "more than 100"),
+    ],
+    ids=["date", "picture", "tags", "missing", "long"],
+)
+def test_an_event_that_makes_no_sense_is_refused_and_leaves_nothing(site, driver, change, status_code, said):
+    before = status()
+    form = user(driver, "wrong").event_form("Wrong")
+    answer = logged_in(40).post(f"{SITE}/events", data=change(form["data"]), headers=form["headers"], timeout=60)
+    assert (answer.status_code, said in answer.text) == (status_code, True), answer.text
+    assert status() == before
+
+
+def test_a_person_logs_in_adds_an_event_and_sees_it_in_a_browser(site, driver, tmp_path):
+    for name, content in (
+        ("picture.png", driver.population.picture(random.Random(1), 160, 120)),
+        ("read.txt", b"Read"),
+    ):
+        (tmp_path / name).write_bytes(content)
+    with pages.chromium() as browser:
+        wait = WebDriverWait(browser, 60)
+        browser.get(f"http://localhost:{WEB}/")
+        browser.find_element(By.LINK_TEXT, "Log in").click()
+        for name, value in (("username", "person5"), ("password", "open-5-sesame")):
+            browser.find_element(By.NAME, name).send_keys(value)
+        browser.find_element(By.CSS_SELECTOR, "main button").click()
+        wait.until(lambda seen: seen.find_elements(By.LINK_TEXT, "person5"))
+        browser.find_element(By.LINK_TEXT, "Add an event").click()
+        fields = {"title": "Seen in a browser", "summary": "Short", "description": "Long", "telephone": "555",
+                  "tags": "seen here", "street1": "1 Way", "city": "Town", "state": "CA", "zip": "90210",
+                  "country": "USA", "picture": str(tmp_path / "picture.png"),
+                  "literature": str(tmp_path / "read.txt")}  # fmt: skip
+        for name, value in fields.items():
+            browser.find_element(By.NAME, name).send_keys(value)
+        browser.execute_script("document.getElementsByName('takes_place')[0].value = '2031-05-06T19:30'")
+        browser.find_element(By.CSS_SELECTOR, "main button").click()
+        wait.until(lambda seen: seen.find_element(By.TAG_NAME, "h1").text == "Seen in a browser")
+        text = browser.find_element(By.TAG_NAME, "main").text
+        assert "2031-05-06 19:30:00" in text
+        place = driver.population.place(["1 Way", "", "Town", "CA", "90210", "USA"])
+        assert browser.find_element(By.CLASS_NAME, "place").text == " ".join(place)
+        # Every picture is really shown.
+        sizes = "return [...document.images].map((one) => one.naturalWidth)"
+        wait.until(lambda seen: all(seen.execute_script(sizes)))
+        browser.find_element(By.CSS_SELECTOR, "form[action$=attend] button").click()
+        wait.until(lambda seen: "You attend" in seen.find_element(By.TAG_NAME, "main").text)
+        browser.find_element(By.LINK_TEXT, "seen").click()
+        wait.until(lambda seen: seen.find_elements(By.LINK_TEXT, "Seen in a browser"))
+        browser.find_element(By.LINK_TEXT, "Events").click()
+        wait.until(lambda seen: seen.find_elements(By.LINK_TEXT, "Seen in a browser"))
+        assert browser.find_element(By.CSS_SELECTOR, "nav a.here").text == "Events"
+        assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
+        browser.save_screenshot(str(tmp_path / "events.png"))

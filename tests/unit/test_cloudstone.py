@@ -4,14 +4,18 @@ import contextlib
 import importlib
 import json
 import random
+import re
 import struct
 import subprocess
 import sys
+import time
 import types
 import zlib
 
 import projects
 import pytest
+
+from strata.experiment import workload
 
 FOLDER = projects.ROOT / "workloads" / "cloudstone"
 # As published, in per cent.
@@ -296,3 +300,62 @@ def test_a_form_holds_every_field_and_file(programs):
     ):
         assert f'name="{name}"'.encode() in sent["data"]
     assert json.loads(json.dumps(user.address()))["country"] == "USA"
+
+
+# What the servers say, as captured; and what they say of an error.
+SAID = {
+    "database": (
+        "[Warning] Could not increase number of max_open_files to more than 20000 (request: 32289)",
+        "2026-11-22 13:55:08 0 [ERROR] InnoDB: Cannot allocate memory for the buffer pool",
+    ),
+    "geocoder": ("INFO: Server startup in [753] milliseconds", "SEVERE: Unable to create directory for deployment"),
+    "php": (
+        "[22-Nov-2026 13:55:03] NOTICE: Terminating ...",
+        "[22-Nov-2026 13:55:03] WARNING: [pool application] child 7 exited on signal 11 (SIGSEGV)",
+    ),
+    "web": (
+        "2026/11/22 13:53:55 [warn] 30070#30070: *5 a client request body is buffered to a temporary file",
+        '2026/11/22 13:53:55 [error] 9#9: *1 FastCGI sent in stderr: "PHP message: ERROR: PDOException: gone away"',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_an_error_that_a_server_logs_fails_the_cell_and_nothing_else_does(name):
+    (server,) = [one for one in workload.load("cloudstone")["servers"] if one["name"] == name]
+    good, bad = SAID[name]
+    assert not re.search(server["trouble"], good)
+    assert re.search(server["trouble"], bad)
+    ended_by_itself = "ERROR: one of 1 instances ended by itself"
+    assert re.search(server["trouble"], ended_by_itself)
+
+
+EACH = """
+source {folder}/common.sh
+serve() {{ exec bash -c '{what}' instance "$1"; }}
+serve_each 2
+"""
+
+
+@pytest.mark.parametrize(
+    ("what", "asked", "code"),
+    [
+        ('trap "exit 0" TERM; while :; do sleep 0.05; done', True, 0),
+        ("exec sleep 60", True, 0),
+        ("[ $0$1 != instance1 ] || exit 0; exec sleep 60", False, 1),
+        ('trap "exit 3" TERM; while :; do sleep 0.05; done', True, 1),
+    ],
+    ids=["ends well", "ends by the signal", "one ends by itself", "ends badly"],
+)
+def test_servers_of_all_instances_end_together(what, asked, code):
+    script = EACH.format(folder=FOLDER, what=what)
+    with subprocess.Popen(["bash", "-euc", script], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as run:
+        try:
+            if asked:
+                time.sleep(0.5)
+                run.terminate()
+            said, _ = run.communicate(timeout=30)
+        finally:
+            run.kill()
+    assert run.returncode == code
+    assert ("ERROR: one of 2 instances ended by itself" in said) == (not asked)

@@ -10,7 +10,7 @@ IFS=, read -ra ports <<<"$2"
 
 serve() {
     local folder=$home/$1/geocoder
-    mkdir -p "$folder/conf" "$folder/temp"
+    mkdir -p "$folder"/{conf,temp,webapps}
     chown www-data: "$folder/temp"
     cat >"$folder/conf/server.xml" <<XML
 <Server port="-1">

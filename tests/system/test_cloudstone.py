@@ -11,6 +11,7 @@ import random
 import re
 import subprocess
 import sys
+import time
 import types
 
 import pages
@@ -37,7 +38,7 @@ of=/opt/strata/workloads/cloudstone
 wait_for() {{ until "$@" >/dev/null 2>&1; do sleep 0.2; done; }}
 (umask 077; head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \n' >"$root/data/password")
 inside $of/data.sh 25 33554432 8388608 11 >&2
-inside $of/prepare.sh {WEB} {GEOCODER}
+inside $of/prepare.sh {WEB} {GEOCODER} 25 25
 inside $of/database.sh {WEB} 33554432 8388608 &
 wait_for inside $of/ready.sh database {WEB}
 inside $of/geocoder.sh 127.0.0.1 {GEOCODER} &
@@ -50,13 +51,24 @@ wait
 """
 
 
+# Two instances in a system, for a short time: what a cell does, not what it measures.
+SHORT = {"web_ports": [18080, 18090], "geocoder_ports": [18280, 18290], "users": [5, 10], "seconds": 5, "mix_points": 3}
+
+
 @pytest.fixture(scope="module")
-def tree(tmp_path_factory):
-    """The files of an image that has the workload."""
-    folder = projects.make(tmp_path_factory.mktemp("stone") / "p", projects.default(workloads={"cloudstone": None}))
+def project(tmp_path_factory):
+    """A project that measures the workload, with its image."""
+    page = projects.default(workloads={"cloudstone": SHORT}, repetitions=1)
+    folder = projects.make(tmp_path_factory.mktemp("stone") / "p", page)
     done = projects.run(folder, "strata", "image", timeout=1800)
     assert done.returncode == 0, done.stderr
-    recipe = json.loads((folder / "results/image.json").read_text())["recipe"]
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tree(project):
+    """The files of its image."""
+    recipe = json.loads((project / "results/image.json").read_text())["recipe"]
     return os.path.join(places.home(), "images", recipe, "tree")
 
 
@@ -222,3 +234,47 @@ def test_a_person_logs_in_adds_an_event_and_sees_it_in_a_browser(site, driver, t
         assert browser.find_element(By.CSS_SELECTOR, "nav a.here").text == "Events"
         assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
         browser.save_screenshot(str(tmp_path / "events.png"))
+
+
+def test_a_cell_of_two_instances_is_measured_in_every_environment_without_a_machine(project, machine_stays):
+    names = ("native", "docker", "docker-hostnet", "docker-layered")
+    logs = [f"results/raw/{name}/cloudstone/1.log" for name in names]
+    done = projects.run(project, "snakemake", "--cores", "1", *logs, timeout=900)
+    assert done.returncode == 0, done.stderr
+    for record in projects.records(project):
+        assert [(server["name"], server["exit"]) for server in record["servers"]] == [
+            ("database", 0), ("geocoder", 0), ("php", 0), ("web", 0)
+        ]  # fmt: skip
+    done = projects.run(
+        project, "snakemake", "--cores", "1", "--config", "partial=true", "--", "results/tidy/cloudstone.csv"
+    )
+    assert done.returncode == 0, done.stderr
+    rows = (project / "results/tidy/cloudstone.csv").read_text().splitlines()[1:]
+    assert {row.split(",")[0].strip('"') for row in rows} == set(names)
+
+
+@pytest.mark.parametrize("environment", ["native", "docker"])
+def test_a_cell_that_is_killed_leaves_no_server(project, machine_stays, environment):
+    log = project / f"results/raw/{environment}/cloudstone/1.log"
+    log.unlink(missing_ok=True)
+    argv = projects.command("strata", "cell", environment, "cloudstone", "1")
+    with subprocess.Popen(argv, cwd=project, env=projects.environment(), stderr=subprocess.PIPE, text=True) as cell:
+        draft = project / f"results/tmp/{environment}/cloudstone/1.log"
+        wait_until(lambda: draft.exists() and '"point"' in draft.read_text())
+        assert servers_of_ours()
+        cell.kill()
+    wait_until(lambda: not servers_of_ours())
+    assert not log.exists()
+
+
+def wait_until(holds, seconds=120):
+    ends = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < ends
+        time.sleep(0.2)
+
+
+def servers_of_ours():
+    """Processes whose command names the workload's folders, or that are its web server or driver."""
+    shown = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    return [line for line in shown.splitlines() if "/data/cloudstone/" in line or "workloads/cloudstone/" in line]

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Unpacks the data for each instance, in place of what an earlier cell may have left.  Usage: prepare.sh WEB_PORTS GEOCODER_PORTS
-# Of both one for each instance, with commas between.
+# Unpacks the data for each instance, in place of what an earlier cell may have left.  Usage: prepare.sh WEB_PORTS GEOCODER_PORTS USERS LOADED_USERS
+# Of ports one for each instance, of users one for each point, with commas between.
 set -euo pipefail
 
 # shellcheck source=workloads/cloudstone/common.sh
@@ -12,6 +12,13 @@ if [ "${#ports[@]}" != "${#others[@]}" ]; then
     echo "web_ports and geocoder_ports should name as many ports, and name ${#ports[@]} and ${#others[@]}" >&2
     exit 1
 fi
+IFS=, read -ra users <<<"$3"
+for number in "${users[@]}"; do
+    if ((number > $4)); then
+        echo "users: $number are more than loaded_users ($4), for whom there are data" >&2
+        exit 1
+    fi
+done
 rm -rf -- "$home"
 # The servers are not root.
 chmod a+x "${home%/*}"

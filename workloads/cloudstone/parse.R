@@ -1,11 +1,11 @@
-# A social-events application under users who walk CloudStone's matrix: latency of each operation, the share of the
-# thresholds that it uses up, rate, and what the host's and the load generator's processors spent.
+# A social-events application under users who walk CloudStone's matrix: latency of each operation, the share
+# of the thresholds that it uses up, rate, and what the host's and the load generator's processors spent.
 
 # As published (1,500 users): the share of each operation in per cent, and its threshold for the mean in ms.
-cloudstone_mix <- c(HomePage = 26.14, Login = 10.22, TagSearch = 33.37, EventDetail = 24.71, PersonDetail = 2.65,
-                    AddPerson = 0.86, AddEvent = 2.04)
-cloudstone_thresholds <- c(HomePage = 250, Login = 250, TagSearch = 250, EventDetail = 250, PersonDetail = 500,
-                           AddPerson = 500, AddEvent = 500)
+cloudstone_mix <- c(HomePage = 26.14, Login = 10.22, TagSearch = 33.37, EventDetail = 24.71,
+                    PersonDetail = 2.65, AddPerson = 0.86, AddEvent = 2.04)
+cloudstone_thresholds <- c(HomePage = 250, Login = 250, TagSearch = 250, EventDetail = 250,
+                           PersonDetail = 500, AddPerson = 500, AddEvent = 500)
 
 # Operations of a kind below which nothing is told of its latency.
 cloudstone_least <- 30
@@ -13,8 +13,8 @@ cloudstone_least <- 30
 # What the check of every operation adds to each instance.
 cloudstone_check <- c(person = 1, socialevent = 2)
 
-# The load generator is in the way where one of its processes uses so much of a processor, or where operations begin
-# later than at the time drawn for them, by this share of the mean cycle.
+# The load generator is in the way where one of its processes uses so much of a processor, or where operations
+# begin later than at the time drawn for them, by this share of the mean cycle.
 cloudstone_busiest <- 0.9
 cloudstone_late <- 0.2
 
@@ -25,8 +25,10 @@ cloudstone_late <- 0.2
 parse_cloudstone <- function(lines, parameters) {
   users <- as.double(unlist(parameters$users))
   instances <- length(unlist(parameters$web_ports)) * asked(parameters, "systems")
-  require_that(length(users) > 0 && instances > 0, "the record does not say which users and instances were asked for")
-  point <- c("observed", "point", rep("operation", length(cloudstone_mix)), "total", "driver", "end", "observed")
+  require_that(length(users) > 0 && instances > 0,
+               "the record does not say which users and instances were asked for")
+  point <- c("observed", "point", rep("operation", length(cloudstone_mix)), "total", "driver", "end",
+             "observed")
   expected <- c(rep("loaded", instances), rep("checked", instances), rep(point, length(users)),
                 rep("left", instances), "done")
   points <- read_sweep(lines, expected)
@@ -37,16 +39,20 @@ parse_cloudstone <- function(lines, parameters) {
     found <- cloudstone_point(point, users, instances, parameters)
     cpu <- cloudstone_cpu(log$observed[2 * i - 1:0], asked(parameters, "seconds"))
     told <- names(cloudstone_mix)[found$count >= cloudstone_least]
+    require_that(length(told) > 0, "no operation was done ", cloudstone_least, " times with ", plain(users),
+                 " users")
     strain <- found$mean[told] / cloudstone_thresholds[told]
     each <- paste0("operation=", told, ";users=", plain(users))
     measured(c(rep(c("latency", "p90"), each = length(told)), "strain", "rate", "cpu", "driver"),
              c(rep("ms", 2 * length(told)), "%", "operations/s", "%", "%"),
-             c(found$mean[told], found$p90[told], 100 * max(strain), found$rate, 100 * cpu, 100 * found$driver),
+             c(found$mean[told], found$p90[told], 100 * max(strain), found$rate, 100 * cpu,
+               100 * found$driver),
              c(each, each, rep(paste0("users=", plain(users)), 4)))
   }, points, users, seq_along(points)))
 }
 
-#' Checks that the tables held what was to be loaded, that every operation was looked at, and that nothing was lost
+#' Checks that the tables held what was to be loaded, that every operation was looked at, and that nothing
+#' was lost
 #'
 #' @param log as from `read_log`
 #' @param parameters the record's parameters
@@ -60,26 +66,32 @@ require_cloudstone_rows <- function(log, parameters, instances) {
               address = 100 * of_users + 3 * tags)
   for (i in seq_len(instances)) {
     for (kind in c("loaded", "checked", "left")) {
-      require_close(paste("the number of what was", kind), number(log[[kind]][[i]], kind, zero = TRUE), i - 1, 0)
+      require_close(paste("the number of what was", kind), number(log[[kind]][[i]], kind, zero = TRUE), i - 1,
+                    0)
     }
     for (table in names(loaded)) {
-      require_close(paste("the rows of", table), number(log$loaded[[i]], table), loaded[[table]], tolerance = 0)
+      require_close(paste("the rows of", table), number(log$loaded[[i]], table), loaded[[table]],
+                    tolerance = 0)
     }
     require_that(identical(unlist(log$checked[[i]]$operations), names(cloudstone_mix)),
                  "not every operation was looked at")
     for (kind in c("loaded", "left")) {
-      require_close("rows that break a rule", number(log[[kind]][[i]], "broken", zero = TRUE), 0, tolerance = 0)
+      require_close("rows that break a rule", number(log[[kind]][[i]], "broken", zero = TRUE), 0,
+                    tolerance = 0)
     }
     for (table in c("person_person", "comments_rating")) {
-      require_close(paste("the rows of", table), number(log$left[[i]], table), number(log$loaded[[i]], table), 0)
+      require_close(paste("the rows of", table), number(log$left[[i]], table), number(log$loaded[[i]], table),
+                    0)
     }
   }
   # A person or an event that was added is there; nothing else is.
   for (table in names(cloudstone_check)) {
-    added <- sum(numbers(log$left, table)) - sum(numbers(log$loaded, table)) - instances * cloudstone_check[[table]]
+    added <- sum(numbers(log$left, table)) - sum(numbers(log$loaded, table)) -
+      instances * cloudstone_check[[table]]
     operation <- c(person = "AddPerson", socialevent = "AddEvent")[[table]]
     done <- sum(numbers(lapply(log$total, `[[`, "added"), operation, zero = TRUE))
-    require_that(added == done, plain(done), " times ", operation, " left ", plain(added), " more rows of ", table)
+    require_that(added == done, plain(done), " times ", operation, " left ", plain(added), " more rows of ",
+                 table)
   }
 }
 
@@ -94,7 +106,8 @@ require_cloudstone_rows <- function(log, parameters, instances) {
 cloudstone_point <- function(point, users, instances, parameters) {
   require_asked(point$head, list(users = users, instances = instances), c("users", "instances"))
   require_asked(point$head, parameters, "cycle_seconds")
-  require_that(identical(point$head$point, paste0("users-", plain(users))), "the point is that of other users")
+  require_that(identical(point$head$point, paste0("users-", plain(users))),
+               "the point is that of other users")
   objects <- read_json_lines(point$lines)
   operations <- objects[seq_along(cloudstone_mix)]
   total <- objects[[length(cloudstone_mix) + 1]]
@@ -113,8 +126,10 @@ cloudstone_point <- function(point, users, instances, parameters) {
     one <- operations[[i]]
     mean[[i]] <- number(one, "mean_ms")
     p90[[i]] <- number(one, "p90_ms")
-    require_rounded(paste("the mean of", names(count)[i]), mean[[i]], 1000 * number(one, "sum_seconds") / count[[i]])
-    require_rounded(paste("the 90th percentile of", names(count)[i]), p90[[i]], 1000 * number(one, "p90_seconds"))
+    mean_of_sum <- 1000 * number(one, "sum_seconds") / count[[i]]
+    require_rounded(paste("the mean of", names(count)[i]), mean[[i]], mean_of_sum)
+    require_rounded(paste("the 90th percentile of", names(count)[i]), p90[[i]],
+                    1000 * number(one, "p90_seconds"))
     # At least a tenth of the values is as large as the percentile.
     require_that(p90[[i]] <= number(one, "max_ms") && mean[[i]] <= one$max_ms &&
                    0.1 * p90[[i]] <= mean[[i]] * 1.00001,
@@ -140,8 +155,9 @@ require_cloudstone_mix <- function(count, tolerance) {
   off <- abs(share - cloudstone_mix)
   most <- tolerance * max(1, sqrt(10000 / sum(count)))
   worst <- which.max(off)
-  require_that(off[[worst]] <= most, "the mix is not the published one: ", plain(signif(share[[worst]], 4)), " % were ",
-               names(count)[worst], ", and not ", plain(cloudstone_mix[[worst]]), " within ", plain(signif(most, 3)))
+  require_that(off[[worst]] <= most, "the mix is not the published one: ", plain(signif(share[[worst]], 4)),
+               " % were ", names(count)[worst], ", and not ", plain(cloudstone_mix[[worst]]), " within ",
+               plain(signif(most, 3)))
 }
 
 #' What the load generator took of its machine's processors, where it was not in the way itself
@@ -159,8 +175,10 @@ cloudstone_driver <- function(driver, seconds, instances, cycle) {
   require_rounded("the load generator's share", share, spent / (seconds * number(driver, "cpus")))
   average <- spent / seconds / instances
   require_that(busiest >= average * 0.99999 && busiest <= spent / seconds * 1.00001,
-               "the busiest process of the load generator cannot have taken ", plain(busiest), " of a processor")
-  require_that(busiest < cloudstone_busiest, "the load generator was in the way: one of its processes was busy for ",
+               "the busiest process of the load generator cannot have taken ", plain(busiest),
+               " of a processor")
+  require_that(busiest < cloudstone_busiest,
+               "the load generator was in the way: one of its processes was busy for ",
                plain(signif(100 * busiest, 3)), " % of the time")
   late <- number(driver, "late_mean_ms", zero = TRUE)
   require_that(late <= 1000 * cloudstone_late * cycle, "the load generator was in the way: operations began ",
@@ -179,7 +197,8 @@ cloudstone_cpu <- function(observed, seconds) {
   busy <- diff(numbers(observed, "busy_seconds"))
   cpus <- numbers(observed, "cpus")
   require_that(cpus[1] == cpus[2], "the number of CPUs changed")
-  require_that(watched >= seconds, "the CPUs were observed for ", plain(watched), " s, less than the point took")
+  require_that(watched >= seconds, "the CPUs were observed for ", plain(watched),
+               " s, less than the point took")
   # Busy time is counted in hundredths of a second.
   require_that(busy > 0 && busy <= 1.02 * watched * cpus[1], "the CPUs were busy for ", plain(busy), " of ",
                plain(watched), " s")

@@ -1,5 +1,6 @@
 cloudstone_asked <- list(systems = 1, web_ports = list(18080), geocoder_ports = list(18280), users = list(25),
-                         loaded_users = 25, cycle_seconds = 0.5, ramp_seconds = 2, seconds = 20, mix_points = 0.5,
+                         loaded_users = 25, cycle_seconds = 0.5, ramp_seconds = 2, seconds = 20,
+                         mix_points = 0.5,
                          workers = 4, children = 16, buffer_bytes = 33554432, log_bytes = 8388608)
 
 #' What the parser says of a log
@@ -50,7 +51,8 @@ test_that("a point is read: latencies of what was done often enough, and what wa
   expect_named(values, c("metric", "unit", "value", "factors"))
   operations <- operations_of(lines)
   told <- names(Filter(function(one) one$count >= 30, operations))
-  expect_equal(values$metric, c(rep(c("latency", "p90"), each = length(told)), "strain", "rate", "cpu", "driver"))
+  expect_equal(values$metric, c(rep(c("latency", "p90"), each = length(told)), "strain", "rate", "cpu",
+                                "driver"))
   expect_equal(values$factors[seq_along(told)], paste0("operation=", told, ";users=25"))
   expect_equal(values$value[values$metric == "latency"],
                unname(vapply(operations[told], `[[`, 0, "mean_ms")))
@@ -113,6 +115,14 @@ test_that("what the tables hold is held against what was loaded and added", {
   refuses(lines, "more users than data were made for", updated(cloudstone_asked, users = list(26)))
 })
 
+test_that("a run in which nothing was done often enough is refused", {
+  lines <- fixture("cloudstone")
+  count <- vapply(operations_of(lines), `[[`, 0L, "count")
+  few <- pmax(1L, as.integer(round(count * 60 / sum(count))))
+  refuses(with_counts(lines, stats::setNames(few, names(count))), "no operation was done 30 times",
+          updated(cloudstone_asked, mix_points = 5))
+})
+
 test_that("an operation that was not looked at is noticed", {
   lines <- fixture("cloudstone")
   refuses(with_changed(lines, "checked", operations = list("HomePage", "Login")), "not every operation")
@@ -160,7 +170,20 @@ test_that("several instances are read together", {
   two <- again(again(again(lines, "loaded"), "checked"), "left")
   two <- with_changed(two, "left", person = 2501, socialevent = 20)
   two <- with_changed(two, "point", instances = 2)
-  expect_equal(parse_stone(two, updated(cloudstone_asked, web_ports = list(18080, 18081))), parse_stone(lines))
+  expect_equal(parse_stone(two, updated(cloudstone_asked, web_ports = list(18080, 18081))),
+               parse_stone(lines))
   expect_equal(parse_stone(two, updated(cloudstone_asked, systems = 2)), parse_stone(lines))
   refuses(lines, "should be loaded", updated(cloudstone_asked, systems = 2))
+})
+
+test_that("a long run tells of all seven operations, whose mix is within half a point of the published one", {
+  lines <- fixture("cloudstone", "long")
+  count <- vapply(operations_of(lines), `[[`, 0L, "count")
+  expect_gt(sum(count), 10000)
+  published <- c(26.14, 10.22, 33.37, 24.71, 2.65, 0.86, 2.04)
+  expect_lt(max(abs(100 * count / sum(count) - published)), 0.5)
+  values <- parse_stone(lines, updated(cloudstone_asked, cycle_seconds = 0.4, ramp_seconds = 4,
+                                       seconds = 230))
+  expect_equal(sum(values$metric == "latency"), 7)
+  expect_equal(sum(values$metric == "p90"), 7)
 })

@@ -11,7 +11,6 @@ import random
 import re
 import subprocess
 import sys
-import time
 import types
 
 import pages
@@ -251,30 +250,3 @@ def test_a_cell_of_two_instances_is_measured_in_every_environment_without_a_mach
     assert done.returncode == 0, done.stderr
     rows = (project / "results/tidy/cloudstone.csv").read_text().splitlines()[1:]
     assert {row.split(",")[0].strip('"') for row in rows} == set(names)
-
-
-@pytest.mark.parametrize("environment", ["native", "docker"])
-def test_a_cell_that_is_killed_leaves_no_server(project, machine_stays, environment):
-    log = project / f"results/raw/{environment}/cloudstone/1.log"
-    log.unlink(missing_ok=True)
-    argv = projects.command("strata", "cell", environment, "cloudstone", "1")
-    with subprocess.Popen(argv, cwd=project, env=projects.environment(), stderr=subprocess.PIPE, text=True) as cell:
-        draft = project / f"results/tmp/{environment}/cloudstone/1.log"
-        wait_until(lambda: draft.exists() and '"point"' in draft.read_text())
-        assert servers_of_ours()
-        cell.kill()
-    wait_until(lambda: not servers_of_ours())
-    assert not log.exists()
-
-
-def wait_until(holds, seconds=120):
-    ends = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < ends
-        time.sleep(0.2)
-
-
-def servers_of_ours():
-    """Processes whose command names the workload's folders, or that are its web server or driver."""
-    shown = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-    return [line for line in shown.splitlines() if "/data/cloudstone/" in line or "workloads/cloudstone/" in line]

@@ -43,7 +43,7 @@ parse_cloudstone <- function(lines, parameters) {
                  " users")
     strain <- found$mean[told] / cloudstone_thresholds[told]
     each <- paste0("operation=", told, ";users=", plain(users))
-    measured(c(rep(c("latency", "p90"), each = length(told)), "strain", "rate", "cpu", "driver"),
+    measured(c(rep(c("latency", "p90"), each = length(told)), "strain", "rate", "cpu", "driver_share"),
              c(rep("ms", 2 * length(told)), "%", "operations/s", "%", "%"),
              c(found$mean[told], found$p90[told], 100 * max(strain), found$rate, 100 * cpu,
                100 * found$driver),

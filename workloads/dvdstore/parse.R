@@ -63,7 +63,7 @@ read_dvdstore_point <- function(point, threads, shops, parameters) {
   require_rounded("the load generators' share", driver,
                   100 * number(drove, "driver_cpu_seconds") / (number(drove, "cpus") * seconds))
   list(drove = drove, measured = all_measured(list(
-    measured(c("throughput", "committed", "driver"), c("orders/min", "%", "%"),
+    measured(c("throughput", "committed", "driver_share"), c("orders/min", "%", "%"),
              c(60 * rounds / seconds, 100 * number(drove, "orders") / rounds, driver), along),
     measured(rep(c("latency", "p95"), each = ncol(times)), "ms", c(times["mean_ms", ], times["p95_ms", ]),
              paste0("operation=", colnames(times), ";", along))

@@ -28,7 +28,8 @@ test_that("a family is told by its extremes, what all intervals lie within, and 
   expect_match(answers$Memory, paste(read_aloud(rough_percent(max(rows$smallest_called))),
                                      "would have been called in each."), fixed = TRUE)
   expect_match(paste(answers_of(evidence)$notes, collapse = " "),
-               "Of processor, network, storage, databases and start-up there is no data here.", fixed = TRUE)
+               "Of processor, network, storage, databases, applications and start-up there is no data here.",
+               fixed = TRUE)
 })
 
 test_that("findings that differ are counted, and a cost is the inverse of performance", {

@@ -52,7 +52,7 @@ test_that("a point is read: latencies of what was done often enough, and what wa
   operations <- operations_of(lines)
   told <- names(Filter(function(one) one$count >= 30, operations))
   expect_equal(values$metric, c(rep(c("latency", "p90"), each = length(told)), "strain", "rate", "cpu",
-                                "driver"))
+                                "driver_share"))
   expect_equal(values$factors[seq_along(told)], paste0("operation=", told, ";users=25"))
   expect_equal(values$value[values$metric == "latency"],
                unname(vapply(operations[told], `[[`, 0, "mean_ms")))

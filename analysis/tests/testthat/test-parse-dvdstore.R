@@ -15,7 +15,7 @@ test_that("a sweep of the DVD shop is read", {
   values <- parser_of("dvdstore")(fixture("dvdstore"), asked_dvdstore)
   expect_equal(nrow(values), 2 * (3 + 2 * 5))
   few <- values[values$factors == "customers=2", ]
-  expect_equal(few$metric, c("throughput", "committed", "driver"))
+  expect_equal(few$metric, c("throughput", "committed", "driver_share"))
   expect_equal(few$unit, c("orders/min", "%", "%"))
   expect_equal(few$value, c(1890, 100 * 118 / 126, 5.79997))
   times <- values[startsWith(values$factors, "operation=purchase;"), ]

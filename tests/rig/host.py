@@ -29,7 +29,7 @@ ATTEMPTS = 3
 BOOT = 600
 SHUTDOWN = 90
 PROJECT = "/root/strata"
-# What stretches the project's limits of time, which are those of hardware (docs/config.md).
+# What stretches the project's limits of time, which are those of hardware (docs/testing.md).
 PATIENCE = 6
 
 # Shown to QEMU: its own root filesystem, read only, with this machine's /dev and /proc and the rig's folder in it.  By

@@ -19,8 +19,11 @@ serve_each() {
     if [ -z "$asked" ]; then
         echo "ERROR: one of $1 instances ended by itself" >&2
         code=1
-        kill -TERM "${children[@]}" 2>/dev/null || true
     fi
+    # Again where one missed it, as a shell does that is about to become the server.
+    while kill -TERM "${children[@]}" 2>/dev/null; do
+        sleep 1
+    done
     for number in "${children[@]}"; do
         # A program that ends by the signal itself has been asked to as well.
         wait "$number" || [ $? = 143 ] || code=1

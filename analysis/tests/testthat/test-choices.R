@@ -99,7 +99,8 @@ test_that("the workloads of the project say whether they touch files", {
     if (length(line) == 1) sub("storage: ", "", line) else "nothing"
   }, "")
   names(says) <- basename(dirname(declared))
-  expect_equal(names(says)[says == "true"], c("fio", "mysql", "pxz"))
+  expect_equal(names(says)[says == "true"],
+               c("cloudstone", "dvdstore", "fio", "mysql", "pxz", "redis-scaleout"))
   expect_equal(names(says)[says == "nothing"], "startup")
 })
 

@@ -234,10 +234,10 @@ test_that("what was published for vSphere is tested on KVM with a verdict of its
 test_that("a claim of both kinds has both verdicts, each by its own environments", {
   plan <- machines_plan("kvm")
   plan$workloads <- list(dvdstore = list(title = "Orders", parameters = list(), metrics = list(
-    opm = list(label = "Orders", unit = "orders/min", better = "higher", statistic = "mean")
+    throughput = list(label = "Orders", unit = "orders/min", better = "higher", statistic = "mean")
   )))
   verdicts <- function(...) {
-    tidy <- everything(plan, c(...))
+    tidy <- updated(everything(plan, c(...)), factors = "customers=4")
     c(tested("dvd-docker-2-4pct", tidy, plan)$verdict,
       tested("dvd-docker-2-4pct", tidy, plan, transferred = TRUE)$verdict)
   }

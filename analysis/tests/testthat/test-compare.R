@@ -61,8 +61,8 @@ test_that("one constant side does not hide the other's variation", {
 })
 
 test_that("a difference is called by the adjusted p value and the minimum effect, for what it is", {
-  first <- side_of("A", slower = c(docker = 1, vm = 1), repetitions = 8, seed = 1)
-  second <- side_of("B", slower = c(docker = 1.1, vm = 0.9), repetitions = 6, seed = 2)
+  first <- made_side("A", slower = c(docker = 1, vm = 1), repetitions = 8, seed = 1)
+  second <- made_side("B", slower = c(docker = 1.1, vm = 0.9), repetitions = 6, seed = 2)
   table <- compare_sides(first, second)
   expect_identical(names(table), names(COMPARED_COLUMNS))
   expect_identical(nrow(table), 15L)
@@ -77,13 +77,14 @@ test_that("a difference is called by the adjusted p value and the minimum effect
 })
 
 test_that("a machine compared with itself shows no difference", {
-  table <- compare_sides(side_of("A", slower = c(), repetitions = 8), side_of("B", slower = c(), seed = 9))
+  table <- compare_sides(made_side("A", slower = c(), repetitions = 8),
+                         made_side("B", slower = c(), seed = 9))
   expect_identical(outcome_of(table)$outcome, "no difference")
 })
 
 test_that("what only one side measured is told and not compared", {
-  first <- side_of("A", environments = c("native", "docker"))
-  second <- side_of("B", environments = c("native", "vm"))
+  first <- made_side("A", environments = c("native", "docker"))
+  second <- made_side("B", environments = c("native", "vm"))
   table <- compare_sides(first, second)
   expect_true(all(table$reading[table$environment == "docker"] == "first only"))
   expect_true(all(table$reading[table$environment == "vm"] == "second only"))
@@ -92,7 +93,7 @@ test_that("what only one side measured is told and not compared", {
 
 test_that("an emulated virtual machine is never compared with an accelerated one", {
   with_machine <- function(name, accelerator) {
-    side_of(name, accelerator, environments = c("native", "vm"), make = make_machine_results)
+    made_side(name, accelerator, environments = c("native", "vm"), make = make_machine_results)
   }
   table <- compare_sides(with_machine("A", "kvm"), with_machine("B", "tcg"))
   of_vm <- table[table$environment == "vm", ]
@@ -102,16 +103,16 @@ test_that("an emulated virtual machine is never compared with an accelerated one
 })
 
 test_that("scales are not mixed, and too few runs tell nothing", {
-  other <- side_of("B", change = function(plan) updated(plan, scale = "paper"))
-  expect_error(compare_sides(side_of("A"), other), "A is at scale smoke and B at scale paper")
-  table <- compare_sides(side_of("A", repetitions = 1), side_of("B", repetitions = 1))
+  other <- made_side("B", change = function(plan) updated(plan, scale = "paper"))
+  expect_error(compare_sides(made_side("A"), other), "A is at scale smoke and B at scale paper")
+  table <- compare_sides(made_side("A", repetitions = 1), made_side("B", repetitions = 1))
   expect_identical(outcome_of(table)$outcome, "nothing to compare")
   expect_match(outcome_text(table, other, other, 0.02), "nothing can be told")
 })
 
 test_that("what differs in parameters is named at its rows", {
-  first <- side_of("A")
-  second <- side_of("B")
+  first <- made_side("A")
+  second <- made_side("B")
   second$records <- lapply(second$records, function(record) {
     if (record$workload == "linpack") record$parameters$threads <- 8
     record$system$layers <- if (record$environment == "docker") list(list(docker = list())) else NULL
@@ -127,7 +128,7 @@ test_that("what differs in parameters is named at its rows", {
 })
 
 test_that("only what differs in origin is listed, with all values that were seen", {
-  first <- side_of("A")
+  first <- made_side("A")
   second <- first
   second$name <- "B"
   expect_identical(nrow(provenance_differences(first, second)), 0L)
@@ -142,8 +143,8 @@ test_that("only what differs in origin is listed, with all values that were seen
 })
 
 test_that("the page of a comparison stands alone, and text in it is no markup", {
-  first <- side_of("<A & B>")
-  second <- side_of("C", environments = c("native", "vm"), seed = 4)
+  first <- made_side("<A & B>")
+  second <- made_side("C", environments = c("native", "vm"), seed = 4)
   out <- tempfile("compared-")
   table <- compare_sides(first, second)
   draw_compared(table, first, second, 0.02, file.path(out, "compared"))
@@ -159,8 +160,8 @@ test_that("the page of a comparison stands alone, and text in it is no markup", 
 })
 
 test_that("the figure of a comparison shows every ratio at its place, also where nothing is in common", {
-  first <- side_of("A", environments = "native")
-  table <- compare_sides(first, side_of("B", environments = "docker"))
+  first <- made_side("A", environments = "native")
+  table <- compare_sides(first, made_side("B", environments = "docker"))
   out <- tempfile("compared-")
   draw_compared(table, first, first, 0.02, file.path(out, "none"))
   expect_true(file.exists(file.path(out, "none.pdf")))

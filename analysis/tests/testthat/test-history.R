@@ -62,7 +62,7 @@ test_that("the figure draws each series at each side, relative to the first", {
 
 test_that("an emulated machine stands beside no accelerated one, and on an axis of its own", {
   with_machine <- function(name, accelerator) {
-    c(side_of(name, accelerator, environments = c("native", "vm"), make = make_machine_results),
+    c(made_side(name, accelerator, environments = c("native", "vm"), make = make_machine_results),
       list(source = name, sha256 = NULL, paper = NULL))
   }
   sides <- list(with_machine("A", "kvm"), with_machine("B", "tcg"), with_machine("C", "tcg"))

@@ -70,6 +70,15 @@ def table(project, name):
         return sorted({(row["environment"], int(row["repetition"])) for row in csv.DictReader(file)})
 
 
+def test_what_cannot_be_done_is_a_whole_cell_that_says_so(project):
+    done = run(project, "snakemake", "--cores", "1", "results/tidy/calls.csv")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "cannot be done there: its run step ended with exit code 3; it said last: no such call" in done.stderr
+    assert json.loads((project / "results/raw/toy/calls/1.json").read_text())["cannot"]["commands"][0]["exit"] == 3
+    assert {environment for environment, _ in table(project, "calls")} == {"native"}
+
+
+@pytest.mark.long
 def test_a_paper_is_made_that_tells_of_it_and_nothing_is_measured_twice(project):
     done = run(project, "snakemake", "--cores", "1", "paper/report.html")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -231,16 +231,17 @@ def test_the_comparisons_of_all_workloads_are_adjusted_as_one_family(made):
 
 
 class Page(html.parser.HTMLParser):
-    """The ids of a page, its links, and the links that stand in its lists of runs, by the list's id."""
+    """The ids of a page, its links, and of its lists of runs their links and what they are called, by their ids."""
 
     def __init__(self, text):
         super().__init__()
-        self.ids, self.links, self.sources, self.runs = set(), [], [], {}
-        self.details = None
+        self.ids, self.links, self.sources, self.runs, self.called = set(), [], [], {}, {}
+        self.details, self.tag = None, None
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
         found = dict(attributes)
+        self.tag = tag
         self.ids |= {found["id"]} if "id" in found else set()
         self.sources += [found["src"]] if "src" in found else []
         if tag == "details":
@@ -249,17 +250,25 @@ class Page(html.parser.HTMLParser):
             self.links.append(found["href"])
             self.runs.setdefault(self.details, []).append(found["href"])
 
+    def handle_data(self, data):
+        if self.tag == "summary" and self.details:
+            self.called[self.details] = self.called.get(self.details, "") + data
+
     def handle_endtag(self, tag):
+        self.tag = None
         self.details = None if tag == "details" else self.details
 
 
 def test_every_number_of_the_page_leads_to_its_logs_in_two_steps(made):
     folder, _ = made
     page = Page((folder / "paper/report.html").read_text())
+    plan = json.loads((folder / "results/plan.json").read_text())
     for workload in ("stream", "pxz"):
+        title, metrics = (plan["workloads"][workload][key] for key in ("title", "metrics"))
         for row in table(folder / f"results/summary/{workload}.csv"):
-            runs = "-".join(filter(None, ["runs", workload, row["metric"], row["factors"].replace("=", "-")]))
-            runs = f"{runs}-{row['environment']}"
+            metric = metrics[row["metric"]]["label"]
+            name = f"{title} {metric[:1].lower()}{metric[1:]}, {plan['environments'][row['environment']]['label']}: "
+            (runs,) = (one for one, called in page.called.items() if called.startswith(name))
             assert f"#{runs}" in page.links
             listed = {os.path.normpath(f"paper/{link}") for link in page.runs[runs]}
             assert set(row["logs"].split(";")) <= listed

@@ -66,7 +66,8 @@ php_admin_value error_reporting 32767
 php_admin_flag pgsql.allow_persistent on
 END
     )
-    apache2 -f "$folder/apache.conf" -DFOREGROUND &
+    # In a session of its own: where it ends, it sends the signal to all of its group, not only to its children.
+    setsid apache2 -f "$folder/apache.conf" -DFOREGROUND &
     standing+=($!)
 done
 stand TERM

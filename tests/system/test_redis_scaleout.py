@@ -94,5 +94,9 @@ def test_a_killed_cell_leaves_no_server(project, environment):
     os.kill(state.read()["cell"]["pid"], signal.SIGKILL)
     run.communicate(timeout=300)
     assert run.returncode != 0
+    # What was up is removed by the run's keeper, which outlives it by that.
+    deadline = time.monotonic() + 60
+    while running() and time.monotonic() < deadline:
+        time.sleep(0.2)
     assert running() == []
     assert not (folder / f"results/raw/{environment}/redis-scaleout/1.log").exists()

@@ -24,7 +24,10 @@ unable_sentences <- function(evidence, environments = unique(evidence$unable$env
   unable <- unable[!duplicated(unable[c("environment", "workload")]), ]
   vapply(seq_len(nrow(unable)), function(i) {
     row <- unable[i, ]
-    paste0(evidence$plan$workloads[[row$workload]]$title, " cannot be done in ",
+    done <- any(evidence$comparisons$environment == row$environment &
+                  evidence$comparisons$workload == row$workload)
+    paste0(evidence$plan$workloads[[row$workload]]$title,
+           if (done) " could not be done in every run in " else " cannot be done in ",
            in_sentence(environment_labels(evidence$plan, row$environment)), ": ", row$reason, ".")
   }, "")
 }
@@ -36,6 +39,11 @@ unable_sentences <- function(evidence, environments = unique(evidence$unable$env
 unable_sentence <- function(evidence) {
   unable <- evidence$unable
   if (NROW(unable) == 0) {
+    return(NULL)
+  }
+  done <- paste(evidence$comparisons$environment, evidence$comparisons$workload)
+  unable <- unable[!paste(unable$environment, unable$workload) %in% done, ]
+  if (nrow(unable) == 0) {
     return(NULL)
   }
   titles <- vapply(unable$workload, function(name) evidence$plan$workloads[[name]]$title, "")

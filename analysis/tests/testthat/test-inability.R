@@ -71,3 +71,14 @@ test_that("two sandboxes that differ in one setting make a pair", {
   choice <- single_choice(plain, environment("ptrace", "host"))
   expect_equal(choice[c("option", "to", "touches")], list(option = "runtime", to = "runsc", touches = ""))
 })
+
+test_that("what was measured at times is not called impossible", {
+  evidence <- small_evidence(list(summary_row("native"), summary_row("docker")))
+  evidence$unable <- data.frame(environment = "docker", workload = "stream", repetition = 2,
+                                reason = "it fell")
+  expect_equal(unable_sentences(evidence), "STREAM could not be done in every run in Docker: it fell.")
+  expect_null(unable_sentence(evidence))
+  evidence$comparisons <- evidence$comparisons[evidence$comparisons$environment == "native", ]
+  expect_equal(unable_sentences(evidence), "STREAM cannot be done in Docker: it fell.")
+  expect_match(unable_sentence(evidence), "Docker cannot do STREAM", fixed = TRUE)
+})

@@ -2,10 +2,13 @@
 
 import collections
 import random
+import re
 import sys
 
 import projects
 import pytest
+
+from strata.experiment import workload
 
 FOLDER = projects.ROOT / "workloads" / "dvdstore"
 
@@ -180,3 +183,19 @@ def test_a_load_generator_that_ends_badly_is_told(monkeypatch, tmp_path):
     monkeypatch.setattr(shopper, "__file__", str(tmp_path / "shopper.py"))
     with pytest.raises(shopper.WrongAnswerError, match="the load generator of shop 0 ended with exit code 3"):
         shopper.run_generators([{"address": "http://127.0.0.1:9"}])
+
+
+@pytest.mark.parametrize(
+    ("said", "trouble"),
+    [
+        ("[core:notice] [pid 5:tid 5] AH00094: Command line: 'apache2 -f x'", False),
+        ("[core:warn] [pid 906:tid 906] AH00045: child process 912 still did not exit, sending a SIGTERM", False),
+        ("[core:error] [pid 906:tid 906] AH00046: child process 912 still did not exit, sending a SIGKILL", True),
+        ("[php:warn] [pid 7:tid 7] PHP Warning:  pg_query_params(): Query failed", True),
+        ("ERROR: a server ended by itself", True),
+    ],
+)
+def test_what_apache_says_of_a_slow_end_is_no_trouble_and_all_else_is(said, trouble, monkeypatch):
+    monkeypatch.chdir(projects.ROOT)
+    (apache,) = [server for server in workload.load("dvdstore")["servers"] if server["name"] == "apache"]
+    assert bool(re.search(apache["trouble"], said)) is trouble

@@ -3,6 +3,7 @@
 # Run in the image, in this folder, with the target folder as argument.
 set -euo pipefail
 
+install -D -m 644 -t "$1/../common/sourced" ../common/sourced/stand.sh
 install -m 644 common.sh options.sh schema.sql population.py load.py chain.py "$1"
 install -m 755 data.sh prepare.sh database.sh geocoder.sh php.sh web.sh ready.sh driver.py "$1"
 mkdir -p "$1/geocoder/WEB-INF/classes"
@@ -11,8 +12,3 @@ java -cp '/usr/share/java/*' org.eclipse.jdt.internal.compiler.batch.Main -17 -p
     -cp /usr/share/tomcat10/lib/servlet-api.jar -d "$1/geocoder/WEB-INF/classes" geocoder/src
 cp -r app "$1/app"
 chmod -R u=rwX,go=rX "$1/app" "$1/geocoder"
-
-# They run in cells alone, never as services of a machine.
-for unit in nginx.service php8.2-fpm.service php8.3-fpm.service php8.4-fpm.service phpsessionclean.timer; do
-    ln -sf /dev/null "/etc/systemd/system/$unit"
-done

@@ -1,6 +1,8 @@
 #!/bin/bash
 # The database servers, one for each instance, in the foreground.  The first act of each is to give the application
-# an account with the cell's password.  Usage: database.sh PORTS BUFFER_BYTES LOG_BYTES
+# an account with the cell's password.
+# Usage: database.sh WEB_PORTS BUFFER_BYTES LOG_BYTES ADDRESS DATABASE_PORTS ROLES
+# In a system of their own they listen at the address and the ports, else at sockets alone.
 set -euo pipefail
 
 # shellcheck source=workloads/cloudstone/common.sh
@@ -9,16 +11,21 @@ source "${0%/*}/common.sh"
 source "${0%/*}/options.sh"
 
 IFS=, read -ra ports <<<"$1"
-buffer_bytes=$2 log_bytes=$3
+buffer_bytes=$2 log_bytes=$3 address=$4 roles=$6 from=localhost
+IFS=, read -ra database_ports <<<"$5"
+! is_apart "$roles" || from=%
 
 serve() {
     local folder=$home/$1/mysql
     database_options "$folder" "$buffer_bytes" "$log_bytes"
+    if is_apart "$roles"; then
+        options+=(--skip-networking=OFF --skip-name-resolve --bind-address="$address" --port="${database_ports[$1]}")
+    fi
     (
         umask 077
         cat >"$folder/account.sql" <<SQL
-CREATE OR REPLACE USER $user@localhost IDENTIFIED BY '$(<"$secret")';
-GRANT SELECT, INSERT, UPDATE, DELETE ON $schema.* TO $user@localhost;
+CREATE OR REPLACE USER $user@'$from' IDENTIFIED BY '$(<"$secret")';
+GRANT SELECT, INSERT, UPDATE, DELETE ON $schema.* TO $user@'$from';
 SQL
     )
     chown mysql: "$folder/account.sql"

@@ -20,7 +20,8 @@ cloudstone_late <- 0.2
 
 #' @param lines the log's lines
 #' @param parameters the record's parameters
-#' @return data frame: metric, unit, value, factors (`users`, and `operation` for latencies)
+#' @return data frame: metric, unit, value, factors (`users`, `operation` for latencies, and `instances` where
+#'   there are several)
 #' @section Errors: broken_log
 parse_cloudstone <- function(lines, parameters) {
   users <- as.double(unlist(parameters$users))
@@ -42,12 +43,13 @@ parse_cloudstone <- function(lines, parameters) {
     require_that(length(told) > 0, "no operation was done ", cloudstone_least, " times with ", plain(users),
                  " users")
     strain <- found$mean[told] / cloudstone_thresholds[told]
-    each <- paste0("operation=", told, ";users=", plain(users))
+    load <- paste0("users=", plain(users), if (instances > 1) paste0(";instances=", instances))
+    each <- paste0("operation=", told, ";", load)
     measured(c(rep(c("latency", "p90"), each = length(told)), "strain", "rate", "cpu", "driver_share"),
              c(rep("ms", 2 * length(told)), "%", "operations/s", "%", "%"),
              c(found$mean[told], found$p90[told], 100 * max(strain), found$rate, 100 * cpu,
                100 * found$driver),
-             c(each, each, rep(paste0("users=", plain(users)), 4)))
+             c(each, each, rep(load, 4)))
   }, points, users, seq_along(points)))
 }
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # The application's processes (php-fpm), a pool for each instance, in the foreground.
-# Usage: php.sh ADDRESS GEOCODER_PORTS CHILDREN
+# Usage: php.sh ADDRESS GEOCODER_PORTS CHILDREN DATABASE_ADDRESS DATABASE_PORTS ROLES
 set -euo pipefail
 
 # shellcheck source=workloads/cloudstone/common.sh
@@ -8,11 +8,13 @@ source "${0%/*}/common.sh"
 
 address=$1
 IFS=, read -ra ports <<<"$2"
-processes=$3
+processes=$3 database_address=$4 roles=$6
+IFS=, read -ra database_ports <<<"$5"
 program=$(compgen -G '/usr/sbin/php-fpm[0-9]*')
 
 serve() {
-    local folder=$home/$1
+    local folder=$home/$1 database=unix_socket=$home/$1/mysql/socket
+    ! is_apart "$roles" || database="host=$database_address;port=${database_ports[$1]}"
     # What the distribution configures does not count; a session ends with the cell.
     cat >"$folder/php.ini" <<INI
 zend_extension = opcache
@@ -43,7 +45,7 @@ listen.owner = www-data
 listen.backlog = 4096
 pm = static
 pm.max_children = $processes
-env[DATABASE] = "mysql:unix_socket=$folder/mysql/socket;dbname=$schema;charset=utf8mb4"
+env[DATABASE] = "mysql:$database;dbname=$schema;charset=utf8mb4"
 env[DATABASE_USER] = $user
 env[DATABASE_PASSWORD] = $(<"$secret")
 env[GEOCODER] = http://$address:${ports[$1]}/geocode

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Unpacks the data for each instance, in place of what an earlier cell may have left.  Usage: prepare.sh WEB_PORTS GEOCODER_PORTS USERS LOADED_USERS
+# Unpacks the data for each instance, in place of what an earlier cell may have left.
+# Usage: prepare.sh WEB_PORTS GEOCODER_PORTS USERS LOADED_USERS DATABASE_PORTS ROLES
 # Of ports one for each instance, of users one for each point, with commas between.
 set -euo pipefail
 
@@ -10,6 +11,11 @@ IFS=, read -ra ports <<<"$1"
 IFS=, read -ra others <<<"$2"
 if [ "${#ports[@]}" != "${#others[@]}" ]; then
     echo "web_ports and geocoder_ports should name as many ports, and name ${#ports[@]} and ${#others[@]}" >&2
+    exit 1
+fi
+IFS=, read -ra others <<<"$5"
+if is_apart "$6" && [ "${#ports[@]}" != "${#others[@]}" ]; then
+    echo "web_ports and database_ports should name as many ports, and name ${#ports[@]} and ${#others[@]}" >&2
     exit 1
 fi
 IFS=, read -ra users <<<"$3"

@@ -5,12 +5,16 @@ set -euo pipefail
 
 # shellcheck source=workloads/dvdstore/common.sh
 source "${0%/*}/common.sh"
+# shellcheck source=workloads/common/sourced/postgresql.sh
+source "${0%/*}/../common/sourced/postgresql.sh"
+# shellcheck source=workloads/common/sourced/stand.sh
+source "${0%/*}/../common/sourced/stand.sh"
 
 IFS=, read -r -a ports <<<"$1"
-bin=$(programs)
+bin=$(postgres_programs)
 standing=()
 for shop in "${!ports[@]}"; do
-    database_options "$home/$shop" "$2"
+    database_options "$home/$shop" "$2" 200
     "${as_postgres[@]}" "$bin/postgres" "${options[@]}" &
     standing+=($!)
 done

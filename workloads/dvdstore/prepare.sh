@@ -4,13 +4,16 @@ set -euo pipefail
 
 # shellcheck source=workloads/dvdstore/common.sh
 source "${0%/*}/common.sh"
+# shellcheck source=workloads/common/sourced/postgresql.sh
+source "${0%/*}/../common/sourced/postgresql.sh"
 
 IFS=, read -r -a ports <<<"$1"
 rm -rf -- "$home"
 for shop in "${!ports[@]}"; do
     mkdir -p "$home/$shop/web"
-    chown postgres: "$home/$shop"
-    tar -C "$home/$shop" --extract --gzip --preserve-permissions --numeric-owner --file=/data/prepared
+    unpack_database "$home/$shop"
+    # The socket is for the database's processes and the pages'.
+    close_socket "$home/$shop" www-data
 done
 # The servers are not root.
 chmod a+x "${home%/*}"

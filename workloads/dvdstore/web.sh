@@ -6,6 +6,8 @@ set -euo pipefail
 
 # shellcheck source=workloads/dvdstore/common.sh
 source "${0%/*}/common.sh"
+# shellcheck source=workloads/common/sourced/stand.sh
+source "${0%/*}/../common/sourced/stand.sh"
 
 address=$1
 IFS=, read -r -a ports <<<"$2"

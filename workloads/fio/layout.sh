@@ -39,7 +39,7 @@ rm -- "$file"
 fio --name=layout --filename="$file" --size="$bytes" --rw=write --bs=1048576 --ioengine=libaio --iodepth=16 \
     --direct=1 --refill_buffers=1 --randseed="$seed" --fallocate=native --end_fsync=1 --eta=never >/dev/null ||
     refuse "the test file could not be written on $place"
-found=$(stat --format %s -- "$file")
+found=$(wc -c <"$file")
 [ "$found" -eq "$bytes" ] || refuse "the test file has $found bytes, not $bytes"
 printf '{"layout": "%s", "bytes": %d, "seed": %d, "file_system": "%s", "tool": "%s"}\n' \
     "$file" "$bytes" "$seed" "$type" "$(fio --version)"

@@ -19,7 +19,7 @@ first() {
     "$1" > >(head -c "$bytes" >"$output") || status=$?
     wait "$!" || fail "the corpus could not be written: is the disk full?"
     # Only a command that was cut off may end badly.
-    [ "$status" -eq 0 ] || [ "$(stat -c %s -- "$output")" -eq "$bytes" ] || fail "the corpus could not be read"
+    [ "$status" -eq 0 ] || [ "$(wc -c <"$output")" -eq "$bytes" ] || fail "the corpus could not be read"
 }
 
 unpack() {
@@ -37,13 +37,13 @@ if [ -n "$file" ]; then
 else
     first unpack
     [ -s "$output" ] || fail "the corpus is empty: $dictionary holds no text"
-    if [ "$(stat -c %s -- "$output")" -lt "$bytes" ]; then
+    if [ "$(wc -c <"$output")" -lt "$bytes" ]; then
         mv -- "$output" "$output.once"
         first again
         rm -- "$output.once"
     fi
 fi
-size=$(stat -c %s -- "$output")
+size=$(wc -c <"$output")
 if [ -z "$file" ] && [ "$size" -ne "$bytes" ]; then
     fail "the corpus has $size bytes, not $bytes: is the disk full?"
 fi

@@ -1,0 +1,103 @@
+"""What users do, one operation after another, and within which time each should be answered."""
+
+import random
+
+# As published: the share of each operation in per cent.
+MIX = {
+    "HomePage": 0.93,
+    "Login": 0.93,
+    "GetActiveAuctions": 15.1,
+    "GetAuctionDetail": 7.59,
+    "GetUserProfile": 0.93,
+    "UpdateUserProfile": 0.46,
+    "JoinAuction": 6.93,
+    "GetCurrentItem": 7.0,
+    "GetNextBid": 39.75,
+    "PlaceBid": 2.8,
+    "LeaveAuction": 5.2,
+    "GetBidHistory": 0.46,
+    "GetAttendanceHistory": 0.47,
+    "GetPurchaseHistory": 0.93,
+    "GetItemDetail": 7.59,
+    "GetImageForItem": 0.4,
+    "AddItem": 1.38,
+    "AddImageForItem": 0.22,
+    "Logout": 0.93,
+}
+# As published, at a cycle of 5 seconds: within this time 99 of 100 answers must be there.  GetNextBid waits for
+# somebody's bid, and has none.
+CYCLE = 5.0
+LIMITS = {
+    **{name: 2.0 for name in MIX if name != "GetNextBid"},
+    **dict.fromkeys(["Login", "JoinAuction", "GetCurrentItem", "Logout"], 3.0),
+    **dict.fromkeys(["GetImageForItem", "AddImageForItem"], 5.0),
+}
+# Of 10,000 operations, how often one follows another.  What follows what was not published; these are whole walks
+# of a user (nobody bids who has not joined) whose sums are the published mix.
+FLOWS = {
+    "HomePage": {"Login": 93},
+    "Login": {"GetActiveAuctions": 93},
+    "GetActiveAuctions": {"GetAuctionDetail": 759, "JoinAuction": 693, "AddItem": 58},
+    "GetAuctionDetail": {"GetItemDetail": 759},
+    "GetItemDetail": {"GetActiveAuctions": 719, "GetImageForItem": 40},
+    "GetImageForItem": {"GetActiveAuctions": 40},
+    "JoinAuction": {"GetCurrentItem": 693},
+    "GetCurrentItem": {"GetNextBid": 700},
+    "GetNextBid": {
+        "GetNextBid": 2995,
+        "PlaceBid": 280,
+        "GetCurrentItem": 7,
+        "LeaveAuction": 520,
+        "Logout": 93,
+        "AddItem": 80,
+    },
+    "PlaceBid": {"GetNextBid": 280},
+    "LeaveAuction": {"GetActiveAuctions": 427, "GetUserProfile": 93},
+    "GetUserProfile": {"GetPurchaseHistory": 93},
+    "GetPurchaseHistory": {"UpdateUserProfile": 46, "GetAttendanceHistory": 47},
+    "UpdateUserProfile": {"GetBidHistory": 46},
+    "GetBidHistory": {"GetActiveAuctions": 46},
+    "GetAttendanceHistory": {"GetActiveAuctions": 47},
+    "AddItem": {"GetActiveAuctions": 116, "AddImageForItem": 22},
+    "AddImageForItem": {"GetActiveAuctions": 22},
+    "Logout": {"HomePage": 93},
+}
+
+
+class Chain:
+    """Draws what follows, for all users of a load generator.
+
+    Of what follows an operation each has been drawn as often as its share says, within one: so a run has the
+    published mix as nearly as its length allows, and not one that chance moved.  Where it begins is drawn.
+    """
+
+    def __init__(self, chance: random.Random) -> None:
+        self.due = {name: {then: chance.random() for then in flows} for name, flows in FLOWS.items()}
+
+    def after(self, operation: str) -> str:
+        """The operation that follows."""
+        due, flows = self.due[operation], FLOWS[operation]
+        whole = sum(flows.values())
+        for then, count in flows.items():
+            due[then] += count / whole
+        chosen = max(due, key=due.__getitem__)
+        due[chosen] -= 1
+        return chosen
+
+
+def begun(chance: random.Random) -> str:
+    """The operation that a user did last, before the run: in the mix, so that no beginning shows in it."""
+    return chance.choices(list(MIX), list(MIX.values()))[0]
+
+
+def cycle(chance: random.Random, mean: float) -> float:
+    """Seconds from the beginning of an operation to that of the next: normal, between none and twice the mean."""
+    while True:
+        drawn = chance.gauss(mean, mean / 4)
+        if 0 <= drawn <= 2 * mean:
+            return drawn
+
+
+def limit(operation: str, mean: float) -> float | None:
+    """Seconds within which an answer is in time, at a mean cycle of so many; None for what nobody times."""
+    return LIMITS[operation] * mean / CYCLE if operation in LIMITS else None

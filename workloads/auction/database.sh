@@ -1,0 +1,17 @@
+#!/bin/bash
+# The database server, in the foreground.  Usage: database.sh BUFFER_BYTES PROCESSES
+set -euo pipefail
+
+# shellcheck source=workloads/auction/common.sh
+source "${0%/*}/common.sh"
+# shellcheck source=workloads/common/sourced/postgresql.sh
+source "${0%/*}/../common/sourced/postgresql.sh"
+# shellcheck source=workloads/common/sourced/stand.sh
+source "${0%/*}/../common/sourced/stand.sh"
+
+# Each process of the application keeps eight connections.
+database_options "$store" "$1" "$((8 * $2 + 20))"
+"${as_postgres[@]}" "$(postgres_programs)/postgres" "${options[@]}" &
+standing=($!)
+# Asked to end at once, without waiting for connections.
+stand INT

@@ -15,6 +15,8 @@ from strata.base.process import as_root, capture
 ROOT = "/sys/fs/cgroup"
 SLICE = "strata.slice"
 GROUP = "strata"
+# What stays in a native system's group where that would end with its first command, and does nothing.
+HOLDER = ["/usr/bin/sleep", "infinity"]
 
 
 def parent_for(driver: str) -> str:
@@ -42,11 +44,15 @@ def hierarchies(mountinfo: str = "/proc/self/mountinfo") -> list[str]:
     )
 
 
+def path_of(id: str) -> str:
+    """The path of a native system's group in every hierarchy."""
+    return f"{SLICE}/{id}.scope" if managed_by_systemd() else f"{GROUP}/{id}"
+
+
 def groups_of(id: str) -> list[str]:
     """The folders of a native system's groups."""
-    if managed_by_systemd():
-        return [f"{ROOT}/{SLICE}/{id}.scope"]
-    return [f"{point}/{GROUP}/{id}" for point in hierarchies()]
+    points = [ROOT] if managed_by_systemd() else hierarchies()
+    return [f"{point}/{path_of(id)}" for point in points]
 
 
 def make(id: str) -> None:
@@ -63,17 +69,45 @@ def make(id: str) -> None:
 
 
 def enter(id: str) -> list[str]:
-    """The beginning of a command (for root) that runs the rest inside the groups."""
+    """The beginning of a command (for root) that runs the rest inside the groups, as the first that does.
+
+    systemd's group lives as long as something runs in it, and systemd refuses a second one of its name meanwhile.  It
+    has the controllers that a container's has.
+    """
     if managed_by_systemd():
-        return ["systemd-run", "--scope", "--quiet", "--collect", f"--slice={SLICE}", f"--unit={id}", "--"]
+        unit = [f"--slice={SLICE}", f"--unit={id}", "--property=Delegate=yes"]
+        return ["systemd-run", "--scope", "--quiet", "--collect", *unit, "--"]
+    return join(id)
+
+
+def hold(id: str) -> None:
+    """Make the groups of a native system for any number of commands, one after the other or at the same time.
+
+    Each is run by :func:`join`.  As in a container something that does nothing stays there, where it has to.
+    """
+    make(id)
+    if managed_by_systemd():
+        script = 'setsid "$@" </dev/null >/dev/null 2>&1 &'
+        capture(as_root([*enter(id), "sh", "-euc", script, "strata", *HOLDER]))
+
+
+def but_holder(lines: list[str]) -> list[str]:
+    """Command lines of processes in groups of :func:`hold` without what holds them."""
+    holder = " ".join(HOLDER)
+    at = lines.index(holder) if managed_by_systemd() and holder in lines else len(lines)
+    return lines[:at] + lines[at + 1 :]
+
+
+def join(id: str) -> list[str]:
+    """Like :func:`enter`, for groups in which something runs already, or that need not have it."""
     script = 'while [ "$1" != -- ]; do echo $$ >"$1/cgroup.procs"; shift; done; shift; exec "$@"'
     return ["sh", "-euc", script, "strata", *groups_of(id), "--"]
 
 
 def members(id: str) -> set[int]:
-    """Ids of the processes in a native system's groups."""
+    """Ids of the processes in a native system's groups, and in those that were made in them."""
     found: set[int] = set()
-    for group in groups_of(id):
+    for group in _folders(id):
         try:
             with open(f"{group}/cgroup.procs") as file:
                 found.update(int(line) for line in file)
@@ -82,13 +116,20 @@ def members(id: str) -> set[int]:
     return found
 
 
+def _folders(id: str) -> list[str]:
+    """The folders of a native system's groups that are there, and of those that were made in them, these first."""
+    return [folder for group in groups_of(id) for folder, _, _ in os.walk(group, topdown=False)]
+
+
 def beside(process: int, proc: str = "/proc") -> list[int]:
     """Ids of the processes in the same group below ours as a process, and of the one that holds them."""
     with open(f"{proc}/{process}/cgroup") as file:
         paths = [line.rstrip("\n").split(":", 2)[1:] for line in file]
     found = {process}
     for controllers, path in paths:
-        folder = os.path.join(ROOT, controllers.removeprefix("name="), path.lstrip("/"))
+        # Where both versions are, the second lies beside the hierarchies of the first.
+        hierarchy = controllers.removeprefix("name=") or ("" if unified() else "unified")
+        folder = os.path.join(ROOT, hierarchy, path.lstrip("/"))
         if re.match(rf"/({GROUP}|{re.escape(SLICE)})/", path):
             with open(f"{folder}/cgroup.procs") as file:
                 found |= {int(line) for line in file}
@@ -128,8 +169,11 @@ def command_lines(printed: str) -> list[str]:
     return [line for line in lines if line]
 
 
-def remove(id: str, patience: float = 10.0) -> None:
-    """End every process in the groups and remove them.  Raises UserError if one cannot be ended."""
+def remove(id: str, patience: float = 10.0, notice: float = 1.0) -> None:
+    """End every process in the groups and remove them.  Raises UserError if one cannot be ended.
+
+    notice: seconds within which systemd removes its own; what is left then somebody else made, such as LXC.
+    """
     deadline = time.monotonic() + patience
     while (processes := members(id)) and time.monotonic() < deadline:
         for process in processes:
@@ -140,6 +184,8 @@ def remove(id: str, patience: float = 10.0) -> None:
             except PermissionError:
                 capture(as_root(["kill", "-KILL", str(process)]), check=False)
         time.sleep(0.02)
-    groups = [group for group in groups_of(id) if os.path.isdir(group)]
-    if groups and not managed_by_systemd():
-        capture(as_root(["rmdir", "--", *groups]))
+    systemd, noticed = managed_by_systemd(), time.monotonic() + notice
+    while systemd and _folders(id) and time.monotonic() < noticed:
+        time.sleep(0.02)
+    if groups := _folders(id):
+        capture(as_root(["rmdir", "--", *groups]), check=not systemd)

@@ -91,11 +91,11 @@ class Chroot(Layer):
             os.makedirs(folder, exist_ok=True)
         os.chmod(temporary, 0o1777)
         capture(as_root(["sh", "-euc", MOUNT, "strata", self.root, tree, self.context.data, temporary]))
-        cgroups.make(self.context.id)
+        cgroups.hold(self.context.id)
 
     def wrap(self, argv: list[str]) -> list[str]:
         placed = ["numactl", *self.options["numactl"].split(), "--"] if "numactl" in self.options else []
-        return as_root([*cgroups.enter(self.context.id), *placed, "chroot", self.root, *argv])
+        return as_root([*cgroups.join(self.context.id), *placed, "chroot", self.root, *argv])
 
     def _outside(self, path: str) -> str:
         if not path.startswith("/data/") or ".." in path.split("/"):
@@ -103,7 +103,8 @@ class Chroot(Layer):
         return self.context.data + path.removeprefix("/data")
 
     def left(self) -> list[str]:
-        return cgroups.command_lines(self.run_below(cgroups.look(cgroups.groups_of(self.context.id))))
+        lines = cgroups.command_lines(self.run_below(cgroups.look(cgroups.groups_of(self.context.id))))
+        return cgroups.but_holder(lines)
 
     def put(self, source: str, target: str) -> None:
         # With its rights: a secret stays one.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import shutil
 import socket
 from collections.abc import Iterator
@@ -17,16 +16,14 @@ from strata.base.process import as_root
 from strata.base.progress import once, step
 from strata.host import cgroups
 from strata.host.observe import NOT_AVAILABLE
+from strata.layers import inside, ports, runtime, sandbox
 from strata.layers import options as bounds
-from strata.layers import sandbox
 from strata.layers.layer import TYPE_CHECKING, Layer
 
 if TYPE_CHECKING:
     from typing import ClassVar
 
 LABEL = "strata.home"
-# What a container does that waits for commands.
-REST = ["sleep", "infinity"]
 # Where a daemon writes down its process.
 PID_FILE = "/var/run/docker.pid"
 # Ends what is left in the control groups of a container that is gone: a runtime that fails may leave its processes.
@@ -44,15 +41,6 @@ END_GROUP = """
     done
     exit 0
 """
-# Prints the command line of every process in a container, for :func:`strata.host.cgroups.command_lines`.
-LOOK_INSIDE = ["sh", "-c", "tail -v -n +1 /proc/[0-9]*/cmdline 2>/dev/null; :"]
-# Put a file into a container, with its rights as `docker cp` does, and get one, by commands in it.
-# Arguments: the file of the layer below, the container, the file in it.
-PUT_INSIDE = """
-    mode=$(stat -c %a "$1")
-    exec docker exec --interactive "$2" sh -euc 'umask 077; cat >"$1"; chmod "$2" "$1"' sh "$3" "$mode" <"$1"
-"""
-GET_INSIDE = 'exec docker exec "$2" cat "$3" >"$1"'
 # What is recorded of a daemon.
 FACTS = ("engine", "containerd", "runc", "storage_driver", "cgroup_driver")
 
@@ -65,6 +53,11 @@ def short(image: dict) -> str:
 def tag(image: dict) -> str:
     """The name under which the image is known to Docker."""
     return f"strata/image:{short(image)}"
+
+
+def base_tag(base: str) -> str:
+    """The name under which Docker knows the base (a hash) of images."""
+    return f"strata/base:{base[:12]}"
 
 
 class Docker(Layer):
@@ -95,8 +88,9 @@ class Docker(Layer):
     @classmethod
     def check(cls, options: dict, config: dict, below: str = "host") -> list[tuple[str, str]]:
         found = [*sandbox.check(options), *bounds.check(options)]
-        if sandbox.asked(options) and below != "host":
-            found.append(("runtime", f"{sandbox.PROGRAM} is not in the image of a machine; it runs on the host alone"))
+        if (sandbox.asked(options) or runtime.asked(options)) and below != "host":
+            words = f"{options['runtime']} is not in the image of a machine; it runs on the host alone"
+            found.append(("runtime", words))
         if sandbox.asked(options) and options["network"] == "host" and options.get("stack") != "host":
             found.append(("stack", "the sandbox’s own stack cannot be the host’s network; set stack: host"))
         return found
@@ -114,14 +108,14 @@ class Docker(Layer):
         if sandbox.asked(options) and (reason := sandbox.refusal(options)):
             return reason
         own = options.get("user-namespace") == "own"
-        if not (own or sandbox.asked(options)) or not answers():
+        if not (own or sandbox.asked(options) or runtime.asked(options)) or not answers():
             return None
-        names, secured = _offered()
+        known, secured = _offered()
         if own and "name=userns" not in secured:
             return "the Docker daemon gives containers the host’s users: start it with --userns-remap to change that"
-        if sandbox.asked(options) and sandbox.name(options) not in names:
+        if sandbox.asked(options) and sandbox.name(options) not in known:
             return "the Docker daemon does not know gVisor’s runtimes: `scripts/dockerd.sh runtimes` changes that"
-        return None
+        return runtime.refusal(options, known) if runtime.asked(options) else None
 
     @classmethod
     def doubtful(cls, options: dict) -> bool:
@@ -165,6 +159,8 @@ class Docker(Layer):
         if sandbox.asked(options):
             network = f"{found['network']}, {sandbox.network(options)}"
             found |= {"kind": "sandbox", "title": sandbox.title(options), "network": network}
+        elif runtime.asked(options):
+            found |= runtime.told(options)
         return found
 
     @classmethod
@@ -189,8 +185,9 @@ class Docker(Layer):
             place = ["--volume", f"{self.below.data}:/data"]
         elif self.options["data"] == "tmpfs":
             place = bounds.tmpfs("/data")
-        if self._is_sandbox:
-            place += ["--runtime", sandbox.name(self.options), "--cidfile", self._id_file]
+        if self._is_apart:
+            called = sandbox.name(self.options) if self._is_sandbox else self.options["runtime"]
+            place += ["--runtime", called, "--cidfile", self._id_file]
             end = ["sh", "-c", END_GROUP, "strata", self._id_file, cgroups.ROOT, cgroups.GROUP, cgroups.SLICE]
             self.context.note(
                 {"kind": "group of", "id": self.context.id, "root": True, "find": ["true"], "remove": [end]}
@@ -213,7 +210,7 @@ class Docker(Layer):
         argv += ["--cgroup-parent", cgroups.parent_for(driver), *place, *self._published(), *bounds.words(self.options)]
         argv += ["--userns", "host"] * (self.options.get("user-namespace") == "host")
         # By its id, which is that of its content: a name would have to be looked up before.
-        argv += [self.context.image["id"], *REST]
+        argv += [self.context.image["id"], *inside.REST]
         try:
             self._run(argv)
         except UserError as error:
@@ -230,6 +227,11 @@ class Docker(Layer):
         return sandbox.asked(self.options)
 
     @property
+    def _is_apart(self) -> bool:
+        """Whether its processes may be none of the host's."""
+        return self._is_sandbox or runtime.asked(self.options)
+
+    @property
     def _id_file(self) -> str:
         return os.path.join(self.context.folder, "container")
 
@@ -244,19 +246,12 @@ class Docker(Layer):
 
     def _see_settings(self) -> None:
         """See that what the container may do is what was asked for.  Raises UserError where it is not."""
-        settings: list[dict] = []
-        if self.options["data"] == "tmpfs" or set(self.options) & set(bounds.PROPERTIES):
-            settings = bounds.seen(self.options, self.run_below(self.wrap(bounds.LOOK), check=False))
-        for setting in settings:
-            if not bounds.applied(setting):
-                raise UserError(
-                    f"Docker did not apply {setting['name']}: {setting['asked']} was asked for, and the container has "
-                    f"{setting['seen']}"
-                )
-        self._seen: dict = {"settings": settings} if settings else {}
+        self._seen = bounds.see(self.options, lambda: self.run_below(self.wrap(bounds.LOOK), check=False), "Docker")
         if self._is_sandbox:
             found = sandbox.seen(cgroups.command_lines(self.run_below(cgroups.look(cgroups.of_containers()))))
             self._seen["sandbox"] = {"program": sandbox.PROGRAM, "version": sandbox.version(), **found}
+        elif self._is_apart:
+            self._seen["runtime"] = runtime.facts(self.options, _offered()[0])
 
     def _told(self) -> dict:
         """What the daemon says of itself; the host's is asked once, as long as it is the same.
@@ -292,8 +287,7 @@ class Docker(Layer):
         if self.options["network"] == "host":
             return []
         assert self.below
-        forms = [f"{self._at()}:{port}:{port}/{kind}" for port in self.context.ports for kind in ("tcp", "udp")]
-        return [word for form in forms for word in ("--publish", form)]
+        return ports.published(self.context.ports, self._at())
 
     def _at(self) -> str:
         """The address at which ports are published."""
@@ -305,13 +299,7 @@ class Docker(Layer):
         try:
             self.run_below(argv)
         except UserError as error:
-            named = re.findall(r"\d+(?:\.\d+){3}:(\d+)", str(error))
-            if not named or not re.search("already allocated|address already in use", str(error)):
-                raise
-            raise UserError(
-                f"port {named[-1]} of {self._at()} is taken by another program: end that, or give the "
-                f"workload another port (config.yaml: workloads)"
-            ) from None
+            raise ports.told(error, self._at) from None
 
     def wrap(self, argv: list[str]) -> list[str]:
         return ["docker", "exec", self.context.id, *argv]
@@ -321,21 +309,12 @@ class Docker(Layer):
 
     def left(self) -> list[str]:
         assert self.below
-        rest = " ".join(REST)
-        if self._is_sandbox:
+        if self._is_apart:
             # The host sees no more of its processes than that there are some.
-            lines = cgroups.command_lines(self.run_below(self.wrap(LOOK_INSIDE)))
-            lines = [line for line in lines if "/cmdline" not in line and not line.endswith(f" -- {rest}")]
-            if rest in lines:
-                lines.remove(rest)
-            return lines
+            return inside.seen(cgroups.command_lines(self.run_below(self.wrap(inside.LOOK))))
         # Below the groups' parent there are only those of the one system that is up.
         lines = cgroups.command_lines(self.run_below(cgroups.look(cgroups.of_containers())))
-        found = [line for line in lines if not line.endswith(f" -- {rest}")]
-        # Each container has one that waits; more than that were left.
-        for _ in range(min(found.count(rest), self.context.of if self.below.machine() is None else 1)):
-            found.remove(rest)
-        return found
+        return inside.left(lines, self.context.of if self.below.machine() is None else 1)
 
     def put(self, source: str, target: str) -> None:
         # A path from the root: `-`, `-x` and `a:b` mean something else to Docker.
@@ -344,7 +323,7 @@ class Docker(Layer):
             if path != source:
                 self.below.put(source, path)  # type: ignore[union-attr]
             if self._unseen:
-                self.run_below(["sh", "-euc", PUT_INSIDE, "strata", path, self.context.id, target], timeout=3600)
+                self.run_below(["sh", "-euc", inside.PUT, "strata", path, target, *self._inside], timeout=3600)
             else:
                 self.run_below(["docker", "cp", path, f"{self.context.id}:{target}"], timeout=3600)
 
@@ -352,16 +331,21 @@ class Docker(Layer):
         target = os.path.abspath(target)
         with self._stage(target) as path:
             if self._unseen:
-                self.run_below(["sh", "-euc", GET_INSIDE, "strata", path, self.context.id, source], timeout=3600)
+                self.run_below(["sh", "-euc", inside.GET, "strata", path, source, *self._inside], timeout=3600)
             else:
                 self.run_below(["docker", "cp", f"{self.context.id}:{source}", path], timeout=3600)
             if path != target:
                 self.below.get(path, target)  # type: ignore[union-attr]
 
     @property
+    def _inside(self) -> list[str]:
+        """The words that run a command in the container with standard input."""
+        return ["docker", "exec", "--interactive", self.context.id]
+
+    @property
     def _unseen(self) -> bool:
-        """Whether the daemon cannot see the data: in memory, or in the layers as a sandbox has them."""
-        return self.options["data"] == "tmpfs" or (self._is_sandbox and self.options["data"] == "layered")
+        """Whether the daemon cannot see the data: in memory, or in the layers as a sandbox or a machine has them."""
+        return self.options["data"] == "tmpfs" or (self._is_apart and self.options["data"] == "layered")
 
     @contextlib.contextmanager
     def _stage(self, path: str) -> Iterator[str]:
@@ -408,7 +392,7 @@ class Docker(Layer):
         machine = self.below.machine()
         if machine is not None:
             return machine.processes()
-        if self._is_sandbox:
+        if self._is_apart:
             # Docker lists them by the numbers that they have inside.
             form = "{{.State.Pid}}"
             return cgroups.beside(int(self.run_below(["docker", "inspect", "--format", form, self.context.id])))
@@ -433,16 +417,16 @@ def _life_of_daemon() -> list | None:
         return None
 
 
-def _offered() -> tuple[set[str], list[str]]:
-    """The runtimes that the daemon knows, and how it secures containers."""
+def _offered() -> tuple[dict[str, dict], list[str]]:
+    """The runtimes that the daemon knows, with what it says of each, and how it secures containers."""
     from strata.base.process import capture
 
     form = "[{{json .Runtimes}}, {{json .SecurityOptions}}]"
     try:
         runtimes, secured = json.loads(capture(["docker", "info", "--format", form], check=False).stdout)
-        return set(runtimes or {}), list(secured or [])
+        return {name: dict(said or {}) for name, said in dict(runtimes or {}).items()}, list(secured or [])
     except (ValueError, TypeError):
-        return set(), []
+        return {}, []
 
 
 def answers() -> bool:
@@ -507,6 +491,22 @@ def name_again(recipe: str, before: str | None) -> None:
 
     name = tag({"recipe": recipe})
     capture(["docker", "image", "rm", name] if before is None else ["docker", "tag", before, name], check=False)
+
+
+def forget(but: set[str]) -> list[str]:
+    """Remove the images of this installation but for those with these names; what it was, in words.
+
+    Docker keeps one of which a container is there.
+    """
+    from strata.base.process import capture
+
+    if not shutil.which("docker") or not answers():
+        return []
+    ours = ["--filter", f"label=strata.image={places.home_mark()}", "--format", "{{.Repository}}:{{.Tag}}"]
+    found = set(capture(["docker", "image", "ls", *ours], check=False).stdout.split()) - but
+    names = sorted(name for name in found if name.startswith(("strata/image:", "strata/base:")))
+    gone = [name for name in names if capture(["docker", "image", "rm", name], 600, check=False).returncode == 0]
+    return [f"Docker's {name}" for name in gone]
 
 
 def sweep() -> list[str]:

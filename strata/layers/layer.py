@@ -22,7 +22,8 @@ class Layer(ABC):
     # What isolates, as the paper calls it.
     title: ClassVar[str]
     stands_on: ClassVar[tuple[str, ...]] = ("host",)
-    # The forms of the image that it runs: "tree" (its files), "container", or "disk" (a machine's).
+    # The forms of the image that it runs: "tree" (its files), "container", "disk" (a machine's), or "root" (its files
+    # on a disk, and a kernel beside it).
     forms: ClassVar[tuple[str, ...]] = ("container",)
     # Names of processes that work for whoever asks them, and for a system of this layer while it is up.
     daemons: ClassVar[tuple[str, ...]] = ()
@@ -103,6 +104,11 @@ class Layer(ABC):
     @classmethod
     def sweep(cls) -> list[str]:
         """Remove whatever of this layer's was left on this machine, told by our marks alone; what it was, in words."""
+        return []
+
+    @classmethod
+    def discard(cls) -> list[str]:
+        """Remove what the layer keeps for the next run, after :meth:`sweep`, by `strata clean` alone; in words."""
         return []
 
     @abstractmethod

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
+from strata.base.errors import UserError
 from strata.host import observe
 from strata.host.observe import NOT_AVAILABLE
 
@@ -100,6 +102,23 @@ def seen(options: dict, printed: str) -> list[dict]:
     }
     wanted = [name for name in values if name in options and (name != "data" or options[name] == "tmpfs")]
     return [{"name": name, "asked": options[name], "seen": values[name] or NOT_AVAILABLE} for name in wanted]
+
+
+def see(options: dict, look: Callable[[], str], program: str) -> dict:
+    """``{settings}`` of :func:`seen` by one `look` into what a program made; nothing where nothing was asked for.
+
+    Raises UserError where it is otherwise than what was asked for.
+    """
+    if options["data"] != "tmpfs" and not set(options) & set(PROPERTIES):
+        return {}
+    settings = seen(options, look())
+    for setting in settings:
+        if not applied(setting):
+            raise UserError(
+                f"{program} did not apply {setting['name']}: {setting['asked']} was asked for, and the container has "
+                f"{setting['seen']}"
+            )
+    return {"settings": settings} if settings else {}
 
 
 def applied(setting: dict) -> bool:

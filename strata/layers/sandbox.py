@@ -20,7 +20,11 @@ ABSENT = (
 )
 
 PROPERTIES: dict[str, dict] = {
-    "runtime": {"enum": ["runc", PROGRAM], "description": f"runc or {PROGRAM}"},
+    "runtime": {
+        "type": "string",
+        "pattern": "^[a-z0-9][a-z0-9._-]{0,79}$",
+        "description": f"runc, {PROGRAM}, or the name of another that Docker's daemon knows",
+    },
     "platform": {"enum": list(PLATFORMS), "description": "how gVisor catches system calls: ptrace, systrap or kvm"},
     "stack": {"enum": list(STACKS), "description": "whose network stack: the sandbox's own, or the host's"},
 }

@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from strata.vm.machine import Machine
 
 
-# Where a guest keeps what is run in it by ssh.
-SESSIONS = [f"{cgroups.ROOT}/user.slice/user-0.slice/session-*", f"{cgroups.ROOT}/system.slice/ssh*"]
-
-
 class Vm(Layer):
     """A machine that stays up for the cells that share it; commands are executed in it through one kept ssh connection.
 
@@ -31,6 +27,11 @@ class Vm(Layer):
     title = "virtual machine"
     forms = ("disk",)
     daemons = ("libvirtd", "virtlogd", "virtqemud", "virtnetworkd", "virtstoraged", "dnsmasq")
+    # Where a guest keeps what is run in it by ssh.
+    sessions: ClassVar[list[str]] = [
+        f"{cgroups.ROOT}/user.slice/user-0.slice/session-*",
+        f"{cgroups.ROOT}/system.slice/ssh*",
+    ]
     options_schema: ClassVar[dict] = {
         "type": "object",
         "additionalProperties": False,
@@ -121,11 +122,14 @@ class Vm(Layer):
         return [*libvirt.sweep(), *(f"snapshot {name}" for name in snapshot.remove())]
 
     def up(self) -> None:
+        self._note()
+        self._facts = self._machine.up()
+
+    def _note(self) -> None:
         from strata.vm import machine
 
         consoles = os.path.abspath(machine.CONSOLES)
         self.context.note({"kind": "machine", "id": self.context.folder, "consoles": consoles})
-        self._facts = self._machine.up()
 
     def facts(self) -> dict:
         return {"vm": self._facts}
@@ -137,7 +141,7 @@ class Vm(Layer):
 
     def left(self) -> list[str]:
         # What sshd started, and nothing of the guest's own; the one that looks is among it.
-        lines = cgroups.command_lines(capture(self.command_plain(cgroups.look(SESSIONS))).stdout)
+        lines = cgroups.command_lines(capture(self.command_plain(cgroups.look(self.sessions))).stdout)
         return [line for line in lines if not line.startswith("sshd") and "cgroup.procs" not in line]
 
     def put(self, source: str, target: str) -> None:

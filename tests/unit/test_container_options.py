@@ -70,7 +70,7 @@ def complaint(over):
         ({"memory": "4MiB"}, "memory", "at least 6MiB"),
         ({"user-namespace": "mine"}, "user-namespace", "own, host"),
         ({"data": "ram"}, "data", "volume, layered, tmpfs"),
-        ({"runtime": "kata"}, "runtime", "runc, runsc"),
+        ({"runtime": "Kata Containers"}, "runtime", "runc, runsc, or the name of another"),
         ({"platform": "ptrace"}, "platform", "set runtime: runsc too"),
         ({"runtime": "runsc", "network": "host"}, "stack", "set stack: host"),
     ],
@@ -83,8 +83,9 @@ def test_a_mistake_in_an_option_is_told_with_its_key(checkout, entry, key, remed
     assert remedy in said
 
 
-def test_a_sandbox_stands_on_the_host_alone(checkout):
-    stack = [{"vm": {}}, {"docker": {"network": "bridge", "data": "volume", "runtime": "runsc"}}]
+@pytest.mark.parametrize("runtime", ["runsc", "kata"])
+def test_a_runtime_that_is_not_in_the_image_stands_on_the_host_alone(checkout, runtime):
+    stack = [{"vm": {}}, {"docker": {"network": "bridge", "data": "volume", "runtime": runtime}}]
     assert "it runs on the host alone" in complaint({"environments": {"e": {"layers": stack}}})
 
 
@@ -226,6 +227,54 @@ def test_data_are_given_to_a_root_who_is_another_user_on_the_host(no_daemon, mon
     fake.up()
     assert ["chown", "165536:7", "/data"] in fake.commands
     assert fake.facts()["docker"]["settings"] == [{"name": "user-namespace", "asked": "own", "seen": "own"}]
+
+
+KATA = {"network": "bridge", "data": "volume", "runtime": "kata"}
+
+
+def test_a_runtime_that_the_daemon_does_not_know_is_a_reason(monkeypatch):
+    known = {"runc": {"path": "runc"}, "strata-runsc-ptrace-host": {"path": "/usr/bin/runsc"}, "crun": {}}
+    monkeypatch.setattr(docker, "answers", lambda: True)
+    monkeypatch.setattr(docker, "_offered", lambda: (known, []))
+    said = Docker.refusal(KATA, "host", MACHINE)
+    assert "knows no runtime kata (it knows crun, runc): add it to the daemon’s configuration" in said
+    assert Docker.refusal({**KATA, "runtime": "crun"}, "host", MACHINE) is None
+    # The daemon looks for these itself.
+    assert Docker.refusal({**KATA, "runtime": "io.containerd.kata.v2"}, "host", MACHINE) is None
+
+
+@pytest.mark.parametrize(
+    ("runtime", "kind"), [("crun", None), ("youki", None), ("kata", "other"), ("io.containerd.kata.v2", "other")]
+)
+def test_what_only_a_runtime_knows_of_itself_is_not_said(runtime, kind):
+    told = Docker.told({**KATA, "runtime": runtime})
+    assert told.get("kind") == kind
+    assert told["title"] == f"Docker container by the runtime {runtime}"
+
+
+def test_what_a_runtime_is_started_by_is_recorded(no_daemon, monkeypatch, tmp_path):
+    program = tmp_path / "kata-runtime"
+    program.write_text("#!/bin/sh\necho; echo kata-runtime : 3.2; echo commit\n")
+    program.chmod(0o755)
+    for said, told in (
+        ({"path": str(program)}, (str(program), "kata-runtime : 3.2")),
+        ({"path": "kata-runtime"}, ("kata-runtime", "not available")),
+        ({"runtimeType": "io.containerd.kata.v2"}, ("io.containerd.kata.v2", "not available")),
+        ({}, ("not available", "not available")),
+    ):
+        monkeypatch.setattr(docker, "_offered", lambda said=said: ({"kata": said}, []))
+        fake = Fake(KATA)
+        fake.up()
+        facts = fake.facts()["docker"]
+        assert facts["runtime"] == {"name": "kata", "program": told[0], "version": told[1]}
+        schema = json.loads((projects.ROOT / "schemas/record.schema.json").read_text())
+        jsonschema.validate(facts, schema["properties"]["system"]["properties"]["docker"])
+    run = next(argv for argv in fake.commands if argv[:2] == ["docker", "run"])
+    assert run[run.index("--runtime") + 1] == "kata"
+    # What it leaves is looked for in it, and its group is ended whatever becomes of the container.
+    assert [trace["kind"] for trace in fake.traces] == ["group of", "container"]
+    fake.left()
+    assert fake.commands[-1][:3] == ["docker", "exec", "strata-0"]
 
 
 def test_a_container_bound_to_cpus_has_as_many():

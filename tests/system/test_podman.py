@@ -1,0 +1,218 @@
+"""Containers by Podman, of a small image made here: as Docker's stand, and gone whatever ends them.
+
+With the real image they are among the environments of test_environments.py (`make test-long`).
+"""
+
+import hashlib
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import time
+
+import leftovers
+import pytest
+
+from strata.base import places
+from strata.base.errors import UserError
+from strata.host import capacity, cgroups
+from strata.layers import podman_here
+from strata.layers.podman import Podman
+from strata.system import state, testbed
+
+APPLETS = ["cat", "chmod", "cut", "echo", "env", "id", "ls", "readlink", "setsid", "sh", "sleep", "tail", "wc"]
+RUNTIMES = [name for name in podman_here.RUNTIMES if Podman.unavailable() is None and podman_here.unfit(name) is None]
+BRIDGE = {"network": "bridge", "data": "volume"}
+
+pytestmark = pytest.mark.skipif(not (RUNTIMES and shutil.which("busybox")), reason="no Podman or no busybox is here")
+
+
+def packed(files):
+    """An archive of the files: path → content, or what a link leads to."""
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as archive:
+        for path, content in files.items():
+            entry = tarfile.TarInfo(path)
+            if isinstance(content, str):
+                entry.type, entry.linkname = tarfile.SYMTYPE, content
+                archive.addfile(entry)
+            else:
+                entry.size, entry.mode = len(content), 0o755
+                archive.addfile(entry, io.BytesIO(content))
+    return made.getvalue()
+
+
+@pytest.fixture
+def image(tmp_path):
+    """An image as `docker save` writes one, in which busybox is all there is."""
+    files = {"bin/busybox": open(shutil.which("busybox"), "rb").read(), "data/.keep": b"", "tmp/.keep": b""}
+    layer = packed({**files, **{f"bin/{name}": "busybox" for name in APPLETS}})
+    told = {
+        "architecture": "amd64",
+        "os": "linux",
+        "config": {},
+        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(layer).hexdigest()}"]},
+    }
+    configuration = json.dumps(told).encode()
+    id = hashlib.sha256(configuration).hexdigest()
+    manifest = [{"Config": f"{id}.json", "RepoTags": ["strata/image:test"], "Layers": ["layer.tar"]}]
+    whole = {"layer.tar": layer, f"{id}.json": configuration, "manifest.json": json.dumps(manifest).encode()}
+    (tmp_path / "image").mkdir()
+    (tmp_path / "image/image.tar").write_bytes(packed(whole))
+    return {"recipe": "0" * 64, "id": f"sha256:{id}", "folder": str(tmp_path / "image")}
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A cache of the test's own, so that the image in the machine's own store stays there."""
+    monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("STRATA_OWNER", raising=False)
+
+
+@pytest.fixture
+def up(home, machine_stays, image):
+    """Bring a container up under the machine's lock; it, and all that Podman keeps, is gone afterwards."""
+
+    def bring(block=1, **options):
+        return testbed.bring_up("podman", stack_of(options), block, image).top
+
+    with testbed.exclusive():
+        yield bring
+        testbed.take_down()
+        assert Podman.sweep() == []
+        store = os.path.join(places.home(), "podman")
+        kept = [f"Podman’s images in {store}"] if os.path.isdir(store) else []
+        assert Podman.discard() == kept
+        assert not os.path.exists(store)
+
+
+def stack_of(options):
+    settled = Podman.settle({**BRIDGE, "runtime": RUNTIMES[0], **options}, {})
+    reason = Podman.refusal(settled, "host", capacity.facts())
+    if reason:
+        pytest.skip(reason)
+    return [{"podman": settled}]
+
+
+def helpers():
+    """What Podman has running for this user."""
+    listed = [line.split() for line in leftovers.lines("ps", "-u", str(os.geteuid()), "-o", "stat=,comm=")]
+    names = ("conmon", "slirp4netns", "rootlessport", "podman", "catatonit")
+    return [name for state, name, *_ in listed if not state.startswith("Z") and name.startswith(names)]
+
+
+def inside(top, *argv):
+    return subprocess.run(top.command(list(argv)), capture_output=True, text=True, check=True).stdout.strip()
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_it_stands_where_dockers_containers_stand_and_can_what_they_can(up, runtime, tmp_path):
+    top = up(runtime=runtime)
+    groups = [line.split(":", 2)[2] for line in open(f"/proc/{top.processes()[-1]}/cgroup").read().splitlines()]
+    assert {os.path.dirname(group.removesuffix("/container")) for group in groups if group != "/"} == {
+        cgroups.parent_for("systemd" if cgroups.managed_by_systemd() else "cgroupfs")
+    }
+    for kind in ("mnt", "net", "pid", "uts", "ipc"):
+        assert inside(top, "readlink", f"/proc/self/ns/{kind}") != os.readlink(f"/proc/self/ns/{kind}")
+    assert inside(top, "id", "-u") == "0"
+    assert top.listen().count(".") == 3
+    holders = [open(f"/proc/{process}/comm").read().strip() for process in top.processes()]
+    assert "conmon" in holders
+    # What is long enough is written by many pieces.
+    content = os.urandom(3_000_000)
+    (tmp_path / "in").write_bytes(content)
+    (tmp_path / "in").chmod(0o640)
+    top.put(str(tmp_path / "in"), "/data/file")
+    assert inside(top, "sh", "-c", "ls -l /data/file | cut -c 1-10; wc -c </data/file").split() == [
+        *["-rw-r-----", "3000000"]
+    ]
+    top.get("/data/file", str(tmp_path / "out"))
+    assert (tmp_path / "out").read_bytes() == content
+    facts = state.read()["system"]["facts"]["container"]
+    assert facts["program"] == "podman"
+    assert facts["runtime"].startswith(runtime)
+    assert "not available" not in facts.values()
+
+
+def test_what_is_printed_in_it_arrives_whole_and_so_does_its_exit_code(up):
+    top = up(network="host")
+    for _ in range(3):
+        done = subprocess.run(top.command(["sh", "-c", "echo a; echo b >&2; exit 7"]), capture_output=True, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (7, b"a\n", b"b\n")
+    assert inside(top, "readlink", "/proc/self/ns/net") == os.readlink("/proc/self/ns/net")
+
+
+def test_what_it_may_do_is_what_was_asked_for(up):
+    top = up(data="tmpfs", network="host", seccomp="unconfined", memory="64MiB", **{"cpuset-cpus": "0-0"})
+    seen = {setting["name"]: setting["seen"] for setting in state.read()["system"]["facts"]["container"]["settings"]}
+    assert seen == {"data": "tmpfs", "seccomp": "unconfined", "cpuset-cpus": "0", "memory": str(64 * 2**20)}
+    assert top.cpus() == 1
+
+
+def test_a_block_gets_a_fresh_one_and_what_a_cell_left_is_seen(up, image):
+    top = up(data="layered")
+    assert top.left() == []
+    subprocess.run(top.command(["sh", "-c", "echo >/data/left; setsid sleep 300 >/dev/null 2>&1 &"]), check=True)
+    assert top.left() == ["sleep 300"]
+    testbed.begin_cell(testbed.System(state.read()["system"], image))
+    assert testbed.end_cell(testbed.System(state.read()["system"], image)) == ["sleep 300"]
+    fresh = up(data="layered")
+    assert fresh.context.id != top.context.id
+    assert inside(fresh, "sh", "-c", "ls /data") == ""
+
+
+@pytest.mark.parametrize("network", ["host", "slirp4netns"])
+def test_without_root_it_is_the_users_own_in_the_place_of_a_native_run(up, network, tmp_path):
+    top = up(user="own", network=network)
+    assert inside(top, "id", "-u") == "0"
+    # Its root is the user who runs this.
+    assert inside(top, "cat", "/proc/self/uid_map").split()[:2] == ["0", str(os.geteuid())]
+    assert set(top.processes()) <= cgroups.members(top.context.id)
+    assert top.left() == []
+    subprocess.run(top.command(["sh", "-c", "setsid sleep 300 >/dev/null 2>&1 &"]), check=True)
+    assert top.left() == ["sleep 300"]
+    content = os.urandom(3_000_000)
+    (tmp_path / "in").write_bytes(content)
+    top.put(str(tmp_path / "in"), "/data/file")
+    top.get("/data/file", str(tmp_path / "out"))
+    assert (tmp_path / "out").read_bytes() == content
+    testbed.take_down()
+    deadline = time.monotonic() + 10
+    while (there := helpers()) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert there == []
+
+
+def test_an_image_that_is_another_is_refused_and_leaves_nothing(up, image):
+    image["id"] = "sha256:" + "0" * 64
+    with pytest.raises(UserError, match="not as 0000"):
+        up()
+
+
+PROGRAM = """
+import json, sys
+from strata.system import testbed
+image, stack = json.loads(sys.argv[1])
+print(flush=True)
+testbed.bring_up("podman", stack, 1, image)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("seconds", [0.3, *(pytest.param(n / 50, marks=pytest.mark.long) for n in range(1, 50))])
+def test_one_that_is_killed_while_it_comes_up_leaves_nothing(up, image, seconds):
+    # The image is there, so that what is interrupted is the container.
+    stack = stack_of({})
+    up()
+    testbed.take_down()
+    # The machine's lock is this test's, and it has nothing up.
+    argv = [sys.executable, "-c", PROGRAM, json.dumps([image, stack])]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        time.sleep(seconds)
+        process.kill()
+    testbed.take_down()
+    assert leftovers.lines("pgrep", "-f", "conmon .*strata-") == set()

@@ -1,0 +1,152 @@
+"""The groups of native systems, above all where systemd makes them."""
+
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from strata.host import cgroups
+from strata.host.context import Context
+from strata.layers import chroot
+from strata.layers.chroot import Chroot
+
+# In the place of systemd-run: a scope with its first process, and no second one of its name.
+SYSTEMD_RUN = """#!/bin/sh
+while [ "$1" != -- ]; do
+    echo "$1" >>"$ROOT/asked"
+    case $1 in
+        --unit=*) unit=${1#*=} ;;
+        --slice=*) slice=${1#*=} ;;
+    esac
+    shift
+done
+shift
+mkdir "$ROOT/$slice/$unit.scope" || exit 1
+echo $$ >"$ROOT/$slice/$unit.scope/cgroup.procs"
+exec "$@"
+"""
+
+
+@pytest.fixture
+def systemd(tmp_path, monkeypatch):
+    """A machine whose groups systemd makes: the folder of its hierarchy."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/systemd-run").write_text(SYSTEMD_RUN)
+    (tmp_path / "bin/systemd-run").chmod(0o755)
+    (tmp_path / "root/strata.slice").mkdir(parents=True)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/bin:/bin")
+    monkeypatch.setenv("ROOT", str(tmp_path / "root"))
+    monkeypatch.setattr(cgroups, "ROOT", str(tmp_path / "root"))
+    monkeypatch.setattr(cgroups, "managed_by_systemd", lambda: True)
+    for module in (cgroups, chroot):
+        monkeypatch.setattr(module, "as_root", list)
+    held = f'echo "$$" >>{tmp_path}/holders; exec sleep 60'
+    monkeypatch.setattr(cgroups, "HOLDER", ["sh", "-c", held])
+    yield tmp_path / "root"
+    if (tmp_path / "root/asked").exists():
+        os.kill(holder(tmp_path), signal.SIGKILL)
+
+
+def holder(folder):
+    """The process that holds the group, once it runs."""
+    deadline = time.monotonic() + 60
+    while not (folder / "holders").exists() or not (folder / "holders").read_text().strip():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return int((folder / "holders").read_text())
+
+
+def run(command, *argv):
+    return subprocess.run([*command, *argv], capture_output=True, text=True, timeout=20, check=False)
+
+
+def test_a_server_runs_beside_other_commands_of_a_native_system(systemd):
+    cgroups.hold("strata-x")
+    group = systemd / "strata.slice/strata-x.scope"
+    assert cgroups.groups_of("strata-x") == [str(group)]
+    server = subprocess.Popen([*cgroups.join("strata-x"), "sh", "-c", "read line; echo $line"], stdin=-1, stdout=-1)
+    try:
+        assert server.stdin
+        for _ in range(2):
+            done = run(cgroups.join("strata-x"), "sh", "-c", "echo $$")
+            assert (done.returncode, done.stderr) == (0, "")
+            # It is in the group by its own number.
+            assert (group / "cgroup.procs").read_text() == done.stdout
+    finally:
+        out, _ = server.communicate(b"served\n", timeout=20)
+    assert (out, server.returncode) == (b"served\n", 0)
+    # All of it in one group, as in a container: systemd would have refused another one of its name.
+    asked = (systemd / "asked").read_text().split()
+    assert asked.count("--unit=strata-x") == 1
+    assert {"--scope", "--collect", "--slice=strata.slice", "--property=Delegate=yes"} <= set(asked)
+    assert run(cgroups.enter("strata-x"), "true").returncode == 1
+
+
+def test_what_holds_the_group_outlives_the_command_that_started_it(systemd):
+    cgroups.hold("strata-x")
+    # A session of its own: what ends that of a command does not end it.
+    pid = holder(systemd.parent)
+    assert os.getsid(pid) == pid
+
+
+def test_commands_of_a_native_system_ask_systemd_for_nothing(systemd, tmp_path):
+    layer = Chroot(None, {"numactl": "--membind=0"}, Context("strata-x", str(tmp_path), None))
+    argv = layer.wrap(["env", "a b"])
+    assert "systemd-run" not in argv
+    assert str(systemd / "strata.slice/strata-x.scope") in argv
+    assert argv[-7:] == ["numactl", "--membind=0", "--", "chroot", str(tmp_path / "root"), "env", "a b"]
+
+
+def test_what_holds_the_group_is_nothing_that_a_cell_left(systemd, tmp_path, monkeypatch):
+    monkeypatch.setattr(cgroups, "HOLDER", ["/usr/bin/sleep", "infinity"])
+    lines = ["redis-server", "/usr/bin/sleep infinity", "/usr/bin/sleep infinity"]
+    monkeypatch.setattr(cgroups, "command_lines", lambda printed: list(lines))
+    layer = Chroot(None, {}, Context("strata-x", str(tmp_path), None))
+    monkeypatch.setattr(Chroot, "run_below", lambda self, argv: "")
+    # One of them is a cell's.
+    assert layer.left() == ["redis-server", "/usr/bin/sleep infinity"]
+    monkeypatch.setattr(cgroups, "managed_by_systemd", lambda: False)
+    assert layer.left() == lines
+
+
+def test_the_group_is_noted_before_it_is_made(systemd, tmp_path, monkeypatch):
+    steps = []
+    context = Context("strata-x", str(tmp_path), {"folder": "/nowhere"}, note=lambda trace: steps.append(trace["kind"]))
+    monkeypatch.setattr(chroot, "capture", lambda argv: None)
+    monkeypatch.setattr(cgroups, "hold", lambda id: steps.append(id))
+    Chroot(None, {}, context).up()
+    assert steps == ["group", "strata-x"]
+
+
+@pytest.mark.parametrize("removed", [True, False], ids=["systemd's", "somebody else's"])
+def test_a_group_that_systemd_does_not_remove_is_removed_after_a_while(systemd, monkeypatch, removed):
+    group = systemd / "strata.slice/strata-x.scope"
+    (group / "payload").mkdir(parents=True)
+    commands, looked = [], []
+
+    def members(id):
+        # Empty from the first look on; systemd notices between two looks.
+        looked.append(id)
+        if removed:
+            (group / "payload").rmdir()
+            group.rmdir()
+        return set()
+
+    monkeypatch.setattr(cgroups, "members", members)
+    monkeypatch.setattr(cgroups, "capture", lambda argv, **more: commands.append((argv, more)))
+    cgroups.remove("strata-x", notice=0.05)
+    assert looked == ["strata-x"]
+    asked = [(["rmdir", "--", f"{group}/payload", str(group)], {"check": False})]
+    assert commands == ([] if removed else asked)
+
+
+def test_without_systemd_the_groups_are_folders_and_nothing_holds_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(cgroups, "managed_by_systemd", lambda: False)
+    monkeypatch.setattr(cgroups, "as_root", list)
+    monkeypatch.setattr(cgroups, "groups_of", lambda id: [str(tmp_path / f"a/{id}"), str(tmp_path / f"b/{id}")])
+    cgroups.hold("x")
+    assert cgroups.enter("x") == cgroups.join("x")
+    assert [path.name for path in sorted(tmp_path.glob("*/x/*"))] == []
+    assert sorted(path.parent.name for path in tmp_path.glob("*/x")) == ["a", "b"]

@@ -189,7 +189,13 @@ def rows(profile: dict, settings: dict, live: dict, process: dict, guest: dict, 
         good = live["iothreads"] >= 1 and all(disk["iothread"] for disk in disks)
         seen = f"{live['iothreads']} for {sum(bool(disk['iothread']) for disk in disks)} of {len(disks)} disks"
         found.append(
-            _row("thread of its own for disk I/O", f"1 for {len(disks)} disks", seen, good, "the domain has none")
+            _row(
+                "thread of its own for disk I/O",
+                f"1 for {len(disks)} disks",
+                seen,
+                good,
+                refused.get("iothread", "the domain has none"),
+            )
         )
     if profile["pin_emulator"]:
         asked = settings["extra"]["emulator"]

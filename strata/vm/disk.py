@@ -2,6 +2,7 @@
 
 It lies beside the image in the cache, ``images/RECIPE/vm-ACCELERATOR``: ``disk.json`` (facts, with
 the public keys by which ssh knows it) and ``key`` (the private key that it lets in, made for this disk here).
+That of light machines (:mod:`strata.image.light`) lies in ``vm-light``, the same under KVM and emulation.
 """
 
 import os
@@ -12,22 +13,25 @@ from strata.base.errors import UserError
 from strata.base.files import read_json, write_json
 from strata.base.process import as_root, capture
 
-
-def folder_of(name: str, accelerator: str) -> str:
-    """The folder of the disk of an image."""
-    return os.path.join(places.home(), "images", name, f"vm-{accelerator}")
+# In the place of an accelerator.
+LIGHT = "light"
 
 
-def find(name: str, accelerator: str) -> dict | None:
+def folder_of(name: str, which: str) -> str:
+    """The folder of the disk of an image; `which`: an accelerator, or :data:`LIGHT`."""
+    return os.path.join(places.home(), "images", name, f"vm-{which}")
+
+
+def find(name: str, which: str) -> dict | None:
     """The facts of a disk with its `folder`, or None if it is not there, whole."""
-    folder = folder_of(name, accelerator)
+    folder = folder_of(name, which)
     facts = read_json(os.path.join(folder, "disk.json"))
     return {**facts, "folder": folder} if facts else None
 
 
-def require(name: str, accelerator: str) -> dict:
+def require(name: str, which: str) -> dict:
     """Like :func:`find`, but a missing disk is an error that says how to get it."""
-    facts = find(name, accelerator)
+    facts = find(name, which)
     if facts is None:
         raise UserError(
             f"the virtual machine's disk of image {name[:12]} is not in {places.home()}: "

@@ -10,7 +10,7 @@ from strata.base.files import read_json
 from strata.base.process import as_root, capture
 from strata.host import observe
 from strata.host import topology as host
-from strata.vm import applied, domain, libvirt, ssh
+from strata.vm import applied, libvirt, ssh
 
 DATA_LABEL = "strata-data"
 # Prints the data disk's file system, the numbers of queues and nodes, and a line for each cache of the first CPU.
@@ -25,16 +25,18 @@ done
 """
 
 
-def at(folder: str, wanted: dict, profile: dict, refused: dict[str, str]) -> dict:
+def at(
+    folder: str, wanted: dict, profile: dict, refused: dict[str, str], live: dict, pid: int, versions: dict[str, str]
+) -> dict:
     """Mount the data disk and look at the machine: those facts of ``system.vm`` that are seen (docs/contracts.md).
 
     wanted: the machine's settings, as the Vagrantfile has them.  profile: complete.
-    refused: key → why it was left out.
+    refused: key → why it was left out.  live: how it was started, as of :func:`strata.vm.domain.read`.
+    pid: QEMU's process.  versions: of what runs it.
     """
     lines = ssh.run(folder, ["sh", "-c", _SCRIPT]).splitlines()
     inside = observe.understand(observe.split(ssh.run(folder, observe.command(), check=False)))
-    live = domain.read(libvirt.virsh("dumpxml", wanted["name"]))
-    process = applied.process(process_of(wanted["name"]))
+    process = applied.process(pid)
     guest = {
         "cpus": inside["cpus"],
         "memory_bytes": inside["memory_bytes"] if isinstance(inside["memory_bytes"], int) else None,
@@ -61,7 +63,7 @@ def at(folder: str, wanted: dict, profile: dict, refused: dict[str, str]) -> dic
             "host_file_system": own or observe.NOT_AVAILABLE,
         },
         "settings": applied.rows(profile, wanted, live, process, guest, refused),
-        "versions": versions(),
+        "versions": versions,
     }
 
 

@@ -17,7 +17,7 @@ from strata.host import capacity as this_host
 from strata.host import sockets
 from strata.host import topology as host
 from strata.host.context import Context
-from strata.vm import acceleration, disk, hugepages, libvirt, look, passthrough, settings, snapshot, ssh
+from strata.vm import acceleration, disk, domain, hugepages, libvirt, look, passthrough, settings, snapshot, ssh
 
 ATTEMPTS = 3
 CONSOLES = os.path.join("results", "logs", "consoles")
@@ -40,7 +40,7 @@ class Machine:
         """Bring the machine up, fresh; returns the facts of ``system.vm`` (docs/contracts.md).  Raises UserError."""
         owner = run.owner()
         # A cell without a workflow around it has no later system that a snapshot would serve.
-        keeps = self.options["fresh"] == "snapshot" and owner["pid"] != os.getpid()
+        keeps = self.options.get("fresh") == "snapshot" and owner["pid"] != os.getpid()
         wanted, facts = self.prepare()
         if keeps:
             with once():
@@ -57,8 +57,27 @@ class Machine:
             "boot_seconds": booted["seconds"] if booted else None,
             "restore_seconds": restored,
             "image_disk_bytes": facts["bytes"],
-            **look.at(self.folder, wanted, self.options["settings"], self.refused),
+            **self._look(wanted),
         }
+
+    def _disk(self) -> dict:
+        """The facts of the disk that it boots from."""
+        assert self.context.image
+        return disk.require(self.context.image["recipe"], self.options["accelerator"])
+
+    def _look(self, wanted: dict) -> dict:
+        """What is seen of the machine that is up."""
+        live = domain.read(libvirt.virsh("dumpxml", wanted["name"]))
+        process = look.process_of(wanted["name"])
+        told = look.versions()
+        return look.at(self.folder, wanted, self.options["settings"], self.refused, live, process, told)
+
+    def _left_out(self, profile: dict) -> dict[str, str]:
+        """What of its profile the machine cannot have here: key → why."""
+        complaints = [passthrough.complaint(address, self.options["accelerator"]) for address in profile["passthrough"]]
+        if self.context.of > 1 and complaints:
+            complaints = ["a device can be in one machine only"]
+        return {"passthrough": "; ".join(filter(None, complaints))} if any(complaints) else {}
 
     def prepare(self) -> tuple[dict, dict]:
         """Make what the machine stands on: network, storage pool, huge pages, the way in.
@@ -66,10 +85,9 @@ class Machine:
         What several equal machines share is made with the first of them, for all.
         Returns what the Vagrantfile needs, and the facts of the disk.
         """
-        assert self.context.image
         if self.options["accelerator"] is None:
             raise UserError("whether KVM runs a guest here was not tried yet: run `python -m strata image`")
-        facts = disk.require(self.context.image["recipe"], self.options["accelerator"])
+        facts = self._disk()
         disk.verify(facts)
         wanted = self.settings(facts)
         # Noted before anything is made: remove() looks for it, also after a kill in the middle.
@@ -102,12 +120,8 @@ class Machine:
         """Everything that the Vagrantfile needs and that follows from the profile; fills `refused`."""
         part, of = self.context.part, self.context.of
         profile = dict(self.options["settings"])
-        complaints = [passthrough.complaint(address, self.options["accelerator"]) for address in profile["passthrough"]]
-        if of > 1 and complaints:
-            complaints = ["a device can be in one machine only"]
-        if any(complaints):
-            self.refused["passthrough"] = "; ".join(filter(None, complaints))
-            profile["passthrough"] = []
+        self.refused |= self._left_out(profile)
+        profile |= {key: settings.DEFAULTS[key] for key in self.refused}
         memory = this_host.memory_size()
         accelerator, topology = self.options["accelerator"], host.topology()
         every = [settings.resolve(profile, topology, memory, accelerator, number, of) for number in range(of)]
@@ -182,8 +196,8 @@ class Machine:
             begun = time.monotonic()
             try:
                 with step("vm", f"booting the machine, attempt {attempt} of {ATTEMPTS}"):
-                    self._vagrant_up(wanted["console"])
-                    ssh.run(self.folder, ["true"], timeout=60)
+                    self._start(wanted)
+                    ssh.run(self.folder, self.first_command(), timeout=60)
                 seconds = round(time.monotonic() - begun, 3)
                 _keep_console(self.folder, wanted["name"], attempt)
                 return {"seconds": seconds, "attempts": attempt}
@@ -192,11 +206,20 @@ class Machine:
                 kept = _keep_console(self.folder, wanted["name"], attempt)
                 say("vm", f"attempt {attempt} of {ATTEMPTS} to boot failed: {trouble}; {kept}")
                 ssh.close(self.folder)
-                libvirt.remove_domains(wanted["name"])
-                forget_vagrant(self.folder)
+                self._end(wanted)
         raise UserError(f"the virtual machine did not boot in {ATTEMPTS} attempts: {trouble}")
 
-    def _vagrant_up(self, console: str) -> None:
+    def first_command(self) -> list[str]:
+        """The first command in a machine that booted; with its end the boot has ended."""
+        return ["true"]
+
+    def _end(self, wanted: dict) -> None:
+        """Remove a machine that did not boot."""
+        libvirt.remove_domains(wanted["name"])
+        forget_vagrant(self.folder)
+
+    def _start(self, wanted: dict) -> None:
+        """Make the machine and start it, by ``vagrant up``; return when it can be reached."""
         project = os.path.dirname(os.path.realpath(os.path.join(places.PROJECT, "strata")))
         variables = {
             "VAGRANT_HOME": disk.vagrant_home(),
@@ -211,13 +234,8 @@ class Machine:
         command = ["env", *(f"{key}={value}" for key, value in variables.items())]
         # If this process is killed, Vagrant must not go on and define a machine behind the back of who cleans up.
         command += ["setpriv", "--pdeathsig", "KILL", "vagrant", "up", "--no-tty", "--provider", "libvirt"]
-
-        def panicked() -> str | None:
-            # Emulated processors lose a race now and then when the kernel patches itself; Vagrant would wait on.
-            found = capture(as_root(["grep", "-c", "-F", "Kernel panic", "--", console]), check=False)
-            return "the guest's kernel panicked" if found.returncode == 0 else None
-
-        done = capture_watched(as_root(command), PATIENCE[self.options["accelerator"]] + 120, panicked)
+        limit = PATIENCE[self.options["accelerator"]] + 120
+        done = capture_watched(as_root(command), limit, lambda: panicked(wanted["console"]))
         if done.returncode != 0:
             words = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
             raise UserError(f"`vagrant up` failed (exit code {done.returncode}): " + " / ".join(words[-6:]))
@@ -228,6 +246,15 @@ class Machine:
         snapshot.restore(name)
         ssh.run(self.folder, ["date", "--utc", "--set", f"@{time.time():.3f}"], timeout=120)
         return round(time.monotonic() - begun, 3)
+
+
+def panicked(console: str) -> str | None:
+    """Whether a guest's kernel panicked, by what it said on its console.
+
+    Emulated processors lose a race now and then when the kernel patches itself; whoever waits for it would wait on.
+    """
+    found = capture(as_root(["grep", "-c", "-F", "Kernel panic", "--", console]), check=False)
+    return "the guest's kernel panicked" if found.returncode == 0 else None
 
 
 def remove(folder: str, consoles: str | None) -> None:

@@ -1,24 +1,11 @@
 """What a profile asked for against what is seen: nothing counts as applied because it was configured."""
 
+import tuned
+
 from strata.vm import applied, settings
 
 TOPOLOGY = [{"cpu": cpu, "socket": 0, "core": cpu, "node": 0} for cpu in range(2)]
-TUNED = settings.complete(
-    {
-        "memory": "4GiB",
-        "pin": True,
-        "topology": "host",
-        "huge_pages": True,
-        "disk_cache": "none",
-        "disk_io": "native",
-        "iothread": True,
-        "pin_emulator": True,
-        "vhost": True,
-        "queues": "cpus",
-        "passthrough": ["0000:03:10.0"],
-    },
-    "smoke",
-)
+TUNED = settings.complete(tuned.PROFILE, "smoke")
 
 
 def seen(**changes):

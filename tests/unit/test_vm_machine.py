@@ -3,8 +3,8 @@
 import json
 import os
 
-import projects
 import pytest
+import tuned
 
 from strata import layers
 from strata.base import checking
@@ -108,7 +108,7 @@ def test_a_failed_boot_removes_that_machine_alone(tmp_path, done, monkeypatch):
     for name in ("make_data_disk", "say"):
         monkeypatch.setattr(machine, name, lambda *words: None)
     monkeypatch.setattr(machine, "ATTEMPTS", 2)
-    monkeypatch.setattr(machine.Machine, "_vagrant_up", lambda *words: None)
+    monkeypatch.setattr(machine.Machine, "_start", lambda *words: None)
     for name in ("_keep_console", "forget_vagrant"):
         monkeypatch.setattr(machine, name, lambda *words: None)
     with pytest.raises(UserError, match="did not boot in 2 attempts"):
@@ -187,7 +187,7 @@ def test_only_the_domain_that_is_meant_is_removed_with_its_disks(tmp_path, monke
 
 
 def test_a_boot_says_that_it_runs_and_how_long_it_took(tmp_path, done, monkeypatch, capsys):
-    monkeypatch.setattr(machine.Machine, "_vagrant_up", lambda self, console: None)
+    monkeypatch.setattr(machine.Machine, "_start", lambda self, wanted: None)
     monkeypatch.setattr(machine, "_keep_console", lambda folder, name, attempt: "")
     monkeypatch.setattr(machine, "make_data_disk", lambda wanted: None)
     monkeypatch.setattr(machine.ssh, "run", lambda *words, **more: "")
@@ -208,9 +208,7 @@ BARE = "ext4 rw,relatime 25165824000\n0\n0\n"
 @pytest.mark.parametrize("golden", ["kvm-default", "kvm-tuned"])
 def test_what_is_told_of_a_machine_is_as_the_schema_of_records_says(done, tmp_path, monkeypatch, golden, seen, fresh):
     """All but the machine is real: what is looked at is this host, this process, and a domain of libvirt's."""
-    xml = (projects.ROOT / f"tests/golden/{golden}.xml").read_text()
-    profile = {"pin": True, "topology": "host", "huge_pages": True, "vhost": True, "queues": "cpus", "iothread": True}
-    profile |= {"pin_emulator": True, "disk_cache": "none", "disk_io": "native", "passthrough": ["0000:03:10.0"]}
+    xml = tuned.golden(f"{golden}.xml")
     inside = "\n".join(f"==> {path} <==\n{text}\n" for path, text in observe.read_files(observe.FILES).items())
     monkeypatch.setattr(
         look.ssh, "run", lambda folder, argv, **more: seen if argv[0] == "sh" else inside * (seen != BARE)
@@ -223,7 +221,7 @@ def test_what_is_told_of_a_machine_is_as_the_schema_of_records_says(done, tmp_pa
     monkeypatch.setattr(machine.Machine, "_see_snapshot", lambda self, wanted, owner: None)
     monkeypatch.setattr(machine.Machine, "_restore", lambda self, name: 2.5)
     monkeypatch.setattr(machine.run, "owner", lambda: {"pid": 1, "start": "1"})
-    (one,) = machines(tmp_path, 1, **(profile if golden == "kvm-tuned" else {}))
+    (one,) = machines(tmp_path, 1, **(tuned.PROFILE if golden == "kvm-tuned" else {}))
     one.options |= {"fresh": fresh, "accelerator": "kvm"}
     prepare = one.prepare
 

@@ -1,6 +1,7 @@
 """From a profile and a host to a machine's settings, for KVM as well as for emulation."""
 
 import pytest
+import tuned
 
 from strata.host import topology as host
 from strata.vm import settings
@@ -21,18 +22,7 @@ def cpus(sockets=1, cores=2, threads=1, nodes=None):
     return sorted(found, key=lambda entry: (entry["node"], entry["socket"], entry["core"], entry["cpu"]))
 
 
-TUNED = {
-    "memory": "host",
-    "pin": True,
-    "topology": "host",
-    "huge_pages": True,
-    "disk_cache": "none",
-    "disk_io": "native",
-    "iothread": True,
-    "pin_emulator": True,
-    "vhost": True,
-    "queues": "cpus",
-}
+TUNED = {**tuned.PROFILE, "memory": "host", "passthrough": []}
 
 
 def resolve(profile, topology=None, accelerator="kvm", memory=256 * GIB, **more):

@@ -16,6 +16,7 @@ rule tidy:
         note="results/made/tidy/{workload}.json",
     log:
         "results/logs/tidy-{workload}.log",
+    localrule: True
     conda:
         "../envs/analysis.yaml"
     resources:
@@ -39,6 +40,7 @@ rule summary:
         note="results/made/summary/{workload}.json",
     log:
         "results/logs/summary-{workload}.log",
+    localrule: True
     conda:
         "../envs/analysis.yaml"
     params:
@@ -59,6 +61,7 @@ rule comparisons:
         note="results/made/comparisons.json",
     log:
         "results/logs/comparisons.log",
+    localrule: True
     conda:
         "../envs/analysis.yaml"
     params:
@@ -79,6 +82,7 @@ rule claims:
         note="results/made/claims.json",
     log:
         "results/logs/claims.log",
+    localrule: True
     conda:
         "../envs/analysis.yaml"
     params:
@@ -99,6 +103,7 @@ rule footprint:
         note="results/made/footprint.json",
     log:
         "results/logs/footprint.log",
+    localrule: True
     conda:
         "../envs/analysis.yaml"
     params:
@@ -119,6 +124,7 @@ rule sets:
         note="results/made/sets.json",
     log:
         "results/logs/sets.log",
+    localrule: True
     conda:
         "../envs/analysis.yaml"
     params:
@@ -139,6 +145,7 @@ rule choices:
         note="results/made/choices.json",
     log:
         "results/logs/choices.log",
+    localrule: True
     conda:
         "../envs/analysis.yaml"
     params:
@@ -147,6 +154,27 @@ rule choices:
     shell:
         "python -m strata make choices {params.again} --"
         " Rscript analysis/choices.R --plan results/plan.json --out {output.table} {input.tables} 2>&1 | tee {log}"
+
+
+rule nodes:
+    # What nodes differ by, where cells were measured on several; nobody else asks for it.
+    input:
+        tables=experiment.reads("nodes"),
+        notes=experiment.notes("nodes"),
+    output:
+        table=report("results/nodes.csv", **in_report.table("nodes")),
+        note="results/made/nodes.json",
+    log:
+        "results/logs/nodes.log",
+    localrule: True
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        made_by=experiment.made_by("nodes"),
+        again=experiment.again("nodes"),
+    shell:
+        "python -m strata make nodes {params.again} --"
+        " Rscript analysis/nodes.R --plan results/plan.json --out {output.table} {input.tables} 2>&1 | tee {log}"
 
 
 rule figure:
@@ -163,6 +191,7 @@ rule figure:
         "results/logs/figure-{figure}.log",
     wildcard_constraints:
         figure="|".join(workload_of_figure),
+    localrule: True
     conda:
         "../envs/analysis.yaml"
     params:
@@ -189,6 +218,7 @@ rule shared_figure:
         "results/logs/figure-{figure}.log",
     wildcard_constraints:
         figure="|".join(experiment.shared_figures()),
+    localrule: True
     conda:
         "../envs/analysis.yaml"
     params:

@@ -3,11 +3,12 @@
 
 rule archive:
     input:
-        experiment.everything(),
+        lambda _: experiment.everything(),
     output:
         "archive.zip",
     log:
         "results/logs/archive.log",
+    localrule: True
     conda:
         "../envs/archive.yaml"
     params:

@@ -13,7 +13,13 @@ from strata.snakemake.news import News
 from strata.snakemake.workflow import Workflow
 
 try:
-    experiment = Workflow(config, insides.folder(workflow, snakemake_version))
+    experiment = Workflow(
+        config,
+        insides.folder(workflow, snakemake_version),
+        insides.is_part(workflow, snakemake_version),
+        lambda: insides.is_spread(workflow, snakemake_version),
+        lambda: insides.laid_over(workflow, snakemake_version, config),
+    )
     # An archive may be older than the Snakemake that makes its paper again.
     if not experiment.rebuilding:
         insides.check_version(snakemake_version)
@@ -39,6 +45,8 @@ def start():
     try:
         if not experiment.rebuilding:
             insides.settle_scheduler(workflow, snakemake_version)
+            if insides.is_spread(workflow, snakemake_version):
+                insides.settle_spread(workflow, snakemake_version)
         cells, others = insides.split(insides.wanted(workflow, snakemake_version))
         ours = [
             job for job in others if job.output[0].startswith(("results/", "paper/"))

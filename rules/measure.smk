@@ -16,6 +16,7 @@ if not experiment.rebuilding:
         conda:
             "../envs/strata.yaml"
         resources:
+            **experiment.job_options(),
             testbed=1,
         params:
             fingerprint=experiment.fingerprint,
@@ -38,6 +39,7 @@ if experiment.adaptive:
             "results/logs/precision-{block}.log",
         wildcard_constraints:
             block=r"[1-9]\d*",
+        localrule: True
         conda:
             "../envs/analysis.yaml"
         resources:

@@ -10,6 +10,7 @@ rule report:
         note="results/made/paper/report.pdf.json",
     log:
         "results/logs/report.log",
+    localrule: True
     conda:
         "../envs/analysis.yaml"
     params:
@@ -30,6 +31,7 @@ rule web_page:
         note="results/made/paper/report.html.json",
     log:
         "results/logs/web-page.log",
+    localrule: True
     conda:
         "../envs/analysis.yaml"
     params:

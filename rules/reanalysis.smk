@@ -7,6 +7,7 @@ rule reanalysis_tables:
         note="results/made/reanalysis/tables.json",
     log:
         "results/logs/reanalysis-tables.log",
+    localrule: True
     conda:
         "../envs/analysis.yaml"
     params:
@@ -28,6 +29,7 @@ rule reanalysis_figures:
         note="results/made/reanalysis/figures.json",
     log:
         "results/logs/reanalysis-figures.log",
+    localrule: True
     conda:
         "../envs/analysis.yaml"
     params:
@@ -47,6 +49,7 @@ rule reanalysis_paper:
         note="results/made/paper/reanalysis.pdf.json",
     log:
         "results/logs/reanalysis-paper.log",
+    localrule: True
     conda:
         "../envs/analysis.yaml"
     params:

@@ -14,6 +14,14 @@ from snakemake_interface_scheduler_plugins.interfaces.jobs import JobSchedulerIn
 class Scheduler(SchedulerBase):
     """What Snakemake asks for the jobs to start."""
 
+    def __post_init__(self) -> None:
+        """Before anything starts (:func:`strata.snakemake.insides.settle_part`)."""
+        from snakemake import __version__
+
+        from strata.snakemake import insides
+
+        insides.settle_part(self.dag.workflow, __version__)  # type: ignore[attr-defined]
+
     def select_jobs(
         self,
         selectable_jobs: Sequence[JobSchedulerInterface],

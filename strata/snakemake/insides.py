@@ -15,6 +15,9 @@ from strata.base.errors import UserError
 OLDEST = (9, 17)
 NEWEST = (9, 27)
 SCHEDULER = "strata"
+# The group of jobs that is a set, as profiles/slurm says, and as many environments as it may hold.
+SET = "set-{workload}-{repetition}"
+MOST_OF_SET = 100
 
 
 def check_version(version: str) -> None:
@@ -37,6 +40,18 @@ def _ask(workflow: Any, name: str, version: str) -> Any:
         ) from None
 
 
+def laid_over(workflow: Any, version: str, config: dict) -> tuple[list[str], dict]:
+    """The pages that are laid over that of the experiment, and the words of the command line over these.
+
+    config: what Snakemake made of them; where another workflow imports this one and hands something else over, all of
+    that counts as words.
+    """
+    if config != _ask(workflow, "config_settings.overwrite_config", version):
+        return [], config
+    pages = [os.path.relpath(page) for page in _ask(workflow, "config_settings.configfiles", version)]
+    return pages, dict(_ask(workflow, "config_settings.config", version))
+
+
 def wanted(workflow: Any, version: str) -> list[Any]:
     """The jobs that are to run."""
     return list(_ask(workflow, "dag.needrun_jobs", version)())
@@ -45,6 +60,42 @@ def wanted(workflow: Any, version: str) -> list[Any]:
 def is_dry(workflow: Any, version: str) -> bool:
     """Whether nothing is to be run."""
     return bool(_ask(workflow, "dryrun", version))
+
+
+def is_part(workflow: Any, version: str) -> bool:
+    """Whether another Snakemake started this one for some of its jobs, on a machine of its choice."""
+    return bool(_ask(workflow, "remote_exec", version))
+
+
+def is_spread(workflow: Any, version: str) -> bool:
+    """Whether jobs go to other machines.  To be called once Snakemake has settled how it runs, after all is read."""
+    return not is_part(workflow, version) and not _ask(workflow, "local_exec", version)
+
+
+def settle_spread(workflow: Any, version: str) -> None:
+    """See that the cells of a set go to one node together.  Raises UserError where they would not."""
+    groups = _ask(workflow, "group_settings.overwrite_groups", version)
+    components = _ask(workflow, "group_settings.group_components", version)
+    whole = groups.get("cell") == SET and components.get(SET, 1) >= MOST_OF_SET
+    scope = _ask(workflow, "resource_scopes.is_local", version)("testbed")
+    if not (whole and scope and _ask(workflow, "execution_settings.keep_incomplete", version)):
+        raise UserError(
+            "cells go to other machines, and nothing keeps those of a set together on one: add "
+            "`--workflow-profile profiles/slurm`, or take its `groups`, `group-components`, `set-resource-scopes` and "
+            "`keep-incomplete` into your own profile (docs/slurm.md)"
+        )
+
+
+def settle_part(workflow: Any, version: str) -> None:
+    """In a part of a run, what a profile says to the run itself: a cell that fails, fails alone, and none is woken for.
+
+    To be called when the scheduler is made.  Does nothing where this is no part.
+    """
+    if is_part(workflow, version):
+        _ask(workflow, "execution_settings.keep_going", version)
+        _ask(workflow, "scheduling_settings.max_jobs_per_timespan", version)
+        workflow.execution_settings.keep_going = True
+        workflow.scheduling_settings.max_jobs_per_timespan = None
 
 
 def split(jobs: Iterable[Any]) -> tuple[list[tuple[str, str, int]], list[Any]]:

@@ -5,7 +5,11 @@ from collections.abc import Callable
 
 from snakemake_interface_logger_plugins.common import LogEvent
 
-NOISE = ("Select jobs to execute", "Execute ", "Using shell: ", "Conda environments: ignored")
+NOISE = (
+    *("Select jobs to execute", "Execute ", "Using shell: ", "Conda environments: ignored"),
+    # Of every job that goes to a node, which it has for itself.
+    *("No wall time information given", "No job memory information"),
+)
 
 
 class News(logging.Filter):

@@ -1,5 +1,6 @@
 """What the Snakefile asks of the package: the experiment, its cells, their order and their inputs."""
 
+import atexit
 import fcntl
 import functools
 import hashlib
@@ -19,9 +20,9 @@ from strata.base.files import read_json
 from strata.experiment import claims, config, figures, plan, published, sets
 from strata.experiment.workload import check_files
 from strata.host import capacity
-from strata.image import build
+from strata.image import build, cache, depot
 from strata.results import accept, digests, made, products
-from strata.snakemake import interrupts
+from strata.snakemake import interrupts, nodes
 from strata.system import keeper, testbed, turn
 
 
@@ -46,18 +47,35 @@ class Workflow:
     settings: the checked config.  plan: the object of results/plan.json.
     """
 
-    def __init__(self, over: dict, project: str) -> None:
-        os.environ[run.SNAKEMAKE] = started_by(sys.argv[0])
+    def __init__(
+        self,
+        over: dict,
+        project: str,
+        part: bool = False,
+        spread: Callable[[], bool] = lambda: False,
+        laid: Callable[[], tuple[Sequence[str], dict]] | None = None,
+    ) -> None:
+        """Read the experiment.
+
+        part: whether this Snakemake was started on a node for some cells of a run.  spread: says, once all is read,
+        whether cells go to nodes.  laid: says of what `over` was made: pages, and the words of the command line; all
+        are such words without it.
+        """
+        if not part:
+            os.environ[run.SNAKEMAKE] = started_by(sys.argv[0])
         # The rules' commands find this interpreter and this package, and know whose end to outlive.
         os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
         os.environ["PYTHONPATH"] = project
-        run.begin()
-        self.project = project
-        checking.complain("--config", checking.plain(over))
-        over = config.typed(over)
-        self.rebuilding = over.get("rebuild") is True
-        if self.rebuilding:
-            os.environ[made.KEEP] = "1"
+        run.begin(part)
+        self.project, self._spread = project, spread
+        self.rebuilding = over.get("rebuild") in (True, "true")
+        # An archive may be older than the Snakemake that would be asked.
+        pages, words = ([], over) if self.rebuilding or laid is None else laid()
+        checking.complain("--config", checking.plain(words))
+        over = config.laid_over(pages, words)
+        if self.rebuilding or part:
+            if self.rebuilding:
+                os.environ[made.KEEP] = "1"
             # The plan that is there counts: neither this machine nor the page of the experiment is asked.
             self.settings: dict[str, Any] = {
                 "published_raw": None,
@@ -71,18 +89,28 @@ class Workflow:
             self.settings = config.read(over)
             self.plan = config.experiment(self.settings, capacity.facts())
             self._source = plan.source(project)
+            # Cells that were measured on nodes stay of nodes.
+            self.plan |= {"spread": True} if plan.spread() else {}
+        # What profiles/slurm asks for.
+        os.environ["STRATA_CPUS"] = str(self.plan["machine"]["cpus"])
         self.partial = self.settings["partial"]
         self.workloads = sorted(self.plan["workloads"])
         self.environments = sorted(sets.available(self.plan))
         self._fingerprint = functools.cache(lambda *cell: plan.fingerprint(self.plan, *cell))
         self._order = sets.Order(self.plan)
-        self._places = self._rank()
+        self._places = {} if part else self._rank()
+        self._coming: set[sets.Cell] = set()
         self._lock: int | None = None
         # Snakemake asks for the signature of these again and again for every job: they have it ready.
         self.fingerprint = lambda wildcards: self._fingerprint(wildcards.environment, wildcards.workload)
         self.priority = lambda wildcards: self._places.get(
             (wildcards.environment, wildcards.workload, int(wildcards.repetition)), 0
         )
+        if part:
+            self.priority = lambda wildcards: (
+                -(self._order.position(wildcards.environment, wildcards.workload, int(wildcards.repetition)) or 0)
+            )
+            self._prepare_node(over)
         for function in (self.fingerprint, self.priority):
             vars(function)["__signature__"] = inspect.signature(function)
 
@@ -91,9 +119,39 @@ class Workflow:
         cells = self._order.cells()
         return {cell: len(cells) - place for place, cell in enumerate(cells)}
 
+    def _prepare_node(self, over: dict) -> None:
+        """See that this node is as the plan has its machine, and has the image; nothing stays up after its job."""
+        nodes.check(self.plan)
+        there = not self.needs_image() or cache.find(self.plan["image"]["recipe"])
+        if self.needs_image():
+            depot.take(self.plan["image"]["recipe"])
+        # Of the page a node asks only how its machines' disks would be made, and that only where there are machines.
+        if any("accelerator" in self.plan["environments"][name] for name in self.environments):
+            accelerator = build.ensure_machines(config.read(over)["image"], layers.forms(self.layers()))
+            if accelerator:
+                nodes.check_accelerator(self.plan, accelerator)
+        if not there:
+            testbed.tidy()
+        if run.owner()["pid"] == os.getpid():
+            atexit.register(self.end)
+
+    def job_options(self) -> dict[str, Callable]:
+        """Resources of a cell that tell Slurm where the rest of its set was measured; none before any was."""
+        if not self.plan.get("spread"):
+            return {}
+        return {
+            "slurm_extra": lambda wildcards: nodes.options(
+                self._order,
+                (wildcards.environment, wildcards.workload, int(wildcards.repetition)),
+                self._coming,
+            )
+        }
+
     @functools.cached_property
     def _state(self) -> made.State:
         """The products as they are now."""
+        if self._spread():
+            self.plan["spread"] = True
         return made.State({**self.plan, "source": self._source}, found=digests.Digests(digests.MEMORY))
 
     @functools.cached_property
@@ -110,8 +168,8 @@ class Workflow:
         return of_job
 
     def files(self, name: str) -> list[str]:
-        """The files of a product."""
-        return list(self._products[name].files)
+        """The files of a product that follows from no plan."""
+        return list(products.of_reanalysis()[name].files)
 
     def made_by(self, name: str) -> Callable:
         """What changes with the plan, the code and the texts that make a product."""
@@ -245,7 +303,8 @@ class Workflow:
         from strata.archive import source
 
         found = hashlib.sha256()
-        for name in source.listing(self.project).files:
+        listed = source.listing(self.project)
+        for name in [*listed.files, *listed.apart]:
             with open(os.path.join(self.project, name), "rb") as file:
                 found.update(f"{name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode(errors="replace"))
         return found.hexdigest()
@@ -272,20 +331,41 @@ class Workflow:
         for workload in self.workloads:
             check_files(workload, self.plan["workloads"][workload]["parameters"])
         if self.needs_image() and (cells or not os.path.exists(places.IMAGE)):
+            there = cache.find(self.plan["image"]["recipe"])
             build.publish(build.ensure(self.settings["image"]))
-            if "disk" in layers.forms(self.layers()):
-                build.ensure_machine(self.settings["image"])
+            if build.ensure_machines(self.settings["image"], layers.forms(self.layers())):
                 # What accelerates a machine may be known only now.
-                self.plan = config.experiment(self.settings, capacity.facts())
+                several = {"spread": True} if self.plan.get("spread") else {}
+                self.plan = config.experiment(self.settings, capacity.facts()) | several
                 self._fingerprint.cache_clear()
                 self._order = sets.Order(self.plan)
                 self._places = self._rank()
                 for known in ("_state", "_products"):
                     self.__dict__.pop(known, None)
+            if there is None:
+                testbed.tidy()
+        if self._spread():
+            self._prepare_nodes(cells)
         plan.write({**self.plan, "source": self._source})
         turns = [(cell[0], self._order.turn(*cell)) for cell in cells]
         progress.begin(os.getpid(), list(cells), turns, self.adaptive, self._budget())
         interrupts.pass_on()
+
+    def _prepare_nodes(self, cells: Sequence[sets.Cell]) -> None:
+        """See that cells can be measured on other machines, and that none is on this one."""
+        self.plan["spread"] = True
+        self._coming = set(cells)
+        # All of a node's memory, whatever a job gets without being asked.
+        os.environ.setdefault("SBATCH_MEM_PER_NODE", "0")
+        if self.needs_image() and cells:
+            depot.put(self.plan["image"]["recipe"])
+        bound = {(cell[1:], one) for cell in cells if (one := nodes.of_set(self._order, cell, self._coming))}
+        for (workload, repetition), one in sorted(bound):
+            progress.say(
+                "set",
+                f"{workload} {repetition} is completed on node {one}, where the rest of it was measured; if that is "
+                f"gone, remove results/raw/*/{workload}/{repetition}.log, and it is measured as a whole on another",
+            )
 
     def end(self) -> None:
         """Remove what the run left up, where its last cell did not: at once, rather than by the keeper.

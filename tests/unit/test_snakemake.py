@@ -59,6 +59,18 @@ def test_what_got_another_name_is_told_with_the_version(owner, name, asks):
         asks(workflow, "9.27.9")
 
 
+def test_pages_are_told_from_words_of_the_command_line_unless_another_workflow_hands_them_over(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    both = {"seed": 3, "scale": "smoke"}
+    given = SimpleNamespace(overwrite_config=both, configfiles=[tmp_path / "p/a.yaml"], config={"seed": 3})
+    workflow = SimpleNamespace(config_settings=given)
+    assert insides.laid_over(workflow, "9.27.1", dict(both)) == (["p/a.yaml"], {"seed": 3})
+    assert insides.laid_over(workflow, "9.27.1", {"seed": 4}) == ([], {"seed": 4})
+    del given.configfiles
+    with pytest.raises(UserError, match=r"workflow\.config_settings\.configfiles is not there"):
+        insides.laid_over(workflow, "9.27.1", dict(both))
+
+
 def test_a_limit_of_another_kind_is_told():
     with pytest.raises(UserError, match=r"job_rate_limiter\.timespan is not there"):
         insides.settle_scheduler(inside(limiter=SimpleNamespace(window=1)), "9.27.9")

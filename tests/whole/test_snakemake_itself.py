@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import venv
 from pathlib import Path
 
 import projects
@@ -17,6 +16,19 @@ def test_snakemake_shows_the_same_message_and_starts_nothing(project):
     assert 'config.yaml: scale: is "smok"; must be one of smoke, quick, paper' in done.stderr
     assert "Traceback" not in done.stderr
     assert not (folder / "results").exists()
+
+
+def test_a_page_that_is_laid_over_means_what_it_says(project):
+    parameters = {"word": {"about": "A word", "schema": {"type": "string"}, "value": "a"}}
+    said = {**projects.NOOP, "parameters": parameters, "run": [{"argv": ["/bin/echo", "{word}"], "timeout": 20}]}
+    folder = project(workloads={"noop": said})
+    for value, words in (("'0'", []), ("no", []), ("0", ["workloads.noop.word: is 0; must be text"])):
+        (folder / "over.yaml").write_text(f"workloads: {{noop: {{word: {value}}}}}\n")
+        done = projects.run(folder, "snakemake", "--dry-run", "--configfile", "over.yaml", "--config", "seed=3")
+        said = done.stdout + done.stderr
+        assert (done.returncode == 0) == (not words), said
+        assert all(sentence in said for sentence in words)
+        assert "Traceback" not in said
 
 
 def test_claims_that_cannot_be_tested_are_refused_before_anything_starts(tmp_path):
@@ -53,17 +65,9 @@ def test_a_version_out_of_range_ends_a_run_with_a_sentence_but_makes_archived_pa
     assert done.returncode == 0, done.stderr
 
 
-def beside(folder):
-    """A virtual environment that has the packages of the one that runs the tests, after its own; its Python."""
-    venv.create(folder, symlinks=True)
-    [place] = folder.glob("lib/python3*/site-packages")
-    (place / "packages.pth").write_text("".join(f"{path}\n" for path in sys.path if path.endswith("site-packages")))
-    return folder / "bin/python"
-
-
 def test_the_command_of_a_set_up_clone_finds_the_scheduler_without_any_variable(project):
     folder = project()
-    beside(folder / ".venv")
+    projects.beside(folder / ".venv")
     command = folder / ".venv/bin/snakemake"
     lines = (Path(sys.executable).parent / "snakemake").read_text().splitlines(keepends=True)
     command.write_text(f"#!{folder}/.venv/bin/python\n" + "".join(lines[1:]))
@@ -85,9 +89,7 @@ def test_the_command_of_a_set_up_clone_finds_the_scheduler_without_any_variable(
 
 @pytest.mark.long
 def test_the_oldest_version_measures_in_the_planned_order_too(tmp_path):
-    python = beside(tmp_path / "oldest")
-    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps"]
-    subprocess.run([*pip, "--requirement", str(projects.ROOT / "tests/oldest.txt")], check=True)
+    python = projects.beside(tmp_path / "oldest", projects.ROOT / "tests/oldest.txt")
     words = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/unit/test_snakemake.py"]
     words += ["tests/whole/test_workflow.py", __file__]
     done = subprocess.run(

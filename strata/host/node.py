@@ -1,0 +1,33 @@
+"""Which machine of several this is: the name by which Slurm knows it, and what tells two machines apart."""
+
+import os
+import re
+from collections.abc import Mapping
+
+# Set by Slurm's daemon of a node for all that runs there.
+SLURM = "SLURMD_NODENAME"
+BOOT = "/proc/sys/kernel/random/boot_id"
+
+
+def name() -> str | None:
+    """The name by which Slurm knows this node; None outside of its jobs."""
+    return os.environ.get(SLURM) or None
+
+
+def facts() -> dict:
+    """``{name, boot}``: the node's name, or the host's where no Slurm gave it one, and the id of the kernel's start.
+
+    Two names with one such id are one machine; it is None where the kernel does not tell it.
+    """
+    try:
+        with open(BOOT) as file:
+            found = re.fullmatch(r"[0-9a-f-]{36}", file.read().strip())
+    except OSError:
+        found = None
+    return {"name": name() or os.uname().nodename, "boot": found[0] if found else None}
+
+
+def of_record(record: Mapping | None) -> str | None:
+    """The node that a cell's record tells of; None where it tells of none."""
+    told = (record or {}).get("node")
+    return told.get("name") if isinstance(told, dict) else None

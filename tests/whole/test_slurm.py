@@ -1,0 +1,177 @@
+"""Sets on the nodes of a real Slurm, from the config to the paper; one node dies in between."""
+
+import json
+import re
+import subprocess
+import sys
+import time
+
+import cluster
+import projects
+import pytest
+
+# On n2 everything is a fifth faster: what is found of the nodes is known beforehand.
+COMMAND = (
+    'v=$((1000 + 1$(date +%N) / 1000 % 10)); if [ "$(hostname)" = n2 ]; then v=$((v * 6 / 5)); fi; sleep 1; echo $v'
+)
+LOAD = {**projects.NOOP, "run": [{"argv": ["/bin/sh", "-c", COMMAND], "timeout": 60}]}
+PARSER = """parse_noop <- function(lines, parameters) {
+  measured("rate", "1/s", as.double(grep("^[0-9]+$", lines, value = TRUE)))
+}
+"""
+PROFILE = ["--workflow-profile", "profiles/slurm", "--slurm-status-command", "squeue"]
+PROFILE += ["--slurm-init-seconds-before-status-checks", "1", "--latency-wait", "10"]
+
+
+def page(sets):
+    stacks = {name: {"layers": ["host"], "label": name.title()} for name in ("native", "again")}
+    return projects.on_host(environments=stacks, repetitions=sets, quiet={"action": "flag"})
+
+
+def part(folder, *repetitions):
+    """Run some cells as Snakemake's executor starts them on a node."""
+    cells = [f"cell:environment=bare,workload=noop,repetition={number}" for number in repetitions]
+    words = ["--force", "--nolock", "--no-hooks", "--ignore-incomplete", "--scheduler", "strata", "--mode", "remote"]
+    words = ["snakemake", "--cores", "1", "--target-jobs", *cells, "--allowed-rules", "cell", *words]
+    return projects.run(folder, *words, SLURMD_NODENAME="n7", SLURM_JOB_ID="5")
+
+
+def test_a_part_of_a_run_measures_by_the_plan_that_is_there_and_only_on_a_node_like_it(project):
+    folder = project(projects.on_host(repetitions=3))
+    assert projects.run(folder, "strata", "plan").returncode == 0
+    planned = json.loads((folder / "results/plan.json").read_text()) | {"spread": True}
+    (folder / "results/plan.json").write_text(json.dumps(planned))
+    # What the page says now plays no part there.
+    (folder / "config.yaml").write_text("no page\n")
+    done = part(folder, 1, 2)
+    assert done.returncode == 0, done.stderr
+    assert [(one["node"]["name"], one["position"]["actual"]) for one in projects.records(folder)] == [
+        ("n7", 1),
+        ("n7", 2),
+    ]
+    assert (folder / "results/raw/.measured-n7").exists()
+    planned["machine"]["cpus"] += 1
+    (folder / "results/plan.json").write_text(json.dumps(planned))
+    done = part(folder, 3)
+    assert done.returncode != 0
+    assert f"node n7 is not as the machine that the plan was made on (CPUs: {planned['machine']['cpus'] - 1} here" in (
+        done.stdout + done.stderr
+    )
+    assert "Traceback" not in done.stdout + done.stderr
+    assert len(projects.records(folder)) == 2
+
+
+@pytest.fixture
+def nodes(tmp_path, monkeypatch):
+    """A project, and a cluster of two nodes on which it can be measured."""
+    assert not cluster.missing(), "install what scripts/packages.txt names"
+    # In an environment of its own: every start of Snakemake would take longer with it.
+    python = projects.beside(tmp_path / "venv", projects.ROOT / "requirements-slurm.txt")
+    monkeypatch.setattr(sys, "executable", str(python))
+    home, lock = tmp_path / "home", tmp_path / "lock"
+    monkeypatch.setenv("STRATA_HOME", str(home))
+    # Each has a lock of its own, as machines have; nothing but the bare host is brought up with that.
+    monkeypatch.setenv("STRATA_TEST_LOCK", str(lock))
+    folder = projects.make(tmp_path / "project", page(10), {"noop": LOAD}, copy=True)
+    (folder / "workloads/noop/parse.R").write_text(PARSER)
+    with cluster.Cluster(tmp_path / "slurm", ["n1", "n2"], [home, lock]) as both:
+        yield folder, both
+
+
+def begun(folder, both, *targets):
+    """Start a run of these targets on the nodes of a cluster."""
+    return subprocess.Popen(
+        projects.command("snakemake", *PROFILE, "--jobs", "4", "--", *targets),
+        cwd=folder,
+        env={**projects.environment(), **both.variables},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def by_set(folder):
+    """The nodes of the cells of each set."""
+    found = {}
+    for record in projects.records(folder):
+        found.setdefault(record["repetition"], []).append(record["node"]["name"])
+    return found
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+def test_a_paper_is_measured_on_two_nodes_one_of_which_dies(nodes):
+    folder, both = nodes
+    run = begun(folder, both, "paper/report.pdf", "paper/report.html")
+    try:
+        # Two sets of n2 are whole, and a third is not.
+        deadline = time.monotonic() + 900
+        while sorted(names for names in by_set(folder).values() if "n2" in names) != [["n2"], *[["n2", "n2"]] * 2]:
+            assert run.poll() is None, run.communicate()[0]
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        both.kill("n2")
+        assert len(by_set(folder)) < 10
+        printed, _ = run.communicate(timeout=1800)
+    finally:
+        run.kill()
+    assert run.returncode == 0, printed[-6000:]
+    sets = by_set(folder)
+    assert sorted(sets) == list(range(1, 11))
+    # No set lies on two nodes, also that of which n2 took a part with it.
+    assert all(len(names) == 2 and len(set(names)) == 1 for names in sets.values())
+    assert {names[0] for names in sets.values()} == {"n1", "n2"}
+    records = projects.records(folder)
+    for name in ("n1", "n2"):
+        own = [record["position"]["actual"] for record in records if record["node"]["name"] == name]
+        assert sorted(own) == sorted(set(own))
+    # One machine, and the paper says so.
+    assert len({record["node"]["boot"] for record in records}) == 1
+    assert json.loads((folder / "results/plan.json").read_text())["spread"] is True
+    table = (folder / "results/nodes.csv").read_text().splitlines()
+    assert sum(line.startswith(('"level"', "level")) for line in table) == 2
+    text = re.sub(r"<[^>]*>", "", (folder / "paper/report.html").read_text())
+    text = " ".join(text.replace("\u00a0", " ").replace("\u202f", " ").split())
+    assert "The sets were shared out among 2 nodes" in text
+    assert "All these names are of one machine" in text
+    assert "The level of a node is that of its sets" in text
+    # What is there is not measured again, here or there, and a dry run says so.
+    done = projects.run(folder, "snakemake", "--dry-run", "--", "cells")
+    assert "Nothing to be done" in done.stdout + done.stderr
+    # One cell that is gone is measured where the rest of its set was, and only that.
+    kept = next(number for number, names in sets.items() if names[0] == "n1")
+    (folder / f"results/raw/again/noop/{kept}.log").unlink()
+    again = begun(folder, both, "cells")
+    printed, _ = again.communicate(timeout=900)
+    assert again.returncode == 0, printed
+    assert f"noop {kept} is completed on node n1" in printed
+    assert by_set(folder)[kept] == ["n1", "n1"]
+    assert len(projects.records(folder)) == 20
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+def test_a_cell_that_fails_fails_alone_and_without_the_profile_nothing_is_spread(nodes):
+    folder, both = nodes
+    both.kill("n2")
+    # The first cell that comes fails.
+    once = {"argv": ["/bin/sh", "-c", f"mkdir {folder}/once 2>/dev/null && exit 3; echo 7"], "timeout": 60}
+    projects.write_yaml(folder / "workloads/noop/workload.yaml", {**LOAD, "run": [once]})
+    targets = [f"results/raw/{name}/noop/1.log" for name in ("native", "again")]
+    run = begun(folder, both, *targets)
+    printed, _ = run.communicate(timeout=900)
+    assert run.returncode != 0
+    [other] = projects.records(folder)
+    assert "Traceback" not in printed
+    run = begun(folder, both, *targets)
+    printed, _ = run.communicate(timeout=900)
+    assert run.returncode == 0, printed
+    kept = [record for record in projects.records(folder) if record["environment"] == other["environment"]]
+    assert kept == [other]
+    assert by_set(folder) == {1: ["n1", "n1"]}
+    words = ["snakemake", "--executor", "slurm", "--jobs", "2", "--slurm-status-command", "squeue", "--", "cells"]
+    done = projects.run(folder, *words, **both.variables)
+    assert done.returncode != 0
+    assert "add `--workflow-profile profiles/slurm`" in done.stderr
+    assert len(projects.records(folder)) == 2

@@ -33,7 +33,7 @@ systemctl set-default --quiet multi-user.target
 # Nothing wakes up beside a measurement, and what a machine of one purpose has no use for does not start.
 for unit in apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service \
     fstrim.timer systemd-tmpfiles-clean.timer getty@.service serial-getty@.service dictd.service \
-    redis-server.service netperf.service mariadb.service \
+    netperf.service \
     systemd-networkd-wait-online.service systemd-network-generator.service systemd-networkd-persistent-storage.service \
     systemd-logind.service systemd-random-seed.service systemd-pstore.service systemd-hwdb-update.service \
     systemd-tpm2-setup.service systemd-tpm2-setup-early.service systemd-udev-load-credentials.service \
@@ -42,6 +42,17 @@ for unit in apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub
     modprobe@configfs.service modprobe@efi_pstore.service modprobe@fuse.service modprobe@drm.service \
     sys-fs-fuse-connections.mount sys-kernel-config.mount sys-kernel-debug.mount sys-kernel-tracing.mount; do
     systemctl mask --quiet "$unit"
+done
+
+# What the packages of the workloads would start: servers run in cells alone.  Were one up while the disk is
+# provisioned, it would leave files there that no container has.
+for folder in multi-user timers; do
+    for unit in /etc/systemd/system/"$folder".target.wants/*; do
+        case ${unit##*/} in
+        ssh.service | systemd-networkd.service | remote-fs.target | '*') ;;
+        *) systemctl mask --quiet "${unit##*/}" ;;
+        esac
+    done
 done
 
 # A small initial root file system: the modules for the root disk, not those for every machine there is.

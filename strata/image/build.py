@@ -15,8 +15,8 @@ from strata.base.locks import locked
 from strata.base.process import as_root, capture
 from strata.base.progress import say, step
 from strata.experiment import recipe
-from strata.image import intact, machine, manifest, rootfs
-from strata.image.cache import find, folder_of, manifest_of, require
+from strata.image import intact, light, machine, manifest, rootfs, spare
+from strata.image.cache import find, folder_of, kept, manifest_of, require
 from strata.image.packer import run_packer
 from strata.layers import docker
 
@@ -29,25 +29,35 @@ def ensure(config: dict, rebuild: bool = False) -> dict:
     # The image's files hold programs that give rights, and folders that everybody may write.
     os.makedirs(os.path.join(places.home(), "images"), exist_ok=True)
     os.chmod(os.path.join(places.home(), "images"), 0o700)
-    with locked(os.path.join(places.home(), "images", f"{name}.lock"), waiting):
-        image = None if rebuild else find(name)
+    with kept(), locked(os.path.join(places.home(), "images", f"{name}.lock"), waiting):
+        found = find(name)
+        image = None if rebuild else found
         if image:
             intact.verify(image)
             manifest_of(image)
             say("image", f"{name[:12]} is in the cache")
-            return image
-        remove_tree(folder_of(name))
-        return _build(config, described)
+        else:
+            remove_tree(folder_of(name))
+            image = _build(config, described)
+        spare.note(name, described["base"], built=found is None)
+        return image
 
 
-def ensure_machine(config: dict) -> dict:
-    """The image's disk for virtual machines: from the cache, or built now; what accelerates them is tried first.
+def ensure_machines(config: dict, forms: set[str]) -> str | None:
+    """See that there is what machines of these forms boot from: in the cache, or built now.
 
-    Returns the facts of :func:`strata.vm.disk.find`.
+    Returns what accelerates them, which is tried first; None where none of the forms is a machine's.
     """
+    makers = {"disk": machine.ensure, "root": light.ensure}
+    wanted = [make for form, make in makers.items() if form in forms]
+    if not wanted:
+        return None
     described = recipe.describe(config)
-    found = machine.probe(config, described)
-    return machine.ensure(config, require(described["recipe"]), found["accelerator"])
+    with kept():
+        accelerator = machine.probe(config, described)["accelerator"]
+        for make in wanted:
+            make(config, require(described["recipe"]), accelerator)
+    return accelerator
 
 
 def _build(config: dict, described: dict) -> dict:
@@ -83,7 +93,7 @@ def _made(config: dict, described: dict, work: str) -> dict:
     """Build the image into a folder; returns its facts."""
     image = {"recipe": described["recipe"]}
     tag = docker.tag(image)
-    base_tag = f"strata/base:{described['base'][:12]}"
+    base_tag = docker.base_tag(described["base"])
     rootfs.ensure_tag(config, described, base_tag)
 
     with step("image", "provisioning with Packer"):

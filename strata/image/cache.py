@@ -1,10 +1,12 @@
 """Images in the machine's cache.  A cell asks no more than this, and starts without what builds them."""
 
 import os
+from contextlib import AbstractContextManager
 
 from strata.base import places
 from strata.base.errors import UserError
 from strata.base.files import read_json
+from strata.base.locks import locked
 
 
 def folder_of(name: str) -> str:
@@ -27,6 +29,16 @@ def require(name: str) -> dict:
             f"the image {name[:12]} is not in {places.home()}: run `python -m strata image` to build it again"
         )
     return image
+
+
+def lock() -> str:
+    """The file whose lock is held by those who need what is in the cache, and alone by who removes something."""
+    return os.path.join(places.home(), "images", "cache.lock")
+
+
+def kept() -> AbstractContextManager:
+    """While it is held nothing is removed from the cache (:mod:`strata.image.spare`)."""
+    return locked(lock(), "image: another process removes what is not needed", shared=True)
 
 
 def manifest_of(image: dict) -> dict:

@@ -243,14 +243,19 @@ def _personalise(work: str, root: str, accelerator: str) -> list[str]:
     return [" ".join(line.split()[:2]) for line in printed.splitlines()]
 
 
-def _make_disk(work: str, root: str, disk: str) -> None:
-    """A disk with the files of `root`, that a BIOS boots by extlinux."""
-    raw, point = os.path.join(work, "disk.raw"), os.path.join(work, "mnt")
-    os.makedirs(point)
+def make_file_system(root: str, raw: str) -> None:
+    """A file that is the file system of a machine's root disk, with the files of `root`."""
     # Nothing is left for the guest's kernel to initialise beside a measurement; extlinux reads no newer features.
     make = ["mke2fs", "-q", "-F", "-t", "ext4", "-L", LABEL, "-m", "0", "-O", "^64bit,^metadata_csum"]
     make += ["-E", "lazy_itable_init=0,lazy_journal_init=0,root_owner=0:0", "-d", root, raw, SIZE]
     capture(as_root(make), timeout=1200)
+
+
+def _make_disk(work: str, root: str, disk: str) -> None:
+    """A disk with the files of `root`, that a BIOS boots by extlinux."""
+    raw, point = os.path.join(work, "disk.raw"), os.path.join(work, "mnt")
+    os.makedirs(point)
+    make_file_system(root, raw)
     # The mount is in a namespace of its own and ends with it.
     script = 'mount -o loop "$1" "$2"; extlinux --install "$2/boot/extlinux"; umount "$2"'
     capture(as_root(["unshare", "--mount", "sh", "-uec", script, "strata", raw, point]), timeout=300)

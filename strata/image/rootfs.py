@@ -76,7 +76,8 @@ def ensure_tag(config: dict, described: dict, tag: str) -> None:
             unpack(archive, folder)
             pack = ["tar", "-C", folder, "--numeric-owner", "--xattrs", *left_out, "-cf", part, "."]
             capture(as_root(pack), timeout=1200)
-            capture(["docker", "import", part, tag], timeout=600)
+            whose = f"LABEL strata.image={places.home_mark()}"
+            capture(["docker", "import", "--change", whose, part, tag], timeout=600)
     finally:
         remove_tree(folder)
         capture(as_root(["rm", "-f", "--", part]))

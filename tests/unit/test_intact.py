@@ -205,6 +205,6 @@ def test_data_are_made_again_where_they_are_not_what_was_made(prepare):
 def test_nobody_else_reaches_an_images_files(tmp_path, monkeypatch):
     """Among them are programs that give rights, and a /tmp that everybody may write."""
     monkeypatch.setenv("STRATA_HOME", str(tmp_path))
-    monkeypatch.setattr(build.recipe, "describe", lambda config: {"recipe": "r"})
+    monkeypatch.setattr(build.recipe, "describe", lambda config: {"recipe": "r", "base": "b"})
     monkeypatch.setattr(build, "_build", lambda config, described: (tmp_path / "images").stat().st_mode & 0o777)
     assert build.ensure({}) == 0o700

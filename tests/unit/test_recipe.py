@@ -122,6 +122,32 @@ def test_a_workload_that_comes_with_the_plan_alone_changes_only_the_image_of_a_p
     assert "bc" in recipe.packages(holding)
 
 
+@pytest.mark.parametrize(
+    ("workload", "sourced"),
+    [
+        ("auction", ["postgresql.sh", "stand.sh"]),
+        ("cloudstone", ["stand.sh"]),
+        ("dvdstore", ["postgresql.sh", "stand.sh"]),
+        ("redis-scaleout", []),
+    ],
+)
+def test_what_scripts_of_several_workloads_source_is_in_the_images_of_those_that_install_it_alone(
+    copy, workload, sourced
+):
+    holding = {"workloads": [workload]}
+    found = [path for path in recipe.files(holding) if path.startswith("workloads/common/sourced/")]
+    assert [path.rpartition("/")[2] for path in found] == sourced
+    default, other = recipe.describe({}), recipe.describe(holding)
+    (copy / "workloads/common/sourced/new.sh").write_text("true\n")
+    assert (recipe.describe({}), recipe.describe(holding)) == (default, other)
+    for name in ("postgresql.sh", "stand.sh"):
+        edit(copy / "workloads/common/sourced" / name, "local ", "declare ")
+        assert recipe.describe({}) == default
+        before, other = other, recipe.describe(holding)
+        assert (other["recipe"] != before["recipe"]) == (name in sourced)
+        assert other["base"] == before["base"]
+
+
 def test_a_file_that_can_no_longer_be_executed_changes_the_image(copy):
     before = recipe.describe({})
     (copy / "workloads/pxz/measure.sh").chmod(0o644)

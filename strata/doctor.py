@@ -1,5 +1,6 @@
 """Say what this machine can and cannot measure, and what would change that.  Tries rather than trusts."""
 
+import importlib.util
 import os
 import re
 import shutil
@@ -15,13 +16,13 @@ from strata.host import capacity, cgroups, observe
 # The oldest that Snakemake takes.
 CONDA = [24, 7, 1]
 GOOD, LACKING, BAD = "yes", "not here", "NO"
+MARKS = {True: GOOD, False: BAD, None: LACKING}
 
 
 def _layers() -> list[tuple[str, str, str]]:
     """What each layer says of itself here."""
-    marks = {True: GOOD, False: BAD, None: LACKING}
     found = [row for name in layers.LAYERS for row in layers.layer_class(name).examine()]
-    return [(topic, marks[there], words) for topic, there, words in found]
+    return [(topic, MARKS[there], words) for topic, there, words in found]
 
 
 def _program(name: str, purpose: str) -> tuple[str, str]:
@@ -49,6 +50,35 @@ def _software(profile: str = "profiles/default/config.yaml") -> tuple[str, str]:
     words = f"the distribution's R and the Python of {os.path.relpath(sys.prefix)}"
     there = f"; {version} is here: `--software-deployment-method conda` takes envs/ instead" if fit else ""
     return GOOD, words + there
+
+
+def _slurm(facts: dict, profile: str = "profiles/slurm") -> tuple[str, str]:
+    """Whether sets can be shared out among the nodes of a Slurm cluster from here.
+
+    facts: as of :func:`strata.host.capacity.facts`.
+    """
+    asking = f"`--workflow-profile {profile}`"
+    if not (shutil.which("sbatch") and shutil.which("sinfo")):
+        return LACKING, "no sbatch here: this machine measures all (docs/slurm.md: several nodes)"
+    if importlib.util.find_spec("snakemake_executor_plugin_slurm") is None:
+        words = f"{os.path.relpath(sys.executable)} -m pip install --requirement requirements-slurm.txt"
+        return LACKING, f"sbatch is here, and Snakemake's executor for it is not: `{words}` for {asking}"
+    told = capture(["sinfo", "--noheader", "--Node", "--format=%N %t %c %m"], check=False)
+    lines = {line for line in told.stdout.splitlines() if len(line.split()) == 4}
+    if told.returncode != 0 or not lines:
+        why = (told.stderr.strip().splitlines() or ["it names no node"])[-1]
+        return LACKING, f"sinfo tells of no nodes ({why}); without {asking} this machine measures all"
+    nodes = [line.split() for line in sorted(lines)]
+    up = {name for name, state, _, _ in nodes if state.rstrip("*~#!%$@^-") in ("idle", "alloc", "mix", "comp")}
+    other = sorted({name for name, _, cpus, _ in nodes if int(cpus) != facts["cpus"]})
+    words = f"{len({row[0] for row in nodes})} nodes, {len(up)} of them up; {asking} shares the sets out among them"
+    if other:
+        shown = ", ".join(other[:5]) + (f" and {len(other) - 5} more" if len(other) > 5 else "")
+        return (
+            LACKING,
+            f"{words}, but {shown} are not as this machine, on which the run is planned ({facts['cpus']} CPUs)",
+        )
+    return (GOOD if up else LACKING), words
 
 
 def _root() -> tuple[str, str]:
@@ -87,6 +117,13 @@ def _host() -> list[tuple[str, str, str]]:
     return [("the host", LACKING, f"{mark}: so says the paper")] if mark else []
 
 
+def _client(settled: dict) -> list[tuple[str, str, str]]:
+    """Both ends of the client's link, where there is a second machine."""
+    from strata.client import ends
+
+    return [(topic, MARKS[there], words) for topic, there, words in ends.examine(settled)]
+
+
 def _space(needed: float = 10e9) -> tuple[str, str]:
     folder = places.home()
     while not os.path.isdir(folder):
@@ -96,8 +133,16 @@ def _space(needed: float = 10e9) -> tuple[str, str]:
     return (GOOD, words) if free > needed else (BAD, f"{words}; the image needs {needed / 1e9:.0f} GB")
 
 
-def main() -> int:
-    """Print the findings; returns 0 if every configured environment can be measured."""
+def _print(rows: list[tuple[str, str, str]]) -> None:
+    for name, mark, words in rows:
+        print(f"  {name:18} {mark:9} {words}")
+
+
+def main(over: dict | None = None) -> int:
+    """Print the findings; returns 0 if every configured environment can be measured.
+
+    over: values laid over config.yaml.
+    """
     facts = capacity.facts()
     cache = facts["cache_bytes"]
     print(
@@ -114,23 +159,26 @@ def main() -> int:
         ("LaTeX", *_program("pdflatex", "sets the paper")),
         ("software", *_software()),
         ("disk space", *_space()),
+        ("Slurm", *_slurm(facts)),
         ("huge pages", *_huge_pages()),
         ("hardware counters", *_counters()),
         ("frequency policy", *_frequency()),
         *_layers(),
     ]
-    for name, mark, words in rows:
-        print(f"  {name:18} {mark:9} {words}")
+    _print(rows)
     try:
-        experiment = config.experiment(config.read(), facts)
+        experiment = config.experiment(config.read(over or {}), facts)
     except UserError as error:
         print(error, file=sys.stderr)
         return 1
+    print("Client of config.yaml:")
+    ends = _client(experiment["client"])
+    _print(ends)
     print("Environments of config.yaml:")
     for name, entry in experiment["environments"].items():
         print(f"  {name:18} {GOOD if entry['available'] else BAD:9} {entry['reason'] or entry['label']}")
     for name, entry in experiment["workloads"].items():
         for note in entry["notes"]:
             print(f"  {name}: {note}")
-    bad = any(mark == BAD for _, mark, _ in rows)
+    bad = any(mark == BAD for _, mark, _ in [*rows, *ends])
     return int(bad or not all(entry["available"] for entry in experiment["environments"].values()))

@@ -8,7 +8,8 @@ import pytest
 import second_machine
 from test_servers import asking
 
-from strata.client import remote
+from strata import client
+from strata.client import ends, remote
 
 
 @pytest.fixture
@@ -57,6 +58,30 @@ def test_load_comes_from_the_second_machine(image, other, tmp_path, environments
         assert record["observed"]["client"]["link"]["kind"] == "network of a second machine"
         assert record["observed"]["client"]["link"]["rate"] == "1gbit"
         assert record["observed"]["client"]["versions"] == record["observed"]["inside"]["versions"]
+
+
+def test_doctor_asks_both_ends_of_the_link(other):
+    def look():
+        rows = ends.examine(client.settle({"ssh": "other", "ssh_config": str(other)}))
+        assert all(there is not False for _, there, _ in rows), rows
+        return {topic: words for topic, _, words in rows}
+
+    rows = look()
+    assert rows["client"] == f"other at {second_machine.OTHER}, as root"
+    device = second_machine.DEVICE
+    for topic, name in (("link, this end", device), ("link, its end", "eth0")):
+        assert rows[topic].startswith(f"{name}: 10000 Mbit/s, MTU 1500, offloads on: ")
+        assert "TSO" in rows[topic].partition("; off")[0]
+    assert "difference not available" not in rows["clocks"]
+    assert "MTU" not in rows
+    # What is changed at one end is told of that end.
+    inside = ["nsenter", f"--net=/run/netns/{second_machine.NAME}"]
+    second_machine.sh(*inside, "ethtool", "--features", "eth0", "tso", "off")
+    second_machine.sh("ip", "link", "set", device, "mtu", "9000")
+    rows = look()
+    assert "TSO" in rows["link, its end"].partition("; off")[2]
+    assert "TSO" in rows["link, this end"].partition("; off")[0]
+    assert rows["MTU"].startswith("9000 here, 1500 there")
 
 
 def test_a_killed_cell_leaves_nothing_on_the_second_machine(image, other, tmp_path):

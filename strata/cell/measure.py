@@ -7,18 +7,18 @@ import signal
 import sys
 
 from strata import layers
-from strata.base import places, progress, run, signals
+from strata.base import patience, places, progress, run, signals
 from strata.base.clock import Watch
 from strata.base.digest import sha256
-from strata.base.errors import CellFailed, UserError
-from strata.base.files import move, write_json
+from strata.base.errors import CellFailed, Unable, UserError
+from strata.base.files import move, read_json, write_json
 from strata.base.placeholders import BUILT_IN
 from strata.base.process import capture
 from strata.base.signals import Interrupted
 from strata.cell import logs, prepared, quiet, record
 from strata.cell.steps import Steps
 from strata.experiment import plan, sets
-from strata.host import observe
+from strata.host import node, observe
 from strata.image import cache, intact
 from strata.system import keeper, testbed
 
@@ -131,8 +131,10 @@ class Cell:
             "repetition": self.repetition,
             "block": self.block,
             "fingerprint": plan.fingerprint(self.plan, self.environment, self.workload),
+            "node": node.facts(),
             "started": self.watch.begun(),
             "scale": self.plan["scale"],
+            **({"patience": patience.factor()} if patience.factor() > 1 else {}),
             "source": self.plan["source"],
         }
         lookout = quiet.Lookout(self.plan.get("quiet"), plan.daemons(self.plan))
@@ -176,8 +178,8 @@ class Cell:
         try:
             system = self._run_steps(system, values, image)
             self._check()
-        except CellFailed as failure:
-            if not entry.get("doubtful"):
+        except Unable as failure:
+            if not entry.get("doubtful") or self._was_done():
                 raise
             self._note_that_it_cannot(failure)
         after = observe.moment()
@@ -186,6 +188,15 @@ class Cell:
         host = {"static": observe.host(), "before": before, "after": after, "during": during}
         self.known["observed"] = {"inside": inside, "host": host, "client": client}
         return system
+
+    def _was_done(self) -> bool:
+        """Whether another repetition of the same cell was measured: then this one failed by chance or by our fault."""
+        import glob
+
+        paths = glob.glob(os.path.join(glob.escape(os.path.dirname(self.target)), "*.json"))
+        others = [other for other in map(read_json, paths) if other is not None]
+        mark = self.known["fingerprint"]
+        return any(other.get("fingerprint") == mark and "cannot" not in other for other in others)
 
     def _note_that_it_cannot(self, failure: CellFailed) -> None:
         """Make a result of a failure in a system that may be unable to do what was asked of it."""
@@ -339,17 +350,18 @@ class Cell:
         self.known["checks"] = checks(self._spec()["checks"], content.decode(errors="replace"), self.systems)
         failed = [check["name"] for check in self.known["checks"] if not check["passed"]]
         if failed:
-            raise CellFailed(f"its check failed: {', '.join(failed)}")
+            raise Unable(f"its check failed: {', '.join(failed)}")
 
     def _end(self) -> None:
         self.known |= {"ended": self.watch.now(), "seconds": round(self.watch.passed(), 3)}
 
     def _put_in_place(self) -> None:
         """The record first and the log last: where the log is, all is."""
-        number = record.next_number()
+        own = self.known["node"]["name"] if self.plan.get("spread") else None
+        number = record.next_number(own)
         self.known["position"] = {"planned": self.order.position(*self.key), "actual": number}
         self._end()
-        record.note_number(number)
+        record.note_number(number, own)
         write_json(places.cell_path("raw", *self.key, "json"), record.complete(self.known))
         move(self.draft, self.target)
         for suffix in ("log", "json"):

@@ -6,15 +6,17 @@ Standard library only, for it is loaded by every cell; :mod:`strata.results.judg
 import os
 
 from strata.base.files import read_json, write_json
+from strata.host.node import of_record
 
 # In the order of schemas/record.schema.json.
 FIELDS = (
-    "format", "environment", "workload", "repetition", "block", "fingerprint", "position", "started", "ended",
-    "seconds", "seed", "scale", "source", "parameters", "cannot", "commands", "servers", "checks", "image", "system",
-    "observed", "quiet", "log",
+    "format", "environment", "workload", "repetition", "block", "fingerprint", "node", "position", "started", "ended",
+    "seconds", "seed", "scale", "patience", "source", "parameters", "cannot", "commands", "servers", "checks", "image",
+    "system", "observed", "quiet", "log",
 )  # fmt: skip
-# What only some workloads have, and what is there where a system cannot do one.
-OPTIONAL = {"servers", "cannot"}
+# What only some workloads have, what is there where a system cannot do one or where limits of time were stretched, and
+# what older records have not.
+OPTIONAL = {"servers", "cannot", "patience", "node"}
 COUNTER = "results/raw/.measured"
 
 
@@ -28,29 +30,37 @@ def of_failed(known: dict, error: str) -> dict:
     return {**{field: known[field] for field in FIELDS if field in known}, "error": error}
 
 
-def next_number() -> int:
-    """The running number of the next measurement in this results folder.
+def _counter(node: str | None) -> str:
+    """The file that counts the measurements: of nodes, which measure at the same time, each has its own."""
+    return COUNTER if node is None else f"{COUNTER}-{node}"
+
+
+def next_number(node: str | None = None) -> int:
+    """The running number of the next measurement in this results folder, where there are several nodes on this one.
 
     It is counted in a file beside the records; where that is gone or damaged, the records themselves are asked.
     """
-    counted = (read_json(COUNTER) or {}).get("cells")
+    counted = (read_json(_counter(node)) or {}).get("cells")
     if isinstance(counted, int) and not isinstance(counted, bool) and counted >= 0:
         return counted + 1
-    return max(_numbers(), default=0) + 1
+    return max(_numbers(node), default=0) + 1
 
 
-def note_number(number: int) -> None:
+def note_number(number: int, node: str | None = None) -> None:
     """Write down the number of the measurement that is put in place now."""
-    write_json(COUNTER, {"cells": number})
+    write_json(_counter(node), {"cells": number})
 
 
-def _numbers() -> list[int]:
-    """The numbers in all records that are there."""
+def _numbers(node: str | None) -> list[int]:
+    """The numbers in all records that are there, or in those of a node."""
     found = []
     for folder, _, names in os.walk("results/raw"):
         for name in names:
             if name.endswith(".json"):
-                position = (read_json(os.path.join(folder, name)) or {}).get("position")
+                record = read_json(os.path.join(folder, name)) or {}
+                position = record.get("position")
+                if node is not None and of_record(record) != node:
+                    continue
                 number = position.get("actual") if isinstance(position, dict) else None
                 found += [number] if isinstance(number, int) else []
     return found

@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Callable
 
-from strata.base.errors import CellFailed, UserError
+from strata.base.errors import CellFailed, Unable, UserError
 from strata.base.patience import stretched
 from strata.base.process import capture
 from strata.layers.layer import Layer
@@ -60,14 +60,14 @@ class Server:
         except UserError:
             return False
         if self._serve("state").strip() != "running":
-            raise CellFailed(f"its server {name} ended before it was ready: {self.last_words()}")
+            raise Unable(f"its server {name} ended before it was ready: {self.last_words()}")
         return False
 
     def stop(self) -> None:
         """End it and see that it ended well.  Raises CellFailed if it had ended before, hangs, or says trouble."""
         name, stop = self.shown, self.declared["stop"]
         if self._serve("state").strip() != "running":
-            raise CellFailed(f"its server {name} ended during the run: {self.last_words()}")
+            raise Unable(f"its server {name} ended during the run: {self.last_words()}")
         if "argv" in stop:
             done = capture(self.system.command(self.fill(stop["argv"])), timeout=stop["timeout"], check=False)
             if done.returncode != 0:
@@ -81,11 +81,11 @@ class Server:
         if not code.isdigit():
             raise CellFailed(f"its server {name} did not end within {stretched(stop['timeout']):g} s and was killed")
         if int(code) not in self.declared["exits"]:
-            raise CellFailed(f"its server {name} ended with exit code {code}: {self.last_words()}")
+            raise Unable(f"its server {name} ended with exit code {code}: {self.last_words()}")
         pattern = self.declared.get("trouble")
         found = [line for line in output.splitlines() if pattern and re.search(pattern, line)]
         if found:
-            raise CellFailed(f"its server {name} reports: {found[0].strip()}")
+            raise Unable(f"its server {name} reports: {found[0].strip()}")
 
     def _serve(self, form: str, *words: str) -> str:
         return capture(self.system.command([SERVE, form, self.declared["name"], *words])).stdout

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from strata.base.clock import Watch
-from strata.base.errors import CellFailed, UserError
+from strata.base.errors import CellFailed, Unable, UserError
 from strata.base.patience import stretched
 from strata.base.placeholders import placeholder, several
 from strata.base.process import capture, run_together, wait_for
@@ -80,6 +80,8 @@ class Steps:
         self.servers: list[dict] = []
         self.running: list[Server] = []
         self.parts = len(system.tops)
+        # What each of the systems that work together is for; system k has the roles of the k-th, in turn.
+        self.groups = plan.groups(cell, values)
         self.marked: int | None = None
         self.known: tuple[System, list[int]] | None = None
 
@@ -110,15 +112,14 @@ class Steps:
         declared = self.cell.get("servers", [])
         if not declared:
             return
-        parts = range(self.parts)
-        for part in parts:
+        for part in range(self.parts):
             values = self._values_in(part, self.values)
-            ports = [(name, port) for name in self.cell.get("ports", []) for port in several(values[name])]
+            ports = [(name, port) for name in self._own_ports(part) for port in several(values[name])]
             check_ports(ports, self.workload, values["address"], self._place("client"))
         if servers.wants_password(declared):
             servers.bring_password(self.system)
         for one in declared:
-            equal = [self._server(one, part) for part in parts]
+            equal = [self._server(one, part) for part in range(self.parts) if self._is_of(one, part)]
             self.servers += [server.record for server in equal]
             servers.start(equal)
             self.running += equal
@@ -138,17 +139,45 @@ class Steps:
     def _fill(self, argv: list[str], values: dict) -> list[str]:
         return fill(argv, values, f"{PROGRAMS}/{self.workload}")
 
+    def _is_of(self, server: dict, part: int) -> bool:
+        """Whether the system with this number has a server's role; every system has those without one."""
+        return "role" not in server or server["role"] in self.groups[part % len(self.groups)]
+
+    def _own_ports(self, part: int) -> list[str]:
+        """Names of the parameters with the ports of the system with this number."""
+        if "roles" not in self.cell:
+            return self.cell.get("ports", [])
+        ports = self.cell["roles"]["ports"]
+        return [name for role in self.groups[part % len(self.groups)] for name in ports[role]]
+
+    def _part_of(self, role: str, part: int) -> int:
+        """The number of the system with a role, among those that work together with the one of this number."""
+        number = next(number for number, roles in enumerate(self.groups) if role in roles)
+        return part - part % len(self.groups) + number
+
     def _values_in(self, part: int, values: dict) -> dict:
-        """The values as they are in the system with this number: its own ports, its address."""
+        """The values as they are in the system with this number: its own ports, its address; those of each role."""
         own = {name: plan.shifted(values[name], part) for name in self.cell.get("ports", [])}
         places = {"address": self.system.tops[part].address(), "listen": self.system.listen(part)}
+        for role, names in self.cell.get("roles", {}).get("ports", {}).items():
+            other = self._part_of(role, part)
+            own |= {name: plan.shifted(values[name], other) for name in names}
+            places[f"address.{role}"] = self.system.reached(other)
         return {**values, **own, **places, "part": part}
 
     def _values_of_all(self, values: dict) -> dict:
-        """The values as the client has them: of what each system has its own, a list in the order of the systems."""
+        """The values as the client has them: of what each system has its own, a list in the order of the systems.
+
+        Of systems that work together each has its own address, and the ports of all are those of the first.
+        """
         each = [self._values_in(part, values) for part in range(self.parts)]
-        of_each = [*self.cell.get("ports", []), "address", "listen", "part"]
-        return {**values, **{name: _flat([own[name] for own in each]) for name in of_each}}
+        firsts = each[:: len(self.groups)]
+        found = {name: _flat([own[name] for own in each]) for name in ("address", "listen", "part")}
+        found |= {name: _flat([own[name] for own in firsts]) for name in self.cell.get("ports", [])}
+        for role in self.cell.get("roles", {}).get("ports", {}):
+            parts = [self._part_of(role, own["part"]) for own in firsts]
+            found[f"address.{role}"] = [each[part]["address"] for part in parts]
+        return {**values, **found}
 
     def _place(self, at: str, part: int = 0) -> Callable[[list[str]], list[str]]:
         """What makes the host's command of one for the client, or for the system with this number."""
@@ -197,7 +226,7 @@ class Steps:
         for command in commands:
             if command["exit"]:
                 how = f"{_in_systems([command])} ended with exit code {command['exit']}"
-                raise CellFailed(f"{name}{how}{self._servers_words()}")
+                raise Unable(f"{name}{how}{self._servers_words()}")
         late = [command for command in commands if command["exit"] is None]
         if late and any(wait_for(pid, 0) for pid in self._machines()):
             raise CellFailed(f"{name} was ended: its virtual machine ended under it")
@@ -273,7 +302,7 @@ class Steps:
         seconds = time.monotonic() - begun
         command |= {"exit": done.returncode, "seconds": round(seconds, 4), "timeout": step["timeout"]}
         if done.returncode != 0:
-            raise CellFailed(f"its {step['step']} step ended with exit code {done.returncode}: {done.stderr.strip()}")
+            raise Unable(f"its {step['step']} step ended with exit code {done.returncode}: {done.stderr.strip()}")
         machine = self.system.facts["facts"].get("vm") or {}
         held = memory_held(self.system.top.processes())
         self._write(

@@ -6,6 +6,7 @@ import functools
 import json
 import re
 import unicodedata
+from collections.abc import Sequence
 from typing import Any
 
 from strata import client, layers
@@ -40,6 +41,19 @@ def typed(value: Any) -> Any:
     if isinstance(value, str) and re.fullmatch(r"true|false|null|-?(0|[1-9][0-9]{0,39})(\.[0-9]{1,40})?", value):
         return json.loads(value)
     return value
+
+
+def laid_over(pages: Sequence[str], words: dict) -> dict:
+    """What further pages say, each laid over those before it, and over them the words of the command line.
+
+    These pages are read as the experiment's own is: what is in quotes there is text.  Raises UserError.
+    """
+    found: dict = {}
+    for page in pages:
+        told = checking.read_yaml(page)
+        checking.complain(page, checking.plain(told))
+        found = merge(found, told)
+    return merge(found, typed(words))
 
 
 def read(over: dict | None = None, path: str = FILE) -> dict:
@@ -118,6 +132,10 @@ def _cross_check(data: dict) -> list[tuple[str, str]]:
             if section in data and name not in data[section]:
                 hint = checking.nearest(name, list(data[section]))
                 found.append((f"only.{section}.{number}", f"'{name}' is none of {section}; {hint}"))
+    for number, name in enumerate(data.get("not_emulated", [])):
+        if name not in data.get("workloads", {}):
+            hint = checking.nearest(name, list(data.get("workloads", {})))
+            found.append((f"not_emulated.{number}", f"'{name}' is none of workloads; {hint}"))
     repetitions = data.get("repetitions")
     if isinstance(repetitions, dict):
         least, most, target, budget = (repetitions.get(key) for key in ("min", "max", "target", "budget"))
@@ -189,9 +207,10 @@ def _check_room(config: dict, machine: dict) -> None:
     found = []
     for entry in config["environments"].values():
         for layer in entry["layers"]:
-            if "vm" not in layer:
+            ((kind, options),) = layer.items()
+            if layers.layer_class(kind).kind != "machine":
                 continue
-            name = layer["vm"].get("profile", "default")
+            name = options.get("profile", "default")
             memory = settings.complete(config["vm"]["profiles"][name], config["scale"])["memory"]
             if memory != "host" and settings.size(memory) > machine["memory_bytes"]:
                 there = f"this machine has {machine['memory_bytes'] / settings.GIB:.1f} GiB: choose less"
@@ -307,6 +326,7 @@ def experiment(config: dict, machine: dict) -> dict:
     _check_limits(config, workloads)
     plan.check_ports(workloads)
     described = recipe.describe(config["image"])
+    left_out = [name for name in config.get("not_emulated", []) if name in workloads]
     return {
         "format": plan.FORMAT,
         "scale": config["scale"],
@@ -321,6 +341,7 @@ def experiment(config: dict, machine: dict) -> dict:
         "vm": config["vm"],
         "machine": machine,
         "environments": environments,
+        **({"not_emulated": left_out} if left_out else {}),
         "workloads": workloads,
     }
 

@@ -69,9 +69,18 @@ def uses_client(cell: dict) -> bool:
 
 
 def systems(planned: dict) -> int:
-    """In how many equal systems a workload of the plan runs at the same time."""
+    """In how many systems a workload of the plan runs at the same time: equal ones, or groups of such with roles."""
     name = planned["cell"].get("systems")
-    return 1 if name is None else planned["parameters"][name]
+    return (1 if name is None else planned["parameters"][name]) * len(groups(planned["cell"], planned["parameters"]))
+
+
+def groups(cell: dict, values: dict) -> list[list[str]]:
+    """The roles of each of the systems that work together; without roles there is one, which has none.
+
+    cell: of the plan.  values: of its parameters.
+    """
+    roles = cell.get("roles")
+    return [group.split("+") for group in values[roles["parameter"]]] if roles else [[]]
 
 
 def ports(plan: dict, number: int = 1) -> list[int]:
@@ -130,6 +139,11 @@ def source(project: str) -> dict:
     if revision.returncode != 0:
         return {"revision": None, "changed": None}
     return {"revision": revision.stdout.strip(), "changed": bool(status.stdout.strip())}
+
+
+def spread() -> bool:
+    """Whether the plan in results/ is measured on several nodes: once it was, its cells stay of several."""
+    return (read_json(places.PLAN) or {}).get("spread") is True
 
 
 def faults(plan: dict) -> list[str]:

@@ -19,6 +19,8 @@ IDLE = [
     *["*.md", "*.txt", "*.rst", "*.org", "*.adoc", "README*", "NOTES*", "TODO*"],
     *[".*", "*~", "#*#", "*.bak", "*.orig", "*.old", "*.rej", "*.sw[a-p]", "*.tmp", "*.pyc", "__pycache__"],
 ]
+# What scripts of several workloads source: a file of it is in the image where a workload's build script names it.
+SOURCED = "workloads/common/sourced"
 BASE_PACKAGES = ["bash", "coreutils", "gcc", "gzip", "libc6-dev", "mawk", "procps", "util-linux"]
 # What makes a machine of the same files, and Docker in it; a container has them and starts none.
 MACHINE_PACKAGES = [
@@ -67,7 +69,13 @@ def files(image: dict) -> list[str]:
                 names = [part for part in names if part not in NOT_IN_IMAGE]
             below += [f"{folder}/{part}" for part in names]
         found += _read_by_programs(below)
-    return sorted(found)
+    return sorted(path for path in found if os.path.dirname(path) != SOURCED or _is_installed(path, found))
+
+
+def _is_installed(path: str, paths: list[str]) -> bool:
+    """Whether the build script of a workload among these files names a file, from the folder of all workloads."""
+    name = os.path.relpath(path, "workloads").encode()
+    return any(name in _content(one) for one in paths if one.endswith("/build.sh"))
 
 
 def _idle(path: str) -> bool:

@@ -7,7 +7,8 @@ blocks as there are sets of everything; after each round it is decided (results/
 many further sets, and these are spread evenly over the blocks of the next.
 
 Emulated machines are compared with nothing that was published, and restoring one takes longer than most cells: each
-has all its workloads, in random order, once in every block of the first round, and no more.
+has all its workloads but those that the page of the experiment leaves out there, in random order, once in every
+block of the first round, and no more.
 
 Every order follows from the seed and the block alone, so that a cell's place is known without making the whole plan.
 (``order: sequential`` is the naive alternative, for comparison: all repetitions of one environment, then of the next.)
@@ -95,6 +96,8 @@ class Order:
         self.sequential = plan["order"] == "sequential"
         self.paired, self.emulated = sorted(paired(plan)), sorted(emulated(plan))
         self.workloads = sorted(plan["workloads"])
+        left_out = plan.get("not_emulated", [])
+        self.of_machines = [name for name in self.workloads if name not in left_out]
         self.cannot = cannot(plan, results or "results")
         least = plan["precision"]["min"] if "precision" in plan else plan["repetitions"]
         self.rounds = [Round(1, least, {}, dict.fromkeys(self.workloads, least))]
@@ -136,6 +139,8 @@ class Order:
 
     def repetitions(self, environment: str, workload: str, blocks: int | None = None) -> range:
         """The repetitions of a workload in an environment in the first blocks."""
+        if environment in self.emulated and workload not in self.of_machines:
+            return range(0)
         if environment in self.emulated or workload in self.cannot.get(environment, ()):
             last = self.last if blocks is None else blocks
             return range(1, min(last, self.rounds[0].length) + 1)
@@ -164,6 +169,11 @@ class Order:
             return self.paired
         return [name for name in self.paired if workload not in self.cannot.get(name, ())]
 
+    def _loads(self, environment: str) -> list[str]:
+        """The workloads that are planned in an environment, in the order of the config."""
+        planned = self.of_machines if environment in self.emulated else self.workloads
+        return [name for name in self.plan["workloads"] if name in planned]
+
     def in_block(self, block: int) -> list[Cell]:
         """The cells of a block in their order."""
         step = next(step for step in reversed(self.rounds) if step.first <= block)
@@ -171,7 +181,7 @@ class Order:
         found = {load: step.before.get(load, 0) + step.until(load, block) for load in self.workloads}
         new = [load for load in self.workloads if step.until(load, block) > step.until(load, block - 1)]
         sets = [[(name, load, found[load]) for name in self._of_set(load, step)] for load in new]
-        machines = [[(name, load, block) for load in self.workloads] for name in self.emulated]
+        machines = [[(name, load, block) for load in self.of_machines] for name in self.emulated]
         units = sets + (machines if step.first == 1 else [])
         chance.shuffle(units)
         for unit in units:
@@ -184,16 +194,17 @@ class Order:
         if block is None:
             return None
         if self.sequential:
-            names, workloads = available(self.plan), list(self.plan["workloads"])
-            before = names.index(environment) * self.plan["repetitions"] + repetition - 1
-            return before * len(workloads) + workloads.index(workload) + 1
+            names = available(self.plan)
+            earlier = sum(len(self._loads(name)) for name in names[: names.index(environment)])
+            own = self._loads(environment)
+            return earlier * self.plan["repetitions"] + (repetition - 1) * len(own) + own.index(workload) + 1
         first, length = self.rounds[0], self.rounds[0].length
         before = 0
         for load in self.workloads:
             early = self.sets(load, min(block - 1, length))
             late = self.sets(load, block - 1) - early
             before += early * len(self._of_set(load, first)) + late * len(self._of_set(load, None))
-        machines = min(block - 1, length) * len(self.emulated) * len(self.workloads)
+        machines = min(block - 1, length) * len(self.emulated) * len(self.of_machines)
         return before + machines + self.in_block(block).index((environment, workload, repetition)) + 1
 
     def rows(self) -> Iterator[tuple[int, int, str, str, int]]:
@@ -203,7 +214,7 @@ class Order:
                 (number, name, load, number)
                 for name in available(self.plan)
                 for number in range(1, self.plan["repetitions"] + 1)
-                for load in self.plan["workloads"]
+                for load in self._loads(name)
             ]
         else:
             cells = [(block, *cell) for block in range(1, self.last + 1) for cell in self.in_block(block)]

@@ -142,7 +142,8 @@ def _cross_check(data: dict, names: list[str]) -> list[tuple[str, str]]:
                 found.append((f"{key}.{scale}.rule", f"is no rule; {hint}"))
     for where, words in commands(data):
         # What is made once for all systems is made in none of them.
-        built_in = ("seed",) if where == "data.argv" else BUILT_IN
+        roles = data.get("roles", {}).get("ports", {})
+        built_in = ("seed",) if where == "data.argv" else (*BUILT_IN, *(f"address.{role}" for role in roles))
         for word in words:
             name = placeholder(word)
             if name and name not in parameters and name not in built_in:
@@ -176,6 +177,7 @@ def _cross_check(data: dict, names: list[str]) -> list[tuple[str, str]]:
             hint = checking.nearest(name, list(parameters))
             found.append((f"ports.{number}", f"'{name}' names no parameter; {hint}"))
     found += _check_systems(data) if "systems" in data and data["systems"] not in misfits else []
+    found += _check_roles(data, parameters)
     return found + figures.findings(data)
 
 
@@ -201,6 +203,52 @@ def _check_systems(data: dict) -> list[tuple[str, str]]:
         if "fresh" in step:
             found.append((f"{where}.fresh", "cannot be in a workload with systems: one system is brought up afresh"))
     return found
+
+
+def _check_roles(data: dict, parameters: dict) -> list[tuple[str, str]]:
+    """Findings about roles: who has which ports and servers, and the parameter that says where each is."""
+    declared = data.get("servers", [])
+    if "roles" not in data:
+        wrong = "names a role, and the workload declares none (roles)"
+        return [(f"servers.{number}.role", wrong) for number, server in enumerate(declared) if "role" in server]
+    name, ports = data["roles"]["parameter"], data["roles"]["ports"]
+    found = []
+    if parameters.get(name, {}).get("schema", {}).get("type") != "array":
+        lists = [key for key, value in parameters.items() if value["schema"].get("type") == "array"]
+        hint = checking.nearest(name, lists)
+        found.append(("roles.parameter", f"'{name}' is no parameter that holds a list; {hint}"))
+    for number, server in enumerate(declared):
+        if server.get("role") not in ports:
+            of = f"one of {', '.join(ports)}, which are declared (roles)"
+            found.append((f"servers.{number}.role", f"is {checking.describe(server.get('role'))}; must be {of}"))
+    given = [port for names in ports.values() for port in names]
+    for port in data.get("ports", []):
+        if given.count(port) != 1:
+            found.append(("roles.ports", f"{port} is of {given.count(port)} roles; each port must be of one"))
+    found += [
+        ("roles.ports", f"'{port}' is none of the workload's ports ({', '.join(data.get('ports', []))})")
+        for port in given
+        if port not in data.get("ports", [])
+    ]
+    for where, step in _walk(data):
+        if "fresh" in step:
+            found.append((f"{where}.fresh", "cannot be in a workload with roles: one system is brought up afresh"))
+        if step.get("at") == "client" and "{address}" in step.get("argv", []):
+            found.append((f"{where}.argv", "'{address}' may be of several systems; name a role: {address.ROLE}"))
+    return found
+
+
+def _check_groups(name: str, data: dict, values: dict) -> None:
+    """Raise UserError unless each role is in one of the systems that work together."""
+    if "roles" not in data:
+        return
+    parameter, roles = data["roles"]["parameter"], list(data["roles"]["ports"])
+    placed = [role for group in values[parameter] for role in str(group).split("+")]
+    if sorted(placed) != sorted(roles):
+        raise UserError(
+            f"config.yaml: workloads.{name}.{parameter}: is {checking.describe(values[parameter])}; must name each of "
+            f"{', '.join(roles)} once, a system in each entry, roles that share one with + between them"
+        )
 
 
 def sections(data: dict) -> list[tuple[str, list]]:
@@ -268,6 +316,9 @@ def resolve(name: str, overrides: dict, scale: str, machine: dict) -> tuple[dict
 
     systems = chosen(whole["systems"]) if "systems" in whole else 1
     assert isinstance(systems, int)
+    if "roles" in whole:
+        key = whole["roles"]["parameter"]
+        _check_groups(name, whole, {key: chosen(key)})
     share = {**machine, "memory_bytes": machine["memory_bytes"] // systems, "systems": systems}
     for key in whole["parameters"]:
         values[key] = chosen(key)
@@ -321,6 +372,7 @@ def cell(name: str, scale: str) -> dict:
         "files": [key for key, parameter in declared["parameters"].items() if "file" in parameter],
         **({"systems": declared["systems"]} if "systems" in declared else {}),
         **({"ports": declared["ports"]} if "ports" in declared else {}),
+        **({"roles": declared["roles"]} if "roles" in declared else {}),
         **({"servers": servers} if servers else {}),
         **({"data": timed(declared["data"])} if "data" in declared else {}),
     }

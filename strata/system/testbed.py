@@ -19,7 +19,7 @@ from strata.base.errors import UserError
 from strata.base.locks import held
 from strata.base.placeholders import several
 from strata.base.process import alive, identity
-from strata.base.progress import say
+from strata.base.progress import say, seconds_once
 from strata.client.client import Client
 from strata.experiment import plan
 from strata.image import intact
@@ -106,6 +106,11 @@ class System:
         """The address at which servers in the system with this number listen: where its client's words arrive."""
         return self.facts["listens"][part] if self.client else self.tops[part].address()
 
+    def reached(self, part: int) -> str:
+        """The address at which the other systems reach servers in the one with this number."""
+        top = self.tops[part]
+        return top.address() if top.machine() else self.listen(part)
+
     def left(self, patience: float = 1.0) -> list[str]:
         """Command lines of what a cell's commands left running in it, once that had so many seconds to end."""
         deadline = time.monotonic() + patience
@@ -171,10 +176,11 @@ def bring_up(
     beside = _client(system, image)
     if beside is not None:
         system["address"] = beside.up()
-    begun = time.monotonic()
+    begun, before = time.monotonic(), seconds_once()
     built = _stacks(system, image)
     facts = [_up(stack) for stack in built]
-    system["up_seconds"] = round(time.monotonic() - begun, 3)
+    # An image that was brought into a store of containers does not recur.
+    system["up_seconds"] = round(time.monotonic() - begun - (seconds_once() - before), 3)
     each = [{"id": id, **own} for id, own in zip(ids(system), facts, strict=True)]
     system["facts"] = {**facts[0], **({"each": each} if parts > 1 else {})}
     if beside is not None:
@@ -257,12 +263,30 @@ def sweep() -> list[str]:
     return removed
 
 
-def clean() -> list[str]:
+def tidy() -> None:
+    """Remove images that nobody needs, with what is theirs, and say so; not while somebody may be using one."""
+    from strata.image import spare
+    from strata.vm import snapshot
+
+    try:
+        with exclusive(wait=False):
+            busy = state.read()["system"] is not None or snapshot.of()
+            removed = [] if busy else spare.prune(spare.idle())
+    except (UserError, OSError) as trouble:
+        # It was not asked for, and breaks nothing.
+        say("image", f"nothing is removed from the cache: {trouble}")
+        return
+    for words in removed:
+        say("image", f"removed {words}: no results and nothing else in the cache need it any more")
+
+
+def clean(images: bool = False) -> list[str]:
     """Remove whatever of ours was left on this machine and in this folder; returns what it was, in words.
 
-    Raises UserError while a run is at work.
+    images: whether also all images go.  Raises UserError while a run is at work.
     """
     from strata.base.files import clear_tree, remove_tree
+    from strata.image import spare
 
     system = state.read()["system"]
     if system and alive(system["owner"]) and system["owner"]["pid"] != os.getpid():
@@ -270,13 +294,14 @@ def clean() -> list[str]:
     if held("results/tmp/run.lock"):
         raise UserError("a run is at work in this folder; wait for it to end, or end it, first")
     removed = [*take_down(), *sweep()]
-    images = os.path.join(places.home(), "images")
-    for name in sorted(os.listdir(images)) if os.path.isdir(images) else []:
+    removed += [words for name in layers.LAYERS for words in layers.layer_class(name).discard()]
+    folder = os.path.join(places.home(), "images")
+    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
         if name.startswith("building-"):
-            clear_tree(os.path.join(images, name))
+            clear_tree(os.path.join(folder, name))
             removed.append(f"unfinished image {name}")
         elif (name.startswith("base-") and not name.endswith(".tar")) or name.endswith(".part.tar"):
-            remove_tree(os.path.join(images, name))
+            remove_tree(os.path.join(folder, name))
             removed.append(f"unfinished base {name}")
     remove_tree("results/tmp")
-    return removed
+    return removed + spare.prune(spare.names() if images else None)

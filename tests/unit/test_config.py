@@ -170,6 +170,22 @@ def test_words_of_the_command_line_mean_what_they_would_in_the_file():
     assert config.typed({"a": "007", "b": None, "c": 5, "d": "5 GB"}) == {"a": "007", "b": None, "c": 5, "d": "5 GB"}
 
 
+def test_what_is_in_quotes_in_a_further_page_is_text_there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.yaml").write_text("workloads: {x: {cpus: '0', ten: 010, yes: no}}\nseed: 1\n")
+    (tmp_path / "b.json").write_text('{"workloads": {"x": {"ten": 11, "name": "true"}}}')
+    found = config.laid_over(["a.yaml", "b.json"], {"seed": "7", "workloads": {"x": {"more": "0"}}})
+    inner = {"cpus": "0", "ten": 11, "yes": "no", "name": "true", "more": 0}
+    assert found == {"workloads": {"x": inner}, "seed": 7}
+    assert config.laid_over([], {"seed": "7"}) == {"seed": 7}
+    (tmp_path / "b.json").write_text("a: 1\na: 2\n")
+    with pytest.raises(UserError, match=r"b\.json: line 2"):
+        config.laid_over(["a.yaml", "b.json"], {})
+    (tmp_path / "b.json").write_text("5: 1\n")
+    with pytest.raises(UserError, match=r"b\.json: 5: the key 5 is not text"):
+        config.laid_over(["b.json"], {})
+
+
 def test_a_size_that_does_not_fit_is_refused_before_anything_starts(checkout):
     settings = config.read({"workloads": {"linpack": {"sizes": [65000]}}})
     with pytest.raises(UserError, match=r"workloads.linpack.sizes: .* needs 33.8 GB of memory"):
@@ -445,6 +461,17 @@ def test_a_label_holds_no_character_that_is_not_seen(page, tmp_path, label):
 def test_labels_that_look_alike_are_told(page, tmp_path, label):
     page["environments"]["native"]["label"] = label
     assert "is also that of docker; each needs its own" in complaint(tmp_path, page)
+
+
+def test_what_emulated_machines_leave_out_is_a_workload_of_the_page(checkout):
+    assert "not_emulated" not in config.experiment(config.read(), MACHINE)
+    settings = config.read({"not_emulated": ["stream"]})
+    assert config.experiment(settings, MACHINE)["not_emulated"] == ["stream"]
+    # What is not measured at all is left out by nobody.
+    narrowed = config.read({"not_emulated": ["stream"], "only": {"workloads": ["linpack"]}})
+    assert "not_emulated" not in config.experiment(narrowed, MACHINE)
+    with pytest.raises(UserError, match=r"not_emulated.0: 'strem' is none of workloads; did you mean 'stream'\?"):
+        config.read({"not_emulated": ["strem"]})
 
 
 def test_only_some_environments_and_workloads_can_be_asked_for(checkout):

@@ -7,7 +7,7 @@ import pytest
 from strata.experiment import sets
 
 
-def experiment(seed=1, repetitions=4, absent=(), order="blocks", emulated=(), precision=None):
+def experiment(seed=1, repetitions=4, absent=(), order="blocks", emulated=(), precision=None, left_out=()):
     names = ["native", "docker", "vm", "other"]
     return {
         "seed": seed,
@@ -15,6 +15,7 @@ def experiment(seed=1, repetitions=4, absent=(), order="blocks", emulated=(), pr
         "scale": "smoke",
         "repetitions": repetitions,
         **({"precision": {"min": precision}} if precision else {}),
+        **({"not_emulated": list(left_out)} if left_out else {}),
         "image": {"recipe": "r"},
         "environments": {
             name: {"available": name not in absent, "layers": [{name: {}}], "emulated": name in emulated}
@@ -77,6 +78,16 @@ def test_an_emulated_machine_has_all_workloads_of_a_block_one_after_the_other():
         assert abs(one[0] - other[0]) == 1
 
 
+def test_an_emulated_machine_may_leave_workloads_out_which_no_other_environment_does():
+    found = rows(emulated=["vm"], left_out=["a", "c"])
+    assert {row[3] for row in found if row[2] == "vm"} == {"b"}
+    assert Counter(row[2] for row in found) == {"native": 12, "docker": 12, "other": 12, "vm": 4}
+    order = sets.Order(experiment(emulated=["vm"], left_out=["a", "c"]))
+    assert list(order.repetitions("vm", "a")) == []
+    assert order.block("vm", "a", 1) is None
+    assert len(rows(left_out=["a", "c"])) == len(rows())
+
+
 def test_orders_differ_between_blocks():
     order = sets.Order(experiment(repetitions=20))
     assert len({tuple(cell[:2] for cell in order.in_block(block)) for block in range(1, 21)}) > 15
@@ -91,10 +102,9 @@ def test_every_environment_comes_first_in_a_set_about_equally_often():
 
 @pytest.mark.parametrize("order", ["blocks", "sequential"])
 @pytest.mark.parametrize("emulated", [(), ("vm",), ("vm", "other")])
-def test_a_position_is_known_without_the_whole_plan(order, emulated):
-    if order == "sequential":
-        emulated = ()
-    planned = sets.Order(experiment(order=order, emulated=emulated))
+@pytest.mark.parametrize("left_out", [(), ("b",)])
+def test_a_position_is_known_without_the_whole_plan(order, emulated, left_out):
+    planned = sets.Order(experiment(order=order, emulated=emulated, left_out=left_out))
     for position, block, *cell in planned.rows():
         assert planned.position(*cell) == position
         assert planned.block(*cell) == block

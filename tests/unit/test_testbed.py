@@ -8,7 +8,7 @@ import time
 import projects
 import pytest
 
-from strata.base import run
+from strata.base import progress, run
 from strata.base.errors import UserError
 from strata.base.files import write_json
 from strata.base.process import identity
@@ -311,6 +311,22 @@ def test_a_system_that_cannot_be_asked_is_not_used_again_and_its_cell_is_good(mo
     monkeypatch.setattr(testbed, "take_down", lambda: taken.append("system"))
     assert "no answer" in testbed.end_cell(system)[0]
     assert taken == ["system"]
+
+
+def test_what_is_done_once_is_no_time_in_which_a_system_came_up(project, monkeypatch, tmp_path):
+    project()
+    monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
+    now = [100.0]
+
+    def coming_up(stack):
+        now[0] += 3
+        with progress.once():
+            now[0] += 10
+        return {}
+
+    monkeypatch.setattr(testbed, "_up", coming_up)
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    assert testbed.bring_up("bare", [{"host": {}}], "1", None).facts["up_seconds"] == 3.0
 
 
 def test_what_is_measured_takes_the_machines_lock_whatever_a_variable_says(monkeypatch, tmp_path):

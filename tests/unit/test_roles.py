@@ -1,0 +1,183 @@
+"""Servers with roles, in one system or in several that work together: who is where, and how they reach one another."""
+
+import os
+import types
+
+import projects
+import pytest
+
+from strata.base import clock
+from strata.base.errors import UserError
+from strata.cell import steps
+from strata.experiment import config, plan, workload
+
+MACHINE = {"cpus": 2, "memory_bytes": 2**30, "cache_bytes": None}
+PORT = {"schema": {"type": "integer"}, "about": "x"}
+
+
+def with_roles(placed=("web+database",), **changes):
+    """A workload with a server for each of two roles."""
+    argv = ["/bin/server", "{listen}", "{web_port}", "{address.database}", "{database_port}"]
+    ready = {"argv": ["/bin/true"], "timeout": 5}
+    return {
+        **projects.NOOP,
+        "parameters": {
+            "number": {"about": "x", "schema": {"type": "integer"}, "value": 7},
+            "web_port": {**PORT, "value": 7000},
+            "database_port": {**PORT, "value": 7100},
+            "placed": {
+                "about": "x",
+                "schema": {"type": "array", "items": {"type": "string"}},
+                "value": list(placed),
+            },
+        },
+        "ports": ["web_port", "database_port"],
+        "roles": {"parameter": "placed", "ports": {"web": ["web_port"], "database": ["database_port"]}},
+        "servers": [
+            {"name": "database", "role": "database", "argv": argv, "ready": ready, "stop": {"timeout": 5}},
+            {"name": "web", "role": "web", "argv": argv, "ready": ready, "stop": {"timeout": 5}},
+        ],
+        "run": [{"argv": ["/bin/echo", "{address.web}", "{web_port}"], "at": "client", "timeout": 5}],
+        **changes,
+    }
+
+
+class Part:
+    """The top of a system's stack: a container, or with `machine` a machine."""
+
+    def __init__(self, number, machine=None):
+        self.number, self.of = number, machine
+
+    def address(self):
+        return f"10.0.0.{self.number}" if self.of else "192.168.0.1"
+
+    def machine(self):
+        return self.of
+
+
+def taken(project, placed, units=1, machine=None):
+    """The steps of a cell of the workload, in systems of which nothing is up."""
+    systems = {"about": "x", "schema": {"type": "integer", "minimum": 1, "maximum": 64}, "value": units}
+    data = with_roles(placed)
+    data |= {"parameters": data["parameters"] | {"systems": systems}, "systems": "systems"}
+    project(workloads={"noop": data})
+    cell = workload.cell("noop", "smoke")
+    values, _ = workload.resolve("noop", {}, "smoke", MACHINE)
+    count = plan.systems({"cell": cell, "parameters": values})
+    tops = [Part(number, machine) for number in range(count)]
+    system = types.SimpleNamespace(tops=tops, client=None)
+    system.listen = lambda part: f"172.17.0.{part}"
+    system.reached = lambda part: tops[part].address() if machine else system.listen(part)
+    output = os.open(os.devnull, os.O_WRONLY)
+    os.close(output)
+    return steps.Steps("noop", cell, system, values, output, clock.Watch(), lambda way: None), values
+
+
+def command(found, values, part):
+    """What a server's command becomes in a system."""
+    return steps.fill(with_roles()["servers"][0]["argv"], found._values_in(part, values), "x")[1:]
+
+
+def names(found, part):
+    return [server["name"] for server in found.cell["servers"] if found._is_of(server, part)]
+
+
+def test_together_all_is_in_one_system(project):
+    found, values = taken(project, ["web+database"])
+    assert found.parts == 1
+    assert names(found, 0) == ["database", "web"]
+    assert found._own_ports(0) == ["web_port", "database_port"]
+    assert command(found, values, 0) == ["172.17.0.0", "7000", "172.17.0.0", "7100"]
+    at_client = found._values_of_all(values)
+    assert (at_client["address.web"], at_client["web_port"]) == (["192.168.0.1"], [7000])
+
+
+def test_apart_each_has_its_servers_and_reaches_the_other(project):
+    found, values = taken(project, ["web", "database"])
+    assert found.parts == 2
+    assert [names(found, part) for part in range(2)] == [["web"], ["database"]]
+    assert [found._own_ports(part) for part in range(2)] == [["web_port"], ["database_port"]]
+    # The ports of the second system are the next ones, whoever asks for them.
+    assert command(found, values, 0) == ["172.17.0.0", "7000", "172.17.0.1", "7101"]
+    assert command(found, values, 1) == ["172.17.0.1", "7000", "172.17.0.1", "7101"]
+    at_client = found._values_of_all(values)
+    assert (at_client["web_port"], at_client["database_port"]) == ([7000], [7101])
+    assert at_client["address.web"] == at_client["address.database"] == ["192.168.0.1"]
+
+
+def test_of_machines_the_address_is_their_own(project):
+    found, values = taken(project, ["web", "database"], machine="a machine")
+    assert command(found, values, 0) == ["172.17.0.0", "7000", "10.0.0.1", "7101"]
+    assert found._values_of_all(values)["address.database"] == ["10.0.0.1"]
+
+
+def test_of_several_each_web_has_its_own_database(project):
+    found, values = taken(project, ["database", "web"], units=3, machine="a machine")
+    assert found.parts == 6
+    assert [names(found, part) for part in range(6)] == [["database"], ["web"]] * 3
+    assert command(found, values, 3) == ["172.17.0.3", "7003", "10.0.0.2", "7102"]
+    at_client = found._values_of_all(values)
+    assert at_client["web_port"] == [7001, 7003, 7005]
+    assert at_client["address.web"] == ["10.0.0.1", "10.0.0.3", "10.0.0.5"]
+    assert at_client["database_port"] == [7100, 7102, 7104]
+
+
+@pytest.mark.parametrize(("placed", "count"), [(["database+web"], 1), (["web", "database"], 2)])
+def test_the_plan_counts_the_systems_of_all_roles(project, placed, count):
+    project(workloads={"noop": with_roles(placed)})
+    planned = config.experiment(config.read(), MACHINE)["workloads"]["noop"]
+    assert plan.systems(planned) == count
+    assert planned["cell"]["roles"] == with_roles()["roles"]
+    assert [server["role"] for server in planned["cell"]["servers"]] == ["database", "web"]
+
+
+@pytest.mark.parametrize(
+    "placed", [[], ["web"], ["web+web", "database"], ["web", "database", "cache"], ["web,database"]]
+)
+def test_every_role_must_be_in_one_system(project, placed):
+    project(workloads={"noop": with_roles(placed)})
+    with pytest.raises(UserError, match=r"workloads.noop.placed: is .*must name each of web, database once"):
+        workload.resolve("noop", {}, "smoke", MACHINE)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            {"roles": {"parameter": "number", "ports": with_roles()["roles"]["ports"]}},
+            "'number' is no parameter that holds",
+        ),
+        (
+            {"roles": {"parameter": "placed", "ports": {"web": ["web_port"], "database": []}}},
+            "database_port is of 0 roles",
+        ),
+        (
+            {"roles": {"parameter": "placed", "ports": {"web": ["web_port", "x"], "database": ["database_port"]}}},
+            "'x' is none of the workload's ports",
+        ),
+        (
+            {"servers": [{k: v for k, v in with_roles()["servers"][0].items() if k != "role"}]},
+            r"servers.0.role: is empty",
+        ),
+        ({"servers": [{**with_roles()["servers"][0], "role": "cache"}]}, "must be one of web, database"),
+        (
+            {"run": [{"argv": ["/bin/echo", "{address}"], "at": "client", "timeout": 5}]},
+            "'{address}' may be of several",
+        ),
+        ({"run": [{"argv": ["/bin/echo", "{address.cache}"], "timeout": 5}]}, "'{address.cache}' names no parameter"),
+    ],
+)
+def test_wrong_roles_are_told(project, change, words):
+    project(workloads={"noop": with_roles(**change)})
+    with pytest.raises(UserError, match=words):
+        workload.load("noop")
+
+
+def test_a_role_without_roles_is_told(project):
+    data = with_roles()
+    del data["roles"]
+    data["run"] = projects.NOOP["run"]
+    data["servers"] = [{**one, "argv": ["/bin/server"]} for one in data["servers"]]
+    project(workloads={"noop": data})
+    with pytest.raises(UserError, match="names a role, and the workload declares none"):
+        workload.load("noop")

@@ -100,9 +100,13 @@ def _of_plan(folder: str) -> list[str]:
 
 
 def _of_source(folder: str) -> list[str]:
-    """The SWHID of the source, which older archives do not tell."""
-    told = load(folder, guide.FACTS)["source"].get("swhid")
-    found = swhid.of_folder(os.path.join(folder, "source"))
+    """The SWHID of the source, which older archives do not tell, with what is not in the archive."""
+    about, place = load(folder, guide.FACTS)["source"], os.path.join(folder, "source")
+    apart = about.get("left_out", {})
+    there = [name for name in apart if os.path.lexists(os.path.join(place, name))]
+    if there:
+        return [f"{guide.FACTS}: it says that source/{name} was left out, and it is there" for name in there]
+    told, found = about.get("swhid"), swhid.of_folder(place, apart)
     if told in (None, found):
         return []
     return [f"{guide.FACTS}: the SWHID of the source is {told}, and that of the folder source is {found}"]

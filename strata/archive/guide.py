@@ -92,6 +92,7 @@ def facts(stage: Stage, with_image: bool) -> dict:
     citation = read_yaml("CITATION.cff") if os.path.exists("CITATION.cff") else {}
     names = [entry.get("name") or f"{entry.get('given-names')} {entry.get('family-names')}" for entry in
              citation.get("authors", [])]  # fmt: skip
+    apart = {name: swhid.of_file(os.path.join(stage.project, name)) for name in stage.source.apart}
     environments = sorted({record["environment"] for record in records})
     workloads = sorted({record["workload"] for record in records})
     return {
@@ -118,7 +119,8 @@ def facts(stage: Stage, with_image: bool) -> dict:
         "source": {
             "revision": stage.source.revision,
             "changed": stage.source.changed,
-            "swhid": swhid.of_folder(stage.path("source")),
+            "swhid": swhid.of_folder(stage.path("source"), apart),
+            "left_out": apart,
         },
         "warnings": stage.warnings,
     }
@@ -250,6 +252,7 @@ def add_guide(stage: Stage, about: dict, crate_version: str) -> None:
         warnings=warnings.removesuffix(">\n") + "\n" if warnings else "",
         image="the image itself" if about["image"] else "no image: it is built again from its recipe when needed",
         swhid=about["source"]["swhid"],
+        apart="".join(f"; `{name}` is not in it, and counts in that" for name in about["source"]["left_out"]),
         revision=f" at revision `{revision}`" if revision else "",
         rewritten=f": {len(stage.rewritten)}" if stage.rewritten else ": none",
         crate=crate_version,

@@ -20,7 +20,7 @@ import os
 import pwd
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from strata.archive import secrets
@@ -122,20 +122,25 @@ class Private:
 
     project: folder of the project.  public: words that the project's own source uses; a user or host that is
     called like one of them gives nothing away by it, and replacing the word would break what it means.
-    client: the machine from which load comes, as ``user@host``.
+    client: the machine from which load comes, as ``user@host``.  nodes: the names of those on which cells were
+    measured; where there are several each has a mark with a number, in the order of the names.
 
     doubts: what was left and may be private, and the file (`place`) that was looked at when it was first met.
     """
 
-    def __init__(self, project: str, public: set[str], client: str = "") -> None:
+    def __init__(self, project: str, public: set[str], client: str = "", nodes: Collection[str] = ()) -> None:
         users, hosts = _names()
         user, _, host = client.rpartition("@")
         users |= {user} - {"", "root"}
         hosts |= {host, host.split(".")[0] if not _is_address(host) else host} - {"", "localhost"}
+        ordered = sorted(nodes) if len(nodes) > 1 else []
+        self._nodes = {name: f"REDACTED-HOST-{at:0{len(str(len(ordered)))}}" for at, name in enumerate(ordered, 1)}
+        hosts -= set(self._nodes)
         self._folders = _any_of(_folders(project), "REDACTED-PATH", r"[\w.-]")
         self.kept = sorted((users | hosts) & public)
         self._of_machine = [
             *_any_of(users - public, "REDACTED-USER", "[A-Za-z0-9]"),
+            *(rule for name in self._nodes for rule in _any_of({name} - public, self._nodes[name], "[A-Za-z0-9-]")),
             *_any_of(hosts - public, "REDACTED-HOST", "[A-Za-z0-9]"),
         ]
         self._addresses = _own_addresses()
@@ -214,6 +219,9 @@ class Private:
             for key, item in value.items():
                 if key in ("environment", "workload"):
                     pairs[key] = item
+                elif key == "node" and isinstance(item, dict) and item.get("name") in self._nodes:
+                    pairs[key] = {**item, "name": self._nodes[item["name"]]}
+                    found["REDACTED-HOST"] += 1
                 elif key in files and isinstance(item, str) and os.path.isabs(item):
                     pairs[key] = f"REDACTED-PATH/{os.path.basename(item)}"
                     found["REDACTED-PATH"] += 1

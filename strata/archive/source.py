@@ -26,19 +26,23 @@ KEY_FILES = re.compile(
     r"|(?:^|/)\.(?:ssh|gnupg|aws|docker|kube)/"
 )
 _LARGE = 10_000_000
+# An archive of another run, which an archive does not hold: else each one of the gallery would hold all before it.
+GALLERY = "docs/figures/gallery/archive.zip.xz"
 
 
 @dataclass
 class Source:
     """Names of the files, relative to the project; its commit; what differs from it; what was left out and why.
 
-    `revision` is None where there is no git; `changed` lists files that differ from it or are new.
+    `revision` is None where there is no git; `changed` lists files that differ from it or are new.  `apart` are those
+    of the source's files of which an archive has the name and the hash alone.
     """
 
     files: list[str] = field(default_factory=list)
     revision: str | None = None
     changed: list[str] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
+    apart: list[str] = field(default_factory=list)
 
 
 def _git(project: str, *words: str) -> str | None:
@@ -86,7 +90,7 @@ def listing(project: str) -> Source:
     for name in sorted(names):
         reason = _unfit(project, name, name in tracked)
         if reason is None:
-            found.files.append(name)
+            (found.apart if name == GALLERY else found.files).append(name)
         elif reason:
             found.left_out[name] = reason
     found.changed = [name for name in found.changed if name not in found.left_out]

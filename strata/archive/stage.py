@@ -19,6 +19,7 @@ from strata.base import places, run
 from strata.base.errors import UserError
 from strata.base.files import read_json
 from strata.experiment import plan, sets
+from strata.host import node
 from strata.image import cache
 from strata.results import made
 
@@ -42,7 +43,7 @@ class Stage:
         self.source = source.listing(project)
         self.experiment = plan.read_checked()
         client = self.experiment["client"].get("ssh") or ""
-        self.private = private.Private(project, self._public_words(), client)
+        self.private = private.Private(project, self._public_words(), client, self._nodes())
         self.measured: list[tuple[str, str, int]] = []
         self.missing: list[tuple[str, str, int]] = []
         self._made_by: set[str] = set()
@@ -58,6 +59,14 @@ class Stage:
                 texts += [content.decode()] if private.is_text(content) else []
         names = [*self.experiment["environments"], *self.experiment["workloads"]]
         return private.words_of([*texts, *names])
+
+    def _nodes(self) -> set[str]:
+        """The nodes that the records tell of, where cells were measured on several."""
+        if not self.experiment.get("spread"):
+            return set()
+        cells = sets.Order(self.experiment).cells()
+        told = (node.of_record(read_json(places.cell_path("raw", *cell, "json"))) for cell in cells)
+        return {name for name in told if name}
 
     def path(self, name: str) -> str:
         """Where a file of the archive lies while it is made; its folder is there."""

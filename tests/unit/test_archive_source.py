@@ -67,6 +67,22 @@ def test_a_folder_in_the_repository_of_something_else_is_not_taken_for_it(tmp_pa
     assert (found.revision, found.files) == (None, [".gitignore", "Snakefile", "rules/a.smk"])
 
 
+@pytest.mark.parametrize("known", [True, False], ids=["git", "no git"])
+def test_the_gallerys_archive_is_told_apart(project, known):
+    """An archive does not hold it; that it was changed is said all the same."""
+    (project / source.GALLERY).parent.mkdir(parents=True)
+    (project / source.GALLERY).write_bytes(b"x")
+    if known:
+        git(project, "init", "--quiet")
+        git(project, "add", ".")
+        git(project, "commit", "--quiet", "--message", "Begin")
+    found = source.listing(str(project))
+    assert (found.apart, found.changed, found.left_out) == ([source.GALLERY], [], {})
+    assert found.files == [".gitignore", "Snakefile", "rules/a.smk"]
+    (project / source.GALLERY).write_bytes(b"y")
+    assert source.listing(str(project)).changed == [source.GALLERY] * known
+
+
 @pytest.mark.parametrize(
     "name", [".env", "id_rsa", "vm/private_key", "vm/key.pem", ".ssh/known_hosts", "credentials.json", ".netrc"]
 )

@@ -9,6 +9,7 @@ import zipfile
 
 import measured
 import projects
+import pytest
 
 from strata.archive import check, make
 from strata.experiment import plan
@@ -52,6 +53,7 @@ def plant(folder):
     return [USER, HOST, TOKEN, str(folder), "planted-key-file", "planted-env-file", "planted-disk"]
 
 
+@pytest.mark.long
 def test_what_is_private_is_in_no_file_of_an_archive(tmp_path, monkeypatch):
     folder = measured.project(tmp_path / "project", monkeypatch)
     planted = plant(folder)

@@ -1,0 +1,13 @@
+"""The tutorial and the guides that measure in containers, each run from its own text in a fresh clone."""
+
+import guides
+import pytest
+
+HERE = [name for name, needs in guides.guides().items() if "Docker" in needs]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("guide", HERE)
+def test_a_guide_does_what_it_says(image, machine_stays, tmp_path, guide):
+    # The tutorial begins with the installation, and so with nothing of this checkout's.
+    guides.follow(guide, guides.clone(tmp_path / "strata", borrow=guide != "tutorial.md"))

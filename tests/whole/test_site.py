@@ -1,0 +1,177 @@
+"""The documentation site: it is built strictly, asks no network for anything, and its search finds."""
+
+import contextlib
+import functools
+import http.server
+import re
+import shutil
+import subprocess
+import threading
+import urllib.parse
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pages
+import projects
+import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import WebDriverWait
+
+# What a browser fetches by itself, not when a reader follows a link.
+FETCHED = {
+    "img": ["src", "srcset"],
+    "script": ["src"],
+    "iframe": ["src"],
+    "source": ["src", "srcset"],
+    "object": ["data"],
+}
+FETCHED |= {"video": ["src", "poster"], "audio": ["src"], "embed": ["src"], "image": ["href"], "use": ["href"]}
+LINKS_OF_HEAD = {"stylesheet", "icon", "preload", "modulepreload", "preconnect", "dns-prefetch", "prefetch", "manifest"}
+IN_CSS = re.compile(r"url\(\s*['\"]?([^'\")]+)|@import\s+['\"]([^'\"]+)")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site") / "built"
+    done = subprocess.run(
+        [projects.ROOT / "scripts/site.sh", folder], capture_output=True, text=True, timeout=600, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+class Asked(HTMLParser):
+    """What a page asks for while it is shown, and to what it leads."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.fetched, self.leads, self.css = [], [], False
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        told = dict(attributes)
+        self.css = tag == "style"
+        self.fetched += [told[key] for key in FETCHED.get(tag, []) if told.get(key)]
+        if tag == "link" and LINKS_OF_HEAD & set((told.get("rel") or "").split()):
+            self.fetched.append(told["href"])
+        if tag == "a" and told.get("href"):
+            self.leads.append(told["href"])
+        self.fetched += [first or second for first, second in IN_CSS.findall(told.get("style") or "")]
+
+    def handle_data(self, data):
+        if self.css:
+            self.fetched += [first or second for first, second in IN_CSS.findall(data)]
+
+
+def absent(site: Path, page: Path, address: str) -> bool:
+    """Whether an address that a file of the site asks for is not one of the site's files."""
+    path = urllib.parse.unquote(urllib.parse.urldefrag(address)[0].partition("?")[0])
+    # A page of errors is shown at any place, and so begins at the root; "//" begins with another host.
+    at = site / path[1:] if path.startswith("/") and page.name == "404.html" else page.parent / path
+    return path.startswith("//") or not at.exists() or not at.resolve().is_relative_to(site)
+
+
+def test_every_page_takes_all_that_it_shows_from_the_site_itself(site):
+    found, count = [], 0
+    for page in site.rglob("*.html"):
+        for address in Asked(page.read_text()).fetched:
+            count += 1
+            if not address.startswith("data:") and absent(site, page, address):
+                found.append(f"{page.relative_to(site)}: {address}")
+    for sheet in site.rglob("*.css"):
+        for first, second in IN_CSS.findall(sheet.read_text()):
+            address = first or second
+            if not address.startswith(("data:", "#")) and absent(site, sheet, address):
+                found.append(f"{sheet.relative_to(site)}: {address}")
+    assert found == []
+    assert count > 4 * len(list((projects.ROOT / "docs").rglob("*.md")))
+
+
+def test_what_would_be_fetched_is_noticed():
+    text = (
+        '<style>@import "https://a/b.css";</style><img src="//c/d.png"><link rel="icon" href="e"><a href="https://f">'
+    )
+    asked = Asked(text)
+    assert asked.fetched == ["https://a/b.css", "//c/d.png", "e"]
+    assert asked.leads == ["https://f"]
+
+
+def test_every_document_has_a_page_and_every_kind_its_own(site):
+    docs = projects.ROOT / "docs"
+    for page in docs.rglob("*.md"):
+        assert (site / page.relative_to(docs)).with_suffix(".html").exists(), page
+    home = Asked((site / "index.html").read_text())
+    for name in ("tutorial", "how-to/plan-an-experiment", "reference/config", "method", "gallery"):
+        assert f"{name}.html" in home.leads
+
+
+def test_the_reference_tells_every_key_and_every_workload(site):
+    told = (site / "reference/config.html").read_text()
+    for key in ("repetitions.target", "client.ssh", "quiet.action", "environments.NAME.layers", "profiles.NAME.pin"):
+        assert f"<code>{key}</code>" in told
+    for folder in (projects.ROOT / "workloads").glob("*/workload.yaml"):
+        name = folder.parent.name
+        assert f'href="workloads/{name}.html"' in (site / "reference/workloads.html").read_text()
+        assert (site / f"reference/workloads/{name}.html").exists()
+    told = (site / "reference/environments.html").read_text()
+    for word in ("podman", "slirp4netns", "cpuset-cpus", "numactl", "microvm"):
+        assert f"<code>{word}</code>" in told
+    assert "make doctor" in (site / "reference/commands.html").read_text()
+    assert "strata verify" in (site / "reference/commands.html").read_text()
+
+
+def test_a_broken_link_fails_the_build(site, tmp_path):
+    for path in projects.ROOT.iterdir():
+        if path.name not in ("docs", "site", ".git"):
+            (tmp_path / path.name).symlink_to(path)
+    (tmp_path / "scripts").unlink()
+    shutil.copytree(projects.ROOT / "scripts", tmp_path / "scripts")
+    shutil.copytree(projects.ROOT / "docs", tmp_path / "docs")
+    page = tmp_path / "docs/aa.md"
+    page.write_text(page.read_text() + "\n[one](absent.md) [two](statistics.md#absent) [three](../absent)\n")
+    build = [tmp_path / "scripts/site.sh", tmp_path / "built"]
+    done = subprocess.run(build, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode != 0
+    assert "aa.md links ../absent, which is not in the project" in done.stderr
+    page.write_text(page.read_text().replace(" [three](../absent)", ""))
+    done = subprocess.run(build, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode != 0
+    for link in ("'absent.md'", "'statistics.md#absent'"):
+        assert f"'aa.md' contains a link {link}" in done.stderr
+
+
+@contextlib.contextmanager
+def served(folder):
+    """The address of a server of a folder, on loopback alone."""
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *words):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=str(folder)))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://localhost:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_in_a_browser_nothing_else_is_asked_and_the_search_finds(site):
+    with served(site) as address, pages.chromium() as driver:
+        for name in ("index", "architecture", "gallery", "reference/config"):
+            driver.get(f"{address}/{name}.html")
+            asked = driver.execute_script("return performance.getEntriesByType('resource').map((entry) => entry.name)")
+            assert asked
+            assert [one for one in asked if not one.startswith((address, "data:", "blob:"))] == []
+            broken = "return [...document.images].filter((one) => !one.naturalWidth).map((one) => one.src)"
+            assert driver.execute_script(broken) == []
+        driver.get(f"{address}/index.html?q=namespace")
+        found = WebDriverWait(driver, 30).until(
+            lambda shown: shown.find_elements(By.CSS_SELECTOR, ".md-search-result__link")
+        )
+        assert any("client" in (link.get_attribute("href") or "") for link in found)
+        refused = [entry["message"] for entry in driver.get_log("browser") if entry["level"] == "SEVERE"]
+        assert refused == []

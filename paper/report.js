@@ -15,9 +15,27 @@ const compare = (a, b) => {
 };
 
 // A cell that repeats the one above has its text too, for those who hear it and for rows that are sorted.
-for (const cell of document.querySelectorAll(".repeat")) {
+for (const cell of document.querySelectorAll("tbody th:empty")) {
   const above = cell.closest("tr").previousElementSibling.cells[0];
-  cell.innerHTML = (above.querySelector(".repeat") ?? above).innerHTML;
+  const text = cell.appendChild(document.createElement("span"));
+  text.className = "repeat";
+  text.innerHTML = (above.querySelector(".repeat") ?? above).innerHTML;
+}
+
+// In rows that say so, a number links to where the one before it does.
+for (const row of document.querySelectorAll("tr[data-links]")) {
+  let to = "";
+  for (const cell of row.cells) {
+    const link = cell.querySelector("a");
+    if (link) to = link.getAttribute("href");
+    else if (to && /\d/.test(cell.textContent)) {
+      const number = document.createElement("a");
+      number.href = to;
+      const marks = [...cell.querySelectorAll("sup")];
+      number.append(...[...cell.childNodes].filter((node) => !marks.includes(node)));
+      cell.prepend(number);
+    }
+  }
 }
 
 for (const table of document.querySelectorAll("table.sortable")) {
@@ -69,18 +87,14 @@ dialog.querySelector(".close").addEventListener("click", () => dialog.close());
 const here = document.body.appendChild(document.createElement("div"));
 here.className = "told-here";
 here.hidden = true;
-for (const svg of document.querySelectorAll("figure svg")) {
+const point = (svg) => {
   const words = new Map();
   const lines = svg.querySelector("desc.told");
-  if (!lines) continue;
+  if (!lines) return;
   const spots = document.createElementNS(svg.namespaceURI, "g");
   spots.setAttribute("class", "told");
-  let before = "";
   for (const line of lines.textContent.split("\n")) {
-    // The number of letters in common with the line before stands in their place.
-    const [, x, y, kept, rest] = line.match(/^(\S+) (\S+) (\d+) (.*)$/);
-    const text = before.slice(0, kept) + rest;
-    before = text;
+    const [, x, y, text] = line.match(/^(\S+) (\S+) (.*)$/);
     const spot = spots.appendChild(document.createElementNS(svg.namespaceURI, "circle"));
     spot.setAttribute("cx", x);
     spot.setAttribute("cy", y);
@@ -96,7 +110,27 @@ for (const svg of document.querySelectorAll("figure svg")) {
     here.style.top = `${Math.max(4, event.clientY - here.offsetHeight - 10)}px`;
   };
   for (const kind of ["pointerover", "pointerdown", "pointerleave"]) svg.addEventListener(kind, tell);
-}
+};
+
+// Drawings are packed.  A browser that can't unpack them shows their files, as one without scripts does.
+const unpacked = (text) => {
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).text();
+};
+const draw = async () => {
+  const packed = document.getElementById("drawings");
+  const boxes = [...document.querySelectorAll("figure.drawing .scroll")];
+  try {
+    const drawings = packed.textContent ? (await unpacked(packed.textContent)).split(/(?=[<]svg )/) : [];
+    boxes.forEach((box, i) => {
+      box.innerHTML = drawings[i];
+      point(box.firstElementChild);
+    });
+  } catch {
+    for (const box of boxes) box.innerHTML = box.querySelector("noscript")?.textContent ?? box.innerHTML;
+  }
+  packed.remove();
+};
 
 // Numbers: a link to the runs behind one opens their list.
 const open = () => {
@@ -108,4 +142,4 @@ const open = () => {
   target.scrollIntoView();
 };
 addEventListener("hashchange", open);
-open();
+draw().then(open);

@@ -35,7 +35,7 @@ bare_page <- function(title, body, root) {
   for (name in names(parts)) {
     page <- paste(strsplit(page, paste0("<!--", name, "-->"), fixed = TRUE)[[1]], collapse = parts[[name]])
   }
-  share_styles(number_floats(page))
+  pack_drawings(style_columns(number_floats(page)))
 }
 
 #' What a comparison comes to, in sentences

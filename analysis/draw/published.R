@@ -30,6 +30,26 @@ published_ratios <- function(table, figures) {
   all[all$environment != REFERENCE & !is.na(all$ratio), ]
 }
 
+#' The ratios to native that claims print, of workloads of which the report prints no values
+#'
+#' @param published as from `read_claims`
+#' @param but names of the report's workloads
+#' @return data frame as from `published_ratios`; NULL where there are none
+claimed_ratios <- function(published, but) {
+  do.call(rbind, lapply(published$claims, function(claim) {
+    of_native <- Filter(function(pair) pair[[2]] == REFERENCE, claim$pairs)
+    prints <- identical(claim$published$unit, "ratio") && !is.null(claim$metrics)
+    if (prints && length(of_native) > 0 && !claim$workload %in% but) {
+      factors <- paste0(names(claim$factors), "=", unlist(claim$factors), recycle0 = TRUE)
+      expand.grid(workload = claim$workload, metric = unlist(claim$metrics),
+                  factors = paste(factors, collapse = ";"),
+                  environment = vapply(of_native, `[[`, "", 1), ratio = claim$published$value,
+                  source = published$publications[[claim$publication]]$label,
+                  KEEP.OUT.ATTRS = FALSE, stringsAsFactors = FALSE)
+    }
+  }))
+}
+
 #' Which environment of a plan a published one is shown with
 #'
 #' @param name its published name
@@ -70,12 +90,14 @@ published_beside <- function(published, series, known, plan) {
 #' Reads what was published, as ratios to native
 #'
 #' @param root folder of the project
-#' @return list: `ratios`, as from `published_ratios`; `known`, `environments` of the claims
+#' @return list: `ratios`, as from `published_ratios` and `claimed_ratios`; `known`, `environments` of the
+#'   claims
 read_published_ratios <- function(root) {
   at <- function(name) file.path(root, "published", name)
-  list(ratios = published_ratios(read_published(at("ibm-table1.json")),
-                                 read_csv(at("ibm-figures.csv"), FIGURE_VALUES)),
-       known = read_claims(at("claims.json"))$environments)
+  report <- published_ratios(read_published(at("ibm-table1.json")),
+                             read_csv(at("ibm-figures.csv"), FIGURE_VALUES))
+  claims <- read_claims(at("claims.json"))
+  list(ratios = rbind(report, claimed_ratios(claims, report$workload)), known = claims$environments)
 }
 
 #' Where environments would lie if the published ratios to native held here

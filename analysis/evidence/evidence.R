@@ -14,8 +14,9 @@
 #'   as from
 #'   `read_failures`; `unable`, as from `read_inability`; `claims` and `transferred`, as from
 #'   `read_tested_claims`; `publications` and
-#'   `known` (the environments), of the claims; `footprint`, as from `read_footprint`; `sets` and
-#'   `choices`, with the columns of SET_COLUMNS and CHOICE_COLUMNS; `precision`, as from `read_precision`;
+#'   `known` (the environments), of the claims; `footprint`, as from `read_footprint`; `sets`,
+#'   `nodes` and `choices`, with the columns of SET_COLUMNS, NODE_COLUMNS and CHOICE_COLUMNS;
+#'   `precision`, as from `read_precision`;
 #'   `partial`, TRUE where a cell is missing
 #' @section Errors: a missing or broken file; records and summaries that do not belong together
 read_evidence <- function(path, root, partial = FALSE) {
@@ -55,6 +56,11 @@ read_evidence <- function(path, root, partial = FALSE) {
   evidence$footprint <- read_footprint(result_path(plan, "footprint"), plan, evidence$records)
   evidence$comparisons <- with_disturbed(evidence$comparisons, evidence$records)
   evidence$sets <- read_known(result_path(plan, "sets"), SET_COLUMNS, plan)
+  evidence$nodes <- if (is_spread(plan)) {
+    read_csv(result_path(plan, "nodes"), NODE_COLUMNS)
+  } else {
+    empty_table(NODE_COLUMNS)
+  }
   evidence$choices <- read_known(result_path(plan, "choices"), CHOICE_COLUMNS, plan)
   evidence
 }

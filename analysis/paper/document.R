@@ -50,7 +50,8 @@ write_page <- function(evidence, root, out) {
     }
   }
   # Roles that pandoc gives and browsers do not know on such elements.
-  page <- gsub(" role=\"doc-[a-z]+\"", "", share_styles(short_names(page)))
+  page <- gsub(" role=\"doc-[a-z]+\"", "", style_columns(short_names(page)))
+  page <- pack_drawings(without_ends(page))
   write_whole(out, function(temporary) writeLines(page, temporary, useBytes = TRUE))
 }
 

@@ -1,4 +1,4 @@
-# Drawings within a web page, in as few letters as they need: of many figures they are most of the page.
+# Drawings within a web page, in as few letters as they need: of many figures they would be most of the page.
 
 #' A figure as HTML: the drawing within the page, and links to its files
 #'
@@ -15,6 +15,7 @@ html_figure <- function(path, link, id, caption, seen) {
     sprintf("<figure class=\"drawing\" id=\"figure-%s\">", id),
     sprintf("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Drawing %s\">",
             html_escape(id)),
+    sprintf("<noscript><img src=\"%s.svg\" alt=\"%s\"></noscript>", html_escape(link), html_escape(seen)),
     inline_svg(paste0(path, ".svg"), id, seen),
     "</div>",
     sprintf(paste0("<figcaption><b>Figure <span class=\"number\" data-of=\"figure-%s\"></span>.</b> %s ",
@@ -51,33 +52,28 @@ inline_svg <- function(path, id, seen) {
   svg <- gsub("(?s)<defs>\\s*(<clipPath .*?</clipPath>)\\s*</defs>", "\\1", svg, perl = TRUE)
   # What the points tell is a line for each, of which the page's script makes places to point at.
   svg <- gsub("<circle cx='([0-9.]+)' cy='([0-9.]+)'><title>(.*?)</title></circle>", "\\1 \\2 \\3", svg)
-  parts <- strsplit(sub("(?s)<g class='told'>\n(.*?)\n</g>", "\u0001\\1\u0001", svg, perl = TRUE),
-                    "\u0001", fixed = TRUE)[[1]]
-  if (length(parts) == 3) {
-    parts[[2]] <- paste0("<desc class='told'>", front_coded(parts[[2]]), "</desc>")
-  }
-  short_texts(shapes_together(gsub("\n\\s*", "\n", paste(parts, collapse = ""))))
+  svg <- sub("(?s)<g class='told'>\n(.*?)\n</g>", "<desc class='told'>\\1</desc>", svg, perl = TRUE)
+  short_texts(shapes_together(gsub("\n\\s*", "\n", svg)))
 }
 
-#' What points tell, each with the number of letters that it has in common with the one before
+#' Packs the drawings of a page into one text of a fifth of their letters, from which its script draws them
 #'
-#' Neighbours are mostly runs of one workload in one environment.
+#' Without scripts the files stand in their places.
 #'
-#' @param text lines of two coordinates and words
-#' @return lines of two coordinates, that number, and the rest of the words
-front_coded <- function(text) {
-  lines <- strsplit(text, "\n", fixed = TRUE)[[1]]
-  place <- sub("^(\\S+ \\S+) .*", "\\1", lines)
-  words <- substring(lines, nchar(place) + 2)
-  letters <- strsplit(words, "", fixed = TRUE)
-  shared <- vapply(seq_along(letters), function(i) {
-    if (i == 1) {
-      return(0)
-    }
-    at <- seq_len(min(lengths(letters[c(i - 1, i)])))
-    sum(cumprod(letters[[i]][at] == letters[[i - 1]][at]))
-  }, 0)
-  paste(place, shared, substring(words, shared + 1), collapse = "\n")
+#' @param page one text
+#' @return the page, with all drawings in their order as a stream of zlib in base64 in the place of
+#'   `<!--drawings-->`
+pack_drawings <- function(page) {
+  start <- "<svg class="
+  parts <- strsplit(page, start, fixed = TRUE)[[1]]
+  ends <- regexpr("</svg>", parts[-1], fixed = TRUE) + nchar("</svg>")
+  drawings <- paste0(start, substr(parts[-1], 1, ends - 1), recycle0 = TRUE)
+  page <- paste(c(parts[[1]], substring(parts[-1], ends)), collapse = "")
+  packed <- if (length(drawings) > 0) {
+    jsonlite::base64_enc(memCompress(enc2utf8(paste(drawings, collapse = "")), "gzip"))
+  }
+  sub("<!--drawings-->", paste0("<script type=\"text/plain\" id=\"drawings\">", packed, "</script>"), page,
+      fixed = TRUE)
 }
 
 #' Leaves out frames in which nothing is drawn

@@ -1,5 +1,8 @@
 # From tables and texts to a web page that is one file and needs no network.
 
+# How columns stand that are no numbers, and that belong to the one before.
+COLUMN_STYLES <- c(left = "text-align: left; white-space: normal;", close = "padding-left: 0;")
+
 #' Text for HTML, in which nothing is markup but the links of numbers
 #'
 #' @param text texts, which may hold some from `linked`
@@ -24,8 +27,8 @@ html_escape <- function(text) {
 
 #' A table as HTML
 #'
-#' Its rows can be sorted unless headings stand among them.  A cell that is empty because it repeats the one
-#' above is marked, and the page's script gives it the text all the same, hidden until the rows are sorted.
+#' Its rows can be sorted unless headings stand among them.  A heading of a row that is empty repeats the one
+#' above, and the page's script gives it the text all the same, hidden until the rows are sorted.
 #'
 #' @param table as from `new_table`
 #' @return one text
@@ -36,12 +39,36 @@ html_table <- function(table) {
             table$id, html_text(sentence(table$caption))),
     sprintf("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table: %s\">",
             html_escape(table$caption)),
-    sprintf("<table class=\"%s%s\">", if (any(table$head_rows)) "plain" else "sortable",
-            if (nrow(table$columns) > 12) " dense" else ""),
+    sprintf("<table class=\"%s\">",
+            paste(c(if (any(table$head_rows)) "plain" else "sortable", if (nrow(table$columns) > 12) "dense",
+                    column_classes(table$columns)), collapse = " ")),
     html_head(table$columns), "<tbody>", html_rows(table), "</tbody>", "</table>", "</div>",
     html_notes(table$notes),
     "</figure>"
   ), collapse = "\n")
+}
+
+#' How the columns of a table stand, said once for all cells by their numbers: as `style_columns` reads it
+#'
+#' Most cells are numbers, and these stand at the right without a word, as headings of rows do at the left.
+#'
+#' @param columns of the table
+#' @return classes of the table such as "left-2"
+column_classes <- function(columns) {
+  later <- seq_len(nrow(columns)) > 1
+  c(sprintf("left-%d", which(columns$align == "left" & later)), sprintf("close-%d", which(columns$span == 0)))
+}
+
+#' Gives the columns of a page's tables their styles
+#'
+#' @param page one text
+#' @return the page, with the styles of the columns that it has in the place of `/*columns*/`
+style_columns <- function(page) {
+  form <- "(?<= )(left|close)-[0-9]+(?=[ \"])"
+  used <- unique(regmatches(page, gregexpr(form, page, perl = TRUE))[[1]])
+  rules <- sprintf(".%s td:nth-child(%s) { %s }", used, sub(".*-", "", used),
+                   COLUMN_STYLES[sub("-.*", "", used)])
+  sub("/*columns*/", paste(rules, collapse = "\n"), page, fixed = TRUE)
 }
 
 #' The head of a table
@@ -92,6 +119,7 @@ html_rows <- function(table) {
   cells <- as.matrix(table$cells)
   columns <- table$columns
   starts <- table$group_starts
+  class <- ifelse(columns$align %in% c("centre", "wrap"), sprintf(" class=\"%s\"", columns$align), "")
   vapply(seq_len(nrow(cells)), function(i) {
     if (table$head_rows[[i]]) {
       heads <- html_heads(as.integer(columns$span), "colgroup", "", html_head_text(cells[i, ]))
@@ -101,24 +129,44 @@ html_rows <- function(table) {
     text <- html_escape(gsub(NO_BREAK, " ", cells[i, ], fixed = TRUE))
     text <- ifelse(columns$align == "wrap", html_breaking(text), text)
     linked <- table$sources[i, ] != "" & text != "" & cells[i, ] != EM_DASH
-    text <- ifelse(linked, sprintf("<a href=\"#%s\">%s</a>", table$sources[i, ], text), text)
+    shared <- shares_links(cells[i, ], ifelse(linked, table$sources[i, ], ""))
+    text <- ifelse(linked & !shared, sprintf("<a href=\"#%s\">%s</a>", table$sources[i, ], text), text)
     text <- paste0(text, ifelse(table$marks[i, ] == "", "",
                                 sprintf("<sup>%s</sup>", html_escape(table$marks[i, ]))))
-    if (any(starts) && !starts[[i]] && cells[i, 1] == "") {
-      text[[1]] <- "<span class=\"repeat\"></span>"
-    }
-    tag <- c("th", rep("td", length(text) - 1))
-    if (text[[1]] == "") {
-      tag[[1]] <- "td"
-    }
-    # Most cells are numbers, and these stand at the right without a class that says so.
-    class <- trimws(paste(ifelse(columns$align %in% c("right", "decimal"), "", columns$align),
-                          ifelse(columns$span == 0, "close", "")))
-    paste0(if (starts[[i]]) "<tr class=\"group\">" else "<tr>",
+    repeats <- any(starts) && !starts[[i]]
+    tag <- c(if (text[[1]] == "" && !repeats) "td" else "th", rep("td", length(text) - 1))
+    paste0("<tr", if (starts[[i]]) " class=\"group\"", if (any(shared)) " data-links", ">",
            paste0("<", tag, ifelse(tag == "th", " scope=\"row\"", ""),
-                  ifelse(class == "", "", sprintf(" class=\"%s\"", class)), ">", text, "</", tag, ">",
+                  class, ">", text, "</", tag, ">",
                   collapse = ""), "</tr>")
   }, "")
+}
+
+#' Which cells of a row have the link of the one before, so that it need not be written again
+#'
+#' The page's script gives it to every cell with a digit that follows a link: so that is done only in rows in
+#' which no such cell is meant to be without one.
+#'
+#' @param text of the cells
+#' @param sources what they link to; "" for none
+#' @return logical vector
+shares_links <- function(text, sources) {
+  own <- which(sources != "")
+  after <- seq_along(text) > min(own, length(text))
+  if (length(own) < 2 || any(after & sources == "" & grepl("[0-9]", text))) {
+    return(rep(FALSE, length(text)))
+  }
+  found <- rep(FALSE, length(text))
+  found[own[-1]] <- sources[own[-1]] == sources[own[-length(own)]] & grepl("[0-9]", text[own[-1]])
+  found
+}
+
+#' Leaves out of a page what a browser knows without it: the ends of cells, rows and items
+#'
+#' @param page one text
+#' @return the page
+without_ends <- function(page) {
+  gsub("</(td|th|tr|li)>(?=\\s*(<(td|th|tr|li)[ >]|</(tr|thead|tbody|table|ul|ol)>))", "", page, perl = TRUE)
 }
 
 #' Text in which hashes and other long words may break
@@ -140,19 +188,6 @@ html_notes <- function(notes) {
   letter <- if (is.null(names(notes))) rep("", length(notes)) else names(notes)
   sprintf("<p class=\"note\">%s%s</p>", ifelse(letter == "", "", sprintf("<sup>%s</sup> ", letter)),
           html_text(notes))
-}
-
-#' Gives what is drawn alike in a page one name, by which it is styled once
-#'
-#' @param page one text
-#' @return the page, with these styles in the place of `<!--drawn-->`
-share_styles <- function(page) {
-  styles <- unique(regmatches(page, gregexpr(" style='[^']*'", page))[[1]])
-  for (i in seq_along(styles)) {
-    page <- gsub(styles[[i]], sprintf(" class='v%d'", i), page, fixed = TRUE)
-  }
-  rules <- sprintf(".svglite .v%d{%s}", seq_along(styles), gsub("; *'$|'$", "", sub("^ style='", "", styles)))
-  sub("/*drawn*/", paste(gsub("([:;]) ", "\\1", rules), collapse = "\n"), page, fixed = TRUE)
 }
 
 #' Gives the tables and figures of a page their numbers, in their order, wherever one is named

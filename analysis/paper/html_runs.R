@@ -187,16 +187,13 @@ html_records <- function(evidence, base, named = character()) {
     html_list(environment_list(name), paste0("The runs in ", environment_labels(evidence$plan, name), ", ",
                                        n_is(fixed(sum(own), 0))), entries(own, "workload"), open = TRUE)
   })
-  logs <- cell_path(list(results = file.path(base, basename(evidence$plan$results))), "log",
-                    data.frame(environment = of("environment"), workload = of("workload"),
-                               repetition = vapply(records, `[[`, 0, "repetition")))
   by_workload <- lapply(intersect(names(evidence$plan$workloads), of("workload")), function(name) {
     own <- of("workload") == name
     html_list(workload_list(name), paste0("The runs of ", evidence$plan$workloads[[name]]$title, ", ",
                                        n_is(fixed(sum(own), 0))), if (many) {
       folder_lines(records[own], evidence, base, "environment")
     } else {
-      sprintf("<li><a href=\"%s\">%s</a></li>", html_escape(logs[own]), html_escape(run_text(records[own])))
+      sprintf("<li><a href=\"#%s\">%s</a></li>", html_escape(ids[own]), html_escape(run_text(records[own])))
     })
   })
   c(html_list("records", paste("All", counted(length(records), "run")), unlist(by_environment), tag = "div"),
@@ -318,9 +315,10 @@ html_flags <- function(record) {
 short_names <- function(page) {
   # Line by line, for which it need not count the letters of all lines before.
   lines <- strsplit(page, "\n", fixed = TRUE)[[1]]
-  found <- gregexpr("(?<=id=\"|href=\"#)runs-[^\"]+", lines, perl = TRUE)
+  found <- gregexpr("(?<=id=\"|href=\"#)(runs-|records-|run[.])[^\"]+", lines, perl = TRUE)
   names <- regmatches(lines, found)
-  short <- match(unlist(names), unique(unlist(names)))
-  regmatches(lines, found) <- utils::relist(paste0("r", short, recycle0 = TRUE), names)
+  named <- as.character(unlist(names))
+  short <- paste0(ifelse(startsWith(named, "runs"), "r", "n"), match(named, unique(named)), recycle0 = TRUE)
+  regmatches(lines, found) <- utils::relist(short, names)
   paste(lines, collapse = "\n")
 }

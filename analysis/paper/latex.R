@@ -181,15 +181,20 @@ latex_tabular <- function(table) {
   )
 }
 
+# Rows of a group that no page's end parts.
+MOST_TOGETHER <- 15
+
 #' The rows of a table as LaTeX
 #'
 #' @param table as from `new_table`
-#' @param together whether no page ends within a group
+#' @param together whether no page ends within a group, but for those that would leave much of a page empty
 #' @return lines
 latex_rows <- function(table, together = FALSE) {
   heads <- table$head_rows
   # The last row of a group is before the first of the next.
   holds <- together & any(table$group_starts) & !c(table$group_starts[-1], TRUE)[seq_along(heads)]
+  group <- cumsum(table$group_starts)
+  holds <- holds & tabulate(group + 1)[group + 1] <= MOST_TOGETHER
   rows <- ifelse(heads, apply(as.matrix(table$cells), 1, latex_heads, columns = table$columns),
                  paste0(apply(latex_cells(table), 1, paste, collapse = " & "),
                         ifelse(holds, " \\\\*", " \\\\")))

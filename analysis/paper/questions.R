@@ -78,25 +78,66 @@ draw_figures <- function(evidence, name, stems) {
   vapply(stems, function(stem) show_figure(evidence, stem, workload_caption(evidence, name, stem)), "")
 }
 
+# What sentence and caption of a figure of the appendix take, and what a page holds of them, in points.
+AROUND_FIGURE <- 62
+ROOM_FOR_FIGURES <- 620
+
 #' The figures that the results had no room for, each behind a sentence that says what it is
 #'
 #' @param evidence as from `read_evidence`
 #' @return output for knitr; nothing where no workload has more than one
 show_more_figures <- function(evidence) {
   measured <- intersect(names(evidence$plan$workloads), evidence$comparisons$workload)
-  parts <- unlist(lapply(measured, function(name) {
-    figures <- drawn_figures(evidence, name)[-1]
-    told <- vapply(seq_along(figures), function(i) {
-      paste0(see_figure(names(figures)[[i]]), " shows, of ",
-             as_markdown(in_sentence(evidence$plan$workloads[[name]]$title)), ", ",
-             as_markdown(figure_subject(evidence, name, figures[[i]])), ".")
-    }, "")
-    paste0(told, draw_figures(evidence, name, names(figures)), recycle0 = TRUE)
+  more <- do.call(rbind, lapply(measured, function(name) {
+    stems <- names(drawn_figures(evidence, name))[-1]
+    data.frame(workload = rep(name, length(stems)), stem = stems)
   }))
-  if (length(parts) == 0) {
+  if (length(more$stem) == 0) {
     return(knitr::asis_output(""))
   }
+  if (!in_html()) {
+    heights <- vapply(more$stem, figure_height, 0, evidence = evidence)
+    more <- more[packed(heights + AROUND_FIGURE, ROOM_FOR_FIGURES), ]
+  }
+  parts <- mapply(function(name, stem) {
+    title <- in_sentence(evidence$plan$workloads[[name]]$title)
+    paste0(see_figure(stem), " shows, of ", as_markdown(title), ", ",
+           as_markdown(figure_subject(evidence, name, drawn_figures(evidence, name)[[stem]])), ".",
+           draw_figures(evidence, name, stem))
+  }, more$workload, more$stem)
   around <- function(tag) if (in_html()) NULL else raw_latex(sprintf("\\%s{placedfigures}", tag))
   knitr::asis_output(paste(c("## More figures of the results", around("begin"), parts, around("end")),
                            collapse = "\n\n"))
+}
+
+#' The height of a figure
+#'
+#' @param stem of its files
+#' @param evidence as from `read_evidence`
+#' @return points
+figure_height <- function(stem, evidence) {
+  begins <- readLines(sub("pdf$", "svg", figure_path(evidence, stem)), 3, warn = FALSE)
+  box <- grep("viewBox=", begins, value = TRUE)[[1]]
+  as.numeric(sub(".*viewBox=[^ ]+ [^ ]+ [^ ]+ ([0-9.]+).*", "\\1", box))
+}
+
+#' The order in which things of these heights leave little room on pages: each page has the first that fit
+#'
+#' @param heights numbers
+#' @param room of a page
+#' @return the numbers of the things
+packed <- function(heights, room) {
+  order <- integer()
+  left <- seq_along(heights)
+  space <- room
+  while (length(left) > 0) {
+    fits <- left[heights[left] <= space]
+    if (length(fits) == 0 && space == room) {
+      fits <- left
+    }
+    space <- if (length(fits) == 0) room else space - heights[[fits[[1]]]]
+    order <- c(order, utils::head(fits, 1))
+    left <- setdiff(left, utils::head(fits, 1))
+  }
+  order
 }

@@ -242,6 +242,7 @@ show_appendix <- function() {
 #' @return output for knitr; nothing where there are none
 show_set_tables <- function(evidence) {
   parts <- introduced(list(
+    list(table_of_nodes(evidence), "tells what the nodes differ by."),
     list(table_of_sets(evidence), "tells what of the variance lies between the sets."),
     list(table_of_sensitivity(evidence), "has the ratios in which disturbed sets count.")
   ))
@@ -288,12 +289,33 @@ introduced <- function(tables) {
   vapply(tables, function(one) paste0(see_table(one[[1]]$id), " ", one[[2]], show_table(one[[1]])), "")
 }
 
-#' The tables of what was observed, behind a heading
+#' The figure of all ratios, where it does not stand in the way of the others
+#'
+#' @param evidence as from `read_evidence`
+#' @param late whether this is behind the questions, where it stands if it takes a page of its own
+#' @return output for knitr
+show_ratios <- function(evidence, late = FALSE) {
+  if (joined_rows(evidence) != late) {
+    return(knitr::asis_output(""))
+  }
+  knitr::asis_output(paste0(if (late) {
+    paste("\n\n**Taken together.**", see_figure("ratios"), "sets all ratios to native side by side.")
+  }, show_figure(evidence, "ratios", ratios_caption(evidence))))
+}
+
+#' Whether there are so many workloads that their table would be in the way of the text
+#'
+#' @param evidence as from `read_evidence`
+#' @return TRUE or FALSE
+many_workloads <- function(evidence) length(evidence$plan$workloads) > 8
+
+#' The tables of what was observed, behind a heading, and that of many workloads
 #'
 #' @param evidence as from `read_evidence`
 #' @return output for knitr; nothing where nothing was observed or asked for
 show_testbed_tables <- function(evidence) {
   parts <- introduced(list(
+    list(if (many_workloads(evidence)) table_of_workloads(evidence), "tells what each workload measures."),
     list(table_of_testbed(evidence), "holds what was seen of the host, and from inside of each environment."),
     list(table_of_settings(evidence), "sets what profiles of machines asked for beside what was seen."),
     list(table_of_conditions(evidence), "gives the state of the host before, during and after the runs.")
@@ -344,14 +366,20 @@ show_choices <- function(evidence) {
   ), collapse = " "))
 }
 
-#' How the machine drifted, and what became of the sets that were disturbed
+#' What nodes differ by, how the machine drifted, and what became of the sets that were disturbed
 #'
 #' @param evidence as from `read_evidence`
-#' @return output for knitr; nothing where neither can be told
+#' @return output for knitr; nothing where none can be told
 show_sets <- function(evidence) {
   drifted <- drift_text(evidence)
   disturbed <- disturbed_text(evidence)
+  nodes <- nodes_text(evidence)
   knitr::asis_output(paste(c(
+    if (!is.null(nodes)) {
+      paste("**Nodes.**", prose(nodes), if (!is.null(table_of_nodes(evidence))) {
+        paste(see_table("nodes"), "has for each metric and ratio the nodes that are farthest apart.")
+      })
+    },
     if (drifted != "") {
       paste("**Drift.**", if (has_figure(evidence, "drift")) {
         paste(see_figure("drift"), "shows how the machine moved from set to set, and")

@@ -27,6 +27,9 @@ tidy_workload <- function(plan, workload, parse, partial = FALSE, cells = read_c
   note_unplanned(plan$results, workload, c(cells$log, cell_path(plan, "log", unable)))
   cells <- cells[there, ]
   records <- lapply(cells$record, read_json)
+  if (is_spread(plan)) {
+    cells$counts[set_key(cells) %in% torn_sets(records)] <- "no"
+  }
   values <- Map(parse_cell, cells$log, records, MoreArgs = list(parse = parse, metrics = metrics))
   bind_values(values, records, cells, basename(normalizePath(plan$results)))
 }

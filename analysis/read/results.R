@@ -51,6 +51,13 @@ SET_COLUMNS <- c(
   quiet_low = "numeric", quiet_high = "numeric", quiet_n = "integer"
 )
 
+NODE_COLUMNS <- c(
+  quantity = "character", environment = "character", workload = "character", metric = "character",
+  unit = "character", factors = "character", node = "character", sets = "integer", value = "numeric",
+  low = "numeric", high = "numeric", p_value = "numeric", p_adjusted = "numeric", of_nodes = "numeric",
+  of_nodes_low = "numeric", of_nodes_high = "numeric"
+)
+
 CHOICE_COLUMNS <- c(
   base = "character", environment = "character", layer = "character", option = "character",
   from = "character", to = "character", touches = "character", workload = "character",

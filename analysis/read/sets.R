@@ -97,6 +97,14 @@ cell_key <- function(cells) {
   paste(cells$environment, cells$workload, cells$repetition)
 }
 
+#' What names a set
+#'
+#' @param runs a record, or a data frame of runs or sets
+#' @return texts
+set_key <- function(runs) {
+  paste(runs$workload, runs$repetition)
+}
+
 #' The cells in which an environment was found unable to do the workload
 #'
 #' @param plan as from `read_plan`

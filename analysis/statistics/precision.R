@@ -101,8 +101,12 @@ level_half_width <- function(x, statistic) {
 #'   the plan, named by it
 costs_of <- function(records, plan) {
   actual <- field_numbers(records, "position", "actual")
-  records <- records[order(actual)]
-  following <- which(diff(sort(actual)) == 1)
+  # Nodes measure at the same time, and each counts for itself.
+  node <- if (is_spread(plan)) node_labels(nodes_of(records)) else rep("", length(records))
+  turn <- order(node, actual)
+  records <- records[turn]
+  same <- utils::tail(node[turn], -1) == utils::head(node[turn], -1)
+  following <- which(same & diff(actual[turn]) == 1)
   started <- as.double(moments(records, "started"))
   gaps <- started[following + 1] - as.double(moments(records, "ended"))[following]
   gap <- if (length(gaps) > 0) stats::median(gaps) else 0
@@ -249,7 +253,10 @@ decide_round <- function(tables, records, cells, plan, block, aside) {
   again <- sets_again(disturbed_sets(plan, records), aside, precision$retries, costs$set, left)
   left <- left - sum(costs$set[again$workload])
   out <- rbind(aside[c("workload", "repetition")], again[c("workload", "repetition")])
-  counts <- lapply(tables, counts_of, plan = plan, aside = out)
+  counts <- lapply(tables, function(runs) {
+    # A set may count for nothing for another reason.
+    ifelse(runs$counts == "no", "no", counts_of(plan, runs, out))
+  })
   widths <- do.call(rbind, unname(Map(headline_widths, tables, list(plan), counts)))
   paired <- paired_environments(plan)
   state <- do.call(rbind, lapply(names(tables), function(name) {

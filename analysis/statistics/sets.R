@@ -101,14 +101,6 @@ levels_of_sets <- function(tidy, plan) {
   found
 }
 
-#' What names a set
-#'
-#' @param runs a record, or a data frame of runs or sets
-#' @return texts
-set_key <- function(runs) {
-  paste(runs$workload, runs$repetition)
-}
-
 #' What the sets say of every ratio to native that is told of
 #'
 #' @param tidy rows of the tidy tables of all workloads

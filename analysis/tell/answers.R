@@ -7,7 +7,7 @@
 answers_of <- function(evidence) {
   asked <- questions_of(evidence$plan)
   asked <- asked[!duplicated(asked$question), ]
-  lines <- lapply(asked$question, answer_lines, evidence = evidence)
+  lines <- lapply(asked$question, answer_lines, evidence = evidence, brief = many_answers(evidence))
   names(lines) <- asked$title
   start <- QUESTIONS[["start-up"]]$title
   if (is.null(lines[[start]])) {
@@ -19,14 +19,24 @@ answers_of <- function(evidence) {
        notes = c(answers_note(evidence), unasked_sentence(evidence, names(lines))))
 }
 
+#' Whether there are so many questions that a page has room for their answers in short words alone
+#'
+#' @param evidence as from `read_evidence`
+#' @return TRUE or FALSE
+many_answers <- function(evidence) {
+  asked <- questions_of(evidence$plan)
+  length(unique(asked$question[asked$workload %in% evidence$comparisons$workload])) > 4
+}
+
 #' The answers to one question
 #'
 #' @param question its name
 #' @param evidence as from `read_evidence`
+#' @param brief whether in short words
 #' @return texts, one for each family of environments that was measured; none where nothing was
-answer_lines <- function(question, evidence) {
+answer_lines <- function(question, evidence, brief = FALSE) {
   if (question == "start-up") {
-    return(start_lines(evidence))
+    return(start_lines(evidence, brief))
   }
   asked <- questions_of(evidence$plan)
   workloads <- asked$workload[asked$question == question]
@@ -36,7 +46,7 @@ answer_lines <- function(question, evidence) {
     measured <- evidence$comparisons$workload %in% workloads
     return(if (any(measured)) "Measured, but in no set together with native: there is no ratio to it.")
   }
-  answers <- family_answers(rows, evidence$plan)
+  answers <- family_answers(rows, evidence$plan, brief)
   paste0(names(answers), ": ", answers, ".")
 }
 
@@ -44,13 +54,15 @@ answer_lines <- function(question, evidence) {
 #'
 #' @param rows of the comparisons that have a ratio
 #' @param plan as from `read_plan`
+#' @param brief whether in short words
 #' @return texts without a full stop, one for each family among the rows, named by it and by how many
 #'   environments it has
-family_answers <- function(rows, plan) {
+family_answers <- function(rows, plan, brief = FALSE) {
   families <- families_of(plan)
   of <- families$family[match(rows$environment, families$environment)]
   present <- intersect(unique(families$family), of)
-  answers <- vapply(present, function(family) family_answer(rows[of == family, ]), "")
+  answer <- if (brief) brief_answer else family_answer
+  answers <- vapply(present, function(family) answer(rows[of == family, ]), "")
   names(answers) <- vapply(present, function(family) {
     paste0(family, " (", environments_counted(rows[of == family, ]), ")")
   }, "")
@@ -79,6 +91,60 @@ family_answer <- function(rows) {
                 if (nrow(rows) > 1) "each")
   paste0(verdicts_text(rows$verdict), " (", told, ", ", linked(trimws(sets), shared_source(rows)), ")",
          seen_text(rows))
+}
+
+#' The same in short words
+#'
+#' @param rows of the comparisons that have a ratio
+#' @return text such as "90 % to 116 % [41, 149], n = 3; of 6 ratios 1 faster and 5 open (from 235 %)",
+#'   which `brief_note` explains
+brief_answer <- function(rows) {
+  known <- performance_of(rows)
+  decimals <- mapply(percent_decimals, known$low, known$high)
+  ends <- c(which.min(known$ratio), which.max(known$ratio))
+  told <- span_told(100 * known$ratio, decimals, source_id(rows), paste0(THIN, "%"))
+  counts <- table(factor(rows$verdict, VERDICTS))
+  counts <- counts[counts > 0]
+  words <- c(slower = "slower", faster = "faster", equal = paste("within", percent(MINIMUM_EFFECT, 0)),
+             open = "open", unknown = "no interval")[names(counts)]
+  open <- rows$smallest_called[rows$verdict == "open"]
+  seen <- if (any(!is.na(open))) {
+    paste0(" (from ", rough_percent(max(open, na.rm = TRUE)), ")")
+  }
+  words[names(counts) == "open"] <- paste0("open", seen)
+  # What is open comes last, since more is said of it.
+  last <- order(names(counts) == "open")
+  paste0(told, brief_bounds(known, min(decimals[ends])), ", ",
+         linked(n_is(n_text(rows$ratio_n)), shared_source(rows)), "; of ", counted(nrow(rows), "ratio"), " ",
+         listed(paste(fixed(as.vector(counts), 0), words)[last]))
+}
+
+#' What the short words mean
+#'
+#' @return one sentence
+brief_note <- function() {
+  paste0("Told are the least and the greatest performance as a share of native\u2019s, in brackets what all ",
+         "95", THIN, "% intervals lie within, the sets, and how many ratios are slower, faster, or open: ",
+         "not told apart from native, as they would be from the difference in parentheses on.")
+}
+
+#' What all intervals lie within, in brackets
+#'
+#' @param known as from `performance_of`
+#' @param decimals of the limits in per cent, which are rounded outward
+#' @return text that begins with a space; "" where there is no interval
+brief_bounds <- function(known, decimals) {
+  bounded <- !is.na(known$low) & !is.na(known$high)
+  if (!any(bounded)) {
+    return("")
+  }
+  scale <- 100 * 10^decimals
+  low <- max(0, floor(min(known$low[bounded]) * scale + 1e-9) / scale)
+  high <- ceiling(max(known$high[bounded]) * scale - 1e-9) / scale
+  if (is.finite(high)) {
+    return(paste0(" ", interval(100 * low, 100 * high, decimals)))
+  }
+  paste0(" [", fixed(100 * low, decimals), ", no limit]")
 }
 
 #' Findings and how often each is met
@@ -175,8 +241,9 @@ seen_text <- function(rows) {
 #' How long it takes until environments are up
 #'
 #' @param evidence as from `read_evidence`
+#' @param brief whether without what a workload measured of it
 #' @return texts, one for each family; none where no record tells
-start_lines <- function(evidence) {
+start_lines <- function(evidence, brief = FALSE) {
   rows <- evidence$footprint
   up <- rows[rows$quantity == "up_seconds" & rows$n > 0, ]
   boot <- rows[rows$quantity == "boot_seconds" & rows$n > 0, ]
@@ -197,7 +264,7 @@ start_lines <- function(evidence) {
       paste0("; to boot anew took ", seconds_text(cold), " until the first command")
     }, ".")
   }, "", USE.NAMES = FALSE)
-  c(up_lines, command_lines(evidence))
+  c(up_lines, if (!brief) command_lines(evidence))
 }
 
 #' How the virtual machines of environments began whose time is told
@@ -283,9 +350,12 @@ answers_note <- function(evidence) {
              "and a difference is called where it is significant among all comparisons and above ",
              percent(MINIMUM_EFFECT, 0), ".")
     },
+    if (many_answers(evidence)) brief_note(),
     if (emulated) {
-      paste("Emulated machines run on QEMU\u2019s translator, since hardware acceleration was not proven",
-            "here: they say nothing about KVM.")
+      paste0("Emulated machines run on QEMU\u2019s translator, since hardware acceleration was not proven ",
+             "here: they say nothing about KVM",
+             if (length(left_out(evidence, rows$workload)) > 0) ", and were not asked for every workload",
+             ".")
     }
   )
 }

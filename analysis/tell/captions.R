@@ -58,13 +58,14 @@ workload_caption <- function(evidence, workload, stem = workload) {
   rows <- evidence$comparisons[evidence$comparisons$workload == workload, ]
   rows <- rows[drawn_in(figure, rows), ]
   title <- paste0(rows$title[[1]], if (!is.null(figure$title)) paste0(", ", lower_first(figure$title)))
+  asked <- if (length(left_out(evidence, workload)) > 0) "Emulated virtual machines were not asked for it."
   if (figure$kind == "runs") {
-    ranged <- if (isTRUE(figure$range)) " A thin bar below goes from the least run to the most."
-    return(paste0(title, ": ", runs_caption(evidence, rows), ranged))
+    ranged <- if (isTRUE(figure$range)) "A thin bar below goes from the least run to the most."
+    return(paste(c(paste0(title, ": ", runs_caption(evidence, rows)), ranged, asked), collapse = " "))
   }
   subject <- figure_subject(evidence, workload, figure, titled = FALSE)
   paste(c(paste0(title, ": ", subject, ". ", curve_caption(evidence, rows, figure)),
-          interval_caption(rows), end_caption(rows, figure)), collapse = " ")
+          interval_caption(rows), end_caption(rows, figure), asked), collapse = " ")
 }
 
 #' What is common to the figures of the workloads, and so is said before the first of them
@@ -206,17 +207,35 @@ drift_caption <- function(evidence) {
          "). Within the grey band would be nineteen of twenty, were the machine the same in all sets.")
 }
 
+#' Whether a row of the figure of ratios is of a metric and not of a series, since there are so many
+#'
+#' @param evidence as from `read_evidence`
+#' @return TRUE or FALSE
+joined_rows <- function(evidence) {
+  if (!has_figure(evidence, "ratios")) {
+    return(FALSE)
+  }
+  drawn <- drawn_columns(evidence, "ratios", RATIO_COLUMNS)
+  any(drawn$row != drawn$series)
+}
+
 #' The caption of the figure of ratios
 #'
 #' @param evidence as from `read_evidence`
 #' @return text
 ratios_caption <- function(evidence) {
   rows <- ratios(evidence)
-  paste0("Ratios to native of everything that was measured", of_sweeps(evidence), "; 1 is native. ",
-         "Filled: measured here, mean paired by set and its 95", THIN, "% interval",
-         if (nrow(rows) > 0) paste0(" (", linked(n_is(n_text(rows$ratio_n)), shared_source(rows)), ")"),
-         "; an arrow marks an interval that goes on beyond the axis. Hollow: published in 2014, on other ",
-         "hardware and without an interval.")
+  paste(c(
+    paste0("Ratios to native of everything that was measured", of_sweeps(evidence), "; 1 is native. ",
+           "Filled: measured here, mean paired by set and its 95", THIN, "% interval",
+           if (nrow(rows) > 0) paste0(" (", linked(n_is(n_text(rows$ratio_n)), shared_source(rows)), ")"),
+           "; an arrow marks an interval that goes on beyond the axis. Hollow: published in 2014, on other ",
+           "hardware and without an interval."),
+    if (joined_rows(evidence)) {
+      "Each row is a metric; its series stand below one another there, in the order of the tables."
+    },
+    left_out_note(evidence, rows$workload)
+  ), collapse = " ")
 }
 
 #' The caption of the figure of the claims

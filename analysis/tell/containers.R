@@ -7,7 +7,8 @@
 #'   given
 #' @return texts: label, host, and those of `text`; NULL where no container was measured
 container_row <- function(evidence, text = function(values, of) grouped_text(values, of, evidence)) {
-  with_container <- names(Filter(function(entry) any(c("container", "sandbox") %in% layer_kinds(entry)),
+  kinds <- c("container", "sandbox", "other")
+  with_container <- names(Filter(function(entry) any(kinds %in% layer_kinds(entry)),
                                  evidence$plan$environments))
   records <- Filter(function(record) record$environment %in% with_container, evidence$records)
   if (length(records) == 0) {
@@ -15,15 +16,35 @@ container_row <- function(evidence, text = function(values, of) grouped_text(val
   }
   told <- vapply(records, function(record) {
     seen <- field(record, "system", "docker")
+    program <- field(record, "system", "container")
+    if (length(program) > 0) {
+      return(program_told(program))
+    }
     if (length(seen) == 0) {
       return(NOT_AVAILABLE)
     }
     part <- function(key) observed_text(seen[[key]])
+    runtime <- seen$runtime
     paste0("docker ", part("engine"), ", containerd ", part("containerd"), ", runc ", part("runc"),
            "; storage driver ", part("storage_driver"), "; control groups by ", part("cgroup_driver"),
+           if (length(runtime) > 0) paste0("; runtime ", runtime$name, " (", runtime$version, ")"),
            settings_told(seen))
   }, "")
   c("Containers made by", "", text(told, vapply(records, `[[`, "", "environment")))
+}
+
+#' What another program than Docker said of itself and of the container
+#'
+#' @param program what a record holds of it
+#' @return text
+program_told <- function(program) {
+  named <- c(runtime = "runtime", conmon = "held by conmon", storage_driver = "storage driver",
+             network_backend = "network by", cgroup_driver = "control groups by")
+  more <- named[names(named) %in% names(program)]
+  paste0(paste(observed_text(program$program), observed_text(program$version)),
+         paste0("; ", more, " ", vapply(names(more), function(key) observed_text(program[[key]]), ""),
+                recycle0 = TRUE, collapse = ""),
+         settings_told(program))
 }
 
 #' What was seen of a sandbox, and of what a container was allowed

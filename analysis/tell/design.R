@@ -9,7 +9,11 @@ order_text <- function(evidence) {
   plan <- evidence$plan
   planned <- field_numbers(evidence$records, "position", "planned")
   actual <- field_numbers(evidence$records, "position", "actual")
-  kept <- !anyNA(c(planned, actual)) && !is.unsorted(actual[order(planned)], strictly = TRUE)
+  # Nodes measure at the same time, and each counts for itself.
+  node <- if (is_spread(plan)) node_labels(nodes_of(evidence$records)) else rep("", length(actual))
+  kept <- !anyNA(c(planned, actual)) && !any(vapply(split(seq_along(actual), node), function(own) {
+    is.unsorted(actual[own][order(planned[own])], strictly = TRUE)
+  }, NA))
   emulated <- vapply(plan$environments, function(entry) isTRUE(entry$emulated), NA)
   paste0("All workloads have their sets in turn, in an order that follows from the seed ",
          linked(format(plan$seed, scientific = FALSE), "plan"), " alone. ",
@@ -17,7 +21,10 @@ order_text <- function(evidence) {
            paste0("An emulated machine takes longer to bring up than a set to measure, and tests no claim: ",
                   "it has all workloads one after the other, and is fresh for each such pass. ")
          },
-         if (length(evidence$records) > 0 && kept) "The runs were made in the planned order.",
+         if (length(evidence$records) > 0 && kept) {
+           paste(if (length(unique(node)) > 1) "On each node the" else "The",
+                 "runs were made in the planned order.")
+         },
          if (!kept) "Not all runs were made in the planned order, as the records show.")
 }
 

@@ -28,7 +28,7 @@ table_of_environments <- function(evidence) {
   table <- new_table(
     "environments",
     "The environments, what isolates each from the host, and the runs that were measured in it",
-    list(column("Environment"), column("Isolation"), column("Network"), column("Data"),
+    list(column("Environment"), column("Isolation", "wrap"), column("Network"), column("Data"),
          column("Runs", "right")),
     cbind(environments$label, part("isolation"), part("network"), part("data"), runs),
     marks = marks, notes = notes

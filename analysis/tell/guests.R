@@ -19,7 +19,7 @@ machines_text <- function(evidence) {
     return("")
   }
   profiles <- unique(unlist(lapply(plan$environments[names], function(entry) {
-    lapply(entry$layers, field, "vm", "profile")
+    lapply(entry$layers, function(layer) field(layer[[1]], "profile"))
   })))
   asked <- vapply(plan$vm$profiles[intersect(profiles, names(plan$vm$profiles))], function(profile) {
     text <- setting_text(lapply(as.list(profile), at_scale, scale = plan$scale))

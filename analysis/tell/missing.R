@@ -55,6 +55,40 @@ unable_sentence <- function(evidence) {
          paste0(labels, " cannot do ", parts, collapse = "; "), ".")
 }
 
+#' The workloads that emulated machines were not asked for
+#'
+#' @param evidence as from `read_evidence`
+#' @param among names of workloads
+#' @return those of them, in the order of the plan; none where there are no such machines
+left_out <- function(evidence, among = names(evidence$plan$workloads)) {
+  available <- evidence$environments$name[evidence$environments$available]
+  machines <- intersect(emulated_environments(evidence$plan), available)
+  own <- names(evidence$plan$workloads)
+  own[length(machines) > 0 & own %in% among & own %in% unlist(evidence$plan$not_emulated)]
+}
+
+#' Which workloads emulated machines were not asked for, for what lacks them
+#'
+#' @inheritParams left_out
+#' @param why what follows, up to the end of the sentence
+#' @return one sentence, or NULL where they were asked for all
+left_out_note <- function(evidence, among = names(evidence$plan$workloads), why = "") {
+  names <- left_out(evidence, among)
+  if (length(names) > 0) {
+    titles <- vapply(evidence$plan$workloads[names], `[[`, "", "title", USE.NAMES = FALSE)
+    paste0("Emulated virtual machines were not asked for ", listed(titles), ", by choice of the experiment",
+           why, ".")
+  }
+}
+
+#' Which workloads emulated machines were not asked for, and what follows from that
+#'
+#' @param evidence as from `read_evidence`
+#' @return one sentence, or NULL where they were asked for all
+left_out_sentence <- function(evidence) {
+  left_out_note(evidence, why = ": they say nothing about virtual machines on hardware")
+}
+
 #' How much of the plan is missing
 #'
 #' @param evidence as from `read_evidence`

@@ -81,7 +81,7 @@ table_of_configurations <- function(evidence) {
                     "% interval (", linked(n_is(n_text(point$rows$n)), shared_source(point$rows)), ")")
            }, "."),
     if (any(cells == EM_DASH)) paste0(EM_DASH, ": not measured."),
-    emulation_note(evidence),
+    emulation_note(evidence), left_out_note(evidence, "mysql"),
     stats::setNames(sentence(of("doubt")[doubtful]), letter[doubtful])
   )
   table <- new_table("configurations", paste("Table III of the original report, the configurations of MySQL,",
@@ -164,7 +164,7 @@ table_published <- function(evidence) {
     measured$note,
     if (gaps) paste0(EM_DASH, if (beside) ": not published, or not measured here." else ": not published."),
     absent_note(stand_ins, evidence),
-    emulation_note(evidence),
+    emulation_note(evidence), left_out_note(evidence, vapply(rows, `[[`, "", "workload")),
     stats::setNames(doubts$note, doubts$letter)
   )
   printed_table("published", if (beside) {

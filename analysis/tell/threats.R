@@ -11,7 +11,10 @@ threats <- function(evidence) {
   }
   found <- list(
     "Size" = size_threat(evidence),
-    "One machine" = machine_threat(evidence),
+    "One machine" = if (length(measured_nodes(evidence)) < 2) machine_threat(evidence),
+    "Nodes" = if (length(measured_nodes(evidence)) > 1) {
+      paste(c(machine_threat(evidence), node_threat(evidence)), collapse = " ")
+    },
     "Emulation" = emulation_threat(evidence),
     "Snapshots" = snapshot_threat(evidence),
     "Noise" = paste(c(steal_text(evidence), load_text(evidence), quiet_threat(evidence)), collapse = " "),
@@ -27,6 +30,7 @@ threats <- function(evidence) {
       paste(c(unable_sentences(evidence), "No ratio speaks of that: what is compared is what works."),
             collapse = " ")
     },
+    "What was not asked for" = left_out_sentence(evidence),
     "Missing environments" = if (!all(evidence$environments$available)) {
       paste(unavailable_sentence(evidence$environments), "Nothing here speaks of them.")
     }
@@ -73,7 +77,8 @@ run_seconds_text <- function(evidence) {
 machine_threat <- function(evidence) {
   guest <- host_as_guest(evidence)
   paste(c(
-    "All runs come from one machine; another processor, kernel or storage may give other ratios.",
+    paste0("All runs come from ", measured_machines_text(evidence),
+           "; another processor, kernel or storage may give other ratios."),
     if (length(guest) > 0) {
       paste0("The host is itself a virtual machine (", listed(guest), "), so that \u201cnative\u201d means ",
              "without any further layer, and not bare metal.")

@@ -39,7 +39,11 @@ bare_numbers <- function(page, allowed) {
                    c("abstract", "method", "testbed-as-observed", "results", "published-claims",
                      "threats-to-validity")]
   texts <- vapply(nodes, function(node) {
-    own <- xml2::xml_find_all(node, ".//text()[not(ancestor::a or ancestor::sup or ancestor::figcaption/b)]")
+    # In rows that say so, the page's script links a number to where the one before it does.
+    follows <- "ancestor::td[parent::tr[@data-links]][preceding-sibling::*[.//a]]"
+    own <- xml2::xml_find_all(node, sprintf(
+      ".//text()[not(ancestor::a or ancestor::sup or ancestor::figcaption/b or %s)]", follows
+    ))
     paste(xml2::xml_text(own), collapse = "")
   }, "")
   texts <- gsub("[\u00a0\u202f\n]", " ", texts)
@@ -91,12 +95,22 @@ test_that("every measured number of the page leads to its logs in two steps", {
     "[not(ancestor::section[@id='runs'])]"
   ))
   expect_gt(length(links), 100)
+  files_of <- function(nodes) {
+    xml2::xml_attr(xml2::xml_find_all(nodes, ".//a[not(starts-with(@href, '#'))]"), "href")
+  }
   # The first step ends at a list of the page, the second at a file of the results.
   for (to in unique(xml2::xml_attr(links, "href"))) {
     target <- xml2::xml_find_all(made$page, sprintf("//*[@id='%s']", sub("^#", "", to)))
     expect_length(target, 1)
     if (to != "#table-untested") {
-      files <- xml2::xml_attr(xml2::xml_find_all(target, ".//a[not(starts-with(@href, '#'))]"), "href")
+      files <- files_of(target)
+      if (length(files) == 0) {
+        # A list of runs of which the page has entries: these lead to the files.
+        runs <- sub("^#", "", xml2::xml_attr(xml2::xml_find_all(target, ".//a"), "href"))
+        entries <- lapply(runs, function(id) xml2::xml_find_all(made$page, sprintf("//*[@id='%s']", id)))
+        expect_true(all(lengths(entries) == 1), label = to)
+        files <- unlist(lapply(entries, files_of))
+      }
       expect_gt(length(files), 0, label = to)
       expect_true(all(file.exists(file.path(made$folder, "paper", files))), label = to)
     }

@@ -75,9 +75,9 @@ test_that("the figures of ratios and of the order draw the points that stand for
   expect_equal(nrow(order_data(list(tidy), plan)), 4 * 6 * 3)
   many <- data[rep(seq_len(nrow(data)), 3), ]
   many$panel <- factor(rep(paste("environment", 1:8), length.out = nrow(many)))
-  many$series <- factor(rep(paste("series", 1:9), length.out = nrow(many)))
+  many$row <- factor(rep(paste("series", 1:9), length.out = nrow(many)))
   expect_equal(ratio_rows(many), 2)
-  many$series <- factor(rep(paste("a long name of a series, number", 1:30), length.out = nrow(many)))
+  many$row <- factor(rep(paste("a long name of a series, number", 1:30), length.out = nrow(many)))
   expect_equal(ratio_rows(many), 1)
 })
 

@@ -118,3 +118,42 @@ test_that("the figure has a row for each series, or for each workload where they
   started$workloads$stream$question <- "start-up"
   expect_equal(nrow(answer_data(summary[-4, ], started)), 0)
 })
+
+test_that("short words tell extremes, what all intervals lie within, n, and how often each finding is met", {
+  rows <- ratios(small_evidence(list(
+    summary_row("native"), summary_row("native", metric = "scale"), summary_row("native", metric = "add"),
+    summary_row("docker", ratio = 0.9, low = 0.89, high = 0.91),
+    summary_row("docker", ratio = 1.02, low = 0.97, high = 1.0712, metric = "scale"),
+    summary_row("docker", ratio = 0.95, metric = "add")
+  ), asked_plan()))
+  from <- read_aloud(rough_percent(max(rows$smallest_called, na.rm = TRUE)))
+  expect_equal(unname(read_aloud(brief_answer(rows))), paste0(
+    "90 % to 102 % [89, 108], n = 5; of 3 ratios 1 slower, 1 no interval and 1 open (from ", from, ")"
+  ))
+  rows$ratio_low[[2]] <- -0.5
+  expect_match(read_aloud(brief_answer(rows)), "[0, 110]", fixed = TRUE)
+  expect_equal(brief_bounds(data.frame(low = c(0.1, 0.2), high = c(Inf, 1)), 0), " [10, no limit]")
+  expect_equal(brief_bounds(data.frame(low = NA_real_, high = NA_real_), 0), "")
+})
+
+test_that("short words are for more than four questions", {
+  plan <- small_plan()
+  asked <- c("processor", "memory", "network", "storage", "databases")
+  for (question in asked) {
+    plan$workloads[[question]] <- plan$workloads$stream
+    plan$workloads[[question]][c("question", "title")] <- question
+  }
+  plan$workloads$stream <- NULL
+  evidence_of <- function(questions) {
+    rows <- lapply(questions, function(name) {
+      list(summary_row("native", workload = name), summary_row("docker", workload = name, ratio = 0.9))
+    })
+    small_evidence(unlist(rows, recursive = FALSE), plan)
+  }
+  expect_false(many_answers(evidence_of(asked[1:4])))
+  many <- evidence_of(asked)
+  expect_true(many_answers(many))
+  expect_match(answers_aloud(many)$Storage, "Containers (Docker): 90.0 %, n = 5; of 1 ratio 1 no interval.",
+               fixed = TRUE)
+  expect_match(read_aloud(abstract_text(many)), "Told are the least and the greatest", fixed = TRUE)
+})

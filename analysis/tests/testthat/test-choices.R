@@ -100,7 +100,7 @@ test_that("the workloads of the project say whether they touch files", {
   }, "")
   names(says) <- basename(dirname(declared))
   expect_equal(names(says)[says == "true"],
-               c("cloudstone", "dvdstore", "fio", "mysql", "pxz", "redis-scaleout"))
+               c("auction", "cloudstone", "dvdstore", "fio", "mysql", "pxz", "redis-scaleout"))
   expect_equal(names(says)[says == "nothing"], "startup")
 })
 

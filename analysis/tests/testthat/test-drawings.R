@@ -1,14 +1,16 @@
-test_that("what points tell is shorter by what neighbours have in common, and loses nothing", {
-  lines <- c("1.0 2.0 docker/stream/1.log: 5", "1.5 2.0 docker/stream/12.log: 5", "2 2 native: 7",
-             "3 2 native: 7")
-  coded <- front_coded(paste(lines, collapse = "\n"))
-  coded <- strsplit(coded, "\n")[[1]]
-  parts <- regmatches(coded, regexec("^(\\S+ \\S+) ([0-9]+) (.*)$", coded))
-  words <- Reduce(function(before, part) paste0(substr(before, 1, as.integer(part[[3]])), part[[4]]),
-                  parts, accumulate = TRUE, "")[-1]
-  expect_equal(paste(vapply(parts, `[[`, "", 2), words), lines)
-  expect_equal(vapply(parts, `[[`, "", 3), c("0", "15", "0", "9"))
-  expect_equal(front_coded("1 2 alone"), "1 2 0 alone")
+test_that("the drawings of a page are packed in their order, and nothing else of it is lost", {
+  drawings <- c("<svg class=\"svglite\">\n<text>\u2212 1</text>\n</svg>",
+                "<svg class=\"svglite wide\">b</svg>")
+  page <- paste0("<p>\u00e4</p>", drawings[[1]], "<i>x</i>\n", drawings[[2]],
+                 "<b>y</b><!--drawings-->/<svg /.")
+  packed <- pack_drawings(page)
+  form <- "<script type=\"text/plain\" id=\"drawings\">([^<]*)</script>"
+  expect_equal(sub(form, "", packed), "<p>\u00e4</p><i>x</i>\n<b>y</b>/<svg /.")
+  text <- memDecompress(jsonlite::base64_dec(sub(paste0("(?s).*", form, ".*"), "\\1", packed, perl = TRUE)),
+                        "gzip", asChar = TRUE)
+  Encoding(text) <- "UTF-8"
+  expect_equal(text, paste(drawings, collapse = ""))
+  expect_match(pack_drawings("<p><!--drawings-->"), "<p><script [^>]*></script>")
 })
 
 test_that("shapes of one style become one path, and others stay", {

@@ -255,6 +255,17 @@ test_that("a published ratio to native is drawn where it would lead here, and sa
   expect_equal(sort(built$data[[6]]$x), sort(emulated$value))
 })
 
+test_that("where the report prints nothing of a workload, ratios to native that claims print are drawn", {
+  claims <- read_claims(file.path(project, "published", "claims.json"))
+  workloads <- vapply(claims$claims, `[[`, "", "workload")
+  found <- claimed_ratios(claims, but = setdiff(workloads, c("auction", "cloudstone", "dvdstore")))
+  expect_equal(found, data.frame(workload = "dvdstore", metric = "throughput", factors = "customers=4",
+                                 environment = "docker", ratio = 0.97, source = "VMware 2015, DVD Store"))
+  ratios <- read_published_ratios(project)$ratios
+  expect_equal(ratios[ratios$workload == "dvdstore", ], found, check.attributes = FALSE)
+  expect_false(any(grepl("VMware", ratios$source[ratios$workload != "dvdstore"])))
+})
+
 test_that("Table I stands with the largest size that was measured, a figure with its own", {
   series <- data.frame(workload = "linpack", metric = "gflops", factors = c("order=1000", "order=12000"))
   plan <- read_plan(make_results(c("native", "docker"), "linpack", 1))
@@ -270,4 +281,28 @@ test_that("a workload of one environment, with nothing published beside it, is d
   table <- drawn(workload_data(input$summary, input$tidy, input$plan))
   expect_equal(names(table), names(FIGURE_COLUMNS))
   expect_setequal(table$what, c("run", "mean"))
+})
+
+test_that("so many series that they do not fit on a page share the rows of their metrics", {
+  few <- data.frame(name = c("A rate, jobs 1", "A rate, jobs 2", "A cost"),
+                    metric_name = c("A rate", "A rate", "A cost"))
+  at <- factor(few$name, few$name)
+  expect_identical(row_of(at, few), list(at, 0))
+  name <- paste0("A rate, jobs ", 1:60)
+  many <- rbind(data.frame(name = name, metric_name = "A rate"), few[3, ])
+  found <- row_of(factor(c(name[c(1, 60)], "A cost"), many$name), many)
+  expect_equal(as.character(found[[1]]), c("A rate", "A rate", "A cost"))
+  expect_equal(found[[2]], c(0.3, -0.3, 0))
+})
+
+test_that("ratios that lie far apart stand on an axis of logarithms", {
+  data <- data.frame(ratio = c(0.5, 9), low = c(-1, 8), high = c(2, 20), environment = "docker",
+                     what = "measured")
+  expect_true(far_apart(data))
+  expect_false(far_apart(data[1, ]))
+  limits <- panel_limits(data, list(environments = list(docker = planned_environment("docker", "Docker"))))
+  expect_equal(unlist(limits[1, ]), c(low = 0.5 / 1.5, high = 13.5))
+  expect_equal(few_decades(c(0.005, 15)), c(0.01, 1))
+  expect_equal(few_decades(c(0.05, 15)), c(0.1, 1, 10))
+  expect_equal(ratio_axis(limits, TRUE), "Ratio to native, logarithms")
 })

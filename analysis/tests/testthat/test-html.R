@@ -18,12 +18,22 @@ test_that("a table is whole: headings, groups, repeats, notes, and links to the 
   expect_balanced(html)
   expect_match(html, "class=\"sortable")
   expect_match(html, "colspan=\"3\" scope=\"colgroup\">Level")
-  expect_match(html, "<span class=\"repeat\"></span>", fixed = TRUE)
-  expect_match(html, "<a href=\"#runs-stream-copy-docker\">10.00</a>", fixed = TRUE)
+  expect_match(html, "<th scope=\"row\"></th>", fixed = TRUE)
+  expect_match(html, paste0("<tr data-links>[^\n]*<a href=\"#runs-stream-copy-docker\">[0-9]+</a></td>",
+                            "<td>10.00</td>"))
   expect_match(html, "<p class=\"note\"><sup>a</sup> A run has", fixed = TRUE)
   expect_no_match(html, paste0("<a[^>]*>", EM_DASH))
   rows <- regmatches(html, gregexpr("<tr[^>]*><t[dh] scope=.row.*?</tr>", html, perl = TRUE))[[1]]
   expect_equal(lengths(gregexpr("<t[dh]", rows[grepl("Docker|Native", rows)])), rep(ncol(table$cells), 4))
+})
+
+test_that("columns get their styles by their numbers, those that a page has and each once", {
+  columns <- do.call(rbind, list(column("a"), column("b"), column("c", "decimal", span = 2)))
+  expect_equal(column_classes(columns), c("left-2", "close-4"))
+  page <- "/*columns*/<table class=\"plain left-2 close-4\"><table class=\"sortable left-2\">left-3"
+  expect_equal(strsplit(sub("<.*", "", style_columns(page)), "\n")[[1]],
+               c(".left-2 td:nth-child(2) { text-align: left; white-space: normal; }",
+                 ".close-4 td:nth-child(4) { padding-left: 0; }"))
 })
 
 test_that("every number of the tables of results leads to its runs", {
@@ -49,6 +59,27 @@ test_that("tables and figures are numbered in their order, wherever they are nam
                 "<figure class=\"table\" id=\"table-b\">", see("table-b"))
   expect_equal(gsub("<[^>]*> ?", "", number_floats(page)), "2 1 1 2")
   expect_error(number_floats(see("table-c")), "table-c")
+})
+
+test_that("a link is written once for neighbours, unless a number among them is meant to have none", {
+  expect_equal(shares_links(c("Docker", "3", "1.2", "[1, 2]", "slower"), c("", "a", "a", "a", "")),
+               c(FALSE, FALSE, TRUE, TRUE, FALSE))
+  expect_equal(shares_links(c("x", "3", "4", "5"), c("", "a", "b", "b")), c(FALSE, FALSE, FALSE, TRUE))
+  expect_false(any(shares_links(c("3", "1.2", "2 of 5"), c("a", "a", ""))))
+  expect_equal(shares_links(c("2 of 5", "3", "1.2"), c("", "a", "a")), c(FALSE, FALSE, TRUE))
+  expect_false(any(shares_links(c("3", "equal"), c("a", "a"))))
+  expect_false(any(shares_links(c("a", "b"), c("", ""))))
+})
+
+test_that("ends are left out only where a browser knows them", {
+  expect_equal(without_ends("<tr><th>a</th><td>b</td></tr>\n<tr><td>c</td></tr></tbody></table>"),
+               "<tr><th>a<td>b\n<tr><td>c</tbody></table>")
+  expect_equal(without_ends("<ul><li>a</li>\n<li>b</li></ul> </td> x"), "<ul><li>a\n<li>b</ul> </td> x")
+  page <- "<table><tr><th>a</th><td><b>b</b></td></tr><tr><td>c</td><td></td></tr></table><ul><li>d</li></ul>"
+  texts <- function(text) {
+    xml2::xml_text(xml2::xml_find_all(xml2::read_html(text), "//*[self::th or self::td or self::li]"))
+  }
+  expect_equal(texts(without_ends(page)), texts(page))
 })
 
 test_that("paths are found from the page", {

@@ -82,3 +82,55 @@ test_that("what was measured at times is not called impossible", {
   expect_equal(unable_sentences(evidence), "STREAM cannot be done in Docker: it fell.")
   expect_match(unable_sentence(evidence), "Docker cannot do STREAM", fixed = TRUE)
 })
+
+test_that("what emulated machines were not asked for is told, and only where there are such machines", {
+  plan <- read_plan(make_results(workloads = c("pxz", "stream"), environments = c("native", "docker")))
+  evidence <- list(plan = plan, environments = data.frame(name = c("native", "docker"), available = TRUE))
+  expect_null(left_out_sentence(evidence))
+  evidence$plan$not_emulated <- list("stream")
+  expect_null(left_out_sentence(evidence))
+  evidence$plan$environments$docker$told <- list(list(kind = "machine", title = "a virtual machine"))
+  evidence$plan$environments$docker$accelerator <- "tcg"
+  expect_match(left_out_sentence(evidence), "were not asked for stream, by choice", fixed = TRUE)
+  evidence$environments$available <- FALSE
+  expect_null(left_out_sentence(evidence))
+})
+
+#' Evidence of native and an emulated machine, which was not asked for the second workload
+left_out_evidence <- function(accelerator = "tcg") {
+  plan <- small_plan(all_labels(accelerator)[c("native", "vm")])
+  plan$environments <- Map(planned_environment, c("native", "vm"), all_labels(accelerator)[c("native", "vm")],
+                           accelerator)
+  plan$not_emulated <- list("new-load")
+  small_evidence(list(
+    summary_row("native"), summary_row("vm", ratio = 0.1, low = 0.09, high = 0.11),
+    summary_row("native", workload = "new-load", metric = "rate")
+  ), plan)
+}
+
+test_that("what emulated machines were not asked for is told beside the tables that lack it", {
+  evidence <- left_out_evidence()
+  said <- "Emulated virtual machines were not asked for A new load, by choice of the experiment."
+  expect_true(said %in% table_as_printed(evidence)$notes)
+  expect_true(said %in% table_of_intervals(evidence)$notes)
+  # Table I of the original has no such workload.
+  expect_false(said %in% table_published(evidence)$notes)
+  evidence$plan$not_emulated <- list("stream")
+  expect_true(sub("A new load", "STREAM", said) %in% table_published(evidence)$notes)
+  all <- left_out_evidence("kvm")
+  expect_false(any(grepl("not asked for", c(table_as_printed(all)$notes, table_of_intervals(all)$notes))))
+})
+
+test_that("what emulated machines were not asked for is told under the figures that lack it", {
+  evidence <- left_out_evidence()
+  asked <- "Emulated virtual machines were not asked for it."
+  expect_match(workload_caption(evidence, "new-load"), paste0(asked, "$"))
+  expect_no_match(workload_caption(evidence, "stream"), "asked")
+  expect_no_match(workload_caption(left_out_evidence("kvm"), "new-load"), "asked")
+  # No mark of that workload is drawn among the ratios: nothing but native ran it.
+  expect_no_match(ratios_caption(evidence), "asked")
+  evidence$plan$not_emulated <- list("stream")
+  expect_match(ratios_caption(evidence), "were not asked for STREAM, by choice of the experiment.$")
+  expect_match(answers_note(evidence)[[2]], "KVM, and were not asked for every workload.$")
+  expect_match(answers_note(left_out_evidence())[[2]], "nothing about KVM.$")
+})

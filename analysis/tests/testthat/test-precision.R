@@ -305,3 +305,16 @@ test_that("the script decides from the files, and tells it in a form that can be
                list(sets = 3, seconds = 4, again = list(2), more = 0))
   expect_equal(set_aside(decisions_of(read_plan(path))), data.frame(workload = "pxz", repetition = 2, by = 4))
 })
+
+test_that("what lies between two cells is of one node, where there are several", {
+  plan <- plan_of()
+  plan$spread <- TRUE
+  cells <- cells_of(plan, 4)
+  alone <- records_for(cells)
+  costs <- costs_of(alone, plan_of())
+  # The same on each of two nodes at the same time.
+  twice <- c(lapply(alone, updated, node = list(name = "a")), lapply(alone, updated, node = list(name = "b")))
+  found <- costs_of(twice, plan)
+  expect_equal(found$set, costs$set)
+  expect_equal(found$spent, 2 * costs$spent)
+})

@@ -124,3 +124,10 @@ test_that("transferred claims are told with their product, and counted by themse
   expect_equal(nrow(table_of_untested(evidence)$cells), 3)
   expect_match(left_text(evidence), "Transferred claims are counted by themselves", fixed = TRUE)
 })
+
+test_that("figures are put on pages so that each has the first that fit", {
+  expect_equal(packed(c(300, 500, 200, 100), 600), c(1, 3, 4, 2))
+  expect_equal(packed(c(900, 100), 600), c(2, 1))
+  expect_equal(packed(c(900, 800), 600), 1:2)
+  expect_equal(packed(numeric(), 600), integer())
+})

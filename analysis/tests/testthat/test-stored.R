@@ -28,7 +28,7 @@ make_tables <- function(plan_path) {
   write_csv(drawn(runs), at("figures", "stream.csv"))
   write_csv(order_data(tables, plan), at("figures", "order.csv"))
   write_csv(drift_data(tables, plan), at("figures", "drift.csv"))
-  write_csv(ratios, at("figures", "ratios.csv"))
+  write_csv(ratios[names(RATIO_COLUMNS)], at("figures", "ratios.csv"))
   plan$results
 }
 

@@ -3,7 +3,7 @@
 PYTHON := .venv/bin/python
 SNAKEMAKE := .venv/bin/snakemake
 
-.PHONY: paper everything paper-partial summary report archive verify rebuild test test-unit test-papers test-system test-long test-rig rig lint format map contracts citation aa bench doctor setup clean
+.PHONY: paper everything paper-partial summary report archive verify rebuild test test-unit test-papers test-system test-long test-rig rig lint format map contracts citation site aa bench doctor setup clean
 
 paper: setup            ## measure what is missing and make paper/report.pdf and .html
 	$(SNAKEMAKE) --cores 1 paper/report.pdf paper/report.html
@@ -29,14 +29,21 @@ verify: setup-paper     ## check an archive: make verify ARCHIVE=archive.zip
 rebuild: setup-paper    ## make an archive's paper again without measuring: make rebuild ARCHIVE=archive.zip
 	$(PYTHON) -m strata rebuild "$(ARCHIVE)"
 
-test: setup-test lint test-unit test-whole  ## everything that CI runs
+test: setup-test        ## everything that CI runs
+	+$(MAKE) --no-print-directory --jobs 2 --output-sync=line test-others test-system
 
-# Side by side: a system under test leaves much of the processors to papers.
-test-whole: setup-test
-	+$(MAKE) --no-print-directory --jobs 2 --output-sync=line test-papers test-system
+# Beside systems under test, which leave much of the processors to them, and come first where they do not.
+test-others: setup-test
+	@failed=0; for stage in lint test-python test-r test-papers; do \
+	nice -n 10 $(MAKE) --no-print-directory $$stage || failed=1; done; exit $$failed
 
-test-unit: setup-test   ## tests of single functions and of whole tables, in less than two minutes
-	$(PYTHON) -m pytest -q -n auto --dist worksteal tests/unit; python=$$?; scripts/test-r.sh && exit $$python
+test-unit: test-python test-r  ## tests of single functions and of whole tables, in a few minutes
+
+test-python: setup-test
+	$(PYTHON) -m pytest -q -n auto --dist worksteal tests/unit
+
+test-r: setup-test
+	scripts/test-r.sh
 
 test-papers: setup-test ## whole ways without Docker: figures, papers and archives, made of captured logs
 	scripts/test-r.sh analysis/tests/papers; r=$$?; \
@@ -71,6 +78,13 @@ contracts:              ## the tables of docs/contracts.md as the schemas are
 citation:               ## .zenodo.json and codemeta.json as CITATION.cff is
 	$(PYTHON) scripts/citation.py
 
+# Not of `setup`: what builds the site is in an environment of its own, and neither R nor Docker is needed.
+site:                   ## the documentation site of docs/, in site/ (make site SITE=FOLDER)
+	scripts/site.sh "$(SITE)"
+
+gallery:                ## the small run of docs/gallery.md and its archive anew, from the last commit
+	scripts/gallery.sh
+
 map:                    ## docs/architecture.md as the code is
 	$(PYTHON) scripts/draw_map.py
 
@@ -90,8 +104,9 @@ setup:
 	@scripts/setup.sh run
 
 ARCHIVE ?= archive.zip
+SITE ?= site
 
-.PHONY: test-whole setup-test setup-paper
+.PHONY: test-others test-python test-r setup-test setup-paper
 setup-test:
 	@scripts/setup.sh test
 

@@ -22,6 +22,7 @@ def _plan(options: argparse.Namespace) -> int:
     experiment = config.experiment(config.read(_over(options)), capacity.facts())
     for name, entry in experiment["workloads"].items():
         workload.check_files(name, entry["parameters"])
+    experiment |= {"spread": True} if plan.spread() else {}
     plan.write({**experiment, "source": plan.source(os.getcwd())})
     order = sets.Order(experiment)
     if options.show:
@@ -37,14 +38,18 @@ def _plan(options: argparse.Namespace) -> int:
 
 def _image(options: argparse.Namespace) -> int:
     from strata import layers
-    from strata.experiment import config
-    from strata.image import build
+    from strata.experiment import config, recipe
+    from strata.image import build, cache
+    from strata.system import testbed
 
     settings = config.read(_over(options))
+    there = cache.find(recipe.describe(settings["image"])["recipe"])
     build.publish(build.ensure(settings["image"], options.rebuild))
     named = {name for entry in settings["environments"].values() for layer in entry["layers"] for name in layer}
-    if "disk" in layers.forms({name for name in named if layers.layer_class(name).unavailable() is None}):
-        build.ensure_machine(settings["image"])
+    can = {name for name in named if layers.layer_class(name).unavailable() is None}
+    build.ensure_machines(settings["image"], layers.forms(can))
+    if there is None:
+        testbed.tidy()
     return 0
 
 
@@ -74,14 +79,14 @@ def _check(options: argparse.Namespace) -> int:
 def _doctor(options: argparse.Namespace) -> int:
     from strata import doctor
 
-    return doctor.main()
+    return doctor.main(_over(options))
 
 
 def _clean(options: argparse.Namespace) -> int:
     from strata.system import testbed
 
     with testbed.exclusive():
-        removed = testbed.clean()
+        removed = testbed.clean(options.images)
     for item in removed:
         print(f"removed {item}")
     print(f"{len(removed)} things removed" if removed else "nothing of ours was left on this machine")
@@ -179,6 +184,7 @@ def main(words: list[str]) -> int:
         ("plan", _plan, "write results/plan.json and plan.csv"),
         ("image", _image, "build the image or find it in the cache"),
         ("check", _check, "check config.yaml, the workloads and the published claims: all that is wrong at once"),
+        ("doctor", _doctor, "say what this machine can measure, and what would change that"),
     ):
         command = commands.add_parser(name, help=text, description=text, parents=[takes_config])
         command.set_defaults(function=function)
@@ -188,10 +194,10 @@ def main(words: list[str]) -> int:
             command.add_argument("--rebuild", action="store_true", help="build it even if it is in the cache")
     cell = add("cell", None, "measure one cell: cell ENVIRONMENT WORKLOAD REPETITION")
     cell.add_argument("cell", nargs=3, metavar=("ENVIRONMENT", "WORKLOAD", "REPETITION"))
-    add("doctor", _doctor, "say what this machine can measure, and what would change that")
     admit = add("admit", _admit, "as root: let a user without root measure on this machine")
     admit.add_argument("user", metavar="USER", help="the user's name")
-    add("clean", _clean, "remove whatever of ours was left on this machine")
+    clean = add("clean", _clean, "remove whatever of ours was left on this machine")
+    clean.add_argument("--images", action="store_true", help="empty the cache too: every image, its base and its disks")
     tune = add("vm-tune", _vm_tune, "write what Vagrant cannot say into a libvirt domain (called by the Vagrantfile)")
     tune.add_argument("domain", metavar="DOMAIN")
     tune.add_argument("extra", metavar="JSON")

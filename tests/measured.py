@@ -81,18 +81,20 @@ def measure(folder: Path, experiment: dict, slower: dict | None = None, seed: in
     }
     write_json(folder / places.IMAGE, image)
     write_json(folder / "results/image-manifest.json", MANIFEST)
-    for place, _, environment, load, repetition in sets.Order(experiment).rows():
+    for place, block, environment, load, repetition in sets.Order(experiment).rows():
         fixture = projects.ROOT / f"workloads/{load}/fixtures/smoke.log"
         log, factor = fixture.read_text(), slower.get(environment, 1.0) * (1 + chance.gauss(0, noise))
         log = log if factor == 1 else slow_log(log, factor)
         path = folder / places.cell_path("raw", environment, load, repetition, "log")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(log)
-        entry = (environment, load, repetition, place)
+        entry = (environment, load, repetition, place, block)
         write_json(path.with_suffix(".json"), record(experiment, image, log.encode(), *entry))
 
 
-def record(experiment: dict, image: dict, log: bytes, environment: str, load: str, repetition: int, place: int) -> dict:
+def record(
+    experiment: dict, image: dict, log: bytes, environment: str, load: str, repetition: int, place: int, block: int
+) -> dict:
     """The record of a cell whose log this is."""
     planned = experiment["workloads"][load]
     parameters = {
@@ -119,7 +121,7 @@ def record(experiment: dict, image: dict, log: bytes, environment: str, load: st
         "environment": environment,
         "workload": load,
         "repetition": repetition,
-        "block": repetition,
+        "block": block,
         "fingerprint": plan.fingerprint(experiment, environment, load),
         "position": {"planned": place, "actual": place},
         "started": utc(begun),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.support.wait import WebDriverWait
 
 WIDTHS = (400, 1280)
 SCHEMES = ("light", "dark")
@@ -23,6 +24,8 @@ _COLOURS = {"runOnly": {"type": "rule", "values": ["color-contrast"]}}
 _HIDDEN = """return [...document.querySelectorAll('figure.table .scroll')]
   .filter((box) => box.scrollWidth > box.clientWidth + 1)
   .map((box) => `${box.getAttribute('aria-label')}: ${box.scrollWidth - box.clientWidth} pixels behind a scroll bar`)"""
+# Drawings that wait for the page's script.
+_PACKED = "return document.getElementById('drawings') !== null"
 _TOO_WIDE = "return document.documentElement.scrollWidth - innerWidth"
 # A table or figure that stands before any sentence of its section.
 _FIRST = """return [...document.querySelectorAll('main h2, main h3')].filter(
@@ -31,6 +34,12 @@ _SILENT = """return [...document.querySelectorAll('figure.drawing')].filter(
   (one) => !one.querySelector('svg .told circle')).map((one) => one.id)"""
 # A cell that repeats the one above, for those who see it, and is empty for those who hear it.
 _EMPTY = """return [...document.querySelectorAll('.repeat')].filter((one) => !one.textContent).length"""
+# A number that says that it links to where the one before it does, and does not.
+_UNLINKED = """return [...document.querySelectorAll('tr[data-links]')].filter((row) => {
+  const cells = [...row.cells];
+  const first = cells.findIndex((cell) => cell.querySelector('a'));
+  return first < 0 || cells.slice(first).some((cell) => /\\d/.test(cell.textContent) && !cell.querySelector('a'));
+}).length"""
 # What a point tells when it is pointed at.
 _TOLD = """const spot = document.querySelector('figure.drawing .told circle');
   if (!spot) return '';
@@ -61,6 +70,7 @@ def show(driver: webdriver.Chrome, page: Path, width: int, scheme: str) -> None:
     features = [{"name": "prefers-color-scheme", "value": scheme}]
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
     driver.get(page.resolve().as_uri())
+    WebDriverWait(driver, 20).until(lambda it: not it.execute_script(_PACKED))
 
 
 def findings(driver: webdriver.Chrome, page: Path) -> list[str]:
@@ -85,6 +95,8 @@ def findings(driver: webdriver.Chrome, page: Path) -> list[str]:
     found += [f"its points tell nothing: {name}" for name in driver.execute_script(_SILENT)]
     if empty := driver.execute_script(_EMPTY):
         found.append(f"{empty} cells that repeat the ones above are empty")
+    if unlinked := driver.execute_script(_UNLINKED):
+        found.append(f"{unlinked} rows have numbers that lead nowhere")
     return found
 
 

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import venv
 from collections.abc import Callable
 from pathlib import Path
 
@@ -123,6 +124,21 @@ def default(**more: object) -> dict:
 
     page["environments"] = {name: page["environments"][name] for name in stacks if is_plain(stacks[name])}
     return {**page, "repetitions": 5, "quiet": {"action": "flag"}, **more}
+
+
+def beside(folder: Path, packages: Path | None = None) -> Path:
+    """A virtual environment that has the packages of the one that runs the tests, after its own; its Python.
+
+    packages: a list of its own ones, which are installed.
+    """
+    venv.create(folder, symlinks=True)
+    [place] = folder.glob("lib/python3*/site-packages")
+    (place / "packages.pth").write_text("".join(f"{path}\n" for path in sys.path if path.endswith("site-packages")))
+    python = folder / "bin/python"
+    if packages is not None:
+        pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps"]
+        subprocess.run([*pip, "--requirement", str(packages)], check=True)
+    return python
 
 
 def command(*words: str) -> list[str]:

@@ -7,3 +7,10 @@ class UserError(Exception):
 
 class CellFailed(UserError):
     """A cell that did not give a complete, checked log."""
+
+
+class Unable(CellFailed):
+    """What ran in a system ended by itself and said that it failed: a system that has not all calls may be the reason.
+
+    No time that was over, no machine that went away and no log that is too long is one.
+    """

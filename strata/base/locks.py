@@ -43,8 +43,8 @@ def make(path: str, mode: int = 0o600) -> int | None:
 
 
 @contextlib.contextmanager
-def locked(path: str, waiting: str | None = None) -> Iterator[None]:
-    """Hold the lock of a file in a folder of this user's; `waiting` as of :func:`hold`."""
+def locked(path: str, waiting: str | None = None, wait: bool = True, shared: bool = False) -> Iterator[bool]:
+    """Hold the lock of a file in a folder of this user's; the others, and what it gives, as of :func:`hold`."""
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         descriptor = make(path)
@@ -52,27 +52,27 @@ def locked(path: str, waiting: str | None = None) -> Iterator[None]:
             descriptor = open_plain(path, os.geteuid())
     except OSError as error:
         raise UserError(f"{path}: cannot be opened: {error.strerror}") from None
-    with hold(descriptor, waiting):
-        yield
+    with hold(descriptor, waiting, wait, shared) as taken:
+        yield taken
 
 
 @contextlib.contextmanager
-def hold(descriptor: int, waiting: str | None = None, wait: bool = True) -> Iterator[bool]:
+def hold(descriptor: int, waiting: str | None = None, wait: bool = True, shared: bool = False) -> Iterator[bool]:
     """Hold the lock of an open file, which is closed in the end; gives whether it is held.
 
     That it is not only where another process holds it and nobody is to `wait`; `waiting` is said
-    once on standard error, with who holds it.
+    once on standard error, with who holds it.  It is held alone, or with others that hold it `shared`.
     """
-    taken = True
+    taken, kind = True, fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     try:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
         except BlockingIOError:
             taken = wait
             if wait:
                 if waiting:
                     print(f"{waiting} ({words(holder(descriptor))}); waiting", file=sys.stderr, flush=True)
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                fcntl.flock(descriptor, kind)
         yield taken
     finally:
         os.close(descriptor)

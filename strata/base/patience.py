@@ -8,13 +8,18 @@ NAME = "STRATA_PATIENCE"
 MOST = 100
 
 
-def stretched(seconds: float) -> float:
-    """A limit of time, times what STRATA_PATIENCE says (1 to 100; 1 where it says nothing)."""
+def factor() -> int:
+    """What STRATA_PATIENCE says (1 to 100; 1 where it says nothing).  Raises UserError where it is something else."""
     said = os.environ.get(NAME)
     if not said:
-        return seconds
+        return 1
     if not said.isdecimal() or not 1 <= int(said) <= MOST:
         raise UserError(
             f"{NAME}: is '{said}'; must be a whole number from 1 to {MOST}, times which limits of time hold"
         )
-    return seconds * int(said)
+    return int(said)
+
+
+def stretched(seconds: float) -> float:
+    """A limit of time, times what STRATA_PATIENCE says."""
+    return seconds * factor()

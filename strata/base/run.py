@@ -8,6 +8,8 @@ from strata.base.errors import UserError
 from strata.base.process import alive, identity
 
 OWNER = "STRATA_OWNER"
+# The job of Slurm that the owner is the first process of.
+JOB = "STRATA_JOB"
 # The words by which a person started Snakemake, for what is said of it.
 SNAKEMAKE = "STRATA_SNAKEMAKE"
 
@@ -25,9 +27,16 @@ def _named() -> dict | None:
     return {"pid": int(pid), "start": start} if start else identity(int(pid))
 
 
-def begin() -> None:
-    """Make this process the owner of what it starts, unless it belongs to a run itself."""
-    if not alive(_named()):
+def begin(part: bool = False) -> None:
+    """Make this process the owner of what it starts, unless it belongs to a run itself.
+
+    A `part` of a run, which Slurm started on a node, belongs to the first process of its job: the run's own is
+    another machine's.
+    """
+    afresh = part and os.environ.get(JOB) != (job := os.environ.get("SLURM_JOB_ID", ""))
+    if afresh:
+        os.environ[JOB] = job
+    if afresh or not alive(_named()):
         own = identity(os.getpid())
         os.environ[OWNER] = f"{own['pid']}:{own['start']}"
 

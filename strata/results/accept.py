@@ -45,10 +45,11 @@ def accept(
     """See that tables can be made of the cells of workloads in the first blocks; what cannot is a failed cell.
 
     blocks: how many; all that are planned where it is None.  In a `partial` paper, which is made of what is there, a
-    record that is not good makes a failed cell too, and nothing is measured again.  Raises UserError that names what
-    is wrong.
+    record that is not good makes a failed cell too, and nothing is measured again; nor is it where cells are
+    measured on several nodes.  Raises UserError that names what is wrong.
     """
     parse, measure = parse or _parse, measure or _measure
+    again = not partial and not experiment.get("spread")
     cells = [cell for cell in sets.Order(experiment).cells(blocks) if cell[1] in workloads]
     for workload in workloads:
         own = [cell for cell in cells if cell[1] == workload]
@@ -65,7 +66,7 @@ def accept(
         last: Refusals = {}
         for cell, words in refused.items():
             fail(cell, words)
-            last |= {cell: words} if partial else _again(experiment, cell, words, parse, measure)
+            last |= _again(experiment, cell, words, parse, measure) if again else {cell: words}
         for cell, words in last.items():
             _tell(cell, words)
         good = {_log(cell): _digest(cell) for cell in there if cell not in last}

@@ -11,6 +11,7 @@ from strata.base import checking, places
 from strata.base.errors import UserError
 from strata.cell.steps import expanded
 from strata.experiment import plan
+from strata.host import node
 from strata.vm.acceleration import shown
 
 Cell = tuple[str, str, int]
@@ -80,7 +81,6 @@ def _of_plan(experiment: dict, cell: Cell, record: dict) -> list[str]:
         ("environment", record["environment"], environment),
         ("workload", record["workload"], load_name),
         ("repetition", record["repetition"], repetition),
-        *([("block", record["block"], repetition)] if "precision" not in experiment else []),
         ("scale", record["scale"], experiment["scale"]),
         ("seed", record["seed"], plan.cell_seed(experiment, load_name, repetition)),
         ("names of parameters", sorted(parameters), sorted(planned["parameters"])),
@@ -98,6 +98,8 @@ def _of_plan(experiment: dict, cell: Cell, record: dict) -> list[str]:
     ]
     if layers.forms(name for entry in place["layers"] for name in entry):
         found += ["it does not say in which image it was measured"] * (None in record["image"].values())
+    if record["block"] < repetition:
+        found.append(f"its block is {record['block']}, and each of the {repetition} sets up to its own has another one")
     emulated = _accelerator_fault(record, place.get("accelerator"))
     if emulated:
         return [*found, emulated]
@@ -162,7 +164,9 @@ class _Among:
         }
         image = record["image"]["manifest_sha256"]
         machine = (record["system"]["vm"] or {}).get("accelerator")
-        place = ("position", record["position"]["actual"])
+        # Of several nodes each counts for itself.
+        own = node.of_record(record) if self.experiment.get("spread") else None
+        place = ("position", own, record["position"]["actual"])
         shared: list[tuple[str, tuple, Any]] = [
             ("it was measured in an image with other files than that of {other}", ("image",), image),
             ("its derived parameters are others than those of {other}", ("parameters", *cell[:2]), derived),

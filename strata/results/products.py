@@ -86,6 +86,8 @@ def of_experiment(experiment: dict, measured: Collection[str], blocks: Iterable[
         Product("sets", (result("sets"),), "sets", (), tidies, cells),
         Product("choices", (result("choices"),), "choices", (), tidies),
     ]
+    if experiment.get("spread"):
+        found.append(Product("nodes", (result("nodes"),), "nodes", (), tidies, cells))
     drawn = {stem: load for stem, load in figures.of_plan(experiment).items() if load in tidy}
     of_figure = {stem: (tidy[load], summary[load]) for stem, load in drawn.items()}
     shared = {"answers": summaries, "order": tidies, "drift": tidies, "ratios": summaries}

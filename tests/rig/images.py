@@ -18,6 +18,7 @@ from strata.base.locks import locked
 from strata.base.process import capture
 from strata.base.progress import step
 from strata.experiment import recipe
+from strata.image import cache
 
 SIZE = "40G"
 LABEL = "strata-images"
@@ -72,7 +73,7 @@ def disk(host: Path) -> Path:
     decides = [described["recipe"], image.get("built"), base.exists(), facts.get("built"), host.name]
     name = sha256(json.dumps(decides).encode()).hexdigest()[:12]
     kept = root.place() / f"images-{name}.img"
-    with locked(str(root.place() / "images.lock"), "rig: another process copies the images"):
+    with locked(str(root.place() / "images.lock"), "rig: another process copies the images"), cache.kept():
         if not kept.exists():
             work = root.place() / "copying"
             remove_tree(str(work))

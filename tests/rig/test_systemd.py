@@ -43,6 +43,18 @@ def test_a_run_that_is_killed_leaves_nothing_once_it_was_cleaned(environment, th
     assert there.run(f"cd {host.PROJECT} && test -e {log}")[0] != 0
 
 
+def test_a_native_server_answers_beside_other_commands_and_ends(there, run, records):
+    small = "redis: {connections: [1, 4], requests: 500, warmup_requests: 100, keyspace: 100}"
+    config = f"'workloads={{{small}}}' 'only={{environments: [native], workloads: [redis]}}' repetitions=1"
+    log = "results/raw/native/redis/1.log"
+    run(f"rm -rf results; snakemake --cores 1 --quiet rules --config {config} 'quiet={{action: flag}}' -- {log}", 2400)
+    record = records()["native", "redis", 1]
+    # It was asked for its state, and to end, while it ran: by commands of the same system.
+    assert [server["exit"] for server in record["servers"]] == [0]
+    assert "strata.slice" in record["observed"]["inside"]["cgroup"]
+    assert there.good(LEFT) == ""
+
+
 def test_the_paper_has_eight_environments_of_which_four_say_kvm(there, run, tmp_path):
     config = "'only={workloads: [stream]}' repetitions=2 'quiet={action: flag}'"
     run(f"rm -rf results; snakemake --cores 1 --config {config} -- paper/report.pdf", 5400)

@@ -71,21 +71,27 @@ def left_in_libvirt():
     return {kind: lines(*virsh, command, "--all", "--name") for kind, command in kinds.items()}
 
 
+# What comes with the first network of libvirt or Podman, and stays: jumps to chains of theirs, and marks in these.
+STAYS = r"-A \w+ (.* )?-j (LIBVIRT_\w+|NETAVARK[A-Z_-]+)|-A NETAVARK-HOSTPORT-(MASQ|SETMARK) .*"
+
+
 def rules():
-    """The firewall's rules; libvirt's jumps to its own chains come with its first network and are the daemon's."""
+    """The firewall's rules, without what stays."""
     found = {line for command in ("iptables-save", "ip6tables-save") for line in lines(command)}
-    return {line for line in found if line.startswith("-A") and not re.fullmatch(r"-A \w+ -j LIBVIRT_\w+", line)}
+    return {line for line in found if line.startswith("-A") and not re.fullmatch(STAYS, line)}
 
 
 def left_on_machine():
     """Everything of ours that could be left on this machine, named."""
-    mounts = {line.split()[4] for line in open("/proc/self/mountinfo") if "/systems/strata-" in line}
-    groups = lines("find", "/sys/fs/cgroup", "-mindepth", "1", "-type", "d", "-name", "strata-*")
+    mounts = {line.split()[4] for line in open("/proc/self/mountinfo") if re.search("/systems/strata-|/merged ", line)}
+    named = ["(", "-name", "strata-*", "-o", "-path", "*/strata*/libpod-*", ")"]
+    groups = lines("find", "/sys/fs/cgroup", "-mindepth", "1", "-type", "d", *named)
     folder = os.path.join(places.home(), "systems")
     snapshots = os.path.join(places.home(), "vm", "snapshots")
     return {
         "containers": lines("docker", "ps", "--all", "--quiet"),
         "volumes": lines("docker", "volume", "ls", "--quiet"),
+        "holders": lines("pgrep", "-f", "^[^ ]*conmon .*strata-"),
         "networks": lines("docker", "network", "ls", "--format", "{{.Name}}"),
         "mounts": mounts,
         "groups": groups,
@@ -101,7 +107,7 @@ def left_on_machine():
         "namespaces": lines("ip", "netns", "list"),
         "rules": rules(),
         "routes": lines("ip", "route"),
-        "links": {name for name in os.listdir("/sys/class/net") if name.startswith(("stv", "strata"))},
+        "links": {name for name in os.listdir("/sys/class/net") if name.startswith(("stv", "strata", "podman"))},
         "huge pages": open("/proc/sys/vm/nr_hugepages").read(),
     }
 

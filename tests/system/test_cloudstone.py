@@ -1,102 +1,57 @@
-"""The application of the workload cloudstone, on its real servers: transactions, refusals, and a browser.
+"""The application of the workload cloudstone, on its real servers: transactions, refusals, and a browser."""
 
-The servers run in the image's files, in mounts and processes of their own that end with them, on loopback.
-"""
-
-import concurrent.futures
 import importlib
 import json
-import os
 import random
 import re
-import subprocess
-import sys
 import types
 
 import pages
-import projects
 import pytest
 import requests
+import serving
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
-
-from strata.base import places
+from serving import together
 
 pytestmark = pytest.mark.long
-WEB, GEOCODER = 28080, 28280
+WEB, GEOCODER, DATABASE = 28080, 28280, 28480
 SITE = f"http://127.0.0.1:{WEB}"
-UP = rf"""
-set -eu
-mount --bind "$1" "$2"
-mount -t proc proc "$2/proc"
-mount --rbind /dev "$2/dev"
-for name in tmp data run; do mount -t tmpfs tmpfs "$2/$name"; done
-root=$2
-inside() {{ chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"; }}
-of=/opt/strata/workloads/cloudstone
-wait_for() {{ until "$@" >/dev/null 2>&1; do sleep 0.2; done; }}
-(umask 077; head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \n' >"$root/data/password")
+SERVING = rf"""
 inside $of/data.sh 25 33554432 8388608 11 >&2
-inside $of/prepare.sh {WEB} {GEOCODER} 25 25
-inside $of/database.sh {WEB} 33554432 8388608 &
-wait_for inside $of/ready.sh database {WEB}
-inside $of/geocoder.sh 127.0.0.1 {GEOCODER} &
-inside $of/php.sh 127.0.0.1 {GEOCODER} 16 &
-inside $of/web.sh 127.0.0.1 {WEB} 4 &
-wait_for inside $of/ready.sh http '/geocode?address=x' 127.0.0.1 {GEOCODER}
-wait_for inside $of/ready.sh http / 127.0.0.1 {WEB}
-echo ready
-wait
+inside $of/prepare.sh {WEB} {GEOCODER} 25 25 {DATABASE} web+database
+inside $of/database.sh {WEB} 33554432 8388608 127.0.0.1 {DATABASE} web+database >"$root/tmp/database" 2>&1 &
+until_ready $of/ready.sh database {WEB}
+inside $of/geocoder.sh 127.0.0.1 {GEOCODER} >"$root/tmp/geocoder" 2>&1 &
+inside $of/php.sh 127.0.0.1 {GEOCODER} 16 127.0.0.1 {DATABASE} web+database >"$root/tmp/php" 2>&1 &
+inside $of/web.sh 127.0.0.1 {WEB} 4 >"$root/tmp/web" 2>&1 &
+until_ready $of/ready.sh http '/geocode?address=x' 127.0.0.1 {GEOCODER}
+until_ready $of/ready.sh http / 127.0.0.1 {WEB}
 """
-
-
 # Two instances in a system, for a short time: what a cell does, not what it measures.
 SHORT = {"web_ports": [18080, 18090], "geocoder_ports": [18280, 18290], "users": [5, 10], "seconds": 5, "mix_points": 3}
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    """A project that measures the workload, with its image."""
-    page = projects.default(workloads={"cloudstone": SHORT}, repetitions=1)
-    folder = projects.make(tmp_path_factory.mktemp("stone") / "p", page)
-    done = projects.run(folder, "strata", "image", timeout=1800)
-    assert done.returncode == 0, done.stderr
-    return folder
+    return serving.built(tmp_path_factory.mktemp("stone") / "p", {"cloudstone": SHORT})
 
 
 @pytest.fixture(scope="module")
-def tree(project):
-    """The files of its image."""
-    recipe = json.loads((project / "results/image.json").read_text())["recipe"]
-    return os.path.join(places.home(), "images", recipe, "tree")
-
-
-@pytest.fixture(scope="module")
-def site(tree, tmp_path_factory):
-    """The application, up; what its servers say is looked at in the end."""
-    root, log = tmp_path_factory.mktemp("root"), tmp_path_factory.mktemp("log") / "servers"
-    argv = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "bash", "-c", UP, "strata", tree, str(root)]
-    with open(log, "w") as said, subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=said, text=True) as servers:
-        try:
-            assert servers.stdout is not None
-            assert any(line == "ready\n" for line in servers.stdout), log.read_text()[-2000:]
-            yield root
-        finally:
-            servers.kill()
-    trouble = [line for line in log.read_text().splitlines() if re.search(r"\[(error|ERROR|crit)\]|SEVERE|PHP ", line)]
-    assert trouble == []
+def site(project, tmp_path_factory):
+    """The application, up; what its servers said is looked at in the end."""
+    with serving.served(project, "cloudstone", SERVING, tmp_path_factory.mktemp("served")) as found:
+        yield found
+        assert serving.said_wrong(found, "cloudstone") == {}
 
 
 @pytest.fixture(scope="module")
 def driver():
     """The driver's forms and texts."""
-    sys.path.insert(0, str(projects.ROOT / "workloads" / "cloudstone"))
-    try:
+    with serving.importable("cloudstone"):
         yield types.SimpleNamespace(
             **{name: importlib.import_module(name) for name in ("chain", "population", "driver")}
         )
-    finally:
-        sys.path.pop(0)
 
 
 def status():
@@ -112,18 +67,13 @@ def logged_in(number):
     return session
 
 
-def together(work, many):
-    with concurrent.futures.ThreadPoolExecutor(len(many)) as pool:
-        return list(pool.map(work, many))
-
-
 def user(driver, name):
     return driver.driver.Browser(None, random.Random(name), driver.population.sizes(25), name)
 
 
-def test_every_operation_answers_as_the_driver_expects(site, tree):
-    argv = ["chroot", tree, "/usr/bin/python3", "-B", "/opt/strata/workloads/cloudstone/driver.py", "check"]
-    done = subprocess.run([*argv, "127.0.0.1", str(WEB), "25", "3"], capture_output=True, text=True, timeout=300)
+def test_every_operation_answers_as_the_driver_expects(site):
+    argv = ["/usr/bin/python3", "-B", "/opt/strata/workloads/cloudstone/driver.py", "check"]
+    done = site.inside(*argv, "127.0.0.1", str(WEB), "25", "3")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["requests"] > 50
 
@@ -235,18 +185,22 @@ def test_a_person_logs_in_adds_an_event_and_sees_it_in_a_browser(site, driver, t
         browser.save_screenshot(str(tmp_path / "events.png"))
 
 
+SERVERS = ["database", "geocoder", "php", "web"]
+
+
 def test_a_cell_of_two_instances_is_measured_in_every_environment_without_a_machine(project, machine_stays):
-    names = ("native", "docker", "docker-hostnet", "docker-layered")
-    logs = [f"results/raw/{name}/cloudstone/1.log" for name in names]
-    done = projects.run(project, "snakemake", "--cores", "1", *logs, timeout=900)
-    assert done.returncode == 0, done.stderr
-    for record in projects.records(project):
-        assert [(server["name"], server["exit"]) for server in record["servers"]] == [
-            ("database", 0), ("geocoder", 0), ("php", 0), ("web", 0)
-        ]  # fmt: skip
-    done = projects.run(
-        project, "snakemake", "--cores", "1", "--config", "partial=true", "--", "results/tidy/cloudstone.csv"
-    )
-    assert done.returncode == 0, done.stderr
-    rows = (project / "results/tidy/cloudstone.csv").read_text().splitlines()[1:]
-    assert {row.split(",")[0].strip('"') for row in rows} == set(names)
+    for record in serving.measure(project, "cloudstone", "native", "docker", "docker-hostnet", "docker-layered"):
+        assert [(server["name"], server["exit"]) for server in record["servers"]] == [(name, 0) for name in SERVERS]
+
+
+def test_web_server_and_database_work_together_from_a_system_each(tmp_path, machine_stays):
+    """Two instances again, in two native systems and in two containers: the same files, and an image that is there."""
+    apart = SHORT | {"roles": ["web", "database"], "database_ports": [18480, 18490]}
+    folder = serving.built(tmp_path / "p", {"cloudstone": apart})
+    for record in serving.measure(folder, "cloudstone", "native", "docker", "docker-hostnet"):
+        assert record["system"]["parts"] == 2
+        assert [(server["name"], server["system"], server["exit"]) for server in record["servers"]] == [
+            (name, int(name == "database"), 0) for name in SERVERS
+        ]
+        # Steps in the system were taken in both.
+        assert [command.get("system") for command in record["commands"] if command["step"] == "prepare"] == [0, 1]

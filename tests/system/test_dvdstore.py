@@ -1,130 +1,64 @@
 """The DVD shop on real servers: every operation, transactions at the same time, what must hold, pages in Chromium."""
 
-import concurrent.futures
-import json
-import os
 import random
 import re
-import subprocess
-import sys
 
 import pages
-import projects
 import pytest
-import yaml
-
-from strata.base import places
+import serving
+from serving import together
 
 pytestmark = pytest.mark.long
 
-FOLDER = projects.ROOT / "workloads" / "dvdstore"
-PAGE = projects.default(workloads={"dvdstore": None}, repetitions=1)
 # A shop for each test that changes one for good.
 PORTS = [28100 + number for number in range(8)]
-
-# Mounts and processes of its own, which end with it; the shops listen on this machine's loopback.
-SERVING = r"""
-set -eu
-tree=$1 root=$2 ports=$3
-mount --bind "$tree" "$root"
-mount -t proc proc "$root/proc"
-mount --rbind /dev "$root/dev"
-for name in tmp data run; do mount -t tmpfs tmpfs "$root/$name"; done
-inside() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"; }
-of=/opt/strata/workloads/dvdstore
-inside $of/data.sh small 1 33554432 >/dev/null 2>&1
+SERVING = rf"""
+ports={",".join(map(str, PORTS))}
+inside $of/data.sh small 1 33554432 >&2
 inside $of/prepare.sh $ports
-inside $of/database.sh $ports 33554432 >"$root/tmp/database" 2>&1 &
-until inside $of/ready.sh $ports; do sleep 0.2; done
-inside $of/web.sh 127.0.0.1 $ports 8 >"$root/tmp/web" 2>&1 &
-until inside $of/reached.sh 127.0.0.1 $ports; do sleep 0.2; done
-echo ready
-read -r _
+inside $of/database.sh $ports 33554432 >"$root/tmp/postgresql" 2>&1 &
+until_ready $of/ready.sh $ports
+inside $of/web.sh 127.0.0.1 $ports 8 >"$root/tmp/apache" 2>&1 &
+until_ready $of/reached.sh 127.0.0.1 $ports
 """
-
-
-class Shops:
-    """Served shops, and what is asked of them beside their pages."""
-
-    def __init__(self, process, root):
-        self.root = root
-        children = subprocess.run(["pgrep", "--parent", str(process.pid)], capture_output=True, text=True, check=True)
-        self.inner = children.stdout.split()[0]
-
-    @staticmethod
-    def address(number):
-        return f"http://127.0.0.1:{PORTS[number]}"
-
-    def inside(self, *words, text=None):
-        enter = ["nsenter", f"--target={self.inner}", "--mount", "--pid", "chroot", self.root]
-        return subprocess.run([*enter, *words], input=text, capture_output=True, text=True, timeout=120, check=False)
-
-    def sql(self, number, text, role="postgres"):
-        user = {"postgres": "postgres", "shop": "www-data"}[role]
-        words = [
-            "setpriv",
-            f"--reuid={user}",
-            f"--regid={user}",
-            "--clear-groups",
-            "psql",
-            "--no-psqlrc",
-            "--tuples-only",
-        ]
-        words += [
-            "--no-align",
-            "--set=ON_ERROR_STOP=1",
-            f"--host=/data/dvdstore/{number}",
-            f"--username={role}",
-            "shop",
-        ]
-        return self.inside(*words, text=text)
-
-    def said(self, server):
-        return self.inside("cat", f"/tmp/{server}").stdout
-
-
-@pytest.fixture(scope="module")
-def programs():
-    sys.path.insert(0, str(FOLDER))
-    yield
-    sys.path.remove(str(FOLDER))
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    folder = projects.make(tmp_path_factory.mktemp("dvdstore") / "p", PAGE)
-    done = projects.run(folder, "strata", "image", timeout=1800)
-    assert done.returncode == 0, done.stderr
-    return folder
+    return serving.built(tmp_path_factory.mktemp("dvdstore") / "p")
 
 
 @pytest.fixture(scope="module")
-def shops(project, programs, tmp_path_factory):
-    image = json.loads((project / "results/image.json").read_text())
-    tree = os.path.join(places.home(), "images", image["recipe"], "tree")
-    root = str(tmp_path_factory.mktemp("root"))
-    argv = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "bash", "-c", SERVING, "strata", tree, root]
-    ports = ",".join(map(str, PORTS))
-    with subprocess.Popen([*argv, ports], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout.readline() == "ready\n"
-            yield Shops(process, root)
-        finally:
-            process.kill()
+def shops(project, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("served")
+    with serving.importable("dvdstore"), serving.served(project, "dvdstore", SERVING, folder) as found:
+        yield found
 
 
-def checked(shops, number):
+@pytest.fixture
+def sql(shops):
+    """Ask the database of a shop, as its own user or with the pages' account."""
+
+    def ask(number, text, account="postgres"):
+        return shops.sql(f"/data/dvdstore/{number}", "shop", account, text)
+
+    return ask
+
+
+def address(number):
+    return f"http://127.0.0.1:{PORTS[number]}"
+
+
+def checked(number):
     from check import Check
     from data_set import Shop
 
-    return Check(shops.address(number), Shop("small", 1), 7).run()
+    return Check(address(number), Shop("small", 1), 7).run()
 
 
 def test_every_operation_answers_as_the_data_and_arithmetic_say(shops):
-    assert checked(shops, 0) == 9
-    trouble = {one["name"]: one["trouble"] for one in yaml.safe_load((FOLDER / "workload.yaml").read_text())["servers"]}
-    assert not re.search(trouble["apache"], shops.said("web"))
-    assert not re.search(trouble["postgresql"], shops.said("database"))
+    assert checked(0) == 9
+    assert serving.said_wrong(shops, "dvdstore") == {}
 
 
 @pytest.mark.parametrize(
@@ -136,24 +70,22 @@ def test_every_operation_answers_as_the_data_and_arithmetic_say(shops):
         (4, "UPDATE inventory SET stock = stock + 1 WHERE product = 5", "newcomer: the books' adrift rows"),
     ],
 )
-def test_the_check_notices_what_is_wrong_and_names_it(shops, number, change, step):
-    assert shops.sql(number, change).returncode == 0
+def test_the_check_notices_what_is_wrong_and_names_it(sql, number, change, step):
+    assert sql(number, change).returncode == 0
     from answers import WrongAnswerError
 
     with pytest.raises(WrongAnswerError, match=f"^{step}"):
-        checked(shops, number)
+        checked(number)
 
 
-def test_the_database_refuses_what_must_not_be(shops):
-    assert (
-        "inventory_stock_check"
-        in shops.sql(0, "ALTER TABLE inventory DISABLE TRIGGER restock; UPDATE inventory SET stock = -1").stderr
-    )
-    shops.sql(0, "ALTER TABLE inventory ENABLE TRIGGER restock")
+def test_the_database_refuses_what_must_not_be(sql):
+    change = "ALTER TABLE inventory DISABLE TRIGGER restock; UPDATE inventory SET stock = -1"
+    assert "inventory_stock_check" in sql(0, change).stderr
+    sql(0, "ALTER TABLE inventory ENABLE TRIGGER restock")
     twice = "INSERT INTO customers SELECT * FROM customers WHERE id = 1"
-    assert "duplicate key" in shops.sql(0, twice).stderr
+    assert "duplicate key" in sql(0, twice).stderr
     for change in ("UPDATE products SET price = 0.01", "DELETE FROM orders", "DROP TABLE reorder"):
-        assert re.search("permission denied|must be owner", shops.sql(0, change, role="shop").stderr)
+        assert re.search("permission denied|must be owner", sql(0, change, account="shop").stderr)
 
 
 def test_nothing_is_lost_where_many_buy_the_same_at_the_same_time(shops):
@@ -161,13 +93,13 @@ def test_nothing_is_lost_where_many_buy_the_same_at_the_same_time(shops):
     from check import Customer, account
     from data_set import Shop
 
-    shop, address = Shop("small", 1), shops.address(5)
+    shop, place = Shop("small", 1), address(5)
     # Few products, of which the stock is soon at its end, in baskets of other orders each.
     scarce = [number for number in range(1, shop.products + 1) if 3 <= shop.product(number).stock <= 12][:6]
-    before = account(address)
+    before = account(place)
 
     def buyer(number):
-        customer, source, total, bought = Customer(address), random.Random(number), 0, 0
+        customer, source, total, bought = Customer(place), random.Random(number), 0, 0
         customer.log_in(f"user{number}")
         for _ in range(25):
             answer = customer.buy({one: source.randint(1, 3) for one in source.sample(scarce, 4)})
@@ -176,44 +108,40 @@ def test_nothing_is_lost_where_many_buy_the_same_at_the_same_time(shops):
             total += cents(told.get("total", "0.00"))
         return bought, total
 
-    with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        done = list(pool.map(buyer, range(1, 9)))
-    after = account(address)
+    done = together(buyer, range(1, 9))
+    after = account(place)
     assert after["new_orders"] - before["new_orders"] == sum(bought for bought, _ in done) == 200
     assert after["new_cents"] - before["new_cents"] == sum(total for _, total in done)
     assert after["reorders"] > len(scarce)
     assert after["least_stock"] >= 0
-    assert "deadlock" not in shops.said("database")
+    assert "deadlock" not in shops.said("postgresql")
 
 
-def test_two_who_want_the_last_pieces_do_not_both_get_them(shops):
+def test_two_who_want_the_last_pieces_do_not_both_get_them(sql):
     from check import Customer, account
     from data_set import Shop
 
-    shop, address = Shop("small", 1), shops.address(6)
+    shop, place = Shop("small", 1), address(6)
     # Without new pieces.
-    assert shops.sql(6, "ALTER TABLE inventory DISABLE TRIGGER restock").returncode == 0
+    assert sql(6, "ALTER TABLE inventory DISABLE TRIGGER restock").returncode == 0
     last = next(number for number in range(1, shop.products + 1) if shop.product(number).stock == 4)
 
     def buyer(number):
-        customer = Customer(address)
+        customer = Customer(place)
         customer.log_in(f"user{number}")
         return 'data-order="0"' in customer.buy({last: 1}).text
 
-    with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        refused = list(pool.map(buyer, range(1, 9)))
-    assert sum(refused) == 4
-    assert account(address)["least_stock"] == 0
+    assert sum(together(buyer, range(1, 9))) == 4
+    assert account(place)["least_stock"] == 0
 
 
-def test_an_error_that_a_server_logs_is_found_by_its_pattern(shops):
+def test_an_error_that_a_server_logs_is_found_by_its_pattern(shops, sql):
     from check import Customer
 
-    assert shops.sql(7, "DROP FUNCTION browse_by_title").returncode == 0
-    assert Customer(shops.address(7)).get("/browse.php?by=title&words=Wolf").status_code == 500
-    servers = {one["name"]: one["trouble"] for one in yaml.safe_load((FOLDER / "workload.yaml").read_text())["servers"]}
-    assert re.search(servers["apache"], shops.said("web"))
-    assert re.search(servers["postgresql"], shops.said("database"))
+    assert sql(7, "DROP FUNCTION browse_by_title").returncode == 0
+    assert Customer(address(7)).get("/browse.php?by=title&words=Wolf").status_code == 500
+    said = serving.said_wrong(shops, "dvdstore")
+    assert all(any("browse_by_title" in line for line in said[server]) for server in ("apache", "postgresql"))
 
 
 def test_a_person_logs_in_looks_around_and_buys(shops):
@@ -265,13 +193,5 @@ def test_a_person_becomes_a_customer(shops):
 
 
 def test_cells_are_measured_in_a_container_as_on_the_host(project, machine_stays):
-    logs = [f"results/raw/{name}/dvdstore/1.log" for name in ("native", "docker")]
-    done = projects.run(project, "snakemake", "--cores", "1", *logs, timeout=1200)
-    assert done.returncode == 0, done.stderr
-    for log in logs:
-        record = json.loads((project / log.replace(".log", ".json")).read_text())
+    for record in serving.measure(project, "dvdstore", "native", "docker"):
         assert [server["exit"] for server in record["servers"]] == [0, 0]
-    done = projects.run(
-        project, "snakemake", "--cores", "1", "--config", "partial=true", "--", "results/summary/dvdstore.csv"
-    )
-    assert done.returncode == 0, done.stderr

@@ -12,9 +12,14 @@ from strata.base.errors import UserError
 from strata.experiment import config
 from strata.host import capacity
 from strata.host.context import VARIABLES
+from strata.image import build
 from strata.system import state, testbed
 
 ENVIRONMENTS = ["native", "docker", "docker-hostnet", "docker-layered"]
+# Options of layers that have to be given some.
+OPTIONS_OF = {"podman": {"network": "bridge", "data": "volume", "runtime": "runc"}}
+# Podman imports the image into a store of its own first.
+SLOW = {"podman"}
 
 
 def stacks():
@@ -24,7 +29,7 @@ def stacks():
     tops = {next(iter(stack[-1])) for stack in found.values()} | {"host"}
     for name in set(layers_of.LAYERS) - tops:
         below = layers_of.layer_class(name).stands_on[0]
-        found[name] = [*([] if below == "host" else [{below: {}}]), {name: {}}]
+        found[name] = [*([] if below == "host" else [{below: {}}]), {name: OPTIONS_OF.get(name, {})}]
     return found
 
 
@@ -33,9 +38,9 @@ def every_layer():
     found, seen = [], set()
     for name, stack in stacks().items():
         names = tuple(layer for entry in stack for layer in entry)
-        slow = any(layers_of.layer_class(layer).kind == "machine" for layer in names)
-        if not slow or names not in seen:
-            found.append(pytest.param(name, marks=[pytest.mark.long] * slow))
+        machine = any(layers_of.layer_class(layer).kind == "machine" for layer in names)
+        if not machine or names not in seen:
+            found.append(pytest.param(name, marks=[pytest.mark.long] * (machine or name in SLOW)))
         seen.add(names)
     return found
 
@@ -50,6 +55,10 @@ def up(checkout, image, machine_stays):
     def bring(name, block=1):
         if not planned[name]["available"]:
             pytest.skip(planned[name]["reason"])
+        # The default page asks for no light machine, and so for no disk of one.
+        build.ensure_machines(
+            settings["image"], {"root"} & layers_of.forms(layer for entry in stacks()[name] for layer in entry)
+        )
         system = testbed.bring_up(name, planned[name]["layers"], block, image)
         return system.top
 

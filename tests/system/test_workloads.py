@@ -1,7 +1,7 @@
 """Every workload with a server, a client or a disk in it, at smoke scale, in environments without a machine.
 
 The long test measures all of them everywhere; the short one all of them on the host and in a container, and on the
-host's network those with a client, in the container's layers those with a disk.
+host's network those with a client, in the container's layers one with a disk.
 """
 
 import csv
@@ -13,9 +13,18 @@ import projects
 import pytest
 import yaml
 
+from strata.layers import podman_here
+from strata.layers.podman import Podman
+
 WORKLOADS = ["fio", "mysql", "netperf", "nuttcp", "redis", "startup"]
-SHORT = {"native": WORKLOADS, "docker": WORKLOADS, "docker-hostnet": ["netperf"], "docker-layered": ["fio", "mysql"]}
-LONG = dict.fromkeys(SHORT, WORKLOADS)
+SHORT = {"native": WORKLOADS, "docker": WORKLOADS, "docker-hostnet": ["netperf"], "docker-layered": ["fio"]}
+# Podman by the first of its runtimes that works here.
+PODMANS = [
+    {"label": "Podman", "layers": [{"podman": {"network": "bridge", "data": "volume", "runtime": name}}]}
+    for name in podman_here.RUNTIMES
+    if Podman.unavailable() is None and podman_here.unfit(name) is None
+][:1]
+LONG = dict.fromkeys([*SHORT, *["podman"] * len(PODMANS)], WORKLOADS)
 # What the short test leaves out of sweeps.
 SHORTER = {
     "fio": {"jobs": ["sequential-fill", "random-read-16", "mixed-random-rw-32x8"]},
@@ -48,7 +57,9 @@ def run(image, cells, tmp_path_factory):
     """A project in which they were measured once, up to the tables; who listened meanwhile."""
     folder = tmp_path_factory.mktemp("workloads") / "p"
     workloads = dict.fromkeys(WORKLOADS) | (SHORTER if cells is SHORT else {})
-    projects.make(folder, projects.default(workloads=workloads, repetitions=1))
+    page = projects.default(workloads=workloads, repetitions=1)
+    page["environments"] |= {"podman": PODMANS[0]} if "podman" in cells else {}
+    projects.make(folder, page)
     logs = [f"results/raw/{name}/{workload}/1.log" for name, workloads in cells.items() for workload in workloads]
     tables = [f"results/summary/{name}.csv" for name in WORKLOADS]
     with listening.Watcher({port for ports in PORTS.values() for port in ports}) as watcher:
@@ -150,7 +161,7 @@ def test_every_port_is_watched():
 def test_servers_listen_where_their_client_comes_and_nowhere_else(run, cells):
     watcher = run[1]
     for environment in cells:
-        bridged = environment in ("docker", "docker-layered")
+        bridged = environment in ("docker", "docker-layered", "podman")
         assert watcher.misplaced(environment) == []
         there = {port for place, _, port in watcher.seen[environment] if place == ("inside" if bridged else "host")}
         # Those of short life are seen by chance, these always.

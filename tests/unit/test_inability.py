@@ -121,3 +121,20 @@ def test_no_parser_is_asked_of_the_finding(folder, monkeypatch):
     asked = []
     accept.accept(experiment(), ["pxz"], 1, parse=lambda cells: asked.extend(cells) or {}, measure=lambda cell: False)
     assert asked == [("native", "pxz", 1)]
+
+
+class Failing(measure.Cell):
+    """One in which something failed."""
+
+    def __init__(self, folder, mark="same"):
+        self.target = str(folder / "results/raw/gvisor/pxz/2.log")
+        self.known = {"fingerprint": mark}
+
+
+def test_what_was_done_in_another_repetition_is_no_inability(folder):
+    assert not Failing(folder)._was_done()
+    find(folder, "gvisor", "pxz", fingerprint="same", cannot={})
+    assert not Failing(folder)._was_done()
+    find(folder, "gvisor", "pxz", 3, fingerprint="same")
+    assert Failing(folder)._was_done()
+    assert not Failing(folder, "another")._was_done()

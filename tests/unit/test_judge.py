@@ -10,7 +10,8 @@ import pytest
 from strata.archive import make
 from strata.base.errors import UserError
 from strata.cell import record
-from strata.experiment import plan, sets, workload
+from strata.experiment import config, plan, sets, workload
+from strata.host import capacity
 from strata.results import judge, made
 
 
@@ -72,6 +73,35 @@ def test_a_record_of_another_cell_is_refused_by_name(project, copied, says):
     found = faults()
     assert list(found) == [(environment, load, int(repetition))]
     assert any(sentence.startswith(f"results/raw/{target}.json: {says}") for sentence in found[next(iter(found))])
+
+
+def test_cells_of_added_sets_count_for_a_fixed_number_of_them(tmp_path, monkeypatch):
+    folder = tmp_path / "project"
+    more = {"stream": {"again": [], "more": 1}, "linpack": {"again": [], "more": 3}}
+    measured.write_json(folder / "results/precision/2.json", {"block": 2, "enough": False, "workloads": more})
+    measured.write_json(folder / "results/precision/5.json", {"block": 5, "enough": True, "workloads": {}})
+    measured.project(folder, monkeypatch, measured.page(repetitions={"min": 2, "max": 9, "target": "1%"}))
+    blocks = {
+        (load, number): json.loads((folder / f"results/raw/native/{load}/{number}.json").read_text())["block"]
+        for load, number in (("stream", 3), ("linpack", 3))
+    }
+    assert blocks == {("stream", 3): 5, ("linpack", 3): 3}
+
+    projects.write_yaml(folder / "config.yaml", measured.page(repetitions=3))
+    fixed = config.experiment(config.read(), {**capacity.facts(), "cpus": 2})
+    for entry in fixed["environments"].values():
+        entry |= {"available": True, "reason": None}
+    plan.write({**fixed, "source": {"revision": None, "changed": None}})
+    planned = sets.Order(plan.read()).cells()
+    assert judge.measured(planned) == planned
+    assert faults() == {}
+
+
+def test_a_block_before_its_set_is_none_of_any_plan(project):
+    edit(project / "results/raw/native/stream/3.json", lambda told: told.update(block=2))
+    path = "results/raw/native/stream/3.json"
+    says = f"{path}: its block is 2, and each of the 3 sets up to its own has another one"
+    assert faults() == {("native", "stream", 3): [says]}
 
 
 def test_a_record_says_its_image_and_every_check(project):

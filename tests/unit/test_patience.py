@@ -6,6 +6,7 @@ import pytest
 
 from strata.base import patience, process
 from strata.base.errors import UserError
+from strata.cell import record
 from strata.vm import acceleration
 
 
@@ -14,6 +15,12 @@ def test_limits_hold_as_they_are_or_times_what_is_said(monkeypatch):
     assert patience.stretched(30) == 30
     monkeypatch.setenv(patience.NAME, "6")
     assert patience.stretched(30) == 180
+
+
+def test_a_record_tells_it_where_it_is_set():
+    known = {field: 1 for field in record.FIELDS if field not in record.OPTIONAL}
+    assert "patience" not in record.complete(known)
+    assert record.complete({**known, "patience": 6})["patience"] == 6
 
 
 @pytest.mark.parametrize("said", ["0", "-2", "1.5", "many", "101", "²"])

@@ -82,7 +82,11 @@ def test_commands_run_at_the_same_time_and_each_has_its_own_output(outputs):
 def test_each_command_has_its_own_time(outputs):
     found = process.run_together(shells("sleep 0.1", "sleep 0.6", ":"), outputs, 20)
     assert [code for code, _ in found] == [0, 0, 0]
-    assert [round(seconds, 1) for _, seconds in found] == [0.1, 0.6, 0.0]
+    first, second, third = (seconds for _, seconds in found)
+    # Never less than it sleeps, whatever a busy machine adds; those that end earlier do not wait for the others.
+    assert first >= 0.1
+    assert second >= 0.6
+    assert third < first < second
 
 
 def test_one_bad_end_ends_the_others_with_their_children(outputs):
@@ -220,10 +224,12 @@ def test_whoever_brings_something_up_notices_the_end_of_its_run():
         [sys.executable, "-S", "-c", script], env=variables, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     assert one.stdout.readline() == "up\n"
-    while not process.descendants(one.pid):
+    deadline = time.monotonic() + 20
+    # Between its beginning and its program a child shows the words of its parent.
+    while [words for _, words in process.descendants(one.pid)] != [["sleep", "4321"]]:
+        assert time.monotonic() < deadline, process.descendants(one.pid)
         time.sleep(0.02)
-    ((child, words),) = process.descendants(one.pid)
-    assert words == ["sleep", "4321"]
+    ((child, _),) = process.descendants(one.pid)
     owner.kill()
     owner.wait()
     _, errors = one.communicate(timeout=20)

@@ -203,6 +203,12 @@ def is_fixed(node, tree):
             if isinstance(inner, ast.Assign) and any(ast.unparse(target) == node.id for target in inner.targets)
         ]
         return bool(values) and all(is_fixed(value, tree) for value in values)
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        for inner in ast.walk(tree):
+            if isinstance(inner, ast.ImportFrom) and node.value.id in [alias.name for alias in inner.names]:
+                path = projects.ROOT / inner.module.replace(".", "/") / f"{node.value.id}.py"
+                return path.exists() and is_fixed(ast.Name(node.attr), ast.parse(path.read_text()))
+        return False
     if isinstance(node, ast.BinOp):
         return is_fixed(node.left, tree) and is_fixed(node.right, tree)
     if isinstance(node, ast.JoinedStr):

@@ -5,6 +5,7 @@ import json
 
 import projects
 import pytest
+import yaml
 
 LAYER = '''"""A toy: a box in which some calls are missing."""
 
@@ -102,3 +103,26 @@ def test_of_an_environment_that_has_to_do_everything_it_is_a_failed_cell(project
     assert done.returncode != 0
     assert "cell failed: toy · calls · repetition 1: its run step ended with exit code 3" in done.stderr
     assert not (project / "results/raw/toy/calls/1.json").exists()
+
+
+def test_what_takes_too_long_is_a_failed_cell(project):
+    declared = project / "workloads/calls/workload.yaml"
+    content = yaml.safe_load(declared.read_text())
+    content["run"] = [{"argv": ["/bin/sh", "-c", WORK.replace("exit 3", "exec sleep 60")], "timeout": 1}]
+    declared.write_text(json.dumps(content))
+    done = run(project, "snakemake", "--cores", "1", "results/tidy/calls.csv")
+    assert done.returncode != 0
+    assert "cell failed: toy · calls · repetition 1: its run step was ended: no end after 1 s" in done.stderr
+    assert not (project / "results/raw/toy/calls/1.json").exists()
+
+
+def test_what_was_measured_in_another_repetition_is_a_failed_cell(project):
+    declared = project / "workloads/calls/workload.yaml"
+    content = yaml.safe_load(declared.read_text())
+    once = f'if [ -e {project}/once ]; then exit 3; fi; [ "$(ulimit -n)" != 77 ] || : > {project}/once; '
+    content["run"] = [{"argv": ["/bin/sh", "-c", once + "echo '{\"rate\": 7}'"], "timeout": 20}]
+    declared.write_text(json.dumps(content))
+    done = run(project, "snakemake", "--cores", "1", "results/tidy/calls.csv")
+    assert done.returncode != 0
+    assert (project / "results/raw/toy/calls/1.json").exists()
+    assert "cell failed: toy · calls · repetition 2: its run step ended with exit code 3" in done.stderr

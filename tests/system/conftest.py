@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import warnings
 
 import leftovers
 import projects
@@ -11,7 +12,7 @@ import pytest
 from strata import layers
 from strata.base import places
 from strata.experiment import workload
-from strata.system import state
+from strata.system import state, testbed
 
 
 def pytest_collection_modifyitems(items):
@@ -25,6 +26,10 @@ def services(request):
     leftovers.wait_for_others(request.config)
     for name in ("dockerd", "libvirtd"):
         subprocess.run([projects.ROOT / "scripts" / f"{name}.sh"], check=True, timeout=120)
+    # What was left before is nothing that a test left: it goes, and is told.
+    if state.read()["system"] is None:
+        for words in testbed.sweep():
+            warnings.warn(f"left on this machine before the tests, and removed: {words}", stacklevel=1)
 
 
 @pytest.fixture

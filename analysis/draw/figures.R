@@ -160,24 +160,26 @@ told_points <- function(figures, table) {
 #' @param heights of several figures, as of `arranged`
 write_figure <- function(figure, data, out, size, heights = 1) {
   figures <- if (ggplot2::is.ggplot(figure)) list(figure) else figure
-  save <- function(path, device, ...) {
+  # Laying a figure out takes longer than drawing it, and both devices of Cairo measure type alike.
+  laid <- NULL
+  save <- function(path, device, ..., told = FALSE) {
     write_whole(path, function(temporary) {
       device(temporary, width = size[[1]], height = size[[2]], ...)
       points <- tryCatch({
-        table <- arranged(figures, heights)
-        grid::grid.draw(table)
-        if (endsWith(path, ".svg")) told_points(figures, table)
+        if (is.null(laid) || told) laid <<- arranged(figures, heights)
+        grid::grid.draw(laid)
+        if (told) told_points(figures, laid)
       }, finally = grDevices::dev.off())
       if (endsWith(path, ".pdf")) {
         forget_date(temporary)
-      } else if (endsWith(path, ".svg")) {
+      } else if (told) {
         writeLines(told_svg(read_text(temporary), points), temporary, sep = "", useBytes = TRUE)
       }
     })
   }
   save(paste0(out, ".pdf"), grDevices::cairo_pdf)
   save(paste0(out, ".png"), grDevices::png, units = "in", res = 200, type = "cairo")
-  save(paste0(out, ".svg"), svglite::svglite)
+  save(paste0(out, ".svg"), svglite::svglite, told = TRUE)
   write_csv(data, paste0(out, ".csv"))
 }
 

@@ -31,7 +31,7 @@ test_that("the paper is written, the same bytes from any folder and locale", {
 
 test_that("a missing cell is an error, or a paper that says so", {
   skip_without_latex()
-  plan <- make_paper_results()
+  plan <- with_blank_figures(make_paper_results())
   unlink(file.path(dirname(plan), "raw", "docker", "linpack", c("2.log", "2.json")))
   failed <- file.path(dirname(plan), "failed", "docker", "linpack")
   dir.create(failed, recursive = TRUE)
@@ -75,7 +75,7 @@ test_that("nothing measured is a paper too", {
 test_that("virtual machines are in the paper by their true name, whole or in part", {
   skip_without_latex()
   plan <- make_machine_results("tcg", workloads = c("stream", "pxz"), repetitions = 2)
-  analyse(plan)
+  with_blank_figures(analyse(plan))
   out <- tempfile(fileext = ".pdf")
   done <- run_r("report.R", "--plan", plan, "--out", out)
   expect_equal(done$status, 0)
@@ -107,7 +107,7 @@ test_that("environments that are not available are rows with their reason, and n
     plan$environments$vm["accelerator"] <- list(NULL)
     plan
   })
-  analyse(plan_path)
+  with_blank_figures(analyse(plan_path))
   page <- file.path(dirname(plan_path), "report.html")
   expect_equal(run_r("report.R", "--plan", plan_path, "--out", page)$status, 0)
   html <- read_text(page)
@@ -119,7 +119,7 @@ test_that("environments that are not available are rows with their reason, and n
 
 test_that("a missing figure, a failed LaTeX and bad options leave the earlier paper as it was", {
   skip_without_latex()
-  plan <- make_paper_results(repetitions = 2)
+  plan <- with_blank_figures(make_paper_results(repetitions = 2))
   out <- tempfile(fileext = ".pdf")
   writeLines("the earlier paper", out)
   evidence <- read_evidence(plan, project)

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import shutil
-import socket
 from collections.abc import Iterator
 
 from strata.base import places
@@ -14,7 +13,7 @@ from strata.base.errors import UserError
 from strata.base.files import note_json
 from strata.base.process import as_root
 from strata.base.progress import once, step
-from strata.host import cgroups
+from strata.host import cgroups, daemons
 from strata.host.observe import NOT_AVAILABLE
 from strata.layers import inside, ports, runtime, sandbox
 from strata.layers import options as bounds
@@ -433,26 +432,12 @@ def answers() -> bool:
     """Whether a Docker daemon listens where the client will look for it."""
     if not os.environ.get("DOCKER_HOST", "unix://").startswith("unix://"):
         return True
-    path = os.environ.get("DOCKER_HOST", "").removeprefix("unix://") or "/var/run/docker.sock"
-    with socket.socket(socket.AF_UNIX) as probe:
-        try:
-            probe.connect(path)
-        except PermissionError:
-            return True
-        except OSError:
-            return False
-    return True
+    return daemons.listens(os.environ.get("DOCKER_HOST", "").removeprefix("unix://") or "/var/run/docker.sock")
 
 
 def start_daemon() -> None:
     """See that a daemon answers; start one where no service manager does."""
-    from strata.base.process import capture
-
-    if answers():
-        return
-    capture([os.path.join(places.PROJECT, "scripts", "dockerd.sh")], timeout=90)
-    if not answers():
-        raise UserError("no Docker daemon answers: see what `scripts/dockerd.sh` says")
+    daemons.start("no Docker daemon answers", "dockerd.sh", answers)
 
 
 def remove_builds(recipe: str | None = None) -> None:

@@ -6,13 +6,12 @@ ever touched.
 
 import ipaddress
 import os
-import socket
 
 from strata.base import places
 from strata.base.digest import sha256
 from strata.base.errors import UserError
 from strata.base.process import as_root, capture
-from strata.host import addresses
+from strata.host import addresses, daemons
 
 SOCKET = "/run/libvirt/libvirt-sock"
 
@@ -44,23 +43,12 @@ def bridge() -> str:
 
 def answers() -> bool:
     """Whether libvirt listens."""
-    with socket.socket(socket.AF_UNIX) as probe:
-        try:
-            probe.connect(SOCKET)
-        except PermissionError:
-            return True
-        except OSError:
-            return False
-    return True
+    return daemons.listens(SOCKET)
 
 
 def start_daemon() -> None:
     """See that libvirt answers; start it where no service manager does."""
-    if answers():
-        return
-    capture([os.path.join(places.PROJECT, "scripts", "libvirtd.sh")], timeout=90)
-    if not answers():
-        raise UserError("libvirt does not answer: see what `scripts/libvirtd.sh` says")
+    daemons.start("libvirt does not answer", "libvirtd.sh", answers)
 
 
 def virsh(*words: str, check: bool = True, timeout: float = 120) -> str:

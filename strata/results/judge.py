@@ -99,7 +99,10 @@ def _of_plan(experiment: dict, cell: Cell, record: dict) -> list[str]:
     if layers.forms(name for entry in place["layers"] for name in entry):
         found += ["it does not say in which image it was measured"] * (None in record["image"].values())
     if record["block"] < repetition:
-        found.append(f"its block is {record['block']}, and each of the {repetition} sets up to its own has another one")
+        found.append(
+            f"its block is {record['block']}, and that of set {repetition} is {repetition} or a later one, since each "
+            "set before it has a block of its own"
+        )
     emulated = _accelerator_fault(record, place.get("accelerator"))
     if emulated:
         return [*found, emulated]

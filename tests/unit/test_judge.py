@@ -100,8 +100,8 @@ def test_cells_of_added_sets_count_for_a_fixed_number_of_them(tmp_path, monkeypa
 def test_a_block_before_its_set_is_none_of_any_plan(project):
     edit(project / "results/raw/native/stream/3.json", lambda told: told.update(block=2))
     path = "results/raw/native/stream/3.json"
-    says = f"{path}: its block is 2, and each of the 3 sets up to its own has another one"
-    assert faults() == {("native", "stream", 3): [says]}
+    says = "its block is 2, and that of set 3 is 3 or a later one, since each set before it has a block of its own"
+    assert faults() == {("native", "stream", 3): [f"{path}: {says}"]}
 
 
 def test_a_record_says_its_image_and_every_check(project):

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Collection
 
+from strata import layers
 from strata.base import places
 from strata.base.files import read_json, remove_tree, write_json
 from strata.base.locks import held, locked
@@ -91,8 +92,8 @@ def prune(images: Collection[str] | None = None) -> list[str]:
     """Remove disks and locks that are of no image in the cache; what it was, in words.
 
     images: they go first, but for those with which a run is at work.  Where they are given (there may be none), bases
-    go too (else one may be of an image that was not finished), and Docker forgets what is no longer here.  The caller
-    sees that no system is up.
+    go too (else one may be of an image that was not finished), and Docker and other layers forget what is no longer
+    here.  The caller sees that no system is up.
     """
     if not os.path.isdir(_images()):
         return []
@@ -109,7 +110,7 @@ def prune(images: Collection[str] | None = None) -> list[str]:
         for path in [*locks, *glob.glob(note_path("*"))]:
             if os.path.basename(path).partition(".")[0] not in there:
                 os.unlink(path)
-        return removed if images is None else [*removed, *_bases(), *_in_docker()]
+        return removed if images is None else [*removed, *_bases(), *_in_docker(), *_in_layers()]
 
 
 def _remove(name: str) -> None:
@@ -153,3 +154,9 @@ def _in_docker() -> list[str]:
     """Let Docker forget the images and bases of ours that are not in the cache any more."""
     bases = [os.path.basename(path)[5:-4] for path in glob.glob(os.path.join(_images(), "base-*.tar"))]
     return docker.forget({*(docker.tag({"recipe": name}) for name in names()), *map(docker.base_tag, bases)})
+
+
+def _in_layers() -> list[str]:
+    """Let layers with a store of their own forget images that are not in the cache any more."""
+    kept = {image["id"] for name in names() if (image := cache.find(name))}
+    return [words for name in layers.LAYERS for words in layers.layer_class(name).discard(kept)]

@@ -9,6 +9,7 @@ from strata.host.context import VARIABLES, Context
 
 TYPE_CHECKING = False  # typing's own takes milliseconds to import, in every cell
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from typing import ClassVar
 
 
@@ -107,8 +108,11 @@ class Layer(ABC):
         return []
 
     @classmethod
-    def discard(cls) -> list[str]:
-        """Remove what the layer keeps for the next run, after :meth:`sweep`, by `strata clean` alone; in words."""
+    def discard(cls, kept: Collection[str]) -> list[str]:
+        """Remove what the layer keeps of images for the next run, but of those with these ids; what it was, in words.
+
+        It is asked where images go from the machine's cache, and no system is up.
+        """
         return []
 
     @abstractmethod

@@ -20,6 +20,7 @@ from strata.layers import podman_here as here
 from strata.layers.layer import TYPE_CHECKING, Layer
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from typing import ClassVar
 
 # The network of containers with a bridge: our own, so that no address is also that of a container of somebody else's.
@@ -128,16 +129,25 @@ class Podman(Layer):
         return found
 
     @classmethod
-    def discard(cls) -> list[str]:
+    def discard(cls, kept: Collection[str]) -> list[str]:
+        found, left = [], False
         for own, podman in here.stores():
+            known = set(capture([*podman, "image", "ls", "--quiet", "--no-trunc"], check=False).stdout.split())
+            spare = sorted(known - set(kept))
+            if known & set(kept):
+                left = True
+                rm = [*podman, "image", "rm", "--force"]
+                removed = [id for id in spare if capture([*rm, id], check=False).returncode == 0]
+                found += [f"Podman’s image {id.removeprefix('sha256:')[:12]}" for id in removed]
+                continue
             capture([*podman, "network", "rm", "--force", NETWORK], check=False)
             if own:
                 capture([*podman, *END_PAUSE], check=False)
             for folder in (here.store(own), here.running(own)):
                 clear_tree(folder)
         folder = os.path.join(places.home(), "podman")
-        if not os.path.isdir(folder):
-            return []
+        if left or not os.path.isdir(folder):
+            return found
         clear_tree(folder)
         return [f"Podman’s images in {folder}"]
 
@@ -239,16 +249,16 @@ class Podman(Layer):
         return True
 
     def _bring_image(self) -> bool:
-        """Import the image in the place of those that the store has; whether it was missing.  Raises UserError."""
+        """Import the image, in the place of an earlier one of its name; whether it was missing.  Raises UserError."""
         assert self.context.image
         wanted = _id(self.context.image)
         there = self._podman("image", "exists", wanted)
         if capture(there, check=False).returncode == 0:
             return False
-        self.run_below(self._podman("image", "prune", "--all", "--force"))
         archive = os.path.join(self.context.image["folder"], "image.tar")
         with once(), step("podman", "importing the image"):
             self.run_below(self._podman("load", "--quiet", "--input", archive), timeout=3600)
+            self.run_below(self._podman("image", "prune", "--force"))
         if capture(there, check=False).returncode != 0:
             known = self.run_below(self._podman("image", "ls", "--quiet", "--no-trunc")).split()
             raise UserError(

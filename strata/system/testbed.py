@@ -294,7 +294,6 @@ def clean(images: bool = False) -> list[str]:
     if held("results/tmp/run.lock"):
         raise UserError("a run is at work in this folder; wait for it to end, or end it, first")
     removed = [*take_down(), *sweep()]
-    removed += [words for name in layers.LAYERS for words in layers.layer_class(name).discard()]
     folder = os.path.join(places.home(), "images")
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
         if name.startswith("building-"):

@@ -174,7 +174,7 @@ def test_image_and_network_are_brought_once_they_are_missing(monkeypatch):
     fake = Bringing(PLAIN, [lacking, f"{ID}: image not known"])
     fake.up()
     known = [[word for word in argv if word in ("run", "create", "prune", "load")] for argv in fake.commands]
-    assert [words for words in known if words] == [["run"], ["create"], ["run"], ["prune"], ["load"], ["run"]]
+    assert [words for words in known if words] == [["run"], ["create"], ["run"], ["load"], ["prune"], ["run"]]
     load = next(argv for argv in fake.commands if "load" in argv)
     assert load[-2:] == ["--input", "/images/a/image.tar"]
     # What is there and still is not found is told, and not brought again and again.
@@ -336,7 +336,7 @@ def test_without_podman_it_is_told_what_would_change_that(monkeypatch):
     assert Podman.examine() == [("Podman", None, reason)]
     # Nothing of it can be there, and nothing is asked.
     assert Podman.sweep() == []
-    assert Podman.discard() == []
+    assert Podman.discard([]) == []
 
 
 def test_controllers_of_version_2_beside_version_1_are_hybrid(tmp_path, monkeypatch):
@@ -374,12 +374,14 @@ def test_why_a_user_has_no_podman_of_their_own_is_told(whole, monkeypatch):
     assert "/etc/subuid gives nobody-of-this-name no further users" in podman_here.rootless_refusal("crun")
 
 
-def test_what_it_keeps_for_the_next_run_goes_when_all_is_cleaned(host, monkeypatch):
+def test_what_it_keeps_for_the_next_run_goes_with_the_image(host, monkeypatch):
     commands = []
+    images = "sha256:bb\nsha256:aa\nsha256:bb\n"
 
     def capture(argv, **_):
         commands.append(argv)
-        return subprocess.CompletedProcess(argv, 0, "c0ffee\n" if "ps" in argv else "", "")
+        said = "c0ffee\n" if "ps" in argv else images if "ls" in argv else ""
+        return subprocess.CompletedProcess(argv, int(argv[-1] == "sha256:in-use"), said, "")
 
     monkeypatch.setattr(podman, "capture", capture)
     monkeypatch.setattr(podman.shutil, "which", lambda name, path=None: f"/usr/bin/{name}")
@@ -388,6 +390,13 @@ def test_what_it_keeps_for_the_next_run_goes_when_all_is_cleaned(host, monkeypat
     assert Podman.sweep() == ["Podman container c0ffee"]
     assert commands[-1][-2:] == ["--volumes", "c0ffee"]
     assert (host / "podman/root").exists()
-    assert Podman.discard() == [f"Podman’s images in {host}/podman"]
+    assert Podman.discard(["sha256:bb", "sha256:aa", "sha256:cc"]) == []
+    assert not any("rm" in argv for argv in commands[1:] if "image" in argv)
+    # One of which somebody made a container stays, and is not said to be gone.
+    images += "sha256:in-use\n"
+    assert Podman.discard(["sha256:bb"]) == ["Podman’s image aa"]
+    assert [argv[-1] for argv in commands if "image" in argv and "rm" in argv] == ["sha256:aa", "sha256:in-use"]
+    assert (host / "podman/root").exists()
+    assert Podman.discard(["sha256:cc"]) == [f"Podman’s images in {host}/podman"]
     assert not (host / "podman").exists()
     assert not (host / "running-False").exists()

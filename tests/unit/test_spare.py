@@ -9,6 +9,7 @@ import pytest
 from strata.base.errors import UserError
 from strata.image import cache, spare
 from strata.layers import docker
+from strata.layers.podman import Podman
 from strata.system import state, testbed
 from strata.vm import disk, libvirt
 
@@ -249,6 +250,18 @@ def test_where_there_is_no_cache_nothing_is_made(tmp_path, monkeypatch):
     assert spare.prune([]) == []
     assert spare.idle() == []
     assert not (tmp_path / "home").exists()
+
+
+def test_layers_with_a_store_forget_what_goes_from_the_cache_and_nothing_before(home, folder_of, monkeypatch):
+    asked = []
+    monkeypatch.setattr(Podman, "discard", lambda kept: asked.append(kept) or ["store"])
+    folder_of("project", "a")
+    make(home, "a", used=2)
+    make(home, "b", used=1)
+    spare.prune()
+    assert asked == []
+    assert spare.prune([recipe("b")])[-1] == "store"
+    assert asked == [{"a"}]
 
 
 def test_docker_forgets_what_is_ours_and_not_in_the_cache(tmp_path, monkeypatch):

@@ -3,7 +3,7 @@
 PYTHON := .venv/bin/python
 SNAKEMAKE := .venv/bin/snakemake
 
-.PHONY: paper everything paper-partial summary report archive verify rebuild test test-unit test-papers test-system test-long test-rig rig lint format map contracts citation site aa bench doctor setup clean
+.PHONY: paper everything paper-partial summary report archive verify rebuild test test-unit test-papers test-system test-long test-rig rig lint format map contracts citation site aa bench gallery doctor setup clean
 
 paper: setup            ## measure what is missing and make paper/report.pdf and .html
 	$(SNAKEMAKE) --cores 1 paper/report.pdf paper/report.html

@@ -80,9 +80,12 @@ interval <- function(low, high, decimals) {
 #' A share in per cent
 #'
 #' @param x shares, 1 for all
-#' @param decimals decimals
+#' @param decimals decimals; where they round before the point, a share that is not 0 keeps a digit that is not
 #' @return text such as "99.1 %"
 percent <- function(x, decimals = 1) {
+  decimals <- rep_len(decimals, length(x))
+  vanishes <- decimals < 0 & !is.na(x) & x != 0 & round(100 * x, decimals) == 0
+  decimals[vanishes] <- -magnitude(100 * x[vanishes])
   ifelse(is.na(x), "", paste0(fixed(100 * x, decimals), THIN, "%"))
 }
 

@@ -28,6 +28,9 @@ test_that("ratios are shown in per cent with as many decimals as their interval 
   # What excludes equality reads so.
   expect_equal(read_aloud(percent_interval(0.95, 0.901, 0.9993)), "95.0 % [90.1, 99.9]")
   expect_equal(read_aloud(percent_interval(0.95, 0.901, 1.0007)), "95 % [90, 100]")
+  # However wide an interval is, no share of something reads as nothing.
+  expect_equal(read_aloud(percent_interval(1.8903, -1.681, 101.4)), "200 % [0, 10,000]")
+  expect_equal(read_aloud(percent(c(0, 1.8903, 40, NA), -3)), c("0 %", "200 %", "4,000 %", ""))
   expect_equal(read_aloud(rough_percent(c(0.0921, 0.1354, 0.02, NA))), c("9.2 %", "14 %", "2.0 %", ""))
 })
 

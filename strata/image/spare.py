@@ -13,7 +13,7 @@ from collections.abc import Collection
 
 from strata import layers
 from strata.base import places
-from strata.base.files import read_json, remove_tree, write_json
+from strata.base.files import clear_tree, read_json, remove_tree, write_json
 from strata.base.locks import held, locked
 from strata.base.process import as_root, capture
 from strata.base.progress import say
@@ -89,7 +89,7 @@ def idle() -> list[str]:
 
 
 def prune(images: Collection[str] | None = None) -> list[str]:
-    """Remove disks and locks that are of no image in the cache; what it was, in words.
+    """Remove disks and locks that are of no image in the cache, and what unfinished builds left; that, in words.
 
     images: they go first, but for those with which a run is at work.  Where they are given (there may be none), bases
     go too (else one may be of an image that was not finished), and Docker and other layers forget what is no longer
@@ -105,7 +105,7 @@ def prune(images: Collection[str] | None = None) -> list[str]:
         gone = [name for name in images or () if not _at_work(name)]
         for name in gone:
             _remove(name)
-        removed = [f"image {name[:12]}" for name in gone] + _disks()
+        removed = [*_unfinished(), *(f"image {name[:12]}" for name in gone), *_disks()]
         there = names()
         for path in [*locks, *glob.glob(note_path("*"))]:
             if os.path.basename(path).partition(".")[0] not in there:
@@ -119,6 +119,20 @@ def _remove(name: str) -> None:
     if os.path.exists(os.path.join(folder, "image.json")):
         os.unlink(os.path.join(folder, "image.json"))
     remove_tree(folder)
+
+
+def _unfinished() -> list[str]:
+    """Remove what builds left that were killed."""
+    removed = []
+    for name in sorted(os.listdir(_images())):
+        path = os.path.join(_images(), name)
+        if name.startswith("building-"):
+            clear_tree(path)
+            removed.append(f"unfinished image {name}")
+        elif (name.startswith("base-") and not name.endswith(".tar")) or name.endswith(".part.tar"):
+            remove_tree(path)
+            removed.append(f"unfinished base {name}")
+    return removed
 
 
 def _bases() -> list[str]:

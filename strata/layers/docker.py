@@ -494,16 +494,27 @@ def forget(but: set[str]) -> list[str]:
     return [f"Docker's {name}" for name in gone]
 
 
+def _being_built() -> set[str]:
+    """What containers call the recipes of images that some process builds now: it holds the lock of each."""
+    from strata.base.locks import held
+
+    folder = os.path.join(places.home(), "images")
+    locks = [name for name in os.listdir(folder) if name.endswith(".lock")] if os.path.isdir(folder) else []
+    return {name[:12] for name in locks if held(os.path.join(folder, name))}
+
+
 def sweep() -> list[str]:
-    """Remove every container of this installation; returns their ids."""
+    """Remove every container of this installation but those in which an image is being built; returns their ids."""
     from strata.base.process import capture
 
     if not shutil.which("docker") or not answers():
         return []
-    found = capture(
-        ["docker", "ps", "--all", "--quiet", "--filter", f"label={LABEL}={places.home_mark()}"]
-    ).stdout.split()
+    ours = ["--filter", f"label={LABEL}={places.home_mark()}", "--format", '{{.ID}} {{.Label "strata.building"}}']
+    listed = [line.split() for line in capture(["docker", "ps", "--all", *ours]).stdout.splitlines()]
+    building = _being_built()
+    found = [id for id, *recipe in listed if not building.intersection(recipe)]
     if found:
         capture(["docker", "rm", "--force", "--volumes", *found])
-    remove_builds()
+    if not building:
+        remove_builds()
     return found

@@ -285,7 +285,7 @@ def clean(images: bool = False) -> list[str]:
 
     images: whether also all images go.  Raises UserError while a run is at work.
     """
-    from strata.base.files import clear_tree, remove_tree
+    from strata.base.files import remove_tree
     from strata.image import spare
 
     system = state.read()["system"]
@@ -294,13 +294,5 @@ def clean(images: bool = False) -> list[str]:
     if held("results/tmp/run.lock"):
         raise UserError("a run is at work in this folder; wait for it to end, or end it, first")
     removed = [*take_down(), *sweep()]
-    folder = os.path.join(places.home(), "images")
-    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
-        if name.startswith("building-"):
-            clear_tree(os.path.join(folder, name))
-            removed.append(f"unfinished image {name}")
-        elif (name.startswith("base-") and not name.endswith(".tar")) or name.endswith(".part.tar"):
-            remove_tree(os.path.join(folder, name))
-            removed.append(f"unfinished base {name}")
     remove_tree("results/tmp")
     return removed + spare.prune(spare.names() if images else None)

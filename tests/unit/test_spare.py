@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import subprocess
 
 import pytest
 
@@ -213,6 +214,10 @@ def test_nothing_goes_while_another_process_makes_an_image(home, folder_of, caps
     folder_of("p", "a")
     for letter in "ab":
         make(home, letter, used=1)
+    # What looks as if a killed build had left it is at work here.
+    (home / f"images/building-vm-{recipe('b')[:12]}").mkdir()
+    (home / f"images/building-vm-{recipe('b')[:12]}/root").write_text("half")
+    (home / "images/base-xxxxxxxxxxxx.part.tar").write_text("half")
     before = there(home)
     lock = cache.lock() if holds == "the cache" else str(home / f"images/{recipe('b')}.vm.lock")
     with open(lock, "w") as file:
@@ -220,7 +225,10 @@ def test_nothing_goes_while_another_process_makes_an_image(home, folder_of, caps
         assert spare.prune([recipe("b")]) == []
         assert there(home) == before
         assert "another process makes or packs an image" in capsys.readouterr().err
-    assert "image bbbbbbbbbbbb" in spare.prune([recipe("b")])
+    removed = spare.prune([recipe("b")])
+    unfinished = ["unfinished base base-xxxxxxxxxxxx.part.tar", "unfinished image building-vm-bbbbbbbbbbbb"]
+    assert removed[:3] == [*unfinished, "image bbbbbbbbbbbb"]
+    assert not [name for name in os.listdir(home / "images") if "building" in name or "part" in name]
 
 
 def test_many_may_need_the_cache_at_once_and_none_while_something_is_removed(home):
@@ -262,6 +270,28 @@ def test_layers_with_a_store_forget_what_goes_from_the_cache_and_nothing_before(
     assert asked == []
     assert spare.prune([recipe("b")])[-1] == "store"
     assert asked == [{"a"}]
+
+
+@pytest.mark.parametrize("builds", [False, True])
+def test_docker_keeps_a_container_in_which_another_process_builds_an_image(home, monkeypatch, builds):
+    asked = []
+    listed = f"aa \nbb {recipe('b')[:12]}\ncc {recipe('c')[:12]}\n"
+
+    def capture(argv, *_, **__):
+        asked.append(argv)
+        return subprocess.CompletedProcess(argv, 0, listed if "ps" in argv else "", "")
+
+    monkeypatch.setattr("strata.base.process.capture", capture)
+    monkeypatch.setattr(docker, "answers", lambda: True)
+    monkeypatch.setattr(docker.shutil, "which", lambda name: f"/usr/bin/{name}")
+    with open(home / f"images/{recipe('b')}.lock", "w") as file:
+        if builds:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        found = docker.sweep()
+    assert found == (["aa", "cc"] if builds else ["aa", "bb", "cc"])
+    assert asked[1] == ["docker", "rm", "--force", "--volumes", *found]
+    # An image that has no name yet may be the one that is being built.
+    assert any("prune" in argv for argv in asked) is not builds
 
 
 def test_docker_forgets_what_is_ours_and_not_in_the_cache(tmp_path, monkeypatch):

@@ -1,0 +1,42 @@
+"""Containers by others than Docker on a host with systemd and control groups of version 2, where crun works too."""
+
+import re
+
+import pytest
+
+from rig import host, users
+from rig.test_short import LEFT
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(7200)]
+
+
+def outcomes(said):
+    """What pytest said of each test: name → PASSED, SKIPPED …"""
+    return dict(re.findall(r"^\S+::(\S+) (PASSED|SKIPPED|FAILED|ERROR)", said, re.MULTILINE))
+
+
+def test_podman_makes_containers_with_both_of_its_runtimes(there, run):
+    found = outcomes(run("python -m pytest -v --color=no tests/system/test_podman.py", 5400))
+    stands = "test_it_stands_where_dockers_containers_stand_and_can_what_they_can"
+    assert {found.pop(f"{stands}[{runtime}]") for runtime in ("crun", "runc")} == {"PASSED"}
+    # Root has no containers of a user's own.
+    without = {name for name in found if name.startswith("test_without_root")}
+    assert {name for name, outcome in found.items() if outcome != "PASSED"} == without
+    assert there.good(LEFT) == ""
+
+
+def test_a_user_with_sudo_has_containers_without_root(there):
+    name, project = users.add(there, "sudo")
+    words = "python -m pytest -v --color=no tests/system/test_podman.py -k without_root"
+    code, said = there.run(f"{host.begin(project)} && {words}", 3600, name)
+    assert code == 0, said
+    assert list(outcomes(said).values()) == ["PASSED", "PASSED"], said
+    assert there.good(LEFT) == ""
+
+
+@pytest.mark.parametrize("layer", ["lxc", "nspawn", "podman"])
+def test_files_go_in_and_out_and_what_a_command_left_is_seen(there, run, layer):
+    words = f"python -m pytest -v --color=no -m 'long or not long' tests/system/test_environments.py -k '[{layer}]'"
+    found = outcomes(run(words, 3600))
+    assert list(found.values()) == ["PASSED", "PASSED"], found
+    assert there.good(LEFT) == ""

@@ -80,7 +80,7 @@ interval <- function(low, high, decimals) {
 #' A share in per cent
 #'
 #' @param x shares, 1 for all
-#' @param decimals decimals; where they round before the point, a share that is not 0 keeps a digit that is not
+#' @param decimals decimals; where they round before the point, what is not 0 keeps a digit that is not
 #' @return text such as "99.1 %"
 percent <- function(x, decimals = 1) {
   decimals <- rep_len(decimals, length(x))

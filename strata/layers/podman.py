@@ -89,6 +89,8 @@ class Podman(Layer):
             return "there is no program that takes in orphans: install the distribution’s package tini"
         if options["network"] == "bridge" and not any(map(os.path.exists, here.MAKES_BRIDGES)):
             return "Podman has nothing here that makes a bridge: install the distribution’s package netavark"
+        if options["network"] == "bridge" and here.lacks_firewall():
+            return "netavark, which makes Podman’s bridge, wants nft: install the distribution’s package nftables"
         if options["network"] == "slirp4netns" and not shutil.which("slirp4netns"):
             return "slirp4netns is not installed: install the distribution’s package of that name"
         if options["network"] == "slirp4netns" and not os.access(here.TUN, os.R_OK | os.W_OK):

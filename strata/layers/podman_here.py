@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import resource
@@ -15,8 +16,9 @@ from strata.host import cgroups
 RUNTIMES = ("crun", "runc")
 # What a container's first program takes in orphans by; Docker's own, so that both have the same, and others.
 INITS = ("docker-init", "tini-static", "catatonit")
+NETAVARK = ("/usr/lib/podman/netavark", "/usr/libexec/podman/netavark")
 MAKES_BRIDGES = (
-    *("/usr/lib/podman/netavark", "/usr/libexec/podman/netavark"),
+    *NETAVARK,
     *("/usr/lib/cni/bridge", "/usr/libexec/cni/bridge", "/opt/cni/bin/bridge"),
 )
 TUN = "/dev/net/tun"
@@ -85,6 +87,17 @@ def hybrid(root: str = cgroups.ROOT) -> list[str]:
             return file.read().split()
     except OSError:
         return []
+
+
+def lacks_firewall() -> bool:
+    """Whether netavark sets its firewall by a program that is not here; older ones take iptables, as Docker does."""
+    netavark = next(filter(os.path.exists, NETAVARK), None)
+    if program("nft") or netavark is None:
+        return False
+    try:
+        return json.loads(capture([netavark, "version"], check=False).stdout)["default_fw_driver"] == "nftables"
+    except (ValueError, KeyError, TypeError):
+        return False
 
 
 def unfit(runtime: str) -> str | None:

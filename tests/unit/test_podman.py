@@ -303,6 +303,7 @@ def whole(monkeypatch):
     """A machine that lacks nothing."""
     monkeypatch.setattr(podman.shutil, "which", lambda name, path=None: f"/usr/bin/{name}")
     monkeypatch.setattr(podman_here, "MAKES_BRIDGES", ("/",))
+    monkeypatch.setattr(podman_here, "lacks_firewall", lambda: False)
 
 
 def why(**entry):
@@ -318,6 +319,9 @@ def test_what_a_machine_cannot_give_is_a_reason(whole, monkeypatch):
     assert "hybrid, as here, where version 2 has hugetlb" in why(runtime="crun")
     assert "set runtime: runc" in why(runtime="crun")
     assert why() is None
+    monkeypatch.setattr(podman_here, "lacks_firewall", lambda: True)
+    assert "package nftables" in why()
+    assert why(network="host") is None
     monkeypatch.setattr(podman_here, "MAKES_BRIDGES", ("/no/such/program",))
     assert "package netavark" in why()
     assert why(network="host") is None
@@ -327,6 +331,28 @@ def test_what_a_machine_cannot_give_is_a_reason(whole, monkeypatch):
     assert "package tini" in why()
     monkeypatch.setattr(podman_here, "program", lambda *names: None)
     assert "runc is not installed" in why()
+
+
+@pytest.mark.parametrize(
+    ("says", "nft", "lacks"),
+    [
+        ('{"version": "1.14.0", "default_fw_driver": "nftables"}', False, True),
+        ('{"version": "1.14.0", "default_fw_driver": "nftables"}', True, False),
+        ('{"version": "1.14.0", "default_fw_driver": "iptables"}', False, False),
+        # Debian 12's tells of none, and takes iptables.
+        ('{"version": "1.4.0"}', False, False),
+        ("netavark: no such command", False, False),
+        ("[]", False, False),
+    ],
+)
+def test_what_netavark_sets_the_firewall_by_is_looked_for(tmp_path, monkeypatch, says, nft, lacks):
+    (tmp_path / "netavark").write_text(f"#!/bin/sh\n[ \"$*\" = version ] && echo '{says}'\n")
+    (tmp_path / "netavark").chmod(0o755)
+    monkeypatch.setattr(podman_here, "NETAVARK", ("/no/such/program", str(tmp_path / "netavark")))
+    monkeypatch.setattr(podman_here, "program", lambda *names: "/usr/sbin/nft" if nft else None)
+    assert podman_here.lacks_firewall() is lacks
+    monkeypatch.setattr(podman_here, "NETAVARK", ("/no/such/program",))
+    assert podman_here.lacks_firewall() is False
 
 
 def test_without_podman_it_is_told_what_would_change_that(monkeypatch):

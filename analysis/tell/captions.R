@@ -201,10 +201,18 @@ order_caption <- function(evidence) {
 #' @param evidence as from `read_evidence`
 #' @return text
 drift_caption <- function(evidence) {
+  drawn <- read_drawn(evidence, "drift")
+  together <- nlevels(drift_panels(drawn$title, drawn$workload, evidence$plan)) < length(unique(drawn$title))
+  where <- "within which nineteen of twenty would be, were the machine the same in all sets"
   paste0("The level of every set in the order of measurement: the mean over its environments of the value ",
          "relative to the environment\u2019s own mean (",
-         linked(counted(length(sets_measured(evidence)$all), "set"), "records"),
-         "). Within the grey band would be nineteen of twenty, were the machine the same in all sets.")
+         linked(counted(length(sets_measured(evidence)$all), "set"), "records"), "). ",
+         if (together) {
+           paste0("A panel holds all series of a workload, each a line; a filled point lies outside of the ",
+                  "band of its series, ", where, ".")
+         } else {
+           sub("^within which", "Within the grey band", paste0(where, "."))
+         })
 }
 
 #' Whether a row of the figure of ratios is of a metric and not of a series, since there are so many

@@ -10,12 +10,21 @@ picture_text <- function(evidence, stem) {
                  answers = picture_ratios,
                  claims = picture_claims,
                  footprint = picture_footprint)
-  path <- sub("[.]pdf$", ".csv", figure_path(evidence, stem))
-  drawn <- utils::read.csv(path, na.strings = "", encoding = "UTF-8", check.names = FALSE)
+  drawn <- read_drawn(evidence, stem)
   if (nrow(drawn) == 0) {
     return("An empty figure: there was nothing to draw.")
   }
   if (stem %in% names(shared)) shared[[stem]](drawn, evidence) else picture_levels(drawn)
+}
+
+#' What a figure draws, whatever its columns
+#'
+#' @param evidence as from `read_evidence`
+#' @param stem of the figure's files
+#' @return data frame
+read_drawn <- function(evidence, stem) {
+  path <- sub("[.]pdf$", ".csv", figure_path(evidence, stem))
+  utils::read.csv(path, na.strings = "", encoding = "UTF-8", check.names = FALSE)
 }
 
 #' Numbers in a text that is read aloud
@@ -75,13 +84,20 @@ picture_order <- function(drawn, evidence) {
 
 #' @rdname picture_order
 picture_drift <- function(drawn, evidence) {
-  parts <- vapply(unique(drawn$title), function(title) {
-    own <- drawn[drawn$title == title & drawn$counts == "yes", ]
+  panel <- as.character(drift_panels(drawn$title, drawn$workload, evidence$plan))
+  together <- !identical(panel, drawn$title)
+  parts <- vapply(unique(panel), function(title) {
+    own <- drawn[panel == title & drawn$counts == "yes", ]
     out <- sum(abs(own$level) > own$band, na.rm = TRUE)
-    paste0(title, ": ", fixed(out, 0), " of ", counted(nrow(own), "set"), " outside")
+    paste0(title, ": ", fixed(out, 0), " of ",
+           if (together) counted(nrow(own), "level") else counted(nrow(own), "set"), " outside")
   }, "")
-  paste0("A line from set to set for each metric, around a grey band. Outside of the band lie, of ",
-         paste(parts, collapse = "; "), ".")
+  paste0("A line from set to set for each metric, ",
+         if (together) {
+           "in a panel for each workload, whose filled points lie outside of the bands of their metrics. "
+         } else {
+           "around a grey band. Outside of the band lie, of "
+         }, paste(parts, collapse = "; "), ".")
 }
 
 #' @rdname picture_order

@@ -125,9 +125,53 @@ test_that("the figure names every series, and draws nothing where there was no s
   data <- drift_data(tables, sets_plan())
   expect_equal(levels(data$title), c("STREAM copy", "A new load rate"))
   expect_equal(nrow(data), 24)
-  built <- ggplot2::ggplot_build(drift_figure(data))
+  built <- ggplot2::ggplot_build(drift_figure(data, sets_plan()))
   expect_equal(nrow(built$layout$layout), 2)
   expect_equal(nrow(drift_data(list(), sets_plan())), 0)
+})
+
+#' Rows of two workloads, of which one has many series
+many_series <- function() {
+  many <- do.call(rbind, lapply(seq_len(MOST_DRIFT_PANELS), function(size) {
+    updated(set_rows(components(seed = size)), factors = paste0("size=", size))
+  }))
+  rbind(many, set_rows(components(between = 0), workload = "new-load", metric = "rate"))
+}
+
+test_that("series without room for panels of their own stand together, and points say which are outside", {
+  rows <- many_series()
+  rows$counts[rows$workload == "new-load" & rows$repetition == 2] <- "no"
+  data <- drift_data(list(rows), sets_plan())
+  panel <- drift_panels(data$title, data$workload, sets_plan())
+  expect_equal(levels(panel), c("STREAM", "A new load"))
+  built <- ggplot2::ggplot_build(drift_figure(data, sets_plan()))
+  expect_equal(nrow(built$layout$layout), 2)
+  lines <- which(vapply(drift_figure(data, sets_plan())$layers,
+                        function(layer) inherits(layer$geom, "GeomLine"), NA))
+  expect_equal(length(unique(built$data[[lines]]$group)), MOST_DRIFT_PANELS + 1)
+  marks <- drift_marks(data)
+  outside <- abs(data$level) > data$band
+  expect_equal(marks == "outside", outside & data$counts == "yes")
+  expect_equal(sum(marks == "aside"), 1)
+  # Few enough have panels of their own, as they had.
+  few <- droplevels(data[data$title %in% levels(data$title)[1:MOST_DRIFT_PANELS], ])
+  expect_equal(drift_panels(few$title, few$workload, sets_plan()), few$title)
+})
+
+test_that("what is read aloud of the drift counts what lies outside, by panel", {
+  counts <- function(rows) {
+    data <- drift_data(list(rows), sets_plan())
+    path <- tempfile(fileext = ".csv")
+    write_csv(data, path)
+    read_aloud(picture_drift(utils::read.csv(path), list(plan = sets_plan())))
+  }
+  rows <- many_series()
+  data <- drift_data(list(rows), sets_plan())
+  out <- sum(abs(data$level[data$workload == "stream"]) > data$band[data$workload == "stream"])
+  expect_match(counts(rows), paste0("in a panel for each workload.*STREAM: ", out, " of 252 levels outside; ",
+                                    "A new load: [0-9]+ of 12 levels outside[.]$"))
+  expect_match(counts(rows[rows$workload == "new-load", ]),
+               "around a grey band[.].*A new load rate: [0-9]+ of 12 sets outside[.]$")
 })
 
 #' Evidence of sets, of which some were disturbed and some set aside

@@ -86,11 +86,14 @@ printed_table <- function(id, caption, title, metric, groups, notes, units = seq
   for (i in seq_along(groups)) {
     groups[[i]]$label <- in_two_lines(groups[[i]]$label)
   }
+  # A browser breaks lines between words, LaTeX none.
+  broken <- if (in_html()) "[ \n]+" else "\n"
+  between <- if (in_html()) 0 else 2
+  longest <- function(text) max(nchar(unlist(strsplit(text, broken))), 0)
   needs <- vapply(groups, function(group) {
-    max(nchar(strsplit(group$label, "\n", fixed = TRUE)[[1]]),
-        sum(apply(nchar(group$cells), 2, max)) + 2) + 2
+    max(longest(group$label), sum(apply(nchar(group$cells), 2, max)) + between) + between
   }, 0)
-  panels <- panels_of(as.vector(tapply(needs, units, sum)), room - sum(apply(nchar(stub), 2, max)) - 4)
+  panels <- panels_of(as.vector(tapply(needs, units, sum)), room - sum(apply(stub, 2, longest)) - 4)
   panels <- lapply(panels, function(panel) which(units %in% unique(units)[panel]))
   widest <- max(lengths(panels))
   starts <- !duplicated(title)
@@ -122,9 +125,9 @@ printed_table <- function(id, caption, title, metric, groups, notes, units = seq
 
 #' How many letters of a table fit on a line
 #'
-#' @return number; without limit where the page scrolls
+#' @return number; of a page it is what a window of 1,280 pixels shows in a font of wide digits
 line_room <- function() {
-  if (in_html()) Inf else 150
+  if (in_html()) 155 else 150
 }
 
 #' Columns that fit beside one another

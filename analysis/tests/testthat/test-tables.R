@@ -49,6 +49,20 @@ test_that("many environments stand in even panels, each under its labels", {
   expect_equal(nchar(gsub("[^&]", "", latex_heads(table$columns$head, table$columns))), 5)
 })
 
+test_that("a page has as many environments side by side as a window shows", {
+  before <- knitr::opts_knit$get("rmarkdown.pandoc.to")
+  on.exit(knitr::opts_knit$set(rmarkdown.pandoc.to = before))
+  knitr::opts_knit$set(rmarkdown.pandoc.to = "html")
+  made <- function(count, value = "27.95") {
+    cells <- printed_cells(rep(value, 2), c("0.64", "0.64"), c(-0.04, 0.1))
+    group <- list(label = "Docker in VM (TCG emulation), host network", cells = cells, mark = c("", ""))
+    printed_table("printed", "Many", c("A", "A"), c("copy", "scale"), rep(list(group), count), "A note.")
+  }
+  shown <- function(table) sum(table$head_rows) + 1
+  expect_equal(vapply(c(1, 9, 10, 30), function(count) shown(made(count)), 0), c(1, 1, 2, 4))
+  expect_equal(shown(made(8, "1,234,567.95")), 2)
+})
+
 test_that("panels are as few as fit, and even", {
   expect_equal(panels_of(c(10, 10, 10), 30), list(1:3))
   expect_equal(panels_of(c(10, 10, 10), 29), list(1:2, 3L))

@@ -24,13 +24,12 @@ for (const cell of document.querySelectorAll("tbody th:empty")) {
 
 // In rows that say so, a number links to where the one before it does.
 for (const row of document.querySelectorAll("tr[data-links]")) {
-  let to = "";
+  let to = null;
   for (const cell of row.cells) {
     const link = cell.querySelector("a");
-    if (link) to = link.getAttribute("href");
+    if (link) to = link;
     else if (to && /\d/.test(cell.textContent)) {
-      const number = document.createElement("a");
-      number.href = to;
+      const number = to.cloneNode();
       const marks = [...cell.querySelectorAll("sup")];
       number.append(...[...cell.childNodes].filter((node) => !marks.includes(node)));
       cell.prepend(number);
@@ -66,51 +65,71 @@ for (const table of document.querySelectorAll("table.sortable")) {
   }
 }
 
+// Points: the one that is nearest to where is pointed at, or tapped, tells its run, value and log.  A drawing
+// has thousands of them, so they are numbers and no elements.
+const REACH = 4;
+const here = document.body.appendChild(document.createElement("div"));
+here.className = "told-here";
+here.hidden = true;
+const follow = (svg, spots) => {
+  svg.spots = spots;
+  const ring = svg.querySelector("circle.told") ?? svg.appendChild(document.createElementNS(svg.namespaceURI, "circle"));
+  ring.setAttribute("class", "told");
+  const tell = (spot, event) => {
+    ring.classList.toggle("on", Boolean(spot));
+    here.hidden = !spot;
+    if (!spot) return;
+    ring.setAttribute("cx", spot.x);
+    ring.setAttribute("cy", spot.y);
+    here.textContent = spot.words;
+    here.style.left = `${Math.max(4, Math.min(event.clientX + 12, innerWidth - here.offsetWidth - 4))}px`;
+    here.style.top = `${Math.max(4, event.clientY - here.offsetHeight - 10)}px`;
+  };
+  const nearest = (event) => {
+    const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+    let [found, least] = [undefined, REACH];
+    for (const spot of spots) {
+      const far = Math.hypot(spot.x - at.x, spot.y - at.y);
+      if (far <= least) [found, least] = [spot, far];
+    }
+    tell(found, event);
+  };
+  for (const kind of ["pointermove", "pointerdown"]) svg.addEventListener(kind, nearest);
+  svg.addEventListener("pointerleave", () => tell());
+};
+const point = (svg) => {
+  const lines = svg.querySelector("desc.told");
+  if (!lines) return;
+  lines.remove();
+  follow(svg, lines.textContent.split("\n").map((line) => {
+    const [, x, y, words] = line.match(/^(\S+) (\S+) (.*)$/);
+    return { x: Number(x), y: Number(y), words };
+  }));
+};
+
 // Figures: a click enlarges one to the window, another to twice its width; Escape closes it.
 const dialog = document.querySelector("dialog");
 const pane = dialog.querySelector(".pane");
 for (const button of document.querySelectorAll(".zoom")) {
   button.addEventListener("click", () => {
-    const image = button.closest("figure").querySelector("svg").cloneNode(true);
+    const drawing = button.closest("figure").querySelector("svg");
+    const image = drawing.cloneNode(true);
+    if (drawing.spots) follow(image, drawing.spots);
     pane.className = "pane fit";
     pane.replaceChildren(image);
     dialog.showModal();
+    dialog.append(here);
   });
 }
+dialog.addEventListener("close", () => {
+  here.hidden = true;
+  document.body.append(here);
+});
 pane.addEventListener("click", (event) => {
   if (event.target !== pane) pane.className = pane.classList.contains("fit") ? "pane full" : "pane fit";
   else dialog.close();
 });
 dialog.querySelector(".close").addEventListener("click", () => dialog.close());
-
-// Points: one that is pointed at, or tapped, tells its run, value and log.
-const here = document.body.appendChild(document.createElement("div"));
-here.className = "told-here";
-here.hidden = true;
-const point = (svg) => {
-  const words = new Map();
-  const lines = svg.querySelector("desc.told");
-  if (!lines) return;
-  const spots = document.createElementNS(svg.namespaceURI, "g");
-  spots.setAttribute("class", "told");
-  for (const line of lines.textContent.split("\n")) {
-    const [, x, y, text] = line.match(/^(\S+) (\S+) (.*)$/);
-    const spot = spots.appendChild(document.createElementNS(svg.namespaceURI, "circle"));
-    spot.setAttribute("cx", x);
-    spot.setAttribute("cy", y);
-    words.set(spot, text);
-  }
-  lines.replaceWith(spots);
-  const tell = (event) => {
-    const text = words.get(event.target);
-    here.hidden = !text;
-    if (!text) return;
-    here.textContent = text;
-    here.style.left = `${Math.max(4, Math.min(event.clientX + 12, innerWidth - here.offsetWidth - 4))}px`;
-    here.style.top = `${Math.max(4, event.clientY - here.offsetHeight - 10)}px`;
-  };
-  for (const kind of ["pointerover", "pointerdown", "pointerleave"]) svg.addEventListener(kind, tell);
-};
 
 // Drawings are packed.  A browser that can't unpack them shows their files, as one without scripts does.
 const unpacked = (text) => {
@@ -121,7 +140,7 @@ const draw = async () => {
   const packed = document.getElementById("drawings");
   const boxes = [...document.querySelectorAll("figure.drawing .scroll")];
   try {
-    const drawings = packed.textContent ? (await unpacked(packed.textContent)).split(/(?=[<]svg )/) : [];
+    const drawings = packed.textContent ? (await unpacked(packed.textContent)).split("\x1e") : [];
     boxes.forEach((box, i) => {
       box.innerHTML = drawings[i];
       point(box.firstElementChild);
@@ -132,14 +151,33 @@ const draw = async () => {
   packed.remove();
 };
 
-// Numbers: a link to the runs behind one opens their list.
+// Numbers: a link to the runs behind one opens their list.  A list waits as a text until it is opened.
+const fill = (list) => {
+  const waiting = list.querySelector(":scope > noscript");
+  if (waiting) waiting.outerHTML = waiting.textContent;
+};
+document.addEventListener("toggle", (event) => fill(event.target), true);
 const open = () => {
-  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const id = decodeURIComponent(location.hash.slice(1));
+  for (const waiting of document.querySelectorAll("#runs > details > noscript")) {
+    if (id && waiting.textContent.includes(`id="${id}"`)) fill(waiting.parentElement);
+  }
+  const target = document.getElementById(id);
   if (!target || !target.closest("#runs")) return;
   for (let part = target; part; part = part.parentElement) {
-    if (part.tagName === "DETAILS") part.open = true;
+    if (part.tagName === "DETAILS") {
+      fill(part);
+      part.open = true;
+    }
   }
   target.scrollIntoView();
 };
 addEventListener("hashchange", open);
+document.addEventListener("click", (event) => {
+  const at = event.target.closest("a[data-at]")?.dataset.at;
+  if (!at) return;
+  event.preventDefault();
+  if (location.hash === `#${at}`) open();
+  else location.hash = at;
+});
 draw().then(open);

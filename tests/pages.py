@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from selenium import webdriver
+from selenium.common.exceptions import TimeoutException
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.support.wait import WebDriverWait
 
@@ -15,7 +16,7 @@ SCHEMES = ("light", "dark")
 MOST_BYTES = 1_000_000
 # Of long lists of the like axe looks at three, and of a drawing, which is one image, at nothing within.
 _RULES = """const done = arguments[1];
-const page = {exclude: [['#runs li:nth-child(n + 4)'], ['#runs > details:nth-of-type(n + 6) li'], ['svg *']]};
+const page = {exclude: [['#runs li:nth-child(n + 4)'], ['svg > *']]};
 axe.run(page, {resultTypes: ['violations'], ...arguments[0]})
   .then((found) => done(found.violations), (error) => done([{id: String(error), nodes: [], help: 'axe failed'}]))"""
 # In the dark nothing but the colours is another.
@@ -30,8 +31,18 @@ _TOO_WIDE = "return document.documentElement.scrollWidth - innerWidth"
 # A table or figure that stands before any sentence of its section.
 _FIRST = """return [...document.querySelectorAll('main h2, main h3')].filter(
   (head) => head.nextElementSibling?.matches('figure')).map((head) => head.textContent)"""
-_SILENT = """return [...document.querySelectorAll('figure.drawing')].filter(
-  (one) => !one.querySelector('svg .told circle')).map((one) => one.id)"""
+# Where a drawing is pointed at, and what is told then.
+_POINT = """const told = (svg) => {
+  const spot = svg?.spots?.[0];
+  if (!spot) return '';
+  const at = new DOMPoint(spot.x, spot.y).matrixTransform(svg.getScreenCTM());
+  const here = document.querySelector('.told-here');
+  here.hidden = true;
+  svg.dispatchEvent(new PointerEvent('pointermove', {bubbles: true, clientX: at.x, clientY: at.y}));
+  return here.hidden ? '' : here.textContent;
+};
+const drawings = [...document.querySelectorAll('figure.drawing')];"""
+_SILENT = _POINT + "return drawings.filter((one) => !told(one.querySelector('svg'))).map((one) => one.id)"
 # A cell that repeats the one above, for those who see it, and is empty for those who hear it.
 _EMPTY = """return [...document.querySelectorAll('.repeat')].filter((one) => !one.textContent).length"""
 # A number that says that it links to where the one before it does, and does not.
@@ -41,10 +52,17 @@ _UNLINKED = """return [...document.querySelectorAll('tr[data-links]')].filter((r
   return first < 0 || cells.slice(first).some((cell) => /\\d/.test(cell.textContent) && !cell.querySelector('a'));
 }).length"""
 # What a point tells when it is pointed at.
-_TOLD = """const spot = document.querySelector('figure.drawing .told circle');
-  if (!spot) return '';
-  spot.dispatchEvent(new PointerEvent('pointerover', {bubbles: true, clientX: 50, clientY: 50}));
-  return document.querySelector('.told-here').textContent"""
+_TOLD = _POINT + "return told(drawings[0]?.querySelector('svg'))"
+# Lists of runs whose content waits until they are opened: of each kind some are, as by a reader.
+_OPENED = """const lists = [...document.querySelectorAll('#runs > details')];
+for (const one of [...lists.slice(0, 5), ...lists.slice(-5)]) one.querySelector('summary').click();"""
+_UNFILLED = "return document.querySelectorAll('#runs > details[open] > noscript').length"
+# The numbers that lead to runs, of which the first and the last are followed, and whether what they lead to is seen.
+_LEADING = """const links = [...document.querySelectorAll('td a[data-at], a.value[data-at]')];
+const ends = [...new Set([links[0], links.at(-1)])].filter(Boolean);
+for (const link of ends) link.click();
+return ends.map((link) => link.dataset.at)"""
+_SHOWN = "return document.getElementById(arguments[0])?.getClientRects().length > 0"
 
 
 @contextmanager
@@ -83,6 +101,8 @@ def findings(driver: webdriver.Chrome, page: Path) -> list[str]:
     for width in WIDTHS:
         for scheme in SCHEMES:
             show(driver, page, width, scheme)
+            driver.execute_script(_OPENED)
+            WebDriverWait(driver, 20).until(lambda it: not it.execute_script(_UNFILLED))
             driver.execute_script(axe)
             for one in driver.execute_async_script(_RULES, {} if scheme == "light" else _COLOURS):
                 places = "; ".join(node["html"][:120] for node in one["nodes"][:3])
@@ -97,6 +117,11 @@ def findings(driver: webdriver.Chrome, page: Path) -> list[str]:
         found.append(f"{empty} cells that repeat the ones above are empty")
     if unlinked := driver.execute_script(_UNLINKED):
         found.append(f"{unlinked} rows have numbers that lead nowhere")
+    for name in driver.execute_script(_LEADING):
+        try:
+            WebDriverWait(driver, 5).until(lambda it, name=name: it.execute_script(_SHOWN, name))
+        except TimeoutException:
+            found.append(f"a number leads to {name}, which is not shown")
     return found
 
 

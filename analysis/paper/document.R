@@ -50,7 +50,7 @@ write_page <- function(evidence, root, out) {
     }
   }
   # Roles that pandoc gives and browsers do not know on such elements.
-  page <- gsub(" role=\"doc-[a-z]+\"", "", style_columns(short_names(page)))
+  page <- gsub(" role=\"doc-[a-z]+\"", "", style_columns(lead_to_lists(short_names(page))))
   page <- pack_drawings(without_ends(page))
   write_whole(out, function(temporary) writeLines(page, temporary, useBytes = TRUE))
 }

@@ -1,5 +1,10 @@
 # Drawings within a web page, in as few letters as they need: of many figures they would be most of the page.
 
+# Between these marks a drawing stands until the page is packed.  No text of a page can hold one, since all
+# are escaped, and no drawing the character that parts the packed ones, which XML does not know.
+DRAWING_MARKS <- c("<!--drawn-->", "<!--/drawn-->")
+BETWEEN_DRAWINGS <- "\x1e"
+
 #' A figure as HTML: the drawing within the page, and links to its files
 #'
 #' @param path of the figure without its ending
@@ -16,7 +21,7 @@ html_figure <- function(path, link, id, caption, seen) {
     sprintf("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Drawing %s\">",
             html_escape(id)),
     sprintf("<noscript><img src=\"%s.svg\" alt=\"%s\"></noscript>", html_escape(link), html_escape(seen)),
-    inline_svg(paste0(path, ".svg"), id, seen),
+    paste0(DRAWING_MARKS[[1]], inline_svg(paste0(path, ".svg"), id, seen), DRAWING_MARKS[[2]]),
     "</div>",
     sprintf(paste0("<figcaption><b>Figure <span class=\"number\" data-of=\"figure-%s\"></span>.</b> %s ",
                    "<span class=\"files\">(%s; <button class=\"zoom\" type=\"button\">enlarge</button>)",
@@ -50,7 +55,7 @@ inline_svg <- function(path, id, seen) {
     svg <- gsub(frame, named, svg, fixed = TRUE)
   }
   svg <- gsub("(?s)<defs>\\s*(<clipPath .*?</clipPath>)\\s*</defs>", "\\1", svg, perl = TRUE)
-  # What the points tell is a line for each, of which the page's script makes places to point at.
+  # What the points tell is a line for each, which the page's script reads.
   svg <- gsub("<circle cx='([0-9.]+)' cy='([0-9.]+)'><title>(.*?)</title></circle>", "\\1 \\2 \\3", svg)
   svg <- sub("(?s)<g class='told'>\n(.*?)\n</g>", "<desc class='told'>\\1</desc>", svg, perl = TRUE)
   short_texts(shapes_together(gsub("\n\\s*", "\n", svg)))
@@ -61,16 +66,16 @@ inline_svg <- function(path, id, seen) {
 #' Without scripts the files stand in their places.
 #'
 #' @param page one text
-#' @return the page, with all drawings in their order as a stream of zlib in base64 in the place of
-#'   `<!--drawings-->`
+#' @return the page, with what stood between marks, in its order and parted by BETWEEN_DRAWINGS, as a stream
+#'   of zlib in base64 in the place of `<!--drawings-->`
 pack_drawings <- function(page) {
-  start <- "<svg class="
-  parts <- strsplit(page, start, fixed = TRUE)[[1]]
-  ends <- regexpr("</svg>", parts[-1], fixed = TRUE) + nchar("</svg>")
-  drawings <- paste0(start, substr(parts[-1], 1, ends - 1), recycle0 = TRUE)
-  page <- paste(c(parts[[1]], substring(parts[-1], ends)), collapse = "")
+  parts <- strsplit(page, DRAWING_MARKS[[1]], fixed = TRUE)[[1]]
+  ends <- regexpr(DRAWING_MARKS[[2]], parts[-1], fixed = TRUE)
+  stopifnot(ends > 0)
+  drawings <- substr(parts[-1], 1, ends - 1)
+  page <- paste(c(parts[[1]], substring(parts[-1], ends + nchar(DRAWING_MARKS[[2]]))), collapse = "")
   packed <- if (length(drawings) > 0) {
-    jsonlite::base64_enc(memCompress(enc2utf8(paste(drawings, collapse = "")), "gzip"))
+    jsonlite::base64_enc(memCompress(enc2utf8(paste(drawings, collapse = BETWEEN_DRAWINGS)), "gzip"))
   }
   sub("<!--drawings-->", paste0("<script type=\"text/plain\" id=\"drawings\">", packed, "</script>"), page,
       fixed = TRUE)

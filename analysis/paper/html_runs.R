@@ -30,7 +30,7 @@ html_runs <- function(evidence, values, base, named = character()) {
   sweeps <- names(series)[series > SERIES_WITH_RUNS]
   of_group <- paste(rows$workload, ifelse(rows$workload %in% sweeps, "", rows$environment), sep = "\r")
   groups <- split(seq_len(nrow(rows)), factor(of_group, unique(of_group)))
-  items <- unlist(lapply(groups, function(at) {
+  items <- lapply(groups, function(at) {
     if (rows$workload[at[[1]]] %in% sweeps) {
       html_sweep_table(rows[at, ], evidence, base)
     } else if (length(at) > 1 && sum(rows$n[at]) > VALUES_AS_LISTS) {
@@ -38,12 +38,31 @@ html_runs <- function(evidence, values, base, named = character()) {
     } else {
       vapply(at, function(i) html_series_list(rows[i, ], own_values[[i]], rows, base), "")
     }
-  }), use.names = FALSE)
+  })
+  of_items <- rows$workload[vapply(groups, `[[`, 0L, 1)]
+  items <- vapply(unique(of_items), function(workload) {
+    own <- unlist(items[of_items == workload])
+    if (length(own) == 1) own else html_list(paste0("records-values-", workload), paste0(
+      "The values of ", evidence$plan$workloads[[workload]]$title, ", ",
+      counted(sum(rows$workload == workload), "series", "series")
+    ), own, tag = "div")
+  }, "")
   paste(c("<section id=\"runs\"><h2>Runs behind the numbers</h2>",
           "<p>Every measured number of this page leads here, and from here to the raw logs, as the tools",
-          "printed them, and to the records of what was observed.</p>", items,
-          html_records(evidence, base, named),
+          "printed them, and to the records of what was observed.</p>",
+          waiting_lists(c(items, html_records(evidence, base, named))),
           "</section>"), collapse = "\n")
+}
+
+#' Lists whose content waits as a text, which the page's script reads when one is opened
+#'
+#' The elements of all lists would be a third of a page, and most are never looked at.  Without scripts they
+#' are there.
+#'
+#' @param lists HTML, each a `details`
+#' @return HTML
+waiting_lists <- function(lists) {
+  sub("</details>$", "</noscript></details>", sub("</summary>", "</summary><noscript>", lists, fixed = TRUE))
 }
 
 #' The runs of one series in one environment, as a list
@@ -168,7 +187,7 @@ shorter_name <- function(name, title) {
 #' its own; the others too, unless they are very many.
 #'
 #' @inheritParams html_runs
-#' @return lines
+#' @return HTML, one text for each list
 html_records <- function(evidence, base, named = character()) {
   records <- evidence$records
   of <- function(key) vapply(records, `[[`, "", key)
@@ -196,7 +215,7 @@ html_records <- function(evidence, base, named = character()) {
       sprintf("<li><a href=\"#%s\">%s</a></li>", html_escape(ids[own]), html_escape(run_text(records[own])))
     })
   })
-  c(html_list("records", paste("All", counted(length(records), "run")), unlist(by_environment), tag = "div"),
+  c(html_list("records", paste("All", counted(length(records), "run")), by_environment, tag = "div"),
     unlist(by_workload), html_missing(evidence, base),
     html_files("plan", "The plan", evidence, base, c("plan.json", "plan.csv")),
     html_files("image", "The image", evidence, base, c("image.json", "image-manifest.json")))
@@ -230,10 +249,11 @@ folder_lines <- function(records, evidence, base, by) {
 #' @param items lines of HTML
 #' @param tag that holds the items
 #' @param open whether it is open from the start
-#' @return lines
+#' @return one text
 html_list <- function(id, title, items, tag = "ul", open = FALSE) {
-  c(sprintf("<details id=\"%s\"%s><summary>%s</summary>", html_escape(id), if (open) " open" else "",
-            html_escape(title)), sprintf("<%s>", tag), items, sprintf("</%s>", tag), "</details>")
+  paste(c(sprintf("<details id=\"%s\"%s><summary>%s</summary>", html_escape(id), if (open) " open" else "",
+                  html_escape(title)), sprintf("<%s>", tag), unlist(items), sprintf("</%s>", tag),
+          "</details>"), collapse = "\n")
 }
 
 #' Runs as they are listed
@@ -262,7 +282,7 @@ run_line <- function(record, evidence, base) {
 #' The runs of the plan that are missing, with the records of those that failed
 #'
 #' @inheritParams html_runs
-#' @return lines; none where no run is missing
+#' @return one text; NULL where no run is missing
 html_missing <- function(evidence, base) {
   cells <- evidence$cells[!evidence$cells$measured, ]
   if (nrow(cells) == 0) {
@@ -285,7 +305,7 @@ html_missing <- function(evidence, base) {
 #' @param id,title as of `html_list`
 #' @param names of the files, of which those are listed that there are
 #' @inheritParams html_runs
-#' @return lines
+#' @return one text
 html_files <- function(id, title, evidence, base, names) {
   there <- names[file.exists(file.path(evidence$plan$results, names))]
   items <- sprintf("<li><a href=\"%s\">%s</a></li>",
@@ -303,6 +323,28 @@ html_flags <- function(record) {
     return("")
   }
   sprintf(" <strong class=\"flag\">flagged: %s</strong>", html_escape(paste(texts, collapse = "; ")))
+}
+
+#' Leads every link into a list that waits to the list itself, which is there, and says where in it to go on
+#'
+#' @param page one text, with lists as from `waiting_lists`
+#' @return the page
+lead_to_lists <- function(page) {
+  lists <- strsplit(page, "<noscript>", fixed = TRUE)[[1]]
+  waits <- which(endsWith(lists, "</summary>"))
+  ids <- function(text) regmatches(text, gregexpr("(?<= id=\")[^\"]+", text, perl = TRUE))[[1]]
+  own <- vapply(lists[waits], function(text) {
+    utils::tail(ids(sub("(?s).*(<details )", "\\1", text, perl = TRUE)), 1)
+  }, "")
+  within <- lapply(waits + 1, function(i) ids(sub("</noscript>.*", "", lists[[i]])))
+  of <- stats::setNames(rep(own, lengths(within)), unlist(within))
+  lines <- strsplit(page, "\n", fixed = TRUE)[[1]]
+  found <- gregexpr("(?<=href=\"#)[^\"]+", lines, perl = TRUE)
+  names <- regmatches(lines, found)
+  to <- as.character(unlist(names))
+  led <- ifelse(to %in% names(of), paste0(of[to], "\" data-at=\"", to), to)
+  regmatches(lines, found) <- utils::relist(led, names)
+  paste(lines, collapse = "\n")
 }
 
 #' Gives lists of runs short names

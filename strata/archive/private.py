@@ -12,6 +12,7 @@ Everything private is replaced by one of :data:`MARKS`, the same way every time.
 What can't be told apart is listed for whoever publishes (:attr:`Private.doubts`): an address in a log may be data.
 """
 
+import base64
 import contextlib
 import functools
 import ipaddress
@@ -19,6 +20,7 @@ import json
 import os
 import pwd
 import re
+import zlib
 from collections import Counter
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -63,6 +65,8 @@ _OF_VERSION_4 = re.compile(r"\.\d{1,3}\.\d{1,3}\.\d")
 _OF_VERSION_6 = re.compile(":(?::|[0-9A-Fa-f]{1,4}:[0-9A-Fa-f]{1,4}:)")
 _VERSION_4 = re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?!\.?\w)")
 _VERSION_6 = re.compile(r"(?<![\w:.])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?![\w:])")
+# The drawings of a page of ours (analysis/paper/drawings.R).
+_DRAWINGS = re.compile(r'(?<=<script type="text/plain" id="drawings">)([A-Za-z0-9+/\s]+=*)(?=</script>)')
 
 
 def _names() -> tuple[set[str], set[str]]:
@@ -115,6 +119,11 @@ def is_text(content: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return b"\0" not in content
+
+
+def unpacked(text: str) -> str:
+    """A page with its drawings in the place of the text into which they are packed; any other text as it is."""
+    return _DRAWINGS.sub(lambda found: zlib.decompress(base64.b64decode(found[1])).decode(), text)
 
 
 class Private:

@@ -241,7 +241,7 @@ class Stage:
                     content = file.read()
                 if private.is_text(content):
                     rule = self.private.of_source if below.startswith("results/image") else self.private.of_log
-                    _, found = rule(content.decode())
+                    _, found = rule(private.unpacked(content.decode()))
                     if found:
                         kinds = ", ".join(private.MARKS[mark] for mark in sorted(found))
                         raise UserError(f"{below} would be archived with something private in it ({kinds})")

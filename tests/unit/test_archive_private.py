@@ -5,6 +5,7 @@ import json
 import os
 import re
 import types
+import zlib
 
 import pytest
 
@@ -225,3 +226,14 @@ def test_no_tracked_file_of_the_project_needs_rewriting(tmp_path):
         content = (projects.ROOT / name).read_bytes()
         if private.is_text(content):
             assert rules.of_source(content.decode())[1] == {}, name
+
+
+def test_what_is_packed_into_a_page_is_looked_at_too(machine):
+    look = private.Private("/work/strata", set())
+    packed = base64.b64encode(zlib.compress("<svg><text>of zoequill \u2212</text></svg>".encode())).decode()
+    page = f'<p>a</p><script type="text/plain" id="drawings">{packed}</script><p>b</p>'
+    assert look.of_result(page)[1] == {}
+    assert look.of_result(private.unpacked(page))[1] == {"REDACTED-USER": 1}
+    assert private.unpacked(page).startswith('<p>a</p><script type="text/plain" id="drawings"><svg>')
+    for text in ("plain", page.replace(packed, ""), page.replace("drawings", "others")):
+        assert private.unpacked(text) == text

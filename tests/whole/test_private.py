@@ -11,7 +11,7 @@ import measured
 import projects
 import pytest
 
-from strata.archive import check, make
+from strata.archive import check, make, private
 from strata.experiment import plan
 
 USER, HOST, TOKEN = "zoequill", "quillbox", "gh" + "p_" + "a1B2" * 9
@@ -83,6 +83,8 @@ def test_what_is_private_is_in_no_file_of_an_archive(tmp_path, monkeypatch):
     pdf.write_bytes(held["paper/report.pdf"])
     subprocess.run(["pdftotext", "-layout", pdf, text], check=True)
     held["text of the PDF"] = text.read_bytes()
+    page = private.unpacked(held["paper/report.html"].decode())
+    held["page with its drawings"] = page.encode()
     leaks = [(name, word) for name, content in held.items() for word in planted if word.encode() in content]
     assert leaks == []
     assert (
@@ -90,6 +92,7 @@ def test_what_is_private_is_in_no_file_of_an_archive(tmp_path, monkeypatch):
         in (held["results/raw/native/stream/1.log"])
     )
     assert json.loads(held["results/plan.json"])["workloads"]["stream"]["parameters"]["listing"] == "REDACTED-PATH/list"
+    assert any("Docker at REDACTED-HOST" in drawing for drawing in page.split("<svg ")[1:])
     assert b"partial" in held["text of the PDF"].lower()
     assert "REDACTED-PATH/list" in held["text of the PDF"].decode()
     untouched = "results/raw/native/stream/2.log"

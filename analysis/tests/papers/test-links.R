@@ -99,14 +99,18 @@ test_that("every measured number of the page leads to its logs in two steps", {
     xml2::xml_attr(xml2::xml_find_all(nodes, ".//a[not(starts-with(@href, '#'))]"), "href")
   }
   # The first step ends at a list of the page, the second at a file of the results.
-  for (to in unique(xml2::xml_attr(links, "href"))) {
-    target <- xml2::xml_find_all(made$page, sprintf("//*[@id='%s']", sub("^#", "", to)))
+  leads_to <- function(nodes) {
+    at <- xml2::xml_attr(nodes, "data-at")
+    ifelse(is.na(at), sub("^#", "", xml2::xml_attr(nodes, "href")), at)
+  }
+  for (to in unique(leads_to(links))) {
+    target <- xml2::xml_find_all(made$page, sprintf("//*[@id='%s']", to))
     expect_length(target, 1)
-    if (to != "#table-untested") {
+    if (to != "table-untested") {
       files <- files_of(target)
       if (length(files) == 0) {
         # A list of runs of which the page has entries: these lead to the files.
-        runs <- sub("^#", "", xml2::xml_attr(xml2::xml_find_all(target, ".//a"), "href"))
+        runs <- leads_to(xml2::xml_find_all(target, ".//a"))
         entries <- lapply(runs, function(id) xml2::xml_find_all(made$page, sprintf("//*[@id='%s']", id)))
         expect_true(all(lengths(entries) == 1), label = to)
         files <- unlist(lapply(entries, files_of))

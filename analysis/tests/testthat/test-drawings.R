@@ -1,16 +1,19 @@
 test_that("the drawings of a page are packed in their order, and nothing else of it is lost", {
-  drawings <- c("<svg class=\"svglite\">\n<text>\u2212 1</text>\n</svg>",
+  drawings <- c("<svg class=\"svglite\">\n<text>\u2212 1</text>\n<svg class='within'></svg></svg>",
                 "<svg class=\"svglite wide\">b</svg>")
-  page <- paste0("<p>\u00e4</p>", drawings[[1]], "<i>x</i>\n", drawings[[2]],
-                 "<b>y</b><!--drawings-->/<svg /.")
+  marked <- paste0(DRAWING_MARKS[[1]], drawings, DRAWING_MARKS[[2]])
+  # Only what stands between the marks is a drawing, whatever else looks like one.
+  other <- "<p>\u00e4</p><code><svg class=\"x\">c</svg></code>"
+  page <- paste0(other, marked[[1]], "<i>x</i>\n", marked[[2]], "<b>y</b><!--drawings-->/<svg /.")
   packed <- pack_drawings(page)
   form <- "<script type=\"text/plain\" id=\"drawings\">([^<]*)</script>"
-  expect_equal(sub(form, "", packed), "<p>\u00e4</p><i>x</i>\n<b>y</b>/<svg /.")
+  expect_equal(sub(form, "", packed), paste0(other, "<i>x</i>\n<b>y</b>/<svg /."))
   text <- memDecompress(jsonlite::base64_dec(sub(paste0("(?s).*", form, ".*"), "\\1", packed, perl = TRUE)),
                         "gzip", asChar = TRUE)
   Encoding(text) <- "UTF-8"
-  expect_equal(text, paste(drawings, collapse = ""))
+  expect_equal(strsplit(text, BETWEEN_DRAWINGS, fixed = TRUE)[[1]], drawings)
   expect_match(pack_drawings("<p><!--drawings-->"), "<p><script [^>]*></script>")
+  expect_error(pack_drawings(paste0("<p>", DRAWING_MARKS[[1]], "<svg>")))
 })
 
 test_that("shapes of one style become one path, and others stay", {

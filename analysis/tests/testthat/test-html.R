@@ -135,10 +135,25 @@ test_that("a sweep is one table of its series in all environments, which leads t
   expect_setequal(xml2::xml_attr(cells, "id"), source_id(evidence$comparisons))
   expect_length(xml2::xml_find_all(page, "//table[@class='runs']/tbody/tr"), SERIES_WITH_RUNS + 1)
   expect_equal(xml2::xml_text(cells)[1:2], c("1 (3)", "1 (3)"))
-  found <- xml2::xml_attr(xml2::xml_find_all(page, "//details[@id='series-stream']/p/a"), "href")
+  found <- xml2::xml_attr(xml2::xml_find_all(page, "//details[@id='series-stream']//p/a"), "href")
   each <- unlist(strsplit(evidence$comparisons$logs[1:2], ";", fixed = TRUE))
   tidy <- file.path(basename(evidence$plan$results), "tidy", "stream.csv")
   expect_setequal(found, file.path("..", c(each, tidy)))
+})
+
+test_that("a link into a list that waits leads to the list, and says where in it to go on", {
+  list_of <- function(id, ...) html_list(id, "A list", c(...), tag = "div")
+  lists <- waiting_lists(c(list_of("a", "<p id=\"a1\">1</p>", list_of("a2", "<a href=\"#b1\">2</a>")),
+                           list_of("b", "<p id=\"b1\">3</p>")))
+  page <- paste(c("<a href=\"#a1\">x</a><a href=\"#a2\">y</a>", "<a href=\"#b\">z</a><a href=\"#c\">c</a>",
+                  lists), collapse = "\n")
+  led <- xml2::read_html(lead_to_lists(page))
+  links <- xml2::xml_find_all(led, "//a")
+  expect_equal(xml2::xml_attr(links, "href"), c("#a", "#a", "#b", "#c", "#b"))
+  expect_equal(xml2::xml_attr(links, "data-at"), c("a1", "a2", NA, NA, "b1"))
+  waiting <- xml2::xml_find_all(led, "//details/noscript")
+  expect_equal(xml2::xml_attr(xml2::xml_parent(waiting), "id"), c("a", "b"))
+  expect_equal(lead_to_lists("<a href=\"#x\">"), "<a href=\"#x\">")
 })
 
 test_that("names of lists are short, and what led to one leads to it", {

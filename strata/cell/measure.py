@@ -228,22 +228,25 @@ class Cell:
 
     def _bring_up(self, stack: list[dict], image: dict | None) -> testbed.System:
         """The system for this cell, with the cell noted."""
-        ports = plan.ports(self.plan, self.systems)
         system = testbed.bring_up(
             self.environment,
             stack,
             self.order.turn(*self.key),
             image,
             client=self._client(),
-            ports=ports,
+            ports=plan.ports(self.plan, self._sharing(), self.systems),
             parts=self.systems,
         )
         testbed.begin_cell(system)
         return system
 
+    def _sharing(self) -> list[str]:
+        """The workloads that may share the system: ports and client are those that one of them needs."""
+        return self.order.sharing(self.environment, self.workload)
+
     def _client(self) -> dict | None:
-        """The client beside the system: in every cell of a plan in which one of them needs it."""
-        cells = [entry["cell"] for entry in self.plan["workloads"].values()]
+        """The client beside the system."""
+        cells = [self.plan["workloads"][name]["cell"] for name in self._sharing()]
         return self.plan["client"] if any(map(plan.uses_client, cells)) else None
 
     def _data(self, image: dict | None) -> str | None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Iterable
 
 from strata.base import places
 from strata.base.digest import sha256
@@ -83,13 +84,13 @@ def groups(cell: dict, values: dict) -> list[list[str]]:
     return [group.split("+") for group in values[roles["parameter"]]] if roles else [[]]
 
 
-def ports(plan: dict, number: int = 1) -> list[int]:
-    """All ports on which servers of those workloads of the plan listen that have this number of systems, in order.
+def ports(plan: dict, workloads: Iterable[str], number: int = 1) -> list[int]:
+    """All ports on which servers of those of some workloads listen that have this number of systems, in order.
 
     They are those of the first system; in each further one all are higher by one (:func:`shifted`).
     """
     found: set[int] = set()
-    for entry in plan["workloads"].values():
+    for entry in (plan["workloads"][name] for name in workloads):
         if systems(entry) == number:
             found.update(port for _, port in _ports_of(entry))
     return sorted(found)

@@ -158,10 +158,17 @@ class Order:
                 return step.first - 1 - (-own * step.length // step.new[workload])
         return None
 
+    def _alone(self, environment: str) -> bool:
+        """Whether each cell of an environment has a fresh system, which no other uses."""
+        return environment in self.paired and not self.sequential
+
     def turn(self, environment: str, workload: str, repetition: int) -> str:
         """What the cells share that may use one system after the other: else each gets a fresh one."""
-        alone = environment in self.paired and not self.sequential
-        return f"{workload}/{repetition}" if alone else str(repetition)
+        return f"{workload}/{repetition}" if self._alone(environment) else str(repetition)
+
+    def sharing(self, environment: str, workload: str) -> list[str]:
+        """The workloads whose cells may use one system with that of a workload, which is among them."""
+        return [workload] if self._alone(environment) else self._loads(environment)
 
     def _of_set(self, workload: str, step: Round | None) -> list[str]:
         """The environments in a set of a workload in a round: after the first without those that cannot do it."""

@@ -130,6 +130,11 @@ def test_a_cell_of_a_set_gets_a_fresh_system_and_one_in_an_emulated_machine_that
     assert order.turn("vm", "a", 1) == order.turn("vm", "b", 1) != order.turn("vm", "a", 2)
     naive = sets.Order(experiment(order="sequential"))
     assert naive.turn("native", "a", 1) == naive.turn("native", "b", 1)
+    # So nothing is opened in a system for workloads that never come to it.
+    assert order.sharing("native", "b") == ["b"]
+    assert order.sharing("vm", "b") == naive.sharing("native", "b") == ["a", "b", "c"]
+    fewer = sets.Order(experiment(emulated=["vm"], left_out=["a"]))
+    assert fewer.sharing("vm", "b") == ["b", "c"]
 
 
 # Rounds

@@ -380,8 +380,11 @@ def of_ports(number, **ports):
 
 def test_ports_are_those_of_the_workloads_with_as_many_systems():
     experiment = {"workloads": {"a": of_ports(1, p=5), "b": of_ports(2, p=9, q=[3, 6]), "c": of_ports(2, p=9)}}
-    assert plan.ports(experiment) == [5]
-    assert plan.ports(experiment, 2) == [3, 6, 9]
+    assert plan.ports(experiment, "abc") == [5]
+    assert plan.ports(experiment, "abc", 2) == [3, 6, 9]
+    # Those of the others are nothing that this system opens.
+    assert plan.ports(experiment, "bc") == []
+    assert plan.ports(experiment, "c", 2) == [9]
     assert plan.shifted([3, 6, 9], 1) == [4, 7, 10]
     plan.check_ports(experiment["workloads"])
 

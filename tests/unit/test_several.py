@@ -469,7 +469,7 @@ class Script:
     def __init__(self, monkeypatch, ready_after):
         self.asked, self.ready_after = {}, ready_after
         monkeypatch.setattr(servers, "capture", self.capture)
-        monkeypatch.setattr(servers, "PAUSE", 0)
+        monkeypatch.setattr(servers, "PAUSES", (0, 0))
 
     def capture(self, argv, timeout=0, check=True):
         place = argv[1]
@@ -517,3 +517,27 @@ def test_a_server_that_never_answers_is_named_with_its_system(tmp_path, monkeypa
     Script(monkeypatch, {"PLACE=system 0": 0, "PLACE=system 1": 10**9})
     with pytest.raises(CellFailed, match=r"its server one in system 1 was not ready after 0\.2 s"):
         with_servers(tmp_path, monkeypatch, {**SERVER, "ready": {**SERVER["ready"], "timeout": 0.2}})
+
+
+@pytest.mark.parametrize(("takes", "pause"), [(0.01, 0.05), (0.75, 0.75), (9, 2)])
+def test_questions_leave_a_server_the_time_that_they_take(monkeypatch, takes, pause):
+    now, slept = [0.0], []
+
+    class Slow:
+        asked = 0
+
+        def start(self):
+            pass
+
+        def ask(self):
+            self.asked += 1
+            now[0] += takes
+            return self.asked == 3
+
+    class Time:
+        monotonic = staticmethod(lambda: now[0])
+        sleep = staticmethod(slept.append)
+
+    monkeypatch.setattr(servers, "time", Time)
+    servers.start([Slow()])
+    assert slept == pytest.approx([pause, pause])

@@ -4,14 +4,21 @@ It takes over what the workflow itself cannot do after a kill.  It waits on a pr
 and uses no CPU time meanwhile.
 """
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+import time
 
+from strata.base.errors import UserError
 from strata.base.files import note_json, read_json
 from strata.base.process import alive, identity, wait_for
 from strata.system import state, testbed
+
+# Seconds until it tries again where something cannot be removed, such as a folder in which a killed cell's command still
+# mounts something.
+PAUSES = (1, 10)
 
 
 def path() -> str:
@@ -70,4 +77,10 @@ def keep(owner: dict) -> None:
         if not wait_for(cell, 60) and alive(there["cell"]):
             os.kill(cell, signal.SIGKILL)
     with testbed.exclusive():
-        testbed.remove_of(owner)
+        for pause in PAUSES:
+            with contextlib.suppress(UserError, OSError):
+                testbed.remove_of(owner)
+                break
+            time.sleep(pause)
+        else:
+            testbed.remove_of(owner)

@@ -39,7 +39,7 @@ def path() -> str:
 def read() -> dict:
     """``{system, cell}``: what is up, and the process of the cell that runs in it (each may be None).
 
-    What makes no sense counts for nothing here; :func:`put_aside` tells of it.
+    What makes no sense counts for nothing here; :func:`complaint` tells of it.
     """
     found, complaint = _read()
     return found if complaint is None else dict(NOTHING)
@@ -50,15 +50,16 @@ def write(state: dict) -> None:
     note_json(path(), state)
 
 
-def put_aside(complaint: str | None = None) -> str | None:
-    """Where what is written down makes no sense, keep it in a file of its own, whose name is returned, and say so."""
-    complaint = complaint or _read()[1]
-    if complaint is None:
-        return None
+def complaint() -> str | None:
+    """Why what is written down makes no sense; None where it does."""
+    return _read()[1]
+
+
+def put_aside(complaint: str) -> None:
+    """Keep what is written down in a file of its own, and say why: it makes no sense."""
     aside = f"{path()}.{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
     os.rename(path(), aside)
-    say("testbed", f"{path()}: {complaint}; it is put aside as {aside}, and what is ours is looked for by its marks")
-    return aside
+    say("testbed", f"{path()}: {complaint}; it is put aside as {aside}, and what is ours was looked for by its marks")
 
 
 def _read() -> tuple[dict, str | None]:

@@ -68,24 +68,31 @@ def _noting(system: dict) -> Callable[[dict], None]:
 def take_down() -> list[str]:
     """Remove the system that is up and its client, if there is one, by the traces of them; what it was, in words.
 
-    What nobody knows how to remove, since it was written down by another version or is damaged, is put aside, and
-    looked for by our marks.
+    What nobody knows how to remove, since it was written down by another version or is damaged, is looked for by our
+    marks, and then put aside.  Raises UserError where something could not be removed: all else is, and it stays written
+    down, so that whoever comes next tries again.
     """
-    if state.put_aside():
-        return sweep()
+    if complaint := state.complaint():
+        removed = sweep()
+        state.put_aside(complaint)
+        return removed
     system = state.read()["system"]
     if system is None:
         return []
     removed = [f"system {system['id']} ({system['environment']})"]
-    unknown = []
+    unknown, failed = [], []
     for trace in reversed(system["traces"]):
         try:
             traces.remove(trace)
         except traces.UnknownKind as trouble:
             unknown.append(str(trouble))
+        except (UserError, OSError) as trouble:
+            failed.append(trouble)
+    if failed:
+        raise failed[0]
     if unknown:
-        state.put_aside("; ".join(unknown))
         removed += sweep()
+        state.put_aside("; ".join(unknown))
     state.write(state.NOTHING)
     return removed
 

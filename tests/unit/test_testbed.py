@@ -68,6 +68,23 @@ def test_a_run_that_left_nothing_does_not_wait_for_another_measurement(project, 
     assert taken == ["system"]
 
 
+def test_a_keeper_tries_again_what_cannot_be_removed_yet(project, monkeypatch):
+    project()
+    gone = {"pid": 2**22 + 1, "start": "0"}
+    state.write(up(gone))
+    tried = []
+
+    def remove_of(owner):
+        tried.append(owner)
+        if len(tried) < 3:
+            raise UserError("something is still mounted")
+
+    monkeypatch.setattr(testbed, "remove_of", remove_of)
+    monkeypatch.setattr(keeper, "PAUSES", (0, 0))
+    keeper.keep(gone)
+    assert tried == [gone] * 3
+
+
 @pytest.fixture
 def swept(monkeypatch):
     """What was removed by its marks; Docker and libvirt are not asked."""
@@ -141,6 +158,45 @@ def test_what_nobody_here_can_remove_is_told_and_the_rest_removed(project, tmp_p
     assert not system.exists()
     assert trace["id"] in capsys.readouterr().err
     assert swept == ["by marks"]
+    assert state.read() == state.NOTHING
+
+
+@pytest.mark.parametrize(
+    "text", [WRONG["cut short"], json.dumps(up({"pid": 1, "start": "0"}, {"kind": "zone", "id": "z"}))]
+)
+def test_what_could_not_be_swept_is_swept_by_who_comes_next(project, monkeypatch, text):
+    project()
+    with open(state.path(), "w") as file:
+        file.write(text)
+    answers = [UserError("a folder is not removed"), ["something"]]
+
+    def sweep():
+        answer = answers.pop(0)
+        if isinstance(answer, UserError):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(testbed, "sweep", sweep)
+    with pytest.raises(UserError, match="a folder is not removed"):
+        testbed.take_down()
+    assert "something" in testbed.take_down()
+    assert testbed.take_down() == []
+
+
+def test_where_a_part_of_a_system_cannot_be_removed_yet_all_else_is(project, tmp_path):
+    project()
+    client, thing = tmp_path / "home/systems/strata-x-client", tmp_path / "thing/within"
+    for folder in (client, thing):
+        folder.mkdir(parents=True)
+    stays = {"kind": "zone", "id": "z", "find": ["find", str(thing.parent)], "remove": [["rmdir", str(thing.parent)]]}
+    state.write(up({"pid": 1, "start": "0"}, {"kind": "folder", "id": str(client)}, stays))
+    with pytest.raises(UserError, match="zone z could not be removed"):
+        testbed.take_down()
+    assert not client.exists()
+    assert state.read()["system"]["id"] == "strata-x"
+    thing.rmdir()
+    assert testbed.take_down() == ["system strata-x (e)"]
+    assert not thing.parent.exists()
     assert state.read() == state.NOTHING
 
 

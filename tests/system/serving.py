@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import projects
+import pytest
 import yaml
 
 from strata.base import places
@@ -121,6 +122,20 @@ def importable(workload: str) -> Iterator[None]:
         yield
     finally:
         sys.path.remove(path)
+
+
+def servers(workload: str, commands: str) -> Callable:
+    """A fixture of a test's module: the servers that shell commands bring up from the image of its `project`.
+
+    The workload's programs can be imported meanwhile.
+    """
+
+    @pytest.fixture(scope="module")
+    def up(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+        with importable(workload), served(project, workload, commands, tmp_path_factory.mktemp("served")) as found:
+            yield found
+
+    return up
 
 
 def troubles(workload: str) -> dict[str, str]:

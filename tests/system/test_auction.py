@@ -39,11 +39,7 @@ def project(tmp_path_factory):
     return serving.built(folder, {"auction": {"seconds": 2}}, environments=environments)
 
 
-@pytest.fixture(scope="module")
-def served(project, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("served")
-    with serving.importable("auction"), serving.served(project, "auction", SERVING, folder) as found:
-        yield found
+served = serving.servers("auction", SERVING)
 
 
 @pytest.fixture

@@ -37,21 +37,20 @@ def project(tmp_path_factory):
     return serving.built(tmp_path_factory.mktemp("stone") / "p", {"cloudstone": SHORT})
 
 
+servers = serving.servers("cloudstone", SERVING)
+
+
 @pytest.fixture(scope="module")
-def site(project, tmp_path_factory):
+def site(servers):
     """The application, up; what its servers said is looked at in the end."""
-    with serving.served(project, "cloudstone", SERVING, tmp_path_factory.mktemp("served")) as found:
-        yield found
-        assert serving.said_wrong(found, "cloudstone") == {}
+    yield servers
+    assert serving.said_wrong(servers, "cloudstone") == {}
 
 
 @pytest.fixture(scope="module")
-def driver():
+def driver(servers):
     """The driver's forms and texts."""
-    with serving.importable("cloudstone"):
-        yield types.SimpleNamespace(
-            **{name: importlib.import_module(name) for name in ("chain", "population", "driver")}
-        )
+    return types.SimpleNamespace(**{name: importlib.import_module(name) for name in ("chain", "population", "driver")})
 
 
 def status():

@@ -28,11 +28,7 @@ def project(tmp_path_factory):
     return serving.built(tmp_path_factory.mktemp("dvdstore") / "p")
 
 
-@pytest.fixture(scope="module")
-def shops(project, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("served")
-    with serving.importable("dvdstore"), serving.served(project, "dvdstore", SERVING, folder) as found:
-        yield found
+shops = serving.servers("dvdstore", SERVING)
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from strata.base.files import note_json, read_json
 from strata.base.process import alive, identity, wait_for
 from strata.system import state, testbed
 
-# Seconds until it tries again where something cannot be removed, such as a folder in which a killed cell's command still
-# mounts something.
+# Seconds until it tries again where something cannot be removed, such as a folder in which a command that outlived a
+# killed cell for a moment mounts something.
 PAUSES = (1, 10)
 
 

@@ -101,6 +101,7 @@ answer_figure <- function(data, plan) {
   }
   marks <- environment_marks(names(plan$environments))
   marks <- marks[match(shown, marks$environment), ]
+  labels <- environment_labels(plan, shown)
   ggplot2::ggplot(data, ggplot2::aes(.data$ratio, .data$y, yend = .data$y, colour = .data$environment)) +
     ggplot2::geom_vline(xintercept = 1, colour = PALE, linewidth = 0.3, linetype = "22") +
     ggplot2::geom_blank(ggplot2::aes(x = .data$from)) +
@@ -117,12 +118,21 @@ answer_figure <- function(data, plan) {
                            labels = axis_numbers) +
     ggplot2::scale_y_continuous(NULL, breaks = seq_len(nlevels(data$row)), labels = rev(levels(data$row)),
                                 expand = ggplot2::expansion(add = 0.5)) +
-    environment_scales(marks, environment_labels(plan, shown)) +
-    ggplot2::guides(colour = ggplot2::guide_legend(ncol = 4)) +
+    environment_scales(marks, labels, identity) +
+    ggplot2::guides(colour = ggplot2::guide_legend(ncol = answer_legend_columns(labels), byrow = TRUE)) +
     figure_theme() +
     ggplot2::theme(legend.position = "bottom", axis.ticks.y = ggplot2::element_blank(),
                    strip.placement = "outside", panel.spacing.y = ggplot2::unit(3, "pt"),
                    strip.text.y.left = ggplot2::element_text(angle = 0, hjust = 0, face = "bold"))
+}
+
+#' How many entries of the legend stand side by side, each on one line
+#'
+#' @param labels of the environments
+#' @return number
+answer_legend_columns <- function(labels) {
+  # Letters of the width of the box, with what a mark takes.
+  max(1, min(4, length(labels), floor(145 / (max(nchar(labels)) + 6))))
 }
 
 #' Draws and writes the figure of the answers
@@ -136,9 +146,10 @@ draw_answers <- function(summaries, plan, out) {
     return(write_figure(empty_figure("No ratio to native was measured."), empty_table(ANSWER_COLUMNS), out,
                         c(COLUMN_WIDTH, 0.6)))
   }
-  environments <- length(unique(data$environment))
+  labels <- environment_labels(plan, unique(data$environment))
+  legend <- ceiling(length(labels) / answer_legend_columns(labels))
   # On the first page there is room for so much.
-  row <- if (nlevels(data$row) == length(unique(data$series))) 0.19 else 0.13
-  height <- row * nlevels(data$row) + 0.05 * nlevels(data$question) + 0.6 + 0.2 * ceiling(environments / 4)
+  row <- if (nlevels(data$row) == length(unique(data$series))) 0.19 else 0.115
+  height <- row * nlevels(data$row) + 0.05 * nlevels(data$question) + 0.5 + 0.15 * legend
   write_figure(answer_figure(data, plan), data[names(ANSWER_COLUMNS)], out, c(BOX_WIDTH, height))
 }

@@ -68,11 +68,12 @@ environment_aes <- function() {
 #'
 #' @param marks as from `environment_marks`
 #' @param labels labels of the environments, in the order of `marks`
+#' @param lines function of labels that sets them in lines
 #' @return list of ggplot2 scales
-environment_scales <- function(marks, labels) {
+environment_scales <- function(marks, labels, lines = in_two_lines) {
   scale <- function(manual, column) {
     values <- stats::setNames(marks[[column]], marks$environment)
-    manual(NULL, values = values, breaks = marks$environment, labels = in_two_lines(labels))
+    manual(NULL, values = values, breaks = marks$environment, labels = lines(labels))
   }
   list(scale(ggplot2::scale_colour_manual, "colour"), scale(ggplot2::scale_shape_manual, "shape"),
        scale(ggplot2::scale_size_manual, "size"))

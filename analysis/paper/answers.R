@@ -33,13 +33,15 @@ latex_answers <- function(evidence) {
   if (length(answers$lines) == 0) {
     return(NULL)
   }
-  of <- latex_escape(answering(names(answers$lines), evidence))
+  # Of many questions the figure below names the workloads, which the box has no room for.
+  brief <- many_answers(evidence) && has_rows(evidence, "answers")
+  of <- if (brief) rep("", length(answers$lines)) else latex_escape(answering(names(answers$lines), evidence))
   rows <- vapply(seq_along(answers$lines), function(i) {
     sprintf("\\answer{%s}{%s}{%s}", latex_escape(names(answers$lines)[[i]]), of[[i]],
             paste(latex_escape(answers$lines[[i]]), collapse = "\\newline "))
   }, "")
   paste(c(
-    "\\begin{answers}", rows, "\\end{answers}",
+    sprintf("\\begin{answers}{%s}", if (brief) "0.115" else "0.15"), rows, "\\end{answers}",
     if (has_rows(evidence, "answers")) {
       sprintf("\\answersfigure{figures/answers.pdf}{%s}{figure:answers}",
               latex_escape(answers_caption(evidence)))

@@ -29,11 +29,11 @@ paper_title <- function(evidence) {
 #' @return one text
 abstract_text <- function(evidence) {
   rows <- ratios(evidence)
-  answers <- family_answers(rows, evidence$plan, many_answers(evidence))
+  answer <- if (many_answers(evidence)) counted_answer else family_answer
+  answers <- family_answers(rows, evidence$plan, answer)
   paste(c(
     scope_sentence(evidence),
     if (evidence$partial) partial_sentence(evidence),
-    if (many_answers(evidence)) brief_note(),
     paste0(names(answers), ": ", answers, ".", recycle0 = TRUE),
     if (any(rows$environment %in% emulated_environments(evidence$plan))) {
       paste("What is emulated in software, since hardware acceleration was not proven on this machine, says",

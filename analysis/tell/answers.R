@@ -46,7 +46,7 @@ answer_lines <- function(question, evidence, brief = FALSE) {
     measured <- evidence$comparisons$workload %in% workloads
     return(if (any(measured)) "Measured, but in no set together with native: there is no ratio to it.")
   }
-  answers <- family_answers(rows, evidence$plan, brief)
+  answers <- family_answers(rows, evidence$plan, if (brief) brief_answer else family_answer)
   paste0(names(answers), ": ", answers, ".")
 }
 
@@ -54,14 +54,13 @@ answer_lines <- function(question, evidence, brief = FALSE) {
 #'
 #' @param rows of the comparisons that have a ratio
 #' @param plan as from `read_plan`
-#' @param brief whether in short words
+#' @param answer function of the rows of one family that tells of them
 #' @return texts without a full stop, one for each family among the rows, named by it and by how many
 #'   environments it has
-family_answers <- function(rows, plan, brief = FALSE) {
+family_answers <- function(rows, plan, answer = family_answer) {
   families <- families_of(plan)
   of <- families$family[match(rows$environment, families$environment)]
   present <- intersect(unique(families$family), of)
-  answer <- if (brief) brief_answer else family_answer
   answers <- vapply(present, function(family) answer(rows[of == family, ]), "")
   names(answers) <- vapply(present, function(family) {
     paste0(family, " (", environments_counted(rows[of == family, ]), ")")
@@ -117,6 +116,21 @@ brief_answer <- function(rows) {
   paste0(told, brief_bounds(known, min(decimals[ends])), ", ",
          linked(n_is(n_text(rows$ratio_n)), shared_source(rows)), "; of ", counted(nrow(rows), "ratio"), " ",
          listed(paste(fixed(as.vector(counts), 0), words)[last]))
+}
+
+#' The same over so many ratios that their counts alone are told, in words that need no note
+#'
+#' @param rows of the comparisons that have a ratio
+#' @return text such as "90 % to 116 % of native's performance, 95 % intervals within [41, 149]; of 6 ratios 1
+#'   is faster and 5 are not told apart from native"
+counted_answer <- function(rows) {
+  counts <- table(factor(rows$verdict, VERDICTS))
+  counts <- counts[counts > 0]
+  be <- ifelse(counts == 1, "is", "are")
+  words <- c(slower = "slower", faster = "faster", equal = paste("within", percent(MINIMUM_EFFECT, 0)),
+             open = "not told apart from native", unknown = "without an interval")[names(counts)]
+  paste0(if (nrow(rows) == 1) performance_text(rows) else performance_range(rows), "; of ",
+         counted(nrow(rows), "ratio"), " ", listed(paste(fixed(as.vector(counts), 0), be, words)))
 }
 
 #' What the short words mean
@@ -334,7 +348,10 @@ command_lines <- function(evidence) {
 #' @param evidence as from `read_evidence`
 #' @return text, or NULL without claims
 claims_answer <- function(evidence) {
-  if (nrow(evidence$claims) > 0) paste(c(claims_text(evidence), transferred_text(evidence)), collapse = " ")
+  if (nrow(evidence$claims) > 0) {
+    paste(c(claims_text(evidence, reasons = !many_answers(evidence)), transferred_text(evidence)),
+          collapse = " ")
+  }
 }
 
 #' What the words of the answers mean
@@ -352,8 +369,10 @@ answers_note <- function(evidence) {
     },
     if (many_answers(evidence)) brief_note(),
     if (emulated) {
-      paste0("Emulated machines run on QEMU\u2019s translator, since hardware acceleration was not proven ",
-             "here: they say nothing about KVM",
+      # Where there is little room, what they run on is said above, in the abstract.
+      paste0("Emulated machines", if (!many_answers(evidence)) {
+        " run on QEMU\u2019s translator, since hardware acceleration was not proven here: they"
+      }, " say nothing about KVM",
              if (length(left_out(evidence, rows$workload)) > 0) ", and were not asked for every workload",
              ".")
     }

@@ -3,12 +3,13 @@
 #' How the claims fared, in sentences
 #'
 #' @param evidence as from `read_evidence`
+#' @param reasons whether it is told why claims could not be tested
 #' @return one text
-claims_text <- function(evidence) {
+claims_text <- function(evidence, reasons = TRUE) {
   claims <- evidence$claims
   counts <- table(factor(claims$verdict, CLAIM_VERDICTS))
-  reasons <- table(factor(claims$reason[claims$verdict == "not testable here"], names(untestable_reasons())))
-  reasons <- reasons[reasons > 0]
+  why <- table(factor(claims$reason[claims$verdict == "not testable here"], names(untestable_reasons())))
+  why <- if (reasons) why[why > 0]
   phrases <- c(statement = "no statement about a difference between environments",
                workload = "the workload was not measured", environment = "an environment was not measured",
                emulation = "no hardware acceleration was proven", metric = "the metric was not measured",
@@ -21,8 +22,8 @@ claims_text <- function(evidence) {
                  c("were reproduced", "contradicted", "left inconclusive"))), "; ",
     linked(fixed(counts[[4]], 0), if (counts[[4]] > 0) "table-untested" else "plan"),
     " could not be tested here",
-    if (length(reasons) > 0) {
-      paste0(" (", paste0(phrases[names(reasons)], ": ", linked(fixed(reasons, 0), "table-untested"),
+    if (length(why) > 0) {
+      paste0(" (", paste0(phrases[names(why)], ": ", linked(fixed(why, 0), "table-untested"),
                           collapse = "; "), ")")
     }, "."
   )

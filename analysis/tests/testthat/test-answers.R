@@ -155,5 +155,30 @@ test_that("short words are for more than four questions", {
   expect_true(many_answers(many))
   expect_match(answers_aloud(many)$Storage, "Containers (Docker): 90.0 %, n = 5; of 1 ratio 1 no interval.",
                fixed = TRUE)
-  expect_match(read_aloud(abstract_text(many)), "Told are the least and the greatest", fixed = TRUE)
+  expect_match(answers_of(many)$notes[[2]], "Told are the least and the greatest", fixed = TRUE)
+  # The abstract does not need the box's note.
+  expect_match(read_aloud(abstract_text(many)), paste0(
+    "Containers (Docker): 90.0 % of native\u2019s performance, without 95 % intervals; of 5 ratios 5 are ",
+    "without an interval."
+  ), fixed = TRUE)
+})
+
+test_that("counts are told with the verb of their number, and of one ratio its interval", {
+  rows <- ratios(small_evidence(list(
+    summary_row("native"), summary_row("native", metric = "scale"), summary_row("native", metric = "add"),
+    summary_row("docker", ratio = 0.9, low = 0.89, high = 0.91),
+    summary_row("docker", ratio = 0.92, low = 0.91, high = 0.93, metric = "scale"),
+    summary_row("docker", ratio = 0.95, metric = "add")
+  ), asked_plan()))
+  told <- sub("\u2019", "'", read_aloud(counted_answer(rows)), fixed = TRUE)
+  expect_equal(told, paste0("90.0 % to 95.0 % of native's performance, 95 % intervals where there are any ",
+                            "within [89.0, 93.0]; of 3 ratios 2 are slower and 1 is without an interval"))
+  expect_match(read_aloud(counted_answer(rows[1, ])), "90.0 % [89.0, 91.0] of native", fixed = TRUE)
+})
+
+test_that("the legend of the answers has as many entries side by side as there is room for", {
+  expect_equal(answer_legend_columns(c("Docker", "KVM")), 2)
+  expect_equal(answer_legend_columns(rep("Docker (host network)", 8)), 4)
+  expect_equal(answer_legend_columns(c("Docker", rep("Docker in VM (TCG emulation), host network", 7))), 3)
+  expect_equal(answer_legend_columns(strrep("a", 200)), 1)
 })

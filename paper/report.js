@@ -136,15 +136,27 @@ const unpacked = (text) => {
   const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).text();
 };
+// Each is there from the start as an image with its size and its words; what is in it is drawn as it comes near.
 const draw = async () => {
   const packed = document.getElementById("drawings");
   const boxes = [...document.querySelectorAll("figure.drawing .scroll")];
   try {
     const drawings = packed.textContent ? (await unpacked(packed.textContent)).split("\x1e") : [];
-    boxes.forEach((box, i) => {
-      box.innerHTML = drawings[i];
+    const waiting = new Map(boxes.map((box, i) => [box, drawings[i]]));
+    const show = (box) => {
+      if (!waiting.has(box)) return;
+      box.innerHTML = waiting.get(box);
+      waiting.delete(box);
       point(box.firstElementChild);
-    });
+    };
+    const seen = new IntersectionObserver((entries) => {
+      for (const entry of entries) if (entry.isIntersecting) show(entry.target);
+    }, { rootMargin: "600px" });
+    for (const box of boxes) {
+      box.innerHTML = `${waiting.get(box).match(/^<svg [^>]*>/)[0]}</svg>`;
+      seen.observe(box);
+    }
+    addEventListener("beforeprint", () => boxes.forEach(show));
   } catch {
     for (const box of boxes) box.innerHTML = box.querySelector("noscript")?.textContent ?? box.innerHTML;
   }

@@ -31,6 +31,9 @@ _TOO_WIDE = "return document.documentElement.scrollWidth - innerWidth"
 # A table or figure that stands before any sentence of its section.
 _FIRST = """return [...document.querySelectorAll('main h2, main h3')].filter(
   (head) => head.nextElementSibling?.matches('figure')).map((head) => head.textContent)"""
+# What is in a drawing is drawn when it comes near: which wait, and a way to each.
+_WAITING = "return document.querySelectorAll('figure.drawing svg:empty').length"
+_NEAR = """document.querySelector('figure.drawing svg:empty')?.scrollIntoView({behavior: 'instant'})"""
 # Where a drawing is pointed at, and what is told then.
 _POINT = """const told = (svg) => {
   const spot = svg?.spots?.[0];
@@ -91,6 +94,16 @@ def show(driver: webdriver.Chrome, page: Path, width: int, scheme: str) -> None:
     WebDriverWait(driver, 20).until(lambda it: not it.execute_script(_PACKED))
 
 
+def draw_all(driver: webdriver.Chrome) -> None:
+    """Come near every drawing of the page, as a reader does, and wait until all are drawn."""
+
+    def none_waits(it: webdriver.Chrome) -> bool:
+        it.execute_script(_NEAR)
+        return it.execute_script(_WAITING) == 0
+
+    WebDriverWait(driver, 60).until(none_waits)
+
+
 def findings(driver: webdriver.Chrome, page: Path) -> list[str]:
     """All that is wrong with a page, in sentences."""
     found = []
@@ -110,6 +123,7 @@ def findings(driver: webdriver.Chrome, page: Path) -> list[str]:
         show(driver, page, width, SCHEMES[0])
         if driver.execute_script(_TOO_WIDE) > 0:
             found.append(f"at {width} pixels it is too wide by {driver.execute_script(_TOO_WIDE)}")
+    draw_all(driver)
     found += driver.execute_script(_HIDDEN)
     found += [f"a float before any sentence: {head}" for head in driver.execute_script(_FIRST)]
     found += [f"its points tell nothing: {name}" for name in driver.execute_script(_SILENT)]
@@ -128,6 +142,7 @@ def findings(driver: webdriver.Chrome, page: Path) -> list[str]:
 def told(driver: webdriver.Chrome, page: Path) -> str:
     """What the first point of a page's drawings tells when it is pointed at."""
     show(driver, page, WIDTHS[-1], SCHEMES[0])
+    draw_all(driver)
     return driver.execute_script(_TOLD)
 
 

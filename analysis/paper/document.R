@@ -49,8 +49,8 @@ write_page <- function(evidence, root, out) {
       page <- number_floats(page)
     }
   }
-  # Roles that pandoc gives and browsers do not know on such elements.
-  page <- gsub(" role=\"doc-[a-z]+\"", "", style_columns(lead_to_lists(short_names(page))))
+  # Roles that pandoc gives and browsers do not know on such elements, and names to which nothing leads.
+  page <- gsub(" role=\"doc-[a-z]+\"| id=\"toc-[^\"]*\"", "", style_columns(lead_to_lists(short_names(page))))
   page <- pack_drawings(without_ends(page))
   write_whole(out, function(temporary) writeLines(page, temporary, useBytes = TRUE))
 }

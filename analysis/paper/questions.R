@@ -95,19 +95,37 @@ show_more_figures <- function(evidence) {
   if (length(more$stem) == 0) {
     return(knitr::asis_output(""))
   }
-  if (!in_html()) {
-    heights <- vapply(more$stem, figure_height, 0, evidence = evidence)
-    more <- more[packed(heights + AROUND_FIGURE, ROOM_FOR_FIGURES), ]
-  }
   parts <- mapply(function(name, stem) {
     title <- in_sentence(evidence$plan$workloads[[name]]$title)
     paste0(see_figure(stem), " shows, of ", as_markdown(title), ", ",
            as_markdown(figure_subject(evidence, name, drawn_figures(evidence, name)[[stem]])), ".",
            draw_figures(evidence, name, stem))
   }, more$workload, more$stem)
-  around <- function(tag) if (in_html()) NULL else raw_latex(sprintf("\\%s{placedfigures}", tag))
-  knitr::asis_output(paste(c("## More figures of the results", around("begin"), parts, around("end")),
-                           collapse = "\n\n"))
+  if (!in_html()) {
+    heights <- vapply(more$stem, figure_height, 0, evidence = evidence) + AROUND_FIGURE
+    around <- raw_latex(sprintf("\\%s{placedfigures}", c("begin", "end")))
+    parts <- c(around[[1]], by_room(parts, heights), around[[2]])
+  }
+  knitr::asis_output(paste(c("## More figures of the results", parts), collapse = "\n\n"))
+}
+
+#' Figures in an order for whatever room LaTeX finds on the page on which they begin
+#'
+#' @param parts Markdown of each figure
+#' @param heights of them in points
+#' @return Markdown, of which LaTeX sets one order
+by_room <- function(parts, heights) {
+  rooms <- seq(0, 600, by = 50)
+  orders <- lapply(rooms, function(first) packed(heights, ROOM_FOR_FIGURES, first))
+  least <- which(!duplicated(orders))
+  # From the most room to the least; an order that comes again for more room stands there again.
+  least <- sort(union(least, which(c(TRUE, !mapply(identical, orders[-1], orders[-length(orders)])))))
+  choices <- lapply(rev(least), function(i) parts[orders[[i]]])
+  tests <- sprintf("\\par\\ifdim\\dimexpr\\pagegoal-\\pagetotal\\relax>%gpt\\relax", rev(rooms[least]) + 15)
+  last <- length(choices)
+  unlist(c(lapply(seq_along(choices), function(k) {
+    c(raw_latex(paste0(if (k > 1) "\\else", if (k < last) tests[[k]])), choices[[k]])
+  }), raw_latex(paste(rep("\\fi", last - 1), collapse = ""))))
 }
 
 #' The height of a figure
@@ -121,23 +139,53 @@ figure_height <- function(stem, evidence) {
   as.numeric(sub(".*viewBox=[^ ]+ [^ ]+ [^ ]+ ([0-9.]+).*", "\\1", box))
 }
 
-#' The order in which things of these heights leave little room on pages: each page has the first that fit
+# So many figures of these heights stand on a page at most.
+MOST_ON_PAGE <- 4
+
+#' The order in which things of these heights leave little room on pages
+#'
+#' Each page has the first that is left, if that fits, and those others that fill it most.
 #'
 #' @param heights numbers
 #' @param room of a page
+#' @param first room that is left on the first page, where nothing need stand
 #' @return the numbers of the things
-packed <- function(heights, room) {
+packed <- function(heights, room, first = room) {
   order <- integer()
   left <- seq_along(heights)
-  space <- room
+  space <- first
   while (length(left) > 0) {
-    fits <- left[heights[left] <= space]
-    if (length(fits) == 0 && space == room) {
-      fits <- left
+    found <- fullest(heights[left], space, with_first = space == room)
+    if (length(found) == 0 && space == room) {
+      found <- 1
     }
-    space <- if (length(fits) == 0) room else space - heights[[fits[[1]]]]
-    order <- c(order, utils::head(fits, 1))
-    left <- setdiff(left, utils::head(fits, 1))
+    order <- c(order, left[found])
+    left <- left[setdiff(seq_along(left), found)]
+    space <- room
   }
   order
+}
+
+#' Which things fill a space most
+#'
+#' @param heights numbers
+#' @param space number
+#' @param with_first whether the first thing that fits by itself is among them if it can be
+#' @return their places; none where none fits
+fullest <- function(heights, space, with_first) {
+  fits <- which(heights <= space)
+  best <- integer()
+  for (count in seq_len(min(MOST_ON_PAGE, length(fits)))) {
+    sets <- utils::combn(length(fits), count)
+    sets <- matrix(fits[sets], nrow = count)
+    if (with_first && heights[[1]] <= space) {
+      sets <- sets[, sets[1, ] == 1, drop = FALSE]
+    }
+    total <- colSums(matrix(heights[sets], nrow = count))
+    total[total > space] <- -1
+    if (length(total) > 0 && max(total) > sum(heights[best])) {
+      best <- sets[, which.max(total)]
+    }
+  }
+  best
 }

@@ -108,6 +108,18 @@ show_paragraphs <- function(found) {
   knitr::asis_output(paste0("**", as_markdown(names(found)), ".** ", as_markdown(found), collapse = "\n\n"))
 }
 
+#' The discussion, in which what is left of the publications names the figure of their claims
+#'
+#' @param evidence as from `read_evidence`
+#' @return output for knitr
+show_discussion <- function(evidence) {
+  found <- discussion(evidence)
+  if (!CLAIMS_LEFT %in% names(found) || !has_rows(evidence, "claims")) {
+    return(show_paragraphs(found))
+  }
+  knitr::asis_output(paste(show_paragraphs(found), see_figure("claims"), "draws their ratios."))
+}
+
 #' Texts as a list
 #'
 #' @param items texts

@@ -1,5 +1,8 @@
 # What a reader would do with the results, why they are so, how sure that is, and what is left of 2014.
 
+# The heading of what is left of the publications, which is the last.
+CLAIMS_LEFT <- "What is left of 2014"
+
 #' The discussion
 #'
 #' @param evidence as from `read_evidence`
@@ -9,9 +12,9 @@ discussion <- function(evidence) {
   found <- list(
     "What to do" = advice_text(rows, evidence),
     "Why" = reasons_text(rows, evidence),
-    "How sure" = certainty_text(rows, evidence),
-    "What is left of 2014" = left_text(evidence)
+    "How sure" = certainty_text(rows, evidence)
   )
+  found[[CLAIMS_LEFT]] <- left_text(evidence)
   unlist(Filter(Negate(is.null), found))
 }
 

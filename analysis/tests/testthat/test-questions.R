@@ -125,9 +125,27 @@ test_that("transferred claims are told with their product, and counted by themse
   expect_match(left_text(evidence), "Transferred claims are counted by themselves", fixed = TRUE)
 })
 
-test_that("figures are put on pages so that each has the first that fit", {
+test_that("figures are put on pages so that each has the first that is left and what fills it", {
   expect_equal(packed(c(300, 500, 200, 100), 600), c(1, 3, 4, 2))
   expect_equal(packed(c(900, 100), 600), c(2, 1))
   expect_equal(packed(c(900, 800), 600), 1:2)
   expect_equal(packed(numeric(), 600), integer())
+  expect_equal(packed(c(300, 250, 290), 600), c(1, 3, 2))
+  # What is left of the page on which they begin is filled first, by what fits there.
+  expect_equal(packed(c(500, 200, 90, 150), 600, 260), c(3, 4, 1, 2))
+  expect_equal(packed(c(500, 200, 400), 600, 100), c(1, 2, 3))
+})
+
+test_that("LaTeX takes the order for the room that it finds, and each order has all figures once", {
+  heights <- c(500, 200, 90, 150)
+  text <- paste(by_room(letters[1:4], heights), collapse = "\n")
+  rooms <- as.numeric(regmatches(text, gregexpr("(?<=>)[0-9]+(?=pt)", text, perl = TRUE))[[1]])
+  expect_equal(rooms, sort(rooms, decreasing = TRUE))
+  orders <- strsplit(gsub("[^a-d|]", "", gsub("\\\\else", "|", gsub("```.*?```", "|", gsub("\n", "", text)))),
+                     "|", fixed = TRUE)[[1]]
+  orders <- orders[orders != ""]
+  expect_length(orders, length(rooms) + 1)
+  expect_true(all(vapply(strsplit(orders, ""), function(one) identical(sort(one), letters[1:4]), NA)))
+  expect_equal(lengths(regmatches(text, gregexpr("\\\\fi(?!d)", text, perl = TRUE))), length(rooms))
+  expect_equal(orders[[1]], paste(letters[packed(heights, ROOM_FOR_FIGURES, 600)], collapse = ""))
 })

@@ -60,11 +60,10 @@ _TOLD = _POINT + "return told(drawings[0]?.querySelector('svg'))"
 _OPENED = """const lists = [...document.querySelectorAll('#runs > details')];
 for (const one of [...lists.slice(0, 5), ...lists.slice(-5)]) one.querySelector('summary').click();"""
 _UNFILLED = "return document.querySelectorAll('#runs > details[open] > noscript').length"
-# The numbers that lead to runs, of which the first and the last are followed, and whether what they lead to is seen.
-_LEADING = """const links = [...document.querySelectorAll('td a[data-at], a.value[data-at]')];
-const ends = [...new Set([links[0], links.at(-1)])].filter(Boolean);
-for (const link of ends) link.click();
-return ends.map((link) => link.dataset.at)"""
+# The numbers that lead to runs: the first or the last is followed, and whether what it leads to is seen.
+_FOLLOWED = """const links = [...document.querySelectorAll('td a[data-at], a.value[data-at]')];
+links.at(arguments[0])?.click();
+return links.at(arguments[0])?.dataset.at"""
 _SHOWN = "return document.getElementById(arguments[0])?.getClientRects().length > 0"
 
 
@@ -131,9 +130,10 @@ def findings(driver: webdriver.Chrome, page: Path) -> list[str]:
         found.append(f"{empty} cells that repeat the ones above are empty")
     if unlinked := driver.execute_script(_UNLINKED):
         found.append(f"{unlinked} rows have numbers that lead nowhere")
-    for name in driver.execute_script(_LEADING):
+    for place in (0, -1):
+        name = driver.execute_script(_FOLLOWED, place)
         try:
-            WebDriverWait(driver, 5).until(lambda it, name=name: it.execute_script(_SHOWN, name))
+            WebDriverWait(driver, 5).until(lambda it, name=name: name is None or it.execute_script(_SHOWN, name))
         except TimeoutException:
             found.append(f"a number leads to {name}, which is not shown")
     return found

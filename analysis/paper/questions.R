@@ -78,9 +78,12 @@ draw_figures <- function(evidence, name, stems) {
   vapply(stems, function(stem) show_figure(evidence, stem, workload_caption(evidence, name, stem)), "")
 }
 
-# What sentence and caption of a figure of the appendix take, and what a page holds of them, in points.
-AROUND_FIGURE <- 62
-ROOM_FOR_FIGURES <- 620
+# What a sentence and what is between it, a figure of the appendix and its caption take, a line of captions,
+# and what a page holds of them, in points; and the letters of a line.
+AROUND_FIGURE <- 42
+CAPTION_LINE <- 12
+ROOM_FOR_FIGURES <- 635
+CAPTION_LETTERS <- 125
 
 #' The figures that the results had no room for, each behind a sentence that says what it is
 #'
@@ -102,7 +105,7 @@ show_more_figures <- function(evidence) {
            draw_figures(evidence, name, stem))
   }, more$workload, more$stem)
   if (!in_html()) {
-    heights <- vapply(more$stem, figure_height, 0, evidence = evidence) + AROUND_FIGURE
+    heights <- mapply(figure_room, more$workload, more$stem, MoreArgs = list(evidence = evidence))
     around <- raw_latex(sprintf("\\%s{placedfigures}", c("begin", "end")))
     parts <- c(around[[1]], by_room(parts, heights), around[[2]])
   }
@@ -126,6 +129,17 @@ by_room <- function(parts, heights) {
   unlist(c(lapply(seq_along(choices), function(k) {
     c(raw_latex(paste0(if (k > 1) "\\else", if (k < last) tests[[k]])), choices[[k]])
   }), raw_latex(paste(rep("\\fi", last - 1), collapse = ""))))
+}
+
+#' The room that a figure takes with its sentence and caption
+#'
+#' @param workload its name
+#' @param stem of the figure's files
+#' @param evidence as from `read_evidence`
+#' @return points
+figure_room <- function(workload, stem, evidence) {
+  letters <- nchar(unlinked(workload_caption(evidence, workload, stem))) + nchar("Figure 10: ")
+  figure_height(stem, evidence) + AROUND_FIGURE + CAPTION_LINE * ceiling(letters / CAPTION_LETTERS)
 }
 
 #' The height of a figure

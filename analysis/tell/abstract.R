@@ -69,7 +69,10 @@ scope_sentence <- function(evidence) {
   of <- table(factor(families$family[families$environment %in% environments$name], unique(families$family)))
   of <- of[of > 0]
   named <- ifelse(names(of) == "Native", "native", paste0(lower_first(names(of)), " (", as.vector(of), ")"))
-  paste0("On one machine (", machine_phrase(evidence), ") we ran ", listed(titles), " in ",
+  # The figure of the answers names them all.
+  many <- many_answers(evidence)
+  ran <- if (many) linked(counted(length(titles), "workload"), "records") else listed(titles)
+  paste0("On one machine (", machine_phrase(evidence), ") we ran ", ran, " in ",
          linked(counted(nrow(environments), "environment"), "records"), " (", listed(named), "), ",
          "all made of one image: ", linked(counted(length(evidence$records), "run"), "records"), ", in ",
          linked(counted(sets, "set"), "records"), " of one workload in each environment",

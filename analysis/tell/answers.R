@@ -11,7 +11,7 @@ answers_of <- function(evidence) {
   names(lines) <- asked$title
   start <- QUESTIONS[["start-up"]]$title
   if (is.null(lines[[start]])) {
-    lines[[start]] <- start_lines(evidence)
+    lines[[start]] <- answer_lines("start-up", evidence, brief = many_answers(evidence))
   }
   lines <- Filter(length, lines)
   claims <- claims_answer(evidence)
@@ -36,7 +36,8 @@ many_answers <- function(evidence) {
 #' @return texts, one for each family of environments that was measured; none where nothing was
 answer_lines <- function(question, evidence, brief = FALSE) {
   if (question == "start-up") {
-    return(start_lines(evidence, brief))
+    lines <- start_lines(evidence, brief)
+    return(if (brief && length(lines) > 0) paste(lines, collapse = " ") else lines)
   }
   asked <- questions_of(evidence$plan)
   workloads <- asked$workload[asked$question == question]

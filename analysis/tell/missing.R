@@ -103,20 +103,27 @@ partial_sentence <- function(evidence) {
 #' The runs that are missing
 #'
 #' @param evidence as from `read_evidence`
-#' @return character vector of one sentence for each environment and workload, with the reasons that are known
+#' @return character vector of one sentence for each workload and environment, with the reasons that are
+#'   known; environments that lack the same runs of a workload for the same reason stand in one
 missing_sentences <- function(evidence) {
   cells <- evidence$cells[!evidence$cells$measured, ]
   if (nrow(cells) == 0) {
     return(character())
   }
   groups <- split(seq_len(nrow(cells)), paste(cells$workload, cells$environment), drop = TRUE)
-  unname(vapply(groups[order(vapply(groups, min, 0))], function(at) {
+  groups <- groups[order(vapply(groups, min, 0))]
+  first <- cells[vapply(groups, `[[`, 0L, 1), ]
+  lacks <- vapply(groups, function(at) {
     reasons <- unique(evidence$failed[at])
     reasons <- reasons[reasons != ""]
-    paste0(evidence$plan$workloads[[cells$workload[at[[1]]]]]$title, " in ",
-           in_sentence(environment_labels(evidence$plan, cells$environment[at[[1]]])), ", ",
-           if (length(at) == 1) "repetition " else "repetitions ",
+    paste0(if (length(at) == 1) "repetition " else "repetitions ",
            linked(ranges(cells$repetition[at]), "missing"), " (",
            if (length(reasons) > 0) linked(paste(reasons, collapse = "; "), "missing") else "not tried", ").")
-  }, ""))
+  }, "")
+  alike <- paste(first$workload, lacks)
+  vapply(split(seq_along(groups), factor(alike, unique(alike))), function(of) {
+    names <- intersect(names(evidence$plan$environments), first$environment[of])
+    paste0(evidence$plan$workloads[[first$workload[of[[1]]]]]$title, " in ",
+           listed(in_sentence(environment_labels(evidence$plan, names))), ", ", lacks[[of[[1]]]])
+  }, "", USE.NAMES = FALSE)
 }

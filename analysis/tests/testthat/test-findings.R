@@ -179,6 +179,19 @@ test_that("missing runs are listed with their reasons", {
                "The results are partial: 3 of 5 planned runs are missing.")
   expect_equal(unlinked(missing_sentences(evidence)),
                "STREAM in Docker, repetitions 11\u201313 (killed_by signal 9).")
+  # Environments that lack the same stand together, and others by themselves.
+  evidence$cells$environment[4:5] <- "native"
+  evidence$cells$repetition[3:5] <- c(11, 11, 12)
+  evidence$failed <- c("", "", "")
+  expect_equal(unlinked(missing_sentences(evidence)),
+               c("STREAM in Docker, repetition 11 (not tried).",
+                 "STREAM in Native, repetitions 11, 12 (not tried)."))
+  evidence$cells <- evidence$cells[-5, ]
+  evidence$failed <- c("", "")
+  expect_equal(unlinked(missing_sentences(evidence)),
+               "STREAM in Native and Docker, repetition 11 (not tried).")
+  evidence$failed <- c("lost", "")
+  expect_length(missing_sentences(evidence), 2)
   expect_match(abstract_text(evidence), "The results are partial", fixed = TRUE)
   expect_true("Missing runs" %in% names(threats(evidence)))
 })

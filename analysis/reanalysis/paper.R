@@ -334,6 +334,8 @@ write_reanalysis <- function(results, root, out) {
   knitr::opts_chunk$set(echo = FALSE, error = FALSE)
   scope <- new.env(parent = environment(write_reanalysis))
   scope$results <- results
+  shown$figures <- character()
+  shown$appendix <- FALSE
   knitr::knit(file.path(root, "paper", "reanalysis.Rmd"), file.path(folder, "report.md"), envir = scope,
               quiet = TRUE,
               encoding = "UTF-8")

@@ -42,7 +42,7 @@ LOAD_MOST <- 50
 #' What making the load took of the processors' time, and what half of the load did
 #'
 #' A workload tells of it by the metrics of LOAD_SHARES, and of half of the load by a series that is another's
-#' but for one factor, whose value is `half` instead of `scale-out`.
+#' but for one factor, whose value is `half` instead of `scale-out`, or by a sweep of the throughput along it.
 #'
 #' @param evidence as from `read_evidence`
 #' @param workload its name
@@ -72,28 +72,68 @@ driver_text <- function(evidence, workload) {
            } else {
              ", not more than half."
            }),
-    half_text(evidence, rows)
+    half_text(evidence, workload, rows)
   ), collapse = " ")
 }
 
 #' What half of the load did
 #'
 #' @param evidence as from `read_evidence`
-#' @param rows of the comparisons, those of one workload
+#' @param workload its name
+#' @param rows of the comparisons, those of the workload
 #' @return text; NULL where it was not measured
-half_text <- function(evidence, rows) {
+half_text <- function(evidence, workload, rows) {
   rows <- rows[rows$metric == "throughput" & !is.na(rows$mean), ]
+  found <- half_by_name(rows)
+  if (is.null(found)) {
+    found <- half_of_sweep(planned_workload(evidence$plan, workload)$figures, rows)
+  }
+  if (is.null(found)) {
+    return(NULL)
+  }
+  reached <- unique(quantity(100 * range(found$kept), 3))
+  reached <- linked(paste0(paste(reached, collapse = " to "), THIN, "%"), "records")
+  paste0("With half of the ", found$load, " it reached ", reached, " of the throughput: near to 50", THIN,
+         "% the load would be what limits, near to 100", THIN, "% what is under it.")
+}
+
+#' The throughput of series called `half`, as a share of that of `scale-out`
+#'
+#' @param rows of the comparisons, those of the throughput
+#' @return list: load, what there is half of; kept, a share for each environment and series; NULL for none
+half_by_name <- function(rows) {
   half <- rows[grepl("(^|;)[a-z_]+=half(;|$)", rows$factors), ]
   rest <- function(factors) sub("(^|;)[a-z_]+=(half|scale-out)(;|$)", "\\1\\3", factors)
   full <- rows[grepl("=scale-out(;|$)", rows$factors), ]
+  share_kept(half, full, rest, "connections")
+}
+
+#' The throughput with half of the most load in a sweep, as a share of that with the most
+#'
+#' @param figures of the workload's declaration, one of which says along which factor the throughput is swept
+#' @param rows of the comparisons, those of the throughput
+#' @return as from `half_by_name`
+half_of_sweep <- function(figures, rows) {
+  swept <- Filter(function(figure) identical(figure$metric, "throughput") && !is.null(figure$along), figures)
+  if (length(swept) == 0 || nrow(rows) == 0) {
+    return(NULL)
+  }
+  along <- swept[[1]]$along
+  load <- factor_numbers(rows$factors, along)
+  most <- max(load)
+  share_kept(rows[load == most / 2, ], rows[load == most, ], function(factors) without_factor(factors, along),
+             paste0(words(along), " (", quantity(most / 2), " instead of ", quantity(most), ")"))
+}
+
+#' Means as shares of those in other rows of the same environment and series
+#'
+#' @param half,full rows of the comparisons
+#' @param rest function of factors: those by which the rows belong together
+#' @param load what there is half of
+#' @return as from `half_by_name`
+share_kept <- function(half, full, rest, load) {
   at <- match(paste(half$environment, rest(half$factors)), paste(full$environment, rest(full$factors)))
   kept <- half$mean / full$mean[at]
   kept <- kept[!is.na(kept)]
-  if (length(kept) == 0) {
-    return(NULL)
-  }
-  reached <- unique(quantity(100 * range(kept), 3))
-  reached <- linked(paste0(paste(reached, collapse = " to "), THIN, "%"), "records")
-  paste0("With half of the connections it reached ", reached, " of the throughput: near to 50", THIN,
-         "% the load would be what limits, near to 100", THIN, "% what is under it.")
+  if (length(kept) > 0) list(load = load, kept = kept)
 }

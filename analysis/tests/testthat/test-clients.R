@@ -62,3 +62,30 @@ test_that("what making the load took is told, and what half of it reached", {
   expect_match(text, "it reached 95 % of the throughput", fixed = TRUE)
   expect_null(driver_text(small_evidence(list(summary_row("native")), plan), "stream"))
 })
+
+test_that("what half of the load reached is told of a sweep too, where it has half of the most", {
+  plan <- small_plan(c(native = "Native", docker = "Docker"))
+  plan$workloads$stream$metrics <- list(
+    throughput = list(label = "Orders", unit = "orders/min", better = "higher"),
+    driver_share = list(label = "Load generators", unit = "%", better = "lower")
+  )
+  plan$workloads$stream$figures <- list(
+    list(name = "time", kind = "sweep", metric = "latency", along = "others"),
+    list(name = "orders", kind = "sweep", metric = "throughput", along = "customers")
+  )
+  says <- function(levels) {
+    rows <- lapply(levels, function(level) {
+      lapply(c("native", "docker"), function(environment) {
+        mean <- 100 - 10 * (level < 8) - 5 * (environment == "docker" && level < 8)
+        updated(summary_row(environment, metric = "throughput", mean = mean),
+                factors = paste0("customers=", level))
+      })
+    })
+    shares <- list(updated(summary_row("native", metric = "driver_share", mean = 10), unit = "%",
+                           factors = "customers=8"))
+    read_aloud(driver_text(small_evidence(c(unlist(rows, recursive = FALSE), shares), plan), "stream"))
+  }
+  expect_match(says(c(2, 4, 8)), "With half of the customers (4 instead of 8) it reached 85 to 90 % of the",
+               fixed = TRUE)
+  expect_no_match(says(c(2, 8)), "half of the customers")
+})

@@ -98,10 +98,26 @@ def but_holder(lines: list[str]) -> list[str]:
     return lines[:at] + lines[at + 1 :]
 
 
-def join(id: str) -> list[str]:
-    """Like :func:`enter`, for groups in which something runs already, or that need not have it."""
+def join(id: str, below: str = "") -> list[str]:
+    """Like :func:`enter`, for groups in which something runs already, or that need not have it.
+
+    below: the group in them that is joined, as :func:`below` tells of it.
+    """
     script = 'while [ "$1" != -- ]; do echo $$ >"$1/cgroup.procs"; shift; done; shift; exec "$@"'
-    return ["sh", "-euc", script, "strata", *groups_of(id), "--"]
+    return ["sh", "-euc", script, "strata", *(os.path.join(group, below).rstrip("/") for group in groups_of(id)), "--"]
+
+
+def below(process: int, id: str, proc: str = "/proc") -> str:
+    """The group below a system's in which a process is, by its path from there; "" where it is in the system's itself.
+
+    It may be one in version 2 alone: there a group has processes or further groups.
+    """
+    if not unified():
+        return ""
+    with open(f"{proc}/{process}/cgroup") as file:
+        path = file.read().rstrip("\n").rpartition("\n")[2].split(":", 2)[2]
+    inside = os.path.relpath(path, f"/{path_of(id)}")
+    return "" if inside == "." or inside.startswith("..") else inside
 
 
 def members(id: str) -> set[int]:

@@ -103,7 +103,9 @@ class Chroot(Layer):
         return self.context.data + path.removeprefix("/data")
 
     def left(self) -> list[str]:
-        lines = cgroups.command_lines(self.run_below(cgroups.look(cgroups.groups_of(self.context.id))))
+        groups = cgroups.groups_of(self.context.id)
+        # A container's own may lie in them.
+        lines = cgroups.command_lines(self.run_below(cgroups.look([*groups, *(f"{group}/*" for group in groups)])))
         return cgroups.but_holder(lines)
 
     def put(self, source: str, target: str) -> None:

@@ -11,6 +11,9 @@ from strata.layers.layered import IDLE, Layered
 
 # What the distribution gives to every container: its devices, mounts, capabilities and filter of system calls.
 COMMON = "/usr/share/lxc/config/common.conf"
+# Where a kernel with AppArmor tells which profiles are loaded, and the one that LXC gives to a container.
+PROFILES = "/sys/kernel/security/apparmor/profiles"
+PROFILE = "lxc-container-default-cgns"
 
 
 class Lxc(Layered):
@@ -26,6 +29,21 @@ class Lxc(Layered):
         if reason := super().unavailable():
             return reason
         return None if os.path.exists(COMMON) else f"there is no {COMMON}: install the distribution's package lxc"
+
+    @classmethod
+    def refusal(cls, options: dict, below: str, machine: dict) -> str | None:
+        try:
+            with open(PROFILES) as file:
+                loaded = any(line.split(" ", 1)[0] == PROFILE for line in file)
+        except OSError:
+            # No AppArmor, or nothing is told of it.
+            return None
+        if loaded:
+            return None
+        return (
+            f"this kernel has AppArmor, and LXC’s profile {PROFILE} is not loaded: install the distribution’s package "
+            "apparmor, and run `systemctl restart apparmor`"
+        )
 
     @property
     def _monitor(self) -> str:

@@ -50,14 +50,14 @@ class Nspawn(Layered):
                 raise UserError(f"{self.program} did not start a container: {words or 'it said nothing'}")
             time.sleep(0.02)
         with open(self._leader, "w") as file:
-            file.write(f"{leader} {capabilities(leader)}")
+            file.write(f"{leader} {capabilities(leader)} {cgroups.below(leader, self.context.id)}")
 
     def wrap(self, argv: list[str]) -> list[str]:
         with open(self._leader) as file:
-            leader, allowed = file.read().split()
+            leader, allowed, *below = file.read().split()
         inside = ["nsenter", f"--target={leader}", "--mount", "--uts", "--ipc", "--pid", "--root", "--wd"]
         bounded = ["/usr/bin/setpriv", f"--bounding-set={allowed}", "--"]
-        return as_root([*cgroups.join(self.context.id), *inside, *bounded, *argv])
+        return as_root([*cgroups.join(self.context.id, *below), *inside, *bounded, *argv])
 
     def left(self) -> list[str]:
         return [line for line in super().left() if not line.startswith(OWN)]

@@ -150,3 +150,21 @@ def test_without_systemd_the_groups_are_folders_and_nothing_holds_them(tmp_path,
     assert cgroups.enter("x") == cgroups.join("x")
     assert [path.name for path in sorted(tmp_path.glob("*/x/*"))] == []
     assert sorted(path.parent.name for path in tmp_path.glob("*/x")) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("told", "unified", "found"),
+    [
+        ("0::/strata.slice/strata-x.scope/payload\n", True, "payload"),
+        ("0::/strata.slice/strata-x.scope\n", True, ""),
+        ("0::/user.slice/session-1.scope\n", True, ""),
+        # In version 1 nobody needs a group below, and hierarchies may differ.
+        ("4:memory:/strata/strata-x\n0::/strata/strata-x/payload\n", False, ""),
+    ],
+)
+def test_the_group_of_a_first_program_is_found_below_its_systems(tmp_path, monkeypatch, told, unified, found):
+    monkeypatch.setattr(cgroups, "managed_by_systemd", lambda: unified)
+    monkeypatch.setattr(cgroups, "unified", lambda: unified)
+    (tmp_path / "7").mkdir()
+    (tmp_path / "7/cgroup").write_text(told)
+    assert cgroups.below(7, "strata-x", str(tmp_path)) == found

@@ -57,11 +57,36 @@ def test_a_command_enters_the_container_that_was_started(tmp_path):
     assert "--bounding-set=-all,+cap_0" in argv
 
 
+@pytest.mark.parametrize(("below", "joined"), [("", ""), ("payload", "/payload")])
+def test_a_command_joins_the_group_that_nspawn_made_for_what_it_started(tmp_path, monkeypatch, below, joined):
+    monkeypatch.setattr(cgroups, "managed_by_systemd", lambda: True)
+    (tmp_path / "leader").write_text(f"4711 -all,+cap_0 {below}")
+    argv = Nspawn(None, {}, Context("strata-x", str(tmp_path), None)).wrap(["env"])
+    assert f"/sys/fs/cgroup/strata.slice/strata-x.scope{joined}" in argv
+
+
 @pytest.mark.parametrize(("layer", "package"), [(Nspawn, "systemd-container"), (Lxc, "lxc")])
 def test_without_the_program_it_is_told_what_would_change_that(monkeypatch, layer, package):
     monkeypatch.setattr(layered.shutil, "which", lambda name: None)
     assert layer.unavailable() == f"{layer.program} is not installed: install the distribution's package {package}"
     assert layer.examine() == [(layer.program, None, layer.unavailable())]
+
+
+@pytest.mark.parametrize(
+    ("told", "there"),
+    [
+        (None, True),
+        ("docker-default (enforce)\nlxc-container-default-cgns (enforce)\n", True),
+        ("docker-default (enforce)\nlxc-container-default-cgns-mine (enforce)\n", False),
+        ("", False),
+    ],
+)
+def test_a_kernel_with_apparmor_has_to_know_lxcs_profile(tmp_path, monkeypatch, told, there):
+    monkeypatch.setattr(lxc, "PROFILES", str(tmp_path / "profiles"))
+    if told is not None:
+        (tmp_path / "profiles").write_text(told)
+    reason = Lxc.refusal({}, "host", {})
+    assert reason is None if there else "install the distribution’s package apparmor" in reason
 
 
 def test_lxc_is_asked_for_a_group_beside_those_of_containers(monkeypatch):

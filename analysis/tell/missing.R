@@ -11,6 +11,14 @@ unavailable_sentence <- function(environments) {
   }
 }
 
+#' A reason without the objects of JSON by which a step tells its log where it is
+#'
+#' @param reason texts, as records have them
+#' @return texts
+in_words <- function(reason) {
+  gsub("; [a-z]+ said last: *(?=;|$)", "", gsub("\\{\"[^{}]*\\}( / )?", "", reason), perl = TRUE)
+}
+
 #' What environments were found unable to do
 #'
 #' @param evidence as from `read_evidence`
@@ -28,7 +36,7 @@ unable_sentences <- function(evidence, environments = unique(evidence$unable$env
                   evidence$comparisons$workload == row$workload)
     paste0(evidence$plan$workloads[[row$workload]]$title,
            if (done) " could not be done in every run in " else " cannot be done in ",
-           in_sentence(environment_labels(evidence$plan, row$environment)), ": ", row$reason, ".")
+           in_sentence(environment_labels(evidence$plan, row$environment)), ": ", in_words(row$reason), ".")
   }, "")
 }
 
@@ -114,7 +122,7 @@ missing_sentences <- function(evidence) {
   groups <- groups[order(vapply(groups, min, 0))]
   first <- cells[vapply(groups, `[[`, 0L, 1), ]
   lacks <- vapply(groups, function(at) {
-    reasons <- unique(evidence$failed[at])
+    reasons <- in_words(unique(evidence$failed[at]))
     reasons <- reasons[reasons != ""]
     paste0(if (length(at) == 1) "repetition " else "repetitions ",
            linked(ranges(cells$repetition[at]), "missing"), " (",

@@ -172,6 +172,14 @@ test_that("the title says what was measured, and that it is partial", {
   expect_equal(title(c("native", "vm")), "Emulated Virtual Machines and Bare Linux, Measured Again")
 })
 
+test_that("reasons are told without what a step tells its log", {
+  expect_equal(in_words(c(
+    "its warmup step ended with exit code 1; it said last: {\"warmup\": 1, \"rate\": null} / tool: broken pipe",
+    "ended with exit code 1; it said last: {\"a\": 1}", "killed by signal 9", ""
+  )), c("its warmup step ended with exit code 1; it said last: tool: broken pipe", "ended with exit code 1",
+        "killed by signal 9", ""))
+})
+
 test_that("missing runs are listed with their reasons", {
   evidence <- small_evidence(list(summary_row("native"), summary_row("docker")), missing = 3)
   evidence$failed <- c("", "killed_by signal 9", "")

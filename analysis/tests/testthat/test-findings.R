@@ -174,9 +174,9 @@ test_that("the title says what was measured, and that it is partial", {
 
 test_that("reasons are told without what a step tells its log", {
   expect_equal(in_words(c(
-    "its warmup step ended with exit code 1; it said last: {\"warmup\": 1, \"rate\": null} / tool: broken pipe",
+    "its step ended with exit code 1; it said last: {\"warmup\": 1, \"rate\": null} / tool: broken pipe",
     "ended with exit code 1; it said last: {\"a\": 1}", "killed by signal 9", ""
-  )), c("its warmup step ended with exit code 1; it said last: tool: broken pipe", "ended with exit code 1",
+  )), c("its step ended with exit code 1; it said last: tool: broken pipe", "ended with exit code 1",
         "killed by signal 9", ""))
 })
 

@@ -124,7 +124,8 @@ by_room <- function(parts, heights) {
   # From the most room to the least; an order that comes again for more room stands there again.
   least <- sort(union(least, which(c(TRUE, !mapply(identical, orders[-1], orders[-length(orders)])))))
   choices <- lapply(rev(least), function(i) parts[orders[[i]]])
-  tests <- sprintf("\\par\\ifdim\\dimexpr\\pagegoal-\\pagetotal\\relax>%gpt\\relax", rev(rooms[least]) + 15)
+  tests <- sprintf("\\par\\penalty0\\ifdim\\dimexpr\\pagegoal-\\pagetotal\\relax>%gpt\\relax",
+                   rev(rooms[least]) + 40)
   last <- length(choices)
   unlist(c(lapply(seq_along(choices), function(k) {
     c(raw_latex(paste0(if (k > 1) "\\else", if (k < last) tests[[k]])), choices[[k]])

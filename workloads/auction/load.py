@@ -45,7 +45,7 @@ class Probe:
         self.lags: list[float] = []
         self.visitors: list[Visitor] = []
         self.wrong: list[str] = []
-        # The users whose operation has not ended; who waits for somebody's bid is none of them.
+        # The users whose operation, or coming, has not ended; who waits for somebody's bid is none of them.
         self.busy: set[int] = set()
         self.coming = iter(asked["mine"])
 
@@ -70,7 +70,11 @@ class OneUser(FastHttpUser):
         self.visitor = Visitor(self.ask, self.chance, persons, asked["users"])
         probe.visitors.append(self.visitor)
         self.last = chain.begun(self.chance)
+        self.coming = True
+        probe.busy.add(self.number)
         self._try(lambda: self.visitor.begin_after(self.last))
+        probe.busy.discard(self.number)
+        self.coming = False
         self.due = time.time() + self.chance.random() * asked["cycle"]
         self.waited = True
         gevent.sleep(self.wait_time())
@@ -81,6 +85,10 @@ class OneUser(FastHttpUser):
 
     def ask(self, method: str, path: str, body: Any, allowed: tuple[int, ...]) -> tuple[int, Any]:
         """Status and content of an answer; raises WrongAnswerError where the status is another."""
+        if self.coming and time.time() >= self.probe.ends:
+            # It is over before this user has come, and what was asked has been answered.
+            self.probe.busy.discard(self.number)
+            gevent.sleep(3600)
         sent = {"json": body} if isinstance(body, dict) else {"data": body} if body else {}
         with self.client.request(method, self.site + path, name="any", catch_response=True, **sent) as answer:
             # Locust's own count of failures is not looked at: every failure ends the run.

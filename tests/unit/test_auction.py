@@ -406,3 +406,68 @@ def test_more_users_than_data_are_refused_before_anything_is_touched():
     done = subprocess.run([FOLDER / "prepare.sh", "16", "15"], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr == "start_users: 16 are more than most_users (15), for whom there are data\n"
+
+
+class Rests(BaseException):
+    """A user begins nothing more."""
+
+
+@pytest.fixture
+def load(programs, monkeypatch):
+    """The load generator without Locust, whose users rest where they would sleep for long."""
+
+    def sleep(seconds):
+        if seconds > 1000:
+            raise Rests
+
+    locust = types.ModuleType("locust")
+    locust.FastHttpUser, locust.task = object, lambda work: work
+    of_environment = types.ModuleType("locust.env")
+    of_environment.Environment = None
+    gevent = types.ModuleType("gevent")
+    gevent.sleep = sleep
+    for module in (locust, of_environment, gevent):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.delitem(sys.modules, "load", raising=False)
+    yield importlib.import_module("load")
+    sys.modules.pop("load", None)
+
+
+@pytest.mark.parametrize("answers", [1, 2])
+def test_who_still_comes_when_a_probe_is_over_is_waited_for_and_begins_nothing_more(load, monkeypatch, answers):
+    """Otherwise a system that is overloaded would tell of somebody who left amid a request."""
+    now = [1000.0]
+    monkeypatch.setattr(load.time, "time", lambda: now[0])
+    monkeypatch.setattr(load.chain, "begun", lambda chance: "JoinAuction")
+    asked = {"begin": 1000, "ramp": 1, "seconds": 2, "cycle": 0.5, "users": 1, "sites": ["s"], "mine": [0], "seed": 1}
+    user = load.OneUser()
+    user.probe = probe = load.Probe({**asked, "persons": 2})
+    busy = []
+
+    class Client:
+        def request(self, method, url, **_):
+            busy.append(set(probe.busy))
+            if len(busy) == answers:
+                now[0] = probe.ends
+            return Answer(json.dumps({"person": 2, "auction": int(url.split("/")[-2]) if "attendance" in url else 1}))
+
+    class Answer:
+        def __init__(self, text):
+            self.content, self.headers = text.encode(), {"content-type": "application/json"}
+            self.status_code = 201 if len(busy) == 2 else 200
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def success(self):
+            pass
+
+    user.client = Client()
+    with pytest.raises(Rests):
+        user.on_start()
+    assert busy == [{0}] * answers
+    assert probe.busy == set()
+    assert probe.wrong == []

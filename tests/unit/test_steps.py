@@ -134,12 +134,12 @@ def test_the_client_decides_the_result_of_those_who_use_it_alone(tmp_path, monke
     assert not plan.uses_client(alone["workloads"]["w"]["cell"])
 
 
-def test_the_ports_of_a_plan_are_those_of_all_its_workloads():
+def test_the_ports_of_workloads_are_in_order_and_each_once():
     cells = {"steps": [], "ports": ["port", "other"]}
-    assert plan.ports(experiment(cells)) == [3, 5]
+    assert plan.ports(experiment(cells), "w") == [3, 5]
     listed = experiment({"steps": [], "ports": ["port", "other"]})
     listed["workloads"]["w"]["parameters"]["port"] = [7, 4, 3]
-    assert plan.ports(listed) == [3, 4, 7]
+    assert plan.ports(listed, "w") == [3, 4, 7]
 
 
 def test_timeouts_are_those_of_the_scale(tmp_path, monkeypatch):

@@ -247,7 +247,8 @@ class Page(html.parser.HTMLParser):
         if tag == "details":
             self.details = found["id"]
         elif tag == "a":
-            self.links.append(found["href"])
+            # Where a list waits until it is opened, the link's own end is the row in it.
+            self.links += [found["href"], *([f"#{found['data-at']}"] if "data-at" in found else [])]
             self.runs.setdefault(self.details, []).append(found["href"])
 
     def handle_data(self, data):

@@ -136,7 +136,16 @@ test_that("a run in which all pass for whom there are data is refused", {
                   updated(auction_asked, most_users = highest))
 })
 
-test_that("a mix that is not the published one is refused, but of a later probe that fails", {
+test_that("a first probe that fails in another mix gives no latencies, and the search is read", {
+  # Of gVisor, for which as many users were by far too many.
+  asked <- updated(auction_asked, start_users = 200, resolution = 0.5, seconds = 2)
+  values <- parse_auctions(fixture("auction", "gvisor"), asked)
+  expect_equal(values$value[values$metric == "users"], 75)
+  expect_setequal(values$metric[startsWith(values$factors, "load=first")], c("rate", "driver_share"))
+  expect_true("load=highest" %in% values$factors)
+})
+
+test_that("a mix that is not the published one is refused, but of a probe that fails", {
   lines <- fixture("auction")
   # Fewer of the operation that nobody times, in the nth probe.
   fewer <- function(probe, by) {

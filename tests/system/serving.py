@@ -115,13 +115,16 @@ def served(project: Path, workload: str, commands: str, folder: Path) -> Iterato
 
 @contextlib.contextmanager
 def importable(workload: str) -> Iterator[None]:
-    """The workload's programs can be imported, as in its folder."""
+    """The workload's programs can be imported, as in its folder; those of another may have the same names."""
     path = str(projects.ROOT / "workloads" / workload)
     sys.path.insert(0, path)
     try:
         yield
     finally:
         sys.path.remove(path)
+        own = [name for name, module in sys.modules.items() if (getattr(module, "__file__", "") or "").startswith(path)]
+        for name in own:
+            del sys.modules[name]
 
 
 def servers(workload: str, commands: str) -> Callable:

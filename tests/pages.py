@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from selenium import webdriver
-from selenium.common.exceptions import TimeoutException
+from selenium.common.exceptions import StaleElementReferenceException, TimeoutException
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.support.wait import WebDriverWait
 
@@ -65,6 +65,11 @@ _FOLLOWED = """const links = [...document.querySelectorAll('td a[data-at], a.val
 links.at(arguments[0])?.click();
 return links.at(arguments[0])?.dataset.at"""
 _SHOWN = "return document.getElementById(arguments[0])?.getClientRects().length > 0"
+
+
+def patient(driver: webdriver.Chrome, seconds: float = 20) -> WebDriverWait:
+    """Waits for what a page shows, also while another page or row comes into the place of what was found."""
+    return WebDriverWait(driver, seconds, ignored_exceptions=[StaleElementReferenceException])
 
 
 @contextmanager

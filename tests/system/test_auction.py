@@ -10,8 +10,6 @@ import pages
 import projects
 import pytest
 import serving
-from selenium.common.exceptions import StaleElementReferenceException
-from selenium.webdriver.support.ui import WebDriverWait
 from serving import together
 
 pytestmark = pytest.mark.long
@@ -218,11 +216,6 @@ def test_bids_that_were_taken_survive_the_end_of_the_application(served, sql):
     assert after["bids"] == before["bids"] + 4
 
 
-def patient(browser):
-    """Waits for what a page shows, also while its script puts new rows in the places of those that were found."""
-    return WebDriverWait(browser, 20, ignored_exceptions=[StaleElementReferenceException])
-
-
 def test_a_bid_in_one_browser_is_seen_in_another(served):
     def log_in(browser, name, number):
         browser.implicitly_wait(10)
@@ -231,7 +224,7 @@ def test_a_bid_in_one_browser_is_seen_in_another(served):
         browser.find_element("css selector", "[name=password]").send_keys(f"secret-{number}")
         browser.find_element("css selector", "#login button").click()
         browser.find_element("css selector", "#list tbody tr:nth-child(2) button").click()
-        patient(browser).until(lambda _: browser.find_element("css selector", "#auction h2").text)
+        pages.patient(browser).until(lambda _: browser.find_element("css selector", "#auction h2").text)
 
     def price(browser):
         return browser.find_element("css selector", "#price").text
@@ -246,16 +239,16 @@ def test_a_bid_in_one_browser_is_seen_in_another(served):
         offered = f"{(state['starting'] + 123) / 100:.2f}"
         first.find_element("css selector", "[name=amount]").send_keys(offered)
         first.find_element("css selector", "#bid button").click()
-        patient(second).until(lambda _: price(second) == offered)
+        pages.patient(second).until(lambda _: price(second) == offered)
         assert second.find_element("css selector", "#leader").text == f"by user{one}"
-        patient(first).until(lambda _: price(first) == offered)
+        pages.patient(first).until(lambda _: price(first) == offered)
         # The image of what is offered is one.
         shown = "return document.querySelector('#image').naturalWidth"
         assert second.execute_script(shown) == 96
         second.find_element("css selector", "#leave").click()
-        patient(second).until(lambda _: second.find_element("css selector", "#list").is_displayed())
+        pages.patient(second).until(lambda _: second.find_element("css selector", "#list").is_displayed())
         second.find_element("css selector", "#logout").click()
-        patient(second).until(lambda _: second.find_element("css selector", "#login").is_displayed())
+        pages.patient(second).until(lambda _: second.find_element("css selector", "#login").is_displayed())
 
 
 def test_an_error_that_a_server_logs_is_found_by_its_pattern(served, sql):

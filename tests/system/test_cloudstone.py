@@ -11,7 +11,6 @@ import pytest
 import requests
 import serving
 from selenium.webdriver.common.by import By
-from selenium.webdriver.support.ui import WebDriverWait
 from serving import together
 
 pytestmark = pytest.mark.long
@@ -149,7 +148,7 @@ def test_a_person_logs_in_adds_an_event_and_sees_it_in_a_browser(site, driver, t
     ):
         (tmp_path / name).write_bytes(content)
     with pages.chromium() as browser:
-        wait = WebDriverWait(browser, 60)
+        wait = pages.patient(browser, 60)
         browser.get(f"http://localhost:{WEB}/")
         browser.find_element(By.LINK_TEXT, "Log in").click()
         for name, value in (("username", "person5"), ("password", "open-5-sesame")):

@@ -66,9 +66,11 @@ parse_auction <- function(lines, parameters) {
     measured(c("users", "bracket"), c("users", "%"),
              c(found$found, 100 * (found$fails - found$found) / found$found))
   }
-  loads <- c(list(first = probes[[1]]), highest = best[length(best)])
-  all_measured(c(list(users), Map(auction_load, loads, names(loads)),
-                 list(if (probes[[1]]$mixed) auction_latencies(probes[[1]]))))
+  # What a probe of another mix came to is no number of these auctions.
+  first <- if (probes[[1]]$mixed) probes[1]
+  loads <- c(first = first, highest = best[length(best)])
+  require_that(length(loads) > 0, "no probe has the published mix")
+  all_measured(c(list(users), Map(auction_load, loads, names(loads)), lapply(first, auction_latencies)))
 }
 
 #' What a probe says of its load

@@ -71,6 +71,14 @@ test_that("where not one user is served in time there is no number of users, and
   expect_false(any(values$metric %in% c("users", "bracket")))
   expect_setequal(values$metric[values$factors == "load=first"], c("rate", "driver_share"))
   expect_false(any(grepl("load=highest", values$factors)))
+  # Without a probe of the published mix there is no number at all.
+  lines <- fixture("auction", "none")
+  operations <- auction_objects(lines, "operation")
+  at <- which(vapply(operations, `[[`, "", "operation") == "GetNextBid")[1]
+  total <- auction_objects(lines, "drove")[[1]]$total + 500
+  more <- auction_changed(lines, "operation", count = operations[[at]]$count + 500, nth = at)
+  more <- auction_changed(more, "drove", total = total, rate = signif(total / 2.5, 6), nth = 1)
+  refuses_auction(more, "no probe has the published mix", asked)
 })
 
 test_that("the probes must be those of the search", {
@@ -136,13 +144,13 @@ test_that("a run in which all pass for whom there are data is refused", {
                   updated(auction_asked, most_users = highest))
 })
 
-test_that("a first probe that fails in another mix gives no latencies, and the search is read", {
+test_that("a first probe that fails in another mix gives no numbers, and the search is read", {
   # Of gVisor, for which as many users were by far too many.
   asked <- updated(auction_asked, start_users = 200, resolution = 0.5, seconds = 2)
   values <- parse_auctions(fixture("auction", "gvisor"), asked)
   expect_equal(values$value[values$metric == "users"], 75)
-  expect_setequal(values$metric[startsWith(values$factors, "load=first")], c("rate", "driver_share"))
-  expect_true("load=highest" %in% values$factors)
+  expect_false(any(startsWith(values$factors, "load=first")))
+  expect_setequal(values$metric[values$factors == "load=highest"], c("rate", "driver_share"))
 })
 
 test_that("a mix that is not the published one is refused, but of a probe that fails", {

@@ -7,15 +7,17 @@ import shutil
 from strata.base import places
 from strata.base.errors import UserError
 from strata.base.files import read_json
-from strata.base.process import as_root, capture
+from strata.base.process import capture
 from strata.host import observe
 from strata.host import topology as host
 from strata.vm import applied, libvirt, ssh
 
 DATA_LABEL = "strata-data"
-# Prints the data disk's file system, the numbers of queues and nodes, and a line for each cache of the first CPU.
+# Mounts the data disk where that was not done yet, and prints its file system, the numbers of queues and nodes, and a
+# line for each cache of the first CPU.
 _SCRIPT = f"""
-mkdir -p /data && mount -o defaults LABEL={DATA_LABEL} /data
+mkdir -p /data
+mountpoint -q /data || mount -o defaults LABEL={DATA_LABEL} /data || exit 1
 findmnt --noheadings --output FSTYPE,OPTIONS,SIZE --bytes /data
 ls -d /sys/class/net/eth0/queues/rx-* | wc -l
 ls -d /sys/devices/system/node/node[0-9]* 2>/dev/null | wc -l
@@ -25,22 +27,27 @@ done
 """
 
 
+def inside(folder: str) -> list[str]:
+    """Mount the data disk, if it is not; the lines in which the guest then tells of its devices."""
+    return ssh.run(folder, ["sh", "-c", _SCRIPT]).splitlines()
+
+
 def at(
     folder: str, wanted: dict, profile: dict, refused: dict[str, str], live: dict, pid: int, versions: dict[str, str]
 ) -> dict:
-    """Mount the data disk and look at the machine: those facts of ``system.vm`` that are seen (docs/contracts.md).
+    """See that the data disk is mounted, and look: those facts of ``system.vm`` that are seen (docs/contracts.md).
 
     wanted: the machine's settings, as the Vagrantfile has them.  profile: complete.
     refused: key → why it was left out.  live: how it was started, as of :func:`strata.vm.domain.read`.
     pid: QEMU's process.  versions: of what runs it.
     """
-    lines = ssh.run(folder, ["sh", "-c", _SCRIPT]).splitlines()
-    inside = observe.understand(observe.split(ssh.run(folder, observe.command(), check=False)))
+    lines = inside(folder)
+    known = observe.understand(observe.split(ssh.run(folder, observe.command(), check=False)))
     process = applied.process(pid)
     guest = {
-        "cpus": inside["cpus"],
-        "memory_bytes": inside["memory_bytes"] if isinstance(inside["memory_bytes"], int) else None,
-        "shape": _shape(inside),
+        "cpus": known["cpus"],
+        "memory_bytes": known["memory_bytes"] if isinstance(known["memory_bytes"], int) else None,
+        "shape": _shape(known),
         "queues": int(lines[1]),
         "nodes": max(1, int(lines[2])),
         "caches": _caches(lines[3:]),
@@ -52,7 +59,7 @@ def at(
         ["findmnt", "--noheadings", "--output", "FSTYPE", "--target", places.home()], check=False
     ).stdout.strip()
     return {
-        "vcpus": inside["cpus"],
+        "vcpus": known["cpus"],
         "memory_bytes": wanted["memory_mib"] * 2**20,
         "host_memory_bytes": _sum(process["resident_bytes"], process["huge_bytes"]),
         "disk_bytes": sum(_taken(os.path.join(libvirt.pool_folder(), name)) for name in disks),
@@ -74,10 +81,10 @@ def processes(folder: str) -> list[int]:
 
 def process_of(name: str) -> int:
     """The id of a running domain's process.  Raises UserError where libvirt names none."""
-    text = capture(as_root(["cat", "--", f"/run/libvirt/qemu/{name}.pid"]), check=False).stdout.strip()
-    if not text.isdigit():
+    found = libvirt.process(name)
+    if found is None:
         raise UserError(f"libvirt names no process for the domain {name}")
-    return int(text)
+    return found
 
 
 def _taken(path: str) -> int:

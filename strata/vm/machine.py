@@ -175,6 +175,8 @@ class Machine:
             return None
         if not there(wanted["key"]):
             booted = self._boot(wanted)
+            # A machine that goes on finds its data disk mounted, and what looks at it in the memory.
+            look.inside(self.folder)
             save(wanted["key"])
         if self.warmup:
             self._restore(wanted["key"])

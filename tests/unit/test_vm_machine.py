@@ -2,6 +2,8 @@
 
 import json
 import os
+import signal
+import subprocess
 
 import pytest
 import tuned
@@ -122,6 +124,7 @@ def test_a_machine_is_booted_once_and_warmed_up_once_for_what_stands_on_it(tmp_p
     steps, kept = [], {}
     monkeypatch.setattr(machine.Machine, "_boot", lambda self, wanted: steps.append("boot") or {"seconds": 60})
     monkeypatch.setattr(machine.ssh, "run", lambda folder, argv, timeout: steps.append(" ".join(argv)[:16]))
+    monkeypatch.setattr(machine.look, "inside", lambda folder: steps.append("mount"))
     monkeypatch.setattr(machine.ssh, "close", lambda folder: None)
     monkeypatch.setattr(machine.snapshot, "restore", lambda name: steps.append(f"restore {name}"))
     monkeypatch.setattr(machine.snapshot, "find", lambda name, owner: kept.get(name))
@@ -133,13 +136,13 @@ def test_a_machine_is_booted_once_and_warmed_up_once_for_what_stands_on_it(tmp_p
     monkeypatch.setattr(machine.snapshot, "save", save)
     wanted = {"key": "k", "name": "n", "subnet": "s", "mac": "m", "huge_pages": False}
     assert warm._see_snapshot(wanted, {}) == {"seconds": 60}
-    assert steps == ["boot", "save k", "restore k", "date --utc --set", "systemctl start ", "save k-docker"]
+    assert steps == ["boot", "mount", "save k", "restore k", "date --utc --set", "systemctl start ", "save k-docker"]
     steps.clear()
     assert [one._see_snapshot(wanted, {}) for one in (warm, plain)] == [None, None]
     assert steps == []
     # Another network, another machine: neither snapshot fits it.
     assert plain._see_snapshot({**wanted, "mac": "other"}, {}) == {"seconds": 60}
-    assert steps == ["boot", "save k"]
+    assert steps == ["boot", "mount", "save k"]
     assert [plain._snapshot(wanted), warm._snapshot(wanted)] == ["k", "k-docker"]
 
 
@@ -184,6 +187,20 @@ def test_only_the_domain_that_is_meant_is_removed_with_its_disks(tmp_path, monke
     assert libvirt.remove_domains() == [names[0]]
     assert [path.name for path in (tmp_path / "vm/pool").iterdir()] == ["box.img"]
     assert gone == [names[1], names[0]]
+
+
+@pytest.mark.parametrize("whose", ["the domain's", "another's"])
+def test_a_domain_is_ended_at_once_and_nothing_but_its_own_process(monkeypatch, whose):
+    name = "strata-mark-aaaa"
+    words = f"guest={name},debug-threads=on" if whose == "the domain's" else f"guest={name}b,debug-threads=on"
+    ends_late = ["bash", "-c", "trap : TERM; read -r", "-name", words]
+    with subprocess.Popen(ends_late, stdin=subprocess.PIPE) as process:
+        monkeypatch.setattr(libvirt, "process", lambda domain: process.pid if domain == name else None)
+        libvirt._kill("strata-mark-gone")
+        libvirt._kill(name)
+        ended = process.poll()
+        process.kill()
+    assert ended == (-signal.SIGKILL if whose == "the domain's" else None)
 
 
 def test_a_boot_says_that_it_runs_and_how_long_it_took(tmp_path, done, monkeypatch, capsys):

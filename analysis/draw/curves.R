@@ -161,7 +161,7 @@ curve_figure <- function(points, plan, x, y, columns, losses = character(), ends
     curve_axis(ggplot2::scale_y_continuous, y) +
     environment_scales(marks, environment_labels(plan, marks$environment)) +
     ggplot2::scale_linetype_manual(NULL, values = c(measured = "solid", published = "11"),
-                                   breaks = "published", labels = "Published in 2014, as ratio to native") +
+                                   breaks = "published", labels = "Published, as ratio to native") +
     ggplot2::guides(colour = ggplot2::guide_legend(nrow = curve_legend_rows(points), byrow = TRUE, order = 1),
                     shape = ggplot2::guide_legend(order = 1), size = ggplot2::guide_legend(order = 1),
                     linetype = if (all(measured)) "none" else ggplot2::guide_legend(order = 2)) +

@@ -155,7 +155,7 @@ ratio_figure <- function(data, plan) {
     ggplot2::scale_colour_identity() +
     ggplot2::scale_shape_manual(NULL, values = c(measured = 16, published = 21), drop = FALSE,
                                 labels = c(measured = "Measured here, with its 95 % interval",
-                                           published = "Published in 2014, other hardware")) +
+                                           published = "Published, other hardware")) +
     ratio_scale(limits, logarithms, if (title_room(data) < 18) 2 else if (several) 3 else 4) +
     ggplot2::scale_y_continuous(NULL, breaks = seq_len(rows),
                                 labels = series_lines(rev(levels(data$row)), narrow_names(data)),

@@ -216,6 +216,32 @@ def test_bids_that_were_taken_survive_the_end_of_the_application(served, sql):
     assert after["bids"] == before["bids"] + 4
 
 
+def test_the_application_ends_after_the_sale_that_is_under_way(served, sql):
+    slow = "BEGIN PERFORM pg_sleep(1); RETURN QUERY SELECT * FROM sell_soon(); END"
+    slowly = f"CREATE FUNCTION sell() RETURNS SETOF state LANGUAGE plpgsql AS $${slow}$$"
+    under_way = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query = 'SELECT * FROM sell()'"
+
+    def processes():
+        return set(served.inside("pgrep", "--full", "auctions:application").stdout.split())
+
+    def troubles():
+        return re.findall(serving.troubles("auction")["database"], served.said("database"))
+
+    assert sql(f"BEGIN; ALTER FUNCTION sell RENAME TO sell_soon; {slowly}; COMMIT").returncode == 0
+    try:
+        before, until = troubles(), time.monotonic() + 30
+        while not int(sql(under_way).stdout):
+            assert time.monotonic() < until
+        ending = processes()
+        assert served.inside("kill", "-TERM", *ending).returncode == 0
+        while ending & processes():
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        assert troubles() == before
+    finally:
+        assert sql("BEGIN; DROP FUNCTION sell; ALTER FUNCTION sell_soon RENAME TO sell; COMMIT").returncode == 0
+
+
 def test_a_bid_in_one_browser_is_seen_in_another(served):
     def log_in(browser, name, number):
         browser.implicitly_wait(10)

@@ -44,12 +44,14 @@ class Market:
             await work.set_qos(prefetch_count=AT_ONCE)
             bids = await work.declare_queue("bids", durable=True)
             await bids.consume(self._decide)
-            selling = asyncio.create_task(self._sell())
+            closing = asyncio.Event()
+            selling = asyncio.create_task(self._sell(closing))
             selling.add_done_callback(_complain)
             try:
                 yield
             finally:
-                selling.cancel()
+                # A sale that is under way is made: the database would call it an error that it was not.
+                closing.set()
                 await asyncio.wait([selling])
 
     async def place(self, auction: int, item: int, person: int, amount: int) -> str:
@@ -102,13 +104,15 @@ class Market:
             values = bid["id"], bid["auction"], bid["item"], bid["person"], bid["amount"], self.item_seconds
             await self._tell(await self.database.fetchrow("SELECT * FROM decide($1, $2, $3, $4, $5, $6)", *values))
 
-    async def _sell(self) -> None:
-        """Sell what is due, one item after another."""
-        while True:
+    async def _sell(self, closing: asyncio.Event) -> None:
+        """Sell what is due, one item after another, until the market closes."""
+        while not closing.is_set():
             sold = await self.database.fetchrow("SELECT * FROM sell()")
             await self._tell(sold)
             if sold is None:
-                await asyncio.sleep(LOOK)
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(LOOK):
+                        await closing.wait()
 
 
 def _complain(task: asyncio.Task) -> None:

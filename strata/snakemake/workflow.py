@@ -1,6 +1,7 @@
 """What the Snakefile asks of the package: the experiment, its cells, their order and their inputs."""
 
 import atexit
+import contextlib
 import fcntl
 import functools
 import hashlib
@@ -9,7 +10,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from strata import layers
@@ -244,12 +245,22 @@ class Workflow:
                 self._places = self._rank()
 
     def _budget(self) -> float | None:
-        """Seconds of the budget that earlier runs have left, as far as it was decided after them; None without one."""
+        """Seconds of the budget that earlier runs left, by decisions and by what was measured; None without one."""
         budget = self.plan["precision"]["budget"] if self.adaptive else None
         if budget is None:
             return None
         known = (read_json(result("precision", block=block)) or {} for block in self._order.asked)
-        return max(0.0, budget - max(decision.get("spent_seconds", 0.0) for decision in known))
+        decided = max(decision.get("spent_seconds", 0.0) for decision in known)
+        return max(0.0, budget - max(decided, sum(self._seconds())))
+
+    def _seconds(self) -> Iterator[float]:
+        """What each cell took whose record is there and says so."""
+        for folder in (folder for workload in self.workloads for folder in self.folders(workload)):
+            for entry in os.scandir(folder):
+                if entry.name.endswith(".json"):
+                    # A record that is damaged is told elsewhere.
+                    with contextlib.suppress(ValueError, TypeError, KeyError):
+                        yield float(read_json(entry.path)["seconds"])
 
     def decided_before(self, block: int) -> list[str]:
         """What was decided before the decision after a block."""

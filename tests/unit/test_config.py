@@ -526,7 +526,12 @@ def test_a_resumed_run_is_told_what_earlier_ones_left_of_the_budget(project, mon
     told = []
     monkeypatch.setattr("strata.base.progress.begin", lambda *given: told.append(given[-1]))
     monkeypatch.setattr("strata.snakemake.interrupts.pass_on", lambda: None)
-    for spent in (None, 250.0, 700.0):
+    raw = folder / "results/raw/bare/noop"
+    for measured, spent in ((0, None), (90.5, None), (0, 250.0), (0, 700.0)):
+        if measured:
+            # It was ended before anything was decided.
+            raw.mkdir(parents=True)
+            (raw / "1.json").write_text(json.dumps({"seconds": measured}))
         if spent is not None:
             (folder / "results/precision").mkdir(exist_ok=True)
             state = {"noop": {"again": [], "more": 3}}
@@ -535,4 +540,4 @@ def test_a_resumed_run_is_told_what_earlier_ones_left_of_the_budget(project, mon
         experiment = Workflow({}, str(folder))
         experiment.begin([])
         os.close(experiment._lock)
-    assert told == [600.0, 350.0, 0.0]
+    assert told == [600.0, 509.5, 350.0, 0.0]

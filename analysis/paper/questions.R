@@ -83,6 +83,9 @@ draw_figures <- function(evidence, name, stems) {
 AROUND_FIGURE <- 42
 CAPTION_LINE <- 12
 ROOM_FOR_FIGURES <- 635
+# What their heading takes at the head of a page, and what stays free where their heights were told too small.
+THEIR_HEADING <- 30
+SPARE_ROOM <- 8
 CAPTION_LETTERS <- 125
 
 #' The figures that the results had no room for, each behind a sentence that says what it is
@@ -118,14 +121,17 @@ show_more_figures <- function(evidence) {
 #' @param heights of them in points
 #' @return Markdown, of which LaTeX sets one order
 by_room <- function(parts, heights) {
-  rooms <- seq(0, 600, by = 50)
-  orders <- lapply(rooms, function(first) packed(heights, ROOM_FOR_FIGURES, first))
+  # Where none fits they begin a page, below their heading.
+  rooms <- c(0, seq(min(heights), max(600, min(heights)), by = 15))
+  firsts <- c(ROOM_FOR_FIGURES - THEIR_HEADING, rooms[-1])
+  orders <- lapply(firsts, function(first) packed(heights, ROOM_FOR_FIGURES, first))
   least <- which(!duplicated(orders))
   # From the most room to the least; an order that comes again for more room stands there again.
   least <- sort(union(least, which(c(TRUE, !mapply(identical, orders[-1], orders[-length(orders)])))))
   choices <- lapply(rev(least), function(i) parts[orders[[i]]])
-  tests <- sprintf("\\par\\penalty0\\ifdim\\dimexpr\\pagegoal-\\pagetotal\\relax>%gpt\\relax",
-                   rev(rooms[least]) + 40)
+  # A penalty has LaTeX look what the page holds so far; this one leaves the heading with what follows it.
+  tests <- sprintf("\\par\\penalty10000\\ifdim\\dimexpr\\pagegoal-\\pagetotal\\relax>%gpt\\relax",
+                   ceiling(rev(rooms[least]) + SPARE_ROOM))
   last <- length(choices)
   unlist(c(lapply(seq_along(choices), function(k) {
     c(raw_latex(paste0(if (k > 1) "\\else", if (k < last) tests[[k]])), choices[[k]])

@@ -148,4 +148,9 @@ test_that("LaTeX takes the order for the room that it finds, and each order has 
   expect_true(all(vapply(strsplit(orders, ""), function(one) identical(sort(one), letters[1:4]), NA)))
   expect_equal(lengths(regmatches(text, gregexpr("\\\\fi(?!d)", text, perl = TRUE))), length(rooms))
   expect_equal(orders[[1]], paste(letters[packed(heights, ROOM_FOR_FIGURES, 600)], collapse = ""))
+  # Where not even the lowest fits, a page begins with their heading.
+  fresh <- packed(heights, ROOM_FOR_FIGURES, ROOM_FOR_FIGURES - THEIR_HEADING)
+  expect_equal(utils::tail(orders, 1)[[1]], paste(letters[fresh], collapse = ""))
+  expect_equal(utils::tail(rooms, 1), min(heights) + SPARE_ROOM)
+  expect_no_match(text, "penalty0\\", fixed = TRUE)
 })

@@ -45,6 +45,19 @@ sweep_data <- function(summary, plan, published, figure) {
        losses = unique(losses))
 }
 
+# So many places on an axis have their own labels: between a few nothing was measured that a round one could
+# stand for.
+FEW_PLACES <- 5
+
+#' Where labels stand on the axis of a sweep
+#'
+#' @param places where points are
+#' @param scale "linear" or "log"
+#' @return numbers, or a function that finds round ones
+sweep_breaks <- function(places, scale) {
+  if (scale == "log" || length(unique(places)) <= FEW_PLACES) spaced(places, scale) else round_breaks(5)
+}
+
 #' Draws and writes the figure of a sweep
 #'
 #' @inheritParams sweep_data
@@ -52,11 +65,11 @@ sweep_data <- function(summary, plan, published, figure) {
 draw_sweep <- function(summary, plan, published, figure, out) {
   data <- sweep_data(summary, plan, published, figure)
   scale <- c(figure$scale, "linear")[[1]]
-  places <- spaced(data$points$x, scale)
+  breaks <- sweep_breaks(data$points$x, scale)
   data$draw <- function(part, columns) {
     part$x <- dodged(part, scale)
     curve_figure(part, plan, x = list(title = upper_first(words(figure$along)), scale = scale,
-                                      breaks = if (scale == "log") places else round_breaks(5)),
+                                      breaks = breaks),
                  y = list(title = NULL, scale = "linear", breaks = level_breaks), columns = columns,
                  losses = data$losses)
   }

@@ -113,8 +113,10 @@ COLUMN_GAP <- 9
 natural_width <- function(table) {
   heads <- vapply(strsplit(table$columns$head, "\n", fixed = TRUE), function(lines) max(nchar(lines), 0), 0)
   heads[table$columns$span != 1] <- 0
-  cells <- nchar(as.matrix(table$cells)) + nchar(table$marks)
-  longest <- pmax(apply(cells, 2, max, 0), heads)
+  cells <- as.matrix(table$cells)
+  cells[] <- vapply(strsplit(cells, "\n", fixed = TRUE), function(lines) max(nchar(lines), 0), 0)
+  mode(cells) <- "numeric"
+  longest <- pmax(apply(cells + nchar(table$marks), 2, max, 0), heads)
   sum(longest) * LETTER_WIDTH + (ncol(cells) - 1) * COLUMN_GAP
 }
 
@@ -244,7 +246,7 @@ latex_cells <- function(table) {
   result <- matrix("", nrow(cells), ncol(cells))
   for (column in seq_len(ncol(cells))) {
     align <- table$columns$align[[column]]
-    text <- if (align == "wrap") latex_breaking(cells[, column]) else latex_escape(cells[, column])
+    text <- if (align == "wrap") latex_breaking(cells[, column]) else latex_lines(cells[, column])
     mark <- table$marks[, column]
     marked <- ifelse(mark == "", "", sprintf("\\textsuperscript{%s}", latex_escape(mark)))
     if (align == "decimal") {
@@ -254,6 +256,18 @@ latex_cells <- function(table) {
     result[, column] <- paste0(text, marked, pad)
   }
   result
+}
+
+#' Texts of which some are of several lines
+#'
+#' @param text texts
+#' @return texts for LaTeX
+latex_lines <- function(text) {
+  lines <- strsplit(as.character(text), "\n", fixed = TRUE)
+  vapply(lines, function(one) {
+    told <- paste(latex_escape(one), collapse = "\\\\")
+    if (length(one) > 1) sprintf("\\begin{tabular}[t]{@{}l@{}}%s\\end{tabular}", told) else told
+  }, "")
 }
 
 #' Space that aligns numbers of a column at their decimal points

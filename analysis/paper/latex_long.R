@@ -6,15 +6,52 @@ LONG_LINE <- 500
 #' A table of the appendix as LaTeX
 #'
 #' One that is too wide is set in seven points, and where that is not enough, what its groups are of stands
-#' above them in the place of a column.
+#' above them in the place of a column.  Panels are tables of their own under one number, so that each page
+#' says what its columns are.
 #'
 #' @param table as from `new_table`
 #' @return one text
 latex_long <- function(table) {
+  panel <- cumsum(table$head_rows) + 1
+  last <- max(panel, 1)
+  width <- natural_width(table)
+  texts <- vapply(seq_len(last), function(number) {
+    latex_long_panel(panel_of(table, which(panel == number)), width, number, number == last)
+  }, "")
+  paste0("\n", paste(texts, collapse = "\n"), "\n")
+}
+
+#' The rows of a table under one head
+#'
+#' @param table as from `new_table`
+#' @param rows their numbers, the first of which may be that of the head
+#' @return a table
+panel_of <- function(table, rows) {
+  if (any(table$head_rows[rows])) {
+    own <- table$columns$span != 1
+    table$columns$head[own] <- unlist(table$cells[rows[[1]], own], use.names = FALSE)
+    rows <- rows[-1]
+  }
+  for (name in c("cells", "marks", "sources")) {
+    table[[name]] <- table[[name]][rows, , drop = FALSE]
+  }
+  table$group_starts <- table$group_starts[rows]
+  table$head_rows <- table$head_rows[rows]
+  table
+}
+
+#' A panel of a table of the appendix as LaTeX
+#'
+#' @param table as from `new_table`, without rows of headings
+#' @param width of the whole table in points
+#' @param panel its number
+#' @param last whether the notes stand under it
+#' @return one text
+latex_long_panel <- function(table, width, panel, last) {
   wraps <- table$columns$align == "wrap"
-  wide <- !any(wraps) && natural_width(table) > LONG_LINE
+  wide <- !any(wraps) && width > LONG_LINE
   groups <- NULL
-  if (wide && natural_width(table) * 7 / 8 > LONG_LINE && any(table$group_starts) && !any(table$head_rows)) {
+  if (wide && width * 7 / 8 > LONG_LINE && any(table$group_starts) && panel == 1 && last) {
     groups <- ifelse(table$group_starts, as.character(table$cells[[1]]), "")
     table <- without_first_column(table)
     wraps <- wraps[-1]
@@ -29,15 +66,18 @@ latex_long <- function(table) {
     body <- mapply(function(row, text) sub("%ABOVE%", text, row, fixed = TRUE), body, above,
                    USE.NAMES = FALSE)
   }
-  paste0("\n", paste(c(
-    "\\begingroup", if (wide) "\\longtype" else "\\footnotesize\\setlength{\\tabcolsep}{4.5pt}",
+  paste(c(
+    "\\begingroup",
+    if (panel > 1) sprintf("\\addtocounter{table}{-1}\\renewcommand{\\theHtable}{%s-%d}", table$id, panel),
+    if (wide) "\\longtype" else "\\footnotesize\\setlength{\\tabcolsep}{4.5pt}",
     if (any(wraps)) latex_wrap_width(table),
     sprintf("\\begin{longtable}{@{}%s@{}}", latex_long_columns(columns)),
-    sprintf("\\caption{%s}\\label{table:%s}\\\\", caption, table$id), heads, "\\endfirsthead",
+    if (panel == 1) sprintf("\\caption{%s}\\label{table:%s}\\\\", caption, table$id),
+    heads, "\\endfirsthead",
     sprintf("\\caption[]{%s}\\\\", latex_escape(sentence(paste(table$caption, "(continued)")))),
     heads, "\\endhead", "\\bottomrule", "\\endlastfoot", body, "\\end{longtable}",
-    if (length(table$notes) > 0) c("\\longnotes{", latex_notes(table$notes), "}"), "\\endgroup"
-  ), collapse = "\n"), "\n")
+    if (last && length(table$notes) > 0) c("\\longnotes{", latex_notes(table$notes), "}"), "\\endgroup"
+  ), collapse = "\n")
 }
 
 #' A table without its first column

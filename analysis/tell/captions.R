@@ -98,7 +98,8 @@ figures_key <- function(evidence) {
     if (any(drawn$emulated)) FAR_CAPTION,
     if (any(drawn$published)) {
       paste0("Hollow diamonds", if (!all(drawn$runs)) " (of curves: on dotted lines)", " stand where the ",
-             "ratio to native that was published, for other hardware and without an interval, would lead here.")
+             "ratio to native that was published, for other hardware and without an interval, would lead ",
+             "here.")
     }
   ), collapse = " ")
 }
@@ -236,8 +237,8 @@ ratios_caption <- function(evidence) {
     paste0("Ratios to native of everything that was measured", of_sweeps(evidence), "; 1 is native. ",
            "Filled: measured here, mean paired by set and its 95", THIN, "% interval",
            if (nrow(rows) > 0) paste0(" (", linked(n_is(n_text(rows$ratio_n)), shared_source(rows)), ")"),
-           "; an arrow marks an interval that goes on beyond the axis. Hollow: published, for other hardware ",
-           "and without an interval."),
+           "; an arrow marks an interval that goes on beyond the axis. Hollow: published, for other ",
+           "hardware and without an interval."),
     if (joined_rows(evidence)) {
       "Each row is a metric; its series stand below one another there, in the order of the tables."
     },

@@ -69,7 +69,7 @@ measured_group <- function(evidence, name, series, label) {
 #' A table in the form of Table I of the original
 #'
 #' Where the environments are too many for the width of a page, they stand in several panels, one above the
-#' other.
+#' other, each without the rows of which none of its environments has anything.
 #'
 #' @param id,caption,notes as of `new_table`
 #' @param title,metric texts of the rows
@@ -81,8 +81,6 @@ measured_group <- function(evidence, name, series, label) {
 #' @return a table
 printed_table <- function(id, caption, title, metric, groups, notes, units = seq_along(groups),
                           room = line_room()) {
-  rows <- length(title)
-  stub <- cbind(blank_repeats(title), metric)
   for (i in seq_along(groups)) {
     groups[[i]]$label <- in_two_lines(groups[[i]]$label)
   }
@@ -93,34 +91,80 @@ printed_table <- function(id, caption, title, metric, groups, notes, units = seq
   needs <- vapply(groups, function(group) {
     max(longest(group$label), sum(apply(nchar(group$cells), 2, max)) + between) + between
   }, 0)
-  panels <- panels_of(as.vector(tapply(needs, units, sum)), room - sum(apply(stub, 2, longest)) - 4)
-  panels <- lapply(panels, function(panel) which(units %in% unique(units)[panel]))
+  needs <- as.vector(tapply(needs, units, sum))
+  beside <- function(metric) panels_of(needs, room - longest(title) - longest(metric) - 4)
+  if (length(beside(metric)) > 1 && !in_html()) {
+    metric <- folded(metric)
+  }
+  panels <- lapply(beside(metric), function(panel) which(units %in% unique(units)[panel]))
   widest <- max(lengths(panels))
-  starts <- !duplicated(title)
-  parts <- lapply(seq_along(panels), function(i) {
-    members <- groups[panels[[i]]]
-    empty <- matrix("", rows, 3 * (widest - length(members)))
-    heads <- c("", "", unlist(lapply(members, function(group) c(group$label, "", ""))), empty[1, ])
-    list(heads = heads, cells = do.call(cbind, c(list(stub), lapply(members, `[[`, "cells"), list(empty))),
-         marks = do.call(cbind, c(list(matrix("", rows, 2)), lapply(members, function(group) {
-           cbind("", group$mark, rep("", rows))
-         }), list(empty))),
-         sources = do.call(cbind, c(list(matrix("", rows, 2)), lapply(members, function(group) {
-           matrix(if (is.null(group$source)) "" else group$source, rows, 3)
-         }), list(empty))))
+  parts <- lapply(panels, function(panel) {
+    printed_panel(groups[panel], title, metric, widest, all = length(panels) == 1)
   })
   below <- seq_along(parts) > 1
-  cells <- do.call(rbind, Map(function(part, head) rbind(if (head) part$heads, part$cells), parts, below))
-  marks <- do.call(rbind, Map(function(part, head) rbind(if (head) "", part$marks), parts, below))
+  of <- function(name, head) {
+    do.call(rbind, Map(function(part, own) rbind(if (own) head(part), part[[name]]), parts, below))
+  }
   columns <- c(list(column("Workload"), column("Metric")),
                lapply(parts[[1]]$heads[seq(3, by = 3, length.out = widest)], column,
                       align = c("right", "left", "right"), span = 3))
-  table <- new_table(id, caption, columns, cells, marks,
-                     unlist(lapply(below, function(head) c(if (head) TRUE, starts))),
-                     notes)
-  table$head_rows <- unlist(lapply(below, function(head) c(if (head) TRUE, rep(FALSE, rows))))
-  table$sources <- do.call(rbind, Map(function(part, head) rbind(if (head) "", part$sources), parts, below))
+  if (any(vapply(parts, function(part) nrow(part$cells) < length(title), NA))) {
+    notes <- c(notes, "A panel leaves out what was measured in none of its environments.")
+  }
+  table <- new_table(id, caption, columns, of("cells", function(part) part$heads),
+                     of("marks", function(part) ""),
+                     unlist(Map(function(part, own) c(if (own) TRUE, part$starts), parts, below)), notes)
+  table$head_rows <- unlist(Map(function(part, own) c(if (own) TRUE, FALSE & part$starts), parts, below))
+  table$sources <- of("sources", function(part) "")
   table
+}
+
+#' The environments of a table that stand side by side
+#'
+#' @param members of `groups`, as for `printed_table`
+#' @param title,metric texts of the rows
+#' @param widest how many environments the panel with the most of them has
+#' @param all whether rows stand there of which no environment has anything
+#' @return list: `heads`, texts; `cells`, `marks` and `sources`, matrices; `starts`, whether a workload begins
+#'   with a row
+printed_panel <- function(members, title, metric, widest, all) {
+  known <- Reduce(`|`, lapply(members, function(group) group$cells[, 1] != EM_DASH))
+  kept <- if (all || !any(known)) seq_along(title) else which(known)
+  rows <- length(kept)
+  empty <- matrix("", rows, 3 * (widest - length(members)))
+  side <- function(first, of) {
+    own <- lapply(members, function(group) of(group)[kept, , drop = FALSE])
+    do.call(cbind, c(list(first), own, list(empty)))
+  }
+  every <- length(title)
+  list(
+    heads = c("", "", unlist(lapply(members, function(group) c(group$label, "", ""))),
+              rep("", 3 * (widest - length(members)))),
+    cells = side(cbind(blank_repeats(title[kept]), metric[kept]), function(group) group$cells),
+    marks = side(matrix("", rows, 2), function(group) cbind("", group$mark, rep("", every))),
+    sources = side(matrix("", rows, 2), function(group) {
+      matrix(if (is.null(group$source)) "" else group$source, every, 3)
+    }),
+    starts = !duplicated(title[kept])
+  )
+}
+
+# Letters of a row's name that stand on one line where room is short.
+LONGEST_NAME <- 44
+
+#' Names of rows, the long ones on two lines
+#'
+#' @param text texts
+#' @return the same, with a line's end in the place of the space that is nearest to the middle
+folded <- function(text) {
+  vapply(text, function(one) {
+    spaces <- gregexpr(" ", one, fixed = TRUE)[[1]]
+    if (nchar(one) <= LONGEST_NAME || spaces[[1]] < 0) {
+      return(one)
+    }
+    at <- spaces[[which.min(abs(spaces - nchar(one) / 2))]]
+    paste0(substr(one, 1, at - 1), "\n", substring(one, at + 1))
+  }, "", USE.NAMES = FALSE)
 }
 
 #' How many letters of a table fit on a line

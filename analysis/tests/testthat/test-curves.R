@@ -183,3 +183,11 @@ test_that("the figure of runs draws the metrics that it is told to", {
     "mixed-random-rw-32x8, both"
   ))
 })
+
+test_that("few places of a sweep are what its axis shows, and many have round numbers", {
+  expect_equal(sweep_breaks(rep(25, 4), "linear"), 25)
+  expect_equal(sweep_breaks(c(2, 8, 8), "linear"), c(2, 8))
+  expect_equal(sweep_breaks(c(1, 4, 100), "linear"), c(1, 100))
+  expect_true(is.function(sweep_breaks(1:9, "linear")))
+  expect_equal(sweep_breaks(2^(0:7), "log"), 2^(0:7))
+})

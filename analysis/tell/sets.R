@@ -137,14 +137,15 @@ disturbed_text <- function(evidence) {
 #' @return one sentence
 largest_change <- function(evidence) {
   rows <- evidence$sets
-  change <- pmax(abs(rows$all_ratio - rows$ratio), abs(rows$quiet_ratio - rows$ratio), na.rm = TRUE)
+  # Ratios of costs may be of many times: what moves is told as a share of the ratio itself.
+  change <- pmax(abs(rows$all_ratio / rows$ratio - 1), abs(rows$quiet_ratio / rows$ratio - 1), na.rm = TRUE)
   if (all(is.na(change))) {
     return("No ratio to native can be told with them and without.")
   }
   most <- rows[which.max(change), ]
-  paste0("With all sets, or without any that was disturbed, no ratio to native is more than ",
-         linked(fixed(100 * max(change, na.rm = TRUE), 1), workload_list(most$workload)),
-         " percentage points away from the one that is told (", series_names(most, evidence$plan), " in ",
+  paste0("With all sets, or without any that was disturbed, no ratio to native moves by more than ",
+         linked(percent(max(change, na.rm = TRUE), 1), workload_list(most$workload)),
+         " of the one that is told (", series_names(most, evidence$plan), " in ",
          in_sentence(environment_labels(evidence$plan, most$environment)), ").")
 }
 

@@ -58,6 +58,18 @@ def the_check():
     return Check(SITE, Auctions(USERS, SEED), POLL, ITEM, 7)
 
 
+def answers():
+    """Whether the application takes requests: all of its processes, one after another."""
+    from visitor import WrongAnswerError
+
+    try:
+        for number in range(1, 9):
+            the_check().person(number).state(1)
+    except (WrongAnswerError, OSError):
+        return False
+    return True
+
+
 def bidders(check, count, state):
     """So many persons who may bid for what is offered."""
     owner = int(check.person(1).ask("GetItemDetail", "GET", f"/api/items/{state['item']}")["owner"][4:])
@@ -240,6 +252,11 @@ def test_the_application_ends_after_the_sale_that_is_under_way(served, sql):
         assert troubles() == before
     finally:
         assert sql("BEGIN; DROP FUNCTION sell; ALTER FUNCTION sell_soon RENAME TO sell; COMMIT").returncode == 0
+    # It is started again, and the next test finds it up.
+    until = time.monotonic() + 60
+    while not answers():
+        assert time.monotonic() < until
+        time.sleep(0.2)
 
 
 def test_a_bid_in_one_browser_is_seen_in_another(served):

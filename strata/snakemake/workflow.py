@@ -260,7 +260,7 @@ class Workflow:
                 if entry.name.endswith(".json"):
                     # A record that is damaged is told elsewhere.
                     with contextlib.suppress(ValueError, TypeError, KeyError):
-                        yield float(read_json(entry.path)["seconds"])
+                        yield float((read_json(entry.path) or {})["seconds"])
 
     def decided_before(self, block: int) -> list[str]:
         """What was decided before the decision after a block."""

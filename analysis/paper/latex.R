@@ -114,9 +114,9 @@ natural_width <- function(table) {
   heads <- vapply(strsplit(table$columns$head, "\n", fixed = TRUE), function(lines) max(nchar(lines), 0), 0)
   heads[table$columns$span != 1] <- 0
   cells <- as.matrix(table$cells)
-  cells[] <- vapply(strsplit(cells, "\n", fixed = TRUE), function(lines) max(nchar(lines), 0), 0)
-  mode(cells) <- "numeric"
-  longest <- pmax(apply(cells + nchar(table$marks), 2, max, 0), heads)
+  lines_of <- strsplit(as.character(cells), "\n", fixed = TRUE)
+  letters_of <- matrix(vapply(lines_of, function(lines) max(nchar(lines), 0), 0), nrow(cells), ncol(cells))
+  longest <- pmax(apply(letters_of + nchar(table$marks), 2, max, 0), heads)
   sum(longest) * LETTER_WIDTH + (ncol(cells) - 1) * COLUMN_GAP
 }
 

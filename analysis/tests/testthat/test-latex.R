@@ -131,3 +131,13 @@ test_that("a float stands behind the first paragraph of its part that names it",
   flat <- unlist(strsplit(floats_after_citations(parts), "\n"))
   expect_equal(flat[flat != ""], parts[parts != ""])
 })
+
+test_that("a table's width is that of its longest lines, and known where it has no rows", {
+  columns <- list(column("Metric"), column("Number"))
+  of <- function(cells) natural_width(new_table("t", "T", columns, cells))
+  expect_equal(of(cbind(c("a long\nname", "b"), c("1", "22"))), of(cbind(c("a long", "b"), c("1", "22"))))
+  expect_gt(of(cbind("a long name", "1")), of(cbind("a long\nname", "1")))
+  expect_equal(of(matrix(character(), 0, 2)), of(cbind("a", "1")))
+  expect_equal(latex_lines(c("a & b\nc", "d")),
+               c("\\begin{tabular}[t]{@{}l@{}}a \\& b\\\\c\\end{tabular}", "d"))
+})

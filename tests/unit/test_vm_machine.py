@@ -193,12 +193,13 @@ def test_only_the_domain_that_is_meant_is_removed_with_its_disks(tmp_path, monke
 def test_a_domain_is_ended_at_once_and_nothing_but_its_own_process(monkeypatch, whose):
     name = "strata-mark-aaaa"
     words = f"guest={name},debug-threads=on" if whose == "the domain's" else f"guest={name}b,debug-threads=on"
-    ends_late = ["bash", "-c", "trap : TERM; read -r", "-name", words]
-    with subprocess.Popen(ends_late, stdin=subprocess.PIPE) as process:
+    ends_late = ["bash", "-c", "trap : TERM; echo up; read -r", "-name", words]
+    with subprocess.Popen(ends_late, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         monkeypatch.setattr(libvirt, "process", lambda domain: process.pid if domain == name else None)
+        process.stdout.readline()  # Its words can be read of it only a moment after it was started.
         libvirt._kill("strata-mark-gone")
         libvirt._kill(name)
-        ended = process.poll()
+        ended = process.wait(10) if whose == "the domain's" else process.poll()
         process.kill()
     assert ended == (-signal.SIGKILL if whose == "the domain's" else None)
 

@@ -3,10 +3,16 @@
 import os
 import shlex
 
+from strata.base.patience import stretched
 from strata.base.process import capture
 from strata.host import sockets
 
 HOST = "machine"
+# Seconds: how long a connection may take, how often a machine is asked whether it is there, and how long it may be
+# silent before the connection ends by itself.
+CONNECT, ASK, SILENT = 10, 10, 60
+# The exit code by which ssh says that it has no connection, or none any more.
+LOST = 255
 
 
 def configuration(folder: str) -> str:
@@ -31,10 +37,9 @@ def write(folder: str, address: str, key: str, host_keys: list[str]) -> None:
         "  GlobalKnownHostsFile /dev/null",
         "  StrictHostKeyChecking yes",
         "  LogLevel ERROR",
-        "  ConnectTimeout 10",
-        # A connection to a machine that is gone ends by itself.
-        "  ServerAliveInterval 10",
-        "  ServerAliveCountMax 6",
+        f"  ConnectTimeout {stretched(CONNECT):g}",
+        f"  ServerAliveInterval {ASK}",
+        f"  ServerAliveCountMax {stretched(SILENT) / ASK:g}",
         "  ControlMaster auto",
         f"  ControlPath {sockets.path(folder)}",
         "  ControlPersist yes",

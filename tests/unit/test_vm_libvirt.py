@@ -2,6 +2,7 @@
 
 import ipaddress
 import os
+import re
 import stat
 import xml.etree.ElementTree as ElementTree
 
@@ -103,6 +104,19 @@ def test_the_way_in_is_pinned_to_the_machines_own_key(tmp_path):
     assert (folder / "known_hosts").read_text() == "192.168.120.10 ssh-ed25519 AAAA\n"
     assert ssh.address(str(folder)) == "192.168.120.10"
     assert f"ControlPath {folder}/ssh\n" in text
+
+
+def test_a_machine_may_be_silent_for_longer_where_limits_of_time_are_stretched(tmp_path, monkeypatch):
+    folder = tmp_path / "strata-x"
+    folder.mkdir()
+
+    def limits():
+        ssh.write(str(folder), "192.168.120.10", "/key", [])
+        return dict(re.findall(r"(ConnectTimeout|ServerAlive\w+) (\d+)\n", (folder / "ssh_config").read_text()))
+
+    assert limits() == {"ConnectTimeout": "10", "ServerAliveInterval": "10", "ServerAliveCountMax": "6"}
+    monkeypatch.setenv("STRATA_PATIENCE", "6")
+    assert limits() == {"ConnectTimeout": "60", "ServerAliveInterval": "10", "ServerAliveCountMax": "36"}
 
 
 def test_the_socket_of_a_connection_lies_where_nobody_else_comes(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""The emulated host: booted by the QEMU of its own root filesystem, run in by ssh, and gone in the end.
+"""The emulated host: booted by a current QEMU from a root filesystem of its own, run in by ssh, and gone in the end.
 
 All that is mounted for QEMU is so in a mount namespace of QEMU's own, and QEMU ends with the process that started it:
 however that ends, no mount and no process is left, and the next run removes its folder.
@@ -32,11 +32,12 @@ PROJECT = "/root/strata"
 # What stretches the project's limits of time, which are those of hardware (docs/testing.md).
 PATIENCE = 6
 
-# Shown to QEMU: its own root filesystem, read only, with this machine's /dev and /proc and the rig's folder in it.  By
-# the name that it is given nobody takes it for a machine that a test left.
+# Shown to QEMU: the host's kernel, and its own root filesystem, read only, with this machine's /dev and /proc and the
+# rig's folder in it.  By the name that it is given nobody takes it for a machine that a test left.
 _START = """
-point=$1 host=$2 kept=$3; shift 3
-mount -o loop,ro,noload "$host" "$point"
+point=$1 emulator=$2 host=$3 kept=$4; shift 4
+mount -o loop,ro,noload "$emulator" "$point"
+mount -o loop,ro,noload "$host" "$point/media"
 for name in dev proc; do mount --bind "/$name" "$point/$name"; done
 mount --bind "$kept" "$point/mnt"
 exec chroot "$point" bash -c 'exec -a rig-host "$0" "$@"' "$@"
@@ -152,9 +153,9 @@ def _free_port() -> int:
 def up(hardware: Hardware, disks: list[Path], host: Path) -> Iterator[Rig]:
     """An emulated host with these disks, the host's own first; what it writes is gone afterwards.
 
-    host: the disk of :func:`rig.root.host_disk`, from which QEMU itself is run.
+    host: the disk of :func:`rig.root.host_disk`, which holds the kernel.
     """
-    place = root.place()
+    place, emulator = root.place(), root.emulator()
     _sweep(place)
     owner = process.identity(os.getpid())
     folder = place / f"run-{owner['pid']}-{owner['start']}"
@@ -163,7 +164,7 @@ def up(hardware: Hardware, disks: list[Path], host: Path) -> Iterator[Rig]:
         (folder / "owner.json").write_text(json.dumps(owner))
         for attempt in range(1, ATTEMPTS + 1):
             layers = [root.layer(disk, folder / f"disk{n}-{attempt}.qcow2") for n, disk in enumerate(disks)]
-            rig = _start(hardware, layers, host, folder)
+            rig = _start(hardware, layers, (emulator, host), folder)
             try:
                 trouble = _wait(rig)
                 if trouble is None:
@@ -187,22 +188,22 @@ def _keep(rig: Rig) -> Path:
     return kept
 
 
-def _start(hardware: Hardware, layers: list[Path], host: Path, folder: Path) -> Rig:
+def _start(hardware: Hardware, layers: list[Path], shown: tuple[Path, Path], folder: Path) -> Rig:
     port, console, point = _free_port(), folder / "console.log", folder / "root"
     point.mkdir(exist_ok=True)
     seen = Path("/mnt") / folder.name
     words = ["qemu-system-x86_64", *hardware.arguments(), "-serial", f"file:{seen / console.name}"]
-    words += ["-kernel", "/vmlinuz", "-initrd", "/initrd.img", "-append", hardware.kernel()]
+    words += ["-kernel", "/media/vmlinuz", "-initrd", "/media/initrd.img", "-append", hardware.kernel()]
     for disk in layers:
         words += ["-drive", f"file={seen / disk.name},format=qcow2,if=virtio,cache=unsafe,discard=unmap"]
     words += ["-netdev", f"user,id=net,hostfwd=tcp:127.0.0.1:{port}-:22", "-device", "virtio-net-pci,netdev=net"]
     command = ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--propagation", "private"]
-    command += ["sh", "-uec", _START, "rig", str(point), str(host), str(root.place()), *words]
+    command += ["sh", "-uec", _START, "rig", str(point), *map(str, shown), str(root.place()), *words]
     with (folder / "qemu.log").open("ab") as log:
         qemu = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
         )
-    return Rig(folder, host.with_suffix(".key"), port, qemu, console)
+    return Rig(folder, shown[1].with_suffix(".key"), port, qemu, console)
 
 
 def _wait(rig: Rig) -> str | None:

@@ -4,9 +4,11 @@ They are made natively, in minutes, kept by the hash of what decides them, and n
 layers of its own above them.
 """
 
+import contextlib
 import os
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import projects
@@ -21,6 +23,9 @@ from strata.base.progress import step
 from strata.host import distribution
 
 RELEASE = "trixie"
+# Where the QEMU comes from that is the hardware: with QEMU 10 a host's memory is damaged now and then while guests of
+# its own run on both of its processors.
+NEWER = f"{RELEASE}-backports"
 # What a host has before anybody installs Strata; all else the project's setup brings.
 PACKAGES = [
     *["linux-image-amd64", "initramfs-tools", "systemd-sysv", "udev", "dbus", "libpam-systemd", "openssh-server"],
@@ -75,26 +80,61 @@ def host_disk() -> Path:
     return disk
 
 
+def emulator() -> Path:
+    """The disk of a root filesystem with the QEMU that emulates hosts, made now (a minute) if it is not kept."""
+    text = _sources()
+    newer = next(line for line in text.splitlines() if f" {RELEASE} " in line).replace(f" {RELEASE} ", f" {NEWER} ")
+    sources = f"{text}{newer}\n"
+    name = sha256(sources.encode()).hexdigest()[:12]
+    disk = place() / f"emulator-{name}.img"
+    os.makedirs(place(), exist_ok=True)
+    with locked(str(place() / "emulator.lock"), "rig: another process builds its emulator"):
+        if not disk.exists():
+            with _workplace("emulating") as work, step("rig", "bootstrapping what emulates it"):
+                chosen = ["--include=qemu-system-x86", f'--aptopt=APT::Default-Release "{NEWER}"']
+                _bootstrap(sources, chosen, work / "root")
+                _format(work / "root", disk, work, "4G")
+            forget("emulator", name)
+    return disk
+
+
 def _build(disk: Path) -> None:
-    work, key = place() / "building", disk.with_suffix(".key")
-    remove_tree(str(work))
-    work.mkdir()
-    try:
-        listing, tree = work / "sources.list", work / "root"
-        listing.write_text(_sources())
+    key = disk.with_suffix(".key")
+    with _workplace("building") as work:
         key.unlink(missing_ok=True)
         capture(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "rig", "-f", str(key)])
         hook = f'"{INSIDE}" "$1" "{projects.ROOT}" "{key}.pub"'
-        command = ["mmdebstrap", "--mode=root", "--format=directory", "--variant=apt", '--aptopt=Acquire::Retries "3"']
-        command += [f"--include={','.join(PACKAGES)}", f"--customize-hook={hook}", RELEASE, str(tree), str(listing)]
         with step("rig", f"bootstrapping Debian {RELEASE} and installing what the project needs"):
-            capture(command, timeout=3600)
+            chosen = [f"--include={','.join(PACKAGES)}", f"--customize-hook={hook}"]
+            _bootstrap(_sources(), chosen, work / "root")
         with step("rig", "making its disk"):
-            make = ["mke2fs", "-q", "-F", "-t", "ext4", "-m", "0", "-E", "lazy_itable_init=1", "-d", str(tree)]
-            capture([*make, str(work / "disk"), SIZE], timeout=1800)
-        os.rename(work / "disk", disk)
+            _format(work / "root", disk, work, SIZE)
+
+
+@contextlib.contextmanager
+def _workplace(name: str) -> Iterator[Path]:
+    """A folder that is empty, and gone afterwards."""
+    work = place() / name
+    remove_tree(str(work))
+    work.mkdir()
+    try:
+        yield work
     finally:
         remove_tree(str(work))
+
+
+def _bootstrap(sources: str, chosen: list[str], tree: Path) -> None:
+    listing = tree.with_name("sources.list")
+    listing.write_text(sources)
+    command = ["mmdebstrap", "--mode=root", "--format=directory", "--variant=apt", '--aptopt=Acquire::Retries "3"']
+    capture([*command, *chosen, RELEASE, str(tree), str(listing)], timeout=3600)
+
+
+def _format(tree: Path, disk: Path, work: Path, size: str) -> None:
+    """Make a disk of a tree; it is there when it is whole."""
+    make = ["mke2fs", "-q", "-F", "-t", "ext4", "-m", "0", "-E", "lazy_itable_init=1", "-d", str(tree)]
+    capture([*make, str(work / "disk"), size], timeout=1800)
+    os.rename(work / "disk", disk)
 
 
 def layer(disk: Path, above: Path) -> Path:

@@ -55,12 +55,12 @@ def test_a_native_server_answers_beside_other_commands_and_ends(there, run, reco
     assert there.good(LEFT) == ""
 
 
-def test_the_paper_has_eight_environments_of_which_four_say_kvm(there, run, tmp_path):
+def test_the_paper_has_nine_environments_of_which_four_say_kvm(there, run, tmp_path):
     config = "'only={workloads: [stream]}' repetitions=2 'quiet={action: flag}'"
     run(f"rm -rf results; snakemake --cores 1 --config {config} -- paper/report.pdf", 5400)
     plan = json.loads(run("cat results/plan.json"))["environments"]
     assert [entry["reason"] for entry in plan.values() if not entry["available"]] == []
-    assert len(plan) == 8
+    assert len(plan) == 9
     assert sum("KVM" in entry["label"] for entry in plan.values()) == 4
     assert not any(entry["emulated"] for entry in plan.values())
     there.fetch([f"-C {host.PROJECT} paper/report.pdf"], tmp_path)

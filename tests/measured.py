@@ -10,7 +10,8 @@ import projects
 
 from strata.base import places
 from strata.base.clock import utc
-from strata.cell.measure import checks
+from strata.cell import logs
+from strata.cell.cell import checks
 from strata.cell.steps import expanded, fill
 from strata.experiment import config, plan, sets, workload
 from strata.host import capacity
@@ -32,7 +33,10 @@ def page(**more: object) -> dict:
             "repetitions": 3,
             "environments": {name: environments[name] for name in ("native", "docker")},
             # The sizes of the captured logs.
-            "workloads": {"stream": {"elements": 20_000_000}, "linpack": {"sizes": [1000], "min_seconds": 0}},
+            "workloads": {
+                "stream": {"elements": 20_000_000, "trials": 10, "laps": 2},
+                "linpack": {"sizes": [1000], "min_seconds": 0, "laps": 1},
+            },
             **more,
         }
     )
@@ -85,6 +89,8 @@ def measure(folder: Path, experiment: dict, slower: dict | None = None, seed: in
         fixture = projects.ROOT / f"workloads/{load}/fixtures/smoke.log"
         log, factor = fixture.read_text(), slower.get(environment, 1.0) * (1 + chance.gauss(0, noise))
         log = log if factor == 1 else slow_log(log, factor)
+        laps = plan.laps(experiment, environment, load)
+        log = "".join(f"{logs.lap_mark(lap)}\n{log}" for lap in range(1, laps + 1)) if laps > 1 else log
         path = folder / places.cell_path("raw", environment, load, repetition, "log")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(log)
@@ -134,13 +140,15 @@ def record(
         "commands": [
             {
                 "step": step["step"],
+                **lap,
                 "argv": fill(step["argv"], values, f"/opt/strata/workloads/{load}"),
                 "exit": 0,
                 "started": utc(begun + 1),
                 "seconds": 6.0,
                 "timeout": step["timeout"],
             }
-            for step, values in expanded(planned["cell"]["steps"], {**parameters, "seed": 1, "address": "192.0.2.1"})
+            for steps, lap in in_laps(planned["cell"]["steps"], plan.laps(experiment, environment, load))
+            for step, values in expanded(steps, {**parameters, "seed": 1, "address": "192.0.2.1"})
             if "argv" in step
         ],
         "checks": checks(planned["cell"]["checks"], log.decode()),
@@ -168,6 +176,13 @@ def record(
         "quiet": {**quiet, "flags": [], "waited_seconds": 0.0},
         "log": {"bytes": len(log), "sha256": hashlib.sha256(log).hexdigest()},
     }
+
+
+def in_laps(steps: list[dict], laps: int) -> list[tuple[list[dict], dict]]:
+    """The steps before the run, and those of the run in each lap with what its commands say of it."""
+    before = [step for step in steps if step["step"] != "run"]
+    run = [step for step in steps if step["step"] == "run"]
+    return [(before, {}), *((run, {"lap": lap} if laps > 1 else {}) for lap in range(1, laps + 1))]
 
 
 def write_json(path: Path, value: object) -> None:

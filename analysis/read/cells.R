@@ -77,7 +77,7 @@ load_parser <- function(root, workload) {
 #' @return data frame as the parser's, in the order of the metrics
 #' @section Errors: a broken log; values that are not those of the workload's metrics
 parse_cell <- function(log, record, parse, metrics) {
-  values <- tryCatch(parse_systems(log_lines(log), record, parse), error = function(e) {
+  values <- tryCatch(parse_laps(log_lines(log), record, parse, metrics), error = function(e) {
     stop_about(log, conditionMessage(e))
   })
   fault <- values_fault(values, metrics)
@@ -89,6 +89,61 @@ parse_cell <- function(log, record, parse, metrics) {
 
 # What marks lines of a log, and what stands for what is not known.
 LOGS <- read_contract("logs")
+
+#' What was measured in all laps of a cell
+#'
+#' @param lines the log's lines
+#' @param record its record
+#' @param parse the workload's parser
+#' @param metrics as from `metrics_of`
+#' @return data frame as from `parse_systems`; of several laps the mean, of rates over equal work the harmonic
+#'   one
+#' @section Errors: those of the parser, which tell the lap; a log that does not hold each lap, or laps that
+#'   tell of different things
+parse_laps <- function(lines, record, parse, metrics) {
+  laps <- split_laps(lines, record$commands)
+  if (length(laps) == 1) {
+    return(parse_systems(lines, record, parse))
+  }
+  values <- lapply(seq_along(laps), function(lap) {
+    record$commands <- Filter(function(command) is.null(command$lap) || command$lap == lap, record$commands)
+    tryCatch(parse_systems(laps[[lap]], record, parse), error = function(e) {
+      broken_log("lap ", lap, ": ", conditionMessage(e))
+    })
+  })
+  first <- values[[1]]
+  told <- names(first) != "value"
+  same <- vapply(values, function(lap) identical(lap[, told], first[, told]), NA)
+  require_that(all(same), "lap ", which(!same)[1], " tells of other metrics than lap 1")
+  measured <- matrix(vapply(values, function(lap) as.double(lap$value), double(nrow(first))), nrow(first))
+  over_equal_work <- metrics$statistic[match(first$metric, metrics$metric)] %in% "harmonic"
+  first$value <- ifelse(over_equal_work, apply(measured, 1, harmonic_mean), rowMeans(measured))
+  first
+}
+
+#' The lines of a log by laps
+#'
+#' What was printed in a lap stands after a line `{"lap": K}`, and what came before all of them at the
+#' beginning.
+#'
+#' @param lines the log's lines
+#' @param commands of the record
+#' @return list: for each lap its lines, behind those that came before all of them; where there is but one,
+#'   all
+#' @section Errors: broken_log, where the laps are not those of the record's commands
+split_laps <- function(lines, commands) {
+  mark <- LOGS$lap
+  pattern <- gsub("([{}])", "\\\\\\1", paste0("^", mark$before, "([0-9]+)", mark$after, "$"))
+  at <- grep(pattern, lines, useBytes = TRUE)
+  ran <- unique(unlist(lapply(commands, `[[`, "lap")))
+  require_that(identical(sub(pattern, "\\1", lines[at]), as.character(ran)),
+               "the log should hold ", length(ran), " laps in their order, and it does not")
+  if (length(ran) == 0) {
+    return(list(lines))
+  }
+  of <- findInterval(seq_along(lines), at)
+  lapply(seq_along(ran), function(lap) lines[of == 0 | (of == lap & !seq_along(lines) %in% at)])
+}
 
 #' What was measured in each of the equal systems that ran at the same time
 #'

@@ -93,7 +93,9 @@ level_half_width <- function(x, statistic) {
 #' What cells and sets cost
 #'
 #' A cell costs the time from its start to its end, in which its system is brought up, and the time that lies
-#' between two cells that follow one another: the median of those, so that an interruption of the run is none.
+#' between it and the next one: the median of those, so that an interruption of the run is none.  Cells that
+#' were measured in turns are one in this: what lies behind them, in which their logs are put in place, is
+#' shared.
 #'
 #' @param records list of records
 #' @param plan as from `read_plan`
@@ -105,19 +107,55 @@ costs_of <- function(records, plan) {
   node <- if (is_spread(plan)) node_labels(nodes_of(records)) else rep("", length(records))
   turn <- order(node, actual)
   records <- records[turn]
-  same <- utils::tail(node[turn], -1) == utils::head(node[turn], -1)
-  following <- which(same & diff(actual[turn]) == 1)
-  started <- as.double(moments(records, "started"))
-  gaps <- started[following + 1] - as.double(moments(records, "ended"))[following]
-  gap <- if (length(gaps) > 0) stats::median(gaps) else 0
+  together <- measured_together(records)
+  gap <- gaps_between(records, together, node[turn], actual[turn])
   seconds <- field_numbers(records, "seconds")
   environment <- vapply(records, `[[`, "", "environment")
   workload <- vapply(records, `[[`, "", "workload")
   set <- vapply(names(plan$workloads), function(name) {
     own <- workload == name & environment %in% paired_environments(plan)
-    sum(tapply(seconds[own], environment[own], mean) + gap)
+    sum(tapply(seconds[own] + gap[own], environment[own], mean))
   }, 0)
   list(spent = sum(seconds + gap), set = set)
+}
+
+#' Which cells were measured together
+#'
+#' @param records list of records in the order of their measurement
+#' @return numbers: the same for cells that took turns, another one for each other cell
+measured_together <- function(records) {
+  of_set <- vapply(records, function(record) {
+    if (is.null(record$interleaved)) "" else paste(record$workload, record$repetition)
+  }, "")
+  cumsum(of_set == "" | of_set != c("", utils::head(of_set, -1)))
+}
+
+#' The time that lies behind each cell until the next one
+#'
+#' @param records list of records in the order of their measurement
+#' @param together as from `measured_together`
+#' @param node label of each record's node
+#' @param actual each record's place in the order of measurement on its node
+#' @return seconds for each record: the median of those behind cells that were measured alone or together as
+#'   it was, shared by those of the same; 0 where none is known
+gaps_between <- function(records, together, node, actual) {
+  last <- cumsum(rle(together)$lengths)
+  started <- as.double(moments(records, "started"))
+  ended <- as.double(moments(records, "ended"))
+  begin <- tapply(started, together, min)
+  end <- tapply(ended, together, max)
+  following <- which(utils::head(node[last], -1) == node[utils::head(last, -1) + 1] &
+                       actual[utils::head(last, -1) + 1] - actual[utils::head(last, -1)] == 1)
+  size <- rle(together)$lengths
+  behind <- rep(NA_real_, length(last))
+  behind[following] <- begin[following + 1] - end[following]
+  alone <- size == 1
+  typical <- function(which) {
+    known <- behind[!is.na(behind)]
+    alike <- behind[which & !is.na(behind)]
+    if (length(known) == 0) 0 else stats::median(if (length(alike) > 0) alike else known)
+  }
+  rep(ifelse(alone, typical(alone), typical(!alone)) / size, size)
 }
 
 #' The disturbed sets that are measured again

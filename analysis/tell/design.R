@@ -28,6 +28,25 @@ order_text <- function(evidence) {
          if (!kept) "Not all runs were made in the planned order, as the records show.")
 }
 
+#' How many systems were up at a time, and which runs were made in turns
+#'
+#' @param evidence as from `read_evidence`
+#' @return text
+turns_text <- function(evidence) {
+  alone <- "one system under test is up at a time"
+  turns <- Filter(function(record) length(record$interleaved) > 0, evidence$records)
+  if (length(turns) == 0) {
+    return(paste0(sub("^o", "O", alone), "."))
+  }
+  laps <- vapply(turns, function(record) max(unlist(lapply(record$commands, `[[`, "lap"))), 0)
+  laps <- paste(fixed(unique(range(laps)), 0), collapse = " to ")
+  paste0(counted(length(turns), "run"), " of ", fixed(length(evidence$records), 0), " took turns with ",
+         "others of their set, as interleaved trials: in each of ", laps, " laps all of these are made ",
+         "once, one right after the other in an order drawn anew, and the value of a run is its mean ",
+         "over the laps. Their systems are up together, and while one is measured nothing runs in the ",
+         "others. Otherwise ", alone, ".")
+}
+
 #' How many sets were planned
 #'
 #' @param plan as from `read_plan`

@@ -1,6 +1,7 @@
 """Say how far a run is: cells done of all, what runs now, and about how long the rest will take."""
 
 import contextlib
+import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -9,6 +10,10 @@ from strata.base.files import note_json, read_json
 from strata.base.process import alive, identity
 
 PATH = "results/tmp/run.json"
+# The cells that the run is going to measure, and those of them that it has ended with since, a line each.
+COMING, ENDED = "results/tmp/coming.json", "results/tmp/ended"
+
+Cell = tuple[str, str, int]
 
 
 # Seconds that this process took so far for what does not recur in the run.
@@ -17,7 +22,7 @@ _once = 0.0
 
 def begin(
     owner: int,
-    cells: Iterable[tuple[str, str, int]],
+    cells: Iterable[Cell],
     turns: Iterable[tuple[str, str]],
     more: bool = False,
     budget: float | None = None,
@@ -27,12 +32,37 @@ def begin(
     A cell is (environment, workload, repetition).  turns: for each cell its environment and what it shares with those
     that may use the same system.  budget: seconds after which no more are added.
     """
-    run = {"owner": identity(owner), "more": more, "done": 0, "since": None, "took": {}, "up": {}}
+    cells = list(cells)
+    mark = identity(owner)
+    run = {"owner": mark, "more": more, "done": 0, "since": None, "took": {}, "up": {}}
     ends = None if budget is None else time.time() + budget
     note_json(PATH, {**run, **_planned(cells, turns), "ends": ends})
+    _note_coming(mark, cells)
 
 
-def _planned(cells: Iterable[tuple[str, str, int]], turns: Iterable[tuple[str, str]]) -> dict:
+def _note_coming(owner: dict, cells: Iterable[Cell]) -> None:
+    note_json(COMING, {"owner": owner, "cells": list(cells)})
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(ENDED)
+
+
+def coming() -> set[Cell]:
+    """The cells that the run is going to measure; none where no run is at work."""
+    run, noted = _current(), read_json(COMING) or {}
+    if run is None or noted.get("owner") != run["owner"]:
+        return set()
+    ended = ""
+    with contextlib.suppress(FileNotFoundError), open(ENDED) as file:
+        ended = file.read()
+    over = set(ended.splitlines())
+    return {(one, load, number) for one, load, number in noted["cells"] if _line((one, load, number)) not in over}
+
+
+def _line(cell: Cell) -> str:
+    return "/".join(map(str, cell))
+
+
+def _planned(cells: Iterable[Cell], turns: Iterable[tuple[str, str]]) -> dict:
     """How many cells and systems are to come."""
     coming = list(cells)
     left: dict[str, int] = {}
@@ -45,12 +75,14 @@ def _planned(cells: Iterable[tuple[str, str, int]], turns: Iterable[tuple[str, s
     return {"cells": len(coming), "left": left, "ups": ups}
 
 
-def go_on(cells: Iterable[tuple[str, str, int]], turns: Iterable[tuple[str, str]], more: bool) -> None:
+def go_on(cells: Iterable[Cell], turns: Iterable[tuple[str, str]], more: bool) -> None:
     """Note which cells are still to come, once more were added, or none."""
     run = _current()
     if run:
-        coming = _planned(cells, turns)
-        note_json(PATH, {**run, **coming, "cells": run["done"] + coming["cells"], "more": more})
+        cells = list(cells)
+        planned = _planned(cells, turns)
+        note_json(PATH, {**run, **planned, "cells": run["done"] + planned["cells"], "more": more})
+        _note_coming(run["owner"], cells)
 
 
 def _key(environment: str, workload: str) -> str:
@@ -173,9 +205,11 @@ def announce(name: str) -> None:
     print(f"{_count(run, 1)}{name} …", file=sys.stderr, flush=True)
 
 
-def _end(run: dict, environment: str, workload: str) -> float:
+def _end(run: dict, cell: Cell) -> float:
     """Take a cell from those that are left; the seconds since the one before it ended."""
-    now, key = time.time(), _key(environment, workload)
+    now, key = time.time(), _key(*cell[:2])
+    with open(ENDED, "a") as file:
+        file.write(_line(cell) + "\n")
     passed, run["since"] = now - (run["since"] or now), now
     run["done"] += 1
     run["left"][key] = max(0, run["left"].get(key, 0) - 1)
@@ -205,8 +239,8 @@ def remaining(run: dict) -> float:
     )
 
 
-def done(name: str, environment: str, workload: str, seconds: float, up: float | None = None) -> None:
-    """Say that a cell is done that took so many seconds, and how long the rest will take.
+def done(cell: Cell, name: str, seconds: float, up: float | None = None) -> None:
+    """Say that a cell (shown as `name`) is done that took so many seconds, and how long the rest will take.
 
     `up`: how many of them its system took to come up, where it did not stand already.
     """
@@ -214,7 +248,8 @@ def done(name: str, environment: str, workload: str, seconds: float, up: float |
     if run is None:
         print(f"{name}: {seconds:.1f} s", file=sys.stderr, flush=True)
         return
-    passed = _end(run, environment, workload)
+    environment, workload, _ = cell
+    passed = _end(run, cell)
     _learn(run["took"], _key(environment, workload), passed - _once - (up or 0.0))
     if up is not None:
         _learn(run["up"], environment, up)
@@ -229,9 +264,9 @@ def done(name: str, environment: str, workload: str, seconds: float, up: float |
     print(f"{_count(run, 0)}{name}: {seconds:.1f} s{words}", file=sys.stderr, flush=True)
 
 
-def failed(environment: str, workload: str) -> None:
+def failed(cell: Cell) -> None:
     """Count a failed cell, so that the time left stays true."""
     run = _current()
     if run:
-        _end(run, environment, workload)
+        _end(run, cell)
         note_json(PATH, run)

@@ -1,8 +1,9 @@
-"""Whose the lines of a log are, where several equal systems ran at the same time.
+"""Whose the lines of a log are: of which of several equal systems that ran at the same time, and of which lap.
 
-Their outputs stand one after the other, untouched, each after a line ``{"system": K}``; what is of none of them
-(the client's, what was observed) stands at the beginning or after ``{"system": null}``.  A log of one system has
-no such lines.
+The outputs of systems stand one after the other, untouched, each after a line ``{"system": K}``; what is of none of
+them (the client's, what was observed) stands at the beginning or after ``{"system": null}``.  A log of one system has
+no such lines.  Where a cell's run is taken several times, each lap's output stands after a line ``{"lap": K}``, from 1,
+and what came before all of them at the beginning.
 """
 
 import json
@@ -11,11 +12,23 @@ import re
 # The largest log, in bytes: far beyond what any tool prints, and small enough to be read at once.
 LARGEST = 64 * 2**20
 _MARK = re.compile(r'\{"system": (null|[0-9]+)\}')
+_LAP = re.compile(r'(?m)^\{"lap": [0-9]+\}\n')
 
 
 def mark(system: int | None) -> str:
     """The line before what a system printed, or before what is of none of them."""
     return json.dumps({"system": system})
+
+
+def lap_mark(lap: int) -> str:
+    """The line before what was printed in a lap."""
+    return json.dumps({"lap": lap})
+
+
+def laps(log: str) -> list[str]:
+    """What each lap printed, behind what was printed before all of them; the whole log where there is but one."""
+    first, *rest = _LAP.split(log)
+    return [first + lap for lap in rest] or [first]
 
 
 def split(log: str, systems: int) -> dict[int | None, str]:

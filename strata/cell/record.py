@@ -10,13 +10,13 @@ from strata.host.node import of_record
 
 # In the order of schemas/record.schema.json.
 FIELDS = (
-    "format", "environment", "workload", "repetition", "block", "fingerprint", "node", "position", "started", "ended",
-    "seconds", "seed", "scale", "patience", "source", "parameters", "cannot", "commands", "servers", "checks", "image",
-    "system", "observed", "quiet", "log",
+    "format", "environment", "workload", "repetition", "block", "fingerprint", "node", "position", "started",
+    "ended", "seconds", "seed", "scale", "patience", "source", "parameters", "cannot", "commands", "interleaved",
+    "servers", "checks", "image", "system", "observed", "quiet", "log",
 )  # fmt: skip
 # What only some workloads have, what is there where a system cannot do one or where limits of time were stretched, and
 # what older records have not.
-OPTIONAL = {"servers", "cannot", "patience", "node"}
+OPTIONAL = {"servers", "cannot", "patience", "node", "interleaved"}
 COUNTER = "results/raw/.measured"
 
 

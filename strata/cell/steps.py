@@ -56,7 +56,7 @@ class Steps:
     """The steps of one cell of a workload.
 
     cell: of the plan.  values: the parameters and the seed.  output: descriptor of the log.  watch: the
-    cell's clock.  afresh: brings the system up again, in the given way.
+    cell's clock.  afresh: brings the system up again, in the given way.  laps: how many times its run is taken.
 
     `commands` and `servers` are what the record says of them; they grow with the steps.
 
@@ -73,8 +73,11 @@ class Steps:
         output: int,
         watch: Watch,
         afresh: Callable[[str], System],
+        laps: int = 1,
     ) -> None:
         self.workload, self.cell, self.system, self.values = workload, cell, system, values
+        self.laps = laps
+        self.now: dict[str, int] = {}
         self.output, self.watch, self.afresh = output, watch, afresh
         self.commands: list[dict] = []
         self.servers: list[dict] = []
@@ -87,14 +90,29 @@ class Steps:
 
     def run(self) -> None:
         """Take them all.  Raises CellFailed with the step's name, and of several systems with the number."""
-        steps = self.cell["steps"]
         with self._counters():
-            before = [step for step in steps if step["step"] == "prepare"]
-            self._all(before, self.values)
-            self._start_servers()
-            self._all(steps[len(before) :], self.values)
+            self.begin()
+            for number in range(1, self.laps + 1):
+                self.lap(number)
             for server in reversed(self.running):
                 server.stop()
+
+    def begin(self) -> None:
+        """Take those before the run."""
+        self._all(self._of("prepare"), self.values)
+        self._start_servers()
+        self._all(self._of("warmup"), self.values)
+
+    def lap(self, number: int) -> None:
+        """Take those of the run, for the time with this number."""
+        if self.laps > 1:
+            self.now = {"lap": number}
+            self._write(logs.lap_mark(number))
+            self.marked = None
+        self._all(self._of("run"), self.values)
+
+    def _of(self, section: str) -> list[dict]:
+        return [step for step in self.cell["steps"] if step["step"] == section]
 
     @contextlib.contextmanager
     def _counters(self) -> Iterator[None]:
@@ -212,7 +230,7 @@ class Steps:
         commands = []
         for part in parts:
             own = self._values_of_all(values) if part is None else self._values_in(part, values)
-            where = {"at": at} if "at" in step else {}
+            where = self.now | ({"at": at} if "at" in step else {})
             where |= {"system": part} if self.parts > 1 and part is not None else {}
             argv = self._fill(step["argv"], own)
             commands.append({"step": step["step"], **where, "argv": argv, "exit": None, "started": self.watch.now()})
@@ -226,6 +244,8 @@ class Steps:
         for command in commands:
             if command["exit"]:
                 how = f"{_in_systems([command])} ended with exit code {command['exit']}"
+                if at == "system" and self._machines() and _is_lost(command["exit"]):
+                    how += ", by which ssh says that it lost the virtual machine"
                 raise Unable(f"{name}{how}{self._servers_words()}")
         late = [command for command in commands if command["exit"] is None]
         if late and any(wait_for(pid, 0) for pid in self._machines()):
@@ -317,6 +337,12 @@ class Steps:
                 }
             )
         )
+
+
+def _is_lost(code: int) -> bool:
+    from strata.vm import ssh
+
+    return code == ssh.LOST
 
 
 def _flat(values: list) -> list:

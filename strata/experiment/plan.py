@@ -12,8 +12,9 @@ from strata.base.placeholders import several
 from strata.base.process import capture
 from strata.experiment import sets
 
-# Equal systems at the same time, at most.
+# Equal systems at the same time, at most, and laps of a cell.
 MOST_SYSTEMS = 64
+MOST_LAPS = 1000
 FORMAT = 2
 
 
@@ -73,6 +74,13 @@ def systems(planned: dict) -> int:
     """In how many systems a workload of the plan runs at the same time: equal ones, or groups of such with roles."""
     name = planned["cell"].get("systems")
     return (1 if name is None else planned["parameters"][name]) * len(groups(planned["cell"], planned["parameters"]))
+
+
+def laps(plan: dict, environment: str, workload: str) -> int:
+    """How many times a cell takes its run; once in emulated machines, which test no claim."""
+    planned = plan["workloads"][workload]
+    name = planned["cell"].get("laps")
+    return 1 if name is None or plan["environments"][environment].get("emulated") else planned["parameters"][name]
 
 
 def groups(cell: dict, values: dict) -> list[list[str]]:
@@ -158,11 +166,15 @@ def faults(plan: dict) -> list[str]:
         ]
     found = checking.findings(checking.schema("plan"), plan)
     for name, entry in plan["workloads"].items() if not found else []:
-        parameter = entry["cell"].get("systems")
-        number = 1 if parameter is None else entry["parameters"].get(parameter)
-        if not isinstance(number, int) or not 1 <= number <= MOST_SYSTEMS:
-            where = f"workloads.{name}.parameters.{parameter}"
-            found.append((where, f"is {checking.describe(number)}; a workload runs in 1 to {MOST_SYSTEMS} systems"))
+        for key, most, words in (
+            ("systems", MOST_SYSTEMS, "runs in 1 to {} systems"),
+            ("laps", MOST_LAPS, "takes 1 to {} laps"),
+        ):
+            parameter = entry["cell"].get(key)
+            number = 1 if parameter is None else entry["parameters"].get(parameter)
+            if not isinstance(number, int) or not 1 <= number <= most:
+                where = f"workloads.{name}.parameters.{parameter}"
+                found.append((where, f"is {checking.describe(number)}; a workload {words.format(most)}"))
     return [f"{places.PLAN}: {key}: {sentence}" for key, sentence in found]
 
 

@@ -177,31 +177,50 @@ def _cross_check(data: dict, names: list[str]) -> list[tuple[str, str]]:
             hint = checking.nearest(name, list(parameters))
             found.append((f"ports.{number}", f"'{name}' names no parameter; {hint}"))
     found += _check_systems(data) if "systems" in data and data["systems"] not in misfits else []
+    found += _check_laps(data) if "laps" in data and data["laps"] not in misfits else []
     found += _check_roles(data, parameters)
     return found + figures.findings(data)
 
 
 def _check_systems(data: dict) -> list[tuple[str, str]]:
     """Findings about the parameter that says how many systems there are, which is asked before any is up."""
-    name, parameters = data["systems"], data["parameters"]
-    if name not in parameters:
-        return [("systems", f"'{name}' names no parameter; {checking.nearest(name, list(parameters))}")]
-    declared = parameters[name]
-    found = []
-    schema = declared["schema"]
-    if (
-        schema.get("type") != "integer"
-        or schema.get("minimum") != 1
-        or not 1 <= schema.get("maximum", 0) <= plan.MOST_SYSTEMS
-    ):
-        wanted = f"{{type: integer, minimum: 1, maximum: {plan.MOST_SYSTEMS}}}, or with a smaller maximum"
-        found.append((f"parameters.{name}.schema", f"must be {wanted}, as it is the number of systems"))
-    for scale in ("value", "smoke", "quick", "paper"):
-        if isinstance(declared.get(scale), dict):
-            found.append((f"parameters.{name}.{scale}", "must be a number, as it is the number of systems"))
+    found = _check_number(data, "systems", plan.MOST_SYSTEMS)
     for where, step in _walk(data):
         if "fresh" in step:
             found.append((f"{where}.fresh", "cannot be in a workload with systems: one system is brought up afresh"))
+    return found
+
+
+def _check_number(data: dict, key: str, most: int) -> list[tuple[str, str]]:
+    """Findings about the parameter that says how many of something there are, which is asked before any is."""
+    name, parameters = data[key], data["parameters"]
+    if name not in parameters:
+        return [(key, f"'{name}' names no parameter; {checking.nearest(name, list(parameters))}")]
+    declared, found = parameters[name], []
+    schema = declared["schema"]
+    if schema.get("type") != "integer" or schema.get("minimum") != 1 or not 1 <= schema.get("maximum", 0) <= most:
+        wanted = f"{{type: integer, minimum: 1, maximum: {most}}}, or with a smaller maximum"
+        found.append((f"parameters.{name}.schema", f"must be {wanted}, as it is the number of {key}"))
+    for scale in ("value", "smoke", "quick", "paper"):
+        if isinstance(declared.get(scale), dict):
+            found.append((f"parameters.{name}.{scale}", f"must be a number, as it is the number of {key}"))
+    return found
+
+
+def _check_laps(data: dict) -> list[tuple[str, str]]:
+    """Findings about laps, in which a cell stands idle while others of its set run."""
+    found = _check_number(data, "laps", plan.MOST_LAPS)
+    for key in ("servers", "roles"):
+        if key in data:
+            found.append((key, "cannot be in a workload with laps: between these nothing of a cell may run"))
+    for where, step in _walk(data):
+        if step.get("at") == "client" or "fresh" in step or "observe" in step:
+            kind = "a step at the client" if "at" in step else "fresh" if "fresh" in step else "observe"
+            found.append((where, f"cannot be in a workload with laps: {kind} is of a cell that has the machine alone"))
+    for name, metric in data["metrics"].items():
+        if metric.get("statistic") == "percentile":
+            wrong = "cannot be a percentile in a workload with laps: no mean of percentiles is taken"
+            found.append((f"metrics.{name}.statistic", wrong))
     return found
 
 
@@ -349,7 +368,8 @@ def cell(name: str, scale: str) -> dict:
     """What a cell of the workload does (docs/contracts.md): its steps and checks, and what only some have.
 
     `files` names the parameters whose values are files of the host, `ports` those that hold ports, `systems` the
-    one that says in how many equal systems it is done at the same time.
+    one that says in how many equal systems it is done at the same time, `laps` the one that says how many times its run
+    is taken.
     """
     declared = load(name)
 
@@ -370,7 +390,7 @@ def cell(name: str, scale: str) -> dict:
         "steps": [planned(section, step) for section, steps in sections(declared) for step in steps],
         "checks": declared["checks"],
         "files": [key for key, parameter in declared["parameters"].items() if "file" in parameter],
-        **({"systems": declared["systems"]} if "systems" in declared else {}),
+        **{key: declared[key] for key in ("systems", "laps") if key in declared},
         **({"ports": declared["ports"]} if "ports" in declared else {}),
         **({"roles": declared["roles"]} if "roles" in declared else {}),
         **({"servers": servers} if servers else {}),

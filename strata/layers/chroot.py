@@ -41,6 +41,7 @@ class Chroot(Layer):
 
     name = "chroot"
     kind = "bare"
+    stands_idle = True
     title = "change of root"
     forms = ("tree",)
     options_schema: ClassVar[dict] = {

@@ -69,6 +69,7 @@ class Docker(Layer):
 
     name = "docker"
     kind = "container"
+    stands_idle = True
     title = "Docker container"
     stands_on = ("host", "vm")
     daemons = ("dockerd", "containerd", "containerd-shim", "docker-proxy", "docker-init", "runsc")
@@ -186,7 +187,7 @@ class Docker(Layer):
             place = bounds.tmpfs("/data")
         if self._is_apart:
             called = sandbox.name(self.options) if self._is_sandbox else self.options["runtime"]
-            place += ["--runtime", called, "--cidfile", self._id_file]
+            place += ["--runtime", called]
             end = ["sh", "-c", END_GROUP, "strata", self._id_file, cgroups.ROOT, cgroups.GROUP, cgroups.SLICE]
             self.context.note(
                 {"kind": "group of", "id": self.context.id, "root": True, "find": ["true"], "remove": [end]}
@@ -205,6 +206,7 @@ class Docker(Layer):
             )
         argv = ["docker", "run", "--detach", "--init", "--pull", "never", "--name", self.context.id]
         argv += ["--hostname", "strata"] * (self.options["network"] != "host")
+        argv += ["--cidfile", self._id_file] * (self._is_apart or self.below.machine() is None)
         argv += ["--label", f"{LABEL}={places.home_mark()}", "--network", self.options["network"]]
         argv += ["--cgroup-parent", cgroups.parent_for(driver), *place, *self._published(), *bounds.words(self.options)]
         argv += ["--userns", "host"] * (self.options.get("user-namespace") == "host")
@@ -216,6 +218,8 @@ class Docker(Layer):
             if "no such image" not in str(error).lower():
                 raise
             self.see_image()
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._id_file)
             self._run(argv)
         if self.options.get("user-namespace") == "own" and self.options["data"] == "volume":
             self._give_data()
@@ -311,9 +315,17 @@ class Docker(Layer):
         if self._is_apart:
             # The host sees no more of its processes than that there are some.
             return inside.seen(cgroups.command_lines(self.run_below(self.wrap(inside.LOOK))))
-        # Below the groups' parent there are only those of the one system that is up.
-        lines = cgroups.command_lines(self.run_below(cgroups.look(cgroups.of_containers())))
-        return inside.left(lines, self.context.of if self.below.machine() is None else 1)
+        # In a machine there are only those of the one system that is up.
+        folders = [f"{folder}{self._container()}*" for folder in cgroups.of_containers()]
+        return inside.left(cgroups.command_lines(self.run_below(cgroups.look(folders))))
+
+    def _container(self) -> str:
+        """The id that Docker gave it; nothing where that is not known here, as of one in a machine."""
+        try:
+            with open(self._id_file) as file:
+                return file.read().strip()
+        except OSError:
+            return ""
 
     def put(self, source: str, target: str) -> None:
         # A path from the root: `-`, `-x` and `a:b` mean something else to Docker.

@@ -18,6 +18,7 @@ class Host(Layer):
 
     name = "host"
     kind = "bare"
+    stands_idle = True
     title = "none: the host’s own files"
     stands_on = ()
     forms = ()

@@ -28,6 +28,9 @@ class Layer(ABC):
     forms: ClassVar[tuple[str, ...]] = ("container",)
     # Names of processes that work for whoever asks them, and for a system of this layer while it is up.
     daemons: ClassVar[tuple[str, ...]] = ()
+    # Whether a system of it uses nothing of the host while no command runs in it, and tells what runs in it from what
+    # runs in others: then it may be up while others are measured.
+    stands_idle: ClassVar[bool] = False
     options_schema: ClassVar[dict] = {"type": "object", "additionalProperties": False}
 
     def __init__(self, below: Layer | None, options: dict, context: Context) -> None:

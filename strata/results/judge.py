@@ -112,9 +112,10 @@ def _of_plan(experiment: dict, cell: Cell, record: dict) -> list[str]:
     if "cannot" in record and not place.get("doubtful"):
         found.append("it says that its environment cannot do the workload, and that one has to")
     if not found and "cannot" not in record:
-        steps = [(command["step"], command.get("system")) for command in record["commands"]]
-        if steps != _steps(planned, parameters):
-            found.append(f"its steps are {_short(steps)}, and the plan's are {_short(_steps(planned, parameters))}")
+        steps = [(command["step"], command.get("lap"), command.get("system")) for command in record["commands"]]
+        wanted = _steps(planned, parameters, plan.laps(experiment, environment, load_name))
+        if steps != wanted:
+            found.append(f"its steps are {_short(steps)}, and the plan's are {_short(wanted)}")
     if not found and record.get("fingerprint", "") not in ("", plan.fingerprint(experiment, environment, load_name)):
         found.append("its fingerprint is not the plan's: something that decides its result has changed since")
     return found
@@ -129,14 +130,18 @@ def _accelerator_fault(record: dict, planned: str | None) -> str | None:
     return f"it was measured with {told}, and the plan says {shown(planned)}"
 
 
-def _steps(planned: dict, parameters: dict) -> list[tuple[str, int | None]]:
-    """What a cell's commands are of, in order: the part of the workload, and of several systems the number."""
+def _steps(planned: dict, parameters: dict, laps: int) -> list[tuple[str, int | None, int | None]]:
+    """What a cell's commands are of, in order: the part of the workload, of several laps and systems their numbers."""
     several = plan.systems(planned)
-    found: list[tuple[str, int | None]] = []
-    for step, _ in expanded(planned["cell"]["steps"], parameters):
-        if "argv" in step:
-            one = several == 1 or step.get("at") == "client"
-            found += [(step["step"], None)] if one else [(step["step"], system) for system in range(several)]
+    steps = planned["cell"]["steps"]
+    before = [step for step in steps if step["step"] != "run"]
+    taken = [(None if laps == 1 else lap, steps[len(before) :]) for lap in range(1, laps + 1)]
+    found: list[tuple[str, int | None, int | None]] = []
+    for lap, part in [(None, before), *taken]:
+        for step, _ in expanded(part, parameters):
+            if "argv" in step:
+                one = several == 1 or step.get("at") == "client"
+                found += [(step["step"], lap, system) for system in ([None] if one else range(several))]
     return found
 
 

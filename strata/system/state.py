@@ -39,15 +39,23 @@ def path() -> str:
 def read() -> dict:
     """``{system, cell}``: what is up, and the process of the cell that runs in it (each may be None).
 
+    With `beside`, where it is not the only one, the systems that were brought up before and stand idle.
+
     What makes no sense counts for nothing here; :func:`complaint` tells of it.
     """
     found, complaint = _read()
     return found if complaint is None else dict(NOTHING)
 
 
+def all_up() -> list[dict]:
+    """All systems that are up, in the order in which they were brought up."""
+    there = read()
+    return [*there.get("beside", []), *([there["system"]] if there["system"] else [])]
+
+
 def write(state: dict) -> None:
     """Write down what is up."""
-    note_json(path(), state)
+    note_json(path(), state if state.get("beside") else {key: state[key] for key in ("system", "cell")})
 
 
 def complaint() -> str | None:
@@ -82,17 +90,23 @@ def _complaint(state: object) -> str | None:
     system, cell = state["system"], state["cell"]
     if cell is not None and not _is_process(cell):
         return "cell is no process"
-    if system is None:
-        return None
+    beside = state.get("beside", [])
+    if not isinstance(beside, list):
+        return "beside is no list"
+    named = [("beside", other) for other in beside] + ([] if system is None else [("system", system)])
+    return next((words for name, one in named if (words := _complaint_of_system(name, one))), None)
+
+
+def _complaint_of_system(name: str, system: object) -> str | None:
     if not isinstance(system, dict) or not all(isinstance(system.get(key), str) for key in ("id", "environment")):
-        return "system has no id or environment"
+        return f"{name} has no id or environment"
     if not _is_process(system.get("owner")):
-        return "system.owner is no process"
+        return f"{name}.owner is no process"
     traces = system.get("traces")
     if not isinstance(traces, list):
-        return "system.traces is missing"
+        return f"{name}.traces is missing"
     wrong = [trace for trace in traces if not _is_trace(trace)]
-    return f"system.traces: {wrong[0]} says of nothing how it is removed" if wrong else None
+    return f"{name}.traces: {wrong[0]} says of nothing how it is removed" if wrong else None
 
 
 def _is_process(value: object) -> bool:

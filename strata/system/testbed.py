@@ -1,5 +1,7 @@
 """The system under test: at most one on this machine, fresh in every turn, gone when its run is over.
 
+Beside it those may stand idle whose cells are measured in turns with its own (:mod:`strata.cell.together`).
+
 It may have several equal parts, for workloads that ask for as many systems at the same time: each is a stack of
 its own, and they come and go together.
 
@@ -60,13 +62,21 @@ def _noting(system: dict) -> Callable[[dict], None]:
 
     def note(trace: dict) -> None:
         system["traces"].append(trace)
-        state.write({"system": system, "cell": identity(os.getpid())})
+        _write(system, True)
 
     return note
 
 
-def take_down() -> list[str]:
-    """Remove the system that is up and its client, if there is one, by the traces of them; what it was, in words.
+def _write(system: dict, busy: bool) -> None:
+    """Write down the system that was brought up last, and whether a cell of this process is at work in it."""
+    beside = [other for other in state.all_up() if other["id"] != system["id"]]
+    state.write({"system": system, "beside": beside, "cell": identity(os.getpid()) if busy else None})
+
+
+def take_down(environment: str | None = None) -> list[str]:
+    """Remove the systems that are up with their clients, if they have any, by their traces; what they were, in words.
+
+    environment: whose system goes alone.
 
     What nobody knows how to remove, since it was written down by another version or is damaged, is looked for by our
     marks, and then put aside.  Raises UserError where something could not be removed: all else is, and it stays written
@@ -76,12 +86,13 @@ def take_down() -> list[str]:
         removed = sweep()
         state.put_aside(complaint)
         return removed
-    system = state.read()["system"]
-    if system is None:
+    there = state.all_up()
+    going = [system for system in there if environment in (None, system["environment"])]
+    if not going:
         return []
-    removed = [f"system {system['id']} ({system['environment']})"]
+    removed = [f"system {system['id']} ({system['environment']})" for system in going]
     unknown, failed = [], []
-    for trace in reversed(system["traces"]):
+    for trace in (trace for system in reversed(going) for trace in reversed(system["traces"])):
         try:
             traces.remove(trace)
         except traces.UnknownKind as trouble:
@@ -93,7 +104,9 @@ def take_down() -> list[str]:
     if unknown:
         removed += sweep()
         state.put_aside("; ".join(unknown))
-    state.write(state.NOTHING)
+    staying = [system for system in there if system not in going]
+    rest = {"system": staying[-1], "beside": staying[:-1], "cell": state.read()["cell"]} if staying else state.NOTHING
+    state.write(rest)
     return removed
 
 
@@ -141,8 +154,11 @@ def bring_up(
     client: dict | None = None,
     ports: list[int] | None = None,
     parts: int = 1,
+    beside: bool = False,
 ) -> System:
     """The system for an environment in a turn: the one that is up if it is exactly that, else a fresh one.
+
+    What else is up is taken down before, or stands idle `beside` the fresh one from now on.
 
     `client` (as from :func:`strata.client.settle`) is brought up beside it and reaches the `ports` of its servers.
     It is made of so many equal `parts`, all of which are up when this returns.
@@ -164,11 +180,12 @@ def bring_up(
     there = state.read()
     system = there["system"]
     fits = system is not None and all(system.get(key) == value for key, value in wanted.items())
-    if fits and there["cell"] is None:
+    if fits and there["cell"] is None and not beside:
         return System(system, image)
     if turn.OWN and layers.forms(name for entry in stack for name in entry):
         raise UserError("STRATA_TEST_LOCK is set, which is for tests on the bare host alone: unset it to measure")
-    take_down()
+    if not beside:
+        take_down()
     if image and runs_tree(stack, client):
         intact.verify(image)
     system = {
@@ -179,10 +196,10 @@ def bring_up(
         "up_seconds": None,
         "traces": [],
     }
-    state.write({"system": system, "cell": identity(os.getpid())})
-    beside = _client(system, image)
-    if beside is not None:
-        system["address"] = beside.up()
+    _write(system, True)
+    load = _client(system, image)
+    if load is not None:
+        system["address"] = load.up()
     begun, before = time.monotonic(), seconds_once()
     built = _stacks(system, image)
     facts = [_up(stack) for stack in built]
@@ -190,10 +207,10 @@ def bring_up(
     system["up_seconds"] = round(time.monotonic() - begun - (seconds_once() - before), 3)
     each = [{"id": id, **own} for id, own in zip(ids(system), facts, strict=True)]
     system["facts"] = {**facts[0], **({"each": each} if parts > 1 else {})}
-    if beside is not None:
-        beside.join([stack[-1] for stack in built])
+    if load is not None:
+        load.join([stack[-1] for stack in built])
         system["listens"] = [stack[-1].listen() for stack in built]
-    state.write({"system": system, "cell": None})
+    _write(system, False)
     return System(system, image)
 
 
@@ -208,7 +225,7 @@ def _up(stack: list[layers.Layer]) -> dict:
 
 def begin_cell(system: System) -> None:
     """Note that a cell runs in the system; if its process dies, the system is not used again."""
-    state.write({"system": system.facts, "cell": identity(os.getpid())})
+    _write(system.facts, True)
 
 
 def end_cell(system: System, last: bool = False) -> list[str]:
@@ -233,7 +250,7 @@ def end_cell(system: System, last: bool = False) -> list[str]:
         take_down()
     else:
         system.facts["cells_before"] += 1
-        state.write({"system": system.facts, "cell": None})
+        _write(system.facts, False)
     return left
 
 

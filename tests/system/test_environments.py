@@ -1,5 +1,6 @@
 """The four environments differ in what they should, and in nothing else."""
 
+import contextlib
 import os
 import subprocess
 import time
@@ -52,14 +53,14 @@ def up(checkout, image, machine_stays):
     settings["environments"] = {name: {"label": name, "layers": stack} for name, stack in stacks().items()}
     planned = config.experiment(settings, capacity.facts())["environments"]
 
-    def bring(name, block=1):
+    def bring(name, block=1, beside=False):
         if not planned[name]["available"]:
             pytest.skip(planned[name]["reason"])
         # The default page asks for no light machine, and so for no disk of one.
         build.ensure_machines(
             settings["image"], {"root"} & layers_of.forms(layer for entry in stacks()[name] for layer in entry)
         )
-        system = testbed.bring_up(name, planned[name]["layers"], block, image)
+        system = testbed.bring_up(name, planned[name]["layers"], block, image, beside=beside)
         return system.top
 
     with testbed.exclusive():
@@ -229,6 +230,34 @@ def test_a_sandbox_that_does_not_start_leaves_nothing(up):
     testbed.take_down()
     left = [pid for pid in os.listdir("/proc") if pid.isdecimal() and "/strata/" in groups_of_process(pid)]
     assert left == []
+
+
+def seconds_used():
+    """CPU time of all processes in groups of ours, by their ids."""
+    found = {}
+    for pid in filter(str.isdecimal, os.listdir("/proc")):
+        if any(f"/{group}/" in groups_of_process(pid) for group in ("strata", "strata.slice")):
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/stat") as file:
+                fields = file.read().rpartition(")")[2].split()
+                found[pid] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return found
+
+
+def test_systems_that_wait_for_their_turn_stand_idle_and_tell_their_own_from_others(up):
+    first = up("native")
+    tops = [first] + [up(name, beside=True) for name in ("docker", "docker-layered", "docker-gvisor")]
+    assert len(state.all_up()) == len(tops)
+    time.sleep(1)
+    before = seconds_used()
+    time.sleep(3)
+    after = seconds_used()
+    assert len(after) >= 3
+    assert sum(after[pid] - before.get(pid, 0.0) for pid in after) <= 0.03 * 3
+    # What one left is of none of the others.
+    subprocess.run(tops[1].command(["sh", "-c", "sleep 77 >/dev/null 2>&1 &"]), check=True)
+    time.sleep(0.5)
+    assert [top.left() for top in tops] == [[], ["sleep 77"], [], []]
+    assert [inside(top, "cat", "/etc/os-release") for top in tops] == [inside(first, "cat", "/etc/os-release")] * 4
 
 
 OPTIONS = {"seccomp": "unconfined", "cpuset-cpus": "0", "memory": "1GiB"}

@@ -53,7 +53,7 @@ def test_each_theme_is_read_by_both_languages():
 
 
 # The constants that stand beside the data, for the sake of cells; they are held equal below.
-BESIDE = {"strata/host/observe.py": "not available", "strata/cell/logs.py": '{"system": '}
+BESIDE = {"strata/host/observe.py": "not available", "strata/cell/logs.py": ('{"system": ', '{"lap": ')}
 
 
 @pytest.mark.parametrize("half", ["strata", "analysis"])
@@ -62,7 +62,11 @@ def test_neither_language_has_a_copy_of_its_own(half):
     whole = {told["not_available"], *texts(contracts.read("accelerators")), *texts(contracts.read("figures")["stems"])}
     whole |= {text for text in texts(contracts.read("results")) if "{" in text}
     whole -= {"KVM"}  # a word as any other
-    begin = (told["system"]["before"], *(entry["says"] for entry in contracts.read("quiet").values()))
+    begin = (
+        told["system"]["before"],
+        told["lap"]["before"],
+        *(entry["says"] for entry in contracts.read("quiet").values()),
+    )
     copies = []
     for path in [*(projects.ROOT / half).glob("*/*.py"), *(projects.ROOT / half).glob("*/*.R")]:
         name = str(path.relative_to(projects.ROOT))
@@ -82,6 +86,9 @@ def test_the_marks_of_logs_are_those_of_the_contract():
     assert logs.mark(3) == f"{mark['before']}3{mark['after']}"
     text = "\n".join(["first", logs.mark(0), "zero", logs.mark(1), "one", logs.mark(None), "last"])
     assert logs.split(text, 2) == {None: "first\nlast", 0: "zero", 1: "one"}
+    mark = told["lap"]
+    assert logs.lap_mark(3) == f"{mark['before']}3{mark['after']}"
+    assert logs.laps(f"first\n{logs.lap_mark(1)}\none\n{logs.lap_mark(2)}\ntwo") == ["first\none\n", "first\ntwo"]
     assert told["not_available"] == observe.NOT_AVAILABLE
     for name in ("whole", "number", "named"):
         assert schema("record")["$defs"][name]["oneOf"][1] == {"const": told["not_available"]}

@@ -6,7 +6,8 @@ import json
 import pytest
 
 from strata.base.errors import CellFailed
-from strata.cell import measure, record
+from strata.cell import cell as one
+from strata.cell import record
 from strata.experiment import sets
 from strata.results import accept
 
@@ -80,7 +81,7 @@ def test_of_an_environment_that_has_to_do_everything_nothing_like_that_is_heard(
     assert {len(cells_of(order, *pair)) for pair in [("docker", "pxz"), ("gvisor", "pxz")]} == {7}
 
 
-class Cell(measure.Cell):
+class Cell(one.Cell):
     """One whose log and commands are given."""
 
     def __init__(self, folder, log, commands):
@@ -123,7 +124,7 @@ def test_no_parser_is_asked_of_the_finding(folder, monkeypatch):
     assert asked == [("native", "pxz", 1)]
 
 
-class Failing(measure.Cell):
+class Failing(one.Cell):
     """One in which something failed."""
 
     def __init__(self, folder, mark="same"):

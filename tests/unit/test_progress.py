@@ -59,7 +59,7 @@ def measure(clock, capsys, seed):
             with progress.once():
                 clock[0] += ONCE[environment]
         clock[0] += UP[environment] * fresh + TAKES[workload] * SLOWER[environment]
-        progress.done("cell", environment, workload, clock[0] - begun, UP[environment] if fresh else None)
+        progress.done((environment, workload, block), "cell", clock[0] - begun, UP[environment] if fresh else None)
         said.append((block, told(capsys.readouterr().err), clock[0]))
         up = (environment, block)
         seen.add(environment)
@@ -97,10 +97,10 @@ def test_a_failed_cell_is_counted_and_its_time_is_no_pace(clock, capsys):
     begin(3)
     progress.announce("one")
     clock[0] += 600
-    progress.failed("bare", "noop")
+    progress.failed(("bare", "noop", 1))
     progress.announce("two")
     clock[0] += 3
-    progress.done("two", "bare", "noop", 3.0)
+    progress.done(("bare", "noop", 2), "two", 3.0)
     assert "[2/3] two: 3.0 s; 1 to go, about 3 s" in capsys.readouterr().err
 
 
@@ -117,7 +117,7 @@ def test_cells_beyond_those_foreseen_are_told_too(clock, capsys):
     for repetition in (1, 2):
         progress.announce("cell")
         clock[0] += 2
-        progress.done(f"cell {repetition}", "bare", "noop", 2.0, 1.0)
+        progress.done(("bare", "noop", repetition), f"cell {repetition}", 2.0, 1.0)
     assert "[2/2] cell 2: 2.0 s" in capsys.readouterr().err
     assert json.loads(open(progress.PATH).read())["left"] == {"bare/noop": 0}
 
@@ -161,8 +161,8 @@ def test_damage_within_the_note_of_a_run_is_no_run(clock, capsys, damage):
         with open(progress.PATH, "w") as file:
             json.dump(note, file)
         progress.announce("cell")
-        progress.done("cell", "bare", "noop", 2.0, 1.0)
-        progress.failed("bare", "noop")
+        progress.done(("bare", "noop", 1), "cell", 2.0, 1.0)
+        progress.failed(("bare", "noop", 1))
         progress.interrupt()
         assert not progress.interrupted()
         assert not progress.last()

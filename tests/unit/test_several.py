@@ -11,7 +11,7 @@ import pytest
 from strata import layers
 from strata.base import clock
 from strata.base.errors import CellFailed, UserError
-from strata.cell import logs, measure, servers, steps
+from strata.cell import cell, logs, servers, steps
 from strata.experiment import plan, workload
 from strata.system import state, testbed
 
@@ -305,14 +305,14 @@ def test_a_failure_in_a_system_is_told_with_its_number(tmp_path):
 def test_a_pattern_that_the_client_prints_counts_for_all():
     log = '{"system": 0}\nno\n{"system": 1}\nno\n{"system": null}\nyes\n'
     declared = [{"name": "yes", "pattern": "^yes$"}, {"name": "no", "pattern": "^no$"}, {"name": "x", "pattern": "^x$"}]
-    assert [check["passed"] for check in measure.checks(declared, log, 2)] == [True, True, False]
-    assert [check["passed"] for check in measure.checks(declared, log.replace("1}\nno", "1}\nna"), 2)] == [
+    assert [check["passed"] for check in cell.checks(declared, log, 2)] == [True, True, False]
+    assert [check["passed"] for check in cell.checks(declared, log.replace("1}\nno", "1}\nna"), 2)] == [
         True,
         False,
         False,
     ]
     # The line that tells of systems is nobody's own.
-    assert not measure.checks([{"name": "x", "pattern": "system"}], log, 2)[0]["passed"]
+    assert not cell.checks([{"name": "x", "pattern": "system"}], log, 2)[0]["passed"]
 
 
 # The declaration, and what follows from it for a plan.
@@ -425,7 +425,7 @@ def test_processors_are_shared_by_systems_that_all_see_them(project, cpus, syste
     projects.run(folder, "strata", "plan")
     experiment = plan.read()
     experiment["workloads"]["noop"]["parameters"]["systems"] = systems
-    one = measure.Cell(experiment, "bare", "noop", 1)
+    one = cell.Cell(experiment, "bare", "noop", 1)
     system = FakeSystem(systems)
     assert one._values(one._cpus(system, {"cpus": cpus}), None)["t"] == each
     # A machine has its processors for itself.

@@ -280,3 +280,80 @@ test_that("the script writes the table, from any folder and again the same", {
                "tidy.R: 1 of 4 cells of pxz were not measured: results/raw/docker/pxz/1.log")
   expect_equal(readLines(out), first)
 })
+
+#' The log of a cell of several laps
+of_laps <- function(...) {
+  parts <- list(...)
+  unlist(Map(function(number, lines) c(sprintf("{\"lap\": %d}", number), lines), seq_along(parts), parts))
+}
+
+#' A record as of a cell of several laps, with a command in each system of each of them
+in_laps <- function(count, systems = 1) {
+  function(record) {
+    ran <- lapply(seq_len(count), function(lap) {
+      lapply(seq_len(systems) - 1, function(system) {
+        c(list(step = "run", lap = lap, exit = 0), if (systems > 1) list(system = system))
+      })
+    })
+    updated(record, system = list(parts = systems), commands = unlist(ran, recursive = FALSE))
+  }
+}
+
+test_that("the value of several laps is their mean, of rates over equal work the harmonic one", {
+  plan <- read_plan(make_results("native", "stream", 1, spread = 0))
+  cell <- read_cells(plan)[1, ]
+  log <- fixture("stream")
+  write_cell(plan$results, cell, of_laps(log, slow_log(log, 2), log), in_laps(3))
+  alone <- parser_of("stream")(log, asked_for$stream)$value
+  expect_equal(tidied(plan)$value, alone * 2.5 / 3, tolerance = 1e-5)
+  costs <- metrics_of(plan, "stream")
+  costs$statistic <- "harmonic"
+  record <- in_laps(3)(list(parameters = asked_for$stream))
+  found <- parse_laps(of_laps(log, slow_log(log, 2), log), record, parser_of("stream"), costs)
+  expect_equal(found$value, alone * 3 / 4, tolerance = 1e-5)
+})
+
+test_that("what was printed before all laps belongs to each, and systems have laps of their own", {
+  plan <- read_plan(make_results("native", "pxz", 1, spread = 0))
+  cell <- read_cells(plan)[1, ]
+  log <- fixture("pxz")
+  header <- which(startsWith(log, "{\"tool\""))[[1]] - 1
+  before <- log[seq_len(header)]
+  run <- log[-seq_len(header)]
+  write_cell(plan$results, cell, c(before, of_laps(run, run)), in_laps(2))
+  expect_equal(tidied(plan)$value, parser_of("pxz")(log, asked_for$pxz)$value)
+  plan <- read_plan(make_results("native", "stream", 1, spread = 0))
+  log <- fixture("stream")
+  lines <- of_laps(of_systems(log, log), of_systems(log, slow_log(log, 2)))
+  write_cell(plan$results, read_cells(plan)[1, ], lines, in_laps(2, systems = 2))
+  tidy <- tidied(plan)
+  alone <- parser_of("stream")(log, asked_for$stream)
+  expect_equal(tidy$value[tidy$factors == "system=0"], alone$value)
+  expect_equal(tidy$value[tidy$factors == "system=1"], alone$value * 3 / 4, tolerance = 1e-5)
+})
+
+test_that("a lap that is broken, missing or doubled is an error that names it", {
+  plan <- read_plan(make_results("native", "stream", 1, spread = 0))
+  cell <- read_cells(plan)[1, ]
+  log <- fixture("stream")
+  told <- function(lines, record = in_laps(2)) {
+    write_cell(plan$results, cell, lines, record)
+    tidied(plan)
+  }
+  expect_equal(nrow(told(of_laps(log, log))), 4)
+  expect_error(told(of_laps(log, log[-length(log)])), "1.log: lap 2: the log does not end with")
+  apart <- "should hold 2 laps in their order, and it does not"
+  expect_error(told(of_laps(log)), apart)
+  expect_error(told(log), apart)
+  expect_error(told(of_laps(log, log, log)), apart)
+  expect_error(told(of_laps(c(log[1], "{\"lap\": 2}", log[-1]), log)), apart)
+  expect_error(told(of_laps(log, log), identity), "should hold 0 laps in their order")
+})
+
+test_that("laps that tell of different things are an error", {
+  parse <- function(lines, parameters) measured(if (any(lines == "more")) c("a", "b") else "a", "1/s", 1)
+  record <- in_laps(2)(list(parameters = list()))
+  metrics <- data.frame(metric = c("a", "b"), statistic = "mean")
+  expect_error(parse_laps(of_laps("x", "more"), record, parse, metrics),
+               "lap 2 tells of other metrics than lap 1")
+})

@@ -106,6 +106,26 @@ test_that("a set costs its cells and what lies between cells, whatever interrupt
   expect_equal(costs_of(records[1], plan), list(spent = 2, set = c(linpack = 2, randomaccess = 0)))
 })
 
+test_that("cells that took turns cost what they took, and share what lies behind all of them", {
+  plan <- plan_of(c("native", "docker"), "linpack")
+  cells <- cells_of(plan, 4)
+  # Two at a time within three seconds, of which each has one and a half, and a second until the next.
+  records <- lapply(records_for(cells, seconds = 1.5), function(record) {
+    pair <- (record$position$actual - 1) %/% 2
+    start <- as.POSIXct("2026-01-01", tz = "UTC") + 4 * pair
+    moment <- function(time) format(time, "%Y-%m-%dT%H:%M:%OS3Z")
+    updated(record, repetition = pair + 1, started = moment(start), ended = moment(start + 3),
+            interleaved = list("other"))
+  })
+  expect_equal(measured_together(records), rep(1:4, each = 2))
+  expect_equal(costs_of(records, plan), list(spent = 8 * 2, set = c(linpack = 4)))
+  # One that was measured alone follows at once.
+  records[[8]]$interleaved <- records[[7]]$interleaved <- NULL
+  records[[8]]$started <- records[[7]]$ended
+  records[[8]]$ended <- sub("15", "18", records[[8]]$ended)
+  expect_equal(measured_together(records), c(1, 1, 2, 2, 3, 3, 4, 5))
+})
+
 test_that("an emulated machine is paid for and belongs to no set", {
   plan <- plan_of(c("native", "docker", "vm"), "linpack", emulated = "vm")
   cells <- cells_of(plan, 2)
@@ -317,4 +337,13 @@ test_that("what lies between two cells is of one node, where there are several",
   found <- costs_of(twice, plan)
   expect_equal(found$set, costs$set)
   expect_equal(found$spent, 2 * costs$spent)
+})
+
+test_that("the paper tells which runs were made in turns", {
+  commands <- list(list(step = "warmup"), list(step = "run", lap = 8))
+  records <- lapply(1:4, function(i) list(commands = commands))
+  expect_equal(turns_text(list(records = records)), "One system under test is up at a time.")
+  records[1:2] <- lapply(records[1:2], updated, interleaved = list("docker"))
+  expect_match(read_aloud(turns_text(list(records = records))),
+               "2 runs of 4 took turns .*: in each of 8 laps")
 })

@@ -1,0 +1,167 @@
+"""Cells of one set that are measured in turns: each takes its run once in every lap, one right after the other.
+
+What disturbs a machine for a moment so meets them all alike, and a system that is up serves for many runs.  The systems
+of all of them are up meanwhile, and all but one stand idle: those that use nothing of the host then.  Machines, which
+have a clock of their own to serve, are measured alone.
+
+The first cell of a set that is asked for measures those that the run wants anyway, and leaves their logs and records
+aside; each of the others, once it is asked for, finds its own and puts it in place.  What is not found there, since it
+failed or since another run asks, is measured alone.
+"""
+
+import contextlib
+import copy
+import os
+import random
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from strata import layers
+from strata.base import places, progress, run
+from strata.base.errors import CellFailed, UserError
+from strata.base.files import read_json, write_json
+from strata.cell.cell import Cell
+from strata.cell.surroundings import Surroundings
+from strata.experiment import plan
+from strata.system import testbed
+
+
+def words(mates: Sequence[Cell]) -> str:
+    """With whom a cell takes turns, behind its name."""
+    return f", in turns with {', '.join(mate.environment for mate in mates)}" if mates else ""
+
+
+def _stands_idle(experiment: dict, environment: str) -> bool:
+    """Whether systems of an environment use nothing of the host while no command runs in them."""
+    stack = experiment["environments"][environment]["layers"]
+    return all(layers.layer_class(name).stands_idle for entry in stack for name in entry)
+
+
+def mates(cell: Cell) -> list[Cell]:
+    """The other cells of its set that are still to come in this run and can be measured in turns with it."""
+    order = cell.order
+    alone = (
+        cell.laps == 1 or order.sequential or cell.plan.get("spread") or not _stands_idle(cell.plan, cell.environment)
+    )
+    if alone or cell.environment in order.emulated:
+        return []
+    coming = progress.coming()
+    assert cell.block is not None
+    of_set = [key for key in order.in_block(cell.block) if key[1:] == cell.key[1:] and key[0] in order.paired]
+    others = [key for key in of_set if key != cell.key and key in coming and _stands_idle(cell.plan, key[0])]
+    return [mate for key in others if _measured(mate := Cell(cell.plan, *key, order)) is None]
+
+
+def measure(first: Cell, others: Sequence[Cell]) -> testbed.System:
+    """Measure cells in turns; the system of the `first`, which alone is up in the end.
+
+    Raises what goes wrong with the first, and CellFailed where one of them was at work beside the others.  With which
+    of the others anything else goes wrong, that one is given up.
+    """
+    watch = time.monotonic()
+    around = Surroundings(first.plan)
+    around.begin()
+    turns = _Turns(first)
+    for cell in (first, *others):
+        turns.take(cell, partial(_begin, cell, around, cell is not first))
+    around.ready()
+    for lap in range(1, first.laps + 1):
+        order = sorted(turns.spent, key=lambda cell: cell.environment)
+        random.Random(f"{first.plan['seed']}/{first.workload}/{first.repetition}/{lap}").shuffle(order)
+        for cell in order:
+            turns.take(cell, partial(_lap, cell, lap))
+    for cell in list(turns.spent):
+        turns.take(cell, cell.check)
+    host = around.end([cell.environment for cell in turns.spent])
+    for cell in turns.spent:
+        _see_that_it_ended(cell)
+    for cell in list(turns.spent):
+        if cell is not first:
+            turns.take(cell, partial(testbed.take_down, cell.environment))
+    shared = (time.monotonic() - watch - sum(turns.spent.values())) / len(turns.spent)
+    for cell, seconds in turns.spent.items():
+        cell.observe(copy.deepcopy(host), around)
+        cell.known["interleaved"] = sorted(other.environment for other in turns.spent if other is not cell)
+        cell.end(seconds + shared)
+        cell.up_seconds = 0.0
+        if cell is not first:
+            write_json(_aside(cell), {"owner": run.owner(), "known": cell.known})
+    return first.steps.system
+
+
+class _Turns:
+    """The cells that take turns, and how many seconds each has used for itself."""
+
+    def __init__(self, first: Cell) -> None:
+        self.first = first
+        self.spent: dict[Cell, float] = {}
+
+    def take(self, cell: Cell, part: Callable[[], object]) -> None:
+        """Let a cell do a part.  Raises what goes wrong with the first; any other is given up then."""
+        begun = time.monotonic()
+        try:
+            part()
+        except (CellFailed, UserError, OSError) as trouble:
+            if cell is self.first:
+                raise
+            self.spent.pop(cell, None)
+            progress.say("cell", f"{cell.name} takes no turns any more, and is measured alone: {trouble}")
+            testbed.take_down(cell.environment)
+            return
+        self.spent[cell] = self.spent.get(cell, 0.0) + time.monotonic() - begun
+
+
+def _begin(cell: Cell, around: Surroundings, beside: bool) -> None:
+    cell.start()
+    cell.begin(around, beside)
+    with cell.at_work():
+        cell.steps.begin()
+
+
+def _lap(cell: Cell, lap: int) -> None:
+    with cell.at_work():
+        cell.steps.lap(lap)
+
+
+def _see_that_it_ended(cell: Cell) -> None:
+    """Raise CellFailed where a lap left something running: it was at work while the others were measured."""
+    if left := cell.steps.system.left():
+        lines = ", ".join(sorted(set(left)))
+        raise CellFailed(
+            f"{cell.name} left running, while others of its set were measured: {lines}; set laps to 1 for a workload "
+            "that does not end by itself"
+        )
+
+
+def _aside(cell: Cell) -> str:
+    """Where what was measured of a cell waits until it is asked for; its log lies beside it."""
+    return places.cell_path("tmp", *cell.key, "json")
+
+
+def _measured(cell: Cell) -> dict | None:
+    """What is known of a cell that was measured in turns with another one of this run; None where it was not."""
+    found = read_json(_aside(cell))
+    if found is None or found.get("owner") != run.owner() or not os.path.exists(cell.draft):
+        return None
+    known = found["known"]
+    same = (known["fingerprint"], known["block"]) == (
+        plan.fingerprint(cell.plan, cell.environment, cell.workload),
+        cell.block,
+    )
+    return known if same else None
+
+
+def adopt(cell: Cell) -> bool:
+    """Put a cell in place that was measured in turns with another one of this run; whether it was."""
+    known = _measured(cell)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(_aside(cell))
+    if known is None:
+        return False
+    cell.known, cell.up_seconds = known, 0.0
+    cell.put_in_place()
+    if progress.last():
+        testbed.remove_of(run.owner())
+    cell.tell()
+    return True

@@ -10,6 +10,23 @@ paired_environments <- function(plan) {
   names(plan$environments)[as.logical(paired)]
 }
 
+#' The environments that every set holds
+#'
+#' @param plan as from `read_plan`
+#' @return names of those whose runs make sets and that are not limited to fewer sets than there may be
+lasting_environments <- function(plan) {
+  setdiff(paired_environments(plan), names(largest_numbers(plan)))
+}
+
+#' The largest numbers of sets that environments have of their own
+#'
+#' @param plan as from `read_plan`
+#' @return numbers, named by those of the environments whose runs make sets that may be in fewer than all
+largest_numbers <- function(plan) {
+  most <- unlist(lapply(plan$environments[paired_environments(plan)], `[[`, "max"))
+  most[most < plan$repetitions]
+}
+
 #' The decisions of a run, one for each of its rounds
 #'
 #' The first is made after the least number of blocks, and each tells how many blocks the next round has: as

@@ -68,7 +68,7 @@ length_components <- function(lengths, variances, overhead) {
 #'   takes; `half_width` of a ratio's interval after TOLD_TIME of such sets; and the components and the best
 #'   length of `length_components`.  No row where runs repeat nothing, or there are less than three sets.
 lengths_of_workload <- function(plan, workload) {
-  paired <- paired_environments(plan)
+  paired <- lasting_environments(plan)
   cells <- read_cells(plan)
   cells <- cells[cells$workload == workload & cells$environment %in% paired, ]
   cells <- cells[file.exists(cell_path(plan, "log", cells)) & file.exists(cell_path(plan, "record", cells)), ]

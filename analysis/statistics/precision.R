@@ -34,7 +34,7 @@ relative_half_width <- function(value, low, high, constant) {
 
 #' How well the headline ratios of a workload are known
 #'
-#' They are the ratios to native of each other environment whose runs make sets, of a sweep at the points that
+#' They are the ratios to native of each other environment that every set holds, of a sweep at the points that
 #' tables tell of.  Where there is none, as without native, the means take their place.
 #'
 #' @param tidy rows of the workload
@@ -42,7 +42,7 @@ relative_half_width <- function(value, low, high, constant) {
 #' @param counts "yes" or "no" for each row, as from `counts_of`: runs that do not count tell of no width
 #' @return data frame: environment, workload, metric, factors, half_width as from `relative_half_width`
 headline_widths <- function(tidy, plan, counts = "yes") {
-  paired <- paired_environments(plan)
+  paired <- lasting_environments(plan)
   by_ratio <- REFERENCE %in% paired && length(paired) > 1
   series <- unique(tidy[tidy$environment %in% paired, c("environment", "workload", "metric", "factors")])
   series <- series[is_headline(series, plan), ]
@@ -99,8 +99,10 @@ level_half_width <- function(x, statistic) {
 #'
 #' @param records list of records
 #' @param plan as from `read_plan`
-#' @return list: `spent`, the seconds of all cells, and `set`, the seconds of one more set of each workload of
-#'   the plan, named by it
+#' @return list: `spent`, the seconds of all cells; `cell`, the seconds of one more cell, a matrix with a row
+#'   for each environment whose runs make sets and a column for each workload of the plan, NA where none was
+#'   measured; and `set`, those of one more set of each workload, named by it, of the environments that every
+#'   set holds
 costs_of <- function(records, plan) {
   actual <- field_numbers(records, "position", "actual")
   # Nodes measure at the same time, and each counts for itself.
@@ -109,14 +111,27 @@ costs_of <- function(records, plan) {
   records <- records[turn]
   together <- measured_together(records)
   gap <- gaps_between(records, together, node[turn], actual[turn])
-  seconds <- field_numbers(records, "seconds")
-  environment <- vapply(records, `[[`, "", "environment")
-  workload <- vapply(records, `[[`, "", "workload")
-  set <- vapply(names(plan$workloads), function(name) {
-    own <- workload == name & environment %in% paired_environments(plan)
-    sum(tapply(seconds[own] + gap[own], environment[own], mean))
+  seconds <- field_numbers(records, "seconds") + gap
+  environment <- factor(vapply(records, `[[`, "", "environment"), paired_environments(plan))
+  workload <- factor(vapply(records, `[[`, "", "workload"), names(plan$workloads))
+  cell <- tapply(seconds, list(environment, workload), mean)
+  list(spent = sum(seconds), cell = cell,
+       set = colSums(cell[lasting_environments(plan), , drop = FALSE], na.rm = TRUE))
+}
+
+#' What is still to be spent on environments that have a largest number of sets of their own
+#'
+#' @param cell as from `costs_of`
+#' @param cells the plan's cells so far, as from `read_cells`
+#' @param plan as from `read_plan`
+#' @return seconds until each has it
+still_to_spend <- function(cell, cells, plan) {
+  most <- largest_numbers(plan)
+  seconds <- vapply(names(most), function(name) {
+    planned <- factor(cells$workload[cells$environment == name], colnames(cell))
+    sum(pmax(most[[name]] - table(planned), 0) * cell[name, ], na.rm = TRUE)
   }, 0)
-  list(spent = sum(seconds + gap), set = set)
+  sum(seconds)
 }
 
 #' Which cells were measured together
@@ -289,7 +304,7 @@ decide_round <- function(tables, records, cells, plan, block, aside) {
   costs <- costs_of(records, plan)
   left <- if (is.null(precision$budget)) Inf else precision$budget - costs$spent
   again <- sets_again(disturbed_sets(plan, records), aside, precision$retries, costs$set, left)
-  left <- left - sum(costs$set[again$workload])
+  left <- left - sum(costs$set[again$workload]) - still_to_spend(costs$cell, cells, plan)
   out <- rbind(aside[c("workload", "repetition")], again[c("workload", "repetition")])
   counts <- lapply(tables, function(runs) {
     # A set may count for nothing for another reason.

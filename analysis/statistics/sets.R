@@ -69,12 +69,12 @@ unpaired_ratio <- function(measured, reference, statistic) {
 #' @param tidy rows of the tidy tables of the series that are told of
 #' @param plan as from `read_plan`
 #' @return data frame in the order of measurement: workload, metric, factors, repetition, block, counts, order
-#'   (mean place of its runs in the order of measurement), n (environments), level (mean over the paired
-#'   environments of the value relative to the mean of those runs of the environment that count), and band: by
+#'   (mean place of its runs in the order of measurement), n (environments), level (mean over the
+#'   environments that every set holds of the value relative to the mean of those runs of the environment that count), and band: by
 #'   how much 95 % of the levels would be away from 1 at most, were there no difference between sets (NA where
 #'   that can't be told)
 levels_of_sets <- function(tidy, plan) {
-  runs <- tidy[tidy$environment %in% paired_environments(plan), ]
+  runs <- tidy[tidy$environment %in% lasting_environments(plan), ]
   series <- paste(runs$workload, runs$metric, runs$factors, sep = "\r")
   found <- lapply(split(runs, factor(series, unique(series))), function(own) {
     counted <- counted_rows(own)
@@ -115,7 +115,8 @@ sets_table <- function(tidy, records, plan) {
   rows <- lapply(told_series(runs, plan), function(series) {
     own <- runs[runs$workload == series$workload & runs$metric == series$metric &
                   runs$factors == series$factors, ]
-    spread <- variance_between(values_of_sets(counted_rows(own)))
+    lasting <- own$environment %in% lasting_environments(plan)
+    spread <- variance_between(values_of_sets(counted_rows(own[lasting, ])))
     others <- setdiff(intersect(names(plan$environments), own$environment), REFERENCE)
     lapply(if (REFERENCE %in% own$environment) others, function(environment) {
       ratio <- function(kept, compared = compare_runs) {

@@ -57,6 +57,19 @@ sets_planned <- function(plan) {
          " of each workload")
 }
 
+#' Which environments are in a part of the sets alone
+#'
+#' @param plan as from `read_plan`
+#' @return text, with a space behind it; NULL where each is in all
+limits_text <- function(plan) {
+  most <- largest_numbers(plan)
+  if (length(most) > 0) {
+    labels <- in_sentence(environment_labels(plan, names(most)))
+    told <- paste0(labels, " is in ", vapply(most, function(one) linked(fixed(one, 0), "plan"), ""), " at most")
+    paste0(sentence(listed(told)), ", and decides nothing about their number. ")
+  }
+}
+
 #' How many sets there were, and why
 #'
 #' @param evidence as from `read_evidence`
@@ -67,10 +80,11 @@ precision_text <- function(evidence) {
   linked_plan <- function(text) linked(text, "plan")
   if (is.null(asked)) {
     return(paste0(there(plan$repetitions), " ", linked_plan(counted(plan$repetitions, "set")),
-                  " of each workload."))
+                  " of each workload. ", limits_text(plan)))
   }
   rule <- paste0(
     there(asked$min), " at least ", linked_plan(counted(asked$min, "set")), " of each workload. ",
+    limits_text(plan),
     if (!is.null(asked$target)) {
       paste0("More were added where the 95", THIN, "% interval of a ratio to native was farthest from ",
              "\u00b1", linked_plan(percent(asked$target)), " for what a set costs",

@@ -88,7 +88,7 @@ def read(over: dict | None = None, path: str = FILE) -> dict:
         # Where sets are added, so are those that are measured again.
         "quiet": quiet.complete(data.get("quiet"), again=isinstance(data["repetitions"], dict)),
         "environments": {
-            name: {"label": entry.get("label", name), "layers": [_normal(layer) for layer in entry["layers"]]}
+            name: {**entry, "label": entry.get("label", name), "layers": [_normal(layer) for layer in entry["layers"]]}
             for name, entry in data["environments"].items()
         },
         "workloads": {name: overrides or {} for name, overrides in data["workloads"].items()},
@@ -136,6 +136,8 @@ def _cross_check(data: dict) -> list[tuple[str, str]]:
         if name not in data.get("workloads", {}):
             hint = checking.nearest(name, list(data.get("workloads", {})))
             found.append((f"not_emulated.{number}", f"'{name}' is none of workloads; {hint}"))
+    if "max" in environments.get(sets.REFERENCE, {}):
+        found.append((f"environments.{sets.REFERENCE}.max", "all others are compared with it; must be left out"))
     repetitions = data.get("repetitions")
     if isinstance(repetitions, dict):
         least, most, target, budget = (repetitions.get(key) for key in ("min", "max", "target", "budget"))
@@ -304,6 +306,7 @@ def experiment(config: dict, machine: dict) -> dict:
             **described,
             "emulated": described.get("accelerator") == "tcg",
             **({"doubtful": True} if doubtful else {}),
+            **({"max": entry["max"]} if "max" in entry else {}),
         }
     if not any(entry["available"] for entry in environments.values()):
         reasons = "; ".join(f"{name}: {entry['reason']}" for name, entry in environments.items())
@@ -332,7 +335,7 @@ def experiment(config: dict, machine: dict) -> dict:
         "scale": config["scale"],
         "seed": config["seed"],
         "order": config["order"],
-        **_repetitions(config),
+        **_repetitions(config, _most_sets(environments)),
         "client": client.settle(config["client"]),
         "quiet": config["quiet"],
         "image": {
@@ -346,9 +349,23 @@ def experiment(config: dict, machine: dict) -> dict:
     }
 
 
-def _repetitions(config: dict) -> dict:
+def _most_sets(environments: dict) -> int:
+    """After how many sets there is nothing left to compare with native, since all else has its largest number."""
+    compared = [
+        entry.get("max", sets.MOST)
+        for name, entry in environments.items()
+        if entry["available"] and not entry["emulated"] and name != sets.REFERENCE
+    ]
+    return max(compared, default=sets.MOST)
+
+
+def _repetitions(config: dict, most: int) -> dict:
     """How many sets there are, and what more of them depends on: ``repetitions`` and ``precision`` of the plan."""
     asked = config["repetitions"]
+    if isinstance(asked, dict):
+        asked = {**asked, "max": min(asked["max"], max(most, asked["min"]))}
+    else:
+        asked = min(asked, most)
     retries = sets.RETRIES if config["quiet"]["action"] == "retry" and config["order"] != "sequential" else 0
     if isinstance(asked, dict):
         budget = seconds(asked["budget"]) if asked.get("budget") else None

@@ -8,7 +8,8 @@ many further sets, and these are spread evenly over the blocks of the next.
 
 Emulated machines are compared with nothing that was published, and restoring one takes longer than most cells: each
 has all its workloads but those that the page of the experiment leaves out there, in random order, once in every
-block of the first round, and no more.
+block of the first round, and no more.  An environment may also have a largest number of sets of its own: the later
+ones are without it, as they are without one that was found unable to do the workload.
 
 Every order follows from the seed and the block alone, so that a cell's place is known without making the whole plan.
 (``order: sequential`` is the naive alternative, for comparison: all repetitions of one environment, then of the next.)
@@ -24,6 +25,10 @@ from strata.base.files import read_json
 
 Cell = tuple[str, str, int]
 
+# What others are compared with, in every set.
+REFERENCE = "native"
+# Sets of a workload at most, whatever is asked for.
+MOST = 10000
 # How often a set is measured again in which something else used the machine.
 RETRIES = 2
 
@@ -98,6 +103,7 @@ class Order:
         self.workloads = sorted(plan["workloads"])
         left_out = plan.get("not_emulated", [])
         self.of_machines = [name for name in self.workloads if name not in left_out]
+        self.most = {name: entry["max"] for name, entry in plan["environments"].items() if "max" in entry}
         self.cannot = cannot(plan, results or "results")
         least = plan["precision"]["min"] if "precision" in plan else plan["repetitions"]
         self.rounds = [Round(1, least, {}, dict.fromkeys(self.workloads, least))]
@@ -141,10 +147,16 @@ class Order:
         """The repetitions of a workload in an environment in the first blocks."""
         if environment in self.emulated and workload not in self.of_machines:
             return range(0)
-        if environment in self.emulated or workload in self.cannot.get(environment, ()):
-            last = self.last if blocks is None else blocks
-            return range(1, min(last, self.rounds[0].length) + 1)
-        return range(1, self.sets(workload, blocks) + 1)
+        if environment in self.emulated:
+            number = min(self.last if blocks is None else blocks, self.rounds[0].length)
+        else:
+            number = self.sets(workload, blocks)
+        return range(1, min(number, self._most(environment, workload)) + 1)
+
+    def _most(self, environment: str, workload: str) -> int:
+        """How many repetitions of a workload there are in an environment at most."""
+        unable = workload in self.cannot.get(environment, ())
+        return min(self.most.get(environment, MOST), self.rounds[0].length if unable else MOST)
 
     def block(self, environment: str, workload: str, repetition: int) -> int | None:
         """The block of a cell; None where no such cell is planned, or not yet."""
@@ -170,11 +182,9 @@ class Order:
         """The workloads whose cells may use one system with that of a workload, which is among them."""
         return [workload] if self._alone(environment) else self._loads(environment)
 
-    def _of_set(self, workload: str, step: Round | None) -> list[str]:
-        """The environments in a set of a workload in a round: after the first without those that cannot do it."""
-        if step is not None and step.first == 1:
-            return self.paired
-        return [name for name in self.paired if workload not in self.cannot.get(name, ())]
+    def _of_set(self, workload: str, number: int) -> list[str]:
+        """The environments in the set of a workload with a number."""
+        return [name for name in self.paired if number <= self._most(name, workload)]
 
     def _loads(self, environment: str) -> list[str]:
         """The workloads that are planned in an environment, in the order of the config."""
@@ -187,13 +197,17 @@ class Order:
         chance = random.Random(f"{self.plan['seed']}/{block}")
         found = {load: step.before.get(load, 0) + step.until(load, block) for load in self.workloads}
         new = [load for load in self.workloads if step.until(load, block) > step.until(load, block - 1)]
-        sets = [[(name, load, found[load]) for name in self._of_set(load, step)] for load in new]
-        machines = [[(name, load, block) for load in self.of_machines] for name in self.emulated]
-        units = sets + (machines if step.first == 1 else [])
+        sets = [[(name, load, found[load]) for name in self._of_set(load, found[load])] for load in new]
+        units = sets + (self._machines(block) if step.first == 1 else [])
         chance.shuffle(units)
         for unit in units:
             chance.shuffle(unit)
         return [cell for unit in units for cell in unit]
+
+    def _machines(self, block: int) -> list[list[Cell]]:
+        """The cells of a block in each of the emulated machines."""
+        measured = [name for name in self.emulated if block <= self.most.get(name, MOST)]
+        return [[(name, load, block) for load in self.of_machines] for name in measured]
 
     def position(self, environment: str, workload: str, repetition: int) -> int | None:
         """The place of a cell in the plan, from 1; None where no such cell is planned, or not yet."""
@@ -202,17 +216,18 @@ class Order:
             return None
         if self.sequential:
             names = available(self.plan)
-            earlier = sum(len(self._loads(name)) for name in names[: names.index(environment)])
+            earlier = sum(len(self._loads(name)) * self._repeated(name) for name in names[: names.index(environment)])
             own = self._loads(environment)
-            return earlier * self.plan["repetitions"] + (repetition - 1) * len(own) + own.index(workload) + 1
-        first, length = self.rounds[0], self.rounds[0].length
-        before = 0
-        for load in self.workloads:
-            early = self.sets(load, min(block - 1, length))
-            late = self.sets(load, block - 1) - early
-            before += early * len(self._of_set(load, first)) + late * len(self._of_set(load, None))
-        machines = min(block - 1, length) * len(self.emulated) * len(self.of_machines)
-        return before + machines + self.in_block(block).index((environment, workload, repetition)) + 1
+            return earlier + (repetition - 1) * len(own) + own.index(workload) + 1
+        before = sum(
+            min(self.sets(load, block - 1), self._most(name, load)) for load in self.workloads for name in self.paired
+        )
+        machines = sum(len(self._machines(number)) for number in range(1, min(block - 1, self.rounds[0].length) + 1))
+        return before + machines * len(self.of_machines) + self.in_block(block).index((environment, workload, repetition)) + 1
+
+    def _repeated(self, environment: str) -> int:
+        """How many repetitions of each workload a fixed number of them is in an environment."""
+        return min(self.plan["repetitions"], self.most.get(environment, MOST))
 
     def rows(self) -> Iterator[tuple[int, int, str, str, int]]:
         """(position, block, environment, workload, repetition) of every cell, in the planned order."""
@@ -220,7 +235,7 @@ class Order:
             cells = [
                 (number, name, load, number)
                 for name in available(self.plan)
-                for number in range(1, self.plan["repetitions"] + 1)
+                for number in range(1, self._repeated(name) + 1)
                 for load in self._loads(name)
             ]
         else:

@@ -77,6 +77,9 @@ MISTAKES = [
     (["environments", "native", "layers"], [{"chroot": {"numactl": "reboot"}}], "0.chroot.numactl:", "must match"),
     (["environments", "native", "layers"], [{"chroot": {"numactl": "--membind=0 --all"}}], "numactl:", "must match"),
     (["environments", "native", "lable"], "x", "environments.native.lable:", "did you mean 'label'?"),
+    (["environments", "native", "max"], 5, "environments.native.max:", "left out"),
+    (["environments", "docker", "max"], 1, "environments.docker.max:", "at least 2"),
+    (["environments", "docker", "max"], "all", "environments.docker.max:", "a whole number"),
     (["environments", "native", "label"], "Docker", "label:", "each needs its own"),
     (
         ["environments", "docker", "layers"],
@@ -309,6 +312,26 @@ def test_repetitions_to_a_precision_plan_up_to_the_cap(checkout):
     plan = config.experiment(config.read(over), MACHINE)
     assert plan["repetitions"] == 7
     assert plan["precision"] == {"min": 3, "max": 7, "target": 0.025, "budget": None, "retries": 2}
+
+
+def test_there_are_no_more_sets_than_one_of_those_compared_with_native_is_in(checkout):
+    def sets_of(names, repetitions):
+        over = {"repetitions": repetitions, "only": {"environments": names}}
+        return config.experiment(config.read(over), MACHINE)
+
+    asked = {"min": 3, "max": 90, "target": "2%", "budget": None}
+    both = sets_of(["native", "docker", "docker-gvisor"], asked)
+    assert (both["precision"]["max"], both["repetitions"]) == (90, 90)
+    assert {name: entry.get("max") for name, entry in both["environments"].items()} == {
+        "native": None,
+        "docker": None,
+        "docker-gvisor": 5,
+    }
+    assert sets_of(["native", "docker-gvisor"], asked)["precision"]["max"] == 5
+    assert sets_of(["docker-gvisor"], asked)["repetitions"] == 5
+    assert sets_of(["native", "docker-gvisor"], {**asked, "min": 7})["precision"]["max"] == 7
+    assert sets_of(["native", "docker-gvisor"], 9)["precision"]["min"] == 5
+    assert sets_of(["native"], asked)["precision"]["max"] == 90
 
 
 def test_a_budget_is_in_seconds_and_a_fixed_number_of_sets_measures_again_only_where_that_is_asked_for(checkout):

@@ -7,7 +7,9 @@ import pytest
 from strata.experiment import sets
 
 
-def experiment(seed=1, repetitions=4, absent=(), order="blocks", emulated=(), precision=None, left_out=()):
+def experiment(
+    seed=1, repetitions=4, absent=(), order="blocks", emulated=(), precision=None, left_out=(), most=None
+):
     names = ["native", "docker", "vm", "other"]
     return {
         "seed": seed,
@@ -18,7 +20,12 @@ def experiment(seed=1, repetitions=4, absent=(), order="blocks", emulated=(), pr
         **({"not_emulated": list(left_out)} if left_out else {}),
         "image": {"recipe": "r"},
         "environments": {
-            name: {"available": name not in absent, "layers": [{name: {}}], "emulated": name in emulated}
+            name: {
+                "available": name not in absent,
+                "layers": [{name: {}}],
+                "emulated": name in emulated,
+                **({"max": most[name]} if name in (most or {}) else {}),
+            }
             for name in names
         },
         "workloads": {
@@ -103,8 +110,9 @@ def test_every_environment_comes_first_in_a_set_about_equally_often():
 @pytest.mark.parametrize("order", ["blocks", "sequential"])
 @pytest.mark.parametrize("emulated", [(), ("vm",), ("vm", "other")])
 @pytest.mark.parametrize("left_out", [(), ("b",)])
-def test_a_position_is_known_without_the_whole_plan(order, emulated, left_out):
-    planned = sets.Order(experiment(order=order, emulated=emulated, left_out=left_out))
+@pytest.mark.parametrize("most", [{}, {"docker": 2}, {"vm": 3, "other": 2}])
+def test_a_position_is_known_without_the_whole_plan(order, emulated, left_out, most):
+    planned = sets.Order(experiment(order=order, emulated=emulated, left_out=left_out, most=most))
     for position, block, *cell in planned.rows():
         assert planned.position(*cell) == position
         assert planned.block(*cell) == block
@@ -115,6 +123,30 @@ def test_the_naive_order_takes_one_environment_after_the_other():
     found = rows(order="sequential", absent=["vm"])
     assert [name for name, _ in groupby(row[2] for row in found)] == ["native", "docker", "other"]
     assert [row[1] for row in found[:12]] == [1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4]
+
+
+@pytest.mark.parametrize("order", ["blocks", "sequential"])
+def test_an_environment_may_be_in_the_first_sets_alone(order):
+    found = rows(order=order, most={"docker": 3}, emulated=["vm"])
+    assert [row[0] for row in found] == list(range(1, len(found) + 1))
+    assert Counter(row[2] for row in found) == {"native": 12, "docker": 9, "vm": 12, "other": 12}
+    assert {row[4] for row in found if row[2] == "docker"} == {1, 2, 3}
+
+
+def test_what_an_environment_is_in_at_most_holds_for_sets_that_are_decided_on(tmp_path):
+    decide(tmp_path, 2, a=3, b=1)
+    plan = experiment(repetitions=9, precision=2, most={"docker": 3, "other": 9})
+    order = sets.Order(plan, str(tmp_path))
+    assert {load: len(order.repetitions("docker", load)) for load in "abc"} == {"a": 3, "b": 3, "c": 2}
+    assert {load: len(order.repetitions("native", load)) for load in "abc"} == {"a": 5, "b": 3, "c": 2}
+    for position, block, *cell in order.rows():
+        assert (order.position(*cell), order.block(*cell)) == (position, block)
+    assert order.block("docker", "a", 4) is None
+    # What there is of the others is in the same sets as without it.
+    without = sets.Order(experiment(repetitions=9, precision=2), str(tmp_path))
+    assert [cell[1:] for cell in order.cells() if cell[0] == "native"] == [
+        cell[1:] for cell in without.cells() if cell[0] == "native"
+    ]
 
 
 def test_what_is_not_available_is_not_planned():

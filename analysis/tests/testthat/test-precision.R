@@ -10,7 +10,7 @@ precise <- function(...) {
 plan_of <- function(environments = c("native", "docker"), workloads = c("linpack", "randomaccess"),
                     precision = precise(), emulated = character()) {
   list(
-    path = "plan.json", results = tempfile("results-"), precision = precision,
+    path = "plan.json", results = tempfile("results-"), precision = precision, repetitions = precision$max,
     environments = sapply(environments, function(name) {
       list(label = name, available = TRUE, emulated = name %in% emulated)
     }, simplify = FALSE),
@@ -94,7 +94,8 @@ test_that("a set costs its cells and what lies between cells, whatever interrupt
   plan <- plan_of()
   cells <- cells_of(plan, 4)
   records <- records_for(cells, seconds = 2)
-  expect_equal(costs_of(records, plan), list(spent = 16 * 2.5, set = c(linpack = 5, randomaccess = 5)))
+  expect_equal(costs_of(records, plan)$spent, 16 * 2.5)
+  expect_equal(costs_of(records, plan)$set, c(linpack = 5, randomaccess = 5))
   for (i in 9:16) {
     records[[i]]$started <- sub("2026", "2027", records[[i]]$started)
     records[[i]]$ended <- sub("2026", "2027", records[[i]]$ended)
@@ -103,7 +104,36 @@ test_that("a set costs its cells and what lies between cells, whatever interrupt
   # A cell that was measured again later follows no other.
   records[[3]]$position$actual <- 40
   expect_equal(costs_of(records, plan)$spent, 16 * 2.5)
-  expect_equal(costs_of(records[1], plan), list(spent = 2, set = c(linpack = 2, randomaccess = 0)))
+  expect_equal(costs_of(records[1], plan)$spent, 2)
+  expect_equal(costs_of(records[1], plan)$set, c(linpack = 2, randomaccess = 0))
+})
+
+test_that("an environment that is in a part of the sets decides nothing, and its cells are paid beforehand", {
+  plan <- plan_of(c("native", "docker", "sandbox"))
+  plan$environments$sandbox$max <- 5
+  cells <- cells_of(plan, 4)
+  records <- records_for(cells, seconds = 2)
+  costs <- costs_of(records, plan)
+  expect_equal(costs$set, c(linpack = 5, randomaccess = 5))
+  expect_equal(costs$spent, 24 * 2.5)
+  expect_equal(still_to_spend(costs$cell, cells, plan), 2 * 2.5)
+  expect_equal(still_to_spend(costs$cell, cells_of(plan, 5), plan), 0)
+  # What it was found unable to do is not planned any more, and costs nothing.
+  able <- cells[cells$environment != "sandbox" | cells$workload != "linpack", ]
+  expect_equal(still_to_spend(costs_of(records[cell_key(cells) %in% cell_key(able)], plan)$cell, able, plan), 2.5)
+  tidy <- tables_of(plan, cells, varied(0.1))$linpack
+  expect_equal(headline_widths(tidy, plan)$environment, "docker")
+  # The same number of sets of the others fits as if the rest of its cells were spent already.
+  expect_equal(decided(plan, 4, seconds = 2)$workloads$linpack$seconds, 5)
+  more <- function(budget) {
+    plan$precision$budget <- budget
+    vapply(decided(plan, 4, seconds = 2)$workloads, `[[`, 0, "more")
+  }
+  expect_equal(sum(more(60 + 5 + 30)), 6)
+  expect_equal(sum(more(60 + 5 + 29)), 5)
+  # Where there may be no more sets than it is in, it is like the others.
+  plan$repetitions <- 5
+  expect_equal(headline_widths(tidy, plan)$environment, c("docker", "sandbox"))
 })
 
 test_that("cells that took turns cost what they took, and share what lies behind all of them", {
@@ -118,7 +148,7 @@ test_that("cells that took turns cost what they took, and share what lies behind
             interleaved = list("other"))
   })
   expect_equal(measured_together(records), rep(1:4, each = 2))
-  expect_equal(costs_of(records, plan), list(spent = 8 * 2, set = c(linpack = 4)))
+  expect_equal(costs_of(records, plan)[c("spent", "set")], list(spent = 8 * 2, set = c(linpack = 4)))
   # One that was measured alone follows at once.
   records[[8]]$interleaved <- records[[7]]$interleaved <- NULL
   records[[8]]$started <- records[[7]]$ended
@@ -130,7 +160,7 @@ test_that("an emulated machine is paid for and belongs to no set", {
   plan <- plan_of(c("native", "docker", "vm"), "linpack", emulated = "vm")
   cells <- cells_of(plan, 2)
   records <- records_for(cells, seconds = 2, disturbed = cells$environment == "vm")
-  expect_equal(costs_of(records, plan), list(spent = 6 * 2.5, set = c(linpack = 5)))
+  expect_equal(costs_of(records, plan)[c("spent", "set")], list(spent = 6 * 2.5, set = c(linpack = 5)))
   expect_equal(nrow(disturbed_sets(plan, records)), 0)
   expect_equal(counts_of(plan, cells, data.frame(workload = "linpack", repetition = 2)),
                ifelse(cells$repetition == 2 & cells$environment != "vm", "no", "yes"))

@@ -44,7 +44,7 @@ turns_text <- function(evidence) {
          "others of their set, as interleaved trials: in each of ", laps, " laps all of these are made ",
          "once, one right after the other in an order drawn anew, and the value of a run is its mean ",
          "over the laps. Their systems are up together, and while one is measured nothing runs in the ",
-         "others. Otherwise ", alone, ".")
+         "others but a shell that waits for the next command. Otherwise ", alone, ".")
 }
 
 #' How many sets were planned
@@ -60,13 +60,14 @@ sets_planned <- function(plan) {
 #' Which environments are in a part of the sets alone
 #'
 #' @param plan as from `read_plan`
-#' @return text, with a space behind it; NULL where each is in all
+#' @return sentence; NULL where each is in all
 limits_text <- function(plan) {
   most <- largest_numbers(plan)
   if (length(most) > 0) {
     labels <- in_sentence(environment_labels(plan, names(most)))
-    told <- paste0(labels, " is in ", vapply(most, function(one) linked(fixed(one, 0), "plan"), ""), " at most")
-    paste0(sentence(listed(told)), ", and decides nothing about their number. ")
+    sets <- vapply(most, function(one) linked(fixed(one, 0), "plan"), "")
+    paste0(listed(paste(labels, "is in", sets, "of them at most")), ", and decide",
+           if (length(most) == 1) "s", " nothing about their number.")
   }
 }
 
@@ -79,12 +80,12 @@ precision_text <- function(evidence) {
   asked <- plan$precision
   linked_plan <- function(text) linked(text, "plan")
   if (is.null(asked)) {
-    return(paste0(there(plan$repetitions), " ", linked_plan(counted(plan$repetitions, "set")),
-                  " of each workload. ", limits_text(plan)))
+    return(paste(c(paste0(there(plan$repetitions), " ", linked_plan(counted(plan$repetitions, "set")),
+                          " of each workload."), limits_text(plan)), collapse = " "))
   }
   rule <- paste0(
     there(asked$min), " at least ", linked_plan(counted(asked$min, "set")), " of each workload. ",
-    limits_text(plan),
+    if (length(largest_numbers(plan)) > 0) paste0(limits_text(plan), " "),
     if (!is.null(asked$target)) {
       paste0("More were added where the 95", THIN, "% interval of a ratio to native was farthest from ",
              "\u00b1", linked_plan(percent(asked$target)), " for what a set costs",

@@ -176,6 +176,8 @@ line_room <- function() {
 
 #' Columns that fit beside one another
 #'
+#' Those of a panel stand below those of the one before, and each of them is as wide as the widest.
+#'
 #' @param needs their widths, in letters
 #' @param room letters that fit on a line
 #' @return list of vectors of column numbers, as even as can be
@@ -183,7 +185,8 @@ panels_of <- function(needs, room) {
   count <- length(needs)
   for (panels in seq_len(count)) {
     groups <- split(seq_len(count), ceiling(seq_len(count) / ceiling(count / panels)))
-    if (all(vapply(groups, function(group) sum(needs[group]), 0) <= room)) {
+    each <- lapply(groups, function(group) c(needs[group], numeric(length(groups[[1]]) - length(group))))
+    if (sum(do.call(pmax, unname(each))) <= room) {
       break
     }
   }

@@ -51,6 +51,12 @@ def checks(declared: list[dict], log: str, systems: int = 1) -> list[dict]:
     return [{"name": check["name"], "passed": passed(check["pattern"])} for check in declared]
 
 
+def stands_idle(experiment: dict, environment: str) -> bool:
+    """Whether systems of an environment use nothing of the host while no command runs in them."""
+    stack = experiment["environments"][environment]["layers"]
+    return all(layers.layer_class(name).stands_idle for entry in stack for name in entry)
+
+
 class Cell:
     """One cell on its way from the plan to its log and record."""
 
@@ -302,7 +308,8 @@ class Cell:
 
         with open(self.draft, "wb"):
             pass
-        self.steps = Steps(self.workload, self._spec(), system, values, -1, self.watch, afresh, self.laps)
+        waits = stands_idle(self.plan, self.environment)
+        self.steps = Steps(self.workload, self._spec(), system, values, -1, self.watch, afresh, self.laps, waits)
         self.known["commands"] = self.steps.commands
         if "servers" in self._spec():
             self.known["servers"] = self.steps.servers

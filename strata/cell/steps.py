@@ -16,8 +16,9 @@ from strata.base.placeholders import placeholder, several
 from strata.base.process import capture, run_together, wait_for
 from strata.cell import logs, servers
 from strata.cell.servers import Server, check_ports
+from strata.cell.shell import PROGRAM, Shell
 from strata.experiment import plan
-from strata.layers.layer import TYPE_CHECKING
+from strata.layers.layer import TYPE_CHECKING, with_variables
 from strata.system.testbed import System
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ class Steps:
     """The steps of one cell of a workload.
 
     cell: of the plan.  values: the parameters and the seed.  output: descriptor of the log.  watch: the
-    cell's clock.  afresh: brings the system up again, in the given way.  laps: how many times its run is taken.
+    cell's clock.  afresh: brings the system up again, in the given way.  laps: how many times its run is taken; where
+    that is more than once, `waits` says whether a shell waits in the system for them.
 
     `commands` and `servers` are what the record says of them; they grow with the steps.
 
@@ -74,9 +76,12 @@ class Steps:
         watch: Watch,
         afresh: Callable[[str], System],
         laps: int = 1,
+        waits: bool = False,
     ) -> None:
         self.workload, self.cell, self.system, self.values = workload, cell, system, values
         self.laps = laps
+        self.waits = waits and laps > 1 and len(system.tops) == 1
+        self.shell: Shell | None = None
         self.now: dict[str, int] = {}
         self.output, self.watch, self.afresh = output, watch, afresh
         self.commands: list[dict] = []
@@ -102,6 +107,8 @@ class Steps:
         self._all(self._of("prepare"), self.values)
         self._start_servers()
         self._all(self._of("warmup"), self.values)
+        if self.waits:
+            self.shell = Shell(self.system.top.command_fed([PROGRAM]))
 
     def lap(self, number: int) -> None:
         """Take those of the run, for the time with this number."""
@@ -110,6 +117,9 @@ class Steps:
             self._write(logs.lap_mark(number))
             self.marked = None
         self._all(self._of("run"), self.values)
+        if self.shell is not None and number == self.laps:
+            self.shell.close()
+            self.shell = None
 
     def _of(self, section: str) -> list[dict]:
         return [step for step in self.cell["steps"] if step["step"] == section]
@@ -235,8 +245,7 @@ class Steps:
             argv = self._fill(step["argv"], own)
             commands.append({"step": step["step"], **where, "argv": argv, "exit": None, "started": self.watch.now()})
         self.commands += commands
-        argvs = [self._place(at, part or 0)(command["argv"]) for part, command in zip(parts, commands, strict=True)]
-        for command, (code, seconds) in zip(commands, self._run(parts, argvs, step["timeout"]), strict=True):
+        for command, (code, seconds) in zip(commands, self._ran(at, parts, commands, step["timeout"]), strict=True):
             if code is not None:
                 command |= {"exit": code, "seconds": round(seconds, 4), "timeout": step["timeout"]}
         name = f"its {step['step']} step"
@@ -261,6 +270,15 @@ class Steps:
             os.ftruncate(self.output, logs.LARGEST)
             most = f"{logs.LARGEST / 2**20:g} MiB"
             raise CellFailed(f"{name} printed too much: the log has {size / 2**20:.0f} MiB, and {most} is the most")
+
+    def _ran(
+        self, at: str, parts: list[int | None], commands: list[dict], timeout: float
+    ) -> list[tuple[int | None, float]]:
+        """Run commands at their place; for each its exit code, None where it was ended, and its seconds."""
+        if self.shell is not None and at == "system":
+            return [self.shell.run(with_variables(commands[0]["argv"]), self.output, timeout)]
+        argvs = [self._place(at, part or 0)(command["argv"]) for part, command in zip(parts, commands, strict=True)]
+        return self._run(parts, argvs, timeout)
 
     def _run(
         self, parts: list[int | None], commands: list[list[str]], timeout: float

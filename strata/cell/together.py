@@ -17,11 +17,10 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from strata import layers
 from strata.base import places, progress, run
 from strata.base.errors import CellFailed, UserError
 from strata.base.files import read_json, write_json
-from strata.cell.cell import Cell
+from strata.cell.cell import Cell, stands_idle
 from strata.cell.surroundings import Surroundings
 from strata.experiment import plan
 from strata.system import testbed
@@ -32,24 +31,18 @@ def words(mates: Sequence[Cell]) -> str:
     return f", in turns with {', '.join(mate.environment for mate in mates)}" if mates else ""
 
 
-def _stands_idle(experiment: dict, environment: str) -> bool:
-    """Whether systems of an environment use nothing of the host while no command runs in them."""
-    stack = experiment["environments"][environment]["layers"]
-    return all(layers.layer_class(name).stands_idle for entry in stack for name in entry)
-
-
 def mates(cell: Cell) -> list[Cell]:
     """The other cells of its set that are still to come in this run and can be measured in turns with it."""
     order = cell.order
     alone = (
-        cell.laps == 1 or order.sequential or cell.plan.get("spread") or not _stands_idle(cell.plan, cell.environment)
+        cell.laps == 1 or order.sequential or cell.plan.get("spread") or not stands_idle(cell.plan, cell.environment)
     )
     if alone or cell.environment in order.emulated:
         return []
     coming = progress.coming()
     assert cell.block is not None
     of_set = [key for key in order.in_block(cell.block) if key[1:] == cell.key[1:] and key[0] in order.paired]
-    others = [key for key in of_set if key != cell.key and key in coming and _stands_idle(cell.plan, key[0])]
+    others = [key for key in of_set if key != cell.key and key in coming and stands_idle(cell.plan, key[0])]
     return [mate for key in others if _measured(mate := Cell(cell.plan, *key, order)) is None]
 
 

@@ -223,7 +223,12 @@ class Order:
             min(self.sets(load, block - 1), self._most(name, load)) for load in self.workloads for name in self.paired
         )
         machines = sum(len(self._machines(number)) for number in range(1, min(block - 1, self.rounds[0].length) + 1))
-        return before + machines * len(self.of_machines) + self.in_block(block).index((environment, workload, repetition)) + 1
+        return (
+            before
+            + machines * len(self.of_machines)
+            + self.in_block(block).index((environment, workload, repetition))
+            + 1
+        )
 
     def _repeated(self, environment: str) -> int:
         """How many repetitions of each workload a fixed number of them is in an environment."""

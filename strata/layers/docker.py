@@ -307,6 +307,9 @@ class Docker(Layer):
     def wrap(self, argv: list[str]) -> list[str]:
         return ["docker", "exec", self.context.id, *argv]
 
+    def wrap_fed(self, argv: list[str]) -> list[str]:
+        return [*self._inside, *argv]
+
     def cpus(self) -> int | None:
         return len(bounds.cpus(self.options["cpuset-cpus"])) if "cpuset-cpus" in self.options else None
 

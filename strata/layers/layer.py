@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from typing import ClassVar
 
 
+def with_variables(argv: Sequence[str]) -> list[str]:
+    """A command that has the common variables, and no others."""
+    return ["env", "-i", *VARIABLES, *argv]
+
+
 class Layer(ABC):
     """One layer of a stack.  `below` is the layer it stands on, None for the host; `above` are those on it."""
 
@@ -130,6 +135,10 @@ class Layer(ABC):
     def wrap(self, argv: list[str]) -> list[str]:
         """The command for the layer below that runs `argv` in this one."""
 
+    def wrap_fed(self, argv: list[str]) -> list[str]:
+        """Like :meth:`wrap`, for a command that reads what it is sent on its standard input."""
+        return self.wrap(argv)
+
     @abstractmethod
     def put(self, source: str, target: str) -> None:
         """Copy a file of the host to `target` in this layer."""
@@ -172,7 +181,7 @@ class Layer(ABC):
 
     def command(self, argv: list[str]) -> list[str]:
         """The command for the host that runs `argv` in this layer, with the common variables."""
-        return self.command_plain(["env", "-i", *VARIABLES, *argv])
+        return self.command_plain(with_variables(argv))
 
     def run_below(self, argv: list[str], timeout: float = 120, check: bool = True) -> str:
         """Run a command of the machinery on the layer below and return its output."""
@@ -187,5 +196,14 @@ class Layer(ABC):
         layer: Layer | None = self
         while layer is not None:
             wrapped = layer.wrap(wrapped)
+            layer = layer.below
+        return wrapped
+
+    def command_fed(self, argv: list[str]) -> list[str]:
+        """Like :meth:`command_plain`, for a command that reads what the host's is sent on its standard input."""
+        wrapped = list(argv)
+        layer: Layer | None = self
+        while layer is not None:
+            wrapped = layer.wrap_fed(wrapped)
             layer = layer.below
         return wrapped

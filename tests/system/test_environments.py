@@ -10,10 +10,12 @@ import pytest
 
 from strata import layers as layers_of
 from strata.base.errors import UserError
+from strata.cell.shell import PROGRAM, Shell
 from strata.experiment import config
 from strata.host import capacity
 from strata.host.context import VARIABLES
 from strata.image import build
+from strata.layers.layer import with_variables
 from strata.system import state, testbed
 
 ENVIRONMENTS = ["native", "docker", "docker-hostnet", "docker-layered"]
@@ -243,16 +245,26 @@ def seconds_used():
     return found
 
 
-def test_systems_that_wait_for_their_turn_stand_idle_and_tell_their_own_from_others(up):
+def test_systems_that_wait_for_their_turn_stand_idle_and_tell_their_own_from_others(up, tmp_path):
     first = up("native")
     tops = [first] + [up(name, beside=True) for name in ("docker", "docker-layered", "docker-gvisor")]
     assert len(state.all_up()) == len(tops)
+    # In each a shell waits, whose commands are where those without it are, and have what those have.
+    shells = [Shell(top.command_fed([PROGRAM])) for top in tops]
+    for top, shell in zip(tops, shells, strict=True):
+        for argv in (["env"], ["id", "-u"], ["hostname"], ["cat", "/proc/self/mounts"]):
+            with open(tmp_path / "printed", "wb") as file:
+                assert shell.run(with_variables(argv), file.fileno(), 60)[0] == 0
+            assert (tmp_path / "printed").read_text().strip() == inside(top, *argv)
     time.sleep(1)
     before = seconds_used()
     time.sleep(3)
     after = seconds_used()
     assert len(after) >= 3
     assert sum(after[pid] - before.get(pid, 0.0) for pid in after) <= 0.03 * 3
+    for top, shell in zip(tops, shells, strict=True):
+        shell.close()
+        assert top.left() == []
     # What one left is of none of the others.
     subprocess.run(tops[1].command(["sh", "-c", "sleep 77 >/dev/null 2>&1 &"]), check=True)
     time.sleep(0.5)

@@ -466,7 +466,9 @@ def test_a_workload_is_added_by_adding_its_folder(image, tmp_path, machine_stays
 
 def test_two_runs_at_once_in_one_folder_are_told_apart(image, tmp_path, machine_stays):
     # A cell that lasts until the second run has begun.
-    folder = projects.make(tmp_path / "twice", config(workloads={"stream": None, "pxz": {"min_seconds": 6}}))
+    folder = projects.make(
+        tmp_path / "twice", config(workloads={"stream": {"laps": 1}, "pxz": {"laps": 1, "min_seconds": 6}})
+    )
     first = start(folder, "results/raw/native/pxz/1.log", "results/raw/native/stream/1.log")
     wait_until(lambda: list(folder.glob("results/tmp/native/*/1.log")))
     second = projects.run(folder, "snakemake", "--cores", "1", "results/raw/docker/stream/1.log")
@@ -564,7 +566,7 @@ def test_an_interrupted_run_ends_its_cell_and_its_system(image, tmp_path, machin
 
 @pytest.mark.long
 def test_what_was_really_measured_is_archived_verified_and_rebuilt(image, tmp_path, machine_stays):
-    page = projects.default(repetitions=2, workloads={"stream": {"elements": 2_000_000}})
+    page = projects.default(repetitions=2, workloads={"stream": {"elements": 2_000_000, "laps": LAPS}})
     page["environments"] = {"native": page["environments"]["native"]}
     folder = projects.make(tmp_path / "project", page, copy=True)
     done = projects.run(folder, "snakemake", "--cores", "1", "archive")

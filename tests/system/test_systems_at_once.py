@@ -8,7 +8,7 @@ import time
 import projects
 import pytest
 
-STREAM = {"systems": 2, "elements": 4_000_000, "trials": 200}
+STREAM = {"systems": 2, "elements": 4_000_000, "trials": 200, "laps": 1}
 PORT = 28447
 # Answers every connection with its own number and ends at SIGTERM with 0.
 SERVER = (

@@ -7,9 +7,7 @@ import pytest
 from strata.experiment import sets
 
 
-def experiment(
-    seed=1, repetitions=4, absent=(), order="blocks", emulated=(), precision=None, left_out=(), most=None
-):
+def experiment(seed=1, repetitions=4, absent=(), order="blocks", emulated=(), precision=None, left_out=(), most=None):
     names = ["native", "docker", "vm", "other"]
     return {
         "seed": seed,

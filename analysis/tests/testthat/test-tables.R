@@ -67,6 +67,9 @@ test_that("panels are as few as fit, and even", {
   expect_equal(panels_of(c(10, 10, 10), 30), list(1:3))
   expect_equal(panels_of(c(10, 10, 10), 29), list(1:2, 3L))
   expect_equal(panels_of(c(50, 10), 29), list(1L, 2L))
+  # Those of a second panel widen those of the first.
+  expect_equal(panels_of(c(10, 15, 15, 10), 30), list(1:2, 3:4))
+  expect_equal(panels_of(c(10, 15, 15, 10), 29), list(1L, 2L, 3L, 4L))
 })
 
 test_that("nothing measured is no table", {

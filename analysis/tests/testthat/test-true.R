@@ -128,6 +128,11 @@ test_that("one is not told as several", {
   expect_equal(c(there(1), there(0), there(2)), c("There is", "There are", "There are"))
   plan <- updated(small_plan(), repetitions = 1)
   expect_equal(read_aloud(precision_text(list(plan = plan))), "There is 1 set of each workload.")
+  plan <- updated(small_plan(), repetitions = 9)
+  plan$environments$docker$max <- 5
+  expect_equal(read_aloud(precision_text(list(plan = plan))), paste(
+    "There are 9 sets of each workload. Docker is in 5 of them at most, and decides nothing about their number."
+  ))
   rows <- list(summary_row("native", n = 1), summary_row("docker", n = 1, ratio = 0.9))
   expect_match(read_aloud(threats(small_evidence(rows))[["Few runs"]]), "There is 1 run of", fixed = TRUE)
   rows <- list(summary_row("native"), summary_row("docker", ratio = 0.9, low = 0.8, high = 0.95))

@@ -1,0 +1,114 @@
+"""A shell that waits for commands: what they print, how they end, and what is left of them."""
+
+import os
+import time
+
+import pytest
+
+from strata.base import process
+from strata.cell.shell import Shell, _beginning
+
+
+@pytest.fixture
+def shell():
+    found = Shell(["sh"])
+    yield found
+    found._end()
+
+
+@pytest.fixture
+def printed(tmp_path, shell):
+    """Runs a command in the shell: its exit code, and all that was printed by it."""
+
+    def run(*argv, timeout=20):
+        descriptor = os.open(tmp_path / "output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        try:
+            code, seconds = shell.run(argv, descriptor, timeout)
+        finally:
+            os.close(descriptor)
+        assert seconds > 0
+        return code, (tmp_path / "output").read_bytes()
+
+    return run
+
+
+@pytest.mark.parametrize("text", ["", "a", "a\n", "a\n\n", "\n", "{}", "a\nb", "\n\nf", "x" * 100_000, "é\r\n\tz"])
+def test_what_is_printed_is_kept_to_the_byte(printed, text):
+    assert printed("printf", "%s", text) == (0, text.encode())
+
+
+def test_much_is_printed_whole(printed):
+    code, text = printed("sh", "-c", "yes 0123456789 | head -100000")
+    assert (code, len(text), set(text.split())) == (0, 1_100_000, {b"0123456789"})
+
+
+def test_one_command_follows_the_other_and_each_has_its_own_exit_code(printed, shell):
+    first = shell._process.pid
+    assert [printed("sh", "-c", f"echo {number}; exit {number}") for number in (0, 3, 77)] == [
+        (number, f"{number}\n".encode()) for number in (0, 3, 77)
+    ]
+    assert printed("/no/such/program")[0] == 127
+    assert printed("sh", "-c", "kill -KILL $$")[0] == 137
+    assert printed("sh", "-c", "echo $PPID") == (0, f"{first}\n".encode())
+
+
+def test_both_outputs_are_one_in_their_order(printed):
+    assert printed("sh", "-c", "echo 1; echo 2 >&2; echo 3; echo 4 >&2") == (0, b"1\n2\n3\n4\n")
+
+
+def test_a_command_has_nothing_to_read(printed):
+    assert printed("cat") == (0, b"")
+    assert printed("echo", "still there") == (0, b"still there\n")
+
+
+@pytest.mark.parametrize(
+    "word", ["two words", "it's", '"', "$HOME", "`id`", "a\nb", "", "*", "\\", "-n", "é", "; exit"]
+)
+def test_words_arrive_as_they_are(printed, word):
+    assert printed("printf", "[%s]", word) == (0, f"[{word}]".encode())
+
+
+def test_what_is_printed_in_pieces_is_put_together(printed):
+    assert printed("sh", "-c", r"printf 'a\n'; sleep 0.1; printf '\n'; sleep 0.1; printf b") == (0, b"a\n\nb")
+
+
+@pytest.mark.parametrize(
+    ("text", "held"),
+    [(b"", 0), (b"a", 0), (b"a\n", 1), (b"\n\n", 1), (b"a\nm", 2), (b"a\nmark", 5), (b"\nmark7", 6), (b"a\nmak", 0)],
+)
+def test_of_what_may_be_the_mark_nothing_is_written_yet(text, held):
+    assert _beginning(text, b"\nmark") == held
+
+
+def test_a_command_that_does_not_end_is_ended_and_the_shell_with_it(printed, shell, tmp_path):
+    begun = time.monotonic()
+    code, text = printed("sh", "-c", f"echo begun; echo $$ >{tmp_path}/id; sleep 60; echo ended", timeout=1)
+    assert (code, text) == (None, b"begun\n")
+    assert time.monotonic() - begun < 30
+    assert process.start_time(int((tmp_path / "id").read_text())) is None
+    assert shell._process.returncode is not None
+
+
+def test_a_shell_that_is_killed_under_a_command_tells_its_own_end(printed, shell):
+    code, text = printed("sh", "-c", f"echo begun; kill -KILL {shell._process.pid}; sleep 1")
+    assert (code, text) == (137, b"begun\n")
+    assert shell._process.returncode == -9
+
+
+def test_a_shell_that_has_ended_runs_nothing(printed, shell):
+    os.kill(shell._process.pid, 9)
+    process.wait_for(shell._process.pid, 10)
+    assert printed("echo", "1") == (137, b"")
+
+
+def test_what_prints_on_behind_a_command_is_not_waited_for(printed):
+    code, text = printed("sh", "-c", "(while :; do echo more; done) & echo begun; sleep 0.2")
+    assert code == 0
+    assert b"begun\n" in text
+
+
+def test_it_ends_when_it_is_sent_nothing_more(shell):
+    pid = shell._process.pid
+    shell.close()
+    assert process.start_time(pid) is None
+    assert shell._process.returncode == 0

@@ -70,9 +70,9 @@ unpaired_ratio <- function(measured, reference, statistic) {
 #' @param plan as from `read_plan`
 #' @return data frame in the order of measurement: workload, metric, factors, repetition, block, counts, order
 #'   (mean place of its runs in the order of measurement), n (environments), level (mean over the
-#'   environments that every set holds of the value relative to the mean of those runs of the environment that count), and band: by
-#'   how much 95 % of the levels would be away from 1 at most, were there no difference between sets (NA where
-#'   that can't be told)
+#'   environments that every set holds of the value relative to the mean of those runs of the environment that
+#'   count), and band: by how much 95 % of the levels would be away from 1 at most, were there no difference
+#'   between sets (NA where that can't be told)
 levels_of_sets <- function(tidy, plan) {
   runs <- tidy[tidy$environment %in% lasting_environments(plan), ]
   series <- paste(runs$workload, runs$metric, runs$factors, sep = "\r")

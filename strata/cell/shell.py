@@ -37,6 +37,9 @@ class Shell:
                 start_new_session=True,
                 bufsize=0,
             )
+        assert self._process.stdin
+        assert self._process.stdout
+        self._sent, self._printed = self._process.stdin, self._process.stdout
 
     def run(self, argv: Sequence[str], output: int, timeout: float) -> tuple[int | None, float]:
         """Run a command, what it prints into a descriptor: its exit code and the seconds it took.
@@ -58,34 +61,30 @@ class Shell:
 
     def close(self) -> None:
         """Let it end, which it does once it can be sent nothing more."""
-        assert self._process.stdin and self._process.stdout
-        self._process.stdin.close()
+        self._sent.close()
         if wait_for(self._process.pid, SECONDS_TO_END):
             reap(self._process)
         self._end()
 
     def _end(self) -> None:
-        assert self._process.stdin and self._process.stdout
         with signals.undisturbed():
             if self._process.returncode is None:
                 end(self._process)
-            self._process.stdin.close()
-            self._process.stdout.close()
+            self._sent.close()
+            self._printed.close()
 
     def _send(self, argv: Sequence[str]) -> None:
-        assert self._process.stdin
         said = self._mark.decode().removeprefix("\n")
         lines = f"{shlex.join(argv)} </dev/null 2>&1\nprintf '\\n%s%d\\n' {shlex.quote(said)} $?\n".encode()
         try:
             while lines:
-                lines = lines[os.write(self._process.stdin.fileno(), lines) :]
+                lines = lines[os.write(self._sent.fileno(), lines) :]
         except BrokenPipeError:
             pass  # That it has ended is seen where it is read.
 
     def _pass_on(self, output: int, deadline: float) -> int | None:
         """Write what is printed to a descriptor until the command has ended; its exit code, None at the deadline."""
-        assert self._process.stdout
-        source = self._process.stdout.fileno()
+        source = self._printed.fileno()
         poll = select.poll()
         poll.register(source, select.POLLIN)
         held = b""

@@ -85,7 +85,7 @@ def test_a_command_that_does_not_end_is_ended_and_the_shell_with_it(printed, she
     code, text = printed("sh", "-c", f"echo begun; echo $$ >{tmp_path}/id; sleep 60; echo ended", timeout=1)
     assert (code, text) == (None, b"begun\n")
     assert time.monotonic() - begun < 30
-    assert process.start_time(int((tmp_path / "id").read_text())) is None
+    assert process.wait_for(int((tmp_path / "id").read_text()), 10)
     assert shell._process.returncode is not None
 
 

@@ -120,7 +120,8 @@ test_that("an environment that is in a part of the sets decides nothing, and its
   expect_equal(still_to_spend(costs$cell, cells_of(plan, 5), plan), 0)
   # What it was found unable to do is not planned any more, and costs nothing.
   able <- cells[cells$environment != "sandbox" | cells$workload != "linpack", ]
-  expect_equal(still_to_spend(costs_of(records[cell_key(cells) %in% cell_key(able)], plan)$cell, able, plan), 2.5)
+  done <- records[cell_key(cells) %in% cell_key(able)]
+  expect_equal(still_to_spend(costs_of(done, plan)$cell, able, plan), 2.5)
   tidy <- tables_of(plan, cells, varied(0.1))$linpack
   expect_equal(headline_widths(tidy, plan)$environment, "docker")
   # The same number of sets of the others fits as if the rest of its cells were spent already.

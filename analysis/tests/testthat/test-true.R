@@ -131,7 +131,8 @@ test_that("one is not told as several", {
   plan <- updated(small_plan(), repetitions = 9)
   plan$environments$docker$max <- 5
   expect_equal(read_aloud(precision_text(list(plan = plan))), paste(
-    "There are 9 sets of each workload. Docker is in 5 of them at most, and decides nothing about their number."
+    "There are 9 sets of each workload. Docker is in 5 of them at most, and decides nothing about",
+    "their number."
   ))
   rows <- list(summary_row("native", n = 1), summary_row("docker", n = 1, ratio = 0.9))
   expect_match(read_aloud(threats(small_evidence(rows))[["Few runs"]]), "There is 1 run of", fixed = TRUE)

@@ -20,5 +20,10 @@ run_script("precision.R", function(arguments) {
   records <- records_of(plan, do.call(rbind, unname(tables)))
   # What was decided later, in a run that went further, plays no part.
   aside <- set_aside(decisions_of(plan, before = block))
-  write_json(decide_round(tables, records, cells, plan, block, aside), options$out)
+  claimed <- if (isTRUE(plan$precision$claims)) {
+    tidy <- do.call(rbind, unname(tables))
+    published <- read_claims(file.path(root, "published", "claims.json"))
+    claimed_widths(published, tidy, plan, host_sockets(plan, tidy))
+  }
+  write_json(decide_round(tables, records, cells, plan, block, aside, claimed), options$out)
 })

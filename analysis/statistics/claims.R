@@ -157,6 +157,46 @@ test_claim <- function(claim, published, tidy, plan, sockets, seconds) {
   row
 }
 
+#' The half-width of an interval with which a claim would be decided
+#'
+#' Where the tolerance reaches z(95 %) + z(90 %) standard errors to either side of the ratio, the interval at
+#' 90 % lies within it with a probability of 80 %.
+#'
+#' @param reach half of the tolerance
+#' @return half-width of the interval at LEVEL
+#' @source S. A. Julious, Sample sizes for clinical trials with normal data, Statistics in Medicine 23, 2004,
+#'   for two one-sided tests
+width_that_decides <- function(reach) {
+  z <- stats::qnorm(c((1 + LEVEL) / 2, (1 + INNER_LEVEL) / 2, 0.9))
+  reach * z[[1]] / sum(z[-1])
+}
+
+#' How narrow intervals have to be for the claims about them
+#'
+#' It follows from the tolerances alone, and not from what was measured.  Claims that can't be tested as a
+#' whole here, or by ratios to native, and those without a limit on either side ask for nothing.
+#'
+#' @inheritParams test_claims
+#' @return data frame: environment, workload, metric and factors of a ratio to native, claim, and half_width,
+#'   as from `width_that_decides` were the ratio in the middle of the tolerance, as a share of that ratio
+claimed_widths <- function(published, tidy, plan, sockets) {
+  none <- data.frame(environment = character(), workload = character(), metric = character(),
+                     factors = character(), claim = character(), half_width = numeric())
+  found <- lapply(published$claims, function(claim) {
+    limits <- c(claim$tolerance$low, claim$tolerance$high)
+    if (!is.null(claim$untestable) || length(limits) < 2) {
+      return(none)
+    }
+    parts <- claim_parts(claim, published, tidy, plan, sockets)
+    if (any(parts$reason != "" | parts$reference != REFERENCE | parts$reference_factors != parts$factors)) {
+      return(none)
+    }
+    data.frame(parts[c("environment", "workload", "metric", "factors")], claim = claim$id,
+               half_width = width_that_decides(diff(limits) / 2) / mean(limits))
+  })
+  do.call(rbind, c(list(none), found))
+}
+
 #' The parts of a claim: its pairs of environments in each of its series
 #'
 #' @inheritParams test_claim

@@ -67,6 +67,36 @@ headline_widths <- function(tidy, plan, counts = "yes") {
   series
 }
 
+#' Which half-width each headline ratio should have
+#'
+#' @param widths as from `headline_widths`
+#' @param target half-width that all should have; NULL where the plan has none
+#' @param claimed as from `claimed_widths`: where one is smaller, it takes the place of the target
+#' @return `widths` with the columns target, NA where there is none, and claim, "" where none needs less
+with_targets <- function(widths, target, claimed = NULL) {
+  widths$target <- rep(c(target, NA_real_)[[1]], nrow(widths))
+  widths$claim <- rep("", nrow(widths))
+  key <- c("environment", "workload", "metric", "factors")
+  for (i in if (!is.null(target)) seq_len(NROW(claimed))) {
+    own <- do.call(paste, c(widths[key], sep = "\r")) == do.call(paste, c(claimed[i, key], sep = "\r"))
+    own <- own & widths$target > claimed$half_width[[i]]
+    widths$target[own] <- claimed$half_width[[i]]
+    widths$claim[own] <- claimed$claim[[i]]
+  }
+  widths
+}
+
+#' The headline ratio of a workload that is farthest from its target
+#'
+#' @param widths as from `with_targets`, of one workload
+#' @return data frame of one row: half_width, target and claim; of a workload without headline ratios an
+#'   infinite width
+farthest_width <- function(widths) {
+  found <- widths[order(-widths$half_width / ifelse(is.na(widths$target), 1, widths$target)), ]
+  none <- data.frame(half_width = Inf, target = NA_real_, claim = "")
+  rbind(found[names(none)], none)[1, ]
+}
+
 #' Relative half-width of the interval of a ratio
 #'
 #' @param found as from `compare_runs`
@@ -255,21 +285,22 @@ given_sets <- function(asking, seconds, left) {
 #'
 #' @param counted sets of each workload that the widths are from
 #' @param again sets of each that are measured again
-#' @param half_width widest relative half-width of each
+#' @param half_width relative half-width of each that is farthest from its target
 #' @param seconds cost of a set of each
 #' @param precision list: `target`, `budget`, NULL where there is none; `max`, sets of a workload at most
 #' @param left seconds that may be spent; infinite without a budget
 #' @param first_stage sets of the first stage
 #' @param most sets of each that may count at most
+#' @param target half-width that each should have
 #' @return numbers
 #' @source C. Stein, A two-sample test for a linear hypothesis whose power is independent of the variance,
 #'   Annals of Mathematical Statistics 16, 1945, for a first stage; P. Hall, Asymptotic theory of triple
 #'   sampling for sequential estimation of a mean, Annals of Statistics 9, 1981, for few large rounds after it
 further_sets <- function(counted, again, half_width, seconds, precision, left,
-                         first_stage = FIRST_STAGE, most = rep(precision$max, length(counted))) {
-  target <- precision$target
+                         first_stage = FIRST_STAGE, most = rep(precision$max, length(counted)),
+                         target = rep(precision$target, length(counted))) {
   kept <- counted + again
-  if (is.null(target)) {
+  if (is.null(precision$target)) {
     return(numeric(length(kept)))
   }
   # Of what could not be measured there is nothing more to hope for.
@@ -282,8 +313,8 @@ further_sets <- function(counted, again, half_width, seconds, precision, left,
   # What each workload asks for, set by set, and the distance that each would lessen.
   distances <- lapply(seq_along(kept), function(i) {
     before <- kept[[i]] + seq_len(max(0, min(most[[i]], GROWTH * kept[[i]]) - kept[[i]])) - 1
-    foreseen <- foreseen_half_width(half_width[[i]], counted[[i]], before)
-    foreseen[half_width[[i]] > target & foreseen > AIM * target] / target - AIM
+    share <- foreseen_half_width(half_width[[i]], counted[[i]], before) / target[[i]]
+    share[half_width[[i]] > target[[i]] & share > AIM] - AIM
   })
   asking <- rep(seq_along(kept), lengths(distances))
   asking <- asking[order(-unlist(distances) / seconds[asking])]
@@ -298,8 +329,9 @@ further_sets <- function(counted, again, half_width, seconds, precision, left,
 #' @param plan as from `read_plan`
 #' @param block number of blocks so far
 #' @param aside as from `set_aside`, by the decisions before this one
+#' @param claimed as from `claimed_widths`
 #' @return the decision, as it stands in results/precision
-decide_round <- function(tables, records, cells, plan, block, aside) {
+decide_round <- function(tables, records, cells, plan, block, aside, claimed = NULL) {
   precision <- plan$precision
   costs <- costs_of(records, plan)
   left <- if (is.null(precision$budget)) Inf else precision$budget - costs$spent
@@ -311,31 +343,32 @@ decide_round <- function(tables, records, cells, plan, block, aside) {
     ifelse(runs$counts == "no", "no", counts_of(plan, runs, out))
   })
   widths <- do.call(rbind, unname(Map(headline_widths, tables, list(plan), counts)))
+  widths <- with_targets(widths, precision$target, claimed)
   paired <- paired_environments(plan)
   state <- do.call(rbind, lapply(names(tables), function(name) {
     tidy <- tables[[name]][counts[[name]] == "yes", ]
-    half_width <- widths$half_width[widths$workload == name]
+    farthest <- farthest_width(widths[widths$workload == name, ])
     planned <- cells$repetition[cells$workload == name & cells$environment %in% paired]
     data.frame(
       workload = name, sets = max(c(0, planned)), again = sum(again$workload == name),
       counted = length(unique(tidy$repetition[tidy$environment %in% paired])),
-      seconds = costs$set[[name]], half_width = if (length(half_width) > 0) max(half_width) else Inf
+      seconds = costs$set[[name]], farthest
     )
   }))
   # A set that could not be measured takes the place of one that could.
   lost <- state$sets - state$counted - as.vector(table(factor(out$workload, state$workload)))
   state$most <- precision$max - lost
   state$more <- further_sets(state$counted, state$again, state$half_width, state$seconds, precision, left,
-                             most = state$most)
+                             most = state$most, target = state$target)
   told_decision(state, again, widths, plan, block, costs$spent)
 }
 
 #' The decision as it stands in results/precision
 #'
-#' @param state data frame with a row for each workload: workload, sets, seconds, half_width, again, counted,
-#'   most, more
+#' @param state data frame with a row for each workload: workload, sets, seconds, half_width, target, claim,
+#'   again, counted, most, more
 #' @param again as from `sets_again`
-#' @param widths as from `headline_widths`, of all workloads
+#' @param widths as from `with_targets`, of all workloads
 #' @param plan as from `read_plan`
 #' @param block number of blocks so far
 #' @param spent seconds
@@ -351,7 +384,7 @@ told_decision <- function(state, again, widths, plan, block, spent) {
     metrics = nrow(widths),
     reached = if (!is.null(precision$target)) {
       first_stage <- state$workload[state$counted >= FIRST_STAGE]
-      sum(widths$half_width <= precision$target & widths$workload %in% first_stage)
+      sum(widths$half_width <= widths$target & widths$workload %in% first_stage)
     },
     widest = if (nrow(widest) == 1) {
       c(as.list(widest[c("environment", "workload", "metric", "factors")]),
@@ -360,8 +393,9 @@ told_decision <- function(state, again, widths, plan, block, spent) {
     workloads = sapply(state$workload, function(name) {
       own <- state[state$workload == name, ]
       list(sets = own$sets, seconds = round(own$seconds, 3), half_width = known(own$half_width),
+           target = if (!is.na(own$target)) own$target, claim = if (own$claim != "") own$claim,
            again = I(again$repetition[again$workload == name]), more = own$more,
-           reason = workload_reason(own, precision))
+           reason = workload_reason(own))
     }, simplify = FALSE)
   )
 }
@@ -376,7 +410,7 @@ became <- function(state, precision) {
   ended <- if (is.null(precision$target)) {
     "fixed"
   } else {
-    ifelse(state$half_width <= precision$target & state$counted >= FIRST_STAGE, "target",
+    ifelse(state$half_width <= state$target & state$counted >= FIRST_STAGE, "target",
            ifelse(state$counted >= state$most, "max", "budget"))
   }
   ifelse(state$more > 0, "more",
@@ -400,14 +434,14 @@ round_reason <- function(became) {
 #' Why a workload gets so many sets
 #'
 #' @param own its row of the state
-#' @param precision of the plan
 #' @return a sentence
-workload_reason <- function(own, precision) {
+workload_reason <- function(own) {
   share <- function(x) sprintf("\u00b1 %.1f %%", 100 * x)
   sets <- function(count, what) paste(count, what, if (count == 1) "set" else "sets")
   known <- is.finite(own$half_width)
   width <- if (known) {
-    paste("Its widest headline interval is", share(own$half_width))
+    whose <- if (own$claim == "") "Its widest headline interval" else paste("The interval for", own$claim)
+    paste(whose, "is", share(own$half_width))
   } else {
     "It has a headline value without an interval"
   }
@@ -421,7 +455,7 @@ workload_reason <- function(own, precision) {
       paste0(width, ", ", gets, if (known) paste(", which should bring it to", share(foreseen)))
     },
     again = width,
-    target = paste0(width, ", which is within the target of ", share(precision$target)),
+    target = paste0(width, ", which is within the target of ", share(own$target)),
     max = paste0(width, ", and it has the largest number of sets"),
     budget = paste0(width, ", and what is left of the budget is too little for more"),
     fixed = "The number of its sets was set beforehand",

@@ -370,7 +370,8 @@ def _repetitions(config: dict, most: int) -> dict:
     if isinstance(asked, dict):
         budget = seconds(asked["budget"]) if asked.get("budget") else None
         given = {"min": asked["min"], "max": asked["max"], "target": percent(asked["target"]), "budget": budget}
-        return {"repetitions": asked["max"], "precision": {**given, "retries": retries}}
+        claims = {"claims": True} if asked.get("claims") else {}
+        return {"repetitions": asked["max"], "precision": {**given, **claims, "retries": retries}}
     if retries == 0:
         return {"repetitions": asked}
     most = asked * (1 + retries)

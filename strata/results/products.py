@@ -57,9 +57,11 @@ def precision(experiment: dict, block: int, asked: Iterable[int]) -> Product:
     """What is decided after a block; `asked` are the blocks after which something is."""
     before = tuple(result("precision", block=other) for other in asked if other < block)
     loads = tuple(sorted(experiment["workloads"]))
-    parsers = tuple(f"workloads/{load}/parse.R" for load in loads)
+    sources = tuple(f"workloads/{load}/parse.R" for load in loads)
+    if experiment["precision"].get("claims"):
+        sources += ("published/claims.json",)
     return Product(
-        f"precision/{block}", (result("precision", block=block),), "precision", parsers, before, loads, block
+        f"precision/{block}", (result("precision", block=block),), "precision", sources, before, loads, block
     )
 
 

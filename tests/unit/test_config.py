@@ -31,7 +31,7 @@ def complaint(tmp_path, data):
 def test_the_default_page_is_good_and_small(checkout):
     settings = config.read()
     assert settings["scale"] == "smoke"
-    assert settings["repetitions"] == {"min": 3, "max": 300, "target": "2%", "budget": "25min"}
+    assert settings["repetitions"] == {"min": 3, "max": 300, "target": "2%", "claims": True, "budget": "25min"}
     assert settings["quiet"]["action"] == "retry"
     containers = ["docker", "docker-hostnet", "docker-layered", "docker-gvisor"]
     machines = ["vm", "vm-tuned", "vm-docker", "vm-docker-hostnet"]
@@ -308,10 +308,13 @@ def test_repetitions_to_a_precision_are_checked(page, tmp_path, value, part):
 
 
 def test_repetitions_to_a_precision_plan_up_to_the_cap(checkout):
-    over = {"repetitions": {"min": 3, "max": 7, "target": "2.5%", "budget": None}}
-    plan = config.experiment(config.read(over), MACHINE)
+    over = {"min": 3, "max": 7, "target": "2.5%", "budget": None}
+    plan = config.experiment(config.read({"repetitions": over}), MACHINE)
     assert plan["repetitions"] == 7
-    assert plan["precision"] == {"min": 3, "max": 7, "target": 0.025, "budget": None, "retries": 2}
+    planned = {"min": 3, "max": 7, "target": 0.025, "budget": None, "retries": 2}
+    assert plan["precision"] == {**planned, "claims": True}
+    alone = config.experiment(config.read({"repetitions": {**over, "claims": False}}), MACHINE)
+    assert alone["precision"] == planned
 
 
 def test_there_are_no_more_sets_than_one_of_those_compared_with_native_is_in(checkout):

@@ -144,6 +144,16 @@ def test_what_a_table_was_made_by_names_the_contracts(tmp_path):
     assert made.State({}, source=str(folder)).sources(tidy)["contracts"] != before
 
 
+def test_a_decision_on_more_sets_follows_the_claims_only_where_they_ask_for_narrower_intervals():
+    def read(**more):
+        return made.products.precision(
+            {"workloads": {"noop": {}}, "precision": {"target": 0.02, **more}}, 3, [3]
+        ).sources
+
+    assert "published/claims.json" not in read()
+    assert set(read(claims=True)) == {*read(), "published/claims.json"}
+
+
 def test_a_cell_reads_no_contract():
     code = (
         "import sys\n"

@@ -122,6 +122,32 @@ test_that("a claim is decided by intervals, never by the ratio", {
   expect_true(is.na(like(0.001)$more_sets))
 })
 
+test_that("claims ask for widths that follow from their tolerances, where they can be tested as a whole", {
+  both <- list(native = base, docker = base)
+  asked <- function(tidy, plan = plan_of(), claims = published, sockets = 2) {
+    claimed_widths(claims, tidy, plan, sockets)
+  }
+  found <- asked(rbind(tidy_of(both), tidy_of(both, "linpack", "gflops"), tidy_of(both, "stream", "triad")))
+  # What needs a machine that was not measured asks for nothing, and neither does what was not measured.
+  expect_equal(found$claim, c("ibm-pxz-docker-similar", "ibm-linpack-docker-identical",
+                              "vmw-stream-docker-1-2pct"))
+  expect_equal(found$workload, c("pxz", "linpack", "stream"))
+  expect_equal(unique(found$environment), "docker")
+  expect_equal(found$half_width, c(0.05, 0.02, 0.025 / 0.985) * 1.96 / (1.645 + 1.2816), tolerance = 1e-3)
+  # Neither does one with a limit on one side, or of two environments of which none is native.
+  machines <- tidy_of(list(native = base, docker = base, vm = base, `vm-tuned` = base))
+  with_machines <- asked(machines, plan_of(c("native", "docker", "vm", "vm-tuned")))$claim
+  expect_equal(with_machines, c("ibm-pxz-kvm-22pct", "ibm-pxz-docker-similar"))
+  emulated <- plan_of(c("native", "docker", "vm"), accelerator = "tcg")
+  expect_equal(asked(machines, emulated)$claim, "ibm-pxz-docker-similar")
+  # Of a ratio in the middle such an interval lies within the tolerance four times of five.
+  se <- found$half_width[[2]] / 1.96
+  expect_equal(1 - 2 * pnorm((0.02 - 1.645 * se) / se, lower.tail = FALSE), 0.8, tolerance = 1e-3)
+  # Values play no part.
+  expect_equal(asked(tidy_of(list(native = base, docker = base / 3))), asked(tidy_of(both)))
+  expect_equal(nrow(asked(tidy_of(both)[0, ])), 0)
+})
+
 test_that("sets that were set aside test no claim", {
   tidy <- tidy_of(list(native = c(base, 1), docker = c(base * near, 50)))
   expect_equal(tested("ibm-pxz-docker-similar", tidy)$ratio_n, 7)

@@ -68,6 +68,11 @@ test_that("the paper says how many sets there were, and why", {
     "at least 5 sets of each workload.*5.0 %.*as long as 25 minutes.*there were 9 of stream, because the",
     "target was reached; 2 of 2 ratios were within the target, and the widest was .3.4 %"
   ))
+  evidence$plan$precision$claims <- TRUE
+  expect_match(read_aloud(precision_text(evidence)), paste(
+    "5.0 %, or from the narrower one that a published claim about it takes to be decided, for what.*",
+    "2 of 2 ratios were within the targets, and"
+  ))
   evidence$precision$widest$half_width <- NULL
   expect_match(precision_text(evidence), "no interval")
 })

@@ -208,6 +208,50 @@ test_that("what is within the target gets no more, and what is not gets enough t
   expect_gt(foreseen_half_width(0.024, 20, 20 + more - 1), AIM * 0.02)
 })
 
+test_that("each workload has a target of its own", {
+  own <- function(half_width, target, ...) {
+    n <- length(target)
+    further_sets(rep_len(20, n), rep_len(0, n), half_width, rep_len(1, n), precise(...), Inf, target = target)
+  }
+  expect_equal(own(c(0.02, 0.02), c(0.02, 0.03), budget = NULL), c(0, 0))
+  more <- own(c(0.021, 0.021), c(0.02, 0.018), budget = NULL, max = 1000)
+  expect_gt(more[[2]], more[[1]])
+  expect_lte(foreseen_half_width(0.021, 20, 20 + more[[2]]), AIM * 0.018)
+  expect_gt(foreseen_half_width(0.021, 20, 20 + more[[2]] - 1), AIM * 0.018)
+})
+
+test_that("a claim about a ratio takes the target's place where it takes less, and the farthest decides", {
+  widths <- data.frame(environment = "docker", workload = c("linpack", "randomaccess"),
+                       metric = c("gflops", "gups"), factors = "", half_width = c(0.01, 0.015))
+  claimed <- updated(rbind(widths, updated(widths[1, ], environment = "podman")),
+                     claim = c("close", "wide", "other"), half_width = c(0.004, 0.5, 0.001))
+  found <- with_targets(widths, 0.02, claimed)
+  expect_equal(found$target, c(0.004, 0.02))
+  expect_equal(found$claim, c("close", ""))
+  expect_equal(with_targets(widths, NULL, claimed)$target, c(NA_real_, NA_real_))
+  expect_equal(farthest_width(found)$claim, "close")
+  expect_equal(farthest_width(with_targets(widths, NULL))$half_width, 0.015)
+  expect_equal(farthest_width(found[0, ])$half_width, Inf)
+  asked <- function(claimed, share) {
+    cells <- cells_of(plan_of(), 24)
+    plan <- plan_of(precision = precise(min = 24, budget = 1e5))
+    decide_round(tables_of(plan, cells, varied(share)), records_for(cells), cells, plan, 24, no_aside,
+                 claimed)
+  }
+  without <- asked(NULL, 0.03)
+  expect_null(without$workloads$linpack$claim)
+  expect_equal(without$workloads$linpack$target, 0.02)
+  expect_equal(without$reason, "the target was reached")
+  with <- asked(claimed, 0.03)
+  expect_equal(with$workloads$linpack[c("target", "claim", "half_width")],
+               list(target = 0.004, claim = "close", half_width = without$workloads$linpack$half_width))
+  expect_gt(with$workloads$linpack$more, 0)
+  expect_match(with$workloads$linpack$reason, "^The interval for close is ± .* %, and it gets .* more sets")
+  expect_equal(with$workloads$randomaccess, without$workloads$randomaccess)
+  expect_equal(with$reached, without$reached - 1)
+  expect_match(asked(claimed, 0.003)$workloads$linpack$reason, "within the target of ± 0.4 %[.]$")
+})
+
 test_that("half of what is left is spent, and all of it where that is little; never more", {
   expect_equal(further(0.5, left = 40, budget = 300), 20)
   expect_equal(further(0.5, left = 40, counted = 50, budget = 1500), 40)
@@ -355,6 +399,23 @@ test_that("the script decides from the files, and tells it in a form that can be
   expect_equal(decision$workloads$pxz[c("sets", "seconds", "again", "more")],
                list(sets = 3, seconds = 4, again = list(2), more = 0))
   expect_equal(set_aside(decisions_of(read_plan(path))), data.frame(workload = "pxz", repetition = 2, by = 4))
+})
+
+test_that("the script asks for what the published claims take, where the plan says so", {
+  path <- make_results(c("native", "docker"), "pxz", 3)
+  asked <- function(target, ...) {
+    plan <- jsonlite::read_json(path)
+    plan$precision <- list(min = 3, max = 30, target = target, ..., budget = NULL, retries = 0)
+    write_json(plan, path)
+    out <- file.path(dirname(path), "precision", "3.json")
+    found <- run_r("precision.R", "--plan", path, "--block", "3", "--out", out)
+    expect_equal(found$status, 0, info = found$output)
+    jsonlite::read_json(out)$workloads$pxz[c("target", "claim")]
+  }
+  claimed <- list(target = 0.03348, claim = "ibm-pxz-docker-similar")
+  expect_equal(asked(0.5, claims = TRUE), claimed, tolerance = 1e-3)
+  expect_equal(asked(0.02, claims = TRUE), list(target = 0.02, claim = NULL))
+  expect_equal(asked(0.5), list(target = 0.5, claim = NULL))
 })
 
 test_that("what lies between two cells is of one node, where there are several", {

@@ -157,18 +157,24 @@ test_claim <- function(claim, published, tidy, plan, sockets, seconds) {
   row
 }
 
-#' The half-width of an interval with which a claim would be decided
+#' The half-width of an interval with which a claim would be reproduced
 #'
-#' Where the tolerance reaches z(95 %) + z(90 %) standard errors to either side of the ratio, the interval at
-#' 90 % lies within it with a probability of 80 %.
+#' The interval at 90 % of a ratio lies within the tolerance with a probability of 80 %, whether the ratio is in
+#' the middle of it or 1, which is no difference, where that lies within it.
 #'
-#' @param reach half of the tolerance
-#' @return half-width of the interval at LEVEL
+#' @param from,to limits of the tolerance
+#' @return half-width of the interval at LEVEL, as a share of the ratio
 #' @source S. A. Julious, Sample sizes for clinical trials with normal data, Statistics in Medicine 23, 2004,
 #'   for two one-sided tests
-width_that_decides <- function(reach) {
-  z <- stats::qnorm(c((1 + LEVEL) / 2, (1 + INNER_LEVEL) / 2, 0.9))
-  reach * z[[1]] / sum(z[-1])
+width_that_decides <- function(from, to) {
+  ratios <- c((from + to) / 2, if (from < 1 && to > 1) 1)
+  z <- stats::qnorm((1 + INNER_LEVEL) / 2)
+  errors <- vapply(ratios, function(ratio) {
+    within <- function(error) sum(stats::pnorm(c(ratio - from, to - ratio) / error - z)) - 1
+    reach <- (to - from) / 2
+    stats::uniroot(function(error) within(error) - POWER, reach * c(1e-6, 1), tol = reach * 1e-9)$root
+  }, 0)
+  min(stats::qnorm((1 + LEVEL) / 2) * errors / ratios)
 }
 
 #' How narrow intervals have to be for the claims about them
@@ -177,8 +183,8 @@ width_that_decides <- function(reach) {
 #' whole here, or by ratios to native, and those without a limit on either side ask for nothing.
 #'
 #' @inheritParams test_claims
-#' @return data frame: environment, workload, metric and factors of a ratio to native, claim, and half_width,
-#'   as from `width_that_decides` were the ratio in the middle of the tolerance, as a share of that ratio
+#' @return data frame: environment, workload, metric and factors of a ratio to native, claim, and half_width
+#'   as from `width_that_decides`
 claimed_widths <- function(published, tidy, plan, sockets) {
   none <- data.frame(environment = character(), workload = character(), metric = character(),
                      factors = character(), claim = character(), half_width = numeric())
@@ -192,7 +198,7 @@ claimed_widths <- function(published, tidy, plan, sockets) {
       return(none)
     }
     data.frame(parts[c("environment", "workload", "metric", "factors")], claim = claim$id,
-               half_width = width_that_decides(diff(limits) / 2) / mean(limits))
+               half_width = width_that_decides(limits[[1]], limits[[2]]))
   })
   do.call(rbind, c(list(none), found))
 }

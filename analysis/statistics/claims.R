@@ -159,8 +159,8 @@ test_claim <- function(claim, published, tidy, plan, sockets, seconds) {
 
 #' The half-width of an interval with which a claim would be reproduced
 #'
-#' The interval at 90 % of a ratio lies within the tolerance with a probability of 80 %, whether the ratio is in
-#' the middle of it or 1, which is no difference, where that lies within it.
+#' The interval at 90 % of a ratio lies within the tolerance with a probability of 80 %, whether the ratio is
+#' in the middle of it or 1, which is no difference, where that lies within it.
 #'
 #' @param from,to limits of the tolerance
 #' @return half-width of the interval at LEVEL, as a share of the ratio

@@ -67,34 +67,24 @@ headline_widths <- function(tidy, plan, counts = "yes") {
   series
 }
 
-#' Which half-width each headline ratio should have
+#' The claim about a workload that is closest to being decided, of those that take narrower intervals
 #'
-#' @param widths as from `headline_widths`
-#' @param target half-width that all should have; NULL where the plan has none
-#' @param claimed as from `claimed_widths`: where one is smaller, it takes the place of the target
-#' @return `widths` with the columns target, NA where there is none, and claim, "" where none needs less
-with_targets <- function(widths, target, claimed = NULL) {
-  widths$target <- rep(c(target, NA_real_)[[1]], nrow(widths))
-  widths$claim <- rep("", nrow(widths))
-  key <- c("environment", "workload", "metric", "factors")
-  for (i in if (!is.null(target)) seq_len(NROW(claimed))) {
-    own <- do.call(paste, c(widths[key], sep = "\r")) == do.call(paste, c(claimed[i, key], sep = "\r"))
-    own <- own & widths$target > claimed$half_width[[i]]
-    widths$target[own] <- claimed$half_width[[i]]
-    widths$claim[own] <- claimed$claim[[i]]
+#' @param widths as from `headline_widths`, of one workload
+#' @param claimed as from `claimed_widths`; NULL where claims ask for nothing
+#' @return data frame of one row: claim, half_width and target of that ratio of it which is farthest from its
+#'   target; the claim "", zero and infinity where there is none
+claim_ahead <- function(widths, claimed) {
+  none <- data.frame(claim = "", half_width = 0, target = Inf)
+  if (is.null(claimed)) {
+    return(none)
   }
-  widths
-}
-
-#' The headline ratio of a workload that is farthest from its target
-#'
-#' @param widths as from `with_targets`, of one workload
-#' @return data frame of one row: half_width, target and claim; of a workload without headline ratios an
-#'   infinite width
-farthest_width <- function(widths) {
-  found <- widths[order(-widths$half_width / ifelse(is.na(widths$target), 1, widths$target)), ]
-  none <- data.frame(half_width = Inf, target = NA_real_, claim = "")
-  rbind(found[names(none)], none)[1, ]
+  key <- function(table) paste(table$environment, table$workload, table$metric, table$factors, sep = "\r")
+  found <- claimed[key(claimed) %in% key(widths), ]
+  found$target <- found$half_width
+  found$half_width <- widths$half_width[match(key(found), key(widths))]
+  found <- found[order(-found$half_width / found$target), ]
+  found <- found[!duplicated(found$claim) & found$half_width > found$target, ]
+  utils::head(rbind(utils::tail(found, 1)[names(none)], none), 1)
 }
 
 #' Relative half-width of the interval of a ratio
@@ -285,22 +275,21 @@ given_sets <- function(asking, seconds, left) {
 #'
 #' @param counted sets of each workload that the widths are from
 #' @param again sets of each that are measured again
-#' @param half_width relative half-width of each that is farthest from its target
+#' @param half_width widest relative half-width of each
 #' @param seconds cost of a set of each
 #' @param precision list: `target`, `budget`, NULL where there is none; `max`, sets of a workload at most
 #' @param left seconds that may be spent; infinite without a budget
 #' @param first_stage sets of the first stage
 #' @param most sets of each that may count at most
-#' @param target half-width that each should have
 #' @return numbers
 #' @source C. Stein, A two-sample test for a linear hypothesis whose power is independent of the variance,
 #'   Annals of Mathematical Statistics 16, 1945, for a first stage; P. Hall, Asymptotic theory of triple
 #'   sampling for sequential estimation of a mean, Annals of Statistics 9, 1981, for few large rounds after it
 further_sets <- function(counted, again, half_width, seconds, precision, left,
-                         first_stage = FIRST_STAGE, most = rep(precision$max, length(counted)),
-                         target = rep(precision$target, length(counted))) {
+                         first_stage = FIRST_STAGE, most = rep(precision$max, length(counted))) {
+  target <- precision$target
   kept <- counted + again
-  if (is.null(precision$target)) {
+  if (is.null(target)) {
     return(numeric(length(kept)))
   }
   # Of what could not be measured there is nothing more to hope for.
@@ -313,12 +302,47 @@ further_sets <- function(counted, again, half_width, seconds, precision, left,
   # What each workload asks for, set by set, and the distance that each would lessen.
   distances <- lapply(seq_along(kept), function(i) {
     before <- kept[[i]] + seq_len(max(0, min(most[[i]], GROWTH * kept[[i]]) - kept[[i]])) - 1
-    share <- foreseen_half_width(half_width[[i]], counted[[i]], before) / target[[i]]
-    share[half_width[[i]] > target[[i]] & share > AIM] - AIM
+    share <- foreseen_half_width(half_width[[i]], counted[[i]], before) / target
+    share[half_width[[i]] > target & share > AIM] - AIM
   })
   asking <- rep(seq_along(kept), lengths(distances))
   asking <- asking[order(-unlist(distances) / seconds[asking])]
   given_sets(asking, seconds, round_allowance(left, precision$budget, seconds[unique(asking)]))
+}
+
+#' How many further sets each workload gets for its claims, once all are within the target
+#'
+#' Those come first whose claim takes the least time, so that as many as can be are decided.
+#'
+#' @inheritParams further_sets
+#' @param claims data frame with a row for each workload, as from `claim_ahead`
+#' @return numbers
+claim_sets <- function(counted, again, claims, seconds, precision, left, most) {
+  kept <- counted + again
+  half_width <- ifelse(is.finite(claims$half_width), claims$half_width, UNKNOWN_WIDTH)
+  # A width shrinks with the square root of the sets.
+  needed <- pmax(ceiling(counted * (half_width / (AIM * claims$target))^2) - kept, 0)
+  needed[half_width <= claims$target] <- 0
+  asked <- pmin(needed, pmax(0, pmin(most, GROWTH * kept) - kept))
+  first <- order(needed * seconds)
+  asking <- rep(first, asked[first])
+  given_sets(asking, seconds, round_allowance(left, precision$budget, seconds[unique(asking)]))
+}
+
+#' How many further sets each workload gets in the next round, for the target and then for the claims
+#'
+#' @inheritParams further_sets
+#' @param claims as of `claim_sets`
+#' @param ... for `further_sets`
+#' @return numbers, with the attribute `claims`: whether they are for those
+next_sets <- function(counted, again, half_width, seconds, precision, left, claims,
+                      most = rep(precision$max, length(counted)), ...) {
+  more <- further_sets(counted, again, half_width, seconds, precision, left, most = most, ...)
+  for_claims <- !is.null(precision$target) && all(more == 0)
+  if (for_claims) {
+    more <- claim_sets(counted, again, claims, seconds, precision, left, most)
+  }
+  structure(more, claims = for_claims)
 }
 
 #' What is decided after the last block of a round
@@ -329,7 +353,7 @@ further_sets <- function(counted, again, half_width, seconds, precision, left,
 #' @param plan as from `read_plan`
 #' @param block number of blocks so far
 #' @param aside as from `set_aside`, by the decisions before this one
-#' @param claimed as from `claimed_widths`
+#' @param claimed as from `claimed_widths`; NULL where claims ask for nothing
 #' @return the decision, as it stands in results/precision
 decide_round <- function(tables, records, cells, plan, block, aside, claimed = NULL) {
   precision <- plan$precision
@@ -343,39 +367,44 @@ decide_round <- function(tables, records, cells, plan, block, aside, claimed = N
     ifelse(runs$counts == "no", "no", counts_of(plan, runs, out))
   })
   widths <- do.call(rbind, unname(Map(headline_widths, tables, list(plan), counts)))
-  widths <- with_targets(widths, precision$target, claimed)
   paired <- paired_environments(plan)
   state <- do.call(rbind, lapply(names(tables), function(name) {
     tidy <- tables[[name]][counts[[name]] == "yes", ]
-    farthest <- farthest_width(widths[widths$workload == name, ])
+    own <- widths[widths$workload == name, ]
     planned <- cells$repetition[cells$workload == name & cells$environment %in% paired]
     data.frame(
       workload = name, sets = max(c(0, planned)), again = sum(again$workload == name),
       counted = length(unique(tidy$repetition[tidy$environment %in% paired])),
-      seconds = costs$set[[name]], farthest
+      seconds = costs$set[[name]], half_width = max(own$half_width, if (nrow(own) == 0) Inf)
     )
   }))
   # A set that could not be measured takes the place of one that could.
   lost <- state$sets - state$counted - as.vector(table(factor(out$workload, state$workload)))
   state$most <- precision$max - lost
-  state$more <- further_sets(state$counted, state$again, state$half_width, state$seconds, precision, left,
-                             most = state$most, target = state$target)
-  told_decision(state, again, widths, plan, block, costs$spent)
+  claims <- do.call(rbind, lapply(state$workload, function(name) {
+    claim_ahead(widths[widths$workload == name, ], claimed)
+  }))
+  more <- next_sets(state$counted, state$again, state$half_width, state$seconds, precision, left, claims,
+                    state$most)
+  state$more <- as.vector(more)
+  told_decision(state, claims, attr(more, "claims"), again, widths, plan, block, costs$spent)
 }
 
 #' The decision as it stands in results/precision
 #'
-#' @param state data frame with a row for each workload: workload, sets, seconds, half_width, target, claim,
-#'   again, counted, most, more
+#' @param state data frame with a row for each workload: workload, sets, seconds, half_width, again, counted,
+#'   most, more
+#' @param claims as of `claim_sets`
+#' @param for_claims whether the sets of this round are for those
 #' @param again as from `sets_again`
-#' @param widths as from `with_targets`, of all workloads
+#' @param widths as from `headline_widths`, of all workloads
 #' @param plan as from `read_plan`
 #' @param block number of blocks so far
 #' @param spent seconds
 #' @return list
-told_decision <- function(state, again, widths, plan, block, spent) {
+told_decision <- function(state, claims, for_claims, again, widths, plan, block, spent) {
   precision <- plan$precision
-  state$became <- became(state, precision)
+  state$became <- became(state, precision, claims$claim != "")
   widest <- utils::head(widths[which.max(widths$half_width), ], 1)
   known <- function(width) if (is.finite(width)) width
   list(
@@ -384,7 +413,7 @@ told_decision <- function(state, again, widths, plan, block, spent) {
     metrics = nrow(widths),
     reached = if (!is.null(precision$target)) {
       first_stage <- state$workload[state$counted >= FIRST_STAGE]
-      sum(widths$half_width <= widths$target & widths$workload %in% first_stage)
+      sum(widths$half_width <= precision$target & widths$workload %in% first_stage)
     },
     widest = if (nrow(widest) == 1) {
       c(as.list(widest[c("environment", "workload", "metric", "factors")]),
@@ -392,10 +421,14 @@ told_decision <- function(state, again, widths, plan, block, spent) {
     },
     workloads = sapply(state$workload, function(name) {
       own <- state[state$workload == name, ]
+      claim <- claims[state$workload == name & claims$claim != "", ]
+      reason <- workload_reason(own, precision, if (for_claims) claim)
       list(sets = own$sets, seconds = round(own$seconds, 3), half_width = known(own$half_width),
-           target = if (!is.na(own$target)) own$target, claim = if (own$claim != "") own$claim,
+           claim = if (nrow(claim) == 1) {
+             list(id = claim$claim, half_width = known(claim$half_width), target = claim$target)
+           },
            again = I(again$repetition[again$workload == name]), more = own$more,
-           reason = workload_reason(own))
+           reason = reason)
     }, simplify = FALSE)
   )
 }
@@ -404,13 +437,14 @@ told_decision <- function(state, again, widths, plan, block, spent) {
 #'
 #' @param state as of `told_decision`
 #' @param precision of the plan
+#' @param claimed whether a claim about each takes narrower intervals
 #' @return "more" sets, only some "again", or none: because of the "target", "max" or the "budget", since the
 #'   number is "fixed", or since "nothing" was measured
-became <- function(state, precision) {
+became <- function(state, precision, claimed) {
   ended <- if (is.null(precision$target)) {
     "fixed"
   } else {
-    ifelse(state$half_width <= state$target & state$counted >= FIRST_STAGE, "target",
+    ifelse(state$half_width <= precision$target & state$counted >= FIRST_STAGE & !claimed, "target",
            ifelse(state$counted >= state$most, "max", "budget"))
   }
   ifelse(state$more > 0, "more",
@@ -434,14 +468,15 @@ round_reason <- function(became) {
 #' Why a workload gets so many sets
 #'
 #' @param own its row of the state
+#' @param precision of the plan
+#' @param claim its row of the claims, where the sets of this round are for those
 #' @return a sentence
-workload_reason <- function(own) {
+workload_reason <- function(own, precision, claim = NULL) {
   share <- function(x) sprintf("\u00b1 %.1f %%", 100 * x)
   sets <- function(count, what) paste(count, what, if (count == 1) "set" else "sets")
   known <- is.finite(own$half_width)
   width <- if (known) {
-    whose <- if (own$claim == "") "Its widest headline interval" else paste("The interval for", own$claim)
-    paste(whose, "is", share(own$half_width))
+    paste("Its widest headline interval is", share(own$half_width))
   } else {
     "It has a headline value without an interval"
   }
@@ -451,11 +486,13 @@ workload_reason <- function(own) {
     own$became,
     more = if (own$counted + own$again < FIRST_STAGE) {
       paste0("Each workload has ", FIRST_STAGE, " sets before widths decide, ", gets)
+    } else if (NROW(claim) == 1) {
+      paste0(width, ", ", gets, " for ", claim$claim, ", whose interval is to be ", share(claim$target))
     } else {
       paste0(width, ", ", gets, if (known) paste(", which should bring it to", share(foreseen)))
     },
     again = width,
-    target = paste0(width, ", which is within the target of ", share(own$target)),
+    target = paste0(width, ", which is within the target of ", share(precision$target)),
     max = paste0(width, ", and it has the largest number of sets"),
     budget = paste0(width, ", and what is left of the budget is too little for more"),
     fixed = "The number of its sets was set beforehand",

@@ -88,11 +88,11 @@ precision_text <- function(evidence) {
     if (length(largest_numbers(plan)) > 0) paste0(limits_text(plan), " "),
     if (!is.null(asked$target)) {
       paste0("More were added where the 95", THIN, "% interval of a ratio to native was farthest from ",
-             "\u00b1", linked_plan(percent(asked$target)),
+             "\u00b1", linked_plan(percent(asked$target)), " for what a set costs",
              if (isTRUE(asked$claims)) {
-               ", or from the narrower one that a published claim about it takes to be decided,"
+               paste(", and once all were within that, for published claims that take narrower intervals,",
+                     "those first that take the least time")
              },
-             " for what a set costs",
              if (!is.null(asked$budget)) {
                paste0(", as long as ", linked_plan(paste(fixed(asked$budget / 60, 0), "minutes")),
                       " of measurement allowed")
@@ -116,7 +116,6 @@ precision_text <- function(evidence) {
          listed(paste(all_runs(fixed(sets, 0)), "of", names(sets))), ", because ", last$reason, "; ",
          all_runs(fixed(last$reached, 0)), " of ", all_runs(counted(last$metrics, "ratio")),
          if (last$reached == 1) " was" else " were", " within the target",
-         if (isTRUE(asked$claims) && last$reached != 1) "s",
          if (!is.null(widest)) {
            paste0(", and the widest was ", linked(width, workload_list(widest$workload)), " (",
                   widest$workload, " ", words(widest$metric), " in ",

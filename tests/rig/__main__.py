@@ -45,16 +45,18 @@ def settle(rig: host.Rig, chosen: argparse.Namespace) -> tuple[str, str]:
     """Make the host what was asked for, with the checkout in it; the user who runs the command, and where."""
     rig.bring_checkout()
     if chosen.sets:
-        rig.good(f"mkdir -p {PROFILE} && echo {shlex.quote(CHOICES.format(chosen.sets))} >{PROFILE}/config.yaml")
+        choices = CHOICES.format(chosen.sets, ", ".join(f"{name}: {{laps: 1}}" for name in LAPPED))
+        rig.good(f"mkdir -p {PROFILE} && echo {shlex.quote(choices)} >{PROFILE}/config.yaml")
     if chosen.ubuntu:
         rig.good(UBUNTU)
     return ("root", host.PROJECT) if chosen.user == "root" else users.add(rig, chosen.user)
 
 
-# A profile of Snakemake with what a rig chooses where a command chooses nothing: a set takes it an hour, so that no
-# budget is for it, and everything is disturbed on a processor that is a program.
+# A profile of Snakemake with what a rig chooses where a command chooses nothing: a set takes it half an hour, so that
+# no budget and no laps are for it, and everything is disturbed on a processor that is a program.
 PROFILE = "/opt/rig-profile"
-CHOICES = 'config:\n  - repetitions={}\n  - "quiet={{action: flag}}"'
+CHOICES = 'config:\n  - repetitions={}\n  - "quiet={{action: flag}}"\n  - "workloads={{{}}}"'
+LAPPED = ("pxz", "linpack", "stream", "randomaccess")
 # As if nobody had ever measured there.
 FRESH = (
     "systemctl stop docker.socket docker; rm -rf /var/cache/strata/*; mkdir -p /var/lib/docker; systemctl start docker"

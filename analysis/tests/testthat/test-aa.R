@@ -44,7 +44,7 @@ test_that("under the rule intervals cover on machines that change, and differenc
   rules <- list(
     few = list(precision = list(min = 3, max = 60, target = 0.02), environments = 2, workloads = 3),
     several = list(precision = list(min = 3, max = 60, target = 0.02, budget = 200), environments = 3,
-                   workloads = c(1, 3))
+                   workloads = c(1, 3), claims = c(0.02, 0.012))
   )
   found <- stopping_rates(rules, MACHINES, replicates = 50, seed = 1)
   expect_equal(nrow(found), length(rules) * length(MACHINES))

@@ -70,8 +70,8 @@ test_that("the paper says how many sets there were, and why", {
   ))
   evidence$plan$precision$claims <- TRUE
   expect_match(read_aloud(precision_text(evidence)), paste(
-    "5.0 %, or from the narrower one that a published claim about it takes to be decided, for what.*",
-    "2 of 2 ratios were within the targets, and"
+    "for what a set costs, and once all were within that, for published claims that take narrower intervals,",
+    "those first that take the least time, as long as 25 minutes"
   ))
   evidence$precision$widest$half_width <- NULL
   expect_match(precision_text(evidence), "no interval")

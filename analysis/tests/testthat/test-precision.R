@@ -208,48 +208,79 @@ test_that("what is within the target gets no more, and what is not gets enough t
   expect_gt(foreseen_half_width(0.024, 20, 20 + more - 1), AIM * 0.02)
 })
 
-test_that("each workload has a target of its own", {
-  own <- function(half_width, target, ...) {
-    n <- length(target)
-    further_sets(rep_len(20, n), rep_len(0, n), half_width, rep_len(1, n), precise(...), Inf, target = target)
-  }
-  expect_equal(own(c(0.02, 0.02), c(0.02, 0.03), budget = NULL), c(0, 0))
-  more <- own(c(0.021, 0.021), c(0.02, 0.018), budget = NULL, max = 1000)
-  expect_gt(more[[2]], more[[1]])
-  expect_lte(foreseen_half_width(0.021, 20, 20 + more[[2]]), AIM * 0.018)
-  expect_gt(foreseen_half_width(0.021, 20, 20 + more[[2]] - 1), AIM * 0.018)
+wanted <- data.frame(environment = "docker", workload = c("linpack", "randomaccess"),
+                     metric = c("gflops", "gups"), factors = "", claim = c("close", "wide"),
+                     half_width = c(0.004, 0.5))
+
+test_that("the claim ahead is the closest of those that take narrower intervals, told by its farthest part", {
+  widths <- data.frame(environment = c("docker", "podman"), workload = "linpack", metric = "gflops",
+                       factors = "", half_width = c(0.01, 0.015))
+  ahead <- function(...) claim_ahead(widths, data.frame(widths[1:4], ...))
+  none <- list(claim = "", half_width = 0, target = Inf)
+  expect_equal(as.list(claim_ahead(widths, NULL)), none)
+  expect_equal(as.list(claim_ahead(widths, wanted[2, ])), none)
+  expect_equal(as.list(ahead(claim = c("a", "b"), half_width = c(0.01, 0.02))), none)
+  both <- ahead(claim = "one", half_width = 0.005)
+  expect_equal(as.list(both), list(claim = "one", half_width = 0.015, target = 0.005))
+  expect_equal(ahead(claim = c("a", "b"), half_width = c(0.005, 0.010))$claim, "b")
+  expect_equal(ahead(claim = c("a", "b"), half_width = c(0.009, 0.001))$claim, "a")
+  widths$half_width <- c(Inf, 0.015)
+  expect_equal(ahead(claim = c("a", "b"), half_width = 0.02)[c("claim", "half_width")],
+               data.frame(claim = "a", half_width = Inf))
 })
 
-test_that("a claim about a ratio takes the target's place where it takes less, and the farthest decides", {
-  widths <- data.frame(environment = "docker", workload = c("linpack", "randomaccess"),
-                       metric = c("gflops", "gups"), factors = "", half_width = c(0.01, 0.015))
-  claimed <- updated(rbind(widths, updated(widths[1, ], environment = "podman")),
-                     claim = c("close", "wide", "other"), half_width = c(0.004, 0.5, 0.001))
-  found <- with_targets(widths, 0.02, claimed)
-  expect_equal(found$target, c(0.004, 0.02))
-  expect_equal(found$claim, c("close", ""))
-  expect_equal(with_targets(widths, NULL, claimed)$target, c(NA_real_, NA_real_))
-  expect_equal(farthest_width(found)$claim, "close")
-  expect_equal(farthest_width(with_targets(widths, NULL))$half_width, 0.015)
-  expect_equal(farthest_width(found[0, ])$half_width, Inf)
-  asked <- function(claimed, share) {
-    cells <- cells_of(plan_of(), 24)
-    plan <- plan_of(precision = precise(min = 24, budget = 1e5))
+test_that("once all are within the target, the claims get sets that take the least time for theirs", {
+  given <- function(half_width, claimed, target, seconds = 1, left = Inf, counted = 20, ...) {
+    claims <- data.frame(claim = c("a", "b"), half_width = claimed, target = target)
+    next_sets(rep_len(counted, 2), c(0, 0), rep_len(half_width, 2), rep_len(seconds, 2), precise(...), left,
+              claims)
+  }
+  still_wide <- given(c(0.03, 0.01), 0.01, 0.005, budget = NULL)
+  expect_false(attr(still_wide, "claims"))
+  expect_equal(still_wide[[2]], 0)
+  narrow <- given(c(0.01, 0.01), c(0.01, 0.006), c(0.005, 0.005), budget = NULL, max = 1000)
+  expect_true(attr(narrow, "claims"))
+  # As many as bring it below, and no more than twice what there is.
+  expect_equal(as.vector(narrow), c(20, 16))
+  expect_lte(foreseen_half_width(0.006, 20, 36), AIM * 0.005)
+  expect_equal(as.vector(given(0.01, 0.01, c(0.01, Inf), budget = NULL)), c(0, 0))
+  # Of a budget the claim that takes less has all that it needs first, whether by its width or by its cost.
+  expect_equal(as.vector(given(0.01, c(0.01, 0.006), 0.005, left = 20, budget = 300)), c(4, 16))
+  dear <- given(0.01, c(0.006, 0.006), 0.005, seconds = c(2, 1), left = 26, budget = 300)
+  expect_equal(as.vector(dear), c(5, 16))
+  expect_equal(as.vector(given(0.01, Inf, 0.005, left = 300, budget = 300)), c(20, 20))
+  without <- precise()
+  without["target"] <- list(NULL)
+  claims <- data.frame(claim = "a", half_width = 0.01, target = 0.005)
+  expect_equal(as.vector(next_sets(20, 0, 0.01, 1, without, Inf, claims)), 0)
+})
+
+test_that("a decision for claims says which, and that they end by the budget", {
+  asked <- function(share, claimed = wanted, budget = 1e5, ...) {
+    plan <- plan_of(precision = precise(min = 24, budget = budget, ...))
+    cells <- cells_of(plan, 24)
     decide_round(tables_of(plan, cells, varied(share)), records_for(cells), cells, plan, 24, no_aside,
                  claimed)
   }
-  without <- asked(NULL, 0.03)
-  expect_null(without$workloads$linpack$claim)
-  expect_equal(without$workloads$linpack$target, 0.02)
+  without <- asked(0.03, NULL)
   expect_equal(without$reason, "the target was reached")
-  with <- asked(claimed, 0.03)
-  expect_equal(with$workloads$linpack[c("target", "claim", "half_width")],
-               list(target = 0.004, claim = "close", half_width = without$workloads$linpack$half_width))
+  expect_null(without$workloads$linpack$claim)
+  with <- asked(0.03)
+  expect_equal(with$workloads$linpack$claim,
+               list(id = "close", half_width = without$workloads$linpack$half_width, target = 0.004))
   expect_gt(with$workloads$linpack$more, 0)
-  expect_match(with$workloads$linpack$reason, "^The interval for close is ± .* %, and it gets .* more sets")
+  expect_match(with$workloads$linpack$reason,
+               "^Its widest .* %, and it gets .* more sets for close, whose interval is to be ± 0.4 %[.]$")
   expect_equal(with$workloads$randomaccess, without$workloads$randomaccess)
-  expect_equal(with$reached, without$reached - 1)
-  expect_match(asked(claimed, 0.003)$workloads$linpack$reason, "within the target of ± 0.4 %[.]$")
+  expect_equal(with$reached, without$reached)
+  spent <- asked(0.03, budget = 145)
+  expect_equal(spent$reason, "the budget was spent")
+  expect_true(spent$enough)
+  expect_equal(spent$workloads$linpack$claim$id, "close")
+  # What is not within the target comes first, and claims wait.
+  wide <- asked(0.1)
+  expect_match(wide$workloads$linpack$reason, "which should bring it to")
+  expect_equal(asked(0.003)$reason, "the target was reached")
 })
 
 test_that("half of what is left is spent, and all of it where that is little; never more", {
@@ -402,20 +433,21 @@ test_that("the script decides from the files, and tells it in a form that can be
 })
 
 test_that("the script asks for what the published claims take, where the plan says so", {
-  path <- make_results(c("native", "docker"), "pxz", 3)
-  asked <- function(target, ...) {
+  path <- make_results(c("native", "docker"), "pxz", 3, spread = 0.2)
+  asked <- function(...) {
     plan <- jsonlite::read_json(path)
-    plan$precision <- list(min = 3, max = 30, target = target, ..., budget = NULL, retries = 0)
+    plan$precision <- list(min = 3, max = 30, target = 0.02, ..., budget = NULL, retries = 0)
     write_json(plan, path)
     out <- file.path(dirname(path), "precision", "3.json")
     found <- run_r("precision.R", "--plan", path, "--block", "3", "--out", out)
     expect_equal(found$status, 0, info = found$output)
-    jsonlite::read_json(out)$workloads$pxz[c("target", "claim")]
+    jsonlite::read_json(out)$workloads$pxz$claim
   }
-  claimed <- list(target = 0.03348, claim = "ibm-pxz-docker-similar")
-  expect_equal(asked(0.5, claims = TRUE), claimed, tolerance = 1e-3)
-  expect_equal(asked(0.02, claims = TRUE), list(target = 0.02, claim = NULL))
-  expect_equal(asked(0.5), list(target = 0.5, claim = NULL))
+  width <- asked(claims = TRUE)
+  expect_equal(width$id, "ibm-pxz-docker-similar")
+  expect_equal(width$target, 0.03348, tolerance = 1e-3)
+  expect_gt(width$half_width, width$target)
+  expect_null(asked())
 })
 
 test_that("what lies between two cells is of one node, where there are several", {

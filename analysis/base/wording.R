@@ -95,26 +95,34 @@ percent <- function(x, decimals = 1) {
 #' @return text such as "99.1 % [98.3, 99.9]", with the decimals that the interval allows
 percent_interval <- function(ratio, low, high) {
   decimals <- mapply(percent_decimals, low, high)
-  within <- interval(100 * low, 100 * high, decimals)
+  within <- ratio_interval(low, high, decimals)
   paste0(percent(ratio, decimals), ifelse(within == "", "", paste0(NO_BREAK, within)))
+}
+
+#' The interval of a ratio in per cent
+#'
+#' @param low,high limits, 1 for equal
+#' @param decimals of both
+#' @return as from `interval`; a limit that excludes equality, and would read as if it did not, says on which
+#'   side of it it lies: "[>100.0, 102.1]"
+ratio_interval <- function(low, high, decimals) {
+  limit <- function(x, excludes, sign) {
+    paste0(ifelse(!is.na(excludes) & excludes & round(100 * x, decimals) == 100, sign, ""),
+           fixed(100 * x, decimals))
+  }
+  text <- paste0("[", limit(low, low > 1, ">"), ",", NO_BREAK, limit(high, high < 1, "<"), "]")
+  ifelse(is.na(low) | is.na(high), "", text)
 }
 
 #' Decimals of a ratio in per cent
 #'
 #' @param low,high limits of its interval, 1 for equal
-#' @return as of `decimals_for`, and more where an interval that excludes equality would read as if it did
-#'   not; 1 without an interval
+#' @return as of `decimals_for`; 1 without an interval
 percent_decimals <- function(low, high) {
   if (!is.finite(low) || !is.finite(high) || low >= high) {
     return(1)
   }
-  limits <- 100 * c(low, high)
-  decimals <- decimals_for(diff(limits) / 2, limits)
-  excludes <- limits[[1]] > 100 || limits[[2]] < 100
-  while (decimals < 3 && excludes && any(round(limits, decimals) == 100)) {
-    decimals <- decimals + 1
-  }
-  decimals
+  decimals_for(100 * (high - low) / 2, 100 * c(low, high))
 }
 
 #' A share in per cent with two significant digits

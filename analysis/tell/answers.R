@@ -157,7 +157,7 @@ brief_bounds <- function(known, decimals) {
   low <- max(0, floor(min(known$low[bounded]) * scale + 1e-9) / scale)
   high <- ceiling(max(known$high[bounded]) * scale - 1e-9) / scale
   if (is.finite(high)) {
-    return(paste0(" ", interval(100 * low, 100 * high, decimals)))
+    return(paste0(" ", ratio_interval(low, high, decimals)))
   }
   paste0(" [", fixed(100 * low, decimals), ", no limit]")
 }
@@ -235,7 +235,7 @@ bounds_text <- function(rows, known, decimals) {
     return(paste0(", ", some, if (low > 0) paste(" from", linked(percent(low, decimals), to)),
                   " without an upper limit"))
   }
-  paste0(", ", some, " within ", linked(interval(100 * low, 100 * high, decimals), to))
+  paste0(", ", some, " within ", linked(ratio_interval(low, high, decimals), to))
 }
 
 #' What could have been seen where nothing was

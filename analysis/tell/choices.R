@@ -45,7 +45,7 @@ table_of_choices <- function(evidence) {
     ifelse(starts, paste0(upper_first(choice), ifelse(rows$control == "yes", " (control)", "")), ""),
     ifelse(starts, paste(labels(rows$environment), "to", labels(rows$base)), ""),
     series_names(rows, evidence$plan), or_dash(fixed(100 * rows$ratio, decimals)),
-    or_dash(interval(100 * rows$ratio_low, 100 * rows$ratio_high, decimals)), fixed(rows$ratio_n, 0),
+    or_dash(ratio_interval(rows$ratio_low, rows$ratio_high, decimals)), fixed(rows$ratio_n, 0),
     or_dash(p_text(rows$p_adjusted)), or_dash(ifelse(rows$reading == "", "", reading(rows$reading)))
   )
   table <- new_table(

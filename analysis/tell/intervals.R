@@ -33,7 +33,7 @@ table_of_intervals <- function(evidence) {
     if (with_median) or_dash(interval(rows$median_low, rows$median_high, of_median)),
     ifelse(is.na(rows$ratio), missing_ratio, fixed(100 * rows$ratio, ratio_decimals)),
     ifelse(is.na(rows$ratio_low), missing_ratio,
-           interval(100 * rows$ratio_low, 100 * rows$ratio_high, ratio_decimals)),
+           ratio_interval(rows$ratio_low, rows$ratio_high, ratio_decimals)),
     ifelse(is.na(rows$ratio), missing_ratio, fixed(rows$ratio_n, 0)),
     ifelse(is.na(rows$p_adjusted), missing_ratio, p_text(rows$p_adjusted)),
     ifelse(rows$verdict == "", missing_ratio, reading(rows$verdict)),

@@ -227,7 +227,7 @@ table_of_nodes <- function(evidence) {
   turn <- order(match(name, unique(name)))
   shown <- function(row) {
     decimals <- percent_decimals(row$low, row$high)
-    c(or_dash(fixed(100 * row$value, decimals)), or_dash(interval(100 * row$low, 100 * row$high, decimals)),
+    c(or_dash(fixed(100 * row$value, decimals)), or_dash(ratio_interval(row$low, row$high, decimals)),
       row$node)
   }
   cells <- t(vapply(found, function(own) {

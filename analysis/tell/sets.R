@@ -163,7 +163,7 @@ table_of_sensitivity <- function(evidence) {
   shown <- function(ratio, low, high, n) {
     decimals <- mapply(percent_decimals, low, high)
     cbind(or_dash(ifelse(is.na(ratio), "", fixed(100 * ratio, decimals))),
-          or_dash(interval(100 * low, 100 * high, decimals)), fixed(n, 0))
+          or_dash(ratio_interval(low, high, decimals)), fixed(n, 0))
   }
   cells <- cbind(
     blank_repeats(name), environment_labels(evidence$plan, rows$environment),

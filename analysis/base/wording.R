@@ -117,12 +117,17 @@ ratio_interval <- function(low, high, decimals) {
 #' Decimals of a ratio in per cent
 #'
 #' @param low,high limits of its interval, 1 for equal
-#' @return as of `decimals_for`; 1 without an interval
+#' @return as of `decimals_for`, and one more where an interval that excludes equality reads so by that; 1
+#'   without an interval
 percent_decimals <- function(low, high) {
   if (!is.finite(low) || !is.finite(high) || low >= high) {
     return(1)
   }
-  decimals_for(100 * (high - low) / 2, 100 * c(low, high))
+  limits <- 100 * c(low, high)
+  decimals <- decimals_for(diff(limits) / 2, limits)
+  rounded <- function(decimals) any(round(limits, decimals) == 100)
+  excludes <- limits[[1]] > 100 || limits[[2]] < 100
+  decimals + (decimals < 3 && excludes && rounded(decimals) && !rounded(decimals + 1))
 }
 
 #' A share in per cent with two significant digits

@@ -26,8 +26,9 @@ test_that("ratios are shown in per cent with as many decimals as their interval 
   expect_equal(read_aloud(percent_interval(0.9439, 0.8724, 1.021)), "94 % [87, 102]")
   expect_equal(read_aloud(percent_interval(0.00548, 0.0037, 0.0091)), "0.55 % [0.37, 0.91]")
   # What excludes equality reads so.
-  expect_equal(read_aloud(percent_interval(0.95, 0.901, 0.9993)), "95 % [90, <100]")
+  expect_equal(read_aloud(percent_interval(0.95, 0.901, 0.9993)), "95.0 % [90.1, 99.9]")
   expect_equal(read_aloud(percent_interval(0.95, 0.901, 1.0007)), "95 % [90, 100]")
+  expect_equal(read_aloud(percent_interval(0.95, 0.901, 0.99999)), "95 % [90, <100]")
   expect_equal(read_aloud(percent_interval(1.01058, 1.00001, 1.02118)), "101.1 % [>100.0, 102.1]")
   expect_equal(read_aloud(percent_interval(1, 1, 1.02118)), "100.0 % [100.0, 102.1]")
   # However wide an interval is, no share of something reads as nothing.

@@ -66,9 +66,13 @@ def test_a_server_runs_beside_other_commands_of_a_native_system(systemd):
     cgroups.hold("strata-x")
     group = systemd / "strata.slice/strata-x.scope"
     assert cgroups.groups_of("strata-x") == [str(group)]
-    server = subprocess.Popen([*cgroups.join("strata-x"), "sh", "-c", "read line; echo $line"], stdin=-1, stdout=-1)
+    serving = ["sh", "-c", "echo ready; read line; echo $line"]
+    server = subprocess.Popen([*cgroups.join("strata-x"), *serving], stdin=-1, stdout=-1)
     try:
         assert server.stdin
+        assert server.stdout
+        # It has joined, so that what follows finds its number there no more.
+        assert server.stdout.readline() == b"ready\n"
         for _ in range(2):
             done = run(cgroups.join("strata-x"), "sh", "-c", "echo $$")
             assert (done.returncode, done.stderr) == (0, "")

@@ -180,7 +180,8 @@ width_that_decides <- function(from, to) {
 #' How narrow intervals have to be for the claims about them
 #'
 #' It follows from the tolerances alone, and not from what was measured.  Claims that can't be tested as a
-#' whole here, or by ratios to native, and those without a limit on either side ask for nothing.
+#' whole here, or by ratios to native, and those without a limit on either side, or with none between them,
+#' ask for nothing.
 #'
 #' @inheritParams test_claims
 #' @return data frame: environment, workload, metric and factors of a ratio to native, claim, and half_width
@@ -190,7 +191,7 @@ claimed_widths <- function(published, tidy, plan, sockets) {
                      factors = character(), claim = character(), half_width = numeric())
   found <- lapply(published$claims, function(claim) {
     limits <- c(claim$tolerance$low, claim$tolerance$high)
-    if (!is.null(claim$untestable) || length(limits) < 2) {
+    if (!is.null(claim$untestable) || length(limits) < 2 || limits[[1]] == limits[[2]]) {
       return(none)
     }
     parts <- claim_parts(claim, published, tidy, plan, sockets)

@@ -18,7 +18,8 @@ from strata.cell import logs, servers
 from strata.cell.servers import Server, check_ports
 from strata.cell.shell import PROGRAM, Shell
 from strata.experiment import plan
-from strata.layers.layer import TYPE_CHECKING, with_variables
+from strata.host.context import with_variables
+from strata.layers.layer import TYPE_CHECKING
 from strata.system.testbed import System
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class Steps:
         self._start_servers()
         self._all(self._of("warmup"), self.values)
         if self.waits:
-            self.shell = Shell(self.system.top.command_fed([PROGRAM]))
+            self.shell = Shell(self.system.top.command_plain([PROGRAM], fed=True))
 
     def lap(self, number: int) -> None:
         """Take those of the run, for the time with this number."""

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from strata.host.context import VARIABLES, Context
+from strata.host.context import Context, with_variables
 from strata.layers.layer import Layer
 
 
@@ -41,4 +41,4 @@ class Client(ABC):
 
     def command(self, argv: list[str]) -> list[str]:
         """The command for this host that runs `argv` at the client, with the variables of every measured command."""
-        return self.command_plain(["env", "-i", *VARIABLES, *argv])
+        return self.command_plain(with_variables(argv))

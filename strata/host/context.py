@@ -11,6 +11,11 @@ VARIABLES = [
 ]
 
 
+def with_variables(argv: Sequence[str]) -> list[str]:
+    """A command that has these variables, and no others."""
+    return ["env", "-i", *VARIABLES, *argv]
+
+
 class Context:
     """What the layers of one system under test share.
 

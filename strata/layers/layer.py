@@ -5,17 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from strata.host.context import VARIABLES, Context
+from strata.host.context import Context, with_variables
 
 TYPE_CHECKING = False  # typing's own takes milliseconds to import, in every cell
 if TYPE_CHECKING:
     from collections.abc import Collection
     from typing import ClassVar
-
-
-def with_variables(argv: Sequence[str]) -> list[str]:
-    """A command that has the common variables, and no others."""
-    return ["env", "-i", *VARIABLES, *argv]
 
 
 class Layer(ABC):
@@ -190,20 +185,14 @@ class Layer(ABC):
         assert self.below is not None
         return capture(self.below.command_plain(argv), timeout, check).stdout
 
-    def command_plain(self, argv: list[str]) -> list[str]:
-        """Like :meth:`command`, with the variables that the layer has anyway."""
-        wrapped = list(argv)
-        layer: Layer | None = self
-        while layer is not None:
-            wrapped = layer.wrap(wrapped)
-            layer = layer.below
-        return wrapped
+    def command_plain(self, argv: list[str], fed: bool = False) -> list[str]:
+        """Like :meth:`command`, with the variables that the layer has anyway.
 
-    def command_fed(self, argv: list[str]) -> list[str]:
-        """Like :meth:`command_plain`, for a command that reads what the host's is sent on its standard input."""
+        fed: whether the command reads what the host's is sent on its standard input.
+        """
         wrapped = list(argv)
         layer: Layer | None = self
         while layer is not None:
-            wrapped = layer.wrap_fed(wrapped)
+            wrapped = layer.wrap_fed(wrapped) if fed else layer.wrap(wrapped)
             layer = layer.below
         return wrapped

@@ -13,9 +13,8 @@ from strata.base.errors import UserError
 from strata.cell.shell import PROGRAM, Shell
 from strata.experiment import config
 from strata.host import capacity
-from strata.host.context import VARIABLES
+from strata.host.context import VARIABLES, with_variables
 from strata.image import build
-from strata.layers.layer import with_variables
 from strata.system import state, testbed
 
 ENVIRONMENTS = ["native", "docker", "docker-hostnet", "docker-layered"]
@@ -250,7 +249,7 @@ def test_systems_that_wait_for_their_turn_stand_idle_and_tell_their_own_from_oth
     tops = [first] + [up(name, beside=True) for name in ("docker", "docker-layered", "docker-gvisor")]
     assert len(state.all_up()) == len(tops)
     # In each a shell waits, whose commands are where those without it are, and have what those have.
-    shells = [Shell(top.command_fed([PROGRAM])) for top in tops]
+    shells = [Shell(top.command_plain([PROGRAM], fed=True)) for top in tops]
     for top, shell in zip(tops, shells, strict=True):
         for argv in (["env"], ["id", "-u"], ["hostname"], ["cat", "/proc/self/mounts"]):
             with open(tmp_path / "printed", "wb") as file:

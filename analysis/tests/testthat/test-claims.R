@@ -145,6 +145,11 @@ test_that("claims ask for widths that follow from their tolerances, where they c
   expect_equal(with_machines, c("ibm-pxz-kvm-22pct", "ibm-pxz-docker-similar"))
   emulated <- plan_of(c("native", "docker", "vm"), accelerator = "tcg")
   expect_equal(asked(machines, emulated)$claim, "ibm-pxz-docker-similar")
+  # Nor one whose limits are the same, within which no interval lies.
+  tight <- published
+  at <- match("ibm-pxz-docker-similar", vapply(tight$claims, `[[`, "", "id"))
+  tight$claims[[at]]$tolerance <- list(low = 1, high = 1)
+  expect_equal(nrow(asked(tidy_of(both), claims = tight)), 0)
   # Values play no part.
   expect_equal(asked(tidy_of(list(native = base, docker = base / 3))), asked(tidy_of(both)))
   expect_equal(nrow(asked(tidy_of(both)[0, ])), 0)

@@ -19,11 +19,11 @@ run_script("precision.R", function(arguments) {
   }, simplify = FALSE)
   records <- records_of(plan, do.call(rbind, unname(tables)))
   # What was decided later, in a run that went further, plays no part.
-  aside <- set_aside(decisions_of(plan, before = block))
+  before <- decisions_of(plan, before = block)
   claimed <- if (isTRUE(plan$precision$claims)) {
     tidy <- do.call(rbind, unname(tables))
     published <- read_claims(file.path(root, "published", "claims.json"))
     claimed_widths(published, tidy, plan, host_sockets(plan, tidy))
   }
-  write_json(decide_round(tables, records, cells, plan, block, aside, claimed), options$out)
+  write_json(decide_round(tables, records, cells, plan, block, before, claimed), options$out)
 })

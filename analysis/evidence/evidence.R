@@ -16,7 +16,7 @@
 #'   `read_tested_claims`; `publications` and
 #'   `known` (the environments), of the claims; `footprint`, as from `read_footprint`; `sets`,
 #'   `nodes` and `choices`, with the columns of SET_COLUMNS, NODE_COLUMNS and CHOICE_COLUMNS;
-#'   `precision`, as from `read_precision`;
+#'   `precision`, as from `read_precision`; `narrow`, as from `narrow_sets`;
 #'   `partial`, TRUE where a cell is missing
 #' @section Errors: a missing or broken file; records and summaries that do not belong together
 read_evidence <- function(path, root, partial = FALSE) {
@@ -44,6 +44,7 @@ read_evidence <- function(path, root, partial = FALSE) {
     failed = read_failures(plan, cells[!cells$measured, ]),
     unable = read_inability(plan, read_planned(plan)),
     precision = read_precision(plan, max(c(cells$block[cells$measured], 0))),
+    narrow = narrow_sets(decisions_of(plan)),
     partial = !all(cells$measured)
   )
   summary <- read_summaries(plan, cells, partial)

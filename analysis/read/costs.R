@@ -18,6 +18,18 @@ set_seconds <- function(plan) {
   }, 0)
 }
 
+#' What one more set for each claim takes that sets were asked for
+#'
+#' @param plan as from `read_plan`
+#' @return numbers, seconds of a set that holds the claim's environments alone, named by the claim: as the
+#'   last decision has it
+claim_seconds <- function(plan) {
+  last <- utils::tail(decisions_of(plan), 1)
+  claims <- Filter(Negate(is.null), lapply(if (length(last) == 1) last[[1]]$workloads, `[[`, "claim"))
+  known <- Filter(function(claim) is.numeric(claim$seconds), claims)
+  stats::setNames(vapply(known, function(claim) as.double(claim$seconds), 0), vapply(known, `[[`, "", "id"))
+}
+
 #' What a set took, as the records tell it
 #'
 #' @param plan as from `read_plan`

@@ -75,6 +75,23 @@ set_aside <- function(decisions) {
   do.call(rbind, c(list(none), unlist(rows, recursive = FALSE)))
 }
 
+#' The sets that were added for claims, which hold the environments of those alone
+#'
+#' @param decisions as from `decisions_of`
+#' @return data frame: workload, repetition
+narrow_sets <- function(decisions) {
+  rows <- lapply(decisions, function(decision) {
+    lapply(names(decision$workloads), function(workload) {
+      entry <- decision$workloads[[workload]]
+      more <- if (is.null(entry$environments)) 0 else as.double(entry$more)
+      data.frame(workload = rep(workload, more),
+                 repetition = entry$sets + length(entry$again) + seq_len(more))
+    })
+  })
+  none <- data.frame(workload = character(), repetition = numeric())
+  do.call(rbind, c(list(none), unlist(rows, recursive = FALSE)))
+}
+
 #' The cells of a plan
 #'
 #' @param plan as from `read_plan`

@@ -43,12 +43,17 @@ claim_verdict <- function(low, high, from, to, testable = rep(TRUE, length(low))
 #' @param plan as from `read_plan`
 #' @param sockets of the host; NA where that is not available
 #' @param seconds as from `set_seconds`
+#' @param of_claims as from `claim_seconds`
 #' @return data frame with the columns of CLAIM_COLUMNS, a row for each claim, in their order, and behind it
 #'   that of its transfer
-test_claims <- function(published, tidy, plan, sockets, seconds = numeric()) {
+test_claims <- function(published, tidy, plan, sockets, seconds = numeric(), of_claims = numeric()) {
   tidy <- counted_rows(tidy)
-  rows <- unlist(lapply(published$claims, claim_rows, published = published, tidy = tidy, plan = plan,
-                        sockets = sockets, seconds = seconds), recursive = FALSE)
+  rows <- unlist(lapply(published$claims, function(claim) {
+    if (claim$id %in% names(of_claims)) {
+      seconds[claim$workload] <- of_claims[claim$id]
+    }
+    claim_rows(claim, published, tidy, plan, sockets, seconds)
+  }), recursive = FALSE)
   bound <- lapply(names(CLAIM_COLUMNS), function(name) unlist(lapply(rows, `[[`, name)))
   as.data.frame(stats::setNames(bound, names(CLAIM_COLUMNS)))
 }

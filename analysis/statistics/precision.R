@@ -40,7 +40,8 @@ relative_half_width <- function(value, low, high, constant) {
 #' @param tidy rows of the workload
 #' @param plan as from `read_plan`
 #' @param counts "yes" or "no" for each row, as from `counts_of`: runs that do not count tell of no width
-#' @return data frame: environment, workload, metric, factors, half_width as from `relative_half_width`
+#' @return data frame: environment, workload, metric, factors, half_width as from `relative_half_width`, and
+#'   n, the pairs or runs that it is of
 headline_widths <- function(tidy, plan, counts = "yes") {
   paired <- lasting_environments(plan)
   by_ratio <- REFERENCE %in% paired && length(paired) > 1
@@ -51,18 +52,20 @@ headline_widths <- function(tidy, plan, counts = "yes") {
     tidy[counts == "yes" & tidy$environment == environment & tidy$metric == one$metric &
            tidy$factors == one$factors, ]
   }
-  series$half_width <- vapply(seq_len(nrow(series)), function(i) {
+  told <- vapply(seq_len(nrow(series)), function(i) {
     one <- series[i, ]
     metrics <- metrics_of(plan, one$workload)
     statistic <- metrics$statistic[metrics$metric == one$metric]
     runs <- runs_of(one, one$environment)
     if (by_ratio) {
       pairs <- paired_runs(runs, runs_of(one, REFERENCE))
-      ratio_half_width(compare_runs(pairs$measured, pairs$reference, statistic))
+      c(ratio_half_width(compare_runs(pairs$measured, pairs$reference, statistic)), length(pairs$measured))
     } else {
-      level_half_width(runs$value, statistic)
+      c(level_half_width(runs$value, statistic), nrow(runs))
     }
-  }, 0)
+  }, c(0, 0))
+  series$half_width <- told[1, ]
+  series$n <- told[2, ]
   rownames(series) <- NULL
   series
 }
@@ -71,20 +74,26 @@ headline_widths <- function(tidy, plan, counts = "yes") {
 #'
 #' @param widths as from `headline_widths`, of one workload
 #' @param claimed as from `claimed_widths`; NULL where claims ask for nothing
-#' @return data frame of one row: claim, half_width and target of that ratio of it which is farthest from its
-#'   target; the claim "", zero and infinity where there is none
+#' @return list: claim, half_width, target and n (pairs) of that ratio of it which is farthest from its
+#'   target, and environments, all that its ratios are of, with native; the claim "", zero, infinity, zero and
+#'   none where there is no such claim
 claim_ahead <- function(widths, claimed) {
-  none <- data.frame(claim = "", half_width = 0, target = Inf)
+  none <- list(claim = "", half_width = 0, target = Inf, n = 0, environments = character())
   if (is.null(claimed)) {
     return(none)
   }
   key <- function(table) paste(table$environment, table$workload, table$metric, table$factors, sep = "\r")
   found <- claimed[key(claimed) %in% key(widths), ]
   found$target <- found$half_width
-  found$half_width <- widths$half_width[match(key(found), key(widths))]
+  found[c("half_width", "n")] <- widths[match(key(found), key(widths)), c("half_width", "n")]
   found <- found[order(-found$half_width / found$target), ]
-  found <- found[!duplicated(found$claim) & found$half_width > found$target, ]
-  utils::head(rbind(utils::tail(found, 1)[names(none)], none), 1)
+  ahead <- found[!duplicated(found$claim) & found$half_width > found$target, ]
+  if (nrow(ahead) == 0) {
+    return(none)
+  }
+  ahead <- ahead[nrow(ahead), ]
+  of <- sort(unique(c(REFERENCE, found$environment[found$claim == ahead$claim])), method = "radix")
+  c(as.list(ahead[c("claim", "half_width", "target", "n")]), list(environments = of))
 }
 
 #' Relative half-width of the interval of a ratio
@@ -312,35 +321,39 @@ further_sets <- function(counted, again, half_width, seconds, precision, left,
 
 #' How many further sets each workload gets for its claims, once all are within the target
 #'
-#' Those come first whose claim takes the least time, so that as many as can be are decided.
+#' Those come first whose claim takes the least time, so that as many as can be are decided.  Such a set holds
+#' the environments of the claim alone.
 #'
 #' @inheritParams further_sets
-#' @param claims data frame with a row for each workload, as from `claim_ahead`
+#' @param claims data frame with a row for each workload: half_width, target and n (pairs) as from
+#'   `claim_ahead`; seconds, what a set of the claim's environments costs
+#' @param most sets of each that may count at most, for claims
 #' @return numbers
-claim_sets <- function(counted, again, claims, seconds, precision, left, most) {
-  kept <- counted + again
+claim_sets <- function(again, claims, precision, left, most) {
+  kept <- claims$n + again
   half_width <- ifelse(is.finite(claims$half_width), claims$half_width, UNKNOWN_WIDTH)
   # A width shrinks with the square root of the sets.
-  needed <- pmax(ceiling(counted * (half_width / (AIM * claims$target))^2) - kept, 0)
+  needed <- pmax(ceiling(claims$n * (half_width / (AIM * claims$target))^2) - kept, 0)
   needed[half_width <= claims$target] <- 0
   asked <- pmin(needed, pmax(0, pmin(most, GROWTH * kept) - kept))
-  first <- order(needed * seconds)
+  first <- order(needed * claims$seconds)
   asking <- rep(first, asked[first])
-  given_sets(asking, seconds, round_allowance(left, precision$budget, seconds[unique(asking)]))
+  given_sets(asking, claims$seconds, round_allowance(left, precision$budget, claims$seconds[unique(asking)]))
 }
 
 #' How many further sets each workload gets in the next round, for the target and then for the claims
 #'
 #' @inheritParams further_sets
 #' @param claims as of `claim_sets`
+#' @param most_claimed sets of each that may count at most where they are for claims
 #' @param ... for `further_sets`
 #' @return numbers, with the attribute `claims`: whether they are for those
 next_sets <- function(counted, again, half_width, seconds, precision, left, claims,
-                      most = rep(precision$max, length(counted)), ...) {
+                      most = rep(precision$max, length(counted)), most_claimed = most, ...) {
   more <- further_sets(counted, again, half_width, seconds, precision, left, most = most, ...)
   for_claims <- !is.null(precision$target) && all(more == 0)
   if (for_claims) {
-    more <- claim_sets(counted, again, claims, seconds, precision, left, most)
+    more <- claim_sets(again, claims, precision, left, most_claimed)
   }
   structure(more, claims = for_claims)
 }
@@ -352,10 +365,12 @@ next_sets <- function(counted, again, half_width, seconds, precision, left, clai
 #' @param cells the plan's cells so far, as from `read_cells`
 #' @param plan as from `read_plan`
 #' @param block number of blocks so far
-#' @param aside as from `set_aside`, by the decisions before this one
+#' @param before the decisions before this one, as from `decisions_of`
 #' @param claimed as from `claimed_widths`; NULL where claims ask for nothing
 #' @return the decision, as it stands in results/precision
-decide_round <- function(tables, records, cells, plan, block, aside, claimed = NULL) {
+decide_round <- function(tables, records, cells, plan, block, before = list(), claimed = NULL) {
+  aside <- set_aside(before)
+  narrow <- narrow_sets(before)
   precision <- plan$precision
   costs <- costs_of(records, plan)
   left <- if (is.null(precision$budget)) Inf else precision$budget - costs$spent
@@ -372,20 +387,24 @@ decide_round <- function(tables, records, cells, plan, block, aside, claimed = N
     tidy <- tables[[name]][counts[[name]] == "yes", ]
     own <- widths[widths$workload == name, ]
     planned <- cells$repetition[cells$workload == name & cells$environment %in% paired]
+    counted <- unique(tidy$repetition[tidy$environment %in% paired])
+    whole <- setdiff(counted, narrow$repetition[narrow$workload == name])
     data.frame(
       workload = name, sets = max(c(0, planned)), again = sum(again$workload == name),
-      counted = length(unique(tidy$repetition[tidy$environment %in% paired])),
+      counted = length(whole), narrow = length(counted) - length(whole),
       seconds = costs$set[[name]], half_width = max(own$half_width, if (nrow(own) == 0) Inf)
     )
   }))
   # A set that could not be measured takes the place of one that could.
-  lost <- state$sets - state$counted - as.vector(table(factor(out$workload, state$workload)))
-  state$most <- precision$max - lost
-  claims <- do.call(rbind, lapply(state$workload, function(name) {
-    claim_ahead(widths[widths$workload == name, ], claimed)
-  }))
+  lost <- state$sets - state$counted - state$narrow - as.vector(table(factor(out$workload, state$workload)))
+  state$most <- precision$max - lost - state$narrow
+  ahead <- lapply(state$workload, function(name) claim_ahead(widths[widths$workload == name, ], claimed))
+  claims <- do.call(rbind, lapply(ahead, function(one) as.data.frame(one[names(one) != "environments"])))
+  claims$environments <- lapply(ahead, `[[`, "environments")
+  claims$seconds <- mapply(function(name, of) sum(costs$cell[of, name], na.rm = TRUE), state$workload,
+                           claims$environments)
   more <- next_sets(state$counted, state$again, state$half_width, state$seconds, precision, left, claims,
-                    state$most)
+                    state$most, precision$max - lost)
   state$more <- as.vector(more)
   told_decision(state, claims, attr(more, "claims"), again, widths, plan, block, costs$spent)
 }
@@ -394,7 +413,7 @@ decide_round <- function(tables, records, cells, plan, block, aside, claimed = N
 #'
 #' @param state data frame with a row for each workload: workload, sets, seconds, half_width, again, counted,
 #'   most, more
-#' @param claims as of `claim_sets`
+#' @param claims as of `claim_sets`, with the environments of each
 #' @param for_claims whether the sets of this round are for those
 #' @param again as from `sets_again`
 #' @param widths as from `headline_widths`, of all workloads
@@ -425,12 +444,23 @@ told_decision <- function(state, claims, for_claims, again, widths, plan, block,
       reason <- workload_reason(own, precision, if (for_claims) claim)
       list(sets = own$sets, seconds = round(own$seconds, 3), half_width = known(own$half_width),
            claim = if (nrow(claim) == 1) {
-             list(id = claim$claim, half_width = known(claim$half_width), target = claim$target)
+             list(id = claim$claim, half_width = known(claim$half_width), target = claim$target,
+                  seconds = round(claim$seconds, 3))
            },
            again = I(again$repetition[again$workload == name]), more = own$more,
+           environments = if (for_claims && own$more > 0) held_alone(claim$environments[[1]], plan),
            reason = reason)
     }, simplify = FALSE)
   )
+}
+
+#' The environments that sets hold, where others are not in them
+#'
+#' @param environments names
+#' @param plan as from `read_plan`
+#' @return the names, for JSON; NULL where they are those that every set holds
+held_alone <- function(environments, plan) {
+  if (!setequal(environments, lasting_environments(plan))) I(environments)
 }
 
 #' What becomes of workloads
@@ -487,7 +517,8 @@ workload_reason <- function(own, precision, claim = NULL) {
     more = if (own$counted + own$again < FIRST_STAGE) {
       paste0("Each workload has ", FIRST_STAGE, " sets before widths decide, ", gets)
     } else if (NROW(claim) == 1) {
-      paste0(width, ", ", gets, " for ", claim$claim, ", whose interval is to be ", share(claim$target))
+      paste0(width, ", ", gets, " of ", listed(claim$environments[[1]]), " for ", claim$claim,
+             ", whose interval is to be ", share(claim$target))
     } else {
       paste0(width, ", ", gets, if (known) paste(", which should bring it to", share(foreseen)))
     },

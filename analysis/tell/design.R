@@ -91,7 +91,8 @@ precision_text <- function(evidence) {
              "\u00b1", linked_plan(percent(asked$target)), " for what a set costs",
              if (isTRUE(asked$claims)) {
                paste(", and once all were within that, for published claims that take narrower intervals,",
-                     "those first that take the least time")
+                     "those first that take the least time, in sets of the environments alone that the",
+                     "claim compares")
              },
              if (!is.null(asked$budget)) {
                paste0(", as long as ", linked_plan(paste(fixed(asked$budget / 60, 0), "minutes")),
@@ -112,8 +113,12 @@ precision_text <- function(evidence) {
   sets <- vapply(last$workloads, function(state) as.double(state$sets), 0)
   widest <- last$widest
   width <- if (is.numeric(widest$half_width)) paste0("\u00b1", percent(widest$half_width)) else "no interval"
+  narrow <- table(factor(evidence$narrow$workload, names(sets)))
+  for_claims <- vapply(fixed(narrow, 0), all_runs, "")
+  for_claims <- ifelse(narrow > 0, paste0(" (", for_claims, " of them for claims)"), "")
   paste0(rule, " In the end there were ",
-         listed(paste(all_runs(fixed(sets, 0)), "of", names(sets))), ", because ", last$reason, "; ",
+         listed(paste0(vapply(fixed(sets, 0), all_runs, ""), " of ", names(sets), for_claims)),
+         ", because ", last$reason, "; ",
          all_runs(fixed(last$reached, 0)), " of ", all_runs(counted(last$metrics, "ratio")),
          if (last$reached == 1) " was" else " were", " within the target",
          if (!is.null(widest)) {

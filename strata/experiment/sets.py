@@ -4,7 +4,8 @@ A set is one workload once in each environment that is compared, one right after
 drift of the machine falls on all of them, and runs of one set are paired.  Its number is the repetition of its
 cells.  A block holds, in random order, a set of every workload that is still open.  The first round has as many
 blocks as there are sets of everything; after each round it is decided (results/precision) which workloads get how
-many further sets, and these are spread evenly over the blocks of the next.
+many further sets, and these are spread evenly over the blocks of the next.  Sets that are added for a published claim
+hold the environments that it compares alone.
 
 Emulated machines are compared with nothing that was published, and restoring one takes longer than most cells: each
 has all its workloads but those that the page of the experiment leaves out there, in random order, once in every
@@ -19,7 +20,7 @@ import copy
 import os
 import random
 from collections import namedtuple
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from strata.base.files import read_json
 
@@ -34,11 +35,12 @@ RETRIES = 2
 
 
 # The classes of typing say more of their fields, but every cell would pay for its import.
-class Round(namedtuple("Round", ["first", "length", "before", "new"])):
+class Round(namedtuple("Round", ["first", "length", "before", "new", "narrow"], defaults=[{}])):
     """Blocks whose sets were decided together.
 
     first: number of the first block.  length: how many there are.  before, new: by workload, how many sets there
-    were before it, and how many it adds.
+    were before it, and how many it adds.  narrow: by workload, where only some environments are in the last of those:
+    the number of the first such set, and the environments.
     """
 
     __slots__ = ()
@@ -46,6 +48,11 @@ class Round(namedtuple("Round", ["first", "length", "before", "new"])):
     def until(self, workload: str, block: int) -> int:
         """How many of its sets of a workload are in its blocks up to a number."""
         return min(max(0, block - self.first + 1), self.length) * self.new.get(workload, 0) // self.length
+
+    def without(self, environment: str, workload: str) -> range:
+        """The numbers of its sets of a workload that are without an environment."""
+        start, names = self.narrow.get(workload, (0, ()))
+        return range(start, self.before[workload] + self.new[workload] + 1 if start and environment not in names else 0)
 
 
 def available(plan: dict) -> list[str]:
@@ -78,14 +85,17 @@ def cannot(plan: dict, results: str) -> dict[str, set[str]]:
     return found
 
 
-def further(decision: dict) -> dict[str, int]:
-    """How many sets of which workload follow a decision of results/precision; nothing where that is none."""
+def further(decision: dict) -> dict[str, tuple[int, int, list[str] | None]]:
+    """What follows a decision of results/precision, by workload; nothing where that is none.
+
+    Sets that are measured again; more sets; the environments that those hold, None for all that a set holds.
+    """
     told = decision.get("workloads")
     found = {}
     for workload, state in told.items() if isinstance(told, dict) and decision.get("enough") is False else ():
-        again, more = state.get("again"), state.get("more")
+        again, more, names = state.get("again"), state.get("more"), state.get("environments")
         if isinstance(again, list) and isinstance(more, int) and len(again) + more > 0:
-            found[workload] = len(again) + more
+            found[workload] = (len(again), more, names if isinstance(names, list) else None)
     return found
 
 
@@ -116,11 +126,17 @@ class Order:
 
     def extend(self, decision: dict) -> bool:
         """Add the round that a decision asks for; whether it asks for one."""
-        new = {load: number for load, number in further(decision).items() if load in self.workloads}
-        if new:
+        asked = {load: found for load, found in further(decision).items() if load in self.workloads}
+        if asked:
             before = {load: self.sets(load) for load in self.workloads}
-            self.rounds.append(Round(self.last + 1, max(new.values()), before, new))
-        return bool(new)
+            new = {load: again + more for load, (again, more, _) in asked.items()}
+            narrow = {
+                load: (before[load] + again + 1, frozenset(names))
+                for load, (again, _, names) in asked.items()
+                if names is not None
+            }
+            self.rounds.append(Round(self.last + 1, max(new.values()), before, new, narrow))
+        return bool(asked)
 
     def copy(self) -> "Order":
         """One that stays as it is when this is extended."""
@@ -143,7 +159,7 @@ class Order:
         last = self.last if blocks is None else blocks
         return sum(step.until(workload, last) for step in self.rounds)
 
-    def repetitions(self, environment: str, workload: str, blocks: int | None = None) -> range:
+    def repetitions(self, environment: str, workload: str, blocks: int | None = None) -> Sequence[int]:
         """The repetitions of a workload in an environment in the first blocks."""
         if environment in self.emulated and workload not in self.of_machines:
             return range(0)
@@ -151,7 +167,9 @@ class Order:
             number = min(self.last if blocks is None else blocks, self.rounds[0].length)
         else:
             number = self.sets(workload, blocks)
-        return range(1, min(number, self._most(environment, workload)) + 1)
+        found = range(1, min(number, self._most(environment, workload)) + 1)
+        without = self._without(environment, workload)
+        return [number for number in found if number not in without] if without else found
 
     def _most(self, environment: str, workload: str) -> int:
         """How many repetitions of a workload there are in an environment at most."""
@@ -184,7 +202,14 @@ class Order:
 
     def _of_set(self, workload: str, number: int) -> list[str]:
         """The environments in the set of a workload with a number."""
-        return [name for name in self.paired if number <= self._most(name, workload)]
+        held = [name for name in self.paired if number <= self._most(name, workload)]
+        return [name for name in held if number not in self._without(name, workload)]
+
+    def _without(self, environment: str, workload: str) -> set[int]:
+        """The numbers of the sets of a workload that are without an environment, since only others were asked for."""
+        if environment in self.emulated:
+            return set()
+        return {number for step in self.rounds if step.narrow for number in step.without(environment, workload)}
 
     def _loads(self, environment: str) -> list[str]:
         """The workloads that are planned in an environment, in the order of the config."""
@@ -219,9 +244,7 @@ class Order:
             earlier = sum(len(self._loads(name)) * self._repeated(name) for name in names[: names.index(environment)])
             own = self._loads(environment)
             return earlier + (repetition - 1) * len(own) + own.index(workload) + 1
-        before = sum(
-            min(self.sets(load, block - 1), self._most(name, load)) for load in self.workloads for name in self.paired
-        )
+        before = sum(len(self.repetitions(name, load, block - 1)) for load in self.workloads for name in self.paired)
         machines = sum(len(self._machines(number)) for number in range(1, min(block - 1, self.rounds[0].length) + 1))
         return (
             before

@@ -37,10 +37,12 @@ def rows(**given):
     return list(sets.Order(experiment(**given)).rows())
 
 
-def decide(folder, block, again=None, enough=False, **more):
+def decide(folder, block, again=None, enough=False, of=None, **more):
     """Write a decision of results/precision."""
     again = again or {}
     states = {load: {"again": again.get(load, []), "more": more.get(load, 0)} for load in "abc"}
+    for load, names in (of or {}).items():
+        states[load]["environments"] = names
     (folder / "precision").mkdir(exist_ok=True)
     (folder / f"precision/{block}.json").write_text(json.dumps({"block": block, "enough": enough, "workloads": states}))
 
@@ -197,6 +199,34 @@ def test_what_was_decided_follows_the_first_round(tmp_path):
     for load in "abc":
         numbers = [row[4] for row in found if row[2:4] == ("docker", load)]
         assert numbers == sorted(numbers)
+
+
+def test_sets_for_a_claim_hold_what_it_compares_alone(tmp_path):
+    planned = experiment(repetitions=40, precision=2, emulated=["vm"])
+    decide(tmp_path, 2, again={"a": [2]}, of={"a": ["native", "docker"]}, a=3, b=1)
+    decide(tmp_path, 6, c=1, a=2)
+    decide(tmp_path, 8, enough=True)
+    order = sets.Order(planned, str(tmp_path))
+    # The set that is measured again is whole, and so are those that later rounds ask for.
+    assert list(order.repetitions("other", "a")) == [1, 2, 3, 7, 8]
+    assert list(order.repetitions("docker", "a")) == list(range(1, 9))
+    assert list(order.repetitions("other", "b")) == [1, 2, 3]
+    assert order.block("other", "a", 4) is None
+    assert order.block("vm", "a", 2) == 2
+    found = list(order.rows())
+    assert [row[0] for row in found] == list(range(1, len(found) + 1))
+    for position, block, *cell in found:
+        assert (order.position(*cell), order.block(*cell)) == (position, block)
+    held = {number: {row[2] for row in found if row[3:] == ("a", number)} for number in (3, 4, 6, 7)}
+    assert held == {
+        3: {"native", "docker", "other"},
+        4: {"native", "docker"},
+        6: {"native", "docker"},
+        7: {"native", "docker", "other"},
+    }
+    for name in ("native", "docker", "other", "vm"):
+        for load in "abc":
+            assert [row[4] for row in found if row[2:4] == (name, load)] == list(order.repetitions(name, load))
 
 
 def test_decisions_of_another_course_are_left_alone(tmp_path):

@@ -82,6 +82,15 @@ test_that("sets lie together, each with every environment once, and spread over 
   expect_true(all(apply(level, 1, function(of_set) max(of_set) - min(of_set)) == 2))
 })
 
+test_that("sets for claims hold the first two environments alone, behind those that hold all", {
+  set.seed(1)
+  machine <- list(time = 0, walk = 0, scenario = list(drift = 1, walk = 0, disturbed = 0.5, over = 1))
+  found <- measure_sets(machine, data.frame(noise = c(0, 0), seconds = c(1, 1)), c(4, 2), 3, narrow = c(3, 0))
+  expect_equal(is.na(found$values[[1]]), cbind(FALSE, FALSE, c(FALSE, TRUE, TRUE, TRUE)))
+  expect_false(anyNA(found$values[[2]]))
+  expect_equal(found$machine$time, 3 + 3 * 2 + 2 * 3)
+})
+
 test_that("a disturbed set is flagged, and one of its runs is slower", {
   set.seed(1)
   machine <- list(time = 0, walk = 0, scenario = list(drift = 0, walk = 0, disturbed = 0.5, over = 1))

@@ -71,8 +71,12 @@ test_that("the paper says how many sets there were, and why", {
   evidence$plan$precision$claims <- TRUE
   expect_match(read_aloud(precision_text(evidence)), paste(
     "for what a set costs, and once all were within that, for published claims that take narrower intervals,",
-    "those first that take the least time, as long as 25 minutes"
+    "those first that take the least time, in sets of the environments alone that the claim compares, as",
+    "long as 25 minutes.*there were 9 of stream, because"
   ))
+  evidence$narrow <- data.frame(workload = c("stream", "stream"), repetition = 8:9)
+  expect_match(read_aloud(precision_text(evidence)), "there were 9 of stream (2 of them for claims), because",
+               fixed = TRUE)
   evidence$precision$widest$half_width <- NULL
   expect_match(precision_text(evidence), "no interval")
 })

@@ -138,6 +138,7 @@ test_that("a set costs what the last decision says, or what its runs took", {
     write_json(updated(read_json(path), started = if (told) times[[1]], ended = if (told) times[[2]]), path)
   }
   expect_equal(set_seconds(plan), c(pxz = 15.5, stream = NA))
+  expect_length(claim_seconds(plan), 0)
   # A set of which a cell is gone tells nothing.
   file.remove(cell_path(plan, "record", cells[cells$workload == "pxz" & cells$environment == "docker" &
                                                 cells$repetition == 3, ]))
@@ -145,10 +146,13 @@ test_that("a set costs what the last decision says, or what its runs took", {
   plan$precision <- list(min = 3, max = 9)
   dir.create(file.path(plan$results, "precision"))
   write_json(list(block = 3, enough = TRUE, workloads = list(
-    pxz = list(sets = 3, seconds = 12.5, again = list(), more = 0),
+    pxz = list(sets = 3, seconds = 12.5, claim = list(id = "similar", seconds = 6.5), again = list(),
+               more = 0),
     stream = list(sets = 3, seconds = NULL, again = list(), more = 0)
   )), result_path(plan, "precision", block = 3))
   expect_equal(set_seconds(plan), c(pxz = 12.5, stream = NA))
+  # For a claim a set holds what that compares.
+  expect_equal(claim_seconds(plan), c(similar = 6.5))
 })
 
 test_that("the paper tells what could have been seen, and what would decide", {

@@ -55,9 +55,9 @@ varied <- function(share) {
   function(cell) 1 + share * sin(37 * cell$position + 11 * cell$repetition)
 }
 
-decided <- function(plan, sets, share = 0.1, value = varied(share), aside = no_aside, ...) {
+decided <- function(plan, sets, share = 0.1, value = varied(share), before = list(), ...) {
   cells <- cells_of(plan, sets)
-  decide_round(tables_of(plan, cells, value), records_for(cells, ...), cells, plan, sets, aside)
+  decide_round(tables_of(plan, cells, value), records_for(cells, ...), cells, plan, sets, before)
 }
 
 test_that("a half-width is a share of the value, infinite without an interval, and zero without variation", {
@@ -214,24 +214,28 @@ wanted <- data.frame(environment = "docker", workload = c("linpack", "randomacce
 
 test_that("the claim ahead is the closest of those that take narrower intervals, told by its farthest part", {
   widths <- data.frame(environment = c("docker", "podman"), workload = "linpack", metric = "gflops",
-                       factors = "", half_width = c(0.01, 0.015))
+                       factors = "", half_width = c(0.01, 0.015), n = c(40, 20))
   ahead <- function(...) claim_ahead(widths, data.frame(widths[1:4], ...))
-  none <- list(claim = "", half_width = 0, target = Inf)
-  expect_equal(as.list(claim_ahead(widths, NULL)), none)
-  expect_equal(as.list(claim_ahead(widths, wanted[2, ])), none)
-  expect_equal(as.list(ahead(claim = c("a", "b"), half_width = c(0.01, 0.02))), none)
+  none <- list(claim = "", half_width = 0, target = Inf, n = 0, environments = character())
+  expect_equal(claim_ahead(widths, NULL), none)
+  expect_equal(claim_ahead(widths, wanted[2, ]), none)
+  expect_equal(ahead(claim = c("a", "b"), half_width = c(0.01, 0.02)), none)
   both <- ahead(claim = "one", half_width = 0.005)
-  expect_equal(as.list(both), list(claim = "one", half_width = 0.015, target = 0.005))
-  expect_equal(ahead(claim = c("a", "b"), half_width = c(0.005, 0.010))$claim, "b")
+  expect_equal(both, list(claim = "one", half_width = 0.015, target = 0.005, n = 20,
+                          environments = c("docker", "native", "podman")))
+  second <- ahead(claim = c("a", "b"), half_width = c(0.005, 0.010))
+  expect_equal(second[c("claim", "n", "environments")],
+               list(claim = "b", n = 20, environments = c("native", "podman")))
   expect_equal(ahead(claim = c("a", "b"), half_width = c(0.009, 0.001))$claim, "a")
   widths$half_width <- c(Inf, 0.015)
   expect_equal(ahead(claim = c("a", "b"), half_width = 0.02)[c("claim", "half_width")],
-               data.frame(claim = "a", half_width = Inf))
+               list(claim = "a", half_width = Inf))
 })
 
 test_that("once all are within the target, the claims get sets that take the least time for theirs", {
   given <- function(half_width, claimed, target, seconds = 1, left = Inf, counted = 20, ...) {
-    claims <- data.frame(claim = c("a", "b"), half_width = claimed, target = target)
+    claims <- data.frame(claim = c("a", "b"), half_width = claimed, target = target, n = counted,
+                         seconds = seconds)
     next_sets(rep_len(counted, 2), c(0, 0), rep_len(half_width, 2), rep_len(seconds, 2), precise(...), left,
               claims)
   }
@@ -251,15 +255,20 @@ test_that("once all are within the target, the claims get sets that take the lea
   expect_equal(as.vector(given(0.01, Inf, 0.005, left = 300, budget = 300)), c(20, 20))
   without <- precise()
   without["target"] <- list(NULL)
-  claims <- data.frame(claim = "a", half_width = 0.01, target = 0.005)
+  claims <- data.frame(claim = "a", half_width = 0.01, target = 0.005, n = 20, seconds = 1)
   expect_equal(as.vector(next_sets(20, 0, 0.01, 1, without, Inf, claims)), 0)
+  # What was added for the claim before counts for it, and not for the target.
+  claims <- data.frame(claim = "a", half_width = 0.006, target = 0.005, n = 40, seconds = 1)
+  more <- function(most) as.vector(next_sets(20, 0, 0.01, 2, precise(), Inf, claims, 30, most))
+  expect_equal(more(1000), ceiling(40 * (0.006 / AIM / 0.005)^2) - 40)
+  expect_equal(more(50), 10)
 })
 
 test_that("a decision for claims says which, and that they end by the budget", {
   asked <- function(share, claimed = wanted, budget = 1e5, ...) {
     plan <- plan_of(precision = precise(min = 24, budget = budget, ...))
     cells <- cells_of(plan, 24)
-    decide_round(tables_of(plan, cells, varied(share)), records_for(cells), cells, plan, 24, no_aside,
+    decide_round(tables_of(plan, cells, varied(share)), records_for(cells), cells, plan, 24, list(),
                  claimed)
   }
   without <- asked(0.03, NULL)
@@ -267,10 +276,15 @@ test_that("a decision for claims says which, and that they end by the budget", {
   expect_null(without$workloads$linpack$claim)
   with <- asked(0.03)
   expect_equal(with$workloads$linpack$claim,
-               list(id = "close", half_width = without$workloads$linpack$half_width, target = 0.004))
+               list(id = "close", half_width = without$workloads$linpack$half_width, target = 0.004,
+                    seconds = without$workloads$linpack$seconds))
+  # It compares all that a set holds.
+  expect_null(with$workloads$linpack$environments)
   expect_gt(with$workloads$linpack$more, 0)
-  expect_match(with$workloads$linpack$reason,
-               "^Its widest .* %, and it gets .* more sets for close, whose interval is to be ± 0.4 %[.]$")
+  expect_match(with$workloads$linpack$reason, paste(
+    "^Its widest .* %, and it gets .* more sets of docker and native for close, whose interval is to be",
+    "± 0.4 %[.]$"
+  ))
   expect_equal(with$workloads$randomaccess, without$workloads$randomaccess)
   expect_equal(with$reached, without$reached)
   spent <- asked(0.03, budget = 145)
@@ -281,6 +295,34 @@ test_that("a decision for claims says which, and that they end by the budget", {
   wide <- asked(0.1)
   expect_match(wide$workloads$linpack$reason, "which should bring it to")
   expect_equal(asked(0.003)$reason, "the target was reached")
+})
+
+test_that("sets for a claim hold its environments alone, and count for nothing else", {
+  plan <- plan_of(c("native", "docker", "podman"), precision = precise(min = 24, budget = 1e5))
+  cells <- cells_of(plan, 24)
+  ask <- function(cells, block, before, share = 0.03) {
+    tables <- tables_of(plan, cells, function(cell) {
+      share <- if (cell$environment == "docker") share else share / 10
+      varied(share)(cell)
+    })
+    decide_round(tables, records_for(cells), cells, plan, block, before, wanted)
+  }
+  first <- ask(cells, 24, list())
+  told <- first$workloads$linpack
+  expect_equal(as.vector(told$environments), c("docker", "native"))
+  expect_equal(told$claim$seconds, told$seconds * 2 / 3, tolerance = 1e-3)
+  expect_equal(narrow_sets(list(first)),
+               data.frame(workload = "linpack", repetition = 24 + seq_len(told$more)))
+  expect_equal(nrow(narrow_sets(list())), 0)
+  # All of them are measured.
+  added <- cells_of(plan, 24 + told$more)
+  added <- added[added$workload == "linpack" & added$repetition > 24 & added$environment != "podman", ]
+  added$position <- max(cells$position) + seq_len(nrow(added))
+  second <- ask(rbind(cells, added), 24 + told$more, list(first))
+  expect_equal(second$workloads$linpack$sets, 24 + told$more)
+  expect_lt(second$workloads$linpack$claim$half_width, told$claim$half_width)
+  # What is left of the largest number is left for all.
+  expect_lte(second$workloads$linpack$more, 24 + told$more)
 })
 
 test_that("half of what is left is spent, and all of it where that is little; never more", {
@@ -360,7 +402,7 @@ test_that("disturbed sets are set aside and measured again, also where the numbe
   # Once another has taken its place, it is left alone, and left out.
   still_odd <- cells_of(plan, 25)$position %in% cells$position[odd]
   later <- decided(plan, 25, value = shifted, disturbed = still_odd,
-                   aside = set_aside(list(found)))
+                   before = list(found))
   expect_true(later$enough)
   expect_lt(later$workloads$linpack$half_width, 0.05)
   expect_equal(later$reason, "the number of sets was set beforehand")

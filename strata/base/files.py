@@ -8,6 +8,8 @@ import os
 from strata.base.errors import UserError
 from strata.base.process import as_root, capture
 
+# With more files a program of its own is quicker.
+FEW = 100
 # For find: what the kernel keeps of every file.  A folder's times change with what is mounted in it; what it holds is
 # listed anyway.
 SEEN = [
@@ -109,9 +111,34 @@ def remove_tree(folder: str) -> None:
     mounted = mounts_below(folder)
     if mounted:
         raise UserError(f"{folder} is not removed: {mounted[0]} is still mounted")
+    if _remove_few(folder):
+        return
     done = capture(["rm", "-rf", "--one-file-system", "--", folder], timeout=600, check=False)
     if done.returncode != 0:
         capture(as_root(["rm", "-rf", "--one-file-system", "--", folder]), timeout=600)
+
+
+def _remove_few(folder: str) -> bool:
+    """Remove a folder in which nothing is mounted, if it holds few files, all of them ours; whether it is gone."""
+    files: list[str] = []
+    folders = [folder]
+    try:
+        device = os.lstat(folder).st_dev
+        for one in folders:
+            if os.path.islink(one) or os.lstat(one).st_dev != device:
+                return False
+            with os.scandir(one) as entries:
+                for entry in entries:
+                    (folders if entry.is_dir(follow_symlinks=False) else files).append(entry.path)
+            if len(files) + len(folders) > FEW:
+                return False
+        for path in files:
+            os.unlink(path)
+        for path in reversed(folders):
+            os.rmdir(path)
+    except OSError:
+        return False
+    return True
 
 
 def clear_tree(folder: str) -> None:

@@ -7,7 +7,6 @@ long as a short run, and keeps the processors busy right before it.
 import os
 import re
 import select
-import shlex
 import subprocess
 import time
 from collections.abc import Sequence
@@ -74,6 +73,9 @@ class Shell:
             self._printed.close()
 
     def _send(self, argv: Sequence[str]) -> None:
+        # Not where a cell without laps would pay for it.
+        import shlex
+
         said = self._mark.decode().removeprefix("\n")
         lines = f"{shlex.join(argv)} </dev/null 2>&1\nprintf '\\n%s%d\\n' {shlex.quote(said)} $?\n".encode()
         try:

@@ -10,7 +10,6 @@ failed or since another run asks, is measured alone.
 """
 
 import contextlib
-import copy
 import os
 import random
 import time
@@ -52,6 +51,9 @@ def measure(first: Cell, others: Sequence[Cell]) -> testbed.System:
     Raises what goes wrong with the first, and CellFailed where one of them was at work beside the others.  With which
     of the others anything else goes wrong, that one is given up.
     """
+    # Not where a cell that is measured alone would pay for it.
+    import copy
+
     watch = time.monotonic()
     around = Surroundings(first.plan)
     around.begin()

@@ -16,7 +16,6 @@ Every order follows from the seed and the block alone, so that a cell's place is
 (``order: sequential`` is the naive alternative, for comparison: all repetitions of one environment, then of the next.)
 """
 
-import copy
 import os
 import random
 from collections import namedtuple
@@ -140,7 +139,8 @@ class Order:
 
     def copy(self) -> "Order":
         """One that stays as it is when this is extended."""
-        found = copy.copy(self)
+        found = Order.__new__(Order)
+        vars(found).update(vars(self))
         found.rounds = list(self.rounds)
         return found
 

@@ -1,0 +1,84 @@
+"""Trees that are removed: whole, nothing else with them, and no program started for a few files."""
+
+import os
+import subprocess
+
+import pytest
+
+from strata.base import files
+from strata.base.errors import UserError
+
+
+def tree(folder, count):
+    (folder / "a/b").mkdir(parents=True)
+    for number in range(count):
+        (folder / "a/b" / str(number)).write_text("x")
+    return folder
+
+
+@pytest.fixture
+def programs(monkeypatch):
+    """The commands that were started."""
+    started = []
+    real = files.capture
+
+    def noted(argv, **given):
+        started.append(argv[0])
+        return real(argv, **given)
+
+    monkeypatch.setattr(files, "capture", noted)
+    return started
+
+
+@pytest.mark.parametrize(("count", "needed"), [(0, []), (5, []), (2 * files.FEW, ["rm"])])
+def test_a_tree_is_removed_whole_and_few_files_without_a_program(tmp_path, programs, count, needed):
+    folder = tree(tmp_path / "tree", count)
+    files.remove_tree(str(folder))
+    assert not folder.exists()
+    assert programs == needed
+    files.remove_tree(str(folder))
+
+
+def test_what_links_lead_to_stays(tmp_path):
+    kept = tree(tmp_path / "kept", 2)
+    folder = tree(tmp_path / "tree", 1)
+    (folder / "to-folder").symlink_to(kept)
+    (folder / "a/to-file").symlink_to(kept / "a/b/0")
+    (folder / "a/nowhere").symlink_to("nothing")
+    files.remove_tree(str(folder))
+    assert not folder.exists()
+    (tmp_path / "itself").symlink_to(kept)
+    files.remove_tree(str(tmp_path / "itself"))
+    assert not os.path.lexists(tmp_path / "itself")
+    assert sorted(os.listdir(kept / "a/b")) == ["0", "1"]
+
+
+def test_a_single_file_is_removed_too(tmp_path):
+    (tmp_path / "file").write_text("x")
+    files.remove_tree(str(tmp_path / "file"))
+    assert not (tmp_path / "file").exists()
+
+
+def test_a_tree_in_which_something_is_mounted_stays(tmp_path, monkeypatch):
+    folder = tree(tmp_path / "tree", 1)
+    monkeypatch.setattr(files, "mounts_below", lambda _: [str(folder / "a")])
+    with pytest.raises(UserError, match="is still mounted"):
+        files.remove_tree(str(folder))
+    assert (folder / "a/b/0").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount")
+def test_not_a_file_of_another_file_system_is_removed(tmp_path, monkeypatch):
+    folder = tree(tmp_path / "tree", 1)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "none", str(folder / "a/b")], capture_output=True, text=True)
+    if mounted.returncode != 0:
+        pytest.skip(mounted.stderr.strip())
+    try:
+        (folder / "a/b/other").write_text("x")
+        # As if it had been mounted right after it was looked for.
+        monkeypatch.setattr(files, "mounts_below", lambda _: [])
+        with pytest.raises(UserError):
+            files.remove_tree(str(folder))
+        assert (folder / "a/b/other").exists()
+    finally:
+        subprocess.run(["umount", str(folder / "a/b")], check=True)

@@ -6,7 +6,7 @@ LONG_LINE <- 500
 #' A table of the appendix as LaTeX
 #'
 #' One that is too wide is set in seven points, and where that is not enough, what its groups are of stands
-#' above them in the place of a column.  Panels are tables of their own under one number, so that each page
+#' above them in the place of a column, and the gaps between columns become smaller.  Panels are tables of their own under one number, so that each page
 #' says what its columns are.
 #'
 #' @param table as from `new_table`
@@ -69,7 +69,7 @@ latex_long_panel <- function(table, width, panel, last) {
   paste(c(
     "\\begingroup",
     if (panel > 1) sprintf("\\addtocounter{table}{-1}\\renewcommand{\\theHtable}{%s-%d}", table$id, panel),
-    if (wide) "\\longtype" else "\\footnotesize\\setlength{\\tabcolsep}{4.5pt}",
+    if (wide) c("\\longtype", latex_fitted(table)) else "\\footnotesize\\setlength{\\tabcolsep}{4.5pt}",
     if (any(wraps)) latex_wrap_width(table),
     sprintf("\\begin{longtable}{@{}%s@{}}", latex_long_columns(columns)),
     if (panel == 1) sprintf("\\caption{%s}\\label{table:%s}\\\\", caption, table$id),
@@ -102,6 +102,18 @@ latex_long_columns <- function(columns) {
   spec <- ifelse(wraps, sprintf(">{\\raggedright\\arraybackslash}p{%.4f\\wrapwidth}", share),
                  c(left = "l", right = "r", decimal = "r", centre = "c")[columns$align])
   paste0(ifelse(columns$span == 0, "@{~}", ""), spec, collapse = "")
+}
+
+#' How LaTeX finds the gaps between columns with which a table is not too wide
+#'
+#' @param table as from `new_table`, without columns of several lines
+#' @return lines
+latex_fitted <- function(table) {
+  columns <- table$columns
+  rows <- c(latex_heads(columns$head, columns),
+            paste(apply(latex_cells(table), 1, paste, collapse = " & "), "\\\\"))
+  c(sprintf("\\sbox{\\tablebox}{\\begin{tabular}{@{}%s@{}}", latex_long_columns(columns)), rows,
+    "\\end{tabular}}", sprintf("\\narrowgaps{%d}", max(2 * (nrow(columns) - 1), 1)))
 }
 
 #' How LaTeX finds the width that is left for columns of several lines

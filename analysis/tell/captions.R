@@ -95,6 +95,7 @@ figures_key <- function(evidence) {
       paste0("In figures of curves bars are 95", THIN, "% intervals; an arrow marks one that goes on beyond ",
              "the axis.")
     },
+    narrow_note(evidence, unique(evidence$comparisons$workload)),
     if (any(drawn$emulated)) FAR_CAPTION,
     if (any(drawn$published)) {
       paste0("Hollow diamonds", if (!all(drawn$runs)) " (of curves: on dotted lines)", " stand where the ",

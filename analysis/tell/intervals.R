@@ -70,7 +70,8 @@ table_of_intervals <- function(evidence) {
     if (any(cells == EM_DASH)) paste0(EM_DASH, ": can\u2019t be estimated from these runs."),
     if (length(everywhere) > 0) paste("All rows:", paste(everywhere, collapse = " ")),
     untold_text(evidence),
-    emulation_note(evidence), left_out_note(evidence, rows$workload),
+    narrow_note(evidence, rows$workload), emulation_note(evidence),
+    left_out_note(evidence, rows$workload),
     flags$notes
   )
   numbers <- which(vapply(Filter(Negate(is.null), columns), function(one) one$align == "right", NA))

@@ -35,7 +35,7 @@ table_as_printed <- function(evidence) {
     if (any(absent)) paste0(EM_DASH, ": not measured."),
     if (!REFERENCE %in% environments) "Native was not measured, so that no deviation is known.",
     untold_text(evidence),
-    emulation_note(evidence), left_out_note(evidence, rows$workload)
+    narrow_note(evidence, rows$workload), emulation_note(evidence), left_out_note(evidence, rows$workload)
   )
   caption <- paste0("Results in the form of Table I of the original report",
                     of_sweeps(evidence),

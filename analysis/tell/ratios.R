@@ -92,6 +92,21 @@ emulation_note <- function(evidence) {
   }
 }
 
+#' Why levels of different numbers of runs are not to be set against each other
+#'
+#' @param evidence as from `read_evidence`
+#' @param workloads of which levels are shown
+#' @return one sentence, or NULL where each set of these holds all environments that are to be in it
+narrow_note <- function(evidence, workloads) {
+  narrow <- intersect(workloads, evidence$narrow$workload)
+  if (length(narrow) > 0) {
+    titles <- vapply(evidence$plan$workloads[narrow], `[[`, "", "title")
+    paste0("Some sets of ", listed(titles), " hold only what a claim compares: a level is over all sets of ",
+           "its environment, a ratio over those that hold native too, so that levels with different n are ",
+           "not to be compared.")
+  }
+}
+
 #' How many runs the cells of a table in the form of Table I rest on
 #'
 #' @param evidence as from `read_evidence`

@@ -109,8 +109,11 @@ test_that("a long table that is too wide is set smaller, and then gives up the c
   expect_match(small, "\\longtype", fixed = TRUE)
   expect_match(small, "\\multicolumn{4}{@{}l}{\\textit{Group one}} \\\\*\n", fixed = TRUE)
   expect_no_match(small, "Group one &", fixed = TRUE)
-  # Each row is there once.
+  # Each row is there once, and once where its width is found.
   expect_equal(lengths(regmatches(small, gregexpr("\\textit{Group", small, fixed = TRUE))), 2)
+  expect_equal(lengths(regmatches(small, gregexpr(strrep("x", 60), small, fixed = TRUE))), 2 * 3 * 4)
+  expect_match(small, "\\end{tabular}}\n\\narrowgaps{6}", fixed = TRUE)
+  expect_no_match(fits, "narrowgaps", fixed = TRUE)
 })
 
 test_that("a float stands behind the first paragraph of its part that names it", {

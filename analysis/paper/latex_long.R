@@ -6,8 +6,8 @@ LONG_LINE <- 500
 #' A table of the appendix as LaTeX
 #'
 #' One that is too wide is set in seven points, and where that is not enough, what its groups are of stands
-#' above them in the place of a column, and the gaps between columns become smaller.  Panels are tables of their own under one number, so that each page
-#' says what its columns are.
+#' above them in the place of a column, and the gaps between columns become smaller.  Panels are tables of
+#' their own under one number, so that each page says what its columns are.
 #'
 #' @param table as from `new_table`
 #' @return one text

@@ -77,7 +77,8 @@ test_that("the paper says how many sets there were, and why", {
   evidence$narrow <- data.frame(workload = c("stream", "stream"), repetition = 8:9)
   expect_match(read_aloud(precision_text(evidence)), "there were 9 of stream (2 of them for claims), because",
                fixed = TRUE)
-  expect_match(narrow_note(evidence, c("pxz", "stream")), "^Some sets of STREAM hold only what a claim compares")
+  expect_match(narrow_note(evidence, c("pxz", "stream")),
+               "^Some sets of STREAM hold only what a claim compares")
   expect_null(narrow_note(evidence, "pxz"))
   expect_null(narrow_note(updated(evidence, narrow = NULL), "stream"))
   evidence$precision$widest$half_width <- NULL

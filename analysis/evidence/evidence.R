@@ -43,8 +43,9 @@ read_evidence <- function(path, root, partial = FALSE) {
     own = read_own_verdicts(root), artifact = read_artifact(root),
     failed = read_failures(plan, cells[!cells$measured, ]),
     unable = read_inability(plan, read_planned(plan)),
-    precision = read_precision(plan, max(c(cells$block[cells$measured], 0))),
-    narrow = narrow_sets(decisions_of(plan)),
+    precision = read_precision(plan, last_block(cells)),
+    # Of a run that ended early, what was decided last is not there yet.
+    narrow = narrow_sets(decisions_of(plan, before = last_block(cells))),
     partial = !all(cells$measured)
   )
   summary <- read_summaries(plan, cells, partial)
@@ -140,6 +141,14 @@ with_disturbed <- function(rows, records) {
   rows$flags[held] <- paste0(rows$flags[held], ifelse(rows$flags[held] == "", "", ";"), "disturbed",
                              recycle0 = TRUE)
   rows
+}
+
+#' The last block of which anything was measured
+#'
+#' @param cells as of `read_evidence`
+#' @return its number; 0 where nothing was
+last_block <- function(cells) {
+  max(c(cells$block[cells$measured], 0))
 }
 
 #' What was known of the precision after the last block

@@ -148,6 +148,17 @@ told_points <- function(figures, table) {
   do.call(rbind, c(list(data.frame(x = numeric(), y = numeric(), words = character())), found))
 }
 
+#' Lets the open device measure its letters itself
+#'
+#' R keeps the last height of an M, in the units of its device, by the device's address in memory
+#' (`GEMetricInfo` in its engine.c).  A device that is opened where one of the same kind was closed gets that
+#' one's height, in points where it counts pixels: the same figure comes out with its rows elsewhere, once in
+#' ten times.  A letter of another size takes the place of what is kept.
+forget_heights <- function() {
+  letter <- grid::textGrob("M", gp = grid::gpar(fontsize = 1))
+  invisible(grid::convertHeight(grid::grobHeight(letter), "in"))
+}
+
 #' Writes a figure as PDF, PNG and SVG, and what it draws as CSV
 #'
 #' The PDF embeds its fonts and does not say when it was made, so that the same figure is the same file.  The
@@ -166,6 +177,7 @@ write_figure <- function(figure, data, out, size, heights = 1) {
     write_whole(path, function(temporary) {
       device(temporary, width = size[[1]], height = size[[2]], ...)
       points <- tryCatch({
+        forget_heights()
         if (is.null(laid) || told) laid <<- arranged(figures, heights)
         grid::grid.draw(laid)
         if (told) told_points(figures, laid)

@@ -91,6 +91,29 @@ test_that("a panel of which a part of a figure has nothing keeps its place there
   expect_equal(lengths(regmatches(svg, gregexpr("<title>", svg))), nrow(data$runs) + nrow(some$runs))
 })
 
+test_that("each device measures its letters anew before anything is laid out for it", {
+  rooms <- environment(write_figure)
+  true <- list(forget = rooms$forget_heights, arranged = rooms$arranged)
+  on.exit(list2env(list(forget_heights = true$forget, arranged = true$arranged), rooms))
+  done <- character()
+  rooms$forget_heights <- function() done <<- c(done, "forget")
+  rooms$arranged <- function(...) {
+    done <<- c(done, "arrange")
+    true$arranged(...)
+  }
+  out <- file.path(tempfile("drawn-"), "empty")
+  dir.create(dirname(out))
+  write_figure(empty_figure("Nothing."), data.frame(a = 1), out, c(4, 1))
+  expect_equal(done, c("forget", "arrange", "forget", "forget", "arrange"))
+  # What it leaves behind is not the height of any letter of a figure.
+  grDevices::cairo_pdf(tempfile(fileext = ".pdf"), width = 4, height = 1)
+  on.exit(grDevices::dev.off(), add = TRUE)
+  height <- function() grid::convertHeight(grid::grobHeight(grid::textGrob("M")), "in", valueOnly = TRUE)
+  before <- height()
+  true$forget()
+  expect_equal(height(), before)
+})
+
 test_that("an interval that reaches below zero is cut at the axis", {
   wide <- figure_input(workloads = "pxz", repetitions = 2, spread = 0.5)
   data <- workload_data(wide$summary, wide$tidy, wide$plan)

@@ -24,11 +24,7 @@ def measure(environment: str, workload: str, repetition: int) -> None:
     _check_name(experiment, environment, workload)
     cell = Cell(experiment, environment, workload, repetition)
     if cell.block is None:
-        so_far = len(cell.order.repetitions(environment, workload))
-        raise UserError(
-            f"{places.PLAN}: there is no repetition {repetition} of {environment} · {workload}: {so_far} are planned"
-            + ("" if cell.order.decided else " so far, and what follows is decided when those were measured")
-        )
+        raise UserError(f"{places.PLAN}: {cell.order.missing(*cell.key)}")
     try:
         with testbed.exclusive():
             if progress.interrupted():

@@ -188,6 +188,15 @@ class Order:
                 return step.first - 1 - (-own * step.length // step.new[workload])
         return None
 
+    def missing(self, environment: str, workload: str, repetition: int) -> str:
+        """Why a cell is none of the plan."""
+        so_far = len(self.repetitions(environment, workload))
+        later = "" if self.decided else " so far, and what follows is decided when those were measured"
+        found = f"there is no repetition {repetition} of {environment} · {workload}: {so_far} are planned{later}"
+        if environment in self.paired and 0 < repetition <= self.sets(workload):
+            found += f"; that set of {workload} is of {', '.join(self._of_set(workload, repetition))} alone"
+        return found
+
     def _alone(self, environment: str) -> bool:
         """Whether each cell of an environment has a fresh system, which no other uses."""
         return environment in self.paired and not self.sequential

@@ -14,15 +14,20 @@ load_rooms(root, "statistics")
 run_script("aa.R", function(arguments) {
   options <- parse_options(arguments, required = "out", rest = "projects")
   tables <- list(
-    measured = if (length(options$rest) > 0) compare_alike(do.call(rbind, lapply(options$rest, read_alike))),
-    simulated = simulate_alike(SCENARIOS, repetitions = c(5, 10), replicates = 4000, seed = 2014),
-    stopping = stopping_rates(RULES, MACHINES, replicates = 4000, seed = 1965)
+    measured = function() {
+      if (length(options$rest) > 0) compare_alike(do.call(rbind, lapply(options$rest, read_alike)))
+    },
+    simulated = function() simulate_alike(SCENARIOS, repetitions = c(5, 10), replicates = 4000, seed = 2014),
+    stopping = function() stopping_rates(RULES, MACHINES, replicates = 4000, seed = 1965)
   )
-  for (name in names(Filter(Negate(is.null), tables))) {
-    numeric <- vapply(tables[[name]], is.numeric, NA)
-    tables[[name]][numeric] <- lapply(tables[[name]][numeric], signif, 4)
-    write_csv(tables[[name]], file.path(options$out, paste0(name, ".csv")))
+  for (name in names(tables)) {
+    # Simulating takes many minutes: what is there by then is written already.
+    table <- tables[[name]]()
+    if (is.null(table)) next
+    numeric <- vapply(table, is.numeric, NA)
+    table[numeric] <- lapply(table[numeric], signif, 4)
+    write_csv(table, file.path(options$out, paste0(name, ".csv")))
     cat(name, "\n")
-    print(tables[[name]], row.names = FALSE, digits = 3)
+    print(table, row.names = FALSE, digits = 3)
   }
 })

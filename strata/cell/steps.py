@@ -262,7 +262,7 @@ class Steps:
             raise CellFailed(f"{name} was ended: its virtual machine ended under it")
         if late:
             limit = f"no end after {stretched(step['timeout']):g} s{_in_systems(late)}"
-            raise CellFailed(f"{name} was ended: {limit}{self._servers_words()}")
+            raise Unable(f"{name} was ended: {limit}{self._servers_words()}")
 
     def _see_size(self, name: str) -> None:
         """Refuse a log that nothing could read any more; what is kept of it is its beginning."""

@@ -10,7 +10,11 @@ class CellFailed(UserError):
 
 
 class Unable(CellFailed):
-    """What ran in a system failed or came to no end in its time: a system that has not all calls may be the reason.
+    """What ran in a system ended by itself and said that it failed: a system that has not all calls may be the reason.
 
     No machine that went away and no log that is too long is one.
     """
+
+
+class Endless(Unable):
+    """What ran in a system came to no end in its time: alone this may as well be a fault of the machine."""

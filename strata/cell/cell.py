@@ -13,7 +13,7 @@ from strata import layers
 from strata.base import patience, places, progress, run, signals
 from strata.base.clock import Watch
 from strata.base.digest import sha256
-from strata.base.errors import CellFailed, Unable, UserError
+from strata.base.errors import CellFailed, Endless, Unable, UserError
 from strata.base.files import move, read_json, write_json
 from strata.base.placeholders import BUILT_IN
 from strata.base.process import capture
@@ -104,7 +104,7 @@ class Cell:
                 self.steps.run()
             self.check()
         except Unable as failure:
-            if not self.plan["environments"][self.environment].get("doubtful") or self._was_done():
+            if not self._shows_inability(failure):
                 raise
             self._note_that_it_cannot(failure)
         self.observe(around.end([self.environment]), around)
@@ -165,14 +165,20 @@ class Cell:
         self.known["observed"] = {"inside": self.inside, "host": host, "client": self.client}
         self.known["quiet"] = around.lookout.report
 
-    def _was_done(self) -> bool:
-        """Whether another repetition of the same cell was measured: then this one failed by chance or by our fault."""
+    def _shows_inability(self, failure: Unable) -> bool:
+        """Whether a failure shows what its environment cannot do, and not a chance or a fault of ours.
+
+        It does not where another repetition of the same cell was measured, and what came to no end does only where
+        another repetition said that it failed.
+        """
         import glob
 
+        if not self.plan["environments"][self.environment].get("doubtful"):
+            return False
         paths = glob.glob(os.path.join(glob.escape(os.path.dirname(self.target)), "*.json"))
-        others = [other for other in map(read_json, paths) if other is not None]
         mark = self.known["fingerprint"]
-        return any(other.get("fingerprint") == mark and "cannot" not in other for other in others)
+        others = [other for other in map(read_json, paths) if other is not None and other.get("fingerprint") == mark]
+        return all("cannot" in other for other in others) and (bool(others) or not isinstance(failure, Endless))
 
     def _note_that_it_cannot(self, failure: CellFailed) -> None:
         """Make a result of a failure in a system that may be unable to do what was asked of it."""

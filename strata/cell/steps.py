@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from strata.base.clock import Watch
-from strata.base.errors import CellFailed, Unable, UserError
+from strata.base.errors import CellFailed, Endless, Unable, UserError
 from strata.base.patience import stretched
 from strata.base.placeholders import placeholder, several
 from strata.base.process import capture, run_together, wait_for
@@ -262,7 +262,7 @@ class Steps:
             raise CellFailed(f"{name} was ended: its virtual machine ended under it")
         if late:
             limit = f"no end after {stretched(step['timeout']):g} s{_in_systems(late)}"
-            raise Unable(f"{name} was ended: {limit}{self._servers_words()}")
+            raise Endless(f"{name} was ended: {limit}{self._servers_words()}")
 
     def _see_size(self, name: str) -> None:
         """Refuse a log that nothing could read any more; what is kept of it is its beginning."""

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from strata.base.errors import CellFailed
+from strata.base.errors import CellFailed, Endless, Unable
 from strata.cell import cell as one
 from strata.cell import record
 from strata.experiment import sets
@@ -127,15 +127,29 @@ def test_no_parser_is_asked_of_the_finding(folder, monkeypatch):
 class Failing(one.Cell):
     """One in which something failed."""
 
-    def __init__(self, folder, mark="same"):
+    def __init__(self, folder, mark="same", doubtful=True):
         self.target = str(folder / "results/raw/gvisor/pxz/2.log")
         self.known = {"fingerprint": mark}
+        self.environment = "gvisor"
+        self.plan = {"environments": {"gvisor": {"doubtful": doubtful}}}
 
 
 def test_what_was_done_in_another_repetition_is_no_inability(folder):
-    assert not Failing(folder)._was_done()
+    said = Unable("its run step ended with exit code 1")
+    assert Failing(folder)._shows_inability(said)
+    assert not Failing(folder, doubtful=False)._shows_inability(said)
     find(folder, "gvisor", "pxz", fingerprint="same", cannot={})
-    assert not Failing(folder)._was_done()
+    assert Failing(folder)._shows_inability(said)
     find(folder, "gvisor", "pxz", 3, fingerprint="same")
-    assert Failing(folder)._was_done()
-    assert not Failing(folder, "another")._was_done()
+    assert not Failing(folder)._shows_inability(said)
+    assert Failing(folder, "another")._shows_inability(said)
+
+
+def test_what_came_to_no_end_is_an_inability_only_where_another_repetition_failed(folder):
+    late = Endless("its run step was ended: no end after 60 s")
+    assert not Failing(folder)._shows_inability(late)
+    find(folder, "gvisor", "pxz", fingerprint="same", cannot={})
+    assert Failing(folder)._shows_inability(late)
+    assert not Failing(folder, "another")._shows_inability(late)
+    find(folder, "gvisor", "pxz", 3, fingerprint="same")
+    assert not Failing(folder)._shows_inability(late)

@@ -105,28 +105,30 @@ def test_of_an_environment_that_has_to_do_everything_it_is_a_failed_cell(project
     assert not (project / "results/raw/toy/calls/1.json").exists()
 
 
-def test_what_comes_to_no_end_cannot_be_done_there_either(project):
+def test_what_takes_too_long_is_a_failed_cell(project):
     declared = project / "workloads/calls/workload.yaml"
     content = yaml.safe_load(declared.read_text())
     content["run"] = [{"argv": ["/bin/sh", "-c", WORK.replace("exit 3", "exec sleep 60")], "timeout": 1}]
     declared.write_text(json.dumps(content))
-    words = "run step was ended: no end after 1 s"
+    done = run(project, "snakemake", "--cores", "1", "results/tidy/calls.csv")
+    assert done.returncode != 0
+    assert "cell failed: toy · calls · repetition 1: its run step was ended: no end after 1 s" in done.stderr
+    assert not (project / "results/raw/toy/calls/1.json").exists()
+
+
+def test_what_comes_to_no_end_where_another_repetition_failed_cannot_be_done_there(project):
+    declared = project / "workloads/calls/workload.yaml"
+    content = yaml.safe_load(declared.read_text())
+    waits = f"[ ! -e {project}/once ] || exec sleep 60; : > {project}/once; exit 3"
+    content["run"] = [{"argv": ["/bin/sh", "-c", WORK.replace("exit 3", waits)], "timeout": 1}]
+    declared.write_text(json.dumps(content))
     done = run(project, "snakemake", "--cores", "1", "results/tidy/calls.csv")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert f"toy · calls · repetition 1 cannot be done there: its {words}" in done.stderr
-    found = json.loads((project / "results/raw/toy/calls/1.json").read_text())["cannot"]
-    assert words in found["reason"]
+    words = "its run step was ended: no end after 1 s"
+    assert f"toy · calls · repetition 2 cannot be done there: {words}" in done.stderr
+    found = json.loads((project / "results/raw/toy/calls/2.json").read_text())["cannot"]
+    assert found["reason"].startswith(words)
     assert [command["exit"] for command in found["commands"]] == [None]
-    # Of what has to do everything it is a failed cell.
-    folder = projects.make(
-        project.parent / "other",
-        {**projects.on_host(repetitions=1, workloads={"calls": None}), "quiet": {"action": "flag"}},
-        {"calls": {**content, "run": [{"argv": ["/bin/sleep", "60"], "timeout": 1}]}},
-    )
-    done = projects.run(folder, "snakemake", "--cores", "1", "results/tidy/calls.csv")
-    assert done.returncode != 0
-    assert "calls · repetition 1: its run step was ended: no end after 1 s" in done.stderr
-    assert not list((folder / "results").glob("raw/*/calls/1.json"))
 
 
 def test_what_was_measured_in_another_repetition_is_a_failed_cell(project):

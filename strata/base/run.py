@@ -12,11 +12,19 @@ OWNER = "STRATA_OWNER"
 JOB = "STRATA_JOB"
 # The words by which a person started Snakemake, for what is said of it.
 SNAKEMAKE = "STRATA_SNAKEMAKE"
+# What lay over the page of the experiment then, likewise.
+OVER = "STRATA_OVER"
 
 
 def snakemake() -> str:
     """How Snakemake is started here, as a person types it."""
     return os.environ.get(SNAKEMAKE, ".venv/bin/snakemake")
+
+
+def again(target: str) -> str:
+    """The command that makes a target of the same experiment, as a person types it."""
+    over = os.environ.get(OVER, "")
+    return f"{snakemake()} --cores 1 {over + ' -- ' if over else ''}{target}"
 
 
 def _named() -> dict | None:

@@ -386,9 +386,7 @@ class Cell:
             self._keep_traces(log, reason)
         except (OSError, UserError) as trouble:
             log = f"could not be kept: {trouble}"
-        return CellFailed(
-            f"cell failed: {self.name}: {reason}\n  log:   {log}\n  rerun: {run.snakemake()} --cores 1 {self.target}"
-        )
+        return CellFailed(f"cell failed: {self.name}: {reason}\n  log:   {log}\n  rerun: {run.again(self.target)}")
 
     def note_interrupt(self, asked: Interrupted) -> None:
         """Where a person ended the cell, the run ends with it."""

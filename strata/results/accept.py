@@ -174,7 +174,7 @@ def _name(cell: Cell) -> str:
 def _tell(cell: Cell, words: str) -> None:
     log = places.cell_path("failed", *cell, "log")
     print(
-        f"cell failed: {_name(cell)}: {words}\n  log:   {log}\n  rerun: {run.snakemake()} --cores 1 {_log(cell)}",
+        f"cell failed: {_name(cell)}: {words}\n  log:   {log}\n  rerun: {run.again(_log(cell))}",
         file=sys.stderr,
         flush=True,
     )

@@ -6,6 +6,7 @@ import fcntl
 import functools
 import hashlib
 import inspect
+import json
 import os
 import shlex
 import shutil
@@ -42,6 +43,13 @@ def started_by(program: str) -> str:
     return "snakemake" if found and os.path.abspath(found) == os.path.abspath(program) else near(program)
 
 
+def laid_words(pages: Sequence[str], words: dict) -> str:
+    """Snakemake's options for what lies over the page of the experiment, as a person types them."""
+    given = [f"{key}={value if isinstance(value, bool) else json.dumps(value)}" for key, value in words.items()]
+    options = [("--configfile", list(pages)), ("--config", given)]
+    return " ".join(f"{option} {shlex.join(values)}" for option, values in options if values)
+
+
 class Workflow:
     """The experiment as the rules see it.
 
@@ -73,6 +81,8 @@ class Workflow:
         # An archive may be older than the Snakemake that would be asked.
         pages, words = ([], over) if self.rebuilding or laid is None else laid()
         checking.complain("--config", checking.plain(words))
+        if not part:
+            os.environ[run.OVER] = laid_words(pages, words)
         over = config.laid_over(pages, words)
         if self.rebuilding or part:
             if self.rebuilding:

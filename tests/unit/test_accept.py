@@ -97,7 +97,7 @@ def test_what_is_no_better_is_a_failed_cell_and_named(results, capsys, second, w
     assert words in told["error"]
     said = capsys.readouterr().err
     assert "cell failed: docker · stream · repetition 2: " in said
-    assert f"rerun: {run.snakemake()} --cores 1 results/raw/docker/stream/2.log" in said
+    assert f"rerun: {run.again('results/raw/docker/stream/2.log')}" in said
     assert (results / "failed/docker/stream/2.log").exists()
     # It stays left out, and nobody asks for it again by himself.
     lab.accept()

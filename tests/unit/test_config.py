@@ -1,16 +1,18 @@
 import copy
 import json
 import os
+import shlex
 import shutil
 
 import projects
 import pytest
 import yaml
 
+from strata.base import run
 from strata.base.errors import UserError
 from strata.experiment import config, workload
 from strata.experiment.plan import fingerprint
-from strata.snakemake.workflow import Workflow, started_by
+from strata.snakemake.workflow import Workflow, laid_words, started_by
 
 MACHINE = {"cpus": 4, "memory_bytes": 16 * 2**30, "cache_bytes": 32 * 2**20}
 
@@ -567,3 +569,17 @@ def test_a_resumed_run_is_told_what_earlier_ones_left_of_the_budget(project, mon
         experiment.begin([])
         os.close(experiment._lock)
     assert told == [600.0, 509.5, 350.0, 0.0]
+
+
+def test_what_lay_over_the_page_is_typed_again_for_a_single_cell(monkeypatch):
+    monkeypatch.setenv(run.OVER, "")
+    assert run.again("a.log").endswith("snakemake --cores 1 a.log")
+    given = {"only": {"environments": ["vm"]}, "seed": 7, "partial": True}
+    words = laid_words(["everything.yaml", "my own.yaml"], given)
+    assert shlex.split(words) == [
+        *("--configfile", "everything.yaml", "my own.yaml"),
+        *("--config", 'only={"environments": ["vm"]}', "seed=7", "partial=True"),
+    ]
+    assert laid_words([], {}) == ""
+    monkeypatch.setenv(run.OVER, laid_words(["everything.yaml"], {}))
+    assert run.again("a.log").endswith("snakemake --cores 1 --configfile everything.yaml -- a.log")

@@ -1,4 +1,4 @@
-"""The emulated host: booted by a current QEMU from a root filesystem of its own, run in by ssh, and gone in the end.
+"""The emulated host: booted by a mended QEMU from a root filesystem of its own, run in by ssh, and gone in the end.
 
 All that is mounted for QEMU is so in a mount namespace of QEMU's own, and QEMU ends with the process that started it:
 however that ends, no mount and no process is left, and the next run removes its folder.
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import projects
 
-from rig import root
+from rig import emulator, root
 from rig.hardware import Hardware
 from strata.base import process
 from strata.base.errors import UserError
@@ -155,7 +155,7 @@ def up(hardware: Hardware, disks: list[Path], host: Path) -> Iterator[Rig]:
 
     host: the disk of :func:`rig.root.host_disk`, which holds the kernel.
     """
-    place, emulator = root.place(), root.emulator()
+    place, hardware_disk = root.place(), emulator.disk()
     _sweep(place)
     owner = process.identity(os.getpid())
     folder = place / f"run-{owner['pid']}-{owner['start']}"
@@ -164,7 +164,7 @@ def up(hardware: Hardware, disks: list[Path], host: Path) -> Iterator[Rig]:
         (folder / "owner.json").write_text(json.dumps(owner))
         for attempt in range(1, ATTEMPTS + 1):
             layers = [root.layer(disk, folder / f"disk{n}-{attempt}.qcow2") for n, disk in enumerate(disks)]
-            rig = _start(hardware, layers, (emulator, host), folder)
+            rig = _start(hardware, layers, (hardware_disk, host), folder)
             try:
                 trouble = _wait(rig)
                 if trouble is None:

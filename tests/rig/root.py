@@ -23,9 +23,6 @@ from strata.base.progress import step
 from strata.host import distribution
 
 RELEASE = "trixie"
-# Where the QEMU comes from that is the hardware: with QEMU 10 a host's memory is damaged now and then while guests of
-# its own run on both of its processors.
-NEWER = f"{RELEASE}-backports"
 # What a host has before anybody installs Strata; all else the project's setup brings.
 PACKAGES = [
     *["linux-image-amd64", "initramfs-tools", "systemd-sysv", "udev", "dbus", "libpam-systemd", "openssh-server"],
@@ -40,7 +37,7 @@ def place() -> Path:
     return Path(places.home()) / "rig"
 
 
-def _sources() -> str:
+def sources() -> str:
     """The package sources: this host's own, with the release replaced."""
     chosen = {"distribution": "debian", "release": RELEASE}
     return distribution.sources(chosen, None, distribution.os_release())
@@ -50,7 +47,7 @@ def _decides() -> str:
     """A hash of all that decides what is on the host's disk."""
     names = ["scripts/setup.sh", "scripts/packages.txt", "scripts/older-package.sh"]
     names += ["requirements.txt", "requirements-test.txt", "strata/host/distribution.py"]
-    texts = [_sources(), " ".join(PACKAGES), SIZE, INSIDE.read_text()]
+    texts = [sources(), " ".join(PACKAGES), SIZE, INSIDE.read_text()]
     texts += [(projects.ROOT / name).read_text() for name in names]
     return sha256("\0".join(texts).encode()).hexdigest()[:12]
 
@@ -62,17 +59,22 @@ def forget(kind: str, but: str) -> None:
             path.unlink()
 
 
-def host_disk() -> Path:
-    """The disk of the host with its key beside it (``….key``), made now (some minutes) if it is not kept."""
+def check() -> None:
+    """See that disks can be made, in a folder that is root's alone.  Raises UserError."""
     if os.geteuid() != 0:
         raise UserError("the rig is built by root: run it as root")
     for program in ("mmdebstrap", "mke2fs", "ssh-keygen", "unshare"):
         if not shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"):
             raise UserError(f"{program} is not installed: run `make setup`")
-    name = _decides()
-    disk = place() / f"host-{name}.img"
     os.makedirs(place(), exist_ok=True)
     os.chmod(place(), 0o700)
+
+
+def host_disk() -> Path:
+    """The disk of the host with its key beside it (``….key``), made now (some minutes) if it is not kept."""
+    check()
+    name = _decides()
+    disk = place() / f"host-{name}.img"
     with locked(str(place() / "host.lock"), "rig: another process builds its disk"):
         if not disk.exists():
             _build(disk)
@@ -80,39 +82,21 @@ def host_disk() -> Path:
     return disk
 
 
-def emulator() -> Path:
-    """The disk of a root filesystem with the QEMU that emulates hosts, made now (a minute) if it is not kept."""
-    text = _sources()
-    newer = next(line for line in text.splitlines() if f" {RELEASE} " in line).replace(f" {RELEASE} ", f" {NEWER} ")
-    sources = f"{text}{newer}\n"
-    name = sha256(sources.encode()).hexdigest()[:12]
-    disk = place() / f"emulator-{name}.img"
-    os.makedirs(place(), exist_ok=True)
-    with locked(str(place() / "emulator.lock"), "rig: another process builds its emulator"):
-        if not disk.exists():
-            with _workplace("emulating") as work, step("rig", "bootstrapping what emulates it"):
-                chosen = ["--include=qemu-system-x86", f'--aptopt=APT::Default-Release "{NEWER}"']
-                _bootstrap(sources, chosen, work / "root")
-                _format(work / "root", disk, work, "4G")
-            forget("emulator", name)
-    return disk
-
-
 def _build(disk: Path) -> None:
     key = disk.with_suffix(".key")
-    with _workplace("building") as work:
+    with workplace("building") as work:
         key.unlink(missing_ok=True)
         capture(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "rig", "-f", str(key)])
         hook = f'"{INSIDE}" "$1" "{projects.ROOT}" "{key}.pub"'
         with step("rig", f"bootstrapping Debian {RELEASE} and installing what the project needs"):
             chosen = [f"--include={','.join(PACKAGES)}", f"--customize-hook={hook}"]
-            _bootstrap(_sources(), chosen, work / "root")
+            bootstrap(sources(), chosen, work / "root")
         with step("rig", "making its disk"):
-            _format(work / "root", disk, work, SIZE)
+            make_disk(work / "root", disk, work, SIZE)
 
 
 @contextlib.contextmanager
-def _workplace(name: str) -> Iterator[Path]:
+def workplace(name: str) -> Iterator[Path]:
     """A folder that is empty, and gone afterwards."""
     work = place() / name
     remove_tree(str(work))
@@ -123,14 +107,15 @@ def _workplace(name: str) -> Iterator[Path]:
         remove_tree(str(work))
 
 
-def _bootstrap(sources: str, chosen: list[str], tree: Path) -> None:
+def bootstrap(text: str, chosen: list[str], tree: Path) -> None:
+    """Make a tree of the release: its packages from these sources, and what else mmdebstrap is to do."""
     listing = tree.with_name("sources.list")
-    listing.write_text(sources)
+    listing.write_text(text)
     command = ["mmdebstrap", "--mode=root", "--format=directory", "--variant=apt", '--aptopt=Acquire::Retries "3"']
     capture([*command, *chosen, RELEASE, str(tree), str(listing)], timeout=3600)
 
 
-def _format(tree: Path, disk: Path, work: Path, size: str) -> None:
+def make_disk(tree: Path, disk: Path, work: Path, size: str) -> None:
     """Make a disk of a tree; it is there when it is whole."""
     make = ["mke2fs", "-q", "-F", "-t", "ext4", "-m", "0", "-E", "lazy_itable_init=1", "-d", str(tree)]
     capture([*make, str(work / "disk"), size], timeout=1800)

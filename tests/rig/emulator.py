@@ -1,0 +1,31 @@
+"""The QEMU that is the hardware of emulated hosts, in a root filesystem of its own: the release's, mended.
+
+As it is distributed, a host whose guests run on its first processor has its memory damaged (docs/testing.md).
+"""
+
+from pathlib import Path
+
+from rig import root
+from strata.base.digest import sha256
+from strata.base.locks import locked
+from strata.base.progress import step
+
+MEND = Path(__file__).with_name("emulator.sh")
+SIZE = "6G"
+
+
+def disk() -> Path:
+    """The disk of that root filesystem, made now (five minutes) if it is not kept."""
+    root.check()
+    name = sha256("\0".join([root.sources(), MEND.read_text(), SIZE]).encode()).hexdigest()[:12]
+    kept = root.place() / f"emulator-{name}.img"
+    with locked(str(root.place() / "emulator.lock"), "rig: another process builds its emulator"):
+        if not kept.exists():
+            with root.workplace("emulating") as work:
+                with step("rig", f"bootstrapping Debian {root.RELEASE} and building its QEMU, mended"):
+                    chosen = ["--include=qemu-system-x86", f'--customize-hook="{MEND}" "$1"']
+                    root.bootstrap(root.sources(), chosen, work / "root")
+                with step("rig", "making its disk"):
+                    root.make_disk(work / "root", kept, work, SIZE)
+            root.forget("emulator", name)
+    return kept

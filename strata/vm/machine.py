@@ -39,9 +39,10 @@ class Machine:
     def up(self) -> dict:
         """Bring the machine up, fresh; returns the facts of ``system.vm`` (docs/contracts.md).  Raises UserError."""
         owner = run.owner()
-        # A cell without a workflow around it has no later system that a snapshot would serve.
-        keeps = self.options.get("fresh") == "snapshot" and owner["pid"] != os.getpid()
         wanted, facts = self.prepare()
+        # A cell without a workflow around it has no later system that a snapshot would serve; and what a device holds
+        # cannot be saved.
+        keeps = self.options.get("fresh") == "snapshot" and owner["pid"] != os.getpid() and not wanted["passthrough"]
         if keeps:
             with once():
                 booted = self._see_snapshot(wanted, owner)

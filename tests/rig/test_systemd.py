@@ -1,6 +1,9 @@
 """On a host with systemd: daemons that are its own, runs that are killed, and a paper in which machines say KVM."""
 
+import csv
+import io
 import json
+import re
 import subprocess
 
 import pytest
@@ -55,13 +58,16 @@ def test_a_native_server_answers_beside_other_commands_and_ends(there, run, reco
     assert there.good(LEFT) == ""
 
 
+CONFIG = "'only={workloads: [stream]}' 'workloads={stream: {laps: 1}}' repetitions=2 'quiet={action: flag}'"
+MACHINES = {"vm", "vm-tuned", "vm-docker", "vm-docker-hostnet"}
+
+
 def test_the_paper_has_nine_environments_of_which_four_say_kvm(there, run, tmp_path):
-    config = "'only={workloads: [stream]}' 'workloads={stream: {laps: 1}}' repetitions=2 'quiet={action: flag}'"
-    run(f"rm -rf results; snakemake --cores 1 --config {config} -- paper/report.pdf", 5400)
+    run(f"rm -rf results; snakemake --cores 1 --config {CONFIG} -- paper/report.pdf", 5400)
     plan = json.loads(run("cat results/plan.json"))["environments"]
     assert [entry["reason"] for entry in plan.values() if not entry["available"]] == []
     assert len(plan) == 9
-    assert sum("KVM" in entry["label"] for entry in plan.values()) == 4
+    assert {name for name, entry in plan.items() if "KVM" in entry["label"]} == MACHINES
     assert not any(entry["emulated"] for entry in plan.values())
     there.fetch([f"-C {host.PROJECT} paper/report.pdf"], tmp_path)
     text = subprocess.check_output(["pdftotext", "-layout", tmp_path / "paper/report.pdf", "-"], text=True)
@@ -70,3 +76,29 @@ def test_the_paper_has_nine_environments_of_which_four_say_kvm(there, run, tmp_p
     pages = text.strip("\f").split("\f")
     assert [page for page in pages if contracts.read("hosts")["mark"] not in page] == []
     assert there.good(LEFT) == ""
+
+
+def test_claims_about_machines_are_tested_there(run):
+    rows = {row["id"]: row for row in csv.DictReader(io.StringIO(run("cat results/claims.csv")))}
+    for name in ("ibm-stream-1.4pct", "vmw-stream-vm-2-3pct"):
+        row = rows[name]
+        assert row["verdict"] in ("reproduced", "contradicted", "inconclusive"), row
+        assert float(row["ratio_low"]) <= float(row["ratio"]) <= float(row["ratio_high"])
+    assert [row["because"] for row in rows.values() if row["reason"] == "emulation"] == []
+
+
+def test_another_accelerator_measures_the_machines_again_and_nothing_else(there, run):
+    kept = "/var/cache/strata/acceleration.json"
+    planned = f"snakemake --cores 1 -n --config {CONFIG} -- results/tidy/stream.csv"
+
+    def cells():
+        return re.findall(r"^ +output: results/raw/([a-z-]+)/stream/(\d+)\.log", run(planned), re.MULTILINE)
+
+    assert cells() == []
+    there.good(f'cp {kept} /tmp/kept.json && sed -i \'s/: "kvm"/: "tcg"/\' {kept}')
+    try:
+        # An emulated machine is measured in blocks, and so in as many runs.
+        assert {environment for environment, _ in cells()} == MACHINES
+    finally:
+        there.good(f"mv /tmp/kept.json {kept}")
+    assert cells() == []

@@ -51,6 +51,6 @@ class Hardware:
                 words += ["-numa", f"node,nodeid={node},memdev=memory{node},cpus={node * each}-{(node + 1) * each - 1}"]
             words += ["-numa", "dist,src=0,dst=1,val=20"]
         if self.card:
-            words += ["-device", "intel-iommu,caching-mode=on", "-device", "pcie-root-port,id=slot,slot=1"]
-            words += ["-netdev", "user,id=card,net=10.0.9.0/24", "-device", "igb,netdev=card,bus=slot"]
+            words += ["-device", "intel-iommu,caching-mode=on", "-device", "pcie-root-port,id=port1,slot=1"]
+            words += ["-netdev", "user,id=card,net=10.0.9.0/24", "-device", "igb,netdev=card,bus=port1"]
         return [*words, "-device", "virtio-rng-pci"]

@@ -79,12 +79,11 @@ def test_the_paper_has_nine_environments_of_which_four_say_kvm(there, run, tmp_p
 
 
 def test_claims_about_machines_are_tested_there(run):
-    rows = {row["id"]: row for row in csv.DictReader(io.StringIO(run("cat results/claims.csv")))}
-    for name in ("ibm-stream-1.4pct", "vmw-stream-vm-2-3pct"):
-        row = rows[name]
-        assert row["verdict"] in ("reproduced", "contradicted", "inconclusive"), row
-        assert float(row["ratio_low"]) <= float(row["ratio"]) <= float(row["ratio_high"])
-    assert [row["because"] for row in rows.values() if row["reason"] == "emulation"] == []
+    rows = list(csv.DictReader(io.StringIO(run("cat results/claims.csv"))))
+    # What was published for another product is tested apart.
+    tested = {row["id"] for row in rows if row["environment"] in MACHINES and float(row["ratio"]) > 0}
+    assert {"ibm-stream-identical", "vmw-stream-vm-2-3pct"} <= tested
+    assert [row for row in rows if row["reason"] == "emulation"] == []
 
 
 def test_another_accelerator_measures_the_machines_again_and_nothing_else(there, run):

@@ -27,7 +27,11 @@ MACHINE_PACKAGES = [
     *["dbus", "e2fsprogs", "iproute2", "openssh-server", "systemd-sysv", "udev"],
     *["docker.io", "iptables"],
 ]
-KERNELS = {"debian": "linux-image-cloud-amd64", "ubuntu": "linux-image-virtual"}
+# What a machine boots: with the drivers of what hypervisors offer, or with those of all hardware.
+KERNELS = {
+    "machines": {"debian": "linux-image-cloud-amd64", "ubuntu": "linux-image-virtual"},
+    "hardware": {"debian": "linux-image-amd64", "ubuntu": "linux-image-generic"},
+}
 BASE_SCRIPT = "packer/base.sh"
 _C_TOKENS = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
@@ -113,7 +117,8 @@ def base_packages(image: dict, chosen: dict[str, str]) -> list[str]:
     """Names of all packages of the base root filesystem of a distribution and release."""
     # From Debian 13 on the client of Docker is a package of its own.
     client = chosen["distribution"] == "debian" and chosen["release"] not in ("bullseye", "bookworm")
-    return sorted({*packages(image), *MACHINE_PACKAGES, *["docker-cli"] * client, KERNELS[chosen["distribution"]]})
+    kernel = KERNELS[image.get("kernel", "machines")][chosen["distribution"]]
+    return sorted({*packages(image), *MACHINE_PACKAGES, *["docker-cli"] * client, kernel})
 
 
 def describe(image: dict) -> dict:

@@ -170,3 +170,14 @@ def test_a_file_that_can_no_longer_be_executed_changes_the_image(copy):
 def test_what_counts_of_a_file(name, one, other, same):
     first, second = (b" ".join(significant(name, text).split()) for text in (one, other))
     assert (first == second) is same
+
+
+def test_a_kernel_with_all_drivers_is_another_base_and_the_small_one_is_what_there_was(copy):
+    chosen = {"distribution": "debian", "release": "trixie"}
+    kernels = [
+        set(recipe.base_packages(image, chosen)) for image in ({}, {"kernel": "machines"}, {"kernel": "hardware"})
+    ]
+    assert kernels[0] == kernels[1]
+    assert kernels[0] ^ kernels[2] == {"linux-image-cloud-amd64", "linux-image-amd64"}
+    assert recipe.describe({})["base"] != recipe.describe({"kernel": "hardware"})["base"]
+    assert recipe.describe({}) == recipe.describe({"kernel": "machines"})

@@ -13,7 +13,7 @@ from strata import client, layers
 from strata.base import checking
 from strata.base.errors import UserError
 from strata.experiment import figures, plan, published, quiet, recipe, sets, workload
-from strata.vm import settings
+from strata.vm import card, settings
 
 FILE = "config.yaml"
 
@@ -192,6 +192,7 @@ def _check_profiles(data: dict) -> list[tuple[str, str]]:
         found = checking.findings(schema, data["vm"], "vm")
         for name, profile in checking.fitting(schema, data["vm"]).get("profiles", {}).items():
             found += _check_memory(f"vm.profiles.{name}.memory", (profile or {}).get("memory", "host"))
+            found += [(f"vm.profiles.{name}.{key}", words) for key, words in card.complaints(profile or {})]
     return found
 
 

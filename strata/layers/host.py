@@ -63,5 +63,8 @@ class Host(Layer):
     def bridge(self) -> str | None:
         return None
 
+    def card(self) -> tuple[str, str | None] | None:
+        return None
+
     def machine(self) -> Layer | None:
         return None

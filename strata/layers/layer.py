@@ -157,6 +157,14 @@ class Layer(ABC):
         assert self.below is not None
         return self.below.bridge()
 
+    def card(self) -> tuple[str, str | None] | None:
+        """The card of its own over which the system is reached, and the address there for a client of this host.
+
+        The card is told by the PCI address of its device; None where the system is reached otherwise.
+        """
+        assert self.below is not None
+        return self.below.card()
+
     def machine(self) -> Layer | None:
         """The layer of the stack that is a machine of its own; None where there is none."""
         assert self.below is not None

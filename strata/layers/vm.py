@@ -157,7 +157,8 @@ class Vm(Layer):
     def address(self) -> str:
         from strata.vm import ssh
 
-        return ssh.address(self.context.folder)
+        card = self._wanted().get("card")
+        return card["address"].partition("/")[0] if card else ssh.address(self.context.folder)
 
     def listen(self) -> str:
         return self.address()
@@ -165,7 +166,17 @@ class Vm(Layer):
     def bridge(self) -> str | None:
         from strata.vm import libvirt
 
-        return libvirt.bridge()
+        return None if self.card() else libvirt.bridge()
+
+    def card(self) -> tuple[str, str | None] | None:
+        wanted = self._wanted()
+        return (wanted["passthrough"][0], wanted["card"].get("client")) if wanted.get("card") else None
+
+    def _wanted(self) -> dict:
+        """The machine's settings, as it was made."""
+        from strata.base.files import read_json
+
+        return read_json(os.path.join(self.context.folder, "vm.json")) or {}
 
     def machine(self) -> Layer | None:
         return self

@@ -235,4 +235,8 @@ def rows(profile: dict, settings: dict, live: dict, process: dict, guest: dict, 
                 refused.get("passthrough", "it is not in the domain"),
             )
         )
+    if profile.get("card"):
+        address, seen = profile["card"]["address"], guest["card"]
+        why = refused.get("card", "the guest's card has no link, or another address")
+        found.append(_row("address of its card", address, seen, seen == address, why))
     return found

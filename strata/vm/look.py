@@ -13,13 +13,15 @@ from strata.host import topology as host
 from strata.vm import applied, libvirt, ssh
 
 DATA_LABEL = "strata-data"
-# Mounts the data disk where that was not done yet, and prints its file system, the numbers of queues and nodes, and a
-# line for each cache of the first CPU.
+# Mounts the data disk where that was not done yet, and prints its file system, the numbers of queues (of the card by
+# which it is reached) and nodes, and a line for each cache of the first CPU.
 _SCRIPT = f"""
 mkdir -p /data
 mountpoint -q /data || mount -o defaults LABEL={DATA_LABEL} /data || exit 1
 findmnt --noheadings --output FSTYPE,OPTIONS,SIZE --bytes /data
-ls -d /sys/class/net/eth0/queues/rx-* | wc -l
+way=$(echo "$SSH_CONNECTION" | cut -d' ' -f3)
+card=$(ip -4 -o address | awk -v way="$way/" 'index($4, way) == 1 {{ print $2 }}')
+ls -d "/sys/class/net/$card"/queues/rx-* | wc -l
 ls -d /sys/devices/system/node/node[0-9]* 2>/dev/null | wc -l
 for cache in /sys/devices/system/cpu/cpu0/cache/index*; do
     if [ -e "$cache/size" ]; then echo "$(cat "$cache/level") $(cat "$cache/type") $(cat "$cache/size")"; fi
@@ -33,13 +35,20 @@ def inside(folder: str) -> list[str]:
 
 
 def at(
-    folder: str, wanted: dict, profile: dict, refused: dict[str, str], live: dict, pid: int, versions: dict[str, str]
+    folder: str,
+    wanted: dict,
+    profile: dict,
+    refused: dict[str, str],
+    live: dict,
+    pid: int,
+    versions: dict[str, str],
+    card: str | None = None,
 ) -> dict:
     """See that the data disk is mounted, and look: those facts of ``system.vm`` that are seen (docs/contracts.md).
 
     wanted: the machine's settings, as the Vagrantfile has them.  profile: complete.
     refused: key → why it was left out.  live: how it was started, as of :func:`strata.vm.domain.read`.
-    pid: QEMU's process.  versions: of what runs it.
+    pid: QEMU's process.  versions: of what runs it.  card: the address of the card that is the guest's own.
     """
     lines = inside(folder)
     known = observe.understand(observe.split(ssh.run(folder, observe.command(), check=False)))
@@ -52,6 +61,7 @@ def at(
         "nodes": max(1, int(lines[2])),
         "caches": _caches(lines[3:]),
         "host_caches": host.caches(),
+        "card": card,
     }
     kind, options, size = lines[0].split()
     disks = [f"{wanted['name']}.img", wanted["data_disk"]]

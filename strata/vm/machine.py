@@ -17,7 +17,7 @@ from strata.host import capacity as this_host
 from strata.host import sockets
 from strata.host import topology as host
 from strata.host.context import Context
-from strata.vm import acceleration, disk, domain, hugepages, libvirt, look, passthrough, settings, snapshot, ssh
+from strata.vm import acceleration, card, disk, domain, hugepages, libvirt, look, passthrough, settings, snapshot, ssh
 
 ATTEMPTS = 3
 CONSOLES = os.path.join("results", "logs", "consoles")
@@ -71,7 +71,8 @@ class Machine:
         live = domain.read(libvirt.virsh("dumpxml", wanted["name"]))
         process = look.process_of(wanted["name"])
         told = look.versions()
-        return look.at(self.folder, wanted, self.options["settings"], self.refused, live, process, told)
+        given = card.give(self.folder, wanted) if wanted["card"] else None
+        return look.at(self.folder, wanted, self.options["settings"], self.refused, live, process, told, given)
 
     def _left_out(self, profile: dict) -> dict[str, str]:
         """What of its profile the machine cannot have here: key → why."""
@@ -122,7 +123,9 @@ class Machine:
         part, of = self.context.part, self.context.of
         profile = dict(self.options["settings"])
         self.refused |= self._left_out(profile)
-        profile |= {key: settings.DEFAULTS[key] for key in self.refused}
+        if "passthrough" in self.refused and profile.get("card"):
+            self.refused["card"] = "the device is missing"
+        profile |= {key: settings.DEFAULTS.get(key) for key in self.refused}
         memory = this_host.memory_size()
         accelerator, topology = self.options["accelerator"], host.topology()
         every = [settings.resolve(profile, topology, memory, accelerator, number, of) for number in range(of)]

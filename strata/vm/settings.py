@@ -142,6 +142,7 @@ def resolve(
         },
         "data_disk_bytes": size(profile["data_disk"]),
         "passthrough": list(profile["passthrough"]),
+        "card": profile.get("card"),
         "extra": {
             # Only a processor that is passed through can show the host's caches.
             "host_caches": bool(form and kvm),

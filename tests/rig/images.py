@@ -60,19 +60,23 @@ kill $! && wait $! || true
 """
 
 
-def disk(host: Path) -> Path:
+def disk(host: Path, image: dict | None = None) -> Path:
     """A disk with the image of this checkout as this machine's cache has it, else an empty one; made if it is not kept.
 
-    host: of :func:`rig.root.host_disk`.
+    host: of :func:`rig.root.host_disk`.  image: the key of config.yaml; what is not as everywhere is built first.
     """
-    described = recipe.describe({})
+    if image:
+        page = json.dumps({"image": image})
+        capture([sys.executable, "-m", "strata", "image", "--config", page], timeout=3600)
+    kind = "others" if image else "images"
+    described = recipe.describe(image or {})
     folder = Path(places.home()) / "images" / described["recipe"]
     image = read_json(str(folder / "image.json")) or {}
     base = folder.with_name(f"base-{described['base'][:12]}.tar")
     facts = read_json(str(folder / "vm-tcg/disk.json")) or {}
     decides = [described["recipe"], image.get("built"), base.exists(), facts.get("built"), host.name]
     name = sha256(json.dumps(decides).encode()).hexdigest()[:12]
-    kept = root.place() / f"images-{name}.img"
+    kept = root.place() / f"{kind}-{name}.img"
     with locked(str(root.place() / "images.lock"), "rig: another process copies the images"), cache.kept():
         if not kept.exists():
             work = root.place() / "copying"
@@ -86,7 +90,7 @@ def disk(host: Path) -> Path:
                 os.rename(work / "disk", kept)
             finally:
                 remove_tree(str(work))
-            root.forget("images", name)
+            root.forget(kind, name)
     return kept
 
 

@@ -10,10 +10,14 @@ from rig.test_short import LEFT
 pytestmark = [pytest.mark.long, pytest.mark.timeout(7200)]
 
 HARDWARE = Hardware(cpus=2, sockets=2, card=True)
+# With a driver for the card's functions.
+IMAGE = {"kernel": "hardware"}
 PAGE = """
 import json, sys
 from strata.base.yaml_file import read
 page = read("config.yaml")
+page["image"] = {"kernel": "hardware"}
+page["workloads"]["redis"] = {"connections": [1, 4], "requests": 500, "warmup_requests": 100, "keyspace": 100}
 page["vm"]["profiles"]["latency"] = json.loads(sys.argv[1])
 layers = [{"vm": {"profile": "latency", "fresh": "snapshot"}}]
 page["environments"] = {name: page["environments"][name] for name in ("native", "vm-tuned")}
@@ -53,20 +57,20 @@ def function(there):
 
 @pytest.fixture
 def measure(run, records):
-    """Measure one workload in an environment with this latency profile: the rows of what was applied, by name."""
+    """Measure one workload in an environment with this latency profile: what was applied, by name, and the record."""
 
-    def one(environment, profile):
+    def one(environment, profile, workload="stream"):
         text = json.dumps(profile)
         write_page(run, text)
-        run(f"snakemake --cores 1 --quiet rules -- results/raw/{environment}/stream/1.log", 3600)
-        record = records()[environment, "stream", 1]
-        return {row["name"]: row for row in record["system"]["vm"]["settings"]}
+        run(f"snakemake --cores 1 --quiet rules -- results/raw/{environment}/{workload}/1.log", 3600)
+        record = records()[environment, workload, 1]
+        return {row["name"]: row for row in record["system"]["vm"]["settings"]}, record
 
     return one
 
 
 def test_a_tuned_machine_has_the_hosts_sockets_and_memory_on_its_nodes(measure, there):
-    found = measure("vm-tuned", LATENCY)
+    found, _ = measure("vm-tuned", LATENCY)
     assert [row for row in found.values() if not row["applied"]] == []
     assert found["topology of the host"]["seen"] == "2 sockets × 1 core × 1 thread"
     assert found["memory nodes"]["seen"] == "2"
@@ -86,11 +90,23 @@ def test_a_machine_gets_a_virtual_function_and_gives_it_back(measure, there, fun
     address, _ = function
     driver = f"basename $(readlink /sys/bus/pci/devices/{address}/driver) || true"
     before = there.good(driver)
-    found = measure("vm-latency", {**LATENCY, "passthrough": [address]})
+    found, record = measure("vm-latency", {**LATENCY, "passthrough": [address]})
     assert [row for row in found.values() if not row["applied"]] == []
     assert found[f"device {address}"]["seen"] == "in the domain"
+    assert record["system"]["vm"]["started"] == "boot"
     assert there.good(LEFT) == ""
     assert there.good(driver) == before
+
+
+def test_a_client_reaches_the_machine_over_the_function(measure, there, function):
+    address, card = function
+    there.good(f"ip link set $(ls /sys/bus/pci/devices/{card}/net) up")
+    ends = {"address": "10.0.9.20/24", "client": "10.0.9.21/24"}
+    found, record = measure("vm-latency", {**LATENCY, "passthrough": [address], "card": ends}, "redis")
+    assert [row for row in found.values() if not row["applied"]] == []
+    assert found["address of its card"]["seen"] == ends["address"]
+    assert record["observed"]["client"]["link"]["kind"] == "the card whose function the machine has"
+    assert there.good(LEFT) == ""
 
 
 def test_what_cannot_be_handed_over_is_refused_with_its_reason(run, function):

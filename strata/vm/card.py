@@ -1,0 +1,87 @@
+"""The network card that a guest has for itself: its address there, and how a client of this host is joined to it."""
+
+import ipaddress
+import os
+import re
+
+from strata.base.errors import UserError
+from strata.vm import ssh
+from strata.vm.passthrough import DEVICES
+
+# Seconds until a card that got an address shows it: its driver waits for the link.
+PATIENCE = 60
+# "$1": the hardware address of the machine's other card; "$2": the address for this one.  Prints the card's name, and
+# its address once it has that.
+_GIVE = f"""
+for device in /sys/class/net/*/device; do
+    place=${{device%/device}}
+    [ "$(cat "$place/address")" = "$1" ] || cards="$cards ${{place##*/}}"
+done
+set -- "$2" $cards
+[ $# = 2 ] || {{ echo "$(($# - 1)) cards:$cards"; exit 0; }}
+mkdir -p /run/systemd/network
+# The link goes down and up whenever the host changes something on its side.
+printf '[Match]\\nName=%s\\n[Network]\\nAddress=%s\\nLinkLocalAddressing=no\\nIgnoreCarrierLoss=yes\\n' "$2" "$1" \\
+    >/run/systemd/network/10-strata-card.network
+networkctl reload
+networkctl reconfigure "$2"
+for _ in $(seq {PATIENCE}); do
+    ip -4 -o address show dev "$2" | grep -q -F " $1 " && ip -o link show dev "$2" | grep -q LOWER_UP && break
+    sleep 1
+done
+echo "$2 $(ip -4 -o address show dev "$2" | sed -n 's/.* inet \\([^ ]*\\) .*/\\1/p')"
+"""
+
+
+def complaints(profile: dict) -> list[tuple[str, str]]:
+    """What is wrong with a profile's card, as (key, words)."""
+    card = profile.get("card")
+    if card is None:
+        return []
+    if not profile.get("passthrough"):
+        return [("card", "is an address for a card that is passed through; name that in passthrough")]
+    found, ends = [], {}
+    for key, text in card.items():
+        try:
+            if not re.fullmatch("[0-9.]+/[0-9]{1,2}", text):
+                raise ValueError
+            ends[key] = ipaddress.IPv4Interface(text)
+        except ValueError:
+            found.append((f"card.{key}", f"is {text}; must be an address with its network's length, as 192.0.2.20/24"))
+    if not found and len(ends) == 2:
+        here, there = ends["address"], ends["client"]
+        if here.network != there.network or here.ip == there.ip:
+            found.append(("card.client", f"is {there}; must be another address of {here.network}"))
+    return found
+
+
+def give(folder: str, wanted: dict) -> str:
+    """Give the card in the guest its address; the address that is then seen there.
+
+    wanted: the machine's settings.  Raises UserError where the guest has no such card, or several, or it has no link.
+    """
+    said = ssh.run(folder, ["sh", "-c", _GIVE, "strata", wanted["mac"], wanted["card"]["address"]], timeout=180).strip()
+    if "cards:" in said:
+        raise UserError(
+            f"of {', '.join(wanted['passthrough'])} the guest has {said.replace(':', ' that it has a driver for:')}; "
+            "there must be one (image.kernel: hardware has the drivers of all cards)"
+        )
+    name, _, address = said.partition(" ")
+    if not address:
+        raise UserError(
+            f"the guest's card {name} has no address {PATIENCE} s after it was given {wanted['card']['address']}: is "
+            "the host's side of it up, and is it plugged in?"
+        )
+    return address
+
+
+def port(address: str, devices: str = DEVICES) -> str:
+    """The network device of this host whose virtual function a device is.  Raises UserError where it is none's."""
+    place = os.path.join(devices, address, "physfn", "net")
+    names = sorted(os.listdir(place)) if os.path.isdir(place) else []
+    if not names:
+        raise UserError(
+            f"device {address} is no virtual function of a network card that this host has: a client of this host "
+            "does not reach the machine over it; a second machine may (client: {ssh: …})"
+        )
+    return names[0]

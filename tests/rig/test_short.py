@@ -21,7 +21,7 @@ ip netns
 pgrep --list-full qemu-system
 find /sys/fs/cgroup/strata.slice -mindepth 1 -maxdepth 1 -type d 2>/dev/null
 grep -v '^0$' /proc/sys/vm/nr_hugepages
-ls -A /var/cache/strata/systems /var/cache/strata/vm/snapshots /var/cache/strata/vm/pool 2>/dev/null | grep strata-........-
+cd /var/cache/strata && ls -A systems vm/snapshots vm/pool 2>/dev/null | grep strata-........-
 true
 """
 

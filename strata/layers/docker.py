@@ -142,9 +142,11 @@ class Docker(Layer):
             reason = "no daemon answers: `make setup` (or scripts/dockerd.sh) starts one"
         if reason:
             return [("Docker", False, reason)]
-        done = capture(
-            ["docker", "info", "--format", "{{.ServerVersion}}, {{.Driver}}, {{.CgroupDriver}}"], check=False
-        )
+        # Somebody whom the daemon refuses is told so by the first; of some versions the second then tells of nothing.
+        done = capture(["docker", "version", "--format", "{{.Server.Version}}"], check=False)
+        if done.returncode == 0:
+            told = "{{.ServerVersion}}, {{.Driver}}, {{.CgroupDriver}}"
+            done = capture(["docker", "info", "--format", told], check=False)
         if done.returncode != 0:
             words = (done.stderr or done.stdout).strip().splitlines() or ["it fails without a word"]
             return [("Docker", False, f"the client cannot use the daemon: {words[-1]}")]

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
+from strata.base.errors import UserError
 from strata.host.context import Context, with_variables
 from strata.layers.layer import Layer
 
@@ -26,6 +27,13 @@ class Client(ABC):
     @abstractmethod
     def join(self, systems: Sequence[Layer]) -> None:
         """Make equal systems that are up reachable at their addresses, where the host's own does not lead to them."""
+
+    def see_no_rate(self) -> None:
+        """Refuse a rate where the way leads over a machine's own card, which it would not limit.  Raises UserError."""
+        if self.settled["rate"]:
+            raise UserError(
+                "config.yaml: client.rate: a card that a machine has for itself is not limited; leave it out"
+            )
 
     @abstractmethod
     def command_plain(self, argv: list[str]) -> list[str]:

@@ -89,10 +89,7 @@ class Namespace(Client):
                 "config.yaml: vm.profiles: a card has an address for the machine and none for a client in a namespace; "
                 "give it client, another address of its network"
             )
-        if self.settled["rate"]:
-            raise UserError(
-                "config.yaml: client.rate: a card that a machine has for itself has its own rate; leave it out"
-            )
+        self.see_no_rate()
         # It goes with the namespace.
         made = device_on_card()
         _ip("link", "add", "link", card.port(device), "name", made, "type", "macvlan", "mode", "bridge")

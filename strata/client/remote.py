@@ -142,6 +142,8 @@ class Remote(Client):
 
     def join(self, systems: Sequence[Layer]) -> None:
         # All equal systems are in one network.
+        if systems[0].card():
+            self.see_no_rate()
         bridge, address = systems[0].bridge(), systems[0].address()
         if bridge is None:
             return

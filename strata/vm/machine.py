@@ -124,7 +124,7 @@ class Machine:
         profile = dict(self.options["settings"])
         self.refused |= self._left_out(profile)
         if "passthrough" in self.refused and profile.get("card"):
-            self.refused["card"] = "the device is missing"
+            self.refused["card"] = self.refused["passthrough"]
         profile |= {key: settings.DEFAULTS.get(key) for key in self.refused}
         memory = this_host.memory_size()
         accelerator, topology = self.options["accelerator"], host.topology()

@@ -31,7 +31,8 @@ mend "$root/$target/fpu_helper.c" '/^void cpu_clear_ignne/,/^}/s/^ *env->hflags2
 # An interrupt that was given to a guest is given to it again where its processor is asked to stop before it left it.
 mend "$root/$target/svm_helper.c" '/case SVM_EVTINJ_TYPE_INTR:/,/break;/s/^ *do_interrupt_x86_hardirq(.*/&\n            cs->exception_index = -1;/'
 # Others set such a request at the same time.
-mend "$root/$target/svm_helper.c" 's/^ *cs->interrupt_request |= .*/        bql_lock();\n&\n        bql_unlock();/; s/^#include "cpu.h"/&\n#include "qemu\/main-loop.h"/'
+mend "$root/$target/svm_helper.c" 's/^ *cs->interrupt_request |= .*/        bql_lock();\n&\n        bql_unlock();/'
+mend "$root/$target/svm_helper.c" 's/^#include "cpu.h"/&\n#include "qemu\/main-loop.h"/'
 # Firmware of other processors is not in the distribution's source.
 mend "$root/usr/src/qemu/meson.build" 's/^ *unpack_edk2_blobs = bzip2.found()/    unpack_edk2_blobs = false/'
 

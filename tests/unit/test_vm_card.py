@@ -1,7 +1,7 @@
 import pytest
 
 from strata.base.errors import UserError
-from strata.client import namespace
+from strata.client import namespace, remote
 from strata.layers.vm import Vm
 from strata.vm import card, passthrough
 
@@ -101,6 +101,18 @@ def test_what_it_lacks_for_that_is_named(client, address, rate, words):
     with pytest.raises(UserError, match=words):
         one.join([Reached(DEVICE, address)])
     assert made == []
+
+
+def test_a_second_machine_is_given_no_way_over_this_host_and_no_rate_that_limits_nothing(monkeypatch):
+    one = remote.Remote.__new__(remote.Remote)
+    monkeypatch.setattr(remote, "capture", lambda *words: pytest.fail("nothing is to be set"))
+    one.settled = {"rate": None}
+    system = Reached(DEVICE, None)
+    system.bridge = lambda: None
+    one.join([system])
+    one.settled = {"rate": "1gbit"}
+    with pytest.raises(UserError, match="leave it out"):
+        one.join([system])
 
 
 def test_a_machine_is_reached_at_the_address_of_its_card(tmp_path, monkeypatch):

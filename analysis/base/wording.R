@@ -138,6 +138,17 @@ rough_percent <- function(x) {
   percent(x, pmax(0, 1 - magnitude(signif(100 * x, 2))))
 }
 
+#' A difference that would have been seen, as far as its size says anything
+#'
+#' Of very few sets it comes out at many times the value itself.
+#'
+#' @param x shares of the value, 1 for all of it
+#' @param above what is said before 100 % where it is more
+#' @return text such as "9.2 %" or "more than 100 %"
+seen_percent <- function(x, above = "more than ") {
+  ifelse(!is.na(x) & x > 1, paste0(above, percent(1, 0)), rough_percent(x))
+}
+
 #' A number of bytes
 #'
 #' @param x bytes

@@ -109,7 +109,7 @@ brief_answer <- function(rows) {
              open = "open", unknown = "no interval")[names(counts)]
   open <- rows$smallest_called[rows$verdict == "open"]
   seen <- if (any(!is.na(open))) {
-    paste0(" (from ", rough_percent(max(open, na.rm = TRUE)), ")")
+    paste0(" (from ", seen_percent(max(open, na.rm = TRUE), ">"), ")")
   }
   words[names(counts) == "open"] <- paste0("open", seen)
   # What is open comes last, since more is said of it.
@@ -248,7 +248,7 @@ seen_text <- function(rows) {
     return("")
   }
   worst <- open[which.max(open$smallest_called), ]
-  paste0("; a difference of ", linked(rough_percent(worst$smallest_called), source_id(worst)),
+  paste0("; a difference of ", linked(seen_percent(worst$smallest_called), source_id(worst)),
          " would have been called", if (nrow(open) < nrow(rows)) " where it is open" else
            if (nrow(rows) > 1) " in each")
 }

@@ -243,10 +243,10 @@ certainty_text <- function(rows, evidence) {
     if (nrow(seen) > 0) {
       least <- seen[which.min(seen$smallest_called), ]
       most <- seen[which.max(seen$smallest_called), ]
-      paste0("Where it is open, a difference of ", linked(rough_percent(least$smallest_called),
+      paste0("Where it is open, a difference of ", linked(seen_percent(least$smallest_called),
                                                           source_id(least)),
              if (nrow(seen) > 1) {
-               paste0(" to ", linked(rough_percent(most$smallest_called), source_id(most)),
+               paste0(" to ", linked(seen_percent(most$smallest_called), source_id(most)),
                       ", by metric and environment,")
              }, " would have been called; a smaller one may be there.")
     },

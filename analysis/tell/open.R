@@ -15,7 +15,7 @@ table_of_open <- function(evidence) {
   cells <- cbind(
     ifelse(starts, rows$name, ""), rows$environment_label,
     percent_interval(rows$ratio, rows$ratio_low, rows$ratio_high), fixed(rows$ratio_n, 0),
-    or_dash(rough_percent(rows$scatter)), or_dash(rough_percent(rows$smallest_called)),
+    or_dash(rough_percent(rows$scatter)), or_dash(seen_percent(rows$smallest_called, ">")),
     or_dash(sets_number(rows$more_sets)), or_dash(sets_range(rows)), or_dash(minutes_number(rows))
   )
   more <- "More sets to decide"
@@ -52,10 +52,10 @@ open_sentence <- function(rows) {
   if (nrow(rows) == 0) {
     return(NULL)
   }
-  at <- function(place) linked(rough_percent(rows$smallest_called[place]), source_id(rows[place, ]))
+  at <- function(place) linked(seen_percent(rows$smallest_called[place]), source_id(rows[place, ]))
   least <- which.min(rows$smallest_called)
   most <- which.max(rows$smallest_called)
-  span <- if (rough_percent(rows$smallest_called[least]) == rough_percent(rows$smallest_called[most])) {
+  span <- if (seen_percent(rows$smallest_called[least]) == seen_percent(rows$smallest_called[most])) {
     at(most)
   } else {
     paste(at(least), "to", at(most))

@@ -35,6 +35,8 @@ test_that("ratios are shown in per cent with as many decimals as their interval 
   expect_equal(read_aloud(percent_interval(1.8903, -1.681, 101.4)), "200 % [0, 10,000]")
   expect_equal(read_aloud(percent(c(0, 1.8903, 40, NA), -3)), c("0 %", "200 %", "4,000 %", ""))
   expect_equal(read_aloud(rough_percent(c(0.0921, 0.1354, 0.02, NA))), c("9.2 %", "14 %", "2.0 %", ""))
+  expect_equal(read_aloud(seen_percent(c(0.0921, 29.09, NA))), c("9.2 %", "more than 100 %", ""))
+  expect_equal(read_aloud(seen_percent(c(1, 1.2), ">")), c("100 %", ">100 %"))
 })
 
 test_that("bytes have decimal prefixes", {

@@ -144,6 +144,7 @@ class Remote(Client):
         # All equal systems are in one network.
         if systems[0].card():
             self.see_no_rate()
+            self._see_own_way(systems[0].address())
         bridge, address = systems[0].bridge(), systems[0].address()
         if bridge is None:
             return
@@ -163,6 +164,16 @@ class Remote(Client):
         with open("/proc/sys/net/ipv4/ip_forward") as file:
             if file.read().strip() != "1":
                 raise UserError("this host does not forward: `sysctl net.ipv4.ip_forward=1` lets the client reach it")
+
+    def _see_own_way(self, address: str) -> None:
+        """Note which card of the second machine is in the network of a machine's own.  Raises UserError."""
+        words = self._do(["ip", "-o", "route", "get", address], check=False).split()
+        if "dev" not in words or "via" in words:
+            raise UserError(
+                f"config.yaml: vm.profiles: {address} is on a card that a machine has for itself, and no card of "
+                f"{self.settled['ssh']} is in its network: give one there an address of that network"
+            )
+        write_json(self._facts_path, {**self._facts, "device_load": words[words.index("dev") + 1]})
 
     def _rules(self, facts: dict) -> list[list[str]]:
         mark = ["-m", "comment", "--comment", self.context.id, "-j", "ACCEPT"]
@@ -215,7 +226,8 @@ class Remote(Client):
             raise UserError(f"{target} could not be written at {self.settled['ssh']}: {done.stderr.strip()}")
 
     def link(self) -> dict:
-        shown = self._do(["ip", "-o", "link", "show", self._facts["device_there"]], check=False)
+        device = self._facts.get("device_load") or self._facts["device_there"]
+        shown = self._do(["ip", "-o", "link", "show", device], check=False)
         mtu = int(shown.split(" mtu ", 1)[1].split()[0]) if " mtu " in shown else observe.NOT_AVAILABLE
         return {"kind": "network of a second machine", "mtu": mtu, "rate": self.settled["rate"] or "not limited"}
 

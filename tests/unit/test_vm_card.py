@@ -1,7 +1,9 @@
 import pytest
 
 from strata.base.errors import UserError
+from strata.base.files import write_json
 from strata.client import namespace, remote
+from strata.host.context import Context
 from strata.layers.vm import Vm
 from strata.vm import card, passthrough
 
@@ -103,15 +105,35 @@ def test_what_it_lacks_for_that_is_named(client, address, rate, words):
     assert made == []
 
 
-def test_a_second_machine_is_given_no_way_over_this_host_and_no_rate_that_limits_nothing(monkeypatch):
-    one = remote.Remote.__new__(remote.Remote)
+@pytest.fixture
+def second(tmp_path, monkeypatch):
+    """A client on a second machine, and what that says of the way to an address; nothing is to be set on this host."""
     monkeypatch.setattr(remote, "capture", lambda *words: pytest.fail("nothing is to be set"))
-    one.settled = {"rate": None}
+    one = remote.Remote({"ssh": "other", "ssh_config": None, "rate": None}, Context("i", str(tmp_path), None))
+    write_json(str(tmp_path / "remote.json"), {"device_there": "eth0"})
+    said = {"ip -o route get 192.0.2.20": "192.0.2.20 dev eth1 src 192.0.2.21 uid 0"}
+    said["ip -o link show eth1"] = "3: eth1: <BROADCAST> mtu 9000 qdisc mq"
+    monkeypatch.setattr(one, "_do", lambda argv, check=True: said[" ".join(argv)])
     system = Reached(DEVICE, None)
     system.bridge = lambda: None
+    return one, system, said
+
+
+def test_a_second_machine_is_given_no_way_over_this_host_and_no_rate_that_limits_nothing(second):
+    one, system, _ = second
     one.join([system])
-    one.settled = {"rate": "1gbit"}
+    # What is told of the link is told of the card that leads there.
+    assert one.link() == {"kind": "network of a second machine", "mtu": 9000, "rate": "not limited"}
+    one.settled["rate"] = "1gbit"
     with pytest.raises(UserError, match="leave it out"):
+        one.join([system])
+
+
+@pytest.mark.parametrize("way", ["", "192.0.2.20 via 198.51.100.1 dev eth0 src 198.51.100.2 uid 0"])
+def test_a_second_machine_without_a_card_in_that_network_is_named(second, way):
+    one, system, said = second
+    said["ip -o route get 192.0.2.20"] = way
+    with pytest.raises(UserError, match="no card of other is in its network"):
         one.join([system])
 
 

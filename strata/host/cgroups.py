@@ -5,6 +5,7 @@ the same parent, in every hierarchy that Docker uses.  Otherwise the scheduler w
 the CPU among groups of unequal standing, and a comparison would measure that.
 """
 
+import contextlib
 import os
 import re
 import signal
@@ -96,6 +97,16 @@ def but_holder(lines: list[str]) -> list[str]:
     holder = " ".join(HOLDER)
     at = lines.index(holder) if managed_by_systemd() and holder in lines else len(lines)
     return lines[:at] + lines[at + 1 :]
+
+
+def holders(id: str) -> set[int]:
+    """Ids of the processes by which :func:`hold` holds a native system's groups."""
+    found = set()
+    for process in members(id):
+        with contextlib.suppress(OSError), open(f"/proc/{process}/cmdline") as file:
+            if file.read().rstrip("\0").split("\0") == HOLDER:
+                found.add(process)
+    return found
 
 
 def join(id: str, below: str = "") -> list[str]:

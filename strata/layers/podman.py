@@ -166,9 +166,7 @@ class Podman(Layer):
     def _beside(self, argv: list[str]) -> list[str]:
         """A command of this user's in the system's control groups, which root alone can enter."""
         user = ["setpriv", f"--reuid={os.geteuid()}", f"--regid={os.getegid()}", "--init-groups", "--"]
-        there = any(map(os.path.isdir, cgroups.groups_of(self.context.id)))
-        enter = cgroups.join if there else cgroups.enter
-        return as_root([*enter(self.context.id), *user, *argv])
+        return as_root([*cgroups.join(self.context.id), *user, *argv])
 
     def up(self) -> None:
         assert self.below
@@ -176,7 +174,7 @@ class Podman(Layer):
         os.makedirs(os.path.dirname(here.store(self._own)), exist_ok=True)
         if self._own:
             self.context.note({"kind": "group", "id": self.context.id})
-            cgroups.make(self.context.id)
+            cgroups.hold(self.context.id)
         podman = here.command(self._own)
         remove = [[*podman, "rm", "--force", "--ignore", "--time", "0", "--volumes", self.context.id]]
         if self._own:
@@ -329,7 +327,7 @@ class Podman(Layer):
     def processes(self) -> list[int]:
         """The container's processes, and conmon, which holds it."""
         if self._own:
-            return sorted(cgroups.members(self.context.id))
+            return sorted(cgroups.members(self.context.id) - cgroups.holders(self.context.id))
         return cgroups.beside(int(self._inspect("{{.State.Pid}}")))
 
     def _inspect(self, form: str) -> str:

@@ -95,6 +95,17 @@ def test_what_holds_the_group_outlives_the_command_that_started_it(systemd):
     assert os.getsid(pid) == pid
 
 
+def test_what_holds_a_group_is_told_from_what_else_waits_in_it(monkeypatch):
+    both = [subprocess.Popen(argv) for argv in (cgroups.HOLDER, ["sleep", "infinity"])]
+    monkeypatch.setattr(cgroups, "members", lambda id: {one.pid for one in both} | {os.getpid()})
+    try:
+        assert cgroups.holders("x") == {both[0].pid}
+    finally:
+        for one in both:
+            one.kill()
+            one.wait()
+
+
 def test_commands_of_a_native_system_ask_systemd_for_nothing(systemd, tmp_path):
     layer = Chroot(None, {"numactl": "--membind=0"}, Context("strata-x", str(tmp_path), None))
     argv = layer.wrap(["env", "a b"])

@@ -105,8 +105,9 @@ class Chroot(Layer):
 
     def left(self) -> list[str]:
         groups = cgroups.groups_of(self.context.id)
-        # A container's own may lie in them.
-        lines = cgroups.command_lines(self.run_below(cgroups.look([*groups, *(f"{group}/*" for group in groups)])))
+        # A container's own may lie in them; what LXC adds to one is, with version 2 alone, in a group of a hidden name.
+        own = [f"{group}/{names}" for group in groups for names in ("*", ".[!.]*")]
+        lines = cgroups.command_lines(self.run_below(cgroups.look([*groups, *own])))
         return cgroups.but_holder(lines)
 
     def put(self, source: str, target: str) -> None:

@@ -180,7 +180,9 @@ def test_a_process_that_a_native_run_leaves_is_ended_with_the_system(up):
 def test_what_a_command_leaves_is_seen_and_its_system_not_used_again(up, name):
     top = up(name)
     assert top.left() == []
-    subprocess.run(top.command(["sh", "-c", "setsid sleep 300 >/dev/null 2>&1 &"]), check=True)
+    # It is seen by its command line, so it runs before that is asked for.
+    begun = "for n in $(seq 300); do grep -q ^sleep /proc/$!/cmdline && exit 0; sleep 0.1; done; exit 1"
+    subprocess.run(top.command(["sh", "-c", f"setsid sleep 300 >/dev/null 2>&1 & {begun}"]), check=True)
     system = testbed.System(state.read()["system"], top.context.image)
     testbed.begin_cell(system)
     assert testbed.end_cell(system) == ["sleep 300"]

@@ -49,6 +49,19 @@ def test_what_is_there_before_any_command_is_nothing_that_was_left(monkeypatch, 
     assert layer(None, {}, Context("strata-x", str(tmp_path), None)).left() == ["sleep 300", "redis-server *:1"]
 
 
+@pytest.mark.parametrize("group", ["", "payload", ".lxc"])
+def test_what_was_left_is_seen_in_any_group_of_the_containers(monkeypatch, tmp_path, group):
+    monkeypatch.setattr(cgroups, "groups_of", lambda id: [str(tmp_path / "strata-x.scope")])
+    monkeypatch.setattr(Lxc, "run_below", lambda self, argv: subprocess.check_output(argv, text=True))
+    (tmp_path / "strata-x.scope" / group).mkdir(parents=True)
+    with subprocess.Popen(["sleep", "300"]) as left:
+        (tmp_path / "strata-x.scope" / group / "cgroup.procs").write_text(f"{left.pid}\n")
+        try:
+            assert Lxc(None, {}, Context("strata-x", str(tmp_path), None)).left() == ["sleep 300"]
+        finally:
+            left.kill()
+
+
 def test_a_command_enters_the_container_that_was_started(tmp_path):
     (tmp_path / "leader").write_text("4711 -all,+cap_0")
     argv = Nspawn(None, {}, Context("strata-x", str(tmp_path), None)).wrap(["env", "a b"])

@@ -23,6 +23,9 @@ from strata.vm.machine import PATIENCE, Machine, panicked
 from strata.vm.settings import qemu_processor
 
 TYPE = "microvm"
+# QEMU's firmware for such machines, which leaves disks alone.  Some take SeaBIOS's in its place, that of Debian 13 say;
+# it reads from disks, and waits for ever where these have a thread of their own under KVM.
+FIRMWARE = "qboot.rom"
 # As libvirt starts it, but that it may become a process of its own first.
 SANDBOX = "on,obsolete=deny,resourcecontrol=deny"
 
@@ -78,7 +81,7 @@ def arguments(wanted: dict, folder: str) -> list[str]:
         *(["-object", "iothread,id=disks"] if wanted["extra"]["iothread"] else []),
         *["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"],
         *["-serial", f"file:{_file(wanted['console'])}"],
-        *["-kernel", wanted["kernel"], "-initrd", wanted["initrd"]],
+        *["-bios", FIRMWARE, "-kernel", wanted["kernel"], "-initrd", wanted["initrd"]],
         *["-append", " ".join([wanted["arguments"], *counter, network])],
         *_drive("root", root_disk(wanted), "qcow2", wanted),
         *_drive("data", os.path.join(libvirt.pool_folder(), wanted["data_disk"]), "raw", wanted),

@@ -30,7 +30,7 @@ FIRMWARE = "qboot.rom"
 SANDBOX = "on,obsolete=deny,resourcecontrol=deny"
 
 
-def card(part: int) -> str:
+def tap(part: int) -> str:
     """Name of the tap device of the machine with this number (15 characters at most); it ends with QEMU."""
     return f"stvt{places.home_mark()[:8]}{part}"
 
@@ -68,7 +68,7 @@ def arguments(wanted: dict, folder: str) -> list[str]:
     shape = wanted["topology"] or {"sockets": wanted["cpus"], "cores": 1, "threads": 1}
     memory = f"{wanted['memory_mib']}M"
     pages = f"memory-backend-memfd,id=memory,size={memory},hugetlb=on,hugetlbsize=2M,prealloc=on"
-    net = f"tap,id=net,ifname={wanted['card']},script=no,downscript=no"
+    net = f"tap,id=net,ifname={wanted['tap']},script=no,downscript=no"
     queues = wanted["extra"]["queues"]
     network = f"strata.address={wanted['address']} strata.host={wanted['host']}"
     counter = [f"tsc_early_khz={wanted['counter_khz']}"] if wanted["counter_khz"] else []
@@ -182,7 +182,7 @@ class Light(Machine):
         own = {key: os.path.join(facts["folder"], key) for key in ("kernel", "initrd")}
         words = facts["arguments"][self.options["accelerator"]]
         base = facts["volume"]["path"]
-        return {**super().settings(facts), **own, "arguments": words, "base": base, "card": card(self.context.part)}
+        return {**super().settings(facts), **own, "arguments": words, "base": base, "tap": tap(self.context.part)}
 
     def prepare(self) -> tuple[dict, dict]:
         """Like the full machine's, with what the guest is told by the kernel's command line."""
@@ -206,7 +206,7 @@ class Light(Machine):
         if done.returncode != 0:
             words = done.stderr.strip() or "it said nothing"
             raise UserError(f"QEMU did not start (exit code {done.returncode}): {words}")
-        capture(as_root(["ip", "link", "set", wanted["card"], "master", libvirt.bridge(), "up"]))
+        capture(as_root(["ip", "link", "set", wanted["tap"], "master", libvirt.bridge(), "up"]))
         process = process_of(self.folder)
         if wanted["affinity"] or wanted["extra"]["emulator"]:
             pin(process, wanted["affinity"], wanted["extra"]["emulator"])

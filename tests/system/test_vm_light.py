@@ -96,7 +96,7 @@ def test_it_holds_the_same_files_and_what_its_profile_asks_for(up, image, tmp_pa
 
     testbed.take_down()
     assert qemus() == []
-    assert not os.path.exists(f"/sys/class/net/{light.card(0)}")
+    assert not os.path.exists(f"/sys/class/net/{light.tap(0)}")
 
 
 def test_a_cell_is_measured_in_it_and_a_run_that_is_killed_leaves_nothing(tmp_path, image, machine_stays):

@@ -65,7 +65,7 @@ def made(monkeypatch, tmp_path):
 def test_qemus_command_is_as_it_was(made, name, profile, accelerator):
     one, wanted = made(profile, accelerator)
     argv = light.arguments(wanted, one.folder)
-    text = " ".join(argv).replace(" -", "\n-").replace(libvirt.prefix(), "NAME").replace(light.card(0), "CARD")
+    text = " ".join(argv).replace(" -", "\n-").replace(libvirt.prefix(), "NAME").replace(light.tap(0), "CARD")
     tuned.compare(f"light-{name}.qemu", text.replace(wanted["key"], "KEY") + "\n")
 
 
@@ -91,11 +91,20 @@ def test_what_a_light_machine_cannot_have_is_told(made):
     assert made(tuned.PROFILE, "kvm")[0].refused == {"passthrough": "a light machine has no PCI bus"}
 
 
+@pytest.mark.parametrize("card", [None, {"address": "192.0.2.20/24"}])
+def test_it_is_reached_over_the_hosts_bridge(made, monkeypatch, card):
+    one, wanted = made({**tuned.PROFILE, "card": card} if card else tuned.PROFILE, "kvm")
+    layer = microvm.Microvm(None, one.options, one.context)
+    monkeypatch.setattr(layer, "_wanted", lambda: wanted)
+    assert (layer.bridge(), layer.card()) == (libvirt.bridge(), None)
+    assert ("card" in one.refused) == bool(card)
+
+
 def test_several_have_cards_processors_and_disks_of_their_own(made):
     found = [made({"pin": True}, "kvm", part, 2)[1] for part in range(2)]
-    for key in ("name", "card", "data_disk", "console"):
+    for key in ("name", "tap", "data_disk", "console"):
         assert found[0][key] != found[1][key]
-    assert all(len(one["card"]) <= 15 for one in found)
+    assert all(len(one["tap"]) <= 15 for one in found)
     pins = [set(one["affinity"].values()) for one in found]
     assert pins[0].isdisjoint(pins[1])
 

@@ -26,6 +26,8 @@ TYPE = "microvm"
 # QEMU's firmware for such machines, which leaves disks alone.  Some take SeaBIOS's in its place, that of Debian 13 say;
 # it reads from disks, and waits for ever where these have a thread of their own under KVM.
 FIRMWARE = "qboot.rom"
+# How a processor shows the caches of the host's, as libvirt says it.
+HOST_CACHES = ["host-cache-info=on", "l3-cache=off"]
 # As libvirt starts it, but that it may become a process of its own first.
 SANDBOX = "on,obsolete=deny,resourcecontrol=deny"
 
@@ -70,12 +72,13 @@ def arguments(wanted: dict, folder: str) -> list[str]:
     pages = f"memory-backend-memfd,id=memory,size={memory},hugetlb=on,hugetlbsize=2M,prealloc=on"
     net = f"tap,id=net,ifname={wanted['tap']},script=no,downscript=no"
     queues = wanted["extra"]["queues"]
+    shown = HOST_CACHES if wanted["extra"]["host_caches"] else []
     network = f"strata.address={wanted['address']} strata.host={wanted['host']}"
     counter = [f"tsc_early_khz={wanted['counter_khz']}"] if wanted["counter_khz"] else []
     return [
         *[PROGRAM, "-name", f"{wanted['name']},debug-threads=on"],
         *["-machine", f"{TYPE},accel={accelerator}" + (",memory-backend=memory" if wanted["huge_pages"] else "")],
-        *["-cpu", qemu_processor(accelerator), "-m", memory],
+        *["-cpu", ",".join([qemu_processor(accelerator), *shown]), "-m", memory],
         *["-smp", ",".join([str(wanted["cpus"]), *(f"{key}={count}" for key, count in shape.items())])],
         *(["-object", pages] if wanted["huge_pages"] else []),
         *(["-object", "iothread,id=disks"] if wanted["extra"]["iothread"] else []),
@@ -100,14 +103,17 @@ def root_disk(wanted: dict) -> str:
 def read(argv: list[str]) -> dict:
     """What QEMU was started with, from its process, as :func:`strata.vm.domain.read` tells it of a domain."""
     found: dict[str, list[dict[str, str]]] = {"-drive": [], "-device": [], "-object": []}
+    caches = None
     for option, value in itertools.pairwise(argv):
+        if option == "-cpu" and HOST_CACHES[0] in value.split(","):
+            caches = "passthrough"
         if option in found:
             kind, _, rest = value.partition(",") if option != "-drive" else ("", "", value)
             pairs = (word.partition("=") for word in re.split(r"(?<!,),(?!,)", rest))
             found[option].append({"": kind, **{key: text for key, _, text in pairs}})
     threads = {device["drive"]: device.get("iothread") for device in found["-device"] if "drive" in device}
     return {
-        "caches": None,
+        "caches": caches,
         "huge_pages": any(one.get("hugetlb") == "on" for one in found["-object"]),
         "disks": [
             {"cache": one.get("cache"), "io": one.get("aio"), "iothread": threads.get(one["id"])}

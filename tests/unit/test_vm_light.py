@@ -74,10 +74,11 @@ def test_what_qemu_was_started_with_is_read_from_its_command(made):
     told = light.read(light.arguments(wanted, one.folder))
     assert told["disks"] == [{"cache": "none", "io": "native", "iothread": "disks"}] * 2
     assert told["iothreads"] == 1
+    assert told["caches"] == "passthrough"
     assert told["huge_pages"] == wanted["huge_pages"] is True
     plain = light.read(light.arguments(made({}, "tcg")[1], one.folder))
     assert plain["disks"] == [{"cache": None, "io": None, "iothread": None}] * 2
-    assert (plain["iothreads"], plain["huge_pages"]) == (0, False)
+    assert (plain["iothreads"], plain["huge_pages"], plain["caches"]) == (0, False, None)
 
 
 def test_what_a_light_machine_cannot_have_is_told(made):

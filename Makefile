@@ -58,7 +58,7 @@ test-long: setup-test   ## the repetitions that `make test` leaves out (docs/tes
 	$(PYTHON) -m pytest -q --durations 25 -m long tests/system
 	$(PYTHON) -m pytest -q --durations 25 -m long tests/rig/test_short.py
 
-# An hour and more; its hosts are emulated, and nothing is left of them.
+# Three quarters of an hour once the disks of its hosts are made; nothing is left of them.
 test-rig: setup-test    ## everything on emulated hosts with KVM (docs/testing.md)
 	$(PYTHON) -m pytest -q --durations 25 -m long tests/rig
 

@@ -23,7 +23,7 @@ layers = [{"vm": {"profile": "latency", "fresh": "snapshot"}}]
 page["environments"] = {name: page["environments"][name] for name in ("native", "vm-tuned")}
 page["environments"]["vm-latency"] = {"label": "{vm}, latency", "layers": layers}
 page["environments"]["native-pinned"] = {"label": "Pinned", "layers": [{"chroot": {"numactl": sys.argv[2]}}]}
-page |= {"repetitions": 1, "quiet": {"action": "flag"}}
+page |= {"repetitions": 1, "quiet": {"action": "flag"}, **json.loads(sys.argv[3])}
 json.dump(page, open("config.yaml", "w"))
 """
 # What VMware calls latency-sensitive: memory that is reserved, CPUs of its own, and a card of its own.
@@ -43,8 +43,9 @@ exit 1
 """
 
 
-def write_page(run, latency):
-    run(f"git checkout -q config.yaml && rm -rf results && python -c '{PAGE}' '{latency}' '{ON_NODE_1}'")
+def write_page(run, latency, **more):
+    words = f"'{latency}' '{ON_NODE_1}' '{json.dumps(more)}'"
+    run(f"git checkout -q config.yaml && rm -rf results && python -c '{PAGE}' {words}")
 
 
 @pytest.fixture(scope="module")
@@ -59,9 +60,8 @@ def function(there):
 def measure(run, records):
     """Measure one workload in an environment with this latency profile: what was applied, by name, and the record."""
 
-    def one(environment, profile, workload="stream"):
-        text = json.dumps(profile)
-        write_page(run, text)
+    def one(environment, profile, workload="stream", **more):
+        write_page(run, json.dumps(profile), **more)
         run(f"snakemake --cores 1 --quiet rules -- results/raw/{environment}/{workload}/1.log", 3600)
         record = records()[environment, workload, 1]
         return {row["name"]: row for row in record["system"]["vm"]["settings"]}, record
@@ -106,6 +106,37 @@ def test_a_client_reaches_the_machine_over_the_function(measure, there, function
     assert [row for row in found.values() if not row["applied"]] == []
     assert found["address of its card"]["seen"] == ends["address"]
     assert record["observed"]["client"]["link"]["kind"] == "the card whose function the machine has"
+    assert there.good(LEFT) == ""
+
+
+# A second machine is a namespace with an sshd, and the card's other function is plugged into it.
+OTHER = "python tests/system/second_machine.py {} /root/other"
+PLUG = """
+card=$(basename /sys/bus/pci/devices/{card}/virtfn1/net/*)
+ip link set "$card" netns strata-other
+ip -n strata-other address add {address} dev "$card"
+ip -n strata-other link set "$card" up
+"""
+
+
+def test_a_second_machine_reaches_it_over_the_cards_other_function(measure, there, run, function):
+    address, card = function
+    run(OTHER.format("up"))
+    try:
+        there.good(PLUG.format(card=card, address="10.0.9.22/24"))
+        profile = {**LATENCY, "passthrough": [address], "card": {"address": "10.0.9.20/24"}}
+        client = {"ssh": "other", "ssh_config": "/root/other/ssh_config"}
+        _, record = measure("vm-latency", profile, "redis", client=client)
+        assert record["observed"]["client"]["link"] == {
+            "kind": "network of a second machine",
+            "mtu": 1500,
+            "rate": "not limited",
+        }
+        assert there.run("ip netns exec strata-other ping -c 1 -W 1 10.0.9.20")[0] != 0
+        assert there.good("findmnt --raw --noheadings --output TARGET | grep strata-client || true") == ""
+    finally:
+        # What goes with the namespace is back on the host.
+        run(OTHER.format("down"))
     assert there.good(LEFT) == ""
 
 

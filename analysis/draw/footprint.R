@@ -12,10 +12,10 @@ FOOTPRINT_TIMES <- c(up_seconds = "Until all layers are up", boot_seconds = "Boo
 #' @param footprint as from `read_footprint`
 #' @param plan as from `read_plan`
 #' @return data frame with the columns of FOOTPRINT_FIGURE_COLUMNS, in the order of the plan; what no record
-#'   tells is left out
+#'   tells is left out, and what took less time than is told, which has no place on a logarithmic axis
 footprint_data <- function(footprint, plan) {
   rows <- footprint[footprint$quantity %in% names(FOOTPRINT_TIMES) & footprint$n > 0, ]
-  rows <- rows[!is.na(rows$mean), ]
+  rows <- rows[!is.na(rows$mean) & rows$mean > 0, ]
   rows <- rows[order(match(rows$environment, names(plan$environments)),
                      match(rows$quantity, names(FOOTPRINT_TIMES))), ]
   data <- data.frame(rows["environment"], label = environment_labels(plan, rows$environment),
@@ -36,11 +36,12 @@ footprint_figure <- function(data) {
   first <- data[!duplicated(data$environment), ]
   kinds <- FOOTPRINT_TIMES[names(FOOTPRINT_TIMES) %in% data$quantity]
   bars <- data[!is.na(data$low) & data$low > 0, ]
+  least <- min(data$mean, data$min[data$min > 0])
   words <- paste0(data$label, ", ", lower_first(FOOTPRINT_TIMES[data$quantity]), ": mean ",
                   signif(data$mean, 3),
                   " s, ", signif(data$min, 3), " to ", signif(data$max, 3), " s, n = ", data$n)
   ggplot2::ggplot(data, ggplot2::aes(.data$mean, .data$row)) +
-    ggplot2::geom_segment(ggplot2::aes(.data$min, .data$row, xend = .data$max, yend = .data$row),
+    ggplot2::geom_segment(ggplot2::aes(pmax(.data$min, least), .data$row, xend = .data$max, yend = .data$row),
                           colour = PALE, linewidth = 0.3) +
     ggplot2::geom_segment(ggplot2::aes(.data$low, .data$row, xend = .data$high, yend = .data$row), bars,
                           colour = INK, linewidth = 1) +
@@ -70,7 +71,7 @@ footprint_figure <- function(data) {
 draw_footprint <- function(footprint, plan, out) {
   data <- footprint_data(footprint, plan)
   if (nrow(data) == 0) {
-    return(write_figure(empty_figure("Nothing was brought up."), data, out, c(COLUMN_WIDTH, 0.6)))
+    return(write_figure(empty_figure("Nothing took time to be brought up."), data, out, c(COLUMN_WIDTH, 0.6)))
   }
   rows <- length(unique(data$environment))
   write_figure(footprint_figure(data), data, out, c(COLUMN_WIDTH, 0.65 + 0.25 * rows))

@@ -277,7 +277,10 @@ footprint_caption <- function(evidence) {
   paste0("How long it takes to bring an environment up: the mean, a thick bar for its 95", THIN,
          "% interval, and a thin one from the least to the most.",
          if (restored) " What the filled mark of a machine times is its being restored from a saved state.",
-         if (any(drawn$quantity == "boot_seconds")) " Hollow: the boot of the machine itself.")
+         if (any(drawn$quantity == "boot_seconds")) " Hollow: the boot of the machine itself.",
+         if (any(evidence$footprint$quantity == "up_seconds" & evidence$footprint$mean %in% 0)) {
+           " What took less than a thousandth of a second is not drawn."
+         })
 }
 
 #' Whether a figure that is of no single workload was drawn and holds anything

@@ -59,6 +59,18 @@ test_that("the figure of the footprint tells what is restored from what is boote
   out <- tempfile()
   expect_silent(draw_footprint(rows, plan, out))
   expect_match(read_text(paste0(out, ".svg")), "VM, boot of its machine: mean 70 s", fixed = TRUE)
+  # Less than is told has no place on a logarithmic axis.
+  none <- row("docker", "up_seconds", 0)
+  expect_equal(footprint_data(rbind(rows, none), plan), data)
+  rows$min[rows$environment == "native"] <- 0
+  plan$results <- tempfile()
+  drawn <- result_path(plan, "figure", stem = "footprint", ending = "pdf")
+  dir.create(dirname(drawn), recursive = TRUE)
+  expect_silent(draw_footprint(rbind(rows, none), plan, sub("[.]pdf$", "", drawn)))
+  caption <- function(rows) footprint_caption(list(plan = plan, footprint = rows, records = list()))
+  expect_match(caption(rbind(rows, none)), "a thousandth of a second")
+  expect_no_match(caption(rows), "a thousandth")
+  draw_footprint(none, plan, out)
   draw_footprint(empty_table(FOOTPRINT_COLUMNS), plan, out)
   expect_equal(nrow(utils::read.csv(paste0(out, ".csv"))), 0)
 })

@@ -54,7 +54,8 @@ test-system: setup-test ## tests with real systems and machines
 
 test-long: setup-test   ## the repetitions that `make test` leaves out (docs/testing.md)
 	STRATA_LONG=1 scripts/test-r.sh $$(grep -l some_of analysis/tests/testthat/test-*.R)
-	$(PYTHON) -m pytest -q -n auto --dist worksteal -m long tests/unit tests/whole
+	$(PYTHON) -m pytest -q -n auto --dist worksteal -m long tests/unit
+	$(PYTHON) -m pytest -q -n auto --dist worksteal -m long tests/whole
 	$(PYTHON) -m pytest -q --durations 25 -m long tests/system
 	$(PYTHON) -m pytest -q --durations 25 -m long tests/rig/test_short.py
 

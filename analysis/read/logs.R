@@ -281,6 +281,15 @@ require_close <- function(what, found, expected, tolerance = 1e-5) {
   }
 }
 
+#' What rounding to some significant digits takes from a number, or adds to it, at most
+#'
+#' @param x numbers above zero
+#' @param digits significant digits
+#' @return numbers
+half_digit <- function(x, digits) {
+  0.5 * 10^(floor(log10(x)) + 1 - digits)
+}
+
 #' Checks that numbers are others as they are printed, rounded to some digits
 #'
 #' A number with one digit changed, or one more, is not what printing gives, so that it is noticed.
@@ -289,11 +298,11 @@ require_close <- function(what, found, expected, tolerance = 1e-5) {
 #' @param found numbers as they were printed
 #' @param expected numbers, computed from printed ones of nine digits
 #' @param digits significant digits with which `found` was printed
+#' @param error by which `expected` may be wrong; of one number alone `half_digit` tells less than that of several
 #' @section Errors: broken_log
-require_rounded <- function(what, found, expected, digits = 6) {
-  half <- 0.5 * 10^(floor(log10(expected)) + 1 - digits)
+require_rounded <- function(what, found, expected, digits = 6, error = OF_NINE_DIGITS * expected) {
   as_printed <- abs(found - signif(found, digits)) <= 1e-12 * abs(found)
-  away <- which(!(as_printed & abs(found - expected) <= half + OF_NINE_DIGITS * expected) %in% TRUE)
+  away <- which(!(as_printed & abs(found - expected) <= half_digit(expected, digits) + error) %in% TRUE)
   if (length(away) > 0) {
     broken_log(what, " should be ", plain(signif(expected[away][1], digits)), ", and the log says ",
                plain(found[away][1]))

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from selenium import webdriver
-from selenium.common.exceptions import StaleElementReferenceException, TimeoutException
+from selenium.common.exceptions import TimeoutException, WebDriverException
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.support.wait import WebDriverWait
 
@@ -68,8 +68,21 @@ _SHOWN = "return document.getElementById(arguments[0])?.getClientRects().length 
 
 
 def patient(driver: webdriver.Chrome, seconds: float = 20) -> WebDriverWait:
-    """Waits for what a page shows, also while another page or row comes into the place of what was found."""
-    return WebDriverWait(driver, seconds, ignored_exceptions=[StaleElementReferenceException])
+    """Waits for what a page shows, also while another page or row comes into the place of what was found.
+
+    Chromium has several names for that, one of them for errors that it does not know.
+    """
+    return WebDriverWait(driver, seconds, ignored_exceptions=[WebDriverException])
+
+
+def shown(driver: webdriver.Chrome, selector: str, words: str) -> str:
+    """Wait until what a selector finds first says these words; all that it says."""
+
+    def says(it: webdriver.Chrome) -> str | None:
+        text = it.find_element("css selector", selector).text
+        return text if words in text else None
+
+    return patient(driver).until(says)
 
 
 @contextmanager

@@ -78,9 +78,9 @@ def patient(driver: webdriver.Chrome, seconds: float = 20) -> WebDriverWait:
 def shown(driver: webdriver.Chrome, selector: str, words: str) -> str:
     """Wait until what a selector finds first says these words; all that it says."""
 
-    def says(it: webdriver.Chrome) -> str | None:
+    def says(it: webdriver.Chrome) -> str:
         text = it.find_element("css selector", selector).text
-        return text if words in text else None
+        return text if words in text else ""
 
     return patient(driver).until(says)
 

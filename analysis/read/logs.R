@@ -298,7 +298,7 @@ half_digit <- function(x, digits) {
 #' @param found numbers as they were printed
 #' @param expected numbers, computed from printed ones of nine digits
 #' @param digits significant digits with which `found` was printed
-#' @param error by which `expected` may be wrong; of one number alone `half_digit` tells less than that of several
+#' @param error by which `expected` may be wrong; that of one number alone is `half_digit`
 #' @section Errors: broken_log
 require_rounded <- function(what, found, expected, digits = 6, error = OF_NINE_DIGITS * expected) {
   as_printed <- abs(found - signif(found, digits)) <= 1e-12 * abs(found)

@@ -27,6 +27,14 @@ if TYPE_CHECKING:
 NETWORK = "strata"
 # Without root Podman keeps a process for the user's namespace, whatever it was asked; so that is ended.
 END_PAUSE = ["system", "migrate"]
+# Where Docker is it lets nothing through this host but to its own containers; netavark lets in answers alone.  So what
+# was led to a published port is let in, by a rule that has the system's name, and goes with it.
+LET_IN = '"$1" --wait --insert FORWARD --match conntrack --ctstate DNAT --ctorigdst "$2" --match comment '
+LET_IN += '--comment "$3" --jump ACCEPT'
+KEEP_OUT = """
+"$1" --wait --list-rules FORWARD | sed -n "s/^-A \\(.* --comment $2 .*\\)/-D \\1/p" |
+    xargs --no-run-if-empty -L 1 "$1" --wait
+"""
 # What is recorded of Podman.
 FACTS = ("version", "runtime", "conmon", "storage_driver", "network_backend", "cgroup_driver")
 # Where slirp4netns leads what comes from outside.
@@ -188,9 +196,21 @@ class Podman(Layer):
                 "remove": [here.locked(self._own, argv) for argv in remove],
             }
         )
+        self._let_in()
         self._start(self._words())
         self._seen = bounds.see(self.options, lambda: self.run_below(self.wrap(bounds.LOOK), check=False), "Podman")
         self._info = self._told()
+
+    def _let_in(self) -> None:
+        """Let through what is sent to published ports, where this host has rules for what it lets through."""
+        rules = here.program("iptables")
+        if self.options["network"] != "bridge" or not self.context.ports or not rules:
+            return
+        remove = ["sh", "-c", KEEP_OUT, "strata", rules, self.context.id]
+        self.context.note(
+            {"kind": "rule", "id": self.context.id, "root": True, "find": ["true"], "remove": [remove]},
+        )
+        self.run_below(as_root(["sh", "-c", LET_IN, "strata", rules, self._at(), self.context.id]))
 
     def _words(self) -> list[str]:
         """What Podman is asked for."""

@@ -108,18 +108,54 @@ def test_podman_is_asked_for_what_docker_is(host):
         *["--publish", "192.0.2.1:6379:6379/tcp", "--publish", "192.0.2.1:6379:6379/udp"],
         *["--security-opt", "seccomp=unconfined", ID, "sleep", "infinity"],
     ]
-    argv = fake.commands[0]
+    argv = next(argv for argv in fake.commands if "run" in argv)
     assert argv[argv.index("--runtime") + 1] == "runc"
     # Whoever waited for it is ended alone, and what removes it waits until it has come to its end.
     assert argv[: argv.index("podman")] == [
         *["setsid", "--fork", "--wait"],
         *["flock", "--close", f"{host}/podman/root.lock"],
     ]
-    [trace] = fake.traces
+    trace, rule = fake.traces
+    assert (rule["kind"], rule["root"], rule["id"]) == ("rule", True, "strata-0")
     [remove] = trace["remove"]
     assert remove[:3] == ["flock", "--close", f"{host}/podman/root.lock"]
     assert remove[-6:] == ["--force", "--ignore", "--time", "0", "--volumes", "strata-0"]
     assert trace["root"] is True
+
+
+IPTABLES = """#!/bin/sh
+shift
+case $1 in
+    --insert) shift; echo "-A $*" | sed 's/--match/-m/g; s/--jump/-j/' >>"$RULES" ;;
+    --list-rules) cat "$RULES" ;;
+    -D) shift; grep -v -x -F -e "-A $*" "$RULES" >"$RULES.new"; mv "$RULES.new" "$RULES" ;;
+esac
+"""
+
+
+def test_what_is_published_is_let_in_and_the_rule_goes_with_the_container(host, monkeypatch):
+    (host / "iptables").write_text(IPTABLES)
+    (host / "iptables").chmod(0o755)
+    rules = host / "rules"
+    rules.write_text("-P FORWARD DROP\n-A FORWARD -j DOCKER-USER\n")
+    monkeypatch.setenv("RULES", str(rules))
+    monkeypatch.setattr(podman_here, "program", lambda *names: f"{host}/{names[0]}")
+    before = rules.read_text()
+    fake = Fake(PLAIN)
+    fake.up()
+    [let] = [argv for argv in fake.commands if str(host / "iptables") in argv]
+    subprocess.run(let, check=True)
+    subprocess.run(let, check=True)
+    added = "-A FORWARD -m conntrack --ctstate DNAT --ctorigdst 192.0.2.1 -m comment --comment strata-0 -j ACCEPT\n"
+    assert rules.read_text() == before + 2 * added
+    [remove] = fake.traces[1]["remove"]
+    for _ in range(2):
+        subprocess.run(remove, check=True)
+        assert rules.read_text() == before
+    for entry in ({**PLAIN, "network": "host"}, {**PLAIN, "network": "slirp4netns"}):
+        other = Fake(entry)
+        other.up()
+        assert [trace["kind"] for trace in other.traces] == ["Podman container"]
 
 
 def test_its_store_is_nobody_elses(host):
@@ -152,7 +188,7 @@ def test_under_systemd_the_group_is_one_of_systemds(monkeypatch):
     monkeypatch.setattr(cgroups, "managed_by_systemd", lambda: True)
     fake = Fake({**PLAIN, "runtime": "crun"})
     fake.up()
-    argv = fake.commands[0]
+    argv = next(argv for argv in fake.commands if "run" in argv)
     assert argv[argv.index("--cgroup-manager") + 1] == "systemd"
     assert argv[argv.index("--cgroup-parent") + 1] == "strata.slice"
 

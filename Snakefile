@@ -1,9 +1,12 @@
-from snakemake.exceptions import WorkflowError
+from snakemake.utils import min_version
+
+# The first with functions as priorities.
+min_version("9.17")
 
 
 include: "rules/common.smk"
 include: "rules/measure.smk"
-include: "rules/aggregate.smk"
+include: "rules/tables.smk"
 include: "rules/paper.smk"
 include: "rules/archive.smk"
 include: "rules/reanalysis.smk"
@@ -20,4 +23,4 @@ rule all:
 # Every cell, and nothing made of them.
 rule cells:
     input:
-        lambda wildcards: experiment.all_logs(experiment.blocks(checkpoints)),
+        lambda wildcards: logs(),

@@ -3,79 +3,56 @@ import os
 import sys
 
 # Of this file, and not of the main one: another workflow may import this one.
-sys.path.insert(0, os.path.dirname(os.path.abspath(str(workflow.current_basedir))))
+PROJECT = os.path.dirname(os.path.abspath(str(workflow.current_basedir)))
+sys.path.insert(0, PROJECT)
 
-from snakemake import __version__ as snakemake_version
-from snakemake.logging import logger
+from snakemake.exceptions import WorkflowError
 from strata.base.errors import UserError
-from strata.snakemake import insides, shown
-from strata.snakemake.news import News
-from strata.snakemake.workflow import Workflow
-
-try:
-    experiment = Workflow(
-        config,
-        insides.folder(workflow, snakemake_version),
-        insides.is_part(workflow, snakemake_version),
-        lambda: insides.is_spread(workflow, snakemake_version),
-        lambda: insides.laid_over(workflow, snakemake_version, config),
-    )
-    # An archive may be older than the Snakemake that makes its paper again.
-    if not experiment.rebuilding:
-        insides.check_version(snakemake_version)
-except UserError as error:
-    raise WorkflowError(str(error))
-
-in_report = shown.Shown(experiment.plan)
-# Captions of a report see no more of the workflow than its config.
-config["captions"] = shown.captions(experiment.plan)
-config["titles"] = shown.titles(experiment.plan)
+from strata.workflow import Workflow, code
 
 
-def forecast():
-    """What a dry run tells of the cells."""
-    if not insides.is_dry(workflow, snakemake_version):
-        return None
-    cells, others = insides.split(insides.wanted(workflow, snakemake_version))
-    return shown.forecast(experiment.plan, cells, len(others), experiment.partial)
-
-
-def start():
-    """Before the first job."""
+def told(function, *arguments):
+    """What a function gives; a user's mistake as Snakemake shows one."""
     try:
-        if not experiment.rebuilding:
-            insides.settle_scheduler(workflow, snakemake_version)
-            if insides.is_spread(workflow, snakemake_version):
-                insides.settle_spread(workflow, snakemake_version)
-        cells, others = insides.split(insides.wanted(workflow, snakemake_version))
-        ours = [
-            job for job in others if job.output[0].startswith(("results/", "paper/"))
-        ]
-        experiment.begin(
-            cells,
-            measuring=bool(cells)
-            or not all("reanalysis" in job.output[0] for job in ours),
-        )
-        if not experiment.rebuilding:
-            insides.place_again(workflow, snakemake_version)
+        return function(*arguments)
     except UserError as error:
         raise WorkflowError(str(error))
 
 
-logger.addFilter(News(logger, forecast))
+experiment = told(Workflow, config, PROJECT)
+
+# The code and texts that products are made by and of: inputs like any other.
+PARSERS = code(
+    "workloads/*/parse.py",
+    "workloads/kit/*.py",
+    "strata/cell/parsing.py",
+    "strata/cell/logs.py",
+    "strata/results/*.py",
+    "strata/experiment/sets.py",
+)
+ANALYSIS = code("analysis/**/*.R", "contracts/*.json", "published/*")
+TEXTS = code("paper/*.Rmd", "paper/*.bib", "paper/template.*", "paper/*.css")
+TEXTS += code("paper/*.js", "CITATION.cff", "scripts/packages.txt")
+# A folder is newer than the tables once a log in it was deleted: then they are made again, and the log before.
+FOLDERS = experiment.folders()
 
 
-report: "report/workflow.rst"
+def logs():
+    return told(experiment.logs, checkpoints)
 
 
 wildcard_constraints:
     environment="|".join(experiment.environments),
     workload="|".join(experiment.workloads),
     repetition=r"[1-9]\d*",
+    block=r"[1-9]\d*",
 
 
 onstart:
-    start()
+    told(experiment.begin)
+    # Its limit of jobs a second sets a timer in every round, each of which sets another: after n cells it would wake
+    # the controller n times a second beside a measurement.  No option switches it off.
+    workflow.scheduler.job_rate_limiter = None
 
 
 onsuccess:
@@ -84,9 +61,3 @@ onsuccess:
 
 onerror:
     experiment.end()
-
-
-try:
-    insides.join(workflow, snakemake_version, start, experiment.end)
-except UserError as error:
-    raise WorkflowError(str(error))

@@ -1,53 +1,83 @@
-# One rule for every cell: the plan gives the order, the testbed is there once.
-# Plan and image are made before the first job (experiment.begin): if they were jobs that cells
-# depend on, a changed plan would hide from Snakemake which cells' parameters have changed.
-# Where a paper is made again from an archive there is no such rule, so that nothing can be measured.
+# Cells, and what is decided before and between them.
+#
+# A cell has no input, not even an ancient() one: one that is missing and one whose parameters changed would then hide
+# each other from Snakemake.  It is due when its log is missing or its fingerprint changes, and for nothing else: what it
+# measures with (plan, image) is written when a run begins, or made by the first cell that needs it.
+LOG = "results/raw/{environment}/{workload}/{repetition}.log"
 
 
-if not experiment.rebuilding:
+rule cell:
+    # update(): a good log stays until a better one is whole, and comes back where that fails.
+    output:
+        log=update(LOG),
+        record=update(LOG.replace(".log", ".json")),
+    log:
+        "results/logs/cells/{environment}/{workload}/{repetition}.log",
+    priority: lambda cell: experiment.priority(**cell)
+    conda:
+        "../envs/strata.yaml"
+    resources:
+        testbed=1,
+    params:
+        fingerprint=lambda cell: told(
+            experiment.fingerprint, cell.environment, cell.workload
+        ),
+    # A cell needs nothing but the standard library, and starts quicker without looking for more (-S).
+    shell:
+        "python3 -S -m strata cell {wildcards.environment} {wildcards.workload} {wildcards.repetition}"
 
-    rule cell:
-        output:
-            log="results/raw/{environment}/{workload}/{repetition}.log",
-            record="results/raw/{environment}/{workload}/{repetition}.json",
-        log:
-            "results/logs/cells/{environment}/{workload}/{repetition}.log",
-        priority: experiment.priority
-        conda:
-            "../envs/strata.yaml"
-        resources:
-            **experiment.job_options(),
-            testbed=1,
-        params:
-            fingerprint=experiment.fingerprint,
-        # A cell needs nothing but the standard library, and starts quicker without looking for more (-S).
-        shell:
-            "python -S -m strata cell {wildcards.environment} {wildcards.workload} {wildcards.repetition}"
+
+checkpoint machine:
+    # Whether KVM runs a guest here, tried once before the order is known: it depends on that.
+    output:
+        "results/machine.json",
+    log:
+        "results/logs/machine.log",
+    priority: 10**9
+    localrule: True
+    conda:
+        "../envs/strata.yaml"
+    resources:
+        testbed=1,
+    params:
+        circumstances=lambda machine: experiment.circumstances(),
+    shell:
+        "python3 -m strata machine --out {output} 2>&1 | tee {log}"
 
 
-if experiment.adaptive:
+checkpoint decide:
+    # After this block: which workloads get how many further sets, or is it enough?  A decision stands, as a measurement
+    # does, whatever becomes of code and logs.
+    input:
+        lambda decide: experiment.logs_before(decide.block),
+    output:
+        "results/precision/{block}.json",
+    log:
+        "results/logs/precision-{block}.log",
+    localrule: True
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        testbed=1,
+    shell:
+        "(python3 -m strata tidy --blocks {wildcards.block} --to results/tmp/tidy"
+        " && Rscript analysis/precision.R --plan results/plan.json --block {wildcards.block}"
+        " --tidy results/tmp/tidy --out {output}) 2>&1 | tee {log}"
 
-    checkpoint precision:
-        # After this block: which workloads get how many further sets, or is it enough?
-        input:
-            logs=lambda precision: experiment.all_logs(int(precision.block)),
-            before=lambda precision: experiment.decided_before(int(precision.block)),
-        output:
-            state="results/precision/{block}.json",
-            note="results/made/precision/{block}.json",
-        log:
-            "results/logs/precision-{block}.log",
-        wildcard_constraints:
-            block=r"[1-9]\d*",
-        localrule: True
-        conda:
-            "../envs/analysis.yaml"
-        resources:
-            testbed=1,
-        params:
-            made_by=experiment.made_by("precision/{block}"),
-            again=experiment.again("precision/{block}"),
-        shell:
-            "python -m strata make precision/{wildcards.block} {params.again} --"
-            " Rscript analysis/precision.R --plan results/plan.json --block {wildcards.block}"
-            " --out {output.state} 2>&1 | tee {log}"
+
+rule image:
+    # Of what the image is that was measured in: built now where no cell has built it.
+    output:
+        "results/image.json",
+        "results/image-manifest.json",
+    log:
+        "results/logs/image.log",
+    localrule: True
+    conda:
+        "../envs/strata.yaml"
+    resources:
+        testbed=1,
+    params:
+        recipe=experiment.plan["image"]["recipe"],
+    shell:
+        "python3 -m strata image --planned 2>&1 | tee {log}"

@@ -18,5 +18,4 @@ ROOMS = (
     "cell",
     "results",
     "archive",
-    "snakemake",
 )

@@ -18,34 +18,16 @@ def _cell(words: list[str]) -> None:
     measure.measure(words[0], words[1], int(words[2]))
 
 
-def _keeper(words: list[str]) -> None:
-    from strata.system import keeper
-
-    keeper.keep({"pid": int(words[0]), "start": words[1]})
-
-
-def _make(words: list[str]) -> int:
-    from strata.base.errors import UserError
-    from strata.results import made
-
-    if len(words) < 4 or words[2] != "--":
-        raise UserError("usage: python -m strata make PRODUCT NUMBER -- COMMAND")
-    return made.make(words[0], int(words[1]), words[3:])
-
-
 def main(words: list[str]) -> int:
     """Run a command; a user's mistake gives a message and status 1 (2 for the command line itself)."""
-    # These two start once for every cell or run: they skip what the others need to import.
-    quick = {"cell": _cell, "keeper": _keeper}
     from strata.base.errors import UserError
     from strata.base.signals import Interrupted
 
     try:
-        if words and words[0] in quick:
-            quick[words[0]](words[1:])
+        if words[:1] == ["cell"]:
+            # It starts once for every cell, and skips what the others need to import.
+            _cell(words[1:])
             return 0
-        if words and words[0] == "make":
-            return _make(words[1:])
         from strata import commands
 
         return commands.main(words)

@@ -6,50 +6,88 @@ import os
 import sys
 
 from strata import __version__
+from strata.base import places
 from strata.base.errors import UserError
 
 
 def _over(options: argparse.Namespace) -> dict:
-    from strata.base import checking
+    from strata.experiment import config
 
-    return checking.read_json_words("--config", options.config) if options.config else {}
+    return config.laid_over(options.configfile or [], _words(options.config))
+
+
+def _settings(options: argparse.Namespace) -> dict:
+    from strata.experiment import config
+
+    return config.read(_over(options))
+
+
+def _words(given: list[str] | None) -> dict:
+    """What `--config KEY=VALUE …` says; values are YAML."""
+    import yaml
+
+    found = {}
+    for word in given or []:
+        key, equals, value = word.partition("=")
+        if not equals:
+            raise UserError(f"--config: {word}: must be KEY=VALUE")
+        try:
+            found[key] = yaml.safe_load(value)
+        except (yaml.YAMLError, RecursionError):
+            raise UserError(f"--config: {key}: is not YAML: {value[:60]}") from None
+    return found
 
 
 def _plan(options: argparse.Namespace) -> int:
-    from strata.experiment import config, plan, sets, workload
-    from strata.host import capacity
+    from strata import workflow
+    from strata.results import forecast
 
-    experiment = config.experiment(config.read(_over(options)), capacity.facts())
-    for name, entry in experiment["workloads"].items():
-        workload.check_files(name, entry["parameters"])
-    experiment |= {"spread": True} if plan.spread() else {}
-    plan.write({**experiment, "source": plan.source(os.getcwd())})
-    order = sets.Order(experiment)
-    if options.show:
-        for place, block, environment, load, repetition in order.rows():
-            print(f"{place:6d}  block {block:<5d} {environment} · {load} · repetition {repetition}")
-    absent = {name: entry for name, entry in experiment["environments"].items() if not entry["available"]}
-    for name, entry in absent.items():
-        print(f"plan: {name} is not available here: {entry['reason']}", file=sys.stderr)
-    more = "" if order.decided else "; how many more is decided when they were measured"
-    print(f"plan: {len(order.cells())} cells at {experiment['scale']} scale{more}", file=sys.stderr)
+    forecast.show(workflow.make_plan(_settings(options)), options.show)
+    return 0
+
+
+def _machine(options: argparse.Namespace) -> int:
+    from strata.base.files import write_json
+    from strata.experiment import plan
+    from strata.host import capacity
+    from strata.image import machine
+    from strata.vm import acceleration
+
+    found = machine.probe(plan.read()["image"]["settings"])
+    write_json(options.out, {**capacity.facts(), **found, "circumstances": acceleration.circumstances()})
     return 0
 
 
 def _image(options: argparse.Namespace) -> int:
     from strata import layers
-    from strata.experiment import config, recipe
+    from strata.experiment import plan, recipe
     from strata.image import build, cache
     from strata.system import testbed
 
-    settings = config.read(_over(options))
-    there = cache.find(recipe.describe(settings["image"])["recipe"])
-    build.publish(build.ensure(settings["image"], options.rebuild))
-    named = {name for entry in settings["environments"].values() for layer in entry["layers"] for name in layer}
-    can = {name for name in named if layers.layer_class(name).unavailable() is None}
-    build.ensure_machines(settings["image"], layers.forms(can))
-    if there is None:
+    if options.planned is None:
+        settings = _settings(options)
+        names, entries = list(settings["environments"]), settings["environments"]
+        image = settings["image"]
+    else:
+        planned = plan.read_checked()
+        names, entries = options.planned, planned["environments"]
+        image = planned["image"]["settings"]
+    there = cache.find(recipe.describe(image)["recipe"])
+    built = build.ensure(image, options.rebuild)
+    if not names:
+        build.publish(built)
+    stacks = [entries[name]["layers"] for name in names]
+    can = {name for stack in stacks for layer in stack for name in layer if not layers.layer_class(name).unavailable()}
+    build.ensure_machines(image, layers.forms(can))
+    if there is None and options.planned is None:
         testbed.tidy()
+    return 0
+
+
+def _tidy(options: argparse.Namespace) -> int:
+    from strata.results import tidy
+
+    tidy.make(options.partial, options.blocks, options.to)
     return 0
 
 
@@ -66,9 +104,8 @@ def _check(options: argparse.Namespace) -> int:
     from strata.experiment import claims, config, workload
     from strata.host import capacity
 
-    over = _over(options)
     checking.together(
-        lambda: config.experiment(config.read(over), capacity.facts()),
+        lambda: config.experiment(_settings(options), capacity.facts()),
         *(functools.partial(workload.check, name) for name in workload.known()),
         claims.check,
     )
@@ -108,13 +145,6 @@ def _admit(options: argparse.Namespace) -> int:
     except OSError as error:
         raise UserError(f"{turn.path()}: {error.strerror}") from None
     print(f"{options.user} may measure on this machine until it starts again")
-    return 0
-
-
-def _summary(options: argparse.Namespace) -> int:
-    from strata.snakemake import summary
-
-    print(summary.told(sys.stdin))
     return 0
 
 
@@ -168,7 +198,20 @@ def _history(options: argparse.Namespace) -> int:
 
 
 def main(words: list[str]) -> int:
-    """Parse the command line and run the command; returns the exit status."""
+    """Run a command; returns the exit status.  Where this Python lacks a package, that of .venv takes over."""
+    try:
+        return _main(words)
+    except ModuleNotFoundError as missing:
+        own = os.path.join(places.PROJECT, ".venv/bin/python")
+        if (missing.name or "").startswith("strata"):
+            raise
+        if not os.path.exists(own) or os.path.samefile(sys.prefix, os.path.join(places.PROJECT, ".venv")):
+            raise UserError(f"the Python package {missing.name} is not installed: `make setup` installs it") from None
+        sys.stdout.flush()
+        os.execv(own, [own, "-m", "strata", *words])
+
+
+def _main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m strata", description=__doc__)
     parser.add_argument("--version", action="version", version=f"Strata {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -179,9 +222,10 @@ def main(words: list[str]) -> int:
         return command
 
     takes_config = argparse.ArgumentParser(add_help=False)
-    takes_config.add_argument("--config", metavar="JSON", help="values laid over config.yaml")
+    takes_config.add_argument("--configfile", nargs="+", metavar="PAGE", help="pages laid over config.yaml")
+    takes_config.add_argument("--config", nargs="+", metavar="KEY=VALUE", help="values laid over the pages")
     for name, function, text in (
-        ("plan", _plan, "write results/plan.json and plan.csv"),
+        ("plan", _plan, "say which cells are due, what would be built, and about how long it takes; writes nothing"),
         ("image", _image, "build the image or find it in the cache"),
         ("check", _check, "check config.yaml, the workloads and the published claims: all that is wrong at once"),
         ("doctor", _doctor, "say what this machine can measure, and what would change that"),
@@ -192,6 +236,14 @@ def main(words: list[str]) -> int:
             command.add_argument("--show", action="store_true", help="print the order of measurement")
         if name == "image":
             command.add_argument("--rebuild", action="store_true", help="build it even if it is in the cache")
+            text = "that of the plan in results/, with the machines of these environments; without any it is published"
+            command.add_argument("--planned", nargs="*", metavar="ENVIRONMENT", help=text)
+    machine = add("machine", _machine, "try whether KVM runs a guest here (the rule `machine` does it)")
+    machine.add_argument("--out", metavar="FILE", default=places.MACHINE, help=f"the file ({places.MACHINE})")
+    tidy = add("tidy", _tidy, "parse all logs into results/tidy (the rule `tables` does it)")
+    tidy.add_argument("--partial", action="store_true", help="of the cells that are there")
+    tidy.add_argument("--blocks", type=int, metavar="NUMBER", help="of the cells in the first blocks")
+    tidy.add_argument("--to", metavar="FOLDER", default="results/tidy", help="where to (results/tidy)")
     cell = add("cell", None, "measure one cell: cell ENVIRONMENT WORKLOAD REPETITION")
     cell.add_argument("cell", nargs=3, metavar=("ENVIRONMENT", "WORKLOAD", "REPETITION"))
     admit = add("admit", _admit, "as root: let a user without root measure on this machine")
@@ -201,7 +253,6 @@ def main(words: list[str]) -> int:
     tune = add("vm-tune", _vm_tune, "write what Vagrant cannot say into a libvirt domain (called by the Vagrantfile)")
     tune.add_argument("domain", metavar="DOMAIN")
     tune.add_argument("extra", metavar="JSON")
-    add("summary", _summary, "make a short table of that of `snakemake --summary`, which it reads (make summary)")
     archive = add("archive", _archive, "write one file with all that the paper rests on (snakemake archive does it)")
     archive.add_argument("--out", metavar="FILE", default="archive.zip", help="the file (archive.zip)")
     archive.add_argument("--image", action="store_true", help="put the image in too")

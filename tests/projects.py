@@ -25,7 +25,6 @@ SHARED = [
     "packer",
     "vagrant",
     "scripts",
-    "snakemake_scheduler_plugin_strata",
     "CITATION.cff",
 ]
 
@@ -81,20 +80,27 @@ def make(folder: Path, config: dict, workloads: dict[str, dict] | None = None, c
     for name, data in (workloads or {}).items():
         write_yaml(folder / "workloads" / name / "workload.yaml", data)
         write_parser(folder, name)
+    if workloads is not None:
+        bring(ROOT / "workloads" / "kit", folder / "workloads" / "kit")
     write_yaml(folder / "config.yaml", config)
     return folder
 
 
 def write_parser(folder: Path, name: str) -> None:
-    """A parser that takes every log of the workload for broken, where a test gives none of its own."""
-    text = f"parse_{name.replace('-', '_')} <- function(lines, parameters) broken_log('not to be parsed')\n"
-    (folder / "workloads" / name / "parse.R").write_text(text)
+    """A parser that takes every line that is a number for a value of the workload's one metric, a rate."""
+    text = (
+        "from kit.logs import value\n\n\ndef parse(lines, parameters):\n"
+        "    return [value('rate', '1/s', float(line)) for line in lines if line.isdigit()]\n"
+    )
+    (folder / "workloads" / name / "parse.py").write_text(text)
 
 
 def beside_real(folder: Path, config: dict, workloads: dict[str, dict]) -> Path:
     """A project of the real workloads and of some more, given as data: they run in the checkout's own image."""
     made = make(folder, config, workloads)
     for source in (ROOT / "workloads").iterdir():
+        if source.name == "kit":
+            continue
         (made / "workloads" / source.name).symlink_to(source)
     return made
 

@@ -10,7 +10,7 @@ from strata.base import places
 from strata.base.errors import UserError
 from strata.experiment import plan, sets
 from strata.image import manifest
-from strata.results import judge, made
+from strata.results import judge, products
 from strata.results.judge import load
 
 # What a file that is not laid out as it should be makes its reader stumble over.
@@ -95,8 +95,7 @@ def _of_plan(folder: str) -> list[str]:
     if missing != facts["missing"] or bool(missing) != facts["partial"]:
         strange = sorted(set(missing) ^ set(facts["missing"])) or ["their order"]
         found.append(f"{guide.FACTS}: the cells that it calls missing are not those that are: {', '.join(strange)}")
-    state = made.State(experiment, folder, os.path.join(folder, "source"))
-    return found + _unplanned(folder, cells) + state.findings()
+    return found + _unplanned(folder, cells) + sums.of_tables(folder, products.tables(experiment))
 
 
 def _of_source(folder: str) -> list[str]:

@@ -7,8 +7,10 @@ import tempfile
 
 from strata.archive import check, container, crate, guide, rebuild, sums
 from strata.archive.stage import Stage
+from strata.base import places
 from strata.base.errors import UserError
-from strata.base.yaml_file import legible
+from strata.base.checking import legible
+from strata.results import products
 
 # More than this many doubts are no help to look through in a terminal.
 MOST_DOUBTS = 40
@@ -52,12 +54,8 @@ def _remake(stage: Stage, work: str) -> None:
     os.mkdir(work)
     rebuild.prepare(stage.folder, work)
     rebuild.remake(work, bool(stage.missing))
-    for name in (name for product in rebuild.made_in(stage.folder) for name in (*product.files, product.note)):
-        again = os.path.join(work, name)
-        if os.path.exists(again):
-            shutil.copyfile(again, stage.path(name))
-        else:
-            os.unlink(stage.path(name))
+    for name in (*products.made(stage.experiment), places.SUMS):
+        shutil.copyfile(os.path.join(work, name), stage.path(name))
 
 
 def _list_doubts(stage: Stage) -> None:

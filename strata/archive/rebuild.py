@@ -2,15 +2,15 @@
 
 import os
 import shutil
-import subprocess
 import sys
 
 from strata.archive import check, sums
 from strata.base import places
 from strata.base.errors import UserError
-from strata.results import judge, made, products
+from strata.base.process import capture
+from strata.results import judge, products
 
-INPUTS = ("plan.json", "plan.csv", "image.json", "image-manifest.json", "raw", "failed")
+INPUTS = ("plan.json", "plan.csv", "image.json", "image-manifest.json", "raw", "failed", "precision")
 
 
 def prepare(folder: str, work: str) -> None:
@@ -28,39 +28,25 @@ def prepare(folder: str, work: str) -> None:
 def remake(work: str, partial: bool) -> None:
     """Make tables, figures and papers in a prepared project, by its own code.
 
-    Raises UserError with what the workflow said last, where it fails.
+    Raises UserError with what the command said, where one fails.
     """
-    command = [sys.executable, "-m", "snakemake", "--cores", "1", "--config", "rebuild=true"]
-    command += ["partial=true"] if partial else []
-    variables = {key: value for key, value in os.environ.items() if key not in ("STRATA_OWNER", "SNAKEMAKE_PROFILE")}
-    done = subprocess.run(
-        [*command, "--", *products.PAPERS],
-        cwd=work,
-        env={**variables, "PYTHONPATH": os.path.abspath(work)},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-    if done.returncode != 0:
-        last = "\n".join(done.stdout.strip().splitlines()[-25:])
-        raise UserError(f"the paper could not be made again in {work}:\n{last}")
-    for name in (".snakemake", "results/tmp"):
-        shutil.rmtree(os.path.join(work, name), ignore_errors=True)
-
-
-def made_in(folder: str) -> list[products.Product]:
-    """The products of an archive or of a project made from one."""
-    experiment = judge.load(folder, places.PLAN)
-    return list(made.State(experiment, folder, os.path.join(folder, "source")).products().values())
+    options = ["--partial"] if partial else []
+    plan = ["--plan", places.PLAN]
+    commands = [
+        [sys.executable, "-m", "strata", "tidy", *options],
+        ["Rscript", "analysis/tables.R", *plan],
+        ["Rscript", "analysis/figures.R", *plan],
+        *(["Rscript", "analysis/report.R", *plan, "--out", paper, *options] for paper in products.PAPERS),
+    ]
+    for command in commands:
+        capture(["env", "-C", work, f"PYTHONPATH={os.path.abspath(work)}", *command], timeout=3600)
+    sums.write_tables(work, products.tables(judge.load(work, places.PLAN)))
 
 
 def compare(folder: str, work: str) -> list[tuple[str, str]]:
     """(name, state) of every product of the archive in `folder`; identical, different or missing in `work`."""
     found = []
-    for name in (name for product in made_in(folder) for name in product.files):
+    for name in products.made(judge.load(folder, places.PLAN), folder):
         again = os.path.join(work, name)
         if not os.path.isfile(again):
             state = "missing"
@@ -91,8 +77,8 @@ def rebuild(path: str, target: str | None) -> int:
         states = compare(folder, work)
     for name, state in states:
         print(f"{state:9}  {name}")
-    tables = [state for name, state in states if products.is_table(name)]
-    others = [state for name, state in states if not products.is_table(name)]
+    tables = [state for name, state in states if name.endswith(".csv")]
+    others = [state for name, state in states if not name.endswith(".csv")]
     print(f"rebuild: {tables.count('identical')} of {len(tables)} tables are byte-identical", file=sys.stderr)
     print(
         f"rebuild: {others.count('identical')} of {len(others)} figures and papers are (their bytes depend on the "

@@ -1,9 +1,12 @@
 """The project's own files, as they go into an archive: those that git knows, or those of the folder."""
 
+import hashlib
 import os
 import re
 import subprocess
 from dataclasses import dataclass, field
+
+from strata.base.digest import of_file
 
 # What is made, or belongs to tools, where no git says so.
 _MADE = {
@@ -95,6 +98,15 @@ def listing(project: str) -> Source:
             found.left_out[name] = reason
     found.changed = [name for name in found.changed if name not in found.left_out]
     return found
+
+
+def state(project: str) -> str:
+    """What changes when a file of the source does."""
+    found = hashlib.sha256()
+    listed = listing(project)
+    for name in [*listed.files, *listed.apart]:
+        found.update(f"{name} {of_file(os.path.join(project, name))}\n".encode(errors="replace"))
+    return found.hexdigest()
 
 
 def _unfit(project: str, name: str, tracked: bool) -> str | None:

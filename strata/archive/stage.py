@@ -21,7 +21,7 @@ from strata.base.files import read_json
 from strata.experiment import plan, sets
 from strata.host import node
 from strata.image import cache
-from strata.results import made
+from strata.results import products
 
 REWRITTEN = "rewritten.json"
 # Of an image's folder in the cache, what makes up the image; never a key.
@@ -46,7 +46,6 @@ class Stage:
         self.private = private.Private(project, self._public_words(), client, self._nodes())
         self.measured: list[tuple[str, str, int]] = []
         self.missing: list[tuple[str, str, int]] = []
-        self._made_by: set[str] = set()
 
     def _public_words(self) -> set[str]:
         """Words of the source that git tracks (of all of it without git), and the experiment's own names."""
@@ -189,26 +188,15 @@ class Stage:
             self.write_json(record, facts)
 
     def _add_products(self) -> None:
-        """Tables, figures and papers, and what was noted when they were made.  Raises UserError where one lacks."""
-        state = made.State(self.experiment)
-        for product in state.products().values():
-            self._made_by |= {f"source/{name}" for name in state.sources(product)}
-            for name in product.files:
-                if not os.path.exists(name):
-                    raise UserError(f"{name}: missing; `{run.snakemake()} --cores 1 archive` makes it first")
-                self.copy(name, name)
-            told = read_json(product.note)
-            if told is None:
-                raise UserError(f"{product.note}: missing; `{run.snakemake()} --cores 1 archive` makes it first")
-            # Why it was made again is of this folder alone.
-            self.write_json(product.note, {key: value for key, value in told.items() if key != "again"})
+        """Decisions, tables, figures and papers.  Raises UserError where one is missing."""
+        for name in (*products.decisions(self.experiment), *products.made(self.experiment), places.SUMS):
+            if not os.path.exists(name):
+                raise UserError(f"{name}: missing; `{run.again('archive')}` makes it first")
+            self.copy(name, name)
 
     def inputs_were_rewritten(self) -> bool:
         """Whether the paper has to be made again, since what it rests on is not what it was."""
-        return any(
-            name.startswith("results/") or name in self._made_by or os.path.dirname(name) in self._made_by
-            for name in self.rewritten
-        )
+        return any(name.startswith("results/") for name in self.rewritten)
 
     def add_image(self) -> None:
         """The image from the machine's cache, without the tree that its archive holds too, and without keys."""

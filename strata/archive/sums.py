@@ -4,7 +4,8 @@ import os
 import re
 
 from strata.archive.container import files_below
-from strata.results.digests import of_file as digest
+from strata.base import places
+from strata.base.digest import of_file as digest
 
 NAME = "SHA256SUMS"
 
@@ -48,3 +49,25 @@ def findings(folder: str) -> list[str]:
         elif digest(os.path.join(folder, name)) != written[name]:
             found.append(f"{name}: changed: its SHA-256 is not that of {NAME}")
     return found
+
+
+def write_tables(folder: str, names: list[str]) -> None:
+    """Write the checksums of tables, by their names below a folder, as the rule that makes them does."""
+    with open(os.path.join(folder, places.SUMS), "w") as file:
+        file.writelines(f"{digest(os.path.join(folder, name))}  {name}\n" for name in names)
+
+
+def of_tables(folder: str, names: list[str]) -> list[str]:
+    """Every table that is missing, or not the one that was made, a sentence each."""
+    try:
+        with open(os.path.join(folder, places.SUMS), encoding="utf-8") as file:
+            written = {name: found for found, _, name in (line.rstrip("\n").partition("  ") for line in file)}
+    except (OSError, ValueError):
+        return [f"{places.SUMS}: missing, so that no table can be checked"]
+    paths = {name: os.path.join(folder, name) for name in names}
+    found = [f"{name}: missing" for name, path in paths.items() if not os.path.isfile(path)]
+    return found + [
+        f"{name}: changed: it is not the table that was made, whose SHA-256 stands in {places.SUMS}"
+        for name, path in paths.items()
+        if os.path.isfile(path) and written.get(name) != digest(path)
+    ]

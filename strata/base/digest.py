@@ -9,3 +9,12 @@ for _name in ("_sha2", "_sha256", "hashlib"):
         break
     except ImportError:
         continue
+
+
+def of_file(path: str) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    found = sha256()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            found.update(block)
+    return found.hexdigest()

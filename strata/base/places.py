@@ -5,13 +5,21 @@ import os
 from strata.base.digest import sha256
 
 PLAN = "results/plan.json"
+# Every cell of the plan so far, in the order of measurement.
+CELLS = "results/plan.csv"
 IMAGE = "results/image.json"
+MANIFEST = "results/image-manifest.json"
+# What was found of the machine before the order was known.
+MACHINE = "results/machine.json"
+# Digests of all tables, as sha256sum reads them.
+SUMS = "results/SHA256SUMS"
+RUN_LOCK = "results/tmp/run.lock"
 # The folder of the project that this code is part of.
 PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
 def cell_path(kind: str, environment: str, workload: str, repetition: int, suffix: str) -> str:
-    """Path of a cell's file below the project; `kind` is raw, failed, tmp or logs/cells."""
+    """Path of a cell's file below the project; `kind` is raw, spool, failed, tmp or logs/cells."""
     return f"results/{kind}/{environment}/{workload}/{repetition}.{suffix}"
 
 

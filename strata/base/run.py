@@ -1,59 +1,58 @@
-"""The run that this process belongs to."""
+"""The run that this process belongs to: the Snakemake that started it, and how a person started that."""
 
 import os
 import select
+import shlex
+import shutil
 import signal
+from collections.abc import Sequence
 
 from strata.base.errors import UserError
 from strata.base.process import alive, identity
 
+# The process of the run, as ID:START, and the words by which it is started again.
 OWNER = "STRATA_OWNER"
-# The job of Slurm that the owner is the first process of.
-JOB = "STRATA_JOB"
-# The words by which a person started Snakemake, for what is said of it.
-SNAKEMAKE = "STRATA_SNAKEMAKE"
-# What lay over the page of the experiment then, likewise.
-OVER = "STRATA_OVER"
-
-
-def snakemake() -> str:
-    """How Snakemake is started here, as a person types it."""
-    return os.environ.get(SNAKEMAKE, ".venv/bin/snakemake")
+COMMAND = "STRATA_COMMAND"
+# Options of Snakemake that say what experiment this is.
+_PAGES = ("--configfile", "--configfiles", "--config", "-C")
 
 
 def again(target: str) -> str:
     """The command that makes a target of the same experiment, as a person types it."""
-    over = os.environ.get(OVER, "")
-    return f"{snakemake()} --cores 1 {over + ' -- ' if over else ''}{target}"
+    return f"{os.environ.get(COMMAND, 'snakemake --cores 1')} {target}"
+
+
+def command(words: Sequence[str]) -> str:
+    """The words by which the same experiment is run again, for the words by which Snakemake was started."""
+    program = os.path.relpath(words[0])
+    if shutil.which("snakemake") == words[0] or program.startswith("..") or not program.endswith("snakemake"):
+        program = "snakemake"
+    kept: list[str] = []
+    keeping = False
+    for word in words[1:]:
+        if word.startswith("-"):
+            keeping = word.partition("=")[0] in _PAGES
+        if keeping:
+            kept.append(word)
+    return shlex.join([program, "--cores", "1", *kept, *(["--"] if kept else [])])
+
+
+def begin(words: Sequence[str]) -> None:
+    """Make this process, started by these words, the run of what it starts, unless it belongs to one itself."""
+    if not alive(_named()):
+        own = identity(os.getpid())
+        os.environ[OWNER] = f"{own['pid']}:{own['start']}"
+        os.environ[COMMAND] = command(words)
 
 
 def _named() -> dict | None:
-    """The process that STRATA_OWNER names, by its id or ``ID:START``; None where it names none."""
+    """The process that STRATA_OWNER names, as ``ID:START``; None where it names none."""
     pid, _, start = os.environ.get(OWNER, "").partition(":")
-    if not pid.isdigit():
-        return None
-    return {"pid": int(pid), "start": start} if start else identity(int(pid))
-
-
-def begin(part: bool = False) -> None:
-    """Make this process the owner of what it starts, unless it belongs to a run itself.
-
-    A `part` of a run, which Slurm started on a node, belongs to the first process of its job: the run's own is
-    another machine's.
-    """
-    afresh = part and os.environ.get(JOB) != (job := os.environ.get("SLURM_JOB_ID", ""))
-    if afresh:
-        os.environ[JOB] = job
-    if afresh or not alive(_named()):
-        own = identity(os.getpid())
-        os.environ[OWNER] = f"{own['pid']}:{own['start']}"
+    return {"pid": int(pid), "start": start} if pid.isascii() and pid.isdigit() else None
 
 
 def owner() -> dict:
-    """The process to whose end a system lives: the workflow that STRATA_OWNER names, else this one.
-
-    Raises UserError where that workflow has ended.
-    """
+    """The process of the run; this one where it belongs to none.  Raises UserError where the run has ended."""
     named = _named()
     if named is None:
         return identity(os.getpid())

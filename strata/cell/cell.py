@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import signal
 import sys
 from collections.abc import Iterator, Sequence
 
@@ -18,7 +17,7 @@ from strata.base.files import move, read_json, write_json
 from strata.base.placeholders import BUILT_IN
 from strata.base.process import capture
 from strata.base.signals import Interrupted
-from strata.cell import logs, prepared, record
+from strata.cell import logs, parsing, prepared, record
 from strata.cell.steps import Steps
 from strata.cell.surroundings import Surroundings
 from strata.experiment import plan, sets
@@ -75,8 +74,6 @@ class Cell:
         self.watch = Watch()
         # The parts of the record, each as soon as it is known.
         self.known: dict = {}
-        # What bringing its system up took that every such system takes; None where it stood already.
-        self.up_seconds: float | None = None
         self.inside: dict = {}
         self.client: dict | None = None
         self.steps: Steps
@@ -86,12 +83,12 @@ class Cell:
         self.watch = Watch()
 
     def tell(self, left: Sequence[str] = ()) -> None:
-        """Say that the cell is measured and in its place; `left`: command lines of what it left running."""
+        """Say that the cell is measured; `left`: command lines of what it left running."""
         beside = ", ".join(left)
         self.note(f"measured in {self.known['seconds']} s" + (f"; it left running: {beside}" if left else ""))
         if left:
             progress.say("cell", f"{self.name} left running: {beside}; the next cell gets a fresh system")
-        progress.done(self.key, self.name, self.known["seconds"], self.up_seconds)
+        progress.done(self.name, self.known["seconds"], not self.order.decided)
 
     def measure(self) -> testbed.System:
         """Measure it alone; the system that is up at the end."""
@@ -114,7 +111,7 @@ class Cell:
         """Bring the system up (`beside` those that are), look at it, and put what it needs into it."""
         os.makedirs(os.path.dirname(self.draft), exist_ok=True)
         self.known = {
-            "format": 1,
+            "format": record.FORMAT,
             "environment": self.environment,
             "workload": self.workload,
             "repetition": self.repetition,
@@ -133,10 +130,7 @@ class Cell:
             if image and testbed.runs_tree(entry["layers"], client):
                 intact.verify_programs(image, self.workload)
             data = self._data(image)
-        watch, once = Watch(), progress.seconds_once()
         system = self._bring_up(entry["layers"], image, beside)
-        if system.facts["cells_before"] == 0:
-            self.up_seconds = watch.passed() - (progress.seconds_once() - once)
         self.inside = self._see_inside(system)
         self.client = self._see_client(system)
         values = self._values(self._cpus(system, self.inside), self.client)
@@ -194,13 +188,10 @@ class Cell:
         self.known["checks"] = []
 
     def tell_that_it_cannot(self) -> None:
-        """Take the system down, in which anything may be left, and say what it could not do."""
-        testbed.take_down()
-        if progress.last():
-            testbed.release(run.owner())
+        """Say what its system could not do."""
         told = f"cannot be done there: {self.known['cannot']['reason']}"
         self.note(told)
-        progress.done(self.key, self.name, self.known["seconds"], self.up_seconds)
+        progress.done(self.name, self.known["seconds"], not self.order.decided)
         progress.say("cell", f"{self.name} {told}")
 
     def _image(self, stack: list[dict]) -> dict | None:
@@ -213,7 +204,6 @@ class Cell:
         system = testbed.bring_up(
             self.environment,
             stack,
-            self.order.turn(*self.key),
             image,
             client=self._client(),
             ports=plan.ports(self.plan, self._sharing(), self.systems),
@@ -339,27 +329,33 @@ class Cell:
         return content
 
     def check(self) -> None:
-        """Look at its log.  Raises Unable where a check fails."""
+        """Look at its log.  Raises Unable where a check fails, and CellFailed where its parser refuses the log."""
         content = self._see_log()
         self.known["checks"] = checks(self._spec()["checks"], content.decode(errors="replace"), self.systems)
         failed = [check["name"] for check in self.known["checks"] if not check["passed"]]
         if failed:
             raise Unable(f"its check failed: {', '.join(failed)}")
+        try:
+            parse = parsing.load_parser(self.workload, os.getcwd())
+            parsing.of_log(content, self.known, self.plan["workloads"][self.workload]["metrics"], parse)
+        except parsing.BrokenLogError as broken:
+            raise CellFailed(f"its parser refuses the log: {broken}") from None
+        self.known |= parsing.program(content)
 
     def end(self, seconds: float | None = None) -> None:
         """Note that it ended, and how long it took: all the time since its start, unless `seconds` were its own."""
         self.known |= {"ended": self.watch.now(), "seconds": round(seconds or self.watch.passed(), 3)}
 
-    def put_in_place(self) -> None:
-        """The record first and the log last: where the log is, all is."""
+    def put_in_place(self, kind: str = "raw") -> None:
+        """The record first and the log last: where the log is, all is.  `kind`: raw, or spool until it is asked for."""
         own = self.known["node"]["name"] if self.plan.get("spread") else None
         number = record.next_number(own)
         self.known["position"] = {"planned": self.order.position(*self.key), "actual": number}
         if "ended" not in self.known:
             self.end()
         record.note_number(number, own)
-        write_json(places.cell_path("raw", *self.key, "json"), record.complete(self.known))
-        move(self.draft, self.target)
+        write_json(places.cell_path(kind, *self.key, "json"), record.complete(self.known))
+        move(self.draft, places.cell_path(kind, *self.key, "log"))
         for suffix in ("log", "json"):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(places.cell_path("failed", *self.key, suffix))
@@ -369,29 +365,17 @@ class Cell:
         signals.ignore()
         try:
             testbed.take_down()
-            if progress.last():
-                testbed.release(run.owner())
         except (UserError, OSError) as trouble:
             print(f"strata: {trouble}; `python -m strata clean` tries again", file=sys.stderr)
         if isinstance(error, Interrupted):
-            self.note_interrupt(error)
             return CellFailed(f"{self.name} was ended by {error}; nothing of it is kept")
-        if not os.path.exists(self.target):
-            with contextlib.suppress(OSError):
-                os.unlink(places.cell_path("raw", *self.key, "json"))
         reason = str(error) if isinstance(error, (UserError, OSError)) else f"{type(error).__name__}: {error}"
         log = places.cell_path("failed", *self.key, "log")
         try:
-            progress.failed(self.key)
             self._keep_traces(log, reason)
         except (OSError, UserError) as trouble:
             log = f"could not be kept: {trouble}"
         return CellFailed(f"cell failed: {self.name}: {reason}\n  log:   {log}\n  rerun: {run.again(self.target)}")
-
-    def note_interrupt(self, asked: Interrupted) -> None:
-        """Where a person ended the cell, the run ends with it."""
-        if str(asked) == signal.SIGINT.name:
-            progress.interrupt()
 
     def note(self, text: str, error: BaseException | None = None) -> None:
         """Write down how the cell went; an error that nobody foresaw with its traceback."""

@@ -11,8 +11,10 @@ import re
 
 # The largest log, in bytes: far beyond what any tool prints, and small enough to be read at once.
 LARGEST = 64 * 2**20
-_MARK = re.compile(r'\{"system": (null|[0-9]+)\}')
-_LAP = re.compile(r'(?m)^\{"lap": [0-9]+\}\n')
+# The lines before what a system printed, or what is of none of them, and before what was printed in a lap.
+MARK = re.compile(r'\{"system": (null|[0-9]+)\}')
+LAP = re.compile(r'\{"lap": ([0-9]+)\}')
+_LAP_LINE = re.compile(rf"(?m)^{LAP.pattern}\n")
 
 
 def mark(system: int | None) -> str:
@@ -27,8 +29,8 @@ def lap_mark(lap: int) -> str:
 
 def laps(log: str) -> list[str]:
     """What each lap printed, behind what was printed before all of them; the whole log where there is but one."""
-    first, *rest = _LAP.split(log)
-    return [first + lap for lap in rest] or [first]
+    first, *rest = _LAP_LINE.split(log)
+    return [first + lap for lap in rest[1::2]] or [first]
 
 
 def split(log: str, systems: int) -> dict[int | None, str]:
@@ -38,7 +40,7 @@ def split(log: str, systems: int) -> dict[int | None, str]:
     found: dict[int | None, list[str]] = {None: [], **{number: [] for number in range(systems)}}
     current: int | None = None
     for line in log.split("\n"):
-        match = _MARK.fullmatch(line)
+        match = MARK.fullmatch(line)
         if match:
             current = None if match[1] == "null" else int(match[1])
         else:

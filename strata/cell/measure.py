@@ -1,22 +1,30 @@
-"""Measure one cell: bring its system up, warm up, run, check, and only then put log and record in place."""
+"""Measure a cell, and with it the others of its set or of its machine's block that are due: one process, after which
+nothing of them is up.
 
-import signal
+The cell that was asked for goes to results/raw, the others wait in results/spool until they are asked for.
+"""
+
+import subprocess
+import sys
 from collections.abc import Sequence
 
+from strata import layers
 from strata.base import places, progress, run, signals
 from strata.base.errors import CellFailed, Unable, UserError
 from strata.base.signals import Interrupted
-from strata.cell import together
+from strata.cell import spool, together
 from strata.cell.cell import Cell
-from strata.experiment import plan
-from strata.system import keeper, testbed
+from strata.experiment import plan, sets
+from strata.image import cache
+from strata.system import testbed
+from strata.vm import disk
 
 
 def measure(environment: str, workload: str, repetition: int) -> None:
     """Measure a cell and put its log and record into results/raw.
 
-    Raises CellFailed, with the log, the reason and the command that reruns it; the output so far is
-    then in results/failed and nothing in results/raw.
+    Raises CellFailed, with the log, the reason and the command that reruns it; the output so far is then in
+    results/failed, and results/raw is as it was.
     """
     signals.heed()
     run.end_with_it()
@@ -27,12 +35,10 @@ def measure(environment: str, workload: str, repetition: int) -> None:
         raise UserError(f"{places.PLAN}: {cell.order.missing(*cell.key)}")
     try:
         with testbed.exclusive():
-            if progress.interrupted():
-                raise Interrupted(signal.SIGINT.name)
-            if not together.adopt(cell):
-                _run(cell, together.mates(cell))
+            if not _was_waiting(cell):
+                _provide(experiment, environment)
+                _measure(cell)
     except Interrupted as asked:
-        cell.note_interrupt(asked)
         raise CellFailed(f"{cell.name} was ended by {asked} before it began") from None
 
 
@@ -47,20 +53,72 @@ def _check_name(experiment: dict, environment: str, workload: str) -> None:
         raise UserError(f"{places.PLAN}: there is no workload '{workload}'; there are {names}")
 
 
-def _run(cell: Cell, mates: Sequence[Cell]) -> None:
-    """Measure, in turns with `mates`; whatever goes wrong, nothing of it stays up and nothing looks complete."""
+def _was_waiting(cell: Cell) -> bool:
+    """Put the cell in its place if it was measured before with another one; whether it was."""
+    record = spool.take(cell.plan, cell.key)
+    if record is not None:
+        cell.known = record
+        cell.tell()
+    return record is not None
+
+
+def _provide(experiment: dict, environment: str) -> None:
+    """See that the image is there, and the disk of the environment's machine: in the cache, or built now."""
+    entry = experiment["environments"][environment]
+    forms = layers.forms(name for layer in entry["layers"] for name in layer)
+    recipe = experiment["image"]["recipe"]
+    disks = [disk.LIGHT] * ("root" in forms) + [entry.get("accelerator")] * ("disk" in forms)
+    found = [disk.find(recipe, which) for which in disks]
+    if forms and (cache.find(recipe) is None or None in found):
+        # With the packages that a cell does without.
+        done = subprocess.run([sys.executable, "-m", "strata", "image", "--planned", environment], check=False)
+        if done.returncode:
+            raise CellFailed(f"the image of {environment} could not be made (see above)")
+    for one in found:
+        if one is not None:
+            disk.verify(one)
+
+
+def _measure(cell: Cell) -> None:
+    """Measure it, and those of its unit that are due."""
+    others = [key for key in cell.order.unit(*cell.key) if key != cell.key and spool.due(cell.plan, key)]
+    if cell.order.sharing(cell.environment, cell.workload) != [cell.workload]:
+        _in_one_system(cell, others)
+        return
+    mates = together.mates(cell, others)
+    _run(cell, mates)
+
+
+def _in_one_system(cell: Cell, others: Sequence[sets.Cell]) -> None:
+    """Measure cells one after the other in one system, which goes with the last; each is kept as it ends."""
+    coming = [cell, *(Cell(cell.plan, *key, cell.order) for key in others)]
+    for number, one in enumerate(coming, 1):
+        try:
+            _run(one, kind="spool", last=number == len(coming))
+        except CellFailed as failure:
+            if one is cell:
+                raise
+            # Its own job measures it again, and says what is wrong if that stays so.
+            progress.say("cell", f"{one.name} failed beside {cell.name}, and is measured again by itself: {failure}")
+            break
+    spool.take(cell.plan, cell.key)
+
+
+def _run(cell: Cell, mates: Sequence[Cell] = (), kind: str = "raw", last: bool = True) -> None:
+    """Measure, in turns with `mates`; whatever goes wrong, nothing of it stays up and nothing looks complete.
+
+    kind: where log and record go.  last: whether no other cell uses its system.
+    """
     cell.start()
     progress.announce(cell.name + together.words(mates))
-    left: list[str] = []
     try:
-        # Before anything is brought up that it would have to remove.
-        keeper.see(run.owner())
-        system = _measure(cell, mates)
-        cell.put_in_place()
+        system = _taken(cell, mates)
+        cell.put_in_place(kind)
         if "cannot" in cell.known:
+            testbed.take_down()
             cell.tell_that_it_cannot()
             return
-        left = sorted(set(testbed.end_cell(system, progress.last())))
+        left = sorted(set(testbed.end_cell(system, last)))
     except BaseException as error:
         failure = cell.give_up(error)
         cell.note(str(failure), error)
@@ -68,8 +126,8 @@ def _run(cell: Cell, mates: Sequence[Cell]) -> None:
     cell.tell(left)
 
 
-def _measure(cell: Cell, mates: Sequence[Cell]) -> testbed.System:
-    """The system that is up at the end."""
+def _taken(cell: Cell, mates: Sequence[Cell]) -> testbed.System:
+    """Take the cell's steps, in turns with those of `mates`; the system that is up at the end."""
     if mates:
         try:
             return together.measure(cell, mates)

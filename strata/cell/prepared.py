@@ -6,7 +6,7 @@ They are made in the native system and kept in the machine's cache as one file, 
 import json
 import os
 
-from strata.base.digest import sha256
+from strata.base.digest import of_file, sha256
 from strata.base.errors import CellFailed
 from strata.base.files import read_json, write_json
 from strata.base.process import capture
@@ -27,7 +27,7 @@ def ensure(workload: str, declared: dict, values: dict, image: dict) -> str:
     if _is_whole(path, noted):
         return path
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    system = testbed.bring_up(f"(data of {workload})", [{"chroot": {}}], "data", image)
+    system = testbed.bring_up(f"(data of {workload})", [{"chroot": {}}], image)
     with step(workload, "making its data, once for this image"):
         done = capture(system.top.command(argv), timeout=declared["timeout"], check=False)
     if done.returncode != 0:
@@ -42,7 +42,7 @@ def ensure(workload: str, declared: dict, values: dict, image: dict) -> str:
 
 def _note(path: str, noted: str) -> None:
     """Note what the file is, and how the kernel shows it."""
-    write_json(noted, {"seen": _seen(path), "sha256": _digest(path)})
+    write_json(noted, {"seen": _seen(path), "sha256": of_file(path)})
 
 
 def _is_whole(path: str, noted: str) -> bool:
@@ -52,7 +52,7 @@ def _is_whole(path: str, noted: str) -> bool:
         return False
     if known.get("seen") == _seen(path):
         return True
-    if known.get("sha256") != _digest(path):
+    if known.get("sha256") != of_file(path):
         return False
     _note(path, noted)
     return True
@@ -61,11 +61,3 @@ def _is_whole(path: str, noted: str) -> bool:
 def _seen(path: str) -> list[int]:
     facts = os.stat(path)
     return [facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino]
-
-
-def _digest(path: str) -> str:
-    found = sha256()
-    with open(path, "rb") as file:
-        while block := file.read(1 << 20):
-            found.update(block)
-    return found.hexdigest()

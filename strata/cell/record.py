@@ -12,11 +12,11 @@ from strata.host.node import of_record
 FIELDS = (
     "format", "environment", "workload", "repetition", "block", "fingerprint", "node", "position", "started",
     "ended", "seconds", "seed", "scale", "patience", "source", "parameters", "cannot", "commands", "interleaved",
-    "servers", "checks", "image", "system", "observed", "quiet", "log",
+    "together", "servers", "program", "checks", "image", "system", "observed", "quiet", "log",
 )  # fmt: skip
-# What only some workloads have, what is there where a system cannot do one or where limits of time were stretched, and
-# what older records have not.
-OPTIONAL = {"servers", "cannot", "patience", "node", "interleaved"}
+# What only some workloads have, and what is there where a system cannot do one or where limits of time were stretched.
+OPTIONAL = {"servers", "cannot", "patience", "interleaved", "together", "program"}
+FORMAT = 2
 COUNTER = "results/raw/.measured"
 
 
@@ -54,13 +54,12 @@ def note_number(number: int, node: str | None = None) -> None:
 def _numbers(node: str | None) -> list[int]:
     """The numbers in all records that are there, or in those of a node."""
     found = []
-    for folder, _, names in os.walk("results/raw"):
-        for name in names:
-            if name.endswith(".json"):
-                record = read_json(os.path.join(folder, name)) or {}
+    for kind in ("raw", "spool"):
+        for folder, _, names in os.walk(f"results/{kind}"):
+            records = [read_json(os.path.join(folder, name)) or {} for name in names if name.endswith(".json")]
+            for record in records:
                 position = record.get("position")
-                if node is not None and of_record(record) != node:
-                    continue
                 number = position.get("actual") if isinstance(position, dict) else None
-                found += [number] if isinstance(number, int) else []
+                if isinstance(number, int) and node in (None, of_record(record)):
+                    found.append(number)
     return found

@@ -4,24 +4,20 @@ What disturbs a machine for a moment so meets them all alike, and a system that 
 of all of them are up meanwhile, and all but one stand idle: those that use nothing of the host then.  Machines, which
 have a clock of their own to serve, are measured alone.
 
-The first cell of a set that is asked for measures those that the run wants anyway, and leaves their logs and records
-aside; each of the others, once it is asked for, finds its own and puts it in place.  What is not found there, since it
-failed or since another run asks, is measured alone.
+The first cell of a set that is asked for measures those that are due, and leaves their logs and records in
+results/spool (:mod:`strata.cell.spool`).  One that fails is given up, and measured by itself once it is asked for.
 """
 
-import contextlib
-import os
 import random
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from strata.base import places, progress, run
+from strata.base import progress
 from strata.base.errors import CellFailed, UserError
-from strata.base.files import read_json, write_json
 from strata.cell.cell import Cell, stands_idle
 from strata.cell.surroundings import Surroundings
-from strata.experiment import plan
+from strata.experiment import sets
 from strata.system import testbed
 
 
@@ -30,19 +26,11 @@ def words(mates: Sequence[Cell]) -> str:
     return f", in turns with {', '.join(mate.environment for mate in mates)}" if mates else ""
 
 
-def mates(cell: Cell) -> list[Cell]:
-    """The other cells of its set that are still to come in this run and can be measured in turns with it."""
-    order = cell.order
-    alone = (
-        cell.laps == 1 or order.sequential or cell.plan.get("spread") or not stands_idle(cell.plan, cell.environment)
-    )
-    if alone or cell.environment in order.emulated:
+def mates(cell: Cell, others: Sequence[sets.Cell]) -> list[Cell]:
+    """Those of the other cells of its set that can be measured in turns with it."""
+    if cell.laps == 1 or not stands_idle(cell.plan, cell.environment):
         return []
-    coming = progress.coming()
-    assert cell.block is not None
-    of_set = [key for key in order.in_block(cell.block) if key[1:] == cell.key[1:] and key[0] in order.paired]
-    others = [key for key in of_set if key != cell.key and key in coming and stands_idle(cell.plan, key[0])]
-    return [mate for key in others if _measured(mate := Cell(cell.plan, *key, order)) is None]
+    return [Cell(cell.plan, *key, cell.order) for key in others if stands_idle(cell.plan, key[0])]
 
 
 def measure(first: Cell, others: Sequence[Cell]) -> testbed.System:
@@ -78,10 +66,10 @@ def measure(first: Cell, others: Sequence[Cell]) -> testbed.System:
     for cell, seconds in turns.spent.items():
         cell.observe(copy.deepcopy(host), around)
         cell.known["interleaved"] = sorted(other.environment for other in turns.spent if other is not cell)
+        cell.known["together"] = {"first": first.environment, "started": first.known["started"]}
         cell.end(seconds + shared)
-        cell.up_seconds = 0.0
         if cell is not first:
-            write_json(_aside(cell), {"owner": run.owner(), "known": cell.known})
+            cell.put_in_place("spool")
     return first.steps.system
 
 
@@ -127,36 +115,3 @@ def _see_that_it_ended(cell: Cell) -> None:
             f"{cell.name} left running, while others of its set were measured: {lines}; set laps to 1 for a workload "
             "that does not end by itself"
         )
-
-
-def _aside(cell: Cell) -> str:
-    """Where what was measured of a cell waits until it is asked for; its log lies beside it."""
-    return places.cell_path("tmp", *cell.key, "json")
-
-
-def _measured(cell: Cell) -> dict | None:
-    """What is known of a cell that was measured in turns with another one of this run; None where it was not."""
-    found = read_json(_aside(cell))
-    if found is None or found.get("owner") != run.owner() or not os.path.exists(cell.draft):
-        return None
-    known = found["known"]
-    same = (known["fingerprint"], known["block"]) == (
-        plan.fingerprint(cell.plan, cell.environment, cell.workload),
-        cell.block,
-    )
-    return known if same else None
-
-
-def adopt(cell: Cell) -> bool:
-    """Put a cell in place that was measured in turns with another one of this run; whether it was."""
-    known = _measured(cell)
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(_aside(cell))
-    if known is None:
-        return False
-    cell.known, cell.up_seconds = known, 0.0
-    cell.put_in_place()
-    if progress.last():
-        testbed.remove_of(run.owner())
-    cell.tell()
-    return True

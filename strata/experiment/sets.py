@@ -21,6 +21,7 @@ import random
 from collections import namedtuple
 from collections.abc import Iterator, Sequence
 
+from strata.base.errors import UserError
 from strata.base.files import read_json
 
 Cell = tuple[str, str, int]
@@ -117,11 +118,32 @@ class Order:
         least = plan["precision"]["min"] if "precision" in plan else plan["repetitions"]
         self.rounds = [Round(1, least, {}, dict.fromkeys(self.workloads, least))]
         self.decided = "precision" not in plan
+        self._aside: list[tuple[int, str, int]] = []
         while not self.decided and results is not None:
-            decision = read_json(os.path.join(results, "precision", f"{self.last}.json"))
-            if decision is None or decision.get("block") != self.last:
+            decision = self._decision(results)
+            if decision is None:
                 break
+            self._aside += [
+                (self.last, load, number) for load, state in decision["workloads"].items() for number in state["again"]
+            ]
             self.decided = not self.extend(decision)
+
+    def _decision(self, results: str) -> dict | None:
+        """What was decided after the last block; None where it is open.  Raises UserError for what is no decision."""
+        path = os.path.join(results, "precision", f"{self.last}.json")
+        decision = read_json(path)
+        if decision is None and not os.path.exists(path):
+            return None
+        states = (decision or {}).get("workloads")
+        whole = isinstance(states, dict) and all(isinstance(state.get("again"), list) for state in states.values())
+        if not whole or not isinstance((decision or {}).get("enough"), bool):
+            raise UserError(f"{path}: is no decision on more sets: remove it, and it is decided again")
+        return decision
+
+    def set_aside(self, blocks: int | None = None) -> list[tuple[str, int]]:
+        """The sets (workload, repetition) that were disturbed and are measured again, by the decisions before the last
+        of the first blocks."""
+        return [(load, number) for block, load, number in self._aside if blocks is None or block < blocks]
 
     def extend(self, decision: dict) -> bool:
         """Add the round that a decision asks for; whether it asks for one."""
@@ -136,13 +158,6 @@ class Order:
             }
             self.rounds.append(Round(self.last + 1, max(new.values()), before, new, narrow))
         return bool(asked)
-
-    def copy(self) -> "Order":
-        """One that stays as it is when this is extended."""
-        found = Order.__new__(Order)
-        vars(found).update(vars(self))
-        found.rounds = list(self.rounds)
-        return found
 
     @property
     def last(self) -> int:
@@ -197,17 +212,26 @@ class Order:
             found += f"; that set of {workload} is of {', '.join(self._of_set(workload, repetition))} alone"
         return found
 
-    def _alone(self, environment: str) -> bool:
-        """Whether each cell of an environment has a fresh system, which no other uses."""
-        return environment in self.paired and not self.sequential
+    def _shares(self, environment: str) -> bool:
+        """Whether all cells of an environment in one block use one system, one after the other."""
+        return environment in self.emulated or self.sequential
 
-    def turn(self, environment: str, workload: str, repetition: int) -> str:
-        """What the cells share that may use one system after the other: else each gets a fresh one."""
-        return f"{workload}/{repetition}" if self._alone(environment) else str(repetition)
+    def unit(self, environment: str, workload: str, repetition: int) -> list[Cell]:
+        """The cells that one process measures with a cell, where they are due: the others of its set, or in an
+        environment that shares a system all of its block.  In the planned order; the cell is among them."""
+        block = self.block(environment, workload, repetition)
+        if block is None:
+            return []
+        if self.sequential:
+            return [(environment, load, repetition) for load in self._loads(environment)]
+        cells = self.in_block(block)
+        if environment in self.emulated:
+            return [cell for cell in cells if cell[0] == environment]
+        return [cell for cell in cells if cell[1:] == (workload, repetition) and cell[0] in self.paired]
 
     def sharing(self, environment: str, workload: str) -> list[str]:
         """The workloads whose cells may use one system with that of a workload, which is among them."""
-        return [workload] if self._alone(environment) else self._loads(environment)
+        return self._loads(environment) if self._shares(environment) else [workload]
 
     def _of_set(self, workload: str, number: int) -> list[str]:
         """The environments in the set of a workload with a number."""

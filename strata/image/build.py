@@ -54,7 +54,7 @@ def ensure_machines(config: dict, forms: set[str]) -> str | None:
         return None
     described = recipe.describe(config)
     with kept():
-        accelerator = machine.probe(config, described)["accelerator"]
+        accelerator = machine.probe(config)["accelerator"]
         for make in wanted:
             make(config, require(described["recipe"]), accelerator)
     return accelerator

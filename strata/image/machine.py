@@ -59,12 +59,12 @@ def kernel_and_initrd(root: str) -> tuple[str, str]:
     return kernels[-1], f"initrd.img-{version}"
 
 
-def probe(config: dict, described: dict) -> dict:
+def probe(config: dict) -> dict:
     """What accelerates virtual machines here; tried now, with the image's own kernel, if it is not known."""
     found = acceleration.known()
     if found["accelerator"] is not None:
         return found
-    archive = rootfs.ensure_archive(config, described)
+    archive = rootfs.ensure_archive(config, recipe.describe(config))
     work = os.path.join(places.home(), "images", f"building-probe-{os.getpid()}")
     os.makedirs(work)
     try:

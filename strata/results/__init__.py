@@ -1,5 +1,4 @@
-"""What was measured, and what is made of it: whose record is good, which files there are, of what each was made.
+"""What was measured: whether a record is good (``judge``), all values in tables (``tidy``), and what is due.
 
-``judge`` says whose record is good, ``products`` is the list that rules, archive, rebuild and verification ask,
-``digests`` are checksums of files, ``made`` is what is noted beside each product.
+``forecast`` says what a run would do.
 """

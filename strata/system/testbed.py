@@ -1,4 +1,4 @@
-"""The system under test: at most one on this machine, fresh in every turn, gone when its run is over.
+"""The system under test: at most one on this machine, gone when the process that brought it up is over.
 
 Beside it those may stand idle whose cells are measured in turns with its own (:mod:`strata.cell.together`).
 
@@ -6,8 +6,8 @@ It may have several equal parts, for workloads that ask for as many systems at t
 its own, and they come and go together.
 
 What is up is written down (:mod:`strata.system.state`) before it is brought up, with how each thing is removed
-(:mod:`strata.system.traces`), so that whoever comes next (another cell, of whichever checkout, the keeper, ``strata
-clean``) can remove it, also after a kill.  All of it is done under the machine's lock.
+(:mod:`strata.system.traces`), so that whoever comes next (another cell, of whichever checkout, the end of the run,
+``strata clean``) can remove it, also after a kill.  All of it is done under the machine's lock.
 """
 
 import os
@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from strata import client as client_of
 from strata import layers
-from strata.base import places, run
+from strata.base import places
 from strata.base.errors import UserError
 from strata.base.locks import held
 from strata.base.placeholders import several
@@ -149,33 +149,29 @@ def runs_tree(stack: list[dict], client: dict | None) -> bool:
 def bring_up(
     environment: str,
     stack: list[dict],
-    turn_of: str,
     image: dict | None,
     client: dict | None = None,
     ports: list[int] | None = None,
     parts: int = 1,
     beside: bool = False,
 ) -> System:
-    """The system for an environment in a turn: the one that is up if it is exactly that, else a fresh one.
+    """The system for an environment: the one that this process has up if it is exactly that, else a fresh one.
 
     What else is up is taken down before, or stands idle `beside` the fresh one from now on.
 
     `client` (as from :func:`strata.client.settle`) is brought up beside it and reaches the `ports` of its servers.
     It is made of so many equal `parts`, all of which are up when this returns.
-    A system is used again only in the same run (owner), results folder and turn (of
-    :class:`strata.experiment.sets.Order`), and only after a cell that ended well.  Raises UserError if it cannot
-    be brought up; what is there of it is written down.
+    A system is used again only after a cell that ended well.  Raises UserError if it cannot be brought up; what is
+    there of it is written down.
     """
     wanted = {
-        "results": os.path.abspath("results"),
         "environment": environment,
-        "turn": turn_of,
         "layers": stack,
         "image": image["id"] if image else None,
         "client": client,
         "ports": ports or [],
         "parts": parts,
-        "owner": run.owner(),
+        "owner": identity(os.getpid()),
     }
     there = state.read()
     system = there["system"]
@@ -228,25 +224,18 @@ def begin_cell(system: System) -> None:
     _write(system.facts, True)
 
 
-def end_cell(system: System, last: bool = False) -> list[str]:
+def end_cell(system: System, last: bool) -> list[str]:
     """Note that the cell ended well; returns the command lines of what it left running.
 
-    A system is taken down in which something was left, so that nothing of a cell lasts into the next one, and
-    one that nobody else uses: after the `last` cell of a run nothing is left of that, which so needs the machine
-    no more.
+    A system is taken down after the `last` cell that uses it, and where something was left in it, so that nothing of
+    a cell lasts into the next one.
     """
     try:
         left = system.left()
     except (UserError, OSError) as trouble:
         # The cell itself is complete: what cannot be asked is not used again.
         left = [f"unknown, since it cannot be asked ({trouble})"]
-    if last:
-        try:
-            remove_of(system.facts["owner"])
-        except (UserError, OSError) as trouble:
-            # The end of the run tries again, and fails where that does; the cell is good.
-            say("testbed", str(trouble))
-    elif left or system.facts["owner"]["pid"] == os.getpid():
+    if left or last:
         take_down()
     else:
         system.facts["cells_before"] += 1
@@ -254,26 +243,19 @@ def end_cell(system: System, last: bool = False) -> list[str]:
     return left
 
 
-def left_by(owner: dict) -> bool:
-    """Whether a run has a system up, or keeps something for its next one."""
+def end_run(owner: dict) -> None:
+    """At the end of a run: remove what its cells left up that were killed, and the snapshots that it kept.
+
+    It waits for no measurement of another run: whoever measures removes what is left first.
+    """
     from strata.vm import snapshot
 
-    system = state.read()["system"]
-    return (system is not None and system["owner"] == owner) or bool(snapshot.of(owner))
-
-
-def remove_of(owner: dict) -> None:
-    """Remove all that a run has up or kept for itself."""
-    system = state.read()["system"]
-    if system and system["owner"] == owner:
-        take_down()
-    release(owner)
-
-
-def release(owner: dict) -> None:
-    """Remove what a run kept for itself from system to system."""
-    from strata.vm import snapshot
-
+    if any(not alive(system["owner"]) for system in state.all_up()):
+        try:
+            with exclusive(wait=False):
+                take_down()
+        except turn.Taken:
+            pass
     snapshot.remove(owner)
 
 

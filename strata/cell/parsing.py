@@ -1,0 +1,182 @@
+"""The values of one cell: its log, read by its workload's parser.
+
+It needs the standard library alone, since it also runs at the end of every cell.
+"""
+
+import functools
+import json
+import importlib.util
+import math
+import os
+import re
+import sys
+
+from strata.base import places
+from strata.base.errors import UserError
+from strata.cell import logs
+
+# What the parsers share.
+sys.path.insert(0, os.path.join(places.PROJECT, "workloads"))
+from kit.checks import BrokenLogError, require
+from kit.logs import Parser, Value, guarded
+
+__all__ = ["BrokenLogError", "Parser", "Value", "load_parser", "of_log"]
+
+_OBSERVED = '{"observed":'
+
+
+def program(log: bytes) -> dict:
+    """``{program: …}``: what the first program said of itself, the object with the key `tool`; with the largest
+    `huge_page_bytes` that any printed.  Empty where none did."""
+    objects = (_object(line) for line in log.splitlines() if line.startswith(b"{"))
+    found = next((one for one in objects if "tool" in one), {})
+    pages = [int(size) for size in re.findall(rb'"huge_page_bytes": ([0-9]+)', log)]
+    found |= {"huge_page_bytes": max(pages)} if pages else {}
+    return {"program": found} if found else {}
+
+
+def _object(line: bytes) -> dict:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def load_parser(workload: str, folder: str = places.PROJECT) -> Parser:
+    """The parser of a workload: `parse` of workloads/NAME/parse.py below the project's folder.
+
+    It takes the lines of a log and the parameters of the cell's record, and raises BrokenLogError alone.  Raises
+    UserError that names the file if there is none, or if it cannot be loaded or defines no `parse`.
+    """
+    return _load(os.path.join(os.path.abspath(folder), "workloads"), workload)
+
+
+@functools.cache
+def _load(folder: str, workload: str) -> Parser:
+    path = os.path.join(folder, workload, "parse.py")
+    if not os.path.isfile(path):
+        raise UserError(f"{path}: missing; every workload needs a parser, which defines parse(lines, parameters)")
+    if folder not in sys.path:
+        sys.path.append(folder)
+    spec = importlib.util.spec_from_file_location(f"strata_parser_of_{workload}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    except SyntaxError as error:
+        raise UserError(f"{path}: line {error.lineno}: {error.msg}") from None
+    except Exception as error:  # whatever a parser's own module level raises
+        raise UserError(f"{path}: cannot be loaded: {type(error).__name__}: {error}") from error
+    parse = getattr(module, "parse", None)
+    if not callable(parse):
+        raise UserError(f"{path}: does not define parse(lines, parameters)")
+    return guarded(parse)
+
+
+def of_log(log: bytes, record: dict, metrics: dict, parse: Parser) -> list[Value]:
+    """The values of a cell, in the order of the metrics, and of each metric in the order of the log.
+
+    log: the content of the file.  record: of the cell; its commands say which laps and systems the log should hold.
+    metrics: of the workload, as in the plan: name to `unit`, and if declared `statistic` and `optional`.
+    parse: as from :func:`load_parser`.
+
+    Of several laps the value is their mean, of a metric whose `statistic` is harmonic the harmonic mean.  Values of
+    equal systems that ran at once have the factor `system` (from 0), unless a load generator measured them together.
+    Raises BrokenLogError with the reason.
+    """
+    require(b"\0" not in log, "not a text file: it contains NUL bytes")
+    lines = log.decode(errors="surrogateescape").removesuffix("\n").split("\n")
+    (_, before), *parts = _parts(lines, logs.LAP)
+    ran = list(dict.fromkeys(command["lap"] for command in record["commands"] if command.get("lap") is not None))
+    complete = [mark for mark, _ in parts] == [str(lap) for lap in ran]
+    require(complete, f"the log should hold {len(ran)} laps in their order, and does not")
+    if parts:
+        laps = [_of_lap(lap, before + inner, record, parse) for lap, (_, inner) in zip(ran, parts, strict=True)]
+        values = _condensed(laps, metrics)
+    else:
+        values = _of_systems(lines, record["commands"], record, parse)
+    _check(values, metrics)
+    names = list(metrics)
+    return sorted(values, key=lambda value: names.index(value.metric))
+
+
+def _parts(lines: list[str], mark: re.Pattern[str]) -> list[tuple[str | None, list[str]]]:
+    """The lines before the first mark, and those after each one, with what it names."""
+    parts: list[tuple[str | None, list[str]]] = [(None, [])]
+    for line in lines:
+        match = mark.fullmatch(line)
+        if match:
+            parts.append((match[1], []))
+        else:
+            parts[-1][1].append(line)
+    return parts
+
+
+def _of_lap(lap: int, lines: list[str], record: dict, parse: Parser) -> list[Value]:
+    commands = [command for command in record["commands"] if command.get("lap") in (None, lap)]
+    try:
+        return _of_systems(lines, commands, record, parse)
+    except BrokenLogError as error:
+        raise BrokenLogError(f"lap {lap}: {error}") from error
+
+
+def _of_systems(lines: list[str], commands: list[dict], record: dict, parse: Parser) -> list[Value]:
+    """The values of all systems that ran a cell at once, whose outputs stand one after the other."""
+    parameters, count = record["parameters"], record.get("system", {}).get("parts") or 1
+    if count == 1:
+        return parse(lines, parameters)
+    parts = [(None if mark == "null" else mark, inner) for mark, inner in _parts(lines, logs.MARK)]
+    ran = [command["system"] for command in commands if command.get("system") is not None]
+    # Where the client does it all, no command ran in a system.
+    complete = not ran or set(ran) == set(range(count))
+    in_order = [mark for mark, _ in parts if mark is not None] == [str(system) for system in ran]
+    wanted = f"the outputs of {len(ran)} commands in {count} systems"
+    require(complete and in_order, f"the log should hold {wanted} in their order, and does not")
+    # A load generator at the client reaches all systems.
+    if any(command.get("step") == "run" and command.get("at") == "client" for command in commands):
+        return parse([line for mark, inner in parts if mark is None for line in inner], parameters)
+    values = []
+    for system in range(count):
+        # What was observed of the host belongs to each of them.
+        kept = {None: _OBSERVED, str(system): ""}
+        own = [line for mark, inner in parts if mark in kept for line in inner if line.startswith(kept[mark])]
+        try:
+            found = parse(own, parameters)
+        except BrokenLogError as error:
+            raise BrokenLogError(f"system {system}: {error}") from error
+        values += [one._replace(factors=";".join(filter(None, [one.factors, f"system={system}"]))) for one in found]
+    return values
+
+
+def _condensed(laps: list[list[Value]], metrics: dict) -> list[Value]:
+    """The mean over the laps of each value."""
+    first = [one._replace(value=0) for one in laps[0]]
+    for number, lap in enumerate(laps, 1):
+        same = [one._replace(value=0) for one in lap] == first
+        require(same, f"lap {number} has other metrics than lap 1")
+        _check(lap, metrics)
+    values = []
+    for each in zip(*laps, strict=True):
+        measured = [one.value for one in each]
+        # The rate of all work over all time: J. E. Smith, Characterizing computer performance with a single number,
+        # Communications of the ACM 31, 1988.
+        harmonic = metrics[each[0].metric].get("statistic") == "harmonic"
+        mean = len(laps) / sum(1 / x for x in measured) if harmonic else sum(measured) / len(laps)
+        values.append(each[0]._replace(value=mean))
+    return values
+
+
+def _check(values: list[Value], metrics: dict) -> None:
+    """Check that the values are those of the workload's metrics."""
+    for one in values:
+        require(one.metric in metrics, f"the parser returns {one.metric}, which is no metric of the workload")
+        unit = metrics[one.metric]["unit"]
+        require(one.unit == unit, f"{one.metric} should be in {unit}, and the parser returns it in {one.unit}")
+        require(math.isfinite(one.value) and one.value > 0, f"{one.metric} is {one.value}, which is not positive")
+    there = {one.metric for one in values}
+    missing = [name for name, metric in metrics.items() if not metric.get("optional") and name not in there]
+    require(not missing, f"no value of {', '.join(missing)}")
+    require(len({(one.metric, one.factors) for one in values}) == len(values), "the parser returns a value twice")

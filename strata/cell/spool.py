@@ -1,0 +1,54 @@
+"""Cells that were measured together with another one: they wait in results/spool until they are asked for.
+
+Which cells are due is told by files alone: one that has no log in its place and none that waits, or whose record has
+another fingerprint than the plan.
+"""
+
+import os
+
+from strata.base import places
+from strata.base.files import move, read_json
+from strata.experiment import plan, sets
+
+
+def due(experiment: dict, cell: sets.Cell) -> bool:
+    """Whether a cell is still to be measured."""
+    return not (is_measured(experiment, cell) or waiting(experiment, cell))
+
+
+def is_measured(experiment: dict, cell: sets.Cell) -> bool:
+    """Whether a cell has a log in its place, of what the plan says."""
+    return os.path.exists(places.cell_path("raw", *cell, "log")) and _fits(experiment, cell, _record("raw", cell))
+
+
+def waiting(experiment: dict, cell: sets.Cell) -> bool:
+    """Whether a cell's log waits.  What took turns with others waits no longer than the log of whoever measured them
+    is in its place: a set is measured as a whole."""
+    found = _record("spool", cell)
+    if not os.path.exists(places.cell_path("spool", *cell, "log")) or not _fits(experiment, cell, found):
+        return False
+    together = found.get("together")
+    if together is None:
+        return True
+    first = (together["first"], *cell[1:])
+    return os.path.exists(places.cell_path("raw", *first, "log")) and _record("raw", first).get("together") == together
+
+
+def take(experiment: dict, cell: sets.Cell) -> dict | None:
+    """Put a cell that waits in its place, the log last; its record, None where none waits."""
+    if not waiting(experiment, cell):
+        return None
+    record = _record("spool", cell)
+    for suffix in ("json", "log"):
+        target = places.cell_path("raw", *cell, suffix)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        move(places.cell_path("spool", *cell, suffix), target)
+    return record
+
+
+def _record(kind: str, cell: sets.Cell) -> dict:
+    return read_json(places.cell_path(kind, *cell, "json")) or {}
+
+
+def _fits(experiment: dict, cell: sets.Cell, record: dict) -> bool:
+    return record.get("fingerprint") == plan.fingerprint(experiment, *cell[:2])

@@ -1,0 +1,75 @@
+"""What a run would do: which cells are due, what would be built, and about how long it takes.  Nothing is written."""
+
+import statistics
+from collections import Counter, defaultdict
+
+from strata import layers
+from strata.base import places
+from strata.base.files import read_json
+from strata.base.progress import duration
+from strata.cell import spool
+from strata.experiment import sets
+from strata.image import cache
+from strata.vm import disk
+
+# Minutes that building takes about, where nothing of it is in the cache.
+IMAGE, DISK = 2, 5
+
+
+def show(experiment: dict, order: bool = False) -> None:
+    """Print what is due of a plan; with `order` every cell in the order of measurement."""
+    found = sets.Order(experiment)
+    if order:
+        for place, block, environment, load, repetition in found.rows():
+            print(f"{place:6d}  block {block:<5d} {environment} · {load} · repetition {repetition}")
+    cells = found.cells()
+    due = [cell for cell in cells if spool.due(experiment, cell)]
+    more = "" if found.decided else "; how many more is decided when they are measured"
+    print(f"{len(due)} of {len(cells)} cells are due at {experiment['scale']} scale{more}")
+    of_environment: dict[str, Counter] = defaultdict(Counter)
+    for environment, load, _ in due:
+        of_environment[environment][load] += 1
+    width = max(map(len, experiment["environments"]))
+    for name, entry in experiment["environments"].items():
+        if not entry["available"]:
+            print(f"  {name:{width}}  not available here: {entry['reason']}")
+        elif name in of_environment:
+            loads = ", ".join(f"{load} {count}" for load, count in sorted(of_environment[name].items()))
+            print(f"  {name:{width}}  {of_environment[name].total()}: {loads}")
+    for words in _built(experiment, of_environment):
+        print(f"to build: {words}")
+    print(f"time: {_time(experiment, due, found.decided)}")
+
+
+def _built(experiment: dict, environments: dict) -> list[str]:
+    """What has to be built for cells in these environments."""
+    recipe = experiment["image"]["recipe"]
+    entries = {name: experiment["environments"][name] for name in environments}
+    forms = {name: layers.forms(key for layer in entry["layers"] for key in layer) for name, entry in entries.items()}
+    found = []
+    if any(forms.values()) and cache.find(recipe) is None:
+        found.append(f"the image {recipe[:12]}, about {IMAGE} min")
+    for name, entry in entries.items():
+        which = entry.get("accelerator") if "disk" in forms[name] else disk.LIGHT if "root" in forms[name] else ""
+        words = f"a machine's disk ({which or 'once it is tried whether KVM runs a guest'}), about {DISK} min"
+        if which != "" and (which is None or disk.find(recipe, which) is None) and words not in found:
+            found.append(words)
+    return found
+
+
+def _time(experiment: dict, due: list[sets.Cell], decided: bool) -> str:
+    """About how long the due cells take, by what others took."""
+    took: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for environment in experiment["environments"]:
+        for load in experiment["workloads"]:
+            for number in range(1, 6):
+                seconds = (read_json(places.cell_path("raw", environment, load, number, "json")) or {}).get("seconds")
+                took[environment, load] += [seconds] if isinstance(seconds, int | float) else []
+    known = [statistics.fmean(took[cell[:2]]) for cell in due if took[cell[:2]]]
+    budget = (experiment.get("precision") or {}).get("budget")
+    bound = f"; no more cells are added after {duration(budget)}" if budget and not decided else ""
+    if not due:
+        return "nothing to measure"
+    if not known:
+        return f"not known before the first cells are measured{bound}"
+    return f"about {duration(statistics.fmean(known) * len(due))} for these cells{bound}"

@@ -1,0 +1,113 @@
+"""The tidy tables: every measured value, parsed from the raw logs, one row each; results/tidy/{workload}.csv.
+
+What a parser or a check refuses is left out and named in results/left_out.csv.
+"""
+
+import csv
+import os
+import sys
+from collections.abc import Iterable, Sequence
+
+from strata.base import places
+from strata.base.contracts import result
+from strata.base.errors import UserError
+from strata.base.files import write_text
+from strata.cell import parsing
+from strata.cell.cell import checks
+from strata.experiment import plan, sets
+from strata.results import judge
+
+COLUMNS = (
+    "environment", "workload", "repetition", "block", "position", "order", "metric", "unit", "value", "factors",
+    "check", "counts", "log",
+)  # fmt: skip
+# A message names so many files.
+SHOWN = 20
+
+
+def make(partial: bool = False, blocks: int | None = None, folder: str = "results/tidy") -> None:
+    """Write the tidy tables of all cells, or of those in the first `blocks`, into a folder.
+
+    partial: whether cells may be missing.  Raises UserError where one is and they may not, and where a record or a log
+    is not what was measured: sentences that name the file and what would mend it.
+    """
+    experiment = plan.read_checked()
+    order = sets.Order(experiment)
+    plan.write_cells(experiment)
+    cells = order.cells(blocks)
+    measured = judge.measured(cells)
+    missing = [places.cell_path("raw", *cell, "log") for cell in sorted(set(cells) - set(measured))]
+    if missing and not partial:
+        raise UserError(f"{len(missing)} of {len(cells)} cells are not measured: {_shortened(missing)}")
+    if wrong := judge.faults(experiment, measured):
+        raise UserError(judge.complaint(wrong))
+    records = {cell: judge.load(".", places.cell_path("raw", *cell, "json")) for cell in measured}
+    aside = set(order.set_aside(blocks)) | set(_torn(records))
+    rows: dict[str, list[Sequence[object]]] = {load: [] for load in experiment["workloads"]}
+    left_out: list[Sequence[object]] = []
+    for cell in measured:
+        if "cannot" in records[cell]:
+            continue
+        counts = "no" if cell[1:] in aside and cell[0] in order.paired else "yes"
+        try:
+            rows[cell[1]] += _rows(experiment, cell, records[cell], counts)
+        except parsing.BrokenLogError as broken:
+            left_out.append((places.cell_path("raw", *cell, "log"), str(broken)))
+            print(f"tidy: left out: {left_out[-1][0]}: {broken}; remove it, and it is measured again", file=sys.stderr)
+    for load, found in rows.items():
+        _write(os.path.join(folder, f"{load}.csv"), COLUMNS, found)
+    if folder == "results/tidy":
+        _write(result("left_out"), ("log", "reason"), left_out)
+        _note_unplanned(cells)
+
+
+def _rows(experiment: dict, cell: sets.Cell, record: dict, counts: str) -> list[Sequence[object]]:
+    """The values of a cell.  Raises BrokenLogError where its log is not that of a good run."""
+    path = places.cell_path("raw", *cell, "log")
+    with open(path, "rb") as file:
+        log = file.read()
+    planned = experiment["workloads"][cell[1]]
+    text = log.decode(errors="replace")
+    failed = [
+        one["name"] for one in checks(planned["cell"]["checks"], text, plan.systems(planned)) if not one["passed"]
+    ]
+    if failed:
+        raise parsing.BrokenLogError(f"its check failed: {', '.join(failed)}")
+    parse = parsing.load_parser(cell[1], os.getcwd())
+    position = record["position"]
+    at = (*cell, record["block"], position["planned"], position["actual"])
+    return [
+        (*at, value.metric, value.unit, f"{value.value:.15g}", value.factors, "passed", counts, path)
+        for value in parsing.of_log(log, record, planned["metrics"], parse)
+    ]
+
+
+def _torn(records: dict[sets.Cell, dict]) -> list[tuple[str, int]]:
+    """The sets (workload, repetition) that were not measured on one node: their runs are not compared."""
+    nodes: dict[tuple[str, int], set] = {}
+    for cell, record in records.items():
+        nodes.setdefault(cell[1:], set()).add((record.get("node") or {}).get("name"))
+    return [key for key, names in nodes.items() if len(names) > 1]
+
+
+def _note_unplanned(cells: Iterable[sets.Cell]) -> None:
+    """Say which logs are left out because the plan does not hold their cells."""
+    planned = {places.cell_path("raw", *cell, "log") for cell in cells}
+    there = [os.path.join(where, name) for where, _, names in os.walk("results/raw") for name in names]
+    others = sorted(path for path in there if path.endswith(".log") and path not in planned)
+    if others:
+        print(f"tidy: left out, since the plan does not hold them: {_shortened(others)}", file=sys.stderr)
+
+
+def _shortened(names: Sequence[str]) -> str:
+    rest = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + rest
+
+
+def _write(path: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    import io
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerows([columns, *rows])
+    write_text(path, text.getvalue())

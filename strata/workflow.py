@@ -1,0 +1,242 @@
+"""What the rules ask of the experiment: its cells in their order, what a product is made of, and how a run begins."""
+
+import fcntl
+import glob
+import hashlib
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from strata import layers
+from strata.base import places, progress, run
+from strata.base.contracts import result
+from strata.base.errors import UserError
+from strata.base.files import read_json
+from strata.cell import spool
+from strata.experiment import config, plan, published, sets
+from strata.experiment.workload import check_files
+from strata.host import capacity
+from strata.results import products
+from strata.system import testbed
+from strata.vm import acceleration
+
+# Before any other job, and after all of them the cells, the first of the plan first.
+MOST_CELLS = 10**7
+
+begun: list["Workflow"] = []
+
+
+def begin() -> None:
+    """Begin the run of the experiment that was read last: for a workflow that imports this one, in its `onstart`."""
+    begun[-1].begin()
+
+
+class Workflow:
+    """The experiment as the rules see it.
+
+    settings: the checked config.  plan: the object of results/plan.json.
+    """
+
+    def __init__(self, over: dict, project: str) -> None:
+        """Read the experiment: its page, and what is laid `over` it.  Raises UserError with all that is wrong."""
+        # The rules' commands find this interpreter and this package, and know whose end to outlive.
+        os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
+        os.environ["PYTHONPATH"] = project
+        if not os.path.samefile(project, os.getcwd()):
+            raise UserError(
+                f"results and papers lie in the project's folder, and this is {os.getcwd()}: add `--directory "
+                f'{project}`, or in a workflow that imports this one `workdir: "{project}"`'
+            )
+        run.begin(sys.argv)
+        self.settings: dict[str, Any] = config.read(over)
+        self.partial: bool = self.settings["partial"]
+        self._lock: int | None = None
+        self._make()
+        # What profiles/slurm asks for.
+        os.environ["STRATA_CPUS"] = str(self.plan["machine"]["cpus"])
+        begun.append(self)
+
+    def _make(self) -> None:
+        self.plan = make_plan(self.settings)
+        self.workloads = sorted(self.plan["workloads"])
+        self.environments = sorted(sets.available(self.plan))
+        self._fingerprints: dict[tuple[str, str], str] = {}
+        self._rank(sets.Order(self.plan))
+
+    def _rank(self, order: sets.Order) -> None:
+        self._last = order.last
+        self._places = {cell: MOST_CELLS - place for place, cell in enumerate(order.cells())}
+
+    # What a cell's rule asks.
+
+    def priority(self, environment: str, workload: str, repetition: str) -> int:
+        """The earlier in the plan the higher."""
+        return self._places.get((environment, workload, int(repetition)), 0)
+
+    def fingerprint(self, environment: str, workload: str) -> str:
+        """What decides a cell's result besides chance: the cell is measured again when it changes."""
+        if untried(self.plan, [environment]):
+            raise UserError(
+                f"{environment}: whether KVM runs a guest here was not tried yet; "
+                f"`{run.again(places.MACHINE)}` tries it"
+            )
+        key = (environment, workload)
+        if key not in self._fingerprints:
+            self._fingerprints[key] = plan.fingerprint(self.plan, *key)
+        return self._fingerprints[key]
+
+    # What is measured.
+
+    def order(self, checkpoints: Any) -> sets.Order:
+        """The order of all cells, once it is decided how many there are; raises Snakemake's own exception until then."""
+        if untried(self.plan, self.environments):
+            checkpoints.machine.get()
+            self._make()
+            if self._lock is not None:
+                self._write()
+        order = sets.Order(self.plan)
+        if not self.partial and not order.decided:
+            checkpoints.decide.get(block=order.last)
+        if order.last != self._last:
+            self._rank(order)
+        return order
+
+    def logs(self, checkpoints: Any) -> list[str]:
+        """The logs of all cells; in a partial run those that are there."""
+        logs = [places.cell_path("raw", *cell, "log") for cell in self.order(checkpoints).cells()]
+        return [log for log in logs if os.path.exists(log)] if self.partial else logs
+
+    def logs_before(self, block: str) -> list[str]:
+        """The logs that a decision rests on; none once it was made, since a decision stands."""
+        if os.path.exists(result("precision", block=block)):
+            return []
+        cells = sets.Order(self.plan).cells(int(block))
+        return [places.cell_path("raw", *cell, "log") for cell in cells]
+
+    def folders(self) -> list[str]:
+        """The folders of all logs, which are made here: one is newer than the tables once a log in it was deleted."""
+        found = [os.path.dirname(places.cell_path("raw", *pair, 1, "log")) for pair in self._pairs()]
+        for folder in found:
+            os.makedirs(folder, exist_ok=True)
+        return found
+
+    def _pairs(self) -> Iterable[tuple[str, str]]:
+        order = sets.Order(self.plan)
+        return [(name, load) for name in self.environments for load in self.workloads if order.repetitions(name, load)]
+
+    def to_archive(self, checkpoints: Any) -> list[str]:
+        """What an archive is made of.  Raises UserError where that would measure and nobody asked for it."""
+        if not self.partial and not self.settings.get("measure"):
+            order = sets.Order(self.plan)
+            due = [cell for cell in order.cells() if spool.due(self.plan, cell)]
+            if due or not order.decided or untried(self.plan, self.environments):
+                raise UserError(self._unmeasured(len(due), order))
+        return [*self.tables(), *products.PAPERS]
+
+    def _unmeasured(self, due: int, order: sets.Order) -> str:
+        count = f"{due} of {len(order.cells())} cells are not measured" + ("" if order.decided else " so far")
+        known = read_json(places.PLAN) or {}
+        other = {key: list(known[key]) for key in ("environments", "workloads") if key in known}
+        own = {key: list(self.plan[key]) for key in other}
+        page = (
+            ""
+            if own == other
+            else (
+                f"; the last run had another page ({', '.join(other['environments'])}; {', '.join(other['workloads'])}): "
+                "repeat its --configfile and --config to archive that"
+            )
+        )
+        return (
+            f"archive: {count}{page}; `{run.again('cells')}` measures them, and partial=true (--config) archives "
+            "what there is"
+        )
+
+    # What is made of it.
+
+    def needs_image(self) -> bool:
+        """Whether a configured environment runs anything of the image (the bare host does not)."""
+        stacks = [self.plan["environments"][name]["layers"] for name in self.environments]
+        return bool(layers.forms(name for stack in stacks for entry in stack for name in entry))
+
+    def image(self) -> list[str]:
+        """What says which image it was."""
+        return [places.IMAGE, places.MANIFEST] if self.needs_image() else []
+
+    def tables(self) -> list[str]:
+        """All tables."""
+        return products.tables(self.plan)
+
+    def digest(self) -> str:
+        """What changes with the plan: the tables are made again."""
+        return hashlib.sha256(json.dumps(self.plan, sort_keys=True).encode()).hexdigest()[:16]
+
+    def circumstances(self) -> str:
+        """What it holds for that KVM runs a guest here, or does not."""
+        return json.dumps(acceleration.circumstances())
+
+    def source(self) -> str:
+        """What changes when a file of the project's source does."""
+        from strata.archive import source
+
+        return source.state(os.getcwd())
+
+    def published_state(self) -> str:
+        """What changes when the published raw results do."""
+        return published.state(self.published_raw())
+
+    def published_raw(self) -> str:
+        """Where the published raw results are.  Raises UserError where the config does not say."""
+        return published.named(self.settings)
+
+    # How a run begins and ends.
+
+    def begin(self) -> None:
+        """Take this folder for this run, and write the plan.  The kernel frees the folder when the run ends."""
+        os.makedirs("results/tmp", exist_ok=True)
+        self._lock = os.open(places.RUN_LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(
+                "another run is at work in this folder; wait for it to end (nothing needs to be unlocked)"
+            ) from None
+        for workload in self.workloads:
+            check_files(workload, self.plan["workloads"][workload]["parameters"])
+        self._write()
+        if shutil.which("Rscript") is None:
+            progress.say(
+                "setup", "R is not installed, which decisions, tables and papers need: `make setup` installs it"
+            )
+
+    def _write(self) -> None:
+        plan.write({**self.plan, "source": plan.source(os.getcwd())})
+        cells = sets.Order(self.plan).cells()
+        there = [cell for cell in cells if os.path.exists(places.cell_path("raw", *cell, "log"))]
+        stale = [cell for cell in there if not spool.is_measured(self.plan, cell)]
+        progress.begin(len(there) - len(stale), stale)
+
+    def end(self) -> None:
+        """Remove what the run left up, since it was killed."""
+        testbed.end_run(run.owner())
+
+
+def make_plan(settings: dict) -> dict:
+    """The plan of a checked config on this machine."""
+    found = config.experiment(settings, capacity.facts())
+    found["image"]["settings"] = settings["image"]
+    return found | ({"spread": True} if settings.get("spread") else {})
+
+
+def untried(experiment: dict, environments: Iterable[str]) -> bool:
+    """Whether one of these environments has a machine of which it is not known what accelerates it."""
+    stacks = [experiment["environments"][name] for name in environments]
+    return any("accelerator" in entry and entry["accelerator"] is None for entry in stacks)
+
+
+def code(*patterns: str) -> list[str]:
+    """The files of the project that these patterns name, without tests: those that a product is made by or of."""
+    found = {name for pattern in patterns for name in glob.glob(pattern, recursive=True)}
+    return sorted(name for name in found if os.path.isfile(name) and "/tests/" not in name)

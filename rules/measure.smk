@@ -59,10 +59,12 @@ checkpoint decide:
         "../envs/analysis.yaml"
     resources:
         testbed=1,
+    params:
+        rests_on=lambda decide: experiment.rests_on(),
     shell:
         "(python3 -m strata tidy --blocks {wildcards.block} --to results/tmp/tidy"
         " && Rscript analysis/precision.R --plan results/plan.json --block {wildcards.block}"
-        " --tidy results/tmp/tidy --out {output}) 2>&1 | tee {log}"
+        " --tidy results/tmp/tidy --rests-on {params.rests_on} --out {output}) 2>&1 | tee {log}"
 
 
 rule image:

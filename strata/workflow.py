@@ -91,7 +91,7 @@ class Workflow:
     # What is measured.
 
     def order(self, checkpoints: Any) -> sets.Order:
-        """The order of all cells, once it is decided how many there are; raises Snakemake's own exception until then."""
+        """The order of all cells, once it is decided how many there are; until then raises Snakemake's exception."""
         if untried(self.plan, self.environments):
             checkpoints.machine.get()
             self._make()
@@ -111,9 +111,10 @@ class Workflow:
 
     def logs_before(self, block: str) -> list[str]:
         """The logs that a decision rests on; none once it was made, since a decision stands."""
-        if os.path.exists(result("precision", block=block)):
+        order = sets.Order(self.plan)
+        if order.decided or int(block) < order.last:
             return []
-        cells = sets.Order(self.plan).cells(int(block))
+        cells = order.cells(int(block))
         return [places.cell_path("raw", *cell, "log") for cell in cells]
 
     def folders(self) -> list[str]:
@@ -141,14 +142,10 @@ class Workflow:
         known = read_json(places.PLAN) or {}
         other = {key: list(known[key]) for key in ("environments", "workloads") if key in known}
         own = {key: list(self.plan[key]) for key in other}
-        page = (
-            ""
-            if own == other
-            else (
-                f"; the last run had another page ({', '.join(other['environments'])}; {', '.join(other['workloads'])}): "
-                "repeat its --configfile and --config to archive that"
-            )
-        )
+        page = ""
+        if own != other:
+            words = "; ".join(", ".join(names) for names in other.values())
+            page = f"; the last run had another page ({words}): repeat its --configfile and --config to archive that"
         return (
             f"archive: {count}{page}; `{run.again('cells')}` measures them, and partial=true (--config) archives "
             "what there is"
@@ -168,6 +165,10 @@ class Workflow:
     def tables(self) -> list[str]:
         """All tables."""
         return products.tables(self.plan)
+
+    def rests_on(self) -> str:
+        """What of the plan a decision on more sets rests on."""
+        return sets.rests_on(self.plan)
 
     def digest(self) -> str:
         """What changes with the plan: the tables are made again."""

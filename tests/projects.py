@@ -79,19 +79,24 @@ def make(folder: Path, config: dict, workloads: dict[str, dict] | None = None, c
         bring(ROOT / "workloads", folder / "workloads")
     for name, data in (workloads or {}).items():
         write_yaml(folder / "workloads" / name / "workload.yaml", data)
-        write_parser(folder, name)
+        write_parser(folder, name, data["metrics"])
     if workloads is not None:
         bring(ROOT / "workloads" / "kit", folder / "workloads" / "kit")
     write_yaml(folder / "config.yaml", config)
     return folder
 
 
-def write_parser(folder: Path, name: str) -> None:
-    """A parser that takes every line that is a number for a value of the workload's one metric, a rate."""
-    text = (
-        "from kit.logs import value\n\n\ndef parse(lines, parameters):\n"
-        "    return [value('rate', '1/s', float(line)) for line in lines if line.isdigit()]\n"
-    )
+def write_parser(folder: Path, name: str, metrics: dict) -> None:
+    """A parser that takes every log: the first line that is a number is the value of each metric, else 1."""
+    text = f"""from kit.logs import value
+
+METRICS = { ({metric: entry["unit"] for metric, entry in metrics.items()})!r}
+
+
+def parse(lines, parameters):
+    number = next((float(line) for line in lines if line.isdigit() and int(line)), 1.0)
+    return [value(metric, unit, number) for metric, unit in METRICS.items()]
+"""
     (folder / "workloads" / name / "parse.py").write_text(text)
 
 
@@ -170,6 +175,19 @@ def run(folder: Path, *words: str, timeout: float = 600, **more: str) -> subproc
         timeout=timeout,
         check=False,
     )
+
+
+def plan(folder: Path, **over: object) -> dict:
+    """Write the plan of a project as a run does when it begins; the plan."""
+    code = (
+        "import json, sys; from strata import workflow; from strata.experiment import config, plan;"
+        "made = workflow.make_plan(config.read(json.loads(sys.argv[1])));"
+        "plan.write({**made, 'source': {'revision': None, 'changed': None}})"
+    )
+    subprocess.run(
+        [sys.executable, "-c", code, json.dumps(over)], cwd=folder, env=environment(), check=True, text=True
+    )
+    return json.loads((folder / "results/plan.json").read_text())
 
 
 def records(folder: Path) -> list[dict]:

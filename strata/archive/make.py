@@ -8,8 +8,8 @@ import tempfile
 from strata.archive import check, container, crate, guide, rebuild, sums
 from strata.archive.stage import Stage
 from strata.base import places
-from strata.base.errors import UserError
 from strata.base.checking import legible
+from strata.base.errors import UserError
 from strata.results import products
 
 # More than this many doubts are no help to look through in a terminal.

@@ -4,8 +4,8 @@ It needs the standard library alone, since it also runs at the end of every cell
 """
 
 import functools
-import json
 import importlib.util
+import json
 import math
 import os
 import re

@@ -16,11 +16,13 @@ Every order follows from the seed and the block alone, so that a cell's place is
 (``order: sequential`` is the naive alternative, for comparison: all repetitions of one environment, then of the next.)
 """
 
+import json
 import os
 import random
 from collections import namedtuple
 from collections.abc import Iterator, Sequence
 
+from strata.base.digest import sha256
 from strata.base.errors import UserError
 from strata.base.files import read_json
 
@@ -85,6 +87,12 @@ def cannot(plan: dict, results: str) -> dict[str, set[str]]:
     return found
 
 
+def rests_on(plan: dict) -> str:
+    """What of a plan decides how many sets there are, besides logs: a decision stands as long as it is the same."""
+    parts = [plan.get("precision"), sorted(plan["workloads"]), sorted(available(plan))]
+    return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+
+
 def further(decision: dict) -> dict[str, tuple[int, int, list[str] | None]]:
     """What follows a decision of results/precision, by workload; nothing where that is none.
 
@@ -129,10 +137,15 @@ class Order:
             self.decided = not self.extend(decision)
 
     def _decision(self, results: str) -> dict | None:
-        """What was decided after the last block; None where it is open.  Raises UserError for what is no decision."""
+        """What was decided after the last block of this experiment; None where it is open.
+
+        Raises UserError for what is no decision.
+        """
         path = os.path.join(results, "precision", f"{self.last}.json")
         decision = read_json(path)
         if decision is None and not os.path.exists(path):
+            return None
+        if decision is not None and decision.get("rests_on") != rests_on(self.plan):
             return None
         states = (decision or {}).get("workloads")
         whole = isinstance(states, dict) and all(isinstance(state.get("again"), list) for state in states.values())

@@ -59,7 +59,7 @@ def test_the_web_server_reaches_the_database_wherever_that_is(image, tmp_path, m
     folder = projects.beside_real(tmp_path / "p", config, {"asking": asking(placed)})
     done = projects.run(folder, "strata", "image", timeout=900)
     assert done.returncode == 0, done.stderr
-    assert projects.run(folder, "strata", "plan").returncode == 0
+    projects.plan(folder)
     done = projects.run(folder, "strata", "cell", environment, "asking", "1", timeout=120)
     assert done.returncode == 0, done.stderr
     raw = folder / "results/raw" / environment / "asking"

@@ -75,7 +75,7 @@ def measure(image, tmp_path, machine_stays):
             projects.beside_real(folder, config, {"asking": workload})
             made = projects.run(folder, "strata", "image", timeout=900)
             assert made.returncode == 0, made.stderr
-            planned = projects.run(folder, "strata", "plan")
+            planned = projects.plan(folder)
             assert planned.returncode == 0, planned.stderr
         return folder, projects.run(folder, "strata", "cell", environment, "asking", "1", timeout=120)
 

@@ -31,7 +31,7 @@ def run(project):
 
     def go(repetition="1", environment="bare", name="noop", **changes):
         folder = project(workloads={"noop": workload_with(**changes)})
-        assert projects.run(folder, "strata", "plan").returncode == 0
+        projects.plan(folder)
         done = projects.run(folder, "strata", "cell", environment, name, repetition)
         return folder, done
 
@@ -120,7 +120,7 @@ def test_a_later_success_removes_the_traces_of_a_failure(run):
 )
 def test_a_cell_that_is_not_planned_is_refused(project, words, part):
     folder = project()
-    projects.run(folder, "strata", "plan")
+    projects.plan(folder)
     done = projects.run(folder, "strata", *words)
     assert done.returncode == 1
     assert part in done.stderr
@@ -148,7 +148,7 @@ def wait_until(condition, seconds=15):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_cell_that_is_asked_to_end_ends_with_what_it_started(project, number):
     folder = project(workloads={"noop": workload_with(run=shell("echo $$ >pid; sleep 60"))})
-    projects.run(folder, "strata", "plan")
+    projects.plan(folder)
     measuring = start(folder, "cell", "bare", "noop", "1")
     wait_until(lambda: (folder / "pid").exists() and (folder / "pid").read_text().strip())
     measuring.send_signal(number)
@@ -162,7 +162,7 @@ def test_a_cell_that_is_asked_to_end_ends_with_what_it_started(project, number):
 
 def test_after_a_kill_the_next_cell_gets_a_fresh_system(project):
     folder = project(workloads={"noop": workload_with(run=shell("echo 7; test -e fast || sleep 60"))})
-    projects.run(folder, "strata", "plan")
+    projects.plan(folder)
     measuring = start(folder, "cell", "bare", "noop", "1")
     wait_until(lambda: state.read()["cell"] and list((folder / "results/tmp").rglob("1.log")))
     before = state.read()["system"]["id"]
@@ -180,7 +180,7 @@ def test_after_a_kill_the_next_cell_gets_a_fresh_system(project):
 
 def test_two_cells_at_once_never_overlap(project):
     folder = project(workloads={"noop": workload_with(run=shell("date +%s%N; sleep 0.4; date +%s%N"))})
-    projects.run(folder, "strata", "plan")
+    projects.plan(folder)
     both = [start(folder, "cell", "bare", "noop", repetition) for repetition in "12"]
     errors = [measuring.communicate(timeout=60)[1] for measuring in both]
     assert [measuring.returncode for measuring in both] == [0, 0], errors
@@ -197,7 +197,7 @@ def test_two_cells_at_once_never_overlap(project):
 def test_within_a_run_a_system_is_kept_for_a_turn_and_fresh_in_the_next(project, order):
     two = {"noop": projects.NOOP, "again": projects.NOOP}
     folder = project(projects.on_host(workloads={"noop": None, "again": None}, order=order), two)
-    projects.run(folder, "strata", "plan")
+    projects.plan(folder)
     owner = subprocess.Popen(["sleep", "60"])
     alive = process.identity(owner.pid)
     try:
@@ -246,7 +246,7 @@ def has_this_home(pid):
 
 def test_runs_that_take_turns_have_a_keeper_each_and_no_more(project, runs):
     folder = project()
-    projects.run(folder, "strata", "plan")
+    projects.plan(folder)
     for owner in (*runs, *runs):
         done = projects.run(folder, "strata", "cell", "bare", "noop", "1", STRATA_OWNER=str(owner.pid))
         assert done.returncode == 0, done.stderr
@@ -262,7 +262,7 @@ def test_runs_that_take_turns_have_a_keeper_each_and_no_more(project, runs):
 
 def test_a_cell_that_waits_ends_with_its_run_and_never_measures(project, runs):
     folder = project()
-    projects.run(folder, "strata", "plan")
+    projects.plan(folder)
     with testbed.exclusive():
         waiting = start(folder, "cell", "bare", "noop", "1", STRATA_OWNER=str(runs[0].pid))
         assert f"process {os.getpid()} of {getpass.getuser()} in " in waiting.stderr.readline()
@@ -280,7 +280,7 @@ def test_a_cell_that_waits_ends_with_its_run_and_never_measures(project, runs):
 
 def test_a_cell_that_measures_ends_with_its_run_though_no_keeper_tells_it(project, runs):
     folder = project(workloads={"noop": workload_with(run=shell("echo $$ >pid; sleep 60"))})
-    projects.run(folder, "strata", "plan")
+    projects.plan(folder)
     measuring = start(folder, "cell", "bare", "noop", "1", STRATA_OWNER=str(runs[0].pid))
     wait_until(lambda: (folder / "pid").exists() and (folder / "pid").read_text().strip())
     (watching,) = keepers()
@@ -295,7 +295,7 @@ def test_a_cell_that_measures_ends_with_its_run_though_no_keeper_tells_it(projec
 
 def test_the_last_cell_of_a_run_leaves_nothing_up(project, runs):
     folder = project()
-    projects.run(folder, "strata", "plan")
+    projects.plan(folder)
     progress.begin(runs[0].pid, [("bare", "noop", 1), ("bare", "noop", 2)], [("bare", "1"), ("bare", "2")])
     for repetition, up in (("1", True), ("2", False)):
         done = projects.run(folder, "strata", "cell", "bare", "noop", repetition, STRATA_OWNER=str(runs[0].pid))
@@ -305,7 +305,7 @@ def test_the_last_cell_of_a_run_leaves_nothing_up(project, runs):
 
 def test_a_machine_is_not_cleaned_while_a_run_is_at_work(project):
     folder = project()
-    projects.run(folder, "strata", "plan")
+    projects.plan(folder)
     owner = subprocess.Popen(["sleep", "60"])
     try:
         projects.run(folder, "strata", "cell", "bare", "noop", "1", STRATA_OWNER=str(owner.pid))
@@ -335,7 +335,7 @@ def test_a_folder_is_not_cleaned_under_a_run_that_has_no_system_up(project):
 
 def test_a_results_folder_that_cannot_be_written_is_told(project):
     folder = project()
-    projects.run(folder, "strata", "plan")
+    projects.plan(folder)
     (folder / "results/raw").write_text("in the way")
     done = projects.run(folder, "strata", "cell", "bare", "noop", "1")
     assert done.returncode == 1

@@ -329,7 +329,7 @@ def record_of(folder, kind="raw"):
 
 def test_the_record_of_a_cell_says_whether_it_was_quiet(project):
     folder = project()
-    projects.run(folder, "strata", "plan")
+    projects.plan(folder)
     assert projects.run(folder, "strata", "cell", "bare", "noop", "1").returncode == 0
     record = record_of(folder)
     assert record["quiet"]["action"] == "flag"
@@ -341,7 +341,7 @@ def test_the_record_of_a_cell_says_whether_it_was_quiet(project):
 def test_a_cell_that_is_refused_leaves_its_reason_and_can_be_measured_later(project):
     # Any load at all is too much.
     folder = project(projects.on_host(quiet={"action": "refuse", "load": 0}))
-    projects.run(folder, "strata", "plan")
+    projects.plan(folder)
     spinning = subprocess.Popen(SPIN)
     try:
         while float(open("/proc/loadavg").read().split()[0]) == 0:
@@ -357,7 +357,7 @@ def test_a_cell_that_is_refused_leaves_its_reason_and_can_be_measured_later(proj
     assert not (folder / "results/raw/bare/noop/1.log").exists()
     assert "quiet.load" in record_of(folder, "failed")["error"]
     projects.write_yaml(folder / "config.yaml", projects.on_host())
-    projects.run(folder, "strata", "plan")
+    projects.plan(folder)
     assert projects.run(folder, "strata", "cell", "bare", "noop", "1").returncode == 0
 
 

@@ -36,7 +36,7 @@ def run(project):
 
     def go(data):
         folder = project(workloads={"noop": data})
-        planned = projects.run(folder, "strata", "plan")
+        planned = projects.plan(folder)
         assert planned.returncode == 0, planned.stderr
         return folder, projects.run(folder, "strata", "cell", "bare", "noop", "1")
 
@@ -130,7 +130,7 @@ def test_a_check_must_hold_in_every_system(run):
 
 def test_a_system_that_is_killed_with_its_cell_is_removed_with_the_others(project):
     folder = project(workloads={"noop": several("echo 7; sleep 4321", systems=3, timeout=60)})
-    projects.run(folder, "strata", "plan")
+    projects.plan(folder)
     argv = projects.command("strata", "cell", "bare", "noop", "1")
     measuring = subprocess.Popen(argv, cwd=folder, env=projects.environment(), stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 15
@@ -156,7 +156,7 @@ def test_a_system_of_another_number_is_not_used_again(project):
         projects.on_host(workloads={"noop": None, "both": None, "also": None}, order="sequential"),
         {"noop": projects.NOOP, "both": several(), "also": several()},
     )
-    projects.run(folder, "strata", "plan")
+    projects.plan(folder)
     owner = subprocess.Popen(["sleep", "60"])
     try:
         for name in ("noop", "both", "also", "noop"):
@@ -400,7 +400,7 @@ def test_ports_that_would_be_those_of_another_system_are_named():
 def test_a_plan_with_such_ports_is_refused(project):
     parameters = {"systems": {**NUMBER, "value": 3}, "one": PORT, "two": {**PORT, "value": 7002}}
     folder = project(workloads={"noop": several(parameters=parameters, ports=["one", "two"])})
-    done = projects.run(folder, "strata", "plan")
+    done = projects.plan(folder)
     assert done.returncode == 1
     assert "config.yaml: workloads.noop.two: 7002 is too close to 7000 of noop.one" in done.stderr
 
@@ -422,7 +422,7 @@ def test_the_number_of_systems_decides_a_result_and_one_is_as_none():
 def test_processors_are_shared_by_systems_that_all_see_them(project, cpus, systems, each):
     threads = {"about": "x", "schema": {"type": "integer"}, "value": {"rule": "cpus"}}
     folder = project(workloads={"noop": several(systems=systems) | {"parameters": {"systems": NUMBER, "t": threads}}})
-    projects.run(folder, "strata", "plan")
+    projects.plan(folder)
     experiment = plan.read()
     experiment["workloads"]["noop"]["parameters"]["systems"] = systems
     one = cell.Cell(experiment, "bare", "noop", 1)

@@ -48,7 +48,7 @@ def planned(project, owner):
     def go(cells, config=None, **changes):
         described = {"noop": {**projects.NOOP, **LAPS, **changes}}
         folder = project(projects.on_host(**environments(**(config or {}))), described)
-        assert projects.run(folder, "strata", "plan").returncode == 0
+        projects.plan(folder)
         progress.begin(owner.pid, cells, [(cell[0], str(cell[2])) for cell in cells])
         return folder
 
@@ -330,7 +330,7 @@ WRONG = {
 @pytest.mark.parametrize("told", list(WRONG))
 def test_laps_that_cannot_be_are_refused_by_key(project, told):
     folder = project(workloads={"noop": {**projects.NOOP, **LAPS, **WRONG[told]}})
-    done = projects.run(folder, "strata", "plan")
+    done = projects.plan(folder)
     assert done.returncode == 1
     assert told in done.stderr
 

@@ -346,14 +346,18 @@ class Cell:
         """Note that it ended, and how long it took: all the time since its start, unless `seconds` were its own."""
         self.known |= {"ended": self.watch.now(), "seconds": round(seconds or self.watch.passed(), 3)}
 
+    def take_number(self) -> None:
+        """Take its place in the order of measurement, if it has none yet."""
+        if "position" not in self.known:
+            own = self.known["node"]["name"] if self.plan.get("spread") else None
+            number = record.take_number(own)
+            self.known["position"] = {"planned": self.order.position(*self.key), "actual": number}
+
     def put_in_place(self, kind: str = "raw") -> None:
         """The record first and the log last: where the log is, all is.  `kind`: raw, or spool until it is asked for."""
-        own = self.known["node"]["name"] if self.plan.get("spread") else None
-        number = record.next_number(own)
-        self.known["position"] = {"planned": self.order.position(*self.key), "actual": number}
+        self.take_number()
         if "ended" not in self.known:
             self.end()
-        record.note_number(number, own)
         write_json(places.cell_path(kind, *self.key, "json"), record.complete(self.known))
         move(self.draft, places.cell_path(kind, *self.key, "log"))
         for suffix in ("log", "json"):

@@ -46,9 +46,11 @@ def next_number(node: str | None = None) -> int:
     return max(_numbers(node), default=0) + 1
 
 
-def note_number(number: int, node: str | None = None) -> None:
-    """Write down the number of the measurement that is put in place now."""
+def take_number(node: str | None = None) -> int:
+    """The next such number, which no other gets."""
+    number = next_number(node)
     write_json(_counter(node), {"cells": number})
+    return number
 
 
 def _numbers(node: str | None) -> list[int]:

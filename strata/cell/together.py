@@ -64,6 +64,7 @@ def measure(first: Cell, others: Sequence[Cell]) -> testbed.System:
             turns.take(cell, partial(testbed.take_down, cell.environment))
     shared = (time.monotonic() - watch - sum(turns.spent.values())) / len(turns.spent)
     for cell, seconds in turns.spent.items():
+        cell.take_number()
         cell.observe(copy.deepcopy(host), around)
         cell.known["interleaved"] = sorted(other.environment for other in turns.spent if other is not cell)
         cell.known["together"] = {"first": first.environment, "started": first.known["started"]}

@@ -1,0 +1,1 @@
+"""What workloads share on the host's side."""

@@ -1,0 +1,133 @@
+"""How the workloads' parsers read logs.
+
+A workload's ``parse(lines, parameters)`` returns the values that a log holds.  It checks that the log is complete and
+in order, that what ran is what was asked for, and that the tools and servers themselves report no errors and the
+expected counts.  One identity for each tool (rate × time = count) catches a changed unit.  It does not recompute what
+a program prints twice: the SHA-256 of the log, which is in the cell's record, protects its bytes.
+
+Our programs print one JSON object per line, and ``{"done": true}`` at the end.  Lines that do not start with ``{``
+belong to other tools, and so does ``{`` alone, which opens JSON of several lines.
+
+A parser needs no checks of types: where it raises KeyError, TypeError or the like, the log counts as broken
+(:func:`guarded`).
+"""
+
+import functools
+import json
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from kit.checks import BrokenLogError, number, plain, require, require_equal, require_lasted
+
+Object = dict[str, Any]
+
+
+class Value(NamedTuple):
+    """A measured value.  Its factors are written as ``name=value;...``, or "" if there are none."""
+
+    metric: str
+    unit: str
+    value: float
+    factors: str = ""
+
+
+Parser = Callable[[list[str], Object], list[Value]]
+
+
+class Point(NamedTuple):
+    """One point of a sweep: the object that opens it, and the objects and lines between that one and its end."""
+
+    head: Object
+    objects: list[Object]
+    lines: list[str]
+
+
+class Log(NamedTuple):
+    """A complete log: its objects by their first key, and its points, each in the order of the log."""
+
+    objects: dict[str, list[Object]]
+    points: list[Point]
+
+
+def guarded(parse: Parser) -> Parser:
+    """The parser, which raises BrokenLogError and nothing else for a log that it does not understand."""
+
+    @functools.wraps(parse)
+    def parsed(lines: list[str], parameters: Object) -> list[Value]:
+        try:
+            return parse(lines, parameters)
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+            raise BrokenLogError(f"the log cannot be read: {type(error).__name__}: {error}"[:300]) from error
+
+    return parsed
+
+
+def value(metric: str, unit: str, number: float, **factors: object) -> Value:
+    """A value with its factors; those that are None are left out."""
+    named = [f"{name}={plain(of)}" for name, of in factors.items() if of is not None]
+    return Value(metric, unit, float(number), ";".join(named))
+
+
+def decoded(text: str, what: str) -> Object:
+    """A text as a JSON object."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if isinstance(found, dict):
+        return found
+    raise BrokenLogError(f"{what} is not a complete JSON object: {text[:60]}")
+
+
+def read(lines: list[str], order: str) -> Log:
+    """A log whose objects are complete and in the expected order.
+
+    order: regular expression for the first keys of all objects, each after a space, without the last one, "done".
+    A point goes from an object "point" to the object "end" of the same name.
+    """
+    marked = [at for at, line in enumerate(lines) if line.startswith("{") and line.rstrip() != "{"]
+    found = [(at, decoded(lines[at], f"line {at + 1}")) for at in marked]
+    require(found and found[-1][1] == {"done": True}, 'the log does not end with {"done": true}')
+    keys = [next(iter(each), "") for _, each in found]
+    present = "".join(f" {key}" for key in keys)
+    require(re.fullmatch(f"{order} done", present), f"the log should hold{order} done, and holds{present}"[:600])
+    objects: dict[str, list[Object]] = {}
+    for key, (_, each) in zip(keys, found, strict=True):
+        objects.setdefault(key, []).append(each)
+    starts, ends = ([number for number, key in enumerate(keys) if key == mark] for mark in ("point", "end"))
+    points = []
+    for first, last in zip(starts, ends, strict=True):
+        (start, head), (end, tail) = found[first], found[last]
+        require(head["point"] == tail["end"], f"the point of line {start + 1} does not end in line {end + 1}")
+        points.append(Point(head, [each for _, each in found[first + 1 : last]], lines[start + 1 : end]))
+    return Log(objects, points)
+
+
+def settings(lines: list[str]) -> Object:
+    """What a tool prints as lines KEY=value, each key once: numbers where they are written as numbers, or texts."""
+    found = [line.rstrip().split("=", 1) for line in lines if re.match("[A-Z][A-Z0-9_]*=", line)]
+    require(len(dict(found)) == len(found), "a line KEY=value is there twice")
+    return {key: text_or_number(text) for key, text in found}
+
+
+def text_or_number(text: str) -> str | float:
+    """A number where a text is one."""
+    return float(text) if re.fullmatch(r"-?[0-9]+([.][0-9]+)?", text) else text
+
+
+def processors(observed: list[Object], seconds: float) -> tuple[float, float]:
+    """What the host's processors did between two observations: busy seconds, and these as a share of all time.
+
+    seconds: how long that took which ran in between.
+    """
+    before, after = observed
+    watched = number(after, "seconds") - number(before, "seconds")
+    busy = number(after, "busy_seconds", zero=True) - number(before, "busy_seconds", zero=True)
+    cpus = number(before, "cpus")
+    require_equal("the number of processors", number(after, "cpus"), cpus)
+    require_lasted("the processors were observed for", watched, seconds)
+    # Busy time is counted in hundredths of a second, in several sums for each processor.
+    most = 1.02 * cpus * watched + max(0.1, 0.05 * cpus)
+    require(0 < busy <= most, f"the processors cannot have been busy for {plain(busy)} of {plain(watched)} s")
+    return busy, busy / (cpus * watched)

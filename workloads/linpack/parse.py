@@ -1,0 +1,42 @@
+"""Linpack: the rate over all solutions of each size."""
+
+from kit.checks import number, numbers, require, require_asked, require_close, require_counted, require_equal
+from kit.logs import Object, Value, read, value
+
+
+def parse(lines: list[str], parameters: Object) -> list[Value]:
+    """The rates, in GFLOPS, by `order` of the matrix."""
+    log = read(lines, " tool( n)+")
+    header = log.objects["tool"][0]
+    require_equal("the program", header["tool"], "strata-linpack")
+    require_asked(header, parameters, "threads")
+    sizes: list[Object] = []
+    trials: list[Object] = []
+    for each in log.objects["n"]:
+        trials.append(each)
+        if "trials" in each:
+            check_size(each, trials[:-1], parameters)
+            sizes.append(each)
+            trials = []
+    require_equal("the sizes", [each["n"] for each in sizes], parameters["sizes"])
+    require(not trials, "the last size has no result")
+    return [value("gflops", "GFLOPS", each["gflops_of_all"], order=each["n"]) for each in sizes]
+
+
+def check_size(size: Object, trials: list[Object], parameters: Object) -> None:
+    """Check the result of all trials of one size.
+
+    The count of operations: J. Dongarra, P. Luszczek, A. Petitet, The LINPACK benchmark: past, present and future,
+    Concurrency and Computation 15, 2003.
+    """
+    n, count, seconds = number(size, "n"), number(size, "trials"), number(size, "seconds")
+    require_equal("the sizes of the trials", {each["n"] for each in trials}, {size["n"]})
+    require_counted(trials, "trial")
+    require_equal("the number of trials", count, len(trials))
+    right = size["verified"] is True and max(numbers(trials, "residual", zero=True)) < number(size, "limit")
+    require(right, f"the solution of size {n:.0f} was not verified")
+    operations = count * (2 / 3 * n**3 + 2 * n**2)
+    require_close("rate × time", number(size, "gflops_of_all") * seconds, 1e-9 * operations)
+    # Times are printed with nine digits.
+    enough = count >= parameters["min_trials"] and seconds >= parameters["min_seconds"] * (1 - 1e-8)
+    require(enough, f"size {n:.0f} ran {count:.0f} trials in {seconds} s, less than was asked for")

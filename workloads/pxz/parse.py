@@ -1,0 +1,30 @@
+"""Parallel xz: the text that is compressed in a second, over all passes."""
+
+from kit.checks import number, numbers, require, require_asked, require_counted, require_equal
+from kit.logs import Object, Value, read, value
+
+
+def parse(lines: list[str], parameters: Object) -> list[Value]:
+    """The throughput, in MB/s."""
+    log = read(lines, " corpus round_trip tool( pass)+ passes")
+    [corpus], [header], [total] = log.objects["corpus"], log.objects["tool"], log.objects["passes"]
+    passes = log.objects["pass"]
+    require(header["tool"].startswith("xz "), "this is not a log of xz")
+    blocks = [] if parameters.get("block_bytes") is None else ["block_bytes"]
+    require_asked(header, parameters, "threads", "level", *blocks)
+    require(log.objects["round_trip"][0]["round_trip"] is True, "what was compressed does not come back")
+    # A corpus of the user's own is whatever its file holds.
+    own = parameters.get("corpus") is not None
+    require(own != (corpus["corpus"] == "gcide"), "the corpus is not the one that was asked for")
+    if not own:
+        require_asked(corpus, parameters, "bytes")
+    require_equal("bytes", number(header, "bytes"), number(corpus, "bytes"))
+    require_counted(passes, "pass")
+    require_equal("the number of passes", number(total, "passes"), len(passes))
+    compressed, microseconds = number(total, "bytes_of_all"), number(total, "microseconds_of_all")
+    require_equal("bytes_of_all", compressed, header["bytes"] * len(passes))
+    require_equal("microseconds_of_all", microseconds, sum(numbers(passes, "microseconds")))
+    # The program's limit is in whole microseconds.
+    enough = microseconds >= int(parameters["min_seconds"] * 1e6)
+    require(enough, f"the passes took {microseconds:.0f} microseconds, less than was asked for")
+    return [value("throughput", "MB/s", compressed / microseconds)]

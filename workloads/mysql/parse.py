@@ -1,0 +1,112 @@
+"""sysbench's OLTP transactions on MariaDB: rate, latency and the host's CPU utilisation by number of threads."""
+
+import re
+
+from kit.checks import number, require, require_asked, require_close, require_equal, require_lasted
+from kit.logs import Object, Point, Value, processors, read, value
+
+# What is read of sysbench's report, in this order.
+REPORT = (
+    r"^sysbench [0-9.]+ ",
+    r"^Number of threads: (?P<threads>\d+)$",
+    r"^Initializing random number generator from seed \((?P<seed>\d+)\)",
+    r"^Threads started!",
+    r"^ +read: +(?P<read>\d+)$",
+    r"^ +write: +(?P<write>\d+)$",
+    r"^ +other: +(?P<other>\d+)$",
+    r"^ +transactions: +(?P<transactions>\d+) +\((?P<rate>[\d.]+) per sec\.\)",
+    r"^ +ignored errors: +(?P<ignored>\d+) ",
+    r"^ +reconnects: +(?P<reconnects>\d+) ",
+    r"^ +total time: +(?P<seconds>[\d.]+)s",
+    r"^ +total number of events: +(?P<events>\d+)$",
+    r"^Latency \(ms\):",
+    r"^ +max: +(?P<max>[\d.]+)$",
+    r"^ +95th percentile: +(?P<p95>[\d.]+)$",
+    r"^ +sum: +(?P<sum>[\d.]+)$",
+    r"^ +execution time \(avg/stddev\): +(?P<of_thread>[\d.]+)/",
+)
+# Queries of one transaction, by kind.
+QUERIES = {
+    "read-only": {"read": 14, "write": 0, "other": 2},
+    "read-write": {"read": 14, "write": 4, "other": 2},
+}
+# Transactions that were begun again because two wanted the same row, for each one that was done, at most.
+MOST_IGNORED = 0.05
+
+
+def parse(lines: list[str], parameters: Object) -> list[Value]:
+    """The values of each number of `threads`, with the factor `test` where it is not read-only."""
+    grid = [(test, threads) for test in parameters["tests"] for threads in parameters["threads"]]
+    require(grid, "the record does not say which tests and threads were asked for")
+    each = " warmed observed point end observed accounted"
+    log = read(lines, f" server({each}){{{len(grid)}}} rows_left")
+    check_table(log.objects["server"][0], log.objects["rows_left"][0], parameters)
+    found = []
+    for i, (test, threads) in enumerate(grid):
+        point, name = log.points[i], f"{test}-{threads}"
+        require_equal("the point", (point.head["point"], point.head["test"]), (name, test))
+        require_asked(point.head, {**parameters, "threads": threads}, "threads", "rows", "seconds")
+        report = read_report(point, test, parameters["seconds"])
+        check_account(log.objects["warmed"][i], log.objects["accounted"][i], name, test, report["transactions"])
+        _, busy = processors(log.objects["observed"][2 * i : 2 * i + 2], report["seconds"])
+        at = {"test": test if test != "read-only" else None, "threads": threads}
+        found += [
+            value("throughput", "tx/s", report["transactions"] / report["seconds"], **at),
+            value("latency", "ms", report["sum"] / report["events"], **at),
+            value("p95", "ms", report["p95"], **at),
+            value("cpu", "%", 100 * busy, **at),
+        ]
+    return found
+
+
+def check_table(filled: Object, finished: Object, parameters: Object) -> None:
+    """Check the server and its table, before and after the sweep."""
+    require("MariaDB" in filled["server"], f"the server should be MariaDB, and is {filled['server']}")
+    for counted, key in ((filled, "rows"), (filled, "rows_of_index"), (finished, "rows_left")):
+        require_equal(key, number(counted, key), parameters["rows"])
+    require_equal("rows_left_of_index", number(finished, "rows_left_of_index"), parameters["rows"])
+    require_asked(filled, parameters, "log_bytes")
+    # The server rounds the size of its buffer pool, some versions up to a multiple of 128 MiB.
+    over = number(filled, "buffer_bytes") - parameters["buffer_bytes"]
+    require(-(2**20) < over < 2**27, f"buffer_bytes is off by {over:.0f}")
+    require(number(filled, "table_bytes") <= filled["buffer_bytes"], "the buffer pool does not hold the table")
+    # The server takes less where the system does not let it open enough files.
+    wanted = {"flush_log": 0, "max_connections": 1024, "table_open_cache": 1024, "encryption": "DISABLED"}
+    for key, expected in wanted.items():
+        require_equal(key, filled[key], expected)
+
+
+def read_report(point: Point, test: str, seconds: float) -> dict[str, float]:
+    """The numbers of sysbench's report, checked."""
+    text, name = "\n".join(line.rstrip() for line in point.lines), point.head["point"]
+    match = re.search("(?s:.*?)".join(REPORT), text, re.MULTILINE)
+    require(match, f"sysbench's report of {name} is not complete")
+    require(not re.search("FATAL|ERROR", text), f"sysbench reports an error of {name}")
+    report = {key: float(text) for key, text in match.groupdict().items()} if match else {}
+    count, ignored, time = report["transactions"], report["ignored"], report["seconds"]
+    require_asked(report, point.head, "threads", "seed")
+    require(count > 0 and report["events"] == count, f"{count:.0f} transactions were {report['events']:.0f} events")
+    require_equal("reconnects", report["reconnects"], 0)
+    few = ignored <= MOST_IGNORED * count * (test == "read-write")
+    require(few, f"{ignored:.0f} errors of {name} were ignored in {count:.0f} transactions")
+    for kind, queries in QUERIES[test].items():
+        # A transaction that is begun again has done some of its queries.
+        there = queries * count <= report[kind] <= queries * (count + ignored)
+        require(there, f"{kind} queries of {name} are {report[kind]:.0f} in {count:.0f} transactions")
+    require_lasted(f"the time of {name} is", time, seconds)
+    # The threads end their last transactions, and on a busy machine some time goes by until all have.
+    require(time <= 1.05 * seconds + report["max"] / 1000 + 1, f"{name} took {time} s, more than was asked for")
+    # sysbench divides by a time that it takes up to some hundredths of a second later, and rounds to so many digits.
+    require_close("rate × time", report["rate"] * time, count, 0.05 / time + 0.006 * time / count)
+    of_thread = report["sum"] / 1000 / report["threads"]
+    require(abs(report["of_thread"] - of_thread) <= 6e-5, f"the latencies of {name} are not those of its threads")
+    return report
+
+
+def check_account(warmed: Object, accounted: Object, name: str, test: str, transactions: float) -> None:
+    """Check that the server counted what sysbench did, and read from the disk only what it had to."""
+    require_equal("the server's account", (warmed["warmed"], accounted["accounted"]), (name, name))
+    require_equal("the server's commits", accounted["commits"] - warmed["commits"], transactions)
+    from_disk = accounted["pages_from_disk"] - warmed["pages_from_disk"]
+    held = from_disk == 0 or (from_disk > 0 and test == "read-write")
+    require(held, f"{from_disk} pages were read from the disk in {name}, which the buffer pool should hold")

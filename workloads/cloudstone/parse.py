@@ -1,0 +1,102 @@
+"""A social-events application under users who walk CloudStone's matrix: latency of each operation, the share of the
+thresholds that it uses up, rate, and what the processors of host and load generator did."""
+
+import math
+
+from cloudstone.chain import OPERATIONS
+from kit.applications import require_idle
+from kit.checks import number, numbers, require, require_asked, require_close, require_counted, require_equal
+from kit.logs import Object, Point, Value, processors, read, value
+
+# As published (1,500 users): the share of each operation in per cent, and its threshold for the mean in ms.
+MIX = dict(zip(OPERATIONS, [26.14, 10.22, 33.37, 24.71, 2.65, 0.86, 2.04], strict=True))
+THRESHOLDS = dict(zip(OPERATIONS, [250, 250, 250, 250, 500, 500, 500], strict=True))
+# With fewer operations of a kind their latency is not reported.
+LEAST = 30
+# The load generator is the bottleneck where operations begin later than at the time drawn for them, by this share of
+# the mean cycle.
+LATEST = 0.2
+# What adds a row to a table, and how many rows the check of every operation adds to each instance.
+ADDED = {"person": ("AddPerson", 1), "socialevent": ("AddEvent", 2)}
+
+
+def parse(lines: list[str], parameters: Object) -> list[Value]:
+    """The values of each number of `users`; latencies by `operation`, and `instances` if there are several."""
+    users = parameters["users"]
+    require(users, "the record does not say which users were asked for")
+    instances = len(parameters["web_ports"]) * int(parameters["systems"])
+    each = f" observed point( operation){{{len(MIX)}}} total driver end observed"
+    before, after = f"( loaded){{{instances}}}( checked){{{instances}}}", f"( left){{{instances}}}"
+    log = read(lines, f"{before}({each}){{{len(users)}}}{after}")
+    check_rows(log.objects, instances, parameters)
+    found = []
+    for i, of in enumerate(users):
+        at = {"users": of, "instances": instances if instances > 1 else None}
+        found += measured(log.points[i], of, instances, parameters, at)
+        _, busy = processors(log.objects["observed"][2 * i : 2 * i + 2], parameters["seconds"])
+        found.insert(-1, value("cpu", "%", 100 * busy, **at))
+    return found
+
+
+def measured(point: Point, users: int, instances: int, parameters: Object, at: Object) -> list[Value]:
+    """The values of one point, all but the host's."""
+    head, (*operations, total, driver) = point.head, point.objects
+    require_asked(head, {**parameters, "users": users, "instances": instances}, "users", "instances", "cycle_seconds")
+    require_equal("the point", head["point"], f"users-{users}")
+    require_equal("the operations", [each["operation"] for each in operations], OPERATIONS)
+    done = {each["operation"]: each for each in operations if number(each, "count", zero=True) > 0}
+    count = sum(each["count"] for each in done.values())
+    require_asked(total, parameters, "seconds")
+    require_equal("the number of operations", number(total, "total"), count)
+    require_close("rate × time", number(total, "rate") * total["seconds"], count)
+    check_mix({name: done[name]["count"] if name in done else 0 for name in MIX}, parameters["mix_points"])
+    for each in done.values():
+        require_close("mean × count", number(each, "mean_ms") * each["count"], 1000 * number(each, "sum_seconds"))
+    require_idle(number(driver, "busiest_share"), users)
+    late = number(driver, "late_mean_ms", zero=True)
+    in_time = late <= 1000 * LATEST * parameters["cycle_seconds"]
+    require(in_time, f"the load generator is the bottleneck: operations began {late:.3g} ms late in the mean")
+    often = {name: each for name, each in done.items() if each["count"] >= LEAST}
+    require(often, f"no operation was done {LEAST} times with {users} users")
+    strain = max(each["mean_ms"] / THRESHOLDS[name] for name, each in often.items())
+    return [
+        *(value("latency", "ms", each["mean_ms"], operation=name, **at) for name, each in often.items()),
+        *(value("p90", "ms", each["p90_ms"], operation=name, **at) for name, each in often.items()),
+        value("strain", "%", 100 * strain, **at),
+        value("rate", "operations/s", total["rate"], **at),
+        value("driver_share", "%", 100 * number(driver, "share"), **at),
+    ]
+
+
+def check_mix(counts: dict[str, int], tolerance: float) -> None:
+    """Check that the operations came in the published mix.
+
+    tolerance: in percentage points, with 10,000 operations; with fewer, chance allows for more.
+    """
+    whole = sum(counts.values())
+    most = tolerance * max(1, math.sqrt(10000 / whole))
+    for name, expected in MIX.items():
+        share = 100 * counts[name] / whole
+        near = abs(share - expected) <= most
+        require(near, f"{share:.4g} % of the operations were {name}, and not {expected} within {most:.3g}")
+
+
+def check_rows(objects: dict[str, list[Object]], instances: int, parameters: Object) -> None:
+    """Check the tables before and after, and that every operation was checked."""
+    users = max(parameters["loaded_users"], 25)
+    require(max(parameters["users"]) <= users, "more users than data were made for")
+    tags = round(5000 * math.tanh(users / 20000))
+    rows = {"person": 100 * users, "socialeventtag": tags, "socialevent": 3 * tags, "address": 100 * users + 3 * tags}
+    for kind in ("loaded", "checked", "left"):
+        require_counted(objects[kind], kind, 0)
+    for loaded, checked, left in zip(objects["loaded"], objects["checked"], objects["left"], strict=True):
+        require_asked(loaded, rows, *rows)
+        require_equal("the checked operations", checked["operations"], OPERATIONS)
+        require_equal("the rows that break a rule", (loaded["broken"], left["broken"]), (0, 0))
+        for table in ("person_person", "comments_rating"):
+            require_equal(f"the rows of {table}", left[table], number(loaded, table))
+    # A person or an event that was added is there; nothing else is.
+    for table, (operation, of_check) in ADDED.items():
+        added = sum(numbers(objects["left"], table)) - sum(numbers(objects["loaded"], table)) - instances * of_check
+        done = sum(total["added"][operation] for total in objects["total"])
+        require_equal(f"the new rows of {table}", added, done)

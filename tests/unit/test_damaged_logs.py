@@ -1,0 +1,95 @@
+"""Damaged logs: each is refused, or gives the very values of the whole one, or is one whose digest alone betrays it.
+
+Some of all damages are tried, drawn by chance but always the same; in the long tests twenty times as many.
+"""
+
+import random
+from collections.abc import Iterator
+
+import pytest
+from captured import BY_NAME, LOGS, same
+
+each_log = pytest.mark.parametrize("log", LOGS, ids=list(BY_NAME))
+FOREIGN = ["", "{", "{}", '{"x": 1}', '{"done": true}', '{"point": "x"}', '{"end": "x"}', "null", "} {", "a message"]
+
+
+def structural(lines: list[str]) -> Iterator[list[str]]:
+    """The log with lines missing, doubled, in another place, foreign, joined or broken."""
+    for at, line in enumerate(lines):
+        before, after, half = lines[:at], lines[at + 1 :], len(line) // 2
+        yield before
+        yield [*before, line[:half]]
+        yield [*before, *after]
+        yield [*before, line, line, *after]
+        yield [*before, line[:half], line[half:], *after]
+        yield [*before, f" {line}", *after]
+        yield [*before, *after[:1], line, *after[1:]]
+        yield [*before, line + "".join(after[:1]), *after[1:]]
+        for foreign in FOREIGN:
+            yield [*before, foreign, line, *after]
+    yield lines[::-1]
+
+
+def edited(lines: list[str], chance: random.Random) -> list[str]:
+    """The log with one character changed, missing or doubled."""
+    at = chance.choice([number for number, line in enumerate(lines) if line])
+    line = lines[at]
+    place = chance.randrange(len(line))
+    old = line[place]
+    new = [str((int(old) + 1) % 10), str((int(old) + 9) % 10)] if old.isdigit() else ["x" if old.isalpha() else "-"]
+    put = chance.choice([*new, "", old * 2, old + "0"])
+    return [*lines[:at], line[:place] + put + line[place + 1 :], *lines[at + 1 :]]
+
+
+def try_all(log, damaged) -> list[list[str]]:
+    """Those damaged logs that give other values; whatever else happens than a refusal fails the test."""
+    other = []
+    for lines in damaged:
+        found = log.parse(lines)
+        if found is not None and not same(found, log.values):
+            other.append(lines)
+    return other
+
+
+def check_structure(log, most):
+    damages = list(structural(log.lines)) if len(log.lines) < 1000 else list(structural_of_long(log))
+    chosen = random.Random(2014).sample(damages, min(most, len(damages)))
+    # A start is one line, which holds no end.
+    if log.workload != "startup":
+        assert try_all(log, chosen) == []
+
+
+def structural_of_long(log) -> Iterator[list[str]]:
+    """Damages of some lines of a long log."""
+    chance = random.Random(2014)
+    cut = sorted(chance.sample(range(len(log.lines)), 60))
+    for at in cut:
+        yield log.lines[:at]
+        yield log.lines[:at] + log.lines[at + 1 :]
+        yield log.lines[: at + 1] + log.lines[at:]
+        yield [*log.lines[:at], '{"done": true}', *log.lines[at:]]
+
+
+def check_edits(log, count):
+    chance = random.Random(2014)
+    other = try_all(log, [edited(log.lines, chance) for _ in range(count)])
+    # A parser does not prove the arithmetic of a program anew: the record holds the log's digest.  A start is one line
+    # with two times that nothing else says.
+    assert len(other) <= (0.5 if log.workload == "startup" else 0.06) * count
+
+
+@each_log
+def test_no_line_can_be_missing_doubled_moved_or_foreign(log):
+    check_structure(log, 120)
+
+
+@each_log
+def test_edited_logs_are_refused_or_give_the_same_values_but_for_few(log):
+    check_edits(log, 15 if len(log.lines) > 1000 else 120)
+
+
+@pytest.mark.long
+@each_log
+def test_many_more_damages(log):
+    check_structure(log, 2400)
+    check_edits(log, 2400)

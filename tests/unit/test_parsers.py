@@ -1,0 +1,326 @@
+"""The workloads' parsers on captured logs, and the values of a cell."""
+
+import re
+import subprocess
+import sys
+
+import captured
+import projects
+import pytest
+import yaml
+from captured import BY_NAME, LOGS, same
+
+from strata.base.errors import UserError
+from strata.experiment import workload
+from strata.cell import parsing as values
+from strata.cell.parsing import BrokenLogError, Value
+
+each_log = pytest.mark.parametrize("log", LOGS, ids=list(BY_NAME))
+
+
+def declared(name):
+    """The metrics of a workload, as they are in a plan."""
+    return yaml.safe_load((projects.ROOT / f"workloads/{name}/workload.yaml").read_text())["metrics"]
+
+
+def test_every_workload_has_captured_logs_and_no_other_folder_is_one(monkeypatch):
+    monkeypatch.chdir(projects.ROOT)
+    assert workload.known() == sorted({log.workload for log in LOGS})
+    logs = projects.ROOT.glob("workloads/*/fixtures/*.log")
+    assert {f"{path.parent.parent.name}/{path.stem}" for path in logs} == set(BY_NAME)
+
+
+@each_log
+def test_a_captured_log_holds_the_known_values(log):
+    assert same(log.parse(), log.values)
+
+
+@each_log
+def test_the_values_are_those_of_the_declared_metrics(log):
+    record = {"parameters": log.parameters, "commands": [{"step": "run"}]}
+    # What a small run does too rarely to report it.
+    metrics = {name: entry | {"optional": True} for name, entry in declared(log.workload).items()}
+    found = values.of_log("\n".join(log.lines).encode(), record, metrics, values.load_parser(log.workload))
+    assert sorted(found) == sorted(log.parse())
+    order = [list(metrics).index(one.metric) for one in found]
+    assert order == sorted(order)
+
+
+@each_log
+def test_line_endings_and_what_tools_print_beside_their_results_do_not_matter(log):
+    for ending in ("\r", " ", "\t"):
+        assert same(log.parse([line + ending for line in log.lines]), log.values)
+    # Bytes that are no text come as lone surrogates.
+    noisy = ["warning: clock skew", "", *log.lines[:1], "[1] {not json", "\udcff\udcfe", *log.lines[1:], "done."]
+    assert same(log.parse(noisy), log.values)
+
+
+@each_log
+def test_the_log_of_another_workload_is_refused(log):
+    for other in LOGS:
+        if other.workload != log.workload:
+            assert log._replace(parameters={**other.parameters, **log.parameters}).parse(other.lines) is None
+
+
+# Parameters that leave no trace in each log: ports, warm-ups, settings of a server, and limits that may not be reached.
+TRACELESS = {
+    "auction": "web_port broker_ports processes poll_seconds item_seconds buffer_bytes resolution confirmations",
+    "cloudstone": "geocoder_ports ramp_seconds workers children buffer_bytes log_bytes mix_points loaded_users",
+    "dvdstore": "buffer_bytes",
+    "linpack": "min_trials min_seconds",
+    "mysql": "port warmup_seconds",
+    "netperf": "warmup_seconds port",
+    "nuttcp": "warmup_seconds port data_ports paced_ports netserver_port server_cpu",
+    "redis": "warmup_requests port server_cpu",
+    "redis-scaleout": "pinned_ports stats_port settle_seconds",
+}
+
+
+@each_log
+def test_a_log_of_other_parameters_than_those_asked_for_is_refused(log):
+    traceless = TRACELESS.get(log.workload, "").split()
+    for key, asked in log.parameters.items():
+        others: list = []
+        if isinstance(asked, int | float):
+            others = [2 * asked + 1]
+        elif isinstance(asked, list):
+            others = [asked[1:], [*asked, asked[0]]]
+        for other in others:
+            found = log.parse(**{key: other})
+            assert (found is None) or (key in traceless and same(found, log.values)), key
+        less = {name: value for name, value in log.parameters.items() if name != key}
+        found = log._replace(parameters=less).parse()
+        assert found is None or same(found, log.values)
+
+
+# One edit of a captured log (a text that is replaced wherever it is), and that it is refused.
+REFUSED = [
+    # What the program itself says on its results.
+    ("stream/smoke", '"verified": true', '"verified": false'),
+    ("stream/smoke", '"error": 0', '"error": 1e-12'),
+    ("linpack/smoke", '"verified": true', '"verified": false'),
+    ("linpack/smoke", '"residual": 0.001838', '"residual": 17'),
+    ("randomaccess/smoke", '"verified": true', '"verified": false'),
+    ("randomaccess/smoke", '"wrong_share": 1.7e-06', '"wrong_share": 0.02'),
+    ("pxz/smoke", '"round_trip": true', '"round_trip": false'),
+    ("pxz/smoke", '"gcide"', '"given/data/enwik9"'),
+    ("startup/smoke", '"created"', '"moon"'),
+    ("startup/smoke", '"command_seconds": 0.091318', '"command_seconds": "1"'),
+    ("redis/smoke", "failed_calls=0", "failed_calls=1"),
+    ("redis/smoke", "rejected_calls=0", "rejected_calls=1"),
+    ("redis/smoke", "cmdstat_get:calls=10000", "cmdstat_get:calls=9999"),
+    ("redis/smoke", "keyspace_hits:", "keyspace_hits:1"),
+    ("redis-scaleout/smoke", '"failed": 0', '"failed": 1'),
+    ("redis-scaleout/smoke", '"kept": [55,9]', '"kept": [64,0]'),
+    ("fio/smoke", '"error" : 0', '"error" : 5'),
+    ("fio/smoke", '"short_ios" : 0', '"short_ios" : 1'),
+    ("fio/smoke", '"direct" : "1"', '"direct" : "0"'),
+    ("fio/smoke", '"iodepth" : "2"', '"iodepth" : "1"'),
+    ("mysql/smoke", "reconnects:                          0 ", "reconnects:                          1 "),
+    ("mysql/smoke", "ignored errors:                      0 ", "ignored errors:                      1 "),
+    ("mysql/smoke", "Threads started!", "Threads started!\nFATAL: the server went away"),
+    ("mysql/smoke", '"commits": 3706', '"commits": 3705'),
+    ("mysql/smoke", '"commits": 3706, "pages_from_disk": 316', '"commits": 3706, "pages_from_disk": 317'),
+    ("mysql/smoke", '"encryption": "DISABLED"', '"encryption": "YES"'),
+    ("netperf/smoke", "PROTOCOL=UDP", "PROTOCOL=TCP"),
+    ("nuttcp/smoke", "megabytes=599.0000", "nuttcp: no server, classic_mode\nmegabytes=599.0000"),
+    ("nuttcp/smoke", "REMOTE_BYTES_XFERD=724303872", "REMOTE_BYTES_XFERD=124303872"),
+    ("nuttcp/smoke", "DIRECTION=Receive", "DIRECTION=Send"),
+    ("dvdstore/smoke", '"torn": 0', '"torn": 1'),
+    ("dvdstore/smoke", '"fsync": "on"', '"fsync": "off"'),
+    ("dvdstore/smoke", '"new_cents": 5208355', '"new_cents": 5208354'),
+    ("dvdstore/smoke", '"busiest_cpu_seconds": 0.355891', '"busiest_cpu_seconds": 3.7'),
+    ("cloudstone/smoke", '"broken": 0', '"broken": 1'),
+    ("cloudstone/smoke", '"busiest_share": 0.0973178', '"busiest_share": 0.95'),
+    ("cloudstone/smoke", '"late_mean_ms": 1.16574', '"late_mean_ms": 101'),
+    ("cloudstone/smoke", '"person": 2510', '"person": 2511'),
+    ("cloudstone/smoke", '"busy_seconds": 85079.65', '"busy_seconds": 95079.65'),
+    ("auction/smoke", '"stolen": 0', '"stolen": 1'),
+    ("auction/smoke", '"found": 450', '"found": 451'),
+    ("auction/smoke", '"passed": true', '"passed": false'),
+    ("auction/smoke", '"bids": 160', '"bids": 161'),
+    # A changed unit.
+    ("stream/smoke", '"gbps": ', '"gbps": 1000'),
+    ("linpack/smoke", '"gflops_of_all": ', '"gflops_of_all": 1000'),
+    ("randomaccess/smoke", '"gups_of_all": 0.', '"gups_of_all": 0.000'),
+    ("netperf/smoke", "RT_LATENCY=", "RT_LATENCY=1"),
+    ("nuttcp/smoke", "rate_Mbps=", "rate_Mbps=1"),
+    ("mysql/smoke", " sum:   ", " sum:  1"),
+    ("redis/smoke", '","0.116"', '","0.000116"'),
+    ("redis-scaleout/smoke", '"seconds": 3.310042', '"seconds": 3310.042'),
+    ("fio/smoke", '"runtime" : 5', '"runtime" : 5000'),
+    ("dvdstore/smoke", '"mean_ms": ', '"mean_ms": 1'),
+    ("cloudstone/smoke", '"mean_ms": ', '"mean_ms": 1'),
+    ("auction/smoke", '"mean_ms": ', '"mean_ms": 1'),
+]
+
+
+@pytest.mark.parametrize(("name", "old", "new"), REFUSED)
+def test_errors_and_changed_units_are_refused(name, old, new):
+    text = "\n".join(BY_NAME[name].lines)
+    assert old in text
+    assert BY_NAME[name].parse(text.replace(old, new).split("\n")) is None
+
+
+def test_a_lost_datagram_is_refused():
+    # The round trips that were timed do not show it, but their number does.
+    log = BY_NAME["netperf/smoke"]
+    lines = [re.sub("(?<=^MEAN_LATENCY=).*", "20", line) for line in log.lines]
+    assert log.parse(lines) is None
+
+
+def test_the_load_generator_may_be_busy_only_where_that_bounds_no_result():
+    log = BY_NAME["auction/smoke"]
+    at = {users: f'"probe-{number}"' for number, users in enumerate((150, 300, 600, 450), 1)}
+
+    def busy(users):
+        drove = f'{{"drove": {at[users]}'
+        return [re.sub('(?<="busiest_share": )[0-9.]+', "0.95", x) if x.startswith(drove) else x for x in log.lines]
+
+    assert log.parse(busy(600)) is None
+    assert same(log.parse(busy(450)), log.values)
+
+
+# A cell's laps and systems
+
+METRICS = {
+    "rate": {"unit": "1/s", "statistic": "harmonic"},
+    "time": {"unit": "s"},
+    "memory": {"unit": "MB", "optional": True},
+}
+
+
+def numbers(lines, parameters):
+    """A parser of lines METRIC UNIT NUMBER [FACTORS]."""
+    words = [line.split() for line in lines if line and not line.startswith("{")]
+    return [Value(metric, unit, float(number), *factors) for metric, unit, number, *factors in words]
+
+
+def of(text, commands=({"step": "run"},), parts=1, parse=numbers):
+    record = {"parameters": {}, "commands": list(commands), "system": {"parts": parts}}
+    return values.of_log(text.encode(errors="surrogateescape"), record, METRICS, parse)
+
+
+def test_values_are_in_the_order_of_the_metrics_and_each_in_that_of_the_log():
+    found = of("time s 2 at=2\ntime s 1 at=1\nrate 1/s 3\n")
+    assert found == [Value("rate", "1/s", 3), Value("time", "s", 2, "at=2"), Value("time", "s", 1, "at=1")]
+
+
+LAPS = [{"step": "prepare"}, {"step": "run", "lap": 1}, {"step": "run", "lap": 2}]
+
+
+def test_laps_are_condensed_to_their_means():
+    text = '{"lap": 1}\nrate 1/s 1\ntime s 1\n{"lap": 2}\nrate 1/s 3\ntime s 3\n'
+    assert of(text, LAPS) == [Value("rate", "1/s", 1.5), Value("time", "s", 2)]
+    # What was printed before the laps belongs to each of them.
+    assert of('time s 4\n{"lap": 1}\nrate 1/s 1\n{"lap": 2}\nrate 1/s 1\n', LAPS)[1] == Value("time", "s", 4)
+
+
+ALL_LAPS = 'rate 1/s 1\ntime s 1\n{"lap": 1}\n{"lap": 2}\n'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'rate 1/s 1\ntime s 1\n{"lap": 1}\n',
+        'rate 1/s 1\ntime s 1\n{"lap": 2}\n{"lap": 1}\n',
+        ALL_LAPS + '{"lap": 2}\n',
+        "rate 1/s 1\ntime s 1\n",
+        ALL_LAPS + "memory MB 1\n",
+        ALL_LAPS + "time s 1 at=2\n",
+    ],
+)
+def test_other_laps_than_those_of_the_record_or_laps_that_differ_are_refused(text):
+    assert of(ALL_LAPS, LAPS)
+    with pytest.raises(BrokenLogError):
+        of(text, LAPS)
+
+
+def outputs(*systems):
+    return "".join(f'{{"system": {system}}}\nrate 1/s {1 + (system or 0)}\ntime s 1 at=1\n' for system in systems)
+
+
+def test_the_system_is_a_factor_where_several_ran_at_once():
+    commands = [{"step": "run", "system": 0}, {"step": "run", "system": 1}]
+    found = of(outputs(0, 1), commands, parts=2)
+    assert found[:2] == [Value("rate", "1/s", 1, "system=0"), Value("rate", "1/s", 2, "system=1")]
+    assert [one.factors for one in found[2:]] == ["at=1;system=0", "at=1;system=1"]
+    for text in (outputs(1, 0), outputs(0), outputs(0, 1, 1), outputs(0).split("\n", 1)[1]):
+        with pytest.raises(BrokenLogError):
+            of(text, commands, parts=2)
+    with pytest.raises(BrokenLogError):
+        of(outputs(0, 1), commands[:1], parts=2)
+
+
+def test_a_load_generator_reaches_all_systems():
+    commands = [{"step": "prepare", "system": 0}, {"step": "prepare", "system": 1}, {"step": "run", "at": "client"}]
+    text = 'time s 1\n{"system": 0}\ntime s 7\n{"system": 1}\ntime s 8\n{"system": null}\nrate 1/s 5\n'
+    assert of(text, commands, parts=2) == [Value("rate", "1/s", 5), Value("time", "s", 1)]
+
+
+def test_what_was_observed_of_the_host_belongs_to_each_system():
+    def observed(lines, parameters):
+        assert [line for line in lines if line.startswith("{")] == ['{"observed": "cpu"}'] * 2
+        return numbers(lines, parameters)
+
+    around = '{"system": null}\n{"observed": "cpu"}\n'
+    commands = [{"step": "run", "system": 0}, {"step": "run", "system": 1}]
+    assert len(of(around + outputs(0, 1) + around, commands, parts=2, parse=observed)) == 4
+
+
+GOOD = "rate 1/s 1\ntime s 1\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rate 1/s 1\n",
+        GOOD + "speed m/s 1\n",
+        GOOD.replace("1/s 1", "1/min 1"),
+        *(GOOD.replace("s 1", f"s {number}") for number in ("0", "-1", "nan", "inf")),
+        GOOD + "time s 2\n",
+        GOOD + "\0",
+    ],
+)
+def test_values_that_are_not_those_of_the_metrics_are_refused(text):
+    assert of(GOOD)
+    with pytest.raises(BrokenLogError):
+        of(text)
+
+
+def test_a_reason_can_be_printed_whatever_the_log_holds():
+    log = BY_NAME["stream/smoke"]
+    with pytest.raises(BrokenLogError) as error:
+        values.load_parser("stream")(['{"\udcff'], log.parameters)
+    str(error.value).encode()
+
+
+# Loading
+
+FINE = "def parse(lines, parameters):\n    return []\n"
+
+
+@pytest.mark.parametrize("text", [None, "def parse(:\n", "parse = 3\n", "import nothing_like_this\n", "1 / 0\n"])
+def test_a_parser_that_cannot_be_loaded_is_told_by_its_file(tmp_path, text):
+    folder = tmp_path / "workloads/own-one"
+    folder.mkdir(parents=True)
+    if text is not None:
+        (folder / "parse.py").write_text(text)
+    with pytest.raises(UserError, match=re.escape(str(folder / "parse.py"))):
+        values.load_parser("own-one", str(tmp_path))
+
+
+def test_a_parser_of_ones_own_fails_with_a_broken_log_alone(tmp_path):
+    folder = tmp_path / "workloads/own-one"
+    folder.mkdir(parents=True)
+    (folder / "parse.py").write_text(
+        "def parse(lines, parameters):\n    return [parameters['none'], lines[9], 1 / 0]\n"
+    )
+    with pytest.raises(BrokenLogError):
+        values.load_parser("own-one", str(tmp_path))([], {})
+
+
+def test_parsers_need_the_standard_library_alone():
+    code = "from strata.cell import parsing as values; import sys; [values.load_parser(name) for name in sys.argv[1:]]"
+    names = sorted({log.workload for log in captured.LOGS})
+    subprocess.run([sys.executable, "-S", "-c", code, *names], cwd=projects.ROOT, check=True)

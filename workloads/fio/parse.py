@@ -101,11 +101,13 @@ def latencies(found: Object, job: str, direction: str) -> list[Value]:
     A percentile is the middle of the bin in which the nearest rank lies.  Where a rank is a whole number, fio itself
     may take the bin above.
     """
-    at = {"job": job, "direction": direction}
-    values = [value("latency", "us", number(found, "mean") / 1000, **at)]
+    at, mean = {"job": job, "direction": direction}, number(found, "mean")
+    values = [value("latency", "us", mean / 1000, **at)]
     bins = sorted((int(middle), count) for middle, count in found["bins"].items())
     through = list(accumulate(count for _, count in bins))
     require_equal("the operations in the bins", through[-1], found["N"])
+    # fio has 64 bins for each power of two, and names a bin by its middle.
+    require_close("the mean", mean, sum(middle * count for middle, count in bins) / through[-1], 1 / 128)
     require_equal("the percentiles", [round(100 * float(name)) for name in found["percentile"]], PERCENTILES)
     for hundredths in PERCENTILES:
         if through[-1] * min(hundredths, 10000 - hundredths) >= 10000 * BEYOND:

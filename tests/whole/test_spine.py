@@ -1,0 +1,464 @@
+"""What a person does to a project between two runs, and what the next run makes of it: with Snakemake as it is."""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import projects
+import pytest
+
+LAPS = {"about": "How often it is run", "schema": {"type": "integer", "minimum": 1, "maximum": 9}, "value": 2}
+# A workload that takes turns with others of its set, needs only the host, and ends as the project's folder says.
+LOAD = {
+    **projects.NOOP,
+    "parameters": {**projects.NOOP["parameters"], "laps": LAPS},
+    "laps": "laps",
+    "run": [{"argv": ["/bin/bash", "{script}", "{number}"], "timeout": 20}],
+}
+SCRIPT = """folder=$1; shift
+"""
+PAGE = {
+    "scale": "smoke",
+    "repetitions": 3,
+    "seed": 1,
+    "quiet": {"action": "flag"},
+    "environments": {name: {"layers": ["host"]} for name in ("native", "docker", "other")},
+    "workloads": {"load": None, "work": None},
+}
+TABLES = "results/SHA256SUMS"
+
+
+class Project:
+    """A small project, and what Snakemake did in it when it was run last."""
+
+    def __init__(self, folder: Path, snakemake: list[str], page: dict) -> None:
+        self.folder, self.snakemake, self.number = folder, snakemake, len(page["environments"])
+        load = {**LOAD, "run": [{"argv": ["/bin/bash", str(folder / "run.sh"), "{number}"], "timeout": 20}]}
+        projects.make(folder, page, {name: load for name in page["workloads"]}, copy=True)
+        (folder / "run.sh").write_text("echo $1\n")
+        # A rate with a digit of its own in each log.
+        parser = (
+            "from kit.logs import value\n\n\ndef parse(lines, parameters):\n"
+            "    return [value('rate', '1/s', float(line)) for line in lines if line.isdigit()]\n"
+        )
+        for name in page["workloads"]:
+            (folder / f"workloads/{name}/parse.py").write_text(parser)
+        self.home = folder.parent
+
+    def variables(self) -> dict[str, str]:
+        own = {"STRATA_HOME": str(self.home / "home"), "STRATA_TEST_LOCK": str(self.home / "lock")}
+        return {**{key: text for key, text in os.environ.items() if not key.startswith("STRATA_")}, **own}
+
+    def start(self, *words: str) -> subprocess.Popen:
+        return subprocess.Popen(
+            [*self.snakemake, "--cores", "1", *words],
+            cwd=self.folder,
+            env=self.variables(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def run(self, *words: str) -> int:
+        """Run Snakemake to its end; its status.  `jobs` counts what ran, `measured` names whose record is new."""
+        before = self.records()
+        process = self.start(*words)
+        self.said, _ = process.communicate(timeout=300)
+        # Snakemake says so only of jobs that ended well.
+        self.jobs = Counter(re.findall(r"Finished jobid: \d+ \(Rule: (\w+)\)", self.said))
+        after = self.records()
+        self.measured = sorted(cell for cell in after if before.get(cell) != after[cell])
+        return process.returncode
+
+    def good(self, *words: str) -> None:
+        """Run it, which ends well."""
+        assert self.run(*words) == 0, self.said
+
+    def records(self) -> dict[str, str]:
+        """When each cell that is in its place was measured."""
+        paths = (self.folder / "results/raw").glob("*/*/*.json")
+        return {
+            str(path.relative_to(self.folder / "results/raw").with_suffix("")): json.loads(path.read_text())["started"]
+            for path in paths
+            if path.with_suffix(".log").exists()
+        }
+
+    def record(self, cell: str) -> dict:
+        return json.loads((self.folder / f"results/raw/{cell}.json").read_text())
+
+    def path(self, name: str) -> Path:
+        return self.folder / name
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """A project all cells of which are measured, with its tables; it is copied for each test."""
+    made = Project(tmp_path_factory.mktemp("spine") / "project", [sys.executable, "-m", "snakemake"], PAGE)
+    made.good(TABLES)
+    assert made.jobs == {"cell": 18, "tables": 1}
+    return made
+
+
+@pytest.fixture
+def project(measured, tmp_path):
+    """A copy of it."""
+    shutil.copytree(measured.folder, tmp_path / "project", symlinks=True)
+    copy = object.__new__(Project)
+    vars(copy).update(vars(measured), folder=tmp_path / "project", home=tmp_path)
+    script = str(measured.folder / "run.sh")
+    for name in PAGE["workloads"]:
+        page = copy.path(f"workloads/{name}/workload.yaml")
+        # The copy runs the script of the first one, whose path decides the fingerprint.
+        assert script in page.read_text()
+    return copy
+
+
+def cells(*patterns: str) -> list[str]:
+    """The names of cells: `*` stands for each environment."""
+    names = [pattern.replace("*", name) for pattern in patterns for name in PAGE["environments"]]
+    return sorted(set(names))
+
+
+def test_cells_come_in_the_order_of_the_plan_and_take_turns_within_their_set(measured):
+    rows = [line.split(",") for line in measured.path("results/plan.csv").read_text().splitlines()[1:]]
+    records = [measured.record("/".join(row[2:])) for row in rows]
+    assert [record["position"]["actual"] for record in records] == list(range(1, len(rows) + 1))
+    for record in records:
+        assert {record["environment"], *record["interleaved"]} == set(PAGE["environments"])
+
+
+def test_nothing_is_made_again_where_nothing_changed(project):
+    project.good(TABLES)
+    assert not project.jobs
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("workloads/load/parse.py", "# x\n"), ("analysis/tables.R", "# x\n"), ("contracts/kinds.json", "")],
+)
+def test_what_reads_logs_is_an_input_of_the_tables_and_of_no_cell(project, name, text):
+    path = project.path(name)
+    path.write_text(path.read_text() + text)
+    project.good(TABLES)
+    assert project.jobs == {"tables": 1}
+    project.good(TABLES)
+    assert not project.jobs
+
+
+def test_a_changed_command_or_other_code_measures_nothing_again(project):
+    path = project.path("rules/measure.smk")
+    path.write_text(path.read_text().replace("python3 -S -m", "python3 -S  -m"))
+    path = project.path("strata/cell/measure.py")
+    path.write_text(path.read_text() + "# x\n")
+    project.good("cells")
+    assert project.jobs.keys() <= {"cells"}
+
+
+@pytest.mark.parametrize("files", [["load/2.log"], ["load/2.log", "load/2.json"], ["load/2.json"]])
+def test_a_cell_that_is_missing_is_measured_alone_and_the_tables_follow(project, files):
+    for name in files:
+        project.path(f"results/raw/docker/{name}").unlink()
+    project.good(TABLES)
+    assert project.measured == ["docker/load/2"]
+    assert project.jobs == {"cell": 1, "tables": 1}
+    assert "interleaved" not in project.record("docker/load/2")
+    project.good(TABLES)
+    assert not project.jobs
+
+
+def test_a_missing_cell_is_a_target_of_its_own(project):
+    project.path("results/raw/docker/load/2.log").unlink()
+    project.good("results/raw/docker/load/2.log")
+    assert project.measured == ["docker/load/2"]
+    project.good(TABLES)
+    assert project.jobs == {"tables": 1}
+
+
+def test_a_whole_folder_of_logs_that_is_deleted_is_measured_again(project):
+    shutil.rmtree(project.path("results/raw/docker/load"))
+    project.good(TABLES)
+    assert project.measured == ["docker/load/1", "docker/load/2", "docker/load/3"]
+    assert project.jobs["tables"] == 1
+    project.good(TABLES)
+    assert not project.jobs
+
+
+@pytest.mark.parametrize("folder", ["results/raw", "results"])
+def test_all_logs_that_are_deleted_are_measured_again_in_their_sets(project, folder):
+    shutil.rmtree(project.path(folder))
+    project.good(TABLES)
+    assert len(project.measured) == 18
+    assert all(len(project.record(cell)["interleaved"]) == 2 for cell in project.measured)
+    project.good(TABLES)
+    assert not project.jobs
+
+
+def test_without_what_snakemake_remembers_nothing_is_lost(project):
+    shutil.rmtree(project.path(".snakemake"))
+    project.good(TABLES)
+    assert not project.measured
+
+
+def test_a_log_that_was_changed_is_refused_and_named_and_measured_again_once_it_is_removed(project):
+    log = project.path("results/raw/docker/load/2.log")
+    log.write_text(log.read_text() + "9\n")
+    assert project.run(TABLES) != 0
+    assert "results/raw/docker/load/2.log" in project.said
+    log.unlink()
+    project.good(TABLES)
+    assert project.measured == ["docker/load/2"]
+
+
+def test_a_table_that_was_edited_is_refused(project):
+    table = project.path("results/comparisons.csv")
+    table.write_text(table.read_text() + "x\n")
+    assert project.run("results/figures") != 0
+    assert "results/comparisons.csv" in project.said
+    table.unlink()
+    project.good("results/figures")
+
+
+def test_a_table_that_was_deleted_is_made_again(project):
+    project.path("results/comparisons.csv").unlink()
+    project.good("results/comparisons.csv")
+    assert project.jobs == {"tables": 1}
+
+
+def test_a_changed_parameter_measures_its_workload_again_in_sets_and_back(project):
+    project.good("--config", "workloads={work: {number: 8}}", "--", TABLES)
+    assert project.measured == cells(*(f"*/work/{number}" for number in (1, 2, 3)))
+    assert all(len(project.record(cell)["interleaved"]) == 2 for cell in project.measured)
+    project.good(TABLES)
+    assert project.measured == cells(*(f"*/work/{number}" for number in (1, 2, 3)))
+
+
+def test_an_experiment_that_is_narrowed_measures_nothing_and_has_tables_of_its_own(project):
+    narrow = ("--config", "only={environments: [native, docker], workloads: [work]}", "--")
+    project.good(*narrow, TABLES)
+    assert project.jobs == {"tables": 1}
+    table = project.path("results/comparisons.csv").read_text()
+    assert "load" not in table
+    project.good(TABLES)
+    assert project.jobs == {"tables": 1}
+
+
+def test_a_single_cell_of_an_unmeasured_project_brings_its_set_and_the_others_wait(project):
+    shutil.rmtree(project.path("results"))
+    project.good("results/raw/docker/load/2.log")
+    assert project.measured == ["docker/load/2"]
+    project.good("cells")
+    assert len(project.measured) == 17
+    assert {"native", "other"} == set(project.record("docker/load/2")["interleaved"])
+    assert project.record("native/load/2")["together"] == project.record("docker/load/2")["together"]
+
+
+def test_what_waits_for_a_set_is_void_once_the_set_is_measured_anew(project):
+    shutil.rmtree(project.path("results"))
+    project.good("results/raw/docker/load/2.log")
+    shutil.rmtree(project.path("results/raw"))
+    project.good("cells")
+    mine = [project.record(f"{name}/load/2")["together"] for name in PAGE["environments"]]
+    assert mine.count(mine[0]) == 3
+
+
+def fail_at(project: Project, *words: str) -> None:
+    """From now on every cell fails whose environment and lap the script is told of."""
+    script = Path(json.loads(project.path("results/plan.json").read_text())["workloads"]["load"]["cell"]["steps"][0]["argv"][1])
+    script.write_text("\n".join([*words, "echo $1", ""]))
+
+
+@pytest.fixture
+def failing(project):
+    fail_at(project, "exit 3")
+    yield project
+    fail_at(project)
+
+
+def test_a_cell_that_fails_says_where_and_how_to_rerun_it_and_the_others_are_measured(failing):
+    failing.path("results/raw/docker/load/2.log").unlink()
+    assert failing.run(TABLES) != 0
+    assert "results/failed/docker/load/2.log" in failing.said
+    assert "snakemake --cores 1 results/raw/docker/load/2.log" in failing.said
+    assert failing.path("results/failed/docker/load/2.json").exists()
+    fail_at(failing)
+    failing.good(TABLES)
+    assert failing.measured == ["docker/load/2"]
+    assert not failing.path("results/failed/docker/load/2.json").exists()
+
+
+def test_a_good_log_stays_where_a_forced_one_fails(failing):
+    log = failing.path("results/raw/docker/load/2.log")
+    before = log.read_bytes(), failing.record("docker/load/2")
+    assert failing.run("--force", "results/raw/docker/load/2.log") != 0
+    assert (log.read_bytes(), failing.record("docker/load/2")) == before
+    failing.good(TABLES)
+    assert not failing.measured
+    fail_at(failing)
+    failing.good("--force", "results/raw/docker/load/2.log")
+    assert failing.measured == ["docker/load/2"]
+
+
+def test_a_partial_run_makes_tables_of_what_is_there_and_measures_nothing(project):
+    project.path("results/raw/docker/load/2.log").unlink()
+    project.good("--config", "partial=true", "--", TABLES)
+    assert project.jobs == {"tables": 1}
+    project.good(TABLES)
+    assert project.measured == ["docker/load/2"]
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda folder: (folder / "results/plan.json").unlink(),
+        lambda folder: (folder / "results/plan.json").write_text("{"),
+        lambda folder: (folder / "results/plan.csv").write_text("x"),
+        lambda folder: shutil.rmtree(folder / "results/tmp"),
+        lambda folder: shutil.rmtree(folder / "results/logs"),
+        lambda folder: (folder / "results/tmp/run.json").write_text("[" * 9999),
+    ],
+)
+def test_what_a_run_writes_for_itself_is_written_again(project, spoil):
+    spoil(project.folder)
+    project.path("analysis/tables.R").touch()
+    project.good(TABLES)
+    assert not project.measured
+
+
+def test_a_plan_that_was_edited_is_written_again(project):
+    path = project.path("results/plan.json")
+    path.write_text(path.read_text().replace('"seed": 1', '"seed": 2'))
+    project.path("results/raw/docker/load/2.log").unlink()
+    project.good(TABLES)
+    assert project.measured == ["docker/load/2"]
+
+
+def test_a_check_that_is_new_is_applied_to_logs_that_are_there(project):
+    page = project.path("workloads/load/workload.yaml")
+    page.write_text(page.read_text().replace("pattern: ^\\d+$", "pattern: ^x$"))
+    project.good(TABLES)
+    assert not project.measured
+    left_out = project.path("results/left_out.csv").read_text().splitlines()
+    assert len(left_out) == 1 + 9
+    assert all("/load/" in line for line in left_out[1:])
+    # A paper's figures are made all the same.
+    project.good("results/figures")
+
+
+def test_a_log_that_its_parser_refuses_is_a_failed_cell(project):
+    parser = project.path("workloads/load/parse.py")
+    good = parser.read_text()
+    parser.write_text("from kit.checks import BrokenLogError\n\n\ndef parse(lines, parameters):\n    raise BrokenLogError('not so')\n")
+    project.path("results/raw/docker/load/2.log").unlink()
+    assert project.run("cells") != 0
+    assert "not so" in project.said
+    assert not project.path("results/raw/docker/load/2.log").exists()
+    assert project.path("results/failed/docker/load/2.log").exists()
+    parser.write_text(good)
+    project.good("cells")
+    assert project.measured == ["docker/load/2"]
+
+
+def test_a_target_that_is_no_cell_of_the_plan_is_refused(project):
+    assert project.run("results/raw/docker/load/99.log") != 0
+    assert "99" in project.said
+    assert project.run("results/raw/dcker/load/1.log") != 0
+
+
+def test_two_runs_at_once_are_refused_with_a_sentence(project):
+    fail_at(project, "sleep 3")
+    project.path("results/raw/docker/load/2.log").unlink()
+    first = project.start("cells")
+    deadline = time.monotonic() + 60
+    while not list(project.path("results/tmp").glob("docker/load/2.log")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert project.run("--force", "results/raw/native/load/1.log") != 0
+    assert "another run" in project.said
+    said, _ = first.communicate(timeout=60)
+    assert first.returncode == 0, said
+    fail_at(project)
+
+
+@pytest.mark.parametrize("whom", ["group", "snakemake"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL, signal.SIGHUP])
+def test_a_run_that_a_signal_ends_goes_on_with_the_next(project, number, whom):
+    shutil.rmtree(project.path("results"))
+    plan = project.folder / "results"
+    process = project.start("cells")
+    deadline = time.monotonic() + 60
+    while len(list(plan.glob("raw/*/*/*.log"))) < 4 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    with contextlib.suppress(ProcessLookupError):
+        (os.killpg if whom == "group" else os.kill)(process.pid, number)
+    process.communicate(timeout=60)
+    project.good(TABLES)
+    assert len(project.records()) == 18
+    assert all(len(project.record(cell)["interleaved"]) == 2 for cell in project.records())
+    project.good(TABLES)
+    assert not project.jobs
+
+
+class TestDecisions:
+    """Where the number of sets is open."""
+
+    PAGE = {**PAGE, "repetitions": {"min": 3, "max": 6, "target": "2%"}}
+
+    @pytest.fixture(scope="class")
+    def decided(self, tmp_path_factory):
+        made = Project(tmp_path_factory.mktemp("decided") / "project", [sys.executable, "-m", "snakemake"], self.PAGE)
+        made.path("run.sh").write_text("echo $((100 + RANDOM % 50))\n")
+        made.good(TABLES)
+        return made
+
+    @pytest.fixture
+    def project(self, decided, tmp_path):
+        shutil.copytree(decided.folder, tmp_path / "project", symlinks=True)
+        copy = object.__new__(Project)
+        vars(copy).update(vars(decided), folder=tmp_path / "project", home=tmp_path)
+        return copy
+
+    def test_sets_are_added_until_it_is_enough(self, decided):
+        decisions = sorted(decided.path("results/precision").glob("*.json"))
+        states = [json.loads(path.read_text())["enough"] for path in decisions]
+        assert states == sorted(states)
+        assert states[-1]
+        assert decided.jobs["decide"] == len(states) > 1
+        assert len(decided.records()) == 36
+
+    def test_a_decision_stands_whatever_becomes_of_code_and_logs(self, project):
+        project.path("analysis/precision.R").touch()
+        project.path("results/raw/docker/load/2.log").unlink()
+        project.good(TABLES)
+        assert project.measured == ["docker/load/2"]
+        assert "decide" not in project.jobs
+
+    def test_a_decision_that_is_deleted_is_made_again(self, project):
+        [*_, last] = sorted(project.path("results/precision").glob("*.json"))
+        last.unlink()
+        project.good(TABLES)
+        assert project.jobs["decide"] == 1
+        assert not project.measured
+
+    @pytest.mark.parametrize("text", ["", "[", '{"enough": tru'])
+    def test_a_decision_that_is_damaged_is_named_with_what_mends_it(self, project, text):
+        [first, *_] = sorted(project.path("results/precision").glob("*.json"))
+        first.write_text(text)
+        assert project.run(TABLES) != 0
+        assert f"results/precision/{first.name}" in project.said
+        first.unlink()
+        project.good(TABLES)
+        assert not project.measured
+
+    def test_another_target_decides_anew(self, project):
+        project.good("--config", "repetitions={target: 500%}", "--", TABLES)
+        assert project.jobs["decide"] == 1
+        assert not project.measured

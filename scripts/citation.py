@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from ruamel.yaml import YAML
+import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 ABOUT = (
@@ -81,7 +81,7 @@ def codemeta(cited: dict) -> dict:
 
 
 if __name__ == "__main__":
-    page = YAML(typ="safe", pure=True).load((ROOT / "CITATION.cff").read_text())
+    page = yaml.load((ROOT / "CITATION.cff").read_text(), Loader=yaml.BaseLoader)
     page["date-released"] = str(page["date-released"])
     for file, told in ((".zenodo.json", zenodo(page)), ("codemeta.json", codemeta(page))):
         text = json.dumps(told, indent=2, ensure_ascii=False) + "\n"

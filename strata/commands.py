@@ -11,31 +11,24 @@ from strata.base.errors import UserError
 
 
 def _over(options: argparse.Namespace) -> dict:
+    """What lies over config.yaml: pages, and over these the words of the command line."""
+    from strata.base import pages
     from strata.experiment import config
 
-    return config.laid_over(options.configfile or [], _words(options.config))
+    words: dict = {}
+    for word in options.config:
+        key, given, text = word.partition("=")
+        if not word.startswith("{") and not given:
+            raise UserError(f"--config: '{word}' is neither KEY=VALUE nor a mapping in braces")
+        said = pages.mapping("--config", word) if word.startswith("{") else {key: pages.parse(f"--config {key}", text)}
+        words = config.merge(words, said)
+    return config.read_pages(options.configfile, words)
 
 
 def _settings(options: argparse.Namespace) -> dict:
     from strata.experiment import config
 
     return config.read(_over(options))
-
-
-def _words(given: list[str] | None) -> dict:
-    """What `--config KEY=VALUE …` says; values are YAML."""
-    import yaml
-
-    found = {}
-    for word in given or []:
-        key, equals, value = word.partition("=")
-        if not equals:
-            raise UserError(f"--config: {word}: must be KEY=VALUE")
-        try:
-            found[key] = yaml.safe_load(value)
-        except (yaml.YAMLError, RecursionError):
-            raise UserError(f"--config: {key}: is not YAML: {value[:60]}") from None
-    return found
 
 
 def _plan(options: argparse.Namespace) -> int:
@@ -92,10 +85,10 @@ def _tidy(options: argparse.Namespace) -> int:
 
 
 def _vm_tune(options: argparse.Namespace) -> int:
-    from strata.base import checking
+    from strata.base import pages
     from strata.vm import libvirt
 
-    libvirt.tune(options.domain, checking.read_json_words("vm-tune", options.extra))
+    libvirt.tune(options.domain, pages.mapping("vm-tune", options.extra))
     return 0
 
 
@@ -107,7 +100,7 @@ def _check(options: argparse.Namespace) -> int:
     checking.together(
         lambda: config.experiment(_settings(options), capacity.facts()),
         *(functools.partial(workload.check, name) for name in workload.known()),
-        claims.check,
+        functools.partial(claims.check, names=True),
     )
     print("config.yaml: good")
     return 0
@@ -222,8 +215,9 @@ def _main(words: list[str]) -> int:
         return command
 
     takes_config = argparse.ArgumentParser(add_help=False)
-    takes_config.add_argument("--configfile", nargs="+", metavar="PAGE", help="pages laid over config.yaml")
-    takes_config.add_argument("--config", nargs="+", metavar="KEY=VALUE", help="values laid over the pages")
+    text = "values laid over config.yaml"
+    takes_config.add_argument("--configfile", nargs="+", default=[], metavar="PAGE", help=f"pages of {text}")
+    takes_config.add_argument("--config", nargs="+", default=[], metavar="KEY=VALUE", help=text)
     for name, function, text in (
         ("plan", _plan, "say which cells are due, what would be built, and about how long it takes; writes nothing"),
         ("image", _image, "build the image or find it in the cache"),

@@ -7,7 +7,7 @@ import shutil
 import sys
 
 from strata import layers
-from strata.base import places, yaml_file
+from strata.base import pages, places
 from strata.base.errors import UserError
 from strata.base.process import capture
 from strata.experiment import config
@@ -32,7 +32,7 @@ def _program(name: str, purpose: str) -> tuple[str, str]:
 
 def _software(profile: str = "profiles/default/config.yaml") -> tuple[str, str]:
     """Whether R and Python of the rules are those of the distribution and of .venv, or of conda environments."""
-    told = yaml_file.read(profile) if os.path.exists(profile) else {}
+    told = pages.read(profile) if os.path.exists(profile) else {}
     chosen = [told.get(key) or () for key in ("software-deployment-method", "deployment-method", "sdm")]
     by_conda = any("conda" in value for value in chosen) or told.get("use-conda") is True
     place = shutil.which("conda")

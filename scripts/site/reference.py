@@ -61,7 +61,8 @@ def _table(heads: list[str], rows: list[list[str]]) -> str:
 def allowed(schema: dict, root: dict) -> str:
     """What a schema lets through, in words."""
     if "$ref" in schema:
-        return allowed(root["$defs"][schema["$ref"].rpartition("/")[2]], root)
+        name = schema["$ref"].rpartition("/")[2]
+        return allowed(root["$defs"][name], root) if name in root.get("$defs", {}) else "mapping"
     if "const" in schema:
         return _code(json.dumps(schema["const"]).strip('"'))
     if "enum" in schema:

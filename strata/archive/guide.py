@@ -13,7 +13,7 @@ from strata import __version__
 from strata.archive import swhid
 from strata.archive.stage import Stage
 from strata.archive.sums import digest
-from strata.base.checking import read_yaml
+from strata.base import pages
 from strata.base.errors import UserError
 from strata.base.files import read_json
 from strata.base.progress import duration
@@ -89,7 +89,7 @@ def facts(stage: Stage, with_image: bool) -> dict:
     records = [read_json(stage.path(f"results/raw/{name}/{load}/{n}.json")) or {} for name, load, n in stage.measured]
     if not records:
         raise UserError("nothing was measured yet, and so there is nothing to archive")
-    citation = read_yaml("CITATION.cff") if os.path.exists("CITATION.cff") else {}
+    citation = pages.read("CITATION.cff") if os.path.exists("CITATION.cff") else {}
     names = [entry.get("name") or f"{entry.get('given-names')} {entry.get('family-names')}" for entry in
              citation.get("authors", [])]  # fmt: skip
     apart = {name: swhid.of_file(os.path.join(stage.project, name)) for name in stage.source.apart}

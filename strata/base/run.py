@@ -1,6 +1,7 @@
 """The run that this process belongs to: the Snakemake that started it, and how a person started that."""
 
 import os
+import re
 import select
 import shlex
 import shutil
@@ -48,7 +49,9 @@ def begin(words: Sequence[str]) -> None:
 def _named() -> dict | None:
     """The process that STRATA_OWNER names, as ``ID:START``; None where it names none."""
     pid, _, start = os.environ.get(OWNER, "").partition(":")
-    return {"pid": int(pid), "start": start} if pid.isascii() and pid.isdigit() else None
+    if not re.fullmatch("[0-9]{1,9}", pid):
+        return None
+    return {"pid": int(pid), "start": start}
 
 
 def owner() -> dict:

@@ -1,63 +1,86 @@
 """The claims of the publications, as they stand in a file that people write: what is wrong with them."""
 
-import os
+import json
+from collections.abc import Iterable
 
 from strata.base import checking
+from strata.base.checking import Finding, nearest
 from strata.base.errors import UserError
+from strata.experiment import workload
 
 FILE = "published/claims.json"
 
 
-def check(path: str = FILE) -> None:
-    """Raise UserError with all that is wrong in the file of claims."""
-    if not os.path.exists(path):
-        raise UserError(f"{path}: there is no such file")
-    with open(path, encoding="utf-8", errors="replace") as file:
-        data = checking.read_json_words(path, file.read())
-    found = checking.plain(data)
-    if not found:
-        found, rest = checking.examined(checking.schema("claims"), data)
-        found += _cross_check(rest, data)
+def check(path: str = FILE, names: bool = False) -> None:
+    """Raise UserError with all that is wrong in the file of claims.
+
+    names: whether the workloads and metrics of the claims that are tested must be there, too.
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            data = json.load(file)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path}: not valid JSON: {error}") from None
+    found = checking.findings(checking.schema("claims"), data) or _cross_check(data) + (
+        _unknown_names(data) if names else []
+    )
     checking.complain(path, [(_named(key, data), sentence) for key, sentence in found])
 
 
 def _named(key: str, data: dict) -> str:
     """A key with the claim's own name, by which it is found in the file."""
     parts = key.split(".")
-    if parts[0] == "claims" and len(parts) > 1 and isinstance(data.get("claims"), list):
-        claim = data["claims"][int(parts[1])]
-        if isinstance(claim, dict) and isinstance(claim.get("id"), str):
-            return f"{key} ({claim['id']})"
-    return key
+    claim = data["claims"][int(parts[1])] if parts[0] == "claims" and len(parts) > 1 else None
+    return f"{key} ({claim['id']})" if isinstance(claim, dict) and isinstance(claim.get("id"), str) else key
 
 
-def _cross_check(rest: dict, data: dict) -> list[tuple[str, str]]:
-    """What a schema cannot say of what fits it: names that must be known, and limits in their order."""
-    found = []
-    ids: dict[str, int] = {}
-    for name, entry in rest.get("environments", {}).items():
-        if entry and entry["measured_as"] and "transferred" in entry:
+def _unknown(key: str, names: list[str], known: Iterable[str]) -> list[Finding]:
+    known = list(known)
+    return [
+        (f"{key}.{at}", f"unknown name '{one}'; {nearest(one, known)}")
+        for at, one in enumerate(names)
+        if one not in known
+    ]
+
+
+def _cross_check(data: dict) -> list[Finding]:
+    """What a schema cannot say: names that must be known, and limits in their order."""
+    found, ids = [], set()
+    for name, entry in data["environments"].items():
+        if entry["measured_as"] and "transferred" in entry:
             found.append((f"environments.{name}.transferred", "must be left out where measured_as names environments"))
-    publications, environments = (list(data.get(key) or {}) for key in ("publications", "environments"))
-    for number, claim in enumerate(rest.get("claims", [])):
+    for number, claim in enumerate(data["claims"]):
         key = f"claims.{number}"
-        name = claim.get("id")
-        if name in ids:
-            found.append((f"{key}.id", f"is that of claim {ids[name]} too; each needs its own"))
-        elif name is not None:
-            ids[name] = number
-        if claim and claim["publication"] not in publications:
-            hint = checking.nearest(claim["publication"], publications)
-            found.append((f"{key}.publication", f"'{claim['publication']}' is none of publications; {hint}"))
-        for place, pair in enumerate(claim.get("pairs", [])):
-            found += [
-                (f"{key}.pairs.{place}", f"'{side}' is none of environments; {checking.nearest(side, environments)}")
-                for side in pair
-                if side not in environments
-            ]
+        found += _unknown(f"{key}.publication", [claim["publication"]], data["publications"])
+        found += [
+            one for pair in claim.get("pairs", []) for one in _unknown(f"{key}.pairs", pair, data["environments"])
+        ]
         low, high = (claim.get("tolerance", {}).get(limit) for limit in ("low", "high"))
         if "tolerance" in claim and low is None and high is None:
             found.append((f"{key}.tolerance", "has no limit; must have low, high or both"))
-        elif low is not None and high is not None and high < low:
+        if low is not None and high is not None and high < low:
             found.append((f"{key}.tolerance.high", f"is {high}; must be at least low, {low}"))
+        if claim["id"] in ids:
+            found.append((f"{key}.id", "is that of an earlier claim too; each needs its own"))
+        ids.add(claim["id"])
+    return found
+
+
+def _unknown_names(data: dict) -> list[Finding]:
+    """Workloads and metrics of claims that are tested, and that no workloads/*/workload.yaml declares."""
+    groups, loads = data.get("workload_groups", {}), workload.known()
+    found = [one for name, group in groups.items() for one in _unknown(f"workload_groups.{name}", group, loads)]
+    for number, claim in enumerate(data["claims"]):
+        if "untestable" not in claim:
+            name, key = claim["workload"], f"claims.{number}"
+            found += _unknown(f"{key}.workload", [name], [*loads, *groups])
+            metrics = {
+                metric
+                for load in groups.get(name, [name])
+                if load in loads
+                for metric in workload.load(load)["metrics"]
+            }
+            found += _unknown(f"{key}.metrics", claim.get("metrics", []), metrics) if metrics else []
     return found

@@ -1,53 +1,35 @@
 """The figures that a workload declares: what is wrong with them, and the files that they become."""
 
-from collections.abc import Iterable
-
-from strata.base import checking, contracts
+from strata.base import contracts
+from strata.base.checking import Finding, nearest
 
 # Kinds of figures (what each needs, and may have, besides name, kind, title and where), what their files are called,
 # and figures of all workloads together.
 _CONTRACT = contracts.read("figures")
 KINDS: dict[str, dict[str, list[str]]] = _CONTRACT["kinds"]
 SHARED: list[str] = _CONTRACT["shared"]
-_COMMON = {"name", "kind", "title", "where"}
+_COMMON = ("name", "kind", "title", "where")
 _NAMES_METRICS = ("metric", "against")
 
 
-def findings(declared: dict) -> list[tuple[str, str]]:
+def findings(declared: dict) -> list[Finding]:
     """(key, what is wrong) for what a schema cannot say of a workload's `figures` and `headline`."""
-    found = []
-    names: dict[str, int] = {}
+    found, names, metrics = [], set(), list(declared["metrics"])
+    named = [(f"headline.{at}.metric", point["metric"]) for at, point in enumerate(declared.get("headline", []))]
     for number, figure in enumerate(declared.get("figures", [])):
-        key = f"figures.{number}"
-        if not figure:
-            continue
+        key, kind = f"figures.{number}", KINDS[figure["kind"]]
         if figure["name"] in names:
-            found.append((f"{key}.name", f"'{figure['name']}' is also that of figure {names[figure['name']]}"))
-        names[figure["name"]] = number
-        needed, optional = (set(KINDS[figure["kind"]][part]) for part in ("needs", "takes"))
-        allowed = _COMMON | needed | optional
-        for name in sorted(needed - figure.keys()):
-            found.append((f"{key}.{name}", f"missing; a figure of the kind {figure['kind']} needs it"))
-        for name in sorted(figure.keys() - allowed):
-            hint = checking.nearest(name, sorted(allowed))
-            found.append((f"{key}.{name}", f"is not for a figure of the kind {figure['kind']}; {hint}"))
-        named = [(f"{key}.{name}", figure[name]) for name in _NAMES_METRICS if name in figure]
-        named += [(f"{key}.metrics.{place}", name) for place, name in enumerate(figure.get("metrics", []))]
-        found += _unknown(named, declared["metrics"])
-    named = [
-        (f"headline.{place}.metric", point["metric"])
-        for place, point in enumerate(declared.get("headline", []))
-        if point
-    ]
-    return found + _unknown(named, declared["metrics"])
-
-
-def _unknown(named: Iterable[tuple[str, str]], metrics: dict) -> list[tuple[str, str]]:
-    return [
-        (key, f"'{name}' is no metric of this workload; {checking.nearest(name, list(metrics))}")
-        for key, name in named
-        if name not in metrics
-    ]
+            found.append((f"{key}.name", f"'{figure['name']}' is also that of an earlier figure"))
+        names.add(figure["name"])
+        allowed = [*_COMMON, *kind["needs"], *kind["takes"]]
+        needed = f"missing; a figure of the kind {figure['kind']} needs it"
+        found += [(f"{key}.{name}", needed) for name in kind["needs"] if name not in figure]
+        extra = [name for name in figure if name not in allowed]
+        found += [(f"{key}.{name}", f"not for the kind {figure['kind']}; {nearest(name, allowed)}") for name in extra]
+        named += [(f"{key}.{name}", figure[name]) for name in _NAMES_METRICS if name in figure]
+        named += [(f"{key}.metrics.{at}", name) for at, name in enumerate(figure.get("metrics", []))]
+    wrong = [(key, name) for key, name in named if name not in metrics]
+    return found + [(key, f"'{name}' is no metric of this workload; {nearest(name, metrics)}") for key, name in wrong]
 
 
 def of_workload(name: str, entry: dict) -> dict[str, dict]:

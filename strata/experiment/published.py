@@ -12,25 +12,20 @@ FOLDERS = ("RandomAccess", "Stream", "linpack", "fio", "mysql", "netperf", "nutt
 
 def complaint(path: str) -> str | None:
     """Why a path does not name the published raw results; None where it does."""
-    if not os.path.exists(path):
-        return f"there is no folder {path}"
-    if not os.path.isdir(path):
-        return f"{path} is not a folder; name a checkout or a git directory of the published results"
     try:
         names = set(os.listdir(path))
     except OSError as error:
-        return f"{path} cannot be read: {error.strerror}"
-    if names & set(FOLDERS) or (_is_repository(path) and _committed(path) & set(FOLDERS)):
+        return f"{path} cannot be read: {error.strerror}; name a checkout or a git directory of the published results"
+    if names & set(FOLDERS) or set(_git(path, "ls-tree", "--name-only", "--full-tree", "HEAD").split("\n")) & set(
+        FOLDERS
+    ):
         return None
     return f"{path} holds none of the published results (expected are folders such as Stream, linpack, redis)"
 
 
 def state(path: str) -> str:
-    """A hash that changes with the results: of the commit, and of names, sizes and times of the files.
-
-    No file is opened.
-    """
-    found = hashlib.sha256(_git(path, "rev-parse", "HEAD").encode() if _is_repository(path) else b"")
+    """A hash of the commit, and of names, sizes and times of the files, none of which is opened."""
+    found = hashlib.sha256(_git(path, "rev-parse", "HEAD").encode())
     for folder in FOLDERS:
         for where, folders, files in os.walk(os.path.join(path, folder)):
             folders.sort()
@@ -42,30 +37,26 @@ def state(path: str) -> str:
 
 def named(settings: dict) -> str:
     """The folder that the settings name.  Raises UserError where they name none."""
-    path = settings["published_raw"]
-    if path is None:
+    if settings["published_raw"] is None:
         raise UserError(
             "paper/reanalysis.pdf needs the published raw results of the original paper: add"
             " --config published_raw=DIR, a checkout or git directory of them (docs/reanalysis.md)"
         )
-    return path
-
-
-def _is_repository(path: str) -> bool:
-    bare = os.path.isfile(os.path.join(path, "HEAD")) and os.path.isdir(os.path.join(path, "objects"))
-    return bare or os.path.exists(os.path.join(path, ".git"))
-
-
-def _committed(path: str) -> set[str]:
-    """Names at the top of the last commit; none where git cannot tell."""
-    return set(_git(path, "ls-tree", "--name-only", "--full-tree", "HEAD").split("\n"))
+    return settings["published_raw"]
 
 
 def _git(path: str, *arguments: str) -> str:
+    """What git says of the repository at a path itself; nothing where it is none, or there is no git."""
+    inner = os.path.join(path, ".git")
+    place = inner if os.path.exists(inner) else path
     safe = ("-c", f"safe.directory={os.path.realpath(path)}", "-c", "core.fsmonitor=false")
     try:
         done = subprocess.run(
-            ["git", "-C", path, *safe, *arguments], capture_output=True, text=True, errors="replace", check=False
+            ["git", f"--git-dir={place}", *safe, *arguments],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
         )
     except FileNotFoundError:
         return ""

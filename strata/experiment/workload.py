@@ -1,17 +1,22 @@
 """Workloads: what a folder of workloads/ declares, and its parameters for one experiment."""
 
+import ast
 import functools
 import hashlib
+import inspect
 import os
 import re
+from typing import Any
 
-from strata.base import checking, contracts
+from strata.base import checking, contracts, pages
+from strata.base.checking import Finding, describe, nearest
 from strata.base.errors import UserError
 from strata.base.placeholders import BUILT_IN, placeholder
-from strata.experiment import declaration, figures, plan
+from strata.experiment import figures, plan
 from strata.host import sizing
 
 FOLDER = "workloads"
+SCALES = ("value", "smoke", "quick", "paper")
 # How a system may start for a step that asks for a fresh one.
 STARTS = ["restored", "booted"]
 
@@ -27,48 +32,37 @@ def known() -> list[str]:
 def load(name: str) -> dict:
     """The declaration of a workload, checked.  Raises UserError that names file and key."""
     path = f"{FOLDER}/{name}/workload.yaml"
-    data = checking.read_yaml(path)
-    found = checking.plain(data, lines=True)
-    if not found:
-        # What fits is looked at further, also where something does not: all is told at once.
-        found, rest = checking.examined(checking.schema("workload"), data)
-        rest = {"parameters": {}, "metrics": {}, "warmup": {}, "run": [], "checks": []} | rest
-        senseless = declaration.findings(rest)
-        # A parameter that makes no sense by itself is known by its name alone.
-        of = {key.split(".")[1] for key, _ in senseless if key.startswith("parameters.")}
-        rest["parameters"] = {name: entry for name, entry in rest["parameters"].items() if name not in of}
-        parameters = data.get("parameters")
-        names = list(parameters) if isinstance(parameters, dict) else []
-        found += senseless + [one for one in _cross_check(rest, names) if one[0] not in dict(senseless)]
-    checking.complain(path, found)
+    data = pages.read(path)
+    checking.complain(path, checking.findings(checking.schema("workload"), data) or _cross_check(data))
     return data
 
 
 def check(name: str) -> None:
     """Check a workload with all that lies beside its declaration.  Raises UserError with all that is wrong."""
-    checking.together(functools.partial(load, name), functools.partial(_check_folder, name))
-
-
-def _check_folder(name: str) -> None:
-    """That the parser is there and gives the factors of figures, and that the programs are there or made."""
     folder = f"{FOLDER}/{name}"
-    try:
+
+    def beside() -> None:
         data = load(name)
-    except UserError:
-        data = checking.fitting(checking.schema("workload"), checking.read_yaml(f"{folder}/workload.yaml"))
-    parser, function = _text(f"{folder}/parse.R"), f"parse_{name.replace('-', '_')}"
-    if parser is None:
-        wrong = f"missing; must define {function}(lines, parameters), which makes values of a log"
-        checking.complain(folder, [("parse.R", wrong)])
-    found = []
-    if not re.search(rf"(?m)^{function}\s*(<-|=)", parser or ""):
-        found.append(("parse.R", f"does not define {function}(lines, parameters), which makes values of a log"))
-    checking.together(
-        lambda: checking.complain(folder, found),
-        lambda: checking.complain(
-            f"{folder}/workload.yaml", [*_missing_programs(folder, data), *_missing_factors(parser or "", data)]
-        ),
-    )
+        checking.complain(f"{folder}/workload.yaml", _missing_programs(folder, data) + _missing_factors(folder, data))
+
+    checking.together(lambda: checking.complain(folder, parser_faults(name)), beside)
+
+
+def parser_faults(name: str) -> list[Finding]:
+    """(file, what is wrong) where a workload has no parser; it is read, and not run."""
+    folder = f"{FOLDER}/{name}"
+    text = _text(f"{folder}/parse.py")
+    if text is None and _text(f"{folder}/parse.R") is not None:
+        return []
+    if text is None:
+        return [("parse.py", "missing; must define parse(lines, parameters), which makes values of a log")]
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return [("parse.py", f"line {getattr(error, 'lineno', '?')}: not valid Python: {error.args[0]}")]
+    if not any(isinstance(node, ast.FunctionDef) and node.name == "parse" for node in tree.body):
+        return [("parse.py", "does not define parse(lines, parameters), which makes values of a log")]
+    return []
 
 
 def _text(path: str) -> str | None:
@@ -79,195 +73,171 @@ def _text(path: str) -> str | None:
         return None
 
 
-def _missing_programs(folder: str, data: dict) -> list[tuple[str, str]]:
+def _missing_programs(folder: str, data: dict) -> list[Finding]:
     """Findings about programs of the workload's own or of the project's that nothing brings into the image."""
-    build = _text(f"{folder}/build.sh")
-    common = f"{FOLDER}/common"
+    build, common = _text(f"{folder}/build.sh") or "", f"{FOLDER}/common"
     shared = [file.removesuffix(".sh") for file in os.listdir(common)] if os.path.isdir(common) else []
     found = []
-    for where, words in commands(data):
-        program = words[0]
+    for where, (program, *_) in commands(data):
         own = program.removeprefix("/opt/strata/bin/")
-        if own != program:
-            if own not in shared:
-                hint = checking.nearest(own, shared)
-                found.append((f"{where}.0", f"there is no {FOLDER}/common/{own}.sh, which would be it; {hint}"))
-        elif "/" not in program and placeholder(program) is None and not _is_built(folder, program, build):
-            wrong = "there is no build.sh" if build is None else "neither a file that build.sh installs nor named in it"
-            found.append((f"{where}.0", f"is '{program}', a program of the workload's own; {wrong}"))
+        if own != program and own not in shared:
+            found.append((f"{where}.0", f"there is no {common}/{own}.sh; {nearest(own, shared)}"))
+        elif "/" not in program and not _is_built(folder, program, build):
+            found.append((f"{where}.0", f"is '{program}', which build.sh neither installs nor names"))
     return found
 
 
-def _is_built(folder: str, program: str, build: str | None) -> bool:
+def _is_built(folder: str, program: str, build: str) -> bool:
     """Whether a build script names a program, or its ending for one that lies beside it."""
-    if build is None:
-        return False
     ending = os.path.splitext(program)[1]
-    by_ending = bool(ending) and f"*{ending}" in build and os.path.isfile(f"{folder}/{program}")
     named = re.search(rf"(?<![\w.-]){re.escape(program)}(?![\w.-])", build) is not None
-    return by_ending or (named and (not ending or os.path.isfile(f"{folder}/{program}")))
+    return (named or f"*{ending}" in build) and os.path.isfile(f"{folder}/{program}") if ending else named
 
 
-def _missing_factors(parser: str, data: dict) -> list[tuple[str, str]]:
+def _missing_factors(folder: str, data: dict) -> list[Finding]:
     """Findings about factors of figures that the parser never names (``factor=value``)."""
-    known = sorted({*re.findall(r"\b([a-z][a-z0-9_]*)=", parser), *(["system"] if "systems" in data else [])})
+    parser = _text(f"{folder}/parse.py") or _text(f"{folder}/parse.R") or ""
+    factors = sorted({*re.findall(r"\b([a-z][a-z0-9_]*)=", parser), *(["system"] if "systems" in data else [])})
     named = []
     for section in ("figures", "headline"):
         for number, point in enumerate(data.get(section, [])):
             named += [(f"{section}.{number}.along", point["along"])] if "along" in point else []
             named += [(f"{section}.{number}.where.{name}", name) for name in point.get("where", {})]
-    return [
-        (key, f"'{name}' is no factor that parse.R gives; {checking.nearest(name, known)}")
-        for key, name in named
-        if name not in known
-    ]
+    return _unknown(named, factors, "factor of the parser")
 
 
-def _cross_check(data: dict, names: list[str]) -> list[tuple[str, str]]:
-    # Of those that don't fit the schema the names alone are known.
-    misfits = set(names) - set(data["parameters"])
-    parameters = {**{key: {"schema": {}} for key in names}, **data["parameters"]}
-    found = []
-    for name, parameter in parameters.items():
-        key = f"parameters.{name}"
-        if parameter.get("file", name) not in parameters:
-            found.append(
-                (f"{key}.file", f"names no parameter; {checking.nearest(parameter['file'], list(parameters))}")
-            )
-        for scale in ("value", "smoke", "quick", "paper"):
-            value = parameter.get(scale)
-            rules = [*sizing.OF_THE_CELL, *sizing.RULES]
-            if isinstance(value, dict) and value.get("rule") not in rules:
-                hint = checking.nearest(str(value.get("rule")), rules)
-                found.append((f"{key}.{scale}.rule", f"is no rule; {hint}"))
+def _unknown(named: list[tuple[str, str]], names: list[str], kind: str) -> list[Finding]:
+    """Findings about (key, name) whose name is not known."""
+    return [(key, f"'{name}' is no {kind}; {nearest(name, names)}") for key, name in named if name not in names]
+
+
+def _cross_check(data: dict) -> list[Finding]:
+    """What the schema cannot say of a declaration that fits it."""
+    parameters = data["parameters"]
+    found = [finding for name in parameters for finding in _check_parameter(name, parameters)]
+    found += _unknown(
+        [("question", data["question"])] if "question" in data else [], [*contracts.read("questions")], "question"
+    )
+    found += _unknown(
+        [(f"ports.{at}", name) for at, name in enumerate(data.get("ports", []))], [*parameters], "parameter"
+    )
     for where, words in commands(data):
         # What is made once for all systems is made in none of them.
-        roles = data.get("roles", {}).get("ports", {})
-        built_in = ("seed",) if where == "data.argv" else (*BUILT_IN, *(f"address.{role}" for role in roles))
-        for word in words:
-            name = placeholder(word)
-            if name and name not in parameters and name not in built_in:
-                hint = checking.nearest(name, [*parameters, *built_in])
-                found.append((where, f"'{word}' names no parameter; {hint}"))
+        roles = [f"address.{role}" for role in data.get("roles", {}).get("ports", {})]
+        names = [*parameters, *(["seed"] if where == "data.argv" else [*BUILT_IN, *roles])]
+        found += _unknown([(where, name) for word in words if (name := placeholder(word))], names, "parameter")
+        inside = [word for word in words if not placeholder(word) and any(f"{{{name}}}" in word for name in parameters)]
+        found += [(where, f"'{word}' holds a parameter; a parameter stands for a whole word") for word in inside]
+    lists = [name for name, entry in parameters.items() if "array" in entry["schema"].get("type", "")]
+    starts = [name for name, entry in parameters.items() if entry["schema"].get("enum") == STARTS]
     for where, step in _walk(data):
-        name = step.get("for", "")
-        if (
-            "for" in step
-            and name not in misfits
-            and "array" not in parameters.get(name, {"schema": {}})["schema"].get("type", "")
-        ):
-            lists = [key for key, value in parameters.items() if "array" in value["schema"].get("type", "")]
+        found += _unknown(
+            [(f"{where}.for", step["for"])] if "for" in step else [], lists, "parameter that holds a list"
+        )
+        fresh = [(f"{where}.fresh", step["fresh"])] if "fresh" in step else []
+        found += _unknown(fresh, starts, f"parameter with the choice of {' and '.join(STARTS)}")
+        if fresh and ("systems" in data or "roles" in data):
             found.append(
-                (f"{where}.for", f"'{name}' is no parameter that holds a list; {checking.nearest(name, lists)}")
+                (fresh[0][0], "cannot be in a workload with systems or roles: one system is brought up afresh")
             )
-        if (
-            "fresh" in step
-            and step["fresh"] not in misfits
-            and parameters.get(step["fresh"], {"schema": {}})["schema"].get("enum") != STARTS
-        ):
-            found.append(
-                (f"{where}.fresh", f"'{step['fresh']}' is no parameter with the choice of {' and '.join(STARTS)}")
-            )
-    asked = contracts.read("questions")
-    if data.get("question", next(iter(asked))) not in asked:
-        hint = checking.nearest(data["question"], list(asked))
-        found.append(("question", f"'{data['question']}' is none of contracts/questions.json; {hint}"))
-    for number, name in enumerate(data.get("ports", [])):
-        if name not in parameters:
-            hint = checking.nearest(name, list(parameters))
-            found.append((f"ports.{number}", f"'{name}' names no parameter; {hint}"))
-    found += _check_systems(data) if "systems" in data and data["systems"] not in misfits else []
-    found += _check_laps(data) if "laps" in data and data["laps"] not in misfits else []
-    found += _check_roles(data, parameters)
-    return found + figures.findings(data)
+        if "roles" in data and step.get("at") == "client" and "{address}" in step.get("argv", []):
+            found.append((f"{where}.argv", "'{address}' may be of several systems; name a role, as in {address.ROLE}"))
+    for number, entry in enumerate(data["checks"]):
+        if re.search(entry["pattern"], ""):
+            found.append((f"checks.{number}.pattern", "matches an empty line; must match what is meant alone"))
+    found += _check_number(data, "systems", plan.MOST_SYSTEMS) if "systems" in data else []
+    found += _check_laps(data) if "laps" in data else []
+    return found + _check_roles(data) + figures.findings(data)
 
 
-def _check_systems(data: dict) -> list[tuple[str, str]]:
-    """Findings about the parameter that says how many systems there are, which is asked before any is up."""
-    found = _check_number(data, "systems", plan.MOST_SYSTEMS)
-    for where, step in _walk(data):
-        if "fresh" in step:
-            found.append((f"{where}.fresh", "cannot be in a workload with systems: one system is brought up afresh"))
+def _check_parameter(name: str, parameters: dict) -> list[Finding]:
+    """Findings about a parameter: its values, the rules that they follow from, and what it says of them."""
+    parameter, key, found = parameters[name], f"parameters.{name}", []
+    schema = parameter["schema"]
+    if name in BUILT_IN:  # which would hide it
+        found.append((key, "is the name of what every cell knows by itself; choose another"))
+    held = schema.get("items", {}) if schema.get("type") == "array" else schema
+    if "memory" in parameter and held.get("type") != "integer":
+        found.append((f"{key}.memory", "belongs to a parameter whose schema asks for whole numbers, or a list of them"))
+    given = parameter.get("file", name)
+    if "file" in parameter and (
+        given == name or parameters.get(given, {"schema": {}})["schema"].get("type") != "string"
+    ):
+        found.append(
+            (f"{key}.file", f"'{given}' is no other parameter that holds text; must name the one with its SHA-1")
+        )
+    for scale in SCALES:
+        if scale in parameter:
+            value, where = parameter[scale], f"{key}.{scale}"
+            found += _check_rule(value, where) if isinstance(value, dict) else value_findings(schema, value, where)
     return found
 
 
-def _check_number(data: dict, key: str, most: int) -> list[tuple[str, str]]:
+def _check_rule(value: dict, key: str) -> list[Finding]:
+    """Findings about a rule by which a value follows from the machine, and its arguments."""
+    known = [*sizing.OF_THE_CELL, *sizing.RULES]
+    if value.get("rule") not in known:
+        return _unknown([(f"{key}.rule", str(value.get("rule")))], known, "rule")
+    rule, given = value["rule"], {name: one for name, one in value.items() if name != "rule"}
+    takes = list(inspect.signature(sizing.RULES[rule]).parameters)[1:] if rule in sizing.RULES else []
+    numbers = [(name, each) for name, one in given.items() for each in (one if name == "values" else [one])]
+    if sorted(given) != sorted(takes) or not all(type(each) in (int, float) and each > 0 for _, each in numbers):
+        return [(key, f"the rule {rule} takes {', '.join(takes) or 'nothing'}, all of them numbers above 0")]
+    return []
+
+
+def value_findings(schema: dict, value: object, key: str) -> list[Finding]:
+    """Findings about a value for a parameter with this schema."""
+    items = value if isinstance(value, list) else [value]
+    if any(isinstance(item, dict | list) for item in items):
+        return [(key, f"is {describe(value)}; must be text, a number, true or false, or a list of these")]
+    return checking.findings(checking.validator(schema), value, key)
+
+
+def _check_number(data: dict, key: str, most: int) -> list[Finding]:
     """Findings about the parameter that says how many of something there are, which is asked before any is."""
     name, parameters = data[key], data["parameters"]
     if name not in parameters:
-        return [(key, f"'{name}' names no parameter; {checking.nearest(name, list(parameters))}")]
+        return _unknown([(key, name)], list(parameters), "parameter")
     declared, found = parameters[name], []
     schema = declared["schema"]
     if schema.get("type") != "integer" or schema.get("minimum") != 1 or not 1 <= schema.get("maximum", 0) <= most:
         wanted = f"{{type: integer, minimum: 1, maximum: {most}}}, or with a smaller maximum"
         found.append((f"parameters.{name}.schema", f"must be {wanted}, as it is the number of {key}"))
-    for scale in ("value", "smoke", "quick", "paper"):
-        if isinstance(declared.get(scale), dict):
-            found.append((f"parameters.{name}.{scale}", f"must be a number, as it is the number of {key}"))
-    return found
+    ruled = [scale for scale in SCALES if isinstance(declared.get(scale), dict)]
+    return found + [(f"parameters.{name}.{scale}", f"must be a number: it is the number of {key}") for scale in ruled]
 
 
-def _check_laps(data: dict) -> list[tuple[str, str]]:
+def _check_laps(data: dict) -> list[Finding]:
     """Findings about laps, in which a cell stands idle while others of its set run."""
     found = _check_number(data, "laps", plan.MOST_LAPS)
-    for key in ("servers", "roles"):
-        if key in data:
-            found.append((key, "cannot be in a workload with laps: between these nothing of a cell may run"))
+    wrong = "cannot be in a workload with laps"
+    found += [(key, f"{wrong}: nothing of a cell may run between them") for key in ("servers", "roles") if key in data]
     for where, step in _walk(data):
         if step.get("at") == "client" or "fresh" in step or "observe" in step:
-            kind = "a step at the client" if "at" in step else "fresh" if "fresh" in step else "observe"
-            found.append((where, f"cannot be in a workload with laps: {kind} is of a cell that has the machine alone"))
+            found.append((where, f"{wrong}: it is of a cell that has the machine alone"))
     for name, metric in data["metrics"].items():
         if metric.get("statistic") == "percentile":
-            wrong = "cannot be a percentile in a workload with laps: no mean of percentiles is taken"
-            found.append((f"metrics.{name}.statistic", wrong))
+            found.append((f"metrics.{name}.statistic", f"{wrong}: no mean of percentiles is taken"))
     return found
 
 
-def _check_roles(data: dict, parameters: dict) -> list[tuple[str, str]]:
+def _check_roles(data: dict) -> list[Finding]:
     """Findings about roles: who has which ports and servers, and the parameter that says where each is."""
-    declared = data.get("servers", [])
+    servers, declared = data.get("servers", []), data.get("ports", [])
     if "roles" not in data:
         wrong = "names a role, and the workload declares none (roles)"
-        return [(f"servers.{number}.role", wrong) for number, server in enumerate(declared) if "role" in server]
+        return [(f"servers.{number}.role", wrong) for number, server in enumerate(servers) if "role" in server]
     name, ports = data["roles"]["parameter"], data["roles"]["ports"]
-    found = []
-    if parameters.get(name, {}).get("schema", {}).get("type") != "array":
-        lists = [key for key, value in parameters.items() if value["schema"].get("type") == "array"]
-        hint = checking.nearest(name, lists)
-        found.append(("roles.parameter", f"'{name}' is no parameter that holds a list; {hint}"))
-    for number, server in enumerate(declared):
+    lists = [key for key, value in data["parameters"].items() if value["schema"].get("type") == "array"]
+    found = _unknown([("roles.parameter", name)], lists, "parameter that holds a list")
+    for number, server in enumerate(servers):
         if server.get("role") not in ports:
-            of = f"one of {', '.join(ports)}, which are declared (roles)"
-            found.append((f"servers.{number}.role", f"is {checking.describe(server.get('role'))}; must be {of}"))
+            right = f"must be one of {', '.join(ports)} (roles)"
+            found.append((f"servers.{number}.role", f"is {describe(server.get('role'))}; {right}"))
     given = [port for names in ports.values() for port in names]
-    for port in data.get("ports", []):
-        if given.count(port) != 1:
-            found.append(("roles.ports", f"{port} is of {given.count(port)} roles; each port must be of one"))
-    found += [
-        ("roles.ports", f"'{port}' is none of the workload's ports ({', '.join(data.get('ports', []))})")
-        for port in given
-        if port not in data.get("ports", [])
-    ]
-    for where, step in _walk(data):
-        if "fresh" in step:
-            found.append((f"{where}.fresh", "cannot be in a workload with roles: one system is brought up afresh"))
-        if step.get("at") == "client" and "{address}" in step.get("argv", []):
-            found.append((f"{where}.argv", "'{address}' may be of several systems; name a role: {address.ROLE}"))
-    return found
-
-
-def _check_groups(name: str, data: dict, values: dict) -> None:
-    """Raise UserError unless each role is in one of the systems that work together."""
-    if "roles" not in data:
-        return
-    parameter, roles = data["roles"]["parameter"], list(data["roles"]["ports"])
-    placed = [role for group in values[parameter] for role in str(group).split("+")]
-    if sorted(placed) != sorted(roles):
-        raise UserError(
-            f"config.yaml: workloads.{name}.{parameter}: is {checking.describe(values[parameter])}; must name each of "
-            f"{', '.join(roles)} once, a system in each entry, roles that share one with + between them"
-        )
+    found += [("roles.ports", f"{port} must be of one role") for port in declared if given.count(port) != 1]
+    return found + _unknown([("roles.ports", port) for port in given], declared, "port of the workload")
 
 
 def sections(data: dict) -> list[tuple[str, list]]:
@@ -296,28 +266,55 @@ def _walk(data: dict) -> list[tuple[str, dict]]:
 def commands(data: dict) -> list[tuple[str, list[str]]]:
     """Every declared command with its key."""
     found = [(f"{where}.argv", step["argv"]) for where, step in _walk(data) if "argv" in step]
-    if "data" in data:
-        found.append(("data.argv", data["data"]["argv"]))
+    found += [("data.argv", data["data"]["argv"])] if "data" in data else []
     for number, server in enumerate(data.get("servers", [])):
-        parts = {"argv": server, "ready.argv": server.get("ready", {}), "stop.argv": server.get("stop", {})}
+        parts = {"argv": server, "ready.argv": server["ready"], "stop.argv": server["stop"]}
         found += [(f"servers.{number}.{key}", part["argv"]) for key, part in parts.items() if "argv" in part]
     return found
 
 
-def check_overrides(name: str, overrides: dict) -> list[tuple[str, str]]:
+def given(name: str, overrides: dict) -> dict:
+    """The parameters that the config sets for a workload, each of the kind that its schema asks for."""
+    declared = load(name)["parameters"]
+    return {
+        key: checking.converted(checking.validator(declared[key]["schema"]), value) if key in declared else value
+        for key, value in overrides.items()
+    }
+
+
+def check_overrides(name: str, overrides: dict) -> list[Finding]:
     """Findings about the parameters that the config sets for a workload."""
     declared = load(name)["parameters"]
     found = []
-    for key, value in overrides.items():
+    for key, value in given(name, overrides).items():
         where = f"workloads.{name}.{key}"
         if key not in declared:
-            found.append((where, f"unknown parameter; {checking.nearest(str(key), list(declared))}"))
+            found.append((where, f"unknown parameter; {nearest(str(key), list(declared))}"))
             continue
-        wrong = declaration.value_findings(declared[key]["schema"], value, where)
+        wrong = value_findings(declared[key]["schema"], value, where)
         found += wrong
         if not wrong and declared[key].get("file") and value is not None and not os.path.isfile(value):
-            found.append((where, f"is {checking.describe(value)}; there is no such file"))
+            found.append((where, f"is {describe(value)}; there is no such file"))
     return found
+
+
+def planned(name: str, overrides: dict, scale: str, machine: dict) -> dict:
+    """A workload as the plan holds it.
+
+    overrides: parameters that the config sets.  machine: as of :func:`strata.host.capacity.facts`.
+    Raises UserError where its parameters do not fit the machine.
+    """
+    declared = load(name)
+    parameters, notes = resolve(name, overrides, scale, machine)
+    return {
+        **{key: declared[key] for key in ("title", "about", "metrics")},
+        "parameters": parameters,
+        "notes": notes,
+        "warmup": declared["warmup"]["about"],
+        "cell": cell(name, scale),
+        # What a workload does not declare is no key, so that the analysis takes its own choice.
+        **{key: declared[key] for key in ("question", "figures", "headline", "storage") if key in declared},
+    }
 
 
 def resolve(name: str, overrides: dict, scale: str, machine: dict) -> tuple[dict, list[str]]:
@@ -326,30 +323,31 @@ def resolve(name: str, overrides: dict, scale: str, machine: dict) -> tuple[dict
     Several equal systems share the machine's memory evenly.
     Raises UserError if a value needs more memory than the machine has.
     """
-    values, notes = {}, []
-    whole = load(name)
-
-    def chosen(key: str) -> object:
-        declared = whole["parameters"][key]
-        return overrides[key] if key in overrides else declared["value"] if "value" in declared else declared[scale]
-
-    systems = chosen(whole["systems"]) if "systems" in whole else 1
-    assert isinstance(systems, int)
+    whole, notes = load(name), []
+    values: dict[str, Any] = {
+        key: overrides.get(key, entry["value"] if "value" in entry else entry[scale])
+        for key, entry in whole["parameters"].items()
+    }
     if "roles" in whole:
-        key = whole["roles"]["parameter"]
-        _check_groups(name, whole, {key: chosen(key)})
-    share = {**machine, "memory_bytes": machine["memory_bytes"] // systems, "systems": systems}
-    for key in whole["parameters"]:
-        values[key] = chosen(key)
+        key, roles = whole["roles"]["parameter"], list(whole["roles"]["ports"])
+        if sorted(role for group in values[key] for role in str(group).split("+")) != sorted(roles):
+            raise UserError(
+                f"config.yaml: workloads.{name}.{key}: is {', '.join(map(str, values[key]))}; must name each of "
+                f"{', '.join(roles)} once, a system in each entry, roles that share one with + between them"
+            )
+    systems = values[whole["systems"]] if "systems" in whole else 1
+    memory = machine["memory_bytes"]
+    share = {**machine, "memory_bytes": memory // systems, "systems": systems}
+    for key in values:
         if key not in overrides:
             values[key], note = sizing.resolve(values[key], share)
             notes += [note] if note else []
     for key, needs in memory_needed(name, values):
-        if needs * systems > 0.9 * machine["memory_bytes"]:
+        if needs * systems > 0.9 * memory:
             where = f" in {systems} systems" if systems > 1 else ""
             raise UserError(
                 f"config.yaml: workloads.{name}.{key}: {values[key]}{where} needs {needs * systems / 1e9:.1f} GB of "
-                f"memory, of which this machine has {machine['memory_bytes'] / 1e9:.1f}; choose a smaller value"
+                f"memory, of which this machine has {memory / 1e9:.1f}; choose a smaller value"
             )
     return values, notes
 
@@ -390,9 +388,7 @@ def cell(name: str, scale: str) -> dict:
         "steps": [planned(section, step) for section, steps in sections(declared) for step in steps],
         "checks": declared["checks"],
         "files": [key for key, parameter in declared["parameters"].items() if "file" in parameter],
-        **{key: declared[key] for key in ("systems", "laps") if key in declared},
-        **({"ports": declared["ports"]} if "ports" in declared else {}),
-        **({"roles": declared["roles"]} if "roles" in declared else {}),
+        **{key: declared[key] for key in ("systems", "laps", "ports", "roles") if key in declared},
         **({"servers": servers} if servers else {}),
         **({"data": timed(declared["data"])} if "data" in declared else {}),
     }
@@ -403,14 +399,14 @@ def check_files(name: str, values: dict) -> None:
     for key, parameter in load(name)["parameters"].items():
         if "file" not in parameter or values[key] is None:
             continue
+        where, wanted = f"config.yaml: workloads.{name}.{key}: {values[key]}", values[parameter["file"]]
         try:
             with open(values[key], "rb") as file:
                 found = hashlib.file_digest(file, "sha1").hexdigest()
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
-            raise UserError(f"config.yaml: workloads.{name}.{key}: {values[key]} cannot be read: {reason}") from None
-        if found != values[parameter["file"]]:
+            raise UserError(f"{where} cannot be read: {reason}") from None
+        if found != wanted:
             raise UserError(
-                f"config.yaml: workloads.{name}.{key}: {values[key]} has SHA-1 {found}, not "
-                f"{values[parameter['file']]}; give that file, or its hash as {parameter['file']}"
+                f"{where} has SHA-1 {found}, not {wanted}; give that file, or its hash as {parameter['file']}"
             )

@@ -73,6 +73,6 @@ def resolve(value: object, machine: dict) -> tuple[object, str | None]:
 def memory_needed(form: str, value: Any) -> int:
     """Bytes that a parameter's value makes a workload hold; `form` is such as ``24*n``, ``8*n^2`` or ``8*2^n``."""
     factor, shape = form.split("*", 1)
-    largest = max(value, default=0) if isinstance(value, list) else value
     # Beyond 2^60 all is too much; the number itself would fill the memory.
+    largest = min(max(value, default=0) if isinstance(value, list) else value, 2**60)
     return int(factor) * {"n": largest, "n^2": largest**2, "2^n": 2 ** min(largest, 60)}[shape]

@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from ruamel.yaml import YAML
+import yaml
 
 from conda.channel import python_links
 
@@ -51,7 +51,7 @@ def main(words: list[str]) -> None:
         parser.add_argument("--file", type=Path)
         parser.add_argument("--prefix", type=Path)
         options, _ = parser.parse_known_args(words[2:])
-        asyncio.run(create(YAML(typ="safe", pure=True).load(options.file.read_text()), options.prefix))
+        asyncio.run(create(yaml.safe_load(options.file.read_text()), options.prefix))
     elif words[:1] != ["clean"]:
         sys.exit(f"conda: {words} is not known to the tests' conda")
 

@@ -53,7 +53,7 @@ def build(channel: Path) -> None:
     _pack(channel, "r-base", {"bin/Rscript": RSCRIPT.format(**host)})
     for name in ("git", "pandoc"):
         _pack(channel, name, {f"bin/{name}": PROGRAM.format(name=name, program=shutil.which(name))})
-    for name in ("ruamel.yaml", "jsonschema"):
+    for name in ("pyyaml", "jsonschema"):
         _pack(channel, name, python_links(name), importlib.metadata.version(name))
     names = ["ggplot2", "rmarkdown", "knitr", "tinytex", "jsonlite", "xml2", "svglite"]
     for name, links in _r_links(names).items():

@@ -14,7 +14,7 @@ HARDWARE = Hardware(cpus=2, sockets=2, card=True)
 IMAGE = {"kernel": "hardware"}
 PAGE = """
 import json, sys
-from strata.base.yaml_file import read
+from strata.base.pages import read
 page = read("config.yaml")
 page["image"] = {"kernel": "hardware"}
 page["workloads"]["redis"] = {"connections": [1, 4], "requests": 500, "warmup_requests": 100, "keyspace": 100}

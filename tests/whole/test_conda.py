@@ -74,7 +74,7 @@ def test_cells_and_tables_are_made_in_their_environments(folder, conda):
 @pytest.mark.parametrize(
     ("names", "says"),
     [
-        (["ruamel.yaml"], "No module named 'ruamel'"),
+        (["pyyaml"], "No module named 'yaml'"),
         # What needs it brings it, too.
         (["r-jsonlite", "r-rmarkdown"], "jsonlite"),
     ],

@@ -97,18 +97,13 @@ def ports(plan: dict, workloads: Iterable[str], number: int = 1) -> list[int]:
 
     They are those of the first system; in each further one all are higher by one (:func:`shifted`).
     """
-    found: set[int] = set()
-    for entry in (plan["workloads"][name] for name in workloads):
-        if systems(entry) == number:
-            found.update(port for _, port in _ports_of(entry))
-    return sorted(found)
+    entries = [plan["workloads"][name] for name in workloads]
+    return sorted({port for entry in entries if systems(entry) == number for _, port in _ports_of(entry)})
 
 
 def _ports_of(planned: dict) -> list[tuple[str, int]]:
     """(parameter, port) of every port of a workload of the plan."""
-    values = planned["parameters"]
-    pairs = [(name, values[name]) for name in planned["cell"].get("ports", [])]
-    return [(name, port) for name, value in pairs for port in several(value)]
+    return [(name, port) for name in planned["cell"].get("ports", []) for port in several(planned["parameters"][name])]
 
 
 def shifted(ports: int | list[int], part: int) -> int | list[int]:
@@ -121,28 +116,25 @@ def check_ports(workloads: dict) -> None:
 
     workloads: those of a plan; the ones with as many systems share these.
     """
-    taken: dict[int, dict[int, str]] = {}
+    taken: dict[tuple[int, int], str] = {}
     for name, entry in workloads.items():
         number = systems(entry)
         for parameter, port in _ports_of(entry) if number > 1 else []:
             where = f"config.yaml: workloads.{name}.{parameter}"
             if port + number > 65536:
-                raise UserError(f"{where}: {port} leaves no ports for {number} systems, each of which has the next one")
-            for other, owner in taken.setdefault(number, {}).items():
-                if 0 < abs(other - port) < number:
-                    raise UserError(
-                        f"{where}: {port} is too close to {other} of {owner}: each of {number} systems has "
-                        f"the next port; choose one that is at least {number} away"
-                    )
-            taken[number].setdefault(port, f"{name}.{parameter}")
+                raise UserError(f"{where}: port {port} + {number} systems exceeds 65535")
+            for (count, other), owner in taken.items():
+                if count == number and 0 < abs(other - port) < number:
+                    near = f"{port} is too close to {other} of {owner}"
+                    raise UserError(f"{where}: {near}: {number} systems have {number} ports in a row; choose another")
+            taken.setdefault((number, port), f"{name}.{parameter}")
 
 
 def source(project: str) -> dict:
     """``{revision, changed}`` of the project's source: the commit, and whether files differ from it."""
-    git = ["git", "-C", project]
     try:
-        revision = capture([*git, "rev-parse", "HEAD"], check=False)
-        status = capture([*git, "status", "--porcelain"], check=False)
+        asked = (["rev-parse", "HEAD"], ["status", "--porcelain"])
+        revision, status = (capture(["git", "-C", project, *words], check=False) for words in asked)
     except UserError:
         return {"revision": None, "changed": None}
     if revision.returncode != 0:
@@ -160,29 +152,22 @@ def faults(plan: dict) -> list[str]:
     from strata.base import checking
 
     if plan.get("format") != FORMAT:
-        told = checking.describe(plan.get("format"))
-        return [
-            f"{places.PLAN}: format: is {told}; this version of the project reads and makes plans of format {FORMAT}"
-        ]
+        given = checking.describe(plan.get("format"))
+        return [f"{places.PLAN}: format: is {given}; this version of the project reads and makes format {FORMAT}"]
     found = checking.findings(checking.schema("plan"), plan)
     for name, entry in plan["workloads"].items() if not found else []:
-        for key, most, words in (
-            ("systems", MOST_SYSTEMS, "runs in 1 to {} systems"),
-            ("laps", MOST_LAPS, "takes 1 to {} laps"),
-        ):
+        for key, most in (("systems", MOST_SYSTEMS), ("laps", MOST_LAPS)):
             parameter = entry["cell"].get(key)
             number = 1 if parameter is None else entry["parameters"].get(parameter)
             if not isinstance(number, int) or not 1 <= number <= most:
-                where = f"workloads.{name}.parameters.{parameter}"
-                found.append((where, f"is {checking.describe(number)}; a workload {words.format(most)}"))
+                wrong = f"is {checking.describe(number)}; must be a number of {key} from 1 to {most}"
+                found.append((f"workloads.{name}.parameters.{parameter}", wrong))
     return [f"{places.PLAN}: {key}: {sentence}" for key, sentence in found]
 
 
 def write(plan: dict) -> None:
     """Write results/plan.json and plan.csv, each only where it changed.  Raises UserError for what is no plan."""
-    wrong = faults(plan)
-    if wrong:
-        raise UserError("\n".join(wrong))
+    _refuse(plan)
     write_cells(plan)
     write_if_changed(places.PLAN, json.dumps(plan, indent=1, ensure_ascii=False) + "\n")
 
@@ -195,19 +180,19 @@ def write_cells(plan: dict) -> None:
 def read() -> dict:
     """The plan in results/, of which a cell looks only at the format.  Raises UserError where there is none."""
     plan = read_json(places.PLAN)
-    if plan is None and os.path.exists(places.PLAN):
-        raise UserError(f"{places.PLAN}: is no JSON object: remove it and run `python -m strata plan` or snakemake")
-    if plan is None:
-        raise UserError(f"{places.PLAN}: there is no plan yet: run `python -m strata plan` or snakemake")
-    if plan.get("format") != FORMAT:
-        raise UserError(f"{places.PLAN}: not a plan of format {FORMAT}: remake it with this version of the project")
+    if plan is None or plan.get("format") != FORMAT:
+        wrong = f"no plan of format {FORMAT}: remove it and" if os.path.exists(places.PLAN) else "there is no plan yet:"
+        raise UserError(f"{places.PLAN}: {wrong} run `python -m strata plan` or snakemake")
     return plan
 
 
 def read_checked() -> dict:
     """The plan in results/, checked against its schema.  Raises UserError that names file and key."""
-    plan = read()
-    wrong = faults(plan)
-    if wrong:
+    return _refuse(read())
+
+
+def _refuse(plan: dict) -> dict:
+    """A plan that is as its schema says.  Raises UserError for another."""
+    if wrong := faults(plan):
         raise UserError("\n".join(wrong))
     return plan

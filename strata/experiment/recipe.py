@@ -88,16 +88,13 @@ def _idle(path: str) -> bool:
 
 def _read_by_programs(paths: list[str]) -> list[str]:
     """Those of a workload's files that are no notes, or that one of these names, itself or by its ending."""
-    sure = [path for path in paths if not _idle(path)]
-    if len(sure) == len(paths):
-        return sure
-    said = b"\n".join(_content(path) for path in sure)
+    said = b"\n".join(_content(path) for path in paths if not _idle(path)) if any(map(_idle, paths)) else b""
 
     def named(path: str) -> bool:
         name, ending = os.path.basename(path), os.path.splitext(path)[1]
         return name.encode() in said or bool(ending and f"*{ending}".encode() in said)
 
-    return [path for path in paths if path in sure or named(path)]
+    return [path for path in paths if not _idle(path) or named(path)]
 
 
 def _content(path: str) -> bytes:
@@ -107,10 +104,9 @@ def _content(path: str) -> bytes:
 
 def packages(image: dict) -> list[str]:
     """Names of the packages that the workloads and the build ask for."""
-    wanted = set(BASE_PACKAGES)
-    for name in brought(image):
-        wanted.update(workload.load(name)["packages"])
-    return sorted(wanted)
+    return sorted(
+        {*BASE_PACKAGES, *(package for name in brought(image) for package in workload.load(name)["packages"])}
+    )
 
 
 def base_packages(image: dict, chosen: dict[str, str]) -> list[str]:

@@ -6,12 +6,13 @@ import hashlib
 import inspect
 import os
 import re
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from strata.base import checking, contracts, pages
 from strata.base.checking import Finding, describe, nearest
 from strata.base.errors import UserError
-from strata.base.placeholders import BUILT_IN, placeholder
+from strata.base.placeholders import BUILT_IN, placeholder, several
 from strata.experiment import figures, plan
 from strata.host import sizing
 
@@ -33,7 +34,7 @@ def load(name: str) -> dict:
     """The declaration of a workload, checked.  Raises UserError that names file and key."""
     path = f"{FOLDER}/{name}/workload.yaml"
     data = pages.read(path)
-    checking.complain(path, checking.findings(checking.schema("workload"), data) or _cross_check(data))
+    checking.complain(path, checking.findings(checking.schema("workload"), data) or [*_cross_check(data)])
     return data
 
 
@@ -41,28 +42,24 @@ def check(name: str) -> None:
     """Check a workload with all that lies beside its declaration.  Raises UserError with all that is wrong."""
     folder = f"{FOLDER}/{name}"
 
-    def beside() -> None:
-        data = load(name)
-        checking.complain(f"{folder}/workload.yaml", _missing_programs(folder, data) + _missing_factors(folder, data))
-
-    checking.together(lambda: checking.complain(folder, parser_faults(name)), beside)
+    checking.together(
+        lambda: checking.complain(folder, parser_faults(name)),
+        lambda: checking.complain(f"{folder}/workload.yaml", [*_missing_programs(folder, load(name))]),
+    )
 
 
 def parser_faults(name: str) -> list[Finding]:
     """(file, what is wrong) where a workload has no parser; it is read, and not run."""
-    folder = f"{FOLDER}/{name}"
-    text = _text(f"{folder}/parse.py")
-    if text is None and _text(f"{folder}/parse.R") is not None:
-        return []
+    path, wanted = f"{FOLDER}/{name}/parse", "parse(lines, parameters), which makes values of a log"
+    text = _text(f"{path}.py")
     if text is None:
-        return [("parse.py", "missing; must define parse(lines, parameters), which makes values of a log")]
+        return [] if os.path.isfile(f"{path}.R") else [("parse.py", f"missing; must define {wanted}")]
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        return [("parse.py", f"line {getattr(error, 'lineno', '?')}: not valid Python: {error.args[0]}")]
-    if not any(isinstance(node, ast.FunctionDef) and node.name == "parse" for node in tree.body):
-        return [("parse.py", "does not define parse(lines, parameters), which makes values of a log")]
-    return []
+        return [("parse.py", f"line {getattr(error, 'lineno', '?')}: not valid Python: {error}")]
+    defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+    return [] if "parse" in defined else [("parse.py", f"does not define {wanted}")]
 
 
 def _text(path: str) -> str | None:
@@ -73,18 +70,16 @@ def _text(path: str) -> str | None:
         return None
 
 
-def _missing_programs(folder: str, data: dict) -> list[Finding]:
+def _missing_programs(folder: str, data: dict) -> Iterator[Finding]:
     """Findings about programs of the workload's own or of the project's that nothing brings into the image."""
     build, common = _text(f"{folder}/build.sh") or "", f"{FOLDER}/common"
     shared = [file.removesuffix(".sh") for file in os.listdir(common)] if os.path.isdir(common) else []
-    found = []
     for where, (program, *_) in commands(data):
         own = program.removeprefix("/opt/strata/bin/")
-        if own != program and own not in shared:
-            found.append((f"{where}.0", f"there is no {common}/{own}.sh; {nearest(own, shared)}"))
+        if own != program:
+            yield from _unknown(f"{where}.0", own, shared, f"program of {common}")
         elif "/" not in program and not _is_built(folder, program, build):
-            found.append((f"{where}.0", f"is '{program}', which build.sh neither installs nor names"))
-    return found
+            yield f"{where}.0", f"is '{program}', which build.sh neither installs nor names"
 
 
 def _is_built(folder: str, program: str, build: str) -> bool:
@@ -94,150 +89,131 @@ def _is_built(folder: str, program: str, build: str) -> bool:
     return (named or f"*{ending}" in build) and os.path.isfile(f"{folder}/{program}") if ending else named
 
 
-def _missing_factors(folder: str, data: dict) -> list[Finding]:
-    """Findings about factors of figures that the parser never names (``factor=value``)."""
-    parser = _text(f"{folder}/parse.py") or _text(f"{folder}/parse.R") or ""
-    factors = sorted({*re.findall(r"\b([a-z][a-z0-9_]*)=", parser), *(["system"] if "systems" in data else [])})
-    named = []
-    for section in ("figures", "headline"):
-        for number, point in enumerate(data.get(section, [])):
-            named += [(f"{section}.{number}.along", point["along"])] if "along" in point else []
-            named += [(f"{section}.{number}.where.{name}", name) for name in point.get("where", {})]
-    return _unknown(named, factors, "factor of the parser")
+def _unknown(key: str, name: str, known: Iterable[str], kind: str) -> Iterator[Finding]:
+    if name not in known:
+        yield key, f"'{name}' is no {kind}; {nearest(name, [*known])}"
 
 
-def _unknown(named: list[tuple[str, str]], names: list[str], kind: str) -> list[Finding]:
-    """Findings about (key, name) whose name is not known."""
-    return [(key, f"'{name}' is no {kind}; {nearest(name, names)}") for key, name in named if name not in names]
-
-
-def _cross_check(data: dict) -> list[Finding]:
+def _cross_check(data: dict) -> Iterator[Finding]:
     """What the schema cannot say of a declaration that fits it."""
     parameters = data["parameters"]
-    found = [finding for name in parameters for finding in _check_parameter(name, parameters)]
-    found += _unknown(
-        [("question", data["question"])] if "question" in data else [], [*contracts.read("questions")], "question"
-    )
-    found += _unknown(
-        [(f"ports.{at}", name) for at, name in enumerate(data.get("ports", []))], [*parameters], "parameter"
-    )
+    for name in parameters:
+        yield from _check_parameter(name, parameters)
+    if "question" in data:
+        yield from _unknown("question", data["question"], contracts.read("questions"), "question")
+    for number, name in enumerate(data.get("ports", [])):
+        yield from _unknown(f"ports.{number}", name, parameters, "parameter")
+    roles = [f"address.{role}" for role in data.get("roles", {}).get("ports", {})]
     for where, words in commands(data):
         # What is made once for all systems is made in none of them.
-        roles = [f"address.{role}" for role in data.get("roles", {}).get("ports", {})]
-        names = [*parameters, *(["seed"] if where == "data.argv" else [*BUILT_IN, *roles])]
-        found += _unknown([(where, name) for word in words if (name := placeholder(word))], names, "parameter")
-        inside = [word for word in words if not placeholder(word) and any(f"{{{name}}}" in word for name in parameters)]
-        found += [(where, f"'{word}' holds a parameter; a parameter stands for a whole word") for word in inside]
-    lists = [name for name, entry in parameters.items() if "array" in entry["schema"].get("type", "")]
-    starts = [name for name, entry in parameters.items() if entry["schema"].get("enum") == STARTS]
-    for where, step in _walk(data):
-        found += _unknown(
-            [(f"{where}.for", step["for"])] if "for" in step else [], lists, "parameter that holds a list"
-        )
-        fresh = [(f"{where}.fresh", step["fresh"])] if "fresh" in step else []
-        found += _unknown(fresh, starts, f"parameter with the choice of {' and '.join(STARTS)}")
-        if fresh and ("systems" in data or "roles" in data):
-            found.append(
-                (fresh[0][0], "cannot be in a workload with systems or roles: one system is brought up afresh")
-            )
-        if "roles" in data and step.get("at") == "client" and "{address}" in step.get("argv", []):
-            found.append((f"{where}.argv", "'{address}' may be of several systems; name a role, as in {address.ROLE}"))
+        known = [*parameters, *(["seed"] if where == "data.argv" else [*BUILT_IN, *roles])]
+        for word in words:
+            if name := placeholder(word):
+                yield from _unknown(where, name, known, "parameter")
+            elif any(f"{{{name}}}" in word for name in parameters):
+                yield where, f"'{word}' holds a parameter; a parameter stands for a whole word"
+    yield from _check_steps(data)
     for number, entry in enumerate(data["checks"]):
         if re.search(entry["pattern"], ""):
-            found.append((f"checks.{number}.pattern", "matches an empty line; must match what is meant alone"))
-    found += _check_number(data, "systems", plan.MOST_SYSTEMS) if "systems" in data else []
-    found += _check_laps(data) if "laps" in data else []
-    return found + _check_roles(data) + figures.findings(data)
+            yield f"checks.{number}.pattern", "matches an empty line; must match what is meant alone"
+    for key, most in (("systems", plan.MOST_SYSTEMS), ("laps", plan.MOST_LAPS)):
+        if key in data:
+            counts = [name for name, entry in parameters.items() if _is_count(entry, most)]
+            yield from _unknown(key, data[key], counts, f"parameter with a whole number from 1 to {most}")
+    if "laps" in data:
+        yield from _check_laps(data)
+    yield from _check_roles(data)
+    yield from figures.findings(data)
 
 
-def _check_parameter(name: str, parameters: dict) -> list[Finding]:
+def _check_parameter(name: str, parameters: dict) -> Iterator[Finding]:
     """Findings about a parameter: its values, the rules that they follow from, and what it says of them."""
-    parameter, key, found = parameters[name], f"parameters.{name}", []
+    parameter, key = parameters[name], f"parameters.{name}"
     schema = parameter["schema"]
     if name in BUILT_IN:  # which would hide it
-        found.append((key, "is the name of what every cell knows by itself; choose another"))
+        yield key, "is the name of what every cell knows by itself; choose another"
     held = schema.get("items", {}) if schema.get("type") == "array" else schema
     if "memory" in parameter and held.get("type") != "integer":
-        found.append((f"{key}.memory", "belongs to a parameter whose schema asks for whole numbers, or a list of them"))
-    given = parameter.get("file", name)
-    if "file" in parameter and (
-        given == name or parameters.get(given, {"schema": {}})["schema"].get("type") != "string"
-    ):
-        found.append(
-            (f"{key}.file", f"'{given}' is no other parameter that holds text; must name the one with its SHA-1")
-        )
+        yield f"{key}.memory", "belongs to a parameter whose schema asks for whole numbers, or a list of them"
+    if "file" in parameter:
+        texts = [other for other, entry in parameters.items() if entry["schema"].get("type") == "string"]
+        yield from _unknown(f"{key}.file", parameter["file"], {*texts} - {name}, "other parameter that holds text")
     for scale in SCALES:
         if scale in parameter:
             value, where = parameter[scale], f"{key}.{scale}"
-            found += _check_rule(value, where) if isinstance(value, dict) else value_findings(schema, value, where)
-    return found
+            yield from _check_rule(value, where) if isinstance(value, dict) else value_findings(schema, value, where)
 
 
-def _check_rule(value: dict, key: str) -> list[Finding]:
+def _check_rule(value: dict, key: str) -> Iterator[Finding]:
     """Findings about a rule by which a value follows from the machine, and its arguments."""
-    known = [*sizing.OF_THE_CELL, *sizing.RULES]
-    if value.get("rule") not in known:
-        return _unknown([(f"{key}.rule", str(value.get("rule")))], known, "rule")
-    rule, given = value["rule"], {name: one for name, one in value.items() if name != "rule"}
-    takes = list(inspect.signature(sizing.RULES[rule]).parameters)[1:] if rule in sizing.RULES else []
-    numbers = [(name, each) for name, one in given.items() for each in (one if name == "values" else [one])]
-    if sorted(given) != sorted(takes) or not all(type(each) in (int, float) and each > 0 for _, each in numbers):
-        return [(key, f"the rule {rule} takes {', '.join(takes) or 'nothing'}, all of them numbers above 0")]
-    return []
+    rule, given = str(value.get("rule")), {name: one for name, one in value.items() if name != "rule"}
+    yield from _unknown(f"{key}.rule", rule, [*sizing.OF_THE_CELL, *sizing.RULES], "rule")
+    takes = [*inspect.signature(sizing.RULES[rule]).parameters][1:] if rule in sizing.RULES else []
+    lists = [name for name, one in given.items() if isinstance(one, list)]
+    numbers = [type(each) in (int, float) and each > 0 for one in given.values() for each in several(one)]
+    if sorted(given) != sorted(takes) or lists != [name for name in given if name == "values"] or not all(numbers):
+        yield key, f"the rule {rule} takes {', '.join(takes) or 'nothing'} (numbers above 0; values: a list)"
 
 
 def value_findings(schema: dict, value: object, key: str) -> list[Finding]:
     """Findings about a value for a parameter with this schema."""
-    items = value if isinstance(value, list) else [value]
-    if any(isinstance(item, dict | list) for item in items):
+    if any(isinstance(item, dict | list) for item in several(value)):
         return [(key, f"is {describe(value)}; must be text, a number, true or false, or a list of these")]
     return checking.findings(checking.validator(schema), value, key)
 
 
-def _check_number(data: dict, key: str, most: int) -> list[Finding]:
-    """Findings about the parameter that says how many of something there are, which is asked before any is."""
-    name, parameters = data[key], data["parameters"]
-    if name not in parameters:
-        return _unknown([(key, name)], list(parameters), "parameter")
-    declared, found = parameters[name], []
-    schema = declared["schema"]
-    if schema.get("type") != "integer" or schema.get("minimum") != 1 or not 1 <= schema.get("maximum", 0) <= most:
-        wanted = f"{{type: integer, minimum: 1, maximum: {most}}}, or with a smaller maximum"
-        found.append((f"parameters.{name}.schema", f"must be {wanted}, as it is the number of {key}"))
-    ruled = [scale for scale in SCALES if isinstance(declared.get(scale), dict)]
-    return found + [(f"parameters.{name}.{scale}", f"must be a number: it is the number of {key}") for scale in ruled]
+def _check_steps(data: dict) -> Iterator[Finding]:
+    """Findings about what single steps ask for."""
+    schemas = {name: parameter["schema"] for name, parameter in data["parameters"].items()}
+    lists = [name for name, schema in schemas.items() if "array" in schema.get("type", "")]
+    starts = [name for name, schema in schemas.items() if schema.get("enum") == STARTS]
+    for where, step in _walk(data):
+        if "for" in step:
+            yield from _unknown(f"{where}.for", step["for"], lists, "parameter that holds a list")
+        if "fresh" in step:
+            kind = f"parameter with the choice of {' and '.join(STARTS)}"
+            yield from _unknown(f"{where}.fresh", step["fresh"], starts, kind)
+            if "systems" in data or "roles" in data:
+                yield f"{where}.fresh", "cannot be in a workload with systems or roles: one is brought up afresh"
+        if "roles" in data and step.get("at") == "client" and "{address}" in step.get("argv", []):
+            yield f"{where}.argv", "'{address}' may be of several systems; name a role, as in {address.ROLE}"
 
 
-def _check_laps(data: dict) -> list[Finding]:
+def _is_count(parameter: dict, most: int) -> bool:
+    """Whether a parameter is a number from 1 to `most` and follows from no rule, as no system is up yet."""
+    schema, ruled = parameter["schema"], any(isinstance(parameter.get(scale), dict) for scale in SCALES)
+    within = schema.get("minimum", 0) >= 1 and schema.get("maximum", most + 1) <= most
+    return schema.get("type") == "integer" and within and not ruled
+
+
+def _check_laps(data: dict) -> Iterator[Finding]:
     """Findings about laps, in which a cell stands idle while others of its set run."""
-    found = _check_number(data, "laps", plan.MOST_LAPS)
     wrong = "cannot be in a workload with laps"
-    found += [(key, f"{wrong}: nothing of a cell may run between them") for key in ("servers", "roles") if key in data]
+    for key in {"servers", "roles"} & data.keys():
+        yield key, f"{wrong}: nothing of a cell may run between them"
     for where, step in _walk(data):
         if step.get("at") == "client" or "fresh" in step or "observe" in step:
-            found.append((where, f"{wrong}: it is of a cell that has the machine alone"))
+            yield where, f"{wrong}: it is of a cell that has the machine alone"
     for name, metric in data["metrics"].items():
         if metric.get("statistic") == "percentile":
-            found.append((f"metrics.{name}.statistic", f"{wrong}: no mean of percentiles is taken"))
-    return found
+            yield f"metrics.{name}.statistic", f"{wrong}: no mean of percentiles is taken"
 
 
-def _check_roles(data: dict) -> list[Finding]:
+def _check_roles(data: dict) -> Iterator[Finding]:
     """Findings about roles: who has which ports and servers, and the parameter that says where each is."""
-    servers, declared = data.get("servers", []), data.get("ports", [])
-    if "roles" not in data:
-        wrong = "names a role, and the workload declares none (roles)"
-        return [(f"servers.{number}.role", wrong) for number, server in enumerate(servers) if "role" in server]
-    name, ports = data["roles"]["parameter"], data["roles"]["ports"]
-    lists = [key for key, value in data["parameters"].items() if value["schema"].get("type") == "array"]
-    found = _unknown([("roles.parameter", name)], lists, "parameter that holds a list")
-    for number, server in enumerate(servers):
-        if server.get("role") not in ports:
-            right = f"must be one of {', '.join(ports)} (roles)"
-            found.append((f"servers.{number}.role", f"is {describe(server.get('role'))}; {right}"))
-    given = [port for names in ports.values() for port in names]
-    found += [("roles.ports", f"{port} must be of one role") for port in declared if given.count(port) != 1]
-    return found + _unknown([("roles.ports", port) for port in given], declared, "port of the workload")
+    ports: dict[str, list] = data.get("roles", {}).get("ports", {})
+    for number, server in enumerate(data.get("servers", [])):
+        if ports or "role" in server:
+            yield from _unknown(f"servers.{number}.role", server.get("role", ""), ports, "role of the workload (roles)")
+    if ports:
+        schemas = {name: parameter["schema"] for name, parameter in data["parameters"].items()}
+        lists = [name for name, schema in schemas.items() if schema.get("type") == "array"]
+        yield from _unknown("roles.parameter", data["roles"]["parameter"], lists, "parameter that holds a list")
+        given, declared = [port for names in ports.values() for port in names], data.get("ports", [])
+        for port in {*given, *declared}:
+            yield from _unknown("roles.ports", port, declared, "port of the workload")
+            if given.count(port) != 1:
+                yield "roles.ports", f"'{port}' is in {given.count(port)} roles; each port must be in one"
 
 
 def sections(data: dict) -> list[tuple[str, list]]:
@@ -275,27 +251,21 @@ def commands(data: dict) -> list[tuple[str, list[str]]]:
 
 def given(name: str, overrides: dict) -> dict:
     """The parameters that the config sets for a workload, each of the kind that its schema asks for."""
-    declared = load(name)["parameters"]
-    return {
-        key: checking.converted(checking.validator(declared[key]["schema"]), value) if key in declared else value
-        for key, value in overrides.items()
-    }
+    schemas = {key: entry["schema"] for key, entry in load(name)["parameters"].items()}
+    return {key: checking.converted(checking.validator(schemas.get(key, {})), one) for key, one in overrides.items()}
 
 
-def check_overrides(name: str, overrides: dict) -> list[Finding]:
+def check_overrides(name: str, overrides: dict) -> Iterator[Finding]:
     """Findings about the parameters that the config sets for a workload."""
     declared = load(name)["parameters"]
-    found = []
     for key, value in given(name, overrides).items():
         where = f"workloads.{name}.{key}"
         if key not in declared:
-            found.append((where, f"unknown parameter; {nearest(str(key), list(declared))}"))
-            continue
-        wrong = value_findings(declared[key]["schema"], value, where)
-        found += wrong
-        if not wrong and declared[key].get("file") and value is not None and not os.path.isfile(value):
-            found.append((where, f"is {describe(value)}; there is no such file"))
-    return found
+            yield where, f"unknown parameter; {nearest(str(key), list(declared))}"
+        elif wrong := value_findings(declared[key]["schema"], value, where):
+            yield from wrong
+        elif "file" in declared[key] and value is not None and not os.path.isfile(value):
+            yield where, f"is {describe(value)}; there is no such file"
 
 
 def planned(name: str, overrides: dict, scale: str, machine: dict) -> dict:

@@ -13,6 +13,7 @@ from typing import Any
 
 import jsonschema
 import referencing
+from referencing.jsonschema import DRAFT202012
 
 from strata.base import places
 from strata.base.errors import UserError
@@ -87,14 +88,14 @@ def validator(schema: dict, **more: object) -> Any:
 @functools.cache
 def schema(name: str) -> Any:
     """The validator of schemas/NAME.schema.json, which may refer to the others there."""
-    files = {file: _read_schema(file) for file in os.listdir(SCHEMAS) if file.endswith(".schema.json")}
-    resources = [(file, referencing.Resource.from_contents(content)) for file, content in files.items()]
-    return validator(files[f"{name}.schema.json"], registry=referencing.Registry().with_resources(resources))
-
-
-def _read_schema(file_name: str) -> dict:
-    with open(os.path.join(SCHEMAS, file_name), encoding="utf-8") as file:
-        return json.load(file)
+    found = {}
+    for file_name in os.listdir(SCHEMAS):
+        with open(os.path.join(SCHEMAS, file_name), encoding="utf-8") as file:
+            found[file_name] = json.load(file)
+        # A schema that names its dialect would be checked by that one's validator, once another refers to it.
+        found[file_name].pop("$schema", None)
+    resources = [(file_name, DRAFT202012.create_resource(content)) for file_name, content in found.items()]
+    return validator(found[f"{name}.schema.json"], registry=referencing.Registry().with_resources(resources))
 
 
 def findings(validator: Any, data: object, prefix: str = "") -> list[Finding]:

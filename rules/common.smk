@@ -41,9 +41,10 @@ def logs():
     return told(experiment.logs, checkpoints)
 
 
+# Names that are unknown are told with the one that was probably meant.
 wildcard_constraints:
-    environment="|".join(experiment.environments),
-    workload="|".join(experiment.workloads),
+    environment="[^/]+",
+    workload="[^/]+",
     repetition=r"[1-9]\d*",
     block=r"[1-9]\d*",
 

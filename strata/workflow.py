@@ -76,7 +76,12 @@ class Workflow:
         return self._places.get((environment, workload, int(repetition)), 0)
 
     def fingerprint(self, environment: str, workload: str) -> str:
-        """What decides a cell's result besides chance: the cell is measured again when it changes."""
+        """What decides a cell's result besides chance: the cell is measured again when it changes.
+
+        Nothing for names that no plan holds: the cell itself says so.
+        """
+        if environment not in self.plan["environments"] or workload not in self.plan["workloads"]:
+            return ""
         if untried(self.plan, [environment]):
             raise UserError(
                 f"{environment}: whether KVM runs a guest here was not tried yet; "

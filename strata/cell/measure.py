@@ -43,14 +43,17 @@ def measure(environment: str, workload: str, repetition: int) -> None:
 
 
 def _check_name(experiment: dict, environment: str, workload: str) -> None:
-    known = experiment["environments"]
-    if environment not in known:
-        raise UserError(f"{places.PLAN}: there is no environment '{environment}'; there are {', '.join(known)}")
-    if not known[environment]["available"]:
-        raise UserError(f"environment '{environment}' is not available here: {known[environment]['reason']}")
-    if workload not in experiment["workloads"]:
-        names = ", ".join(experiment["workloads"])
-        raise UserError(f"{places.PLAN}: there is no workload '{workload}'; there are {names}")
+    for kind, name in (("environment", environment), ("workload", workload)):
+        known = list(experiment[f"{kind}s"])
+        if name not in known:
+            import difflib
+
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(known)}"
+            raise UserError(f"{places.PLAN}: there is no {kind} '{name}'; {hint}")
+    entry = experiment["environments"][environment]
+    if not entry["available"]:
+        raise UserError(f"environment '{environment}' is not available here: {entry['reason']}")
 
 
 def _was_waiting(cell: Cell) -> bool:

@@ -67,9 +67,10 @@ def _time(experiment: dict, due: list[sets.Cell], decided: bool) -> str:
                 took[environment, load] += [seconds] if isinstance(seconds, int | float) else []
     known = [statistics.fmean(took[cell[:2]]) for cell in due if took[cell[:2]]]
     budget = (experiment.get("precision") or {}).get("budget")
-    bound = f"; no more cells are added after {duration(budget)}" if budget and not decided else ""
+    bound = f"; after {duration(budget)} no more are added" if budget and not decided else ""
     if not due:
         return "nothing to measure"
     if not known:
         return f"not known before the first cells are measured{bound}"
-    return f"about {duration(statistics.fmean(known) * len(due))} for these cells{bound}"
+    rest = f"; of the other {len(due) - len(known)} none was measured yet" if len(known) < len(due) else ""
+    return f"about {duration(sum(known))} for {len(known)} of these cells{rest}{bound}"

@@ -1,10 +1,14 @@
 # The experiment, and what happens around a run.
+import glob
 import os
 import sys
 
 # Of this file, and not of the main one: another workflow may import this one.
 PROJECT = os.path.dirname(os.path.abspath(str(workflow.current_basedir)))
 sys.path.insert(0, PROJECT)
+# What `make setup` installed stands behind Snakemake's own packages: pygments, say, for a report.
+VERSION = "python{}.{}".format(*sys.version_info)
+sys.path += glob.glob(f"{PROJECT}/.venv/lib/{VERSION}/site-packages")
 
 from snakemake.exceptions import WorkflowError
 from strata.base.errors import UserError

@@ -1,12 +1,10 @@
 """A value of the config reaches the measured program as the very word that it is, through whatever layers there are."""
 
-import ast
 import json
 import re
 import subprocess
 import sys
 
-import projects
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -170,78 +168,3 @@ def test_a_file_is_copied_whatever_its_name(tmp_path, monkeypatch, name):
     docker.put(name, "/data/given-x")
     assert seen[0][-2:] == [f"{tmp_path}/{name}", "machine:/data/given-x"]
     assert seen[1] == ["docker", "cp", f"{tmp_path}/{name}", "strata-x:/data/given-x"]
-
-
-SHELLS = {"sh", "bash", "/bin/sh", "/bin/bash"}
-
-
-def shell_scripts(tree):
-    """The script of every ``[sh, -c, SCRIPT, …]`` in a module, and every call that goes through a shell by itself."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.List) and node.elts and isinstance(node.elts[0], ast.Constant):
-            if node.elts[0].value in SHELLS:
-                yield node, node.elts[2]
-        elif isinstance(node, ast.Call):
-            called = ast.unparse(node.func)
-            if called in ("os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput"):
-                yield node, node
-            for word in node.keywords:
-                if word.arg == "shell" and not (isinstance(word.value, ast.Constant) and word.value.value is False):
-                    yield node, node
-
-
-def is_fixed(node, tree):
-    """Whether an expression is a text that stands in the source, directly or by a name that stands for it."""
-    if isinstance(node, ast.Name):
-        for inner in ast.walk(tree):
-            if isinstance(inner, ast.ImportFrom) and node.id in [alias.name for alias in inner.names]:
-                path = projects.ROOT / f"{inner.module.replace('.', '/')}.py"
-                return is_fixed(node, ast.parse(path.read_text()))
-        values = [
-            inner.value
-            for inner in ast.walk(tree)
-            if isinstance(inner, ast.Assign) and any(ast.unparse(target) == node.id for target in inner.targets)
-        ]
-        return bool(values) and all(is_fixed(value, tree) for value in values)
-    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-        for inner in ast.walk(tree):
-            if isinstance(inner, ast.ImportFrom) and node.value.id in [alias.name for alias in inner.names]:
-                path = projects.ROOT / inner.module.replace(".", "/") / f"{node.value.id}.py"
-                return path.exists() and is_fixed(ast.Name(node.attr), ast.parse(path.read_text()))
-        return False
-    if isinstance(node, ast.BinOp):
-        return is_fixed(node.left, tree) and is_fixed(node.right, tree)
-    if isinstance(node, ast.JoinedStr):
-        return all(is_fixed(part, tree) for part in node.values)
-    if isinstance(node, ast.FormattedValue | ast.Starred):
-        return is_fixed(node.value, tree)
-    if isinstance(node, ast.List):
-        return all(is_fixed(part, tree) for part in node.elts)
-    if isinstance(node, ast.Call) and ast.unparse(node.func) == "shlex.join":
-        return all(is_fixed(part, tree) for part in node.args)
-    return isinstance(node, ast.Constant)
-
-
-def test_no_script_for_a_shell_is_put_together_from_values():
-    found = 0
-    for path in sorted((projects.ROOT / "strata").rglob("*.py")):
-        tree = ast.parse(path.read_text())
-        for node, script in shell_scripts(tree):
-            found += 1
-            assert is_fixed(script, tree), f"{path.name}:{node.lineno}: {ast.unparse(script)[:80]}"
-    assert found >= 6
-
-
-def test_commands_of_the_rules_hold_only_names_that_were_checked_or_quoted():
-    checked = {"input", "output", "log", "input.tables", "input.tables[0]", "input.tables[1]", "input.differences"}
-    checked |= {"output.table", "output.state", "output.paper"}
-    checked |= {f"wildcards.{name}" for name in ("environment", "workload", "repetition", "block", "figure")}
-    # Switches and digests that the rules make themselves, a workload's name, and paths of a figure and of claims.
-    checked |= {"params.partial", "params.image", "params.stem", "params.workload", "params.again"}
-    checked |= {"params.claims"}
-    held = set()
-    for path in sorted((projects.ROOT / "rules").glob("*.smk")):
-        for command in re.findall(r"shell:\n((?:\s+\".*\"\n)+)", path.read_text()):
-            held |= set(re.findall(r"\{([^{}]+)\}", command))
-    assert "params.raw:q" in held
-    assert {word for word in held if not word.endswith(":q")} <= checked

@@ -225,7 +225,7 @@ def experiment(config: dict, machine: dict) -> dict:
         "scale": config["scale"],
         "seed": config["seed"],
         "order": config["order"],
-        **_repetitions(config, _most_sets(environments)),
+        **_repetitions(config, environments),
         "client": client.settle(config["client"]),
         "quiet": config["quiet"],
         "image": {key: value for key, value in described.items() if key != "base"},
@@ -270,31 +270,27 @@ def _planned(entry: dict, config: dict, machine: dict) -> dict:
     }
 
 
-def _most_sets(environments: dict) -> int:
-    """After how many sets there is nothing left to compare with native, since all else has its largest number."""
+def _repetitions(config: dict, environments: dict) -> dict:
+    """How many sets there are, and what more of them depends on: ``repetitions`` and ``precision`` of the plan."""
+    # Nothing is left to compare with native once all else has its largest number of sets.
     compared = [
         entry.get("max", sets.MOST)
         for name, entry in environments.items()
         if entry["available"] and not entry["emulated"] and name != sets.REFERENCE
     ]
-    return max(compared, default=sets.MOST)
-
-
-def _repetitions(config: dict, most: int) -> dict:
-    """How many sets there are, and what more of them depends on: ``repetitions`` and ``precision`` of the plan."""
-    asked = config["repetitions"]
-    if isinstance(asked, dict):
-        asked = {**asked, "max": min(asked["max"], max(most, asked["min"]))}
-    else:
-        asked = min(asked, most)
+    asked, most = config["repetitions"], max(compared, default=sets.MOST)
     retries = sets.RETRIES if config["quiet"]["action"] == "retry" and config["order"] != "sequential" else 0
     if isinstance(asked, dict):
-        budget = seconds(asked["budget"]) if asked.get("budget") else None
-        given = {"min": asked["min"], "max": asked["max"], "target": percent(asked["target"]), "budget": budget}
-        claims = {"claims": True} if asked.get("claims") else {}
-        return {"repetitions": asked["max"], "precision": {**given, **claims, "retries": retries}}
-    if retries == 0:
-        return {"repetitions": asked}
-    most = asked * (1 + retries)
-    given = {"min": asked, "max": most, "target": None, "budget": None}
-    return {"repetitions": most, "precision": {**given, "retries": retries}}
+        precision = {
+            "min": asked["min"],
+            "max": min(asked["max"], max(most, asked["min"])),
+            "target": percent(asked["target"]),
+            "budget": seconds(asked["budget"]) if asked.get("budget") else None,
+            **({"claims": True} if asked.get("claims") else {}),
+        }
+    else:
+        asked = min(asked, most)
+        precision = {"min": asked, "max": asked * (1 + retries), "target": None, "budget": None}
+        if retries == 0:
+            return {"repetitions": asked}
+    return {"repetitions": precision["max"], "precision": {**precision, "retries": retries}}

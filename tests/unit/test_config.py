@@ -8,6 +8,7 @@ import sys
 import projects
 import pytest
 import yaml
+from snakemake.cli import parse_config
 
 from strata.base.errors import UserError
 from strata.experiment import config, workload
@@ -133,7 +134,7 @@ def test_words_and_pages_are_laid_over_the_page(checkout, tmp_path, monkeypatch)
     first = {"seed": 1, "environments": {"docker": {"layers": [{"docker": {**DOCKER["docker"], "cpuset-cpus": "0"}}]}}}
     (tmp_path / "a.yaml").write_text(yaml.safe_dump(first))
     (tmp_path / "b.json").write_text('{"scale": "quick", "workloads": {"stream": {"trials": 4}}}')
-    words = {"seed": "7", "partial": "true", "workloads": {"stream": {"trials": "5"}, "linpack": {"sizes": ["600"]}}}
+    words = parse_config(["seed=7", "partial=true", "workloads={stream: {trials: 5}, linpack: {sizes: [600]}}"])
     over = config.read_pages([str(tmp_path / "a.yaml"), str(tmp_path / "b.json")], words)
     settings = config.read(over)
     assert (settings["seed"], settings["partial"], settings["scale"]) == (7, True, "quick")

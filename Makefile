@@ -53,7 +53,6 @@ test-system: setup-test ## tests with real systems and machines
 	$(PYTHON) -m pytest -q --maxfail 10 --durations 25 tests/system
 
 test-long: setup-test   ## the repetitions that `make test` leaves out (docs/testing.md)
-	STRATA_LONG=1 scripts/test-r.sh $$(grep -l some_of analysis/tests/testthat/test-*.R)
 	$(PYTHON) -m pytest -q -n auto --dist worksteal -m long tests/unit
 	$(PYTHON) -m pytest -q -n auto --dist worksteal -m long tests/whole
 	$(PYTHON) -m pytest -q --durations 25 -m long tests/system

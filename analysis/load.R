@@ -3,7 +3,7 @@
 
 ROOMS <- c(
   base = "files, command lines, words and links: what knows nothing of the experiment",
-  read = "plan, logs, records, series and what was published: from files to values that are checked",
+  read = "plan, tidy tables, records, series and what was published: from files to checked values",
   statistics = "means, intervals, comparisons, verdicts: from values to numbers",
   evidence = "what the paper may tell: all results, read and checked against one another",
   draw = "figures",

@@ -157,16 +157,6 @@ write_json <- function(object, path) {
   write_whole(path, function(temporary) writeLines(text, temporary))
 }
 
-#' A list of names that is not too long for a message
-#'
-#' @param x names
-#' @param most how many are shown
-#' @return one text
-shortened <- function(x, most = 20) {
-  rest <- length(x) - most
-  paste0(paste(utils::head(x, most), collapse = ", "), if (rest > 0) paste(" and", rest, "more"))
-}
-
 #' A table without rows
 #'
 #' @param columns named character vector: column to class

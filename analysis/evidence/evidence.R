@@ -8,25 +8,24 @@
 #' @param partial whether cells may be missing; otherwise they are an error
 #' @return the evidence, a list: `plan`, as from `read_plan`; `image` and `packages` (name to version), as of
 #'   image.json and image-manifest.json; `environments`, as from `environment_table`; `cells`, the plan's
-#'   cells with a logical column `measured`; `records`, a list with an element for each measured cell, in the
-#'   plan's order; `comparisons`, as from `compare`; `published`, as from `read_published`; `originals`, as
-#'   from `read_originals`; `own`, as from `read_own_verdicts`; `artifact`, as from `read_artifact`; `failed`,
-#'   as from
-#'   `read_failures`; `unable`, as from `read_inability`; `claims` and `transferred`, as from
-#'   `read_tested_claims`; `publications` and
-#'   `known` (the environments), of the claims; `footprint`, as from `read_footprint`; `sets`,
-#'   `nodes` and `choices`, with the columns of SET_COLUMNS, NODE_COLUMNS and CHOICE_COLUMNS;
-#'   `precision`, as from `read_precision`; `narrow`, as from `narrow_sets`;
+#'   cells with the logical columns `measured` and `left_out`; `records`, a list with an element for each
+#'   measured cell, in the plan's order; `comparisons`, as from `compare`; `published`, as from
+#'   `read_published`; `originals`, as from `read_originals`; `own`, as from `read_own_verdicts`; `artifact`,
+#'   as from `read_artifact`; `failed`, as from `read_failures`; `unable`, as from `read_inability`; `claims`
+#'   and `transferred`, as from `read_tested_claims`; `publications` and `known` (the environments), of the
+#'   claims; `footprint`, as from `read_footprint`; `sets`, `nodes` and `choices`, with the columns of
+#'   SET_COLUMNS, NODE_COLUMNS and CHOICE_COLUMNS; `precision`, as from `read_precision`; `narrow`, as from
+#'   `narrow_sets`;
 #'   `partial`, TRUE where a cell is missing
 #' @section Errors: a missing or broken file; records and summaries that do not belong together
 read_evidence <- function(path, root, partial = FALSE) {
   plan <- read_plan(path)
   cells <- read_cells(plan)
   cells <- cells[order(cells$position), ]
-  records <- read_records(plan, cells)
-  cells$measured <- !vapply(records, is.null, NA)
-  # A cell that was refused was told of when it was; the paper is of the others, and names it.
-  missing <- cells[!cells$measured & !was_refused(plan, cells), ]
+  cells$measured <- cell_key(cells) %in% cell_key(stacked(read_tidies(plan)))
+  left_out <- read_left_out(plan)
+  cells$left_out <- cell_key(cells) %in% cell_key(left_out)
+  missing <- cells[!cells$measured & !cells$left_out, ]
   if (!partial && nrow(missing) > 0) {
     stop(nrow(missing), " of ", nrow(cells), " cells were not measured, the first of them ",
          paste(missing[1, c("environment", "workload", "repetition")], collapse = "/"),
@@ -34,21 +33,22 @@ read_evidence <- function(path, root, partial = FALSE) {
          call. = FALSE)
   }
   evidence <- list(
-    plan = plan, cells = cells, records = records[cells$measured],
+    plan = plan, cells = cells, records = read_records(plan, cells[cells$measured, ]),
     image = read_described(result_path(plan, "image")),
     packages = read_described(result_path(plan, "packages"))$packages,
     environments = environment_table(plan, cells),
     published = read_published(file.path(root, "published", "ibm-table1.json")),
     originals = read_originals(root),
     own = read_own_verdicts(root), artifact = read_artifact(root),
-    failed = read_failures(plan, cells[!cells$measured, ]),
+    failed = read_failures(plan, cells[!cells$measured, ], left_out),
     unable = read_inability(plan, read_planned(plan)),
     precision = read_precision(plan, last_block(cells)),
     # Of a run that ended early, what was decided last is not there yet.
     narrow = narrow_sets(decisions_of(plan, before = last_block(cells))),
     partial = !all(cells$measured)
   )
-  summary <- read_summaries(plan, cells, partial)
+  summary <- stacked(read_summaries(plan), SUMMARY_COLUMNS)
+  check_counted(summary, cells, plan)
   evidence$comparisons <- compare(summary, plan, set_seconds(plan))
   evidence$claims <- read_tested_claims(result_path(plan, "claims"))
   evidence$transferred <- read_tested_claims(result_path(plan, "claims"), transferred = TRUE)
@@ -76,52 +76,34 @@ read_described <- function(path) {
   if (file.exists(path)) read_json(path) else list()
 }
 
-#' The records of the cells that were measured
+#' The records of cells that were measured
 #'
 #' @param plan as from `read_plan`
-#' @param cells as from `read_cells`
-#' @return list with an element for each cell: the record with `path` and `head`, as from `read_head`, or NULL
-#'   where the cell has no log
-#' @section Errors: a log without a record (whether a record is good is judged before)
+#' @param cells data frame with environment, workload and repetition
+#' @return list with an element for each cell: the record with `path`
+#' @section Errors: a record is missing (whether it is good was judged before)
 read_records <- function(plan, cells) {
-  Map(function(log, path) {
-    if (!file.exists(log)) {
-      return(NULL)
-    }
+  lapply(cell_path(plan, "record", cells), function(path) {
     record <- read_json(path)
     record$path <- path
-    record$head <- read_head(log)
     record
-  }, cell_path(plan, "log", cells), cell_path(plan, "record", cells), USE.NAMES = FALSE)
+  })
 }
 
-#' The summaries of all workloads
+#' Checks that summaries are of no more runs than there are records
 #'
-#' @param plan as from `read_plan`
+#' @param summary rows of all workloads
 #' @param cells with the column `measured`
-#' @param partial whether a summary may be missing
-#' @return data frame with the columns of SUMMARY_COLUMNS
-#' @section Errors: a summary is missing, broken, or of other runs than the records
-read_summaries <- function(plan, cells, partial) {
-  tables <- lapply(names(plan$workloads), function(workload) {
-    path <- result_path(plan, "summary", workload = workload)
-    measured <- cells[cells$workload == workload & cells$measured, ]
-    if (nrow(measured) == 0 && !file.exists(path)) {
-      return(NULL)
-    }
-    summary <- read_summary(path, plan)
-    unknown <- setdiff(summary$metric, metrics_of(plan, workload)$metric)
-    if (length(unknown) > 0) {
-      stop_about(path, unknown[[1]], " is no metric of ", workload)
-    }
-    runs <- table(factor(measured$environment, names(plan$environments)))[summary$environment]
-    if (any(summary$n > runs)) {
-      stop_about(path, "it counts more runs of ", summary$environment[summary$n > runs][[1]],
-                 " than there are records; it is older than they are")
-    }
-    summary[summary$n > 0, ]
-  })
-  do.call(rbind, c(list(empty_table(SUMMARY_COLUMNS)), tables))
+#' @param plan as from `read_plan`
+#' @section Errors: a summary of other runs
+check_counted <- function(summary, cells, plan) {
+  key <- function(rows) paste(rows$environment, rows$workload)
+  runs <- c(table(key(cells[cells$measured, ])))
+  more <- summary[!(summary$n <= runs[key(summary)]) %in% TRUE, ]
+  if (nrow(more) > 0) {
+    stop_about(result_path(plan, "summary", workload = more$workload[[1]]), "it counts more runs of ",
+               more$environment[[1]], " than there are records; it is older than they are")
+  }
 }
 
 #' The comparisons with a flag on rows of which a run was disturbed
@@ -161,16 +143,18 @@ read_precision <- function(plan, block) {
   if (!is.null(plan$precision) && file.exists(path)) read_json(path)
 }
 
-#' What became of cells that were tried and failed
+#' Why cells were left out, or failed
 #'
 #' @param plan as from `read_plan`
 #' @param cells that were not measured
+#' @param left_out as from `read_left_out`
 #' @return character vector with an element for each cell: the reason, "" where the cell was not tried
-read_failures <- function(plan, cells) {
-  vapply(failed_records(plan, cells), function(record) {
-    error <- record$error
-    if (is.character(error)) first_line(paste0(error, "\n")) else ""
-  }, "", USE.NAMES = FALSE)
+read_failures <- function(plan, cells, left_out = read_left_out(plan)) {
+  failed <- vapply(failed_records(plan, cells), function(record) c(record$error, "")[[1]], "",
+                   USE.NAMES = FALSE)
+  reason <- left_out$reason[match(cell_key(cells), cell_key(left_out))]
+  vapply(paste0(ifelse(is.na(reason), failed, reason), "\n", recycle0 = TRUE), first_line, "",
+         USE.NAMES = FALSE)
 }
 
 #' The environments of a plan

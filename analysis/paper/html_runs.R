@@ -288,14 +288,14 @@ html_missing <- function(evidence, base) {
   if (nrow(cells) == 0) {
     return(NULL)
   }
-  name <- file.path(cells$environment, cells$workload, cells$repetition)
-  linked <- list(results = file.path(base, basename(evidence$plan$results)))
-  items <- ifelse(
-    file.exists(cell_path(evidence$plan, "failed", cells)),
-    sprintf("<li><a href=\"%s\">%s</a>: failed</li>",
-            html_escape(cell_path(linked, "failed", cells)), html_escape(name)),
-    sprintf("<li>%s: not tried</li>", html_escape(name))
-  )
+  name <- html_escape(file.path(cells$environment, cells$workload, cells$repetition))
+  linked <- function(kind, became) {
+    path <- cell_path(list(results = file.path(base, basename(evidence$plan$results))), kind, cells)
+    sprintf("<li><a href=\"%s\">%s</a>: %s</li>", html_escape(path), name, became)
+  }
+  items <- ifelse(cells$left_out, linked("log", "left out"),
+                  ifelse(file.exists(cell_path(evidence$plan, "failed", cells)), linked("failed", "failed"),
+                         sprintf("<li>%s: not tried</li>", name)))
   html_list("missing", paste("The", counted(nrow(cells), "run"), "of the plan that",
                              if (nrow(cells) == 1) "is missing" else "are missing"), items)
 }

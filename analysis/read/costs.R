@@ -36,8 +36,9 @@ claim_seconds <- function(plan) {
 #' @param cells of a workload in the paired environments
 #' @return seconds; NA where none is known
 seconds_of_sets <- function(plan, cells) {
-  sets <- split(cell_path(plan, "record", cells), cells$repetition)
-  whole <- Filter(function(paths) all(file.exists(paths)), sets)
+  paths <- cell_path(plan, "record", cells)
+  paths[cell_key(cells) %in% cell_key(read_left_out(plan))] <- NA
+  whole <- Filter(function(paths) all(file.exists(paths)), split(paths, cells$repetition))
   seconds <- vapply(whole, function(paths) {
     period <- as.numeric(measured_period(lapply(paths, read_json)))
     if (length(period) == 2) period[[2]] - period[[1]] else NA_real_

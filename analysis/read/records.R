@@ -1,4 +1,4 @@
-# The records of cells: their fields, which cells failed, and what they say of the systems that were measured.
+# The records of cells: their fields, which cells failed, and what they say of the measured systems.
 
 #' The files of cells
 #'
@@ -11,18 +11,10 @@ cell_path <- function(plan, kind, cells) {
               repetition = cells$repetition)
 }
 
-#' Whether cells are left out since their parsers or the judge of records refused what was measured
+#' What is recorded of cells that failed
 #'
 #' @param plan as from `read_plan`
 #' @param cells data frame with environment, workload and repetition
-#' @return logical vector
-was_refused <- function(plan, cells) {
-  vapply(failed_records(plan, cells), function(record) isTRUE(record$refused), NA)
-}
-
-#' What is recorded of cells that failed
-#'
-#' @inheritParams was_refused
 #' @return list with an element for each cell: the record, NULL where there is none
 failed_records <- function(plan, cells) {
   lapply(cell_path(plan, "failed", cells), function(path) if (file.exists(path)) read_json(path))
@@ -142,36 +134,4 @@ systems_at_once <- function(record) {
 #' @return list of records, as from `systems_of`
 machine_systems <- function(evidence) {
   Filter(function(record) is.list(field(record, "system", "vm")), systems_of(evidence$records))
-}
-
-#' The lines of a log
-#'
-#' @param path the log
-#' @return character vector
-#' @section Errors: not a text file
-log_lines <- function(path) {
-  lines <- unlist(strsplit(read_text(path), "\n", fixed = TRUE, useBytes = TRUE))
-  Encoding(lines) <- "UTF-8"
-  lines
-}
-
-#' The first description of itself that a program printed
-#'
-#' @param path of the log
-#' @return named list; with `huge_page_bytes`, the largest in the log, where it is printed; empty where there
-#'   is none
-read_head <- function(path) {
-  lines <- log_lines(path)
-  lines <- lines[startsWith(lines, "{")]
-  named <- grep("\"tool\"", lines, fixed = TRUE, value = TRUE)
-  head <- if (length(named) == 0) {
-    list()
-  } else {
-    tryCatch(jsonlite::parse_json(named[[1]]), error = function(e) list())
-  }
-  pages <- regmatches(lines, regexpr("(?<=\"huge_page_bytes\": )[0-9]+", lines, perl = TRUE))
-  if (length(pages) > 0) {
-    head$huge_page_bytes <- max(as.double(pages))
-  }
-  head
 }

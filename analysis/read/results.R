@@ -6,6 +6,8 @@ TIDY_COLUMNS <- c(
   factors = "character", check = "character", counts = "character", log = "character"
 )
 
+LEFT_OUT_COLUMNS <- c(log = "character", reason = "character")
+
 SUMMARY_COLUMNS <- c(
   environment = "character", workload = "character", metric = "character", unit = "character",
   better = "character", factors = "character", n = "integer", statistic = "character", mean = "numeric",
@@ -97,6 +99,42 @@ read_tidy <- function(path, plan) {
   tidy
 }
 
+#' The tidy tables of all workloads, read and checked
+#'
+#' @param plan as from `read_plan`
+#' @param folder that holds them
+#' @return list of data frames, as from `read_tidy`, named by the plan's workloads
+#' @section Errors: as of `read_tidy`
+read_tidies <- function(plan, folder = dirname(result_path(plan, "tidy", workload = ""))) {
+  sapply(names(plan$workloads), function(workload) {
+    read_tidy(file.path(folder, paste0(workload, ".csv")), plan)
+  }, simplify = FALSE)
+}
+
+#' Several tables below one another
+#'
+#' @param tables list of data frames
+#' @param columns of each, as TIDY_COLUMNS
+#' @return data frame; one without rows where there are no tables
+stacked <- function(tables, columns = TIDY_COLUMNS) {
+  do.call(rbind, c(list(empty_table(columns)), unname(tables)))
+}
+
+#' The cells whose logs are left out: their parsers or a check refused them
+#'
+#' @param plan as from `read_plan`
+#' @return data frame: log, reason, environment, workload, repetition; without rows if there is no such file
+#' @section Errors: a broken file
+read_left_out <- function(plan) {
+  path <- result_path(plan, "left_out")
+  table <- if (file.exists(path)) read_csv(path, LEFT_OUT_COLUMNS) else empty_table(LEFT_OUT_COLUMNS)
+  folder <- dirname(table$log)
+  table$environment <- basename(dirname(folder))
+  table$workload <- basename(folder)
+  table$repetition <- as.numeric(sub("[.]log$", "", basename(table$log)))
+  table
+}
+
 #' The summary of a workload, read
 #'
 #' @param path the file
@@ -105,6 +143,23 @@ read_tidy <- function(path, plan) {
 #' @section Errors: a broken file; names that the plan does not know
 read_summary <- function(path, plan) {
   read_known(path, SUMMARY_COLUMNS, plan)
+}
+
+#' The summaries of all workloads, read
+#'
+#' @param plan as from `read_plan`
+#' @return list of data frames, as from `read_summary`, named by the plan's workloads
+#' @section Errors: as of `read_summary`; a summary of metrics that its workload does not have
+read_summaries <- function(plan) {
+  sapply(names(plan$workloads), function(workload) {
+    path <- result_path(plan, "summary", workload = workload)
+    summary <- read_summary(path, plan)
+    unknown <- setdiff(summary$metric, metrics_of(plan, workload)$metric)
+    if (length(unknown) > 0) {
+      stop_about(path, unknown[[1]], " is no metric of ", workload)
+    }
+    summary
+  }, simplify = FALSE)
 }
 
 #' A table of all workloads, read

@@ -146,7 +146,8 @@ set_key <- function(runs) {
 #' @return data frame: environment, workload, repetition, reason
 read_inability <- function(plan, cells) {
   doubtful <- vapply(plan$environments, function(entry) isTRUE(entry$doubtful), NA)
-  cells <- cells[cells$environment %in% names(plan$environments)[as.logical(doubtful)], ]
+  cells <- cells[cells$environment %in% names(plan$environments)[as.logical(doubtful)] &
+                   !cell_key(cells) %in% cell_key(read_left_out(plan)), ]
   reasons <- vapply(cell_path(plan, "record", cells), function(path) {
     reason <- if (file.exists(path)) field(read_json(path), "cannot", "reason")
     if (is.character(reason)) reason else NA_character_

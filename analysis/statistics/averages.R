@@ -1,6 +1,16 @@
 # What is right to average, and how: costs by the arithmetic mean, rates over equal work by the harmonic one,
 # percentiles not at all.  A metric's declaration says what it is (`statistic` in workload.yaml).
 
+#' Harmonic mean of rates over equal work: the rate of all work over all time
+#'
+#' @param x rates, above zero
+#' @return number
+#' @source J. E. Smith, Characterizing computer performance with a single number, Communications of the ACM
+#'   31, 1988
+harmonic_mean <- function(x) {
+  1 / mean(1 / x)
+}
+
 #' The average of runs, with its interval
 #'
 #' The interval of a harmonic mean is that of the mean of the costs, the reciprocals, turned round.

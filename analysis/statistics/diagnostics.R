@@ -31,16 +31,22 @@ runs_needed <- function(x, target = TARGET, most = MOST_RUNS, level = LEVEL) {
   }
   sorted <- sort(x)
   middle <- stats::median(x)
+  steps <- sorted - c(sorted[-1], 0)
   mean_of_smallest <- function(k, s) {
-    sum(sorted * diff(c(0, stats::pbeta(seq_len(n) / n, k, s + 1 - k))))
+    # Summed by parts: steps between values times the chance to lie below.
+    colSums(steps * matrix(stats::pbeta(rep(seq_len(n) / n, length(s)), rep(k, each = n),
+                                        rep(s + 1 - k, each = n)), n))
   }
-  for (s in seq_len(most)) {
-    rank <- median_rank(s, level)
-    if (!is.na(rank)) {
-      limits <- c(mean_of_smallest(rank, s), mean_of_smallest(s + 1 - rank, s))
-      if (all(abs(limits - middle) <= target * abs(middle))) {
-        return(s)
-      }
+  near <- function(limit) abs(limit - middle) <= target * abs(middle)
+  # In batches, each of which costs little more than a single one.
+  for (from in seq(1, most, 50)) {
+    s <- from:min(from + 49, most)
+    rank <- vapply(s, median_rank, 0, level = level)
+    s <- s[!is.na(rank)]
+    rank <- rank[!is.na(rank)]
+    enough <- s[near(mean_of_smallest(rank, s)) & near(mean_of_smallest(s + 1 - rank, s))]
+    if (length(enough) > 0) {
+      return(enough[[1]])
     }
   }
   Inf

@@ -29,7 +29,7 @@ flag_meanings <- function() {
 #' @return data frame with the columns of SUMMARY_COLUMNS, in the order of the plan's environments, of its
 #'   metrics, and of the factors
 summarise_workload <- function(tidy, plan, cells) {
-  if (nrow(tidy) == 0) {
+  if (!any(tidy$counts == "yes")) {
     return(empty_table(SUMMARY_COLUMNS))
   }
   workload <- tidy$workload[[1]]

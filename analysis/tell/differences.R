@@ -24,7 +24,7 @@ differences_seen <- function(evidence) {
   })
   kernels <- lapply(unique(workloads), function(name) {
     parted_by(paste("BLAS kernel of", evidence$plan$workloads[[name]]$title), records[workloads == name],
-              function(record) observed_text(record$head$core))
+              function(record) observed_text(record$program$core))
   })
   packages <- unique(unlist(lapply(records, function(record) {
     names(field(record, "observed", "inside")$versions)

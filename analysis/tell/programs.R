@@ -12,17 +12,17 @@
 #' @return matrix of texts, in columns label, host, and those of `text`; or NULL
 program_rows <- function(evidence, environments,
                          text = function(values, of) grouped_text(values, of, evidence)) {
-  heads <- lapply(evidence$records, `[[`, "head")
+  programs <- lapply(evidence$records, `[[`, "program")
   workload <- vapply(evidence$records, `[[`, "", "workload")
   rows <- lapply(names(evidence$plan$workloads), function(name) {
     here <- workload == name
-    texts <- unique(unlist(lapply(heads[here], function(head) names(Filter(is.character, head)))))
+    texts <- unique(unlist(lapply(programs[here], function(one) names(Filter(is.character, one)))))
     title <- evidence$plan$workloads[[name]]$title
     said <- lapply(texts, function(key) {
-      values <- vapply(heads[here], function(head) observed_text(head[[key]]), "")
+      values <- vapply(programs[here], function(one) observed_text(one[[key]]), "")
       c(paste0(title, ": ", program_key(key)), "", text(values, environments[here]))
     })
-    pages <- vapply(heads[here], function(head) as.double(c(head$huge_page_bytes, NA)[[1]]), 0)
+    pages <- vapply(programs[here], function(one) as.double(c(one$huge_page_bytes, NA)[[1]]), 0)
     if (any(!is.na(pages))) {
       sizes <- ifelse(is.na(pages), NOT_AVAILABLE, bytes(signif(pages, 2)))
       said <- c(said, list(c(paste0(title, ": memory in huge pages"), "", text(sizes, environments[here]))))

@@ -36,6 +36,7 @@ test_that("a missing cell is an error, or a paper that says so", {
   failed <- file.path(dirname(plan), "failed", "docker", "linpack")
   dir.create(failed, recursive = TRUE)
   write_json(list(error = "killed by signal 9"), file.path(failed, "2.json"))
+  analyse(plan, draw = FALSE)
   out <- tempfile(fileext = ".pdf")
   done <- run_r("report.R", "--plan", plan, "--out", out)
   expect_equal(done$status, 1)
@@ -60,16 +61,33 @@ test_that("nothing measured is a paper too", {
   skip_without_latex()
   plan <- make_results(repetitions = 1)
   unlink(file.path(dirname(plan), "raw"), recursive = TRUE)
-  claims <- read_claims(file.path(project, "published", "claims.json"))
-  write_csv(test_claims(claims, empty_table(TIDY_COLUMNS), read_plan(plan), NA),
-            file.path(dirname(plan), "claims.csv"))
-  write_csv(footprint_table(list(), read_plan(plan)), file.path(dirname(plan), "footprint.csv"))
-  write_csv(empty_table(SET_COLUMNS), file.path(dirname(plan), "sets.csv"))
-  write_csv(empty_table(CHOICE_COLUMNS), file.path(dirname(plan), "choices.csv"))
+  with_blank_figures(analyse(plan))
   out <- tempfile(fileext = ".pdf")
   done <- run_r("report.R", "--plan", plan, "--out", out, "--partial")
   expect_equal(done$status, 0)
   expect_match(text_of(out), "Nothing was measured", fixed = TRUE)
+})
+
+test_that("workloads of which every set was left out or set aside are named in a paper", {
+  skip_without_latex()
+  plan <- read_plan(make_results(c("native", "docker"), c("stream", "linpack", "pxz"), 2))
+  tidy_of <- function(workload) result_path(plan, "tidy", workload = workload)
+  refused <- read_tidy(tidy_of("linpack"), plan)
+  write_csv(data.frame(log = refused$log, reason = "no rate"),
+            result_path(plan, "left_out"))
+  write_csv(refused[0, ], tidy_of("linpack"))
+  write_csv(updated(read_tidy(tidy_of("pxz"), plan), counts = "no"), tidy_of("pxz"))
+  for (script in c("tables.R", "figures.R")) {
+    expect_equal(run_r(script, "--plan", plan$path), list(status = 0L, output = character()))
+  }
+  for (kind in c("pdf", "html")) {
+    out <- tempfile(fileext = paste0(".", kind))
+    done <- run_r("report.R", "--plan", plan$path, "--out", out)
+    expect_equal(done$status, 0, info = done$output)
+    expect_no_match(done$output, "LaTeX notes")
+    text <- if (kind == "pdf") text_of(out) else xml2::xml_text(xml2::read_html(out))
+    expect_match(read_aloud(gsub("[ \n]+", " ", text)), "(no rate)", fixed = TRUE)
+  }
 })
 
 test_that("virtual machines are in the paper by their true name, whole or in part", {

@@ -130,15 +130,9 @@ make_sweep_results <- function(workloads, ..., few = TRUE, results = file.path(t
     write_json(c(record, list(scale = "smoke")), paste0(base, ".json"))
   }
   for (name in workloads) {
-    summary <- summarise_workload(tidy[[name]], plan, cells)
     write_csv(tidy[[name]], file.path(results, "tidy", paste0(name, ".csv")))
-    write_csv(summary, file.path(results, "summary", paste0(name, ".csv")))
-    figures <- figures_of(plan, name)
-    for (stem in names(figures)) {
-      draw_workload(summary, tidy[[name]], plan, project, file.path(results, "figures", stem),
-                    figures[[stem]])
-    }
   }
-  finish_results(tidy, plan, cells)
+  write_tables(plan, project)
+  draw_all(plan, project)
   path
 }

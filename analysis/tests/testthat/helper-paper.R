@@ -46,7 +46,7 @@ small_plan <- function(environments = c(native = "Native", docker = "Docker"), u
 
 #' A record for made-up evidence
 small_record <- function(environment, repetition = 1, inside = list(), workload = "stream", steal = 0.01,
-                         head = list(), threads = 2) {
+                         program = list(), threads = 2) {
   list(environment = environment, workload = workload, repetition = repetition, block = repetition,
        position = list(planned = repetition, actual = repetition),
        started = "2026-01-02T03:04:05.000Z", ended = "2026-01-02T03:05:05.500Z",
@@ -54,7 +54,7 @@ small_record <- function(environment, repetition = 1, inside = list(), workload 
        observed = list(inside = utils::modifyList(list(kernel = "6.1", cpus = 2), inside), host = list(
          static = list(kernel = "6.1", governor = "not available"),
          before = list(load1 = 0.5), during = list(steal_share = steal), after = list(load1 = 0.7)
-       )), head = head, path = "nowhere.json")
+       )), program = program, path = "nowhere.json")
 }
 
 #' Evidence made of rows of summaries and of records
@@ -67,12 +67,13 @@ small_evidence <- function(rows = list(), plan = small_plan(), records = list(),
                       environment = vapply(records, `[[`, "", "environment"),
                       workload = vapply(records, `[[`, "", "workload"),
                       repetition = vapply(records, `[[`, 0, "repetition"),
-                      counts = rep("yes", length(records)), measured = rep(TRUE, length(records)))
+                      counts = rep("yes", length(records)), measured = rep(TRUE, length(records)),
+                      left_out = rep(FALSE, length(records)))
   if (missing > 0) {
     cells <- rbind(cells, data.frame(position = length(records) + seq_len(missing), block = seq_len(missing),
                                      environment = "docker", workload = "stream",
                                      repetition = 10 + seq_len(missing), counts = "yes",
-                                     measured = FALSE))
+                                     measured = FALSE, left_out = FALSE))
   }
   list(plan = plan, cells = cells, records = records, image = list(), packages = list(),
        environments = environment_table(plan, cells), comparisons = compare(summary, plan),
@@ -113,44 +114,15 @@ with_blank_figures <- function(code) {
   code
 }
 
-#' Makes tidy tables and summaries anew, and figures where they matter
+#' Makes the tables anew, and figures where they matter
 analyse <- function(plan_path, draw = TRUE) {
   plan <- read_plan(plan_path)
-  cells <- read_cells(plan)
-  tables <- lapply(names(plan$workloads), function(name) {
-    tidy <- tidy_workload(plan, name, parser_of(name), partial = TRUE)
-    path <- function(kind) file.path(plan$results, kind, paste0(name, ".csv"))
-    write_csv(tidy, path("tidy"))
-    summary <- summarise_workload(tidy, plan, cells)
-    write_csv(summary, path("summary"))
-    if (draw) {
-      draw_workload(summary, tidy, plan, project, file.path(plan$results, "figures", name))
-    }
-    tidy
-  })
-  finish_results(tables, plan, cells, draw)
-}
-
-#' Writes what is made of the tidy tables of all workloads together
-finish_results <- function(tables, plan, cells, draw = TRUE) {
-  claims <- read_claims(file.path(project, "published", "claims.json"))
-  write_csv(test_claims(claims, do.call(rbind, tables), plan, 1), file.path(plan$results, "claims.csv"))
-  tidy <- do.call(rbind, tables)
-  records <- records_of(plan, tidy)
-  write_csv(footprint_table(records, plan), file.path(plan$results, "footprint.csv"))
-  write_csv(sets_table(tidy, records, plan), file.path(plan$results, "sets.csv"))
-  write_csv(choices_table(tidy, plan), file.path(plan$results, "choices.csv"))
+  for (workload in names(plan$workloads)) {
+    write_csv(tidied(plan, workload), result_path(plan, "tidy", workload = workload))
+  }
+  write_tables(plan, project)
   if (draw) {
-    summaries <- lapply(tables, summarise_workload, plan = plan, cells = cells)
-    draw_answers(summaries, plan, file.path(plan$results, "figures", "answers"))
-    draw_ratios(summaries, plan, project, file.path(plan$results, "figures", "ratios"))
-    draw_order(tables, plan, file.path(plan$results, "figures", "order"))
-    draw_drift(tables, plan, file.path(plan$results, "figures", "drift"))
-    tested <- file.path(plan$results, "claims.csv")
-    draw_claims(rbind(read_tested_claims(tested), read_tested_claims(tested, transferred = TRUE)), project,
-                file.path(plan$results, "figures", "claims"))
-    draw_footprint(read_known(file.path(plan$results, "footprint.csv"), FOOTPRINT_COLUMNS, plan), plan,
-                   file.path(plan$results, "figures", "footprint"))
+    draw_all(plan, project)
   }
 }
 

@@ -1,18 +1,9 @@
-# Averages, and the ratios and percentiles that go with them.
+# Averages, and the ratios that go with them.
 
 test_that("rates over equal work have the mean of all work over all time", {
   seconds <- c(2, 4, 8)
   expect_equal(harmonic_mean(100 / seconds), 300 / sum(seconds))
   expect_equal(harmonic_mean(5), 5)
-})
-
-test_that("a percentile is a sample, and needs samples beyond it", {
-  expect_equal(percentile(c(5, 1, 4, 2, 3, 6), 0.5), 3)
-  expect_equal(percentile(1:30, 0.9), 27)
-  expect_equal(percentile(1:29, 0.9), NA_real_)
-  expect_equal(percentile(1:300, 0.99), 297)
-  expect_equal(percentile(1:299, 0.99), NA_real_)
-  expect_equal(percentile(1:29, 0.1), NA_real_)
 })
 
 test_that("a harmonic mean has the interval and the ratio of its costs, turned round", {
@@ -66,7 +57,7 @@ test_that("the interval of the median ratio covers the truth", {
 test_that("the summary averages as the metric's declaration asks", {
   path <- make_results(c("native", "docker"), "pxz", 6, spread = 0.1)
   plan <- read_plan(path)
-  tidy <- tidy_workload(plan, "pxz", parser_of("pxz"))
+  tidy <- tidied(plan, "pxz")
   summary_as <- function(statistic) {
     plan$workloads$pxz$metrics$throughput$statistic <- statistic
     summarise_workload(tidy, plan, read_cells(plan))

@@ -2,7 +2,7 @@
 figure_input <- function(..., repetitions = 3) {
   plan <- read_plan(make_results(..., repetitions = repetitions))
   workload <- names(plan$workloads)[[1]]
-  tidy <- tidy_workload(plan, workload, parser_of(workload))
+  tidy <- tidied(plan, workload)
   summary <- summarise_workload(tidy, plan, read_cells(plan))
   list(plan = plan, workload = workload, tidy = tidy, summary = summary)
 }
@@ -134,7 +134,7 @@ test_that("an axis never makes a tiny difference look large", {
 #' What the figure of a workload draws where virtual machines are among the environments
 machine_figure <- function(accelerator, slower = NULL) {
   plan <- read_plan(make_machine_results(accelerator, workloads = "stream", repetitions = 3))
-  tidy <- tidy_workload(plan, "stream", parser_of("stream"))
+  tidy <- tidied(plan, "stream")
   summary <- summarise_workload(tidy, plan, read_cells(plan))
   list(plan = plan, tidy = tidy, summary = summary, data = workload_data(summary, tidy, plan))
 }

@@ -20,13 +20,13 @@ test_that("a mistake in the options is an error that names it", {
 })
 
 test_that("a script ends with one clear line and status 1", {
-  for (script in c("tidy.R", "summary.R", "figure.R")) {
+  for (script in c("tables.R", "figures.R", "report.R")) {
     run <- run_r(script, "--nonsense", "1")
     expect_equal(run$status, 1L)
     expect_equal(run$output, paste0(script, ": unknown option --nonsense"))
   }
-  run <- run_r("tidy.R", "--plan", "nowhere/plan.json", "--workload", "stream", "--out", "o.csv")
-  expect_equal(run, list(status = 1L, output = "tidy.R: nowhere/plan.json: no such file"))
+  run <- run_r("tables.R", "--plan", "nowhere/plan.json")
+  expect_equal(run, list(status = 1L, output = "tables.R: nowhere/plan.json: no such file"))
 })
 
 test_that("what is written as CSV comes back", {

@@ -451,6 +451,8 @@ test_that("decisions follow one another, and others beside them play no part", {
   expect_error(decisions_of(plan), "precision/8.json: it decides neither")
 })
 
+tidy_folder <- function(path) file.path(dirname(path), "tidy")
+
 test_that("the script decides from the files, and tells it in a form that can be read again", {
   path <- make_results(c("native", "docker"), "pxz", 3)
   plan <- jsonlite::read_json(path)
@@ -461,7 +463,7 @@ test_that("the script decides from the files, and tells it in a form that can be
   record$quiet$flags <- list(list(what = "busy"))
   write_json(record, flagged)
   out <- file.path(dirname(path), "precision", "3.json")
-  found <- run_r("precision.R", "--plan", path, "--block", "3", "--out", out)
+  found <- run_r("precision.R", "--plan", path, "--block", "3", "--tidy", tidy_folder(path), "--out", out)
   expect_equal(found$status, 0, info = found$output)
   decision <- jsonlite::read_json(out)
   expect_equal(names(decision), c("block", "enough", "reason", "target", "budget_seconds", "spent_seconds",
@@ -481,8 +483,10 @@ test_that("the script asks for what the published claims take, where the plan sa
     plan$precision <- list(min = 3, max = 30, target = 0.02, ..., budget = NULL, retries = 0)
     write_json(plan, path)
     out <- file.path(dirname(path), "precision", "3.json")
-    found <- run_r("precision.R", "--plan", path, "--block", "3", "--out", out)
+    found <- run_r("precision.R", "--plan", path, "--block", "3", "--tidy", tidy_folder(path), "--out", out,
+                   "--rests-on", "a1")
     expect_equal(found$status, 0, info = found$output)
+    expect_equal(jsonlite::read_json(out)$rests_on, "a1")
     jsonlite::read_json(out)$workloads$pxz$claim
   }
   width <- asked(claims = TRUE)

@@ -2,7 +2,7 @@
 summarised <- function(..., drop = function(tidy) FALSE) {
   plan <- read_plan(make_results(...))
   workload <- names(plan$workloads)[[1]]
-  tidy <- tidy_workload(plan, workload, parser_of(workload))
+  tidy <- tidied(plan, workload)
   tidy <- tidy[!drop(tidy), ]
   list(plan = plan, tidy = tidy, summary = summarise_workload(tidy, plan, read_cells(plan)))
 }
@@ -66,7 +66,7 @@ with_again <- function(again, ...) {
 
 test_that("sets that were set aside are kept and count no more, in no environment that is paired", {
   plan <- with_again(list(`4` = c(2, 3), `6` = integer()), repetitions = 6)
-  tidy <- tidy_workload(plan, "pxz", parser_of("pxz"))
+  tidy <- tidied(plan, "pxz")
   expect_equal(tidy$counts, ifelse(tidy$repetition %in% 2:3, "no", "yes"))
   s <- summarise_workload(tidy, plan, read_cells(plan))
   value <- function(environment) tidy$value[tidy$environment == environment & tidy$repetition %in% c(1, 4:6)]
@@ -82,7 +82,7 @@ test_that("an emulated machine keeps its runs, and is compared with native's of 
   plan <- with_again(list(`2` = 1, `3` = integer()), repetitions = 3)
   plan$environments$vm$emulated <- TRUE
   first <- function(rows) rows[rows$environment != "vm" | rows$repetition <= 2, ]
-  tidy <- first(tidy_workload(plan, "pxz", parser_of("pxz")))
+  tidy <- first(tidied(plan, "pxz"))
   s <- summarise_workload(tidy, plan, first(read_cells(plan)))
   value <- function(environment) tidy$value[tidy$environment == environment & tidy$repetition <= 2]
   expect_equal(s$n, c(2L, 2L, 2L))
@@ -102,7 +102,7 @@ test_that("what was set aside is known as of a block", {
 
 test_that("the pair is of one repetition, in whatever blocks its runs stand", {
   plan <- read_plan(make_results(c("native", "docker"), "pxz", 4))
-  tidy <- tidy_workload(plan, "pxz", parser_of("pxz"))
+  tidy <- tidied(plan, "pxz")
   before <- summarise_workload(tidy, plan, read_cells(plan))
   tidy$block <- seq_len(nrow(tidy))
   expect_equal(summarise_workload(tidy, plan, read_cells(plan)), before)
@@ -110,7 +110,7 @@ test_that("the pair is of one repetition, in whatever blocks its runs stand", {
 
 test_that("the order of measurement counts, not that of the repetitions", {
   plan <- read_plan(make_results("native", "pxz", 6))
-  tidy <- tidy_workload(plan, "pxz", parser_of("pxz"))
+  tidy <- tidied(plan, "pxz")
   tidy$order <- c(3, 6, 1, 5, 2, 4)
   tidy$value[order(tidy$order)] <- 1:6
   s <- summarise_workload(tidy, plan, read_cells(plan))
@@ -121,7 +121,7 @@ test_that("the order of measurement counts, not that of the repetitions", {
 
 test_that("ratios are of the same metric and the same factors", {
   plan <- read_plan(make_results(c("native", "docker"), "linpack", 2))
-  tidy <- tidy_workload(plan, "linpack", parser_of("linpack"))
+  tidy <- tidied(plan, "linpack")
   large <- tidy
   large$factors <- "order=12000"
   large$value <- ifelse(large$environment == "docker", c(50, 52), c(100, 104))
@@ -193,7 +193,7 @@ test_that("an empty table gives an empty summary", {
 test_that("a tidy table that can't be trusted is an error", {
   plan <- read_plan(make_results(workloads = "pxz"))
   path <- tempfile(fileext = ".csv")
-  tidy <- tidy_workload(plan, "pxz", parser_of("pxz"))
+  tidy <- tidied(plan, "pxz")
   broken <- function(change) {
     write_csv(change(tidy), path)
     read_tidy(path, plan)
@@ -216,24 +216,9 @@ test_that("a tidy table that can't be trusted is an error", {
   expect_error(broken(function(table) rbind(table, table[1, ])), "a value twice")
 })
 
-test_that("the script writes the summary, again the same", {
-  plan <- read_plan(make_results(workloads = "stream", repetitions = 6))
-  tidy <- file.path(plan$results, "tidy", "stream.csv")
-  out <- file.path(plan$results, "summary", "stream.csv")
-  write_csv(tidy_workload(plan, "stream", parser_of("stream")), tidy)
-  run <- function() run_r("summary.R", "--plan", plan$path, "--tidy", tidy, "--out", out)
-  expect_equal(run(), list(status = 0L, output = character()))
-  expect_equal(read_summary(out, plan), summarise_workload(read_tidy(tidy, plan), plan, read_cells(plan)),
-               tolerance = 1e-9)
-  first <- readLines(out)
-  expect_equal(run()$status, 0L)
-  expect_equal(readLines(out), first)
-  expect_false(any(grepl("NA|NaN|Inf", first)))
-})
-
 test_that("the runs needed are those for the plan's target", {
   plan <- read_plan(make_results("native", "pxz", 10, spread = 0.03))
-  tidy <- tidy_workload(plan, "pxz", parser_of("pxz"))
+  tidy <- tidied(plan, "pxz")
   needed <- function(plan) summarise_workload(tidy, plan, read_cells(plan))[c("runs_needed", "flags")]
   plan$precision <- list(min = 2, max = 6, target = 0.05)
   expect_equal(needed(plan)$runs_needed, runs_needed(tidy$value, 0.05))

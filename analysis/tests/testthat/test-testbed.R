@@ -25,8 +25,8 @@ test_that("a large group is told as all others, behind the small ones", {
 })
 
 test_that("differences between environments are seen, from the table to the threats", {
-  records <- list(small_record("native", head = list(tool = "lin", core = "Haswell")),
-                  small_record("docker", head = list(tool = "lin", core = "Prescott"),
+  records <- list(small_record("native", program = list(tool = "lin", core = "Haswell")),
+                  small_record("docker", program = list(tool = "lin", core = "Prescott"),
                                inside = list(cpus = 4)))
   evidence <- small_evidence(records = records)
   table <- table_of_testbed(evidence)
@@ -38,8 +38,8 @@ test_that("differences between environments are seen, from the table to the thre
 })
 
 test_that("environments that agree are no threat", {
-  records <- list(small_record("native", head = list(tool = "lin", core = "Haswell")),
-                  small_record("docker", head = list(tool = "lin", core = "Haswell")))
+  records <- list(small_record("native", program = list(tool = "lin", core = "Haswell")),
+                  small_record("docker", program = list(tool = "lin", core = "Haswell")))
   expect_false("Differences between systems" %in% names(threats(small_evidence(records = records))))
 })
 
@@ -99,15 +99,6 @@ test_that("steal is told with its worst run", {
   expect_equal(read_aloud(steal_text(none)), "No processor time was stolen during the runs (n = 1).")
   unknown <- small_evidence(records = list(small_record("native", steal = "not available")))
   expect_equal(steal_text(unknown), "Steal time during the runs is not available.")
-})
-
-test_that("programs are known by what they print", {
-  path <- tempfile(fileext = ".log")
-  writeLines(c("a warning", "{\"tool\": \"lin\", \"core\": \"Haswell\", \"threads\": 2}",
-               "{\"huge_page_bytes\": 10}", "{\"huge_page_bytes\": 30}"), path)
-  expect_equal(read_head(path), list(tool = "lin", core = "Haswell", threads = 2L, huge_page_bytes = 30))
-  writeLines(c("{\"tool\": broken", "text"), path)
-  expect_equal(read_head(path), list())
 })
 
 test_that("what was measured on an emulated host is marked, also where only one run was", {

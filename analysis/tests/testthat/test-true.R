@@ -60,8 +60,9 @@ test_that("environments differ in isolation alone only where nothing else was se
 test_that("facts that part the environments alike are told together, in the plan's order", {
   plan <- small_plan(c(native = "Native", docker = "Docker", vm = "KVM"))
   zen <- list(core = "Zen")
-  records <- list(small_record("docker", head = zen), small_record("native", head = zen),
-                  small_record("vm", inside = list(kernel = "6.12", cpus = 4), head = list(core = "Nehalem")))
+  records <- list(small_record("docker", program = zen), small_record("native", program = zen),
+                  small_record("vm", inside = list(kernel = "6.12", cpus = 4),
+                               program = list(core = "Nehalem")))
   told <- read_aloud(differences_told(small_evidence(plan = plan, records = records)))
   expect_equal(told, paste("Native and Docker saw kernel 6.1, CPUs 2, BLAS kernel of STREAM Zen;",
                            "KVM saw kernel 6.12, CPUs 4, BLAS kernel of STREAM Nehalem."))

@@ -382,7 +382,7 @@ def test_what_is_done_once_is_no_time_in_which_a_system_came_up(project, monkeyp
 
     monkeypatch.setattr(testbed, "_up", coming_up)
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    assert testbed.bring_up("bare", [{"host": {}}], "1", None).facts["up_seconds"] == 3.0
+    assert testbed.bring_up("bare", [{"host": {}}], None).facts["up_seconds"] == 3.0
 
 
 def test_what_is_measured_takes_the_machines_lock_whatever_a_variable_says(monkeypatch, tmp_path):

@@ -167,6 +167,9 @@ def test_one_cell_of_a_block_that_is_missing_is_measured_alone(block, kind):
 
 def test_whoever_fails_in_a_block_is_measured_again_by_itself_and_the_others_are_kept(block):
     folder = block("sequential", other="echo $$ >>pids; echo 7; test -e good")
+    page = folder / "workloads/c/workload.yaml"
+    page.write_text(page.read_text().replace("; test -e good", ""))
+    projects.plan(folder)
     done = measure(folder)
     assert done.returncode == 0, done.stderr
     assert "bare · b · repetition 1 failed beside bare · a · repetition 1" in done.stderr
@@ -180,6 +183,9 @@ def test_whoever_fails_in_a_block_is_measured_again_by_itself_and_the_others_are
     (folder / "good").touch()
     assert measure(folder, "b").returncode == 0
     assert measure(folder, "c").returncode == 0
+    # Only the one that failed was measured more than once.
+    assert runs(folder) == 2 + 3
+    assert record(folder, "a")["system"]["id"] != record(folder, "c")["system"]["id"]
     assert all(record(folder, load) for load in LOADS)
     assert not list((folder / "results/failed").rglob("*.log"))
 

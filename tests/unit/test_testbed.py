@@ -333,6 +333,15 @@ def test_a_system_that_cannot_be_asked_is_not_used_again_and_its_cell_is_good(mo
     assert taken == ["system"]
 
 
+def test_a_cell_is_good_though_its_system_cannot_be_removed(monkeypatch, capsys):
+    def fails():
+        raise UserError("still mounted")
+
+    monkeypatch.setattr(testbed, "take_down", fails)
+    assert testbed.end_cell(Left({"cells_before": 0}, 0), last=True) == []
+    assert "still mounted" in capsys.readouterr().err
+
+
 def test_what_is_done_once_is_no_time_in_which_a_system_came_up(project, monkeypatch, tmp_path):
     project()
     monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))

@@ -8,7 +8,7 @@ import math
 import operator
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import jsonschema
@@ -33,12 +33,8 @@ RIGHT = {
     "minimum": "be at least {}",
     "maximum": "be at most {}",
     "exclusiveMinimum": "be more than {}",
-    "minLength": "have at least {} characters",
-    "maxLength": "have at most {} characters",
-    "minItems": "have at least {} entries",
-    "maxItems": "have at most {} entries",
-    "minProperties": "have at least {} entries",
-    "maxProperties": "have at most {} entries",
+    **dict.fromkeys(("minLength", "minItems", "minProperties"), "have at least {} of its kind"),
+    **dict.fromkeys(("maxLength", "maxItems", "maxProperties"), "have at most {} of its kind"),
     "uniqueItems": "have each entry once",
     "pattern": "match {}",
     "format": "be a regular expression",
@@ -170,6 +166,11 @@ def nearest(word: str, known: list[str]) -> str:
     if close:
         return f"did you mean '{close[0]}'?"
     return "known are " + ", ".join(sorted(known)) if known else "none is known here"
+
+
+def unknown(key: str, name: str, known: Iterable[str], kind: str) -> list[Finding]:
+    """A finding where a name is none of those that are known; `kind` says what these are."""
+    return [] if name in known else [(key, f"'{name}' is no {kind}; {nearest(str(name), [*known])}")]
 
 
 def legible(text: str, most: int) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from strata import client, layers
 from strata.base import checking, pages
-from strata.base.checking import Finding, nearest
+from strata.base.checking import Finding, unknown
 from strata.base.errors import UserError
 from strata.experiment import figures, plan, published, quiet, recipe, sets, workload
 from strata.vm import card, settings
@@ -111,11 +111,11 @@ def _cross_check(data: dict) -> list[Finding]:
         found.append((f"environments.{sets.REFERENCE}.max", "all others are compared with it; must be left out"))
     named = [(f"only.{section}", names, section) for section, names in data.get("only", {}).items()]
     for key, names, section in [*named, ("not_emulated", data.get("not_emulated", []), "workloads")]:
-        for number, name in enumerate(names):
-            if name not in data[section]:
-                found.append(
-                    (f"{key}.{number}", f"unknown name '{name}' ({section}); {nearest(name, [*data[section]])}")
-                )
+        found += [
+            one
+            for at, name in enumerate(names)
+            for one in unknown(f"{key}.{at}", name, data[section], f"name of {section}")
+        ]
     steal = data.get("quiet", {}).get("steal")
     if steal is not None and percent(steal) > 1:
         found.append(("quiet.steal", f"is {steal}; must be at most 100%"))
@@ -131,7 +131,7 @@ def _cross_check(data: dict) -> list[Finding]:
     known, declared = workload.known(), {}
     for name, overrides in workloads.items():
         if name not in known:
-            found.append((f"workloads.{name}", f"there is no folder workloads/{name}; {nearest(name, known)}"))
+            found += unknown(f"workloads.{name}", name, known, "folder of workloads/")
             continue
         # Mistakes in the workload's own file are reported of that file.
         with contextlib.suppress(UserError):
@@ -161,7 +161,7 @@ def _check_stack(key: str, stack: list[dict], data: dict) -> list[Finding]:
         where = f"{key}.{number}"
         ((name, options),) = layer.items()
         if name not in layers.LAYERS:
-            found.append((where, f"unknown layer '{name}'; {nearest(str(name), list(layers.LAYERS))}"))
+            found += unknown(where, name, layers.LAYERS, "layer")
             continue
         cls = layers.layer_class(name)
         wrong = checking.findings(checking.validator(cls.options_schema), options, f"{where}.{name}")

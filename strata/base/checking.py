@@ -105,8 +105,8 @@ def _sentences(error: Any) -> list[Finding]:
     key, limit, value = ".".join(map(str, error.absolute_path)), error.validator_value, error.instance
     about, declared = error.schema.get("description"), error.schema.get("properties", {})
     if error.validator == "additionalProperties":
-        unknown = [name for name in value if name not in declared]
-        return [(f"{key}.{name}".lstrip("."), f"unknown key; {nearest(str(name), list(declared))}") for name in unknown]
+        extra = [str(name) for name in value if name not in declared]
+        return [(f"{key}.{name}".lstrip("."), f"unknown key; {nearest(name, list(declared))}") for name in extra]
     if error.validator == "required":
         words = {name: declared.get(name, {}).get("description", "required") for name in limit if name not in value}
         return [(f"{key}.{name}".lstrip("."), f"missing; it is {word}") for name, word in words.items()]
@@ -144,9 +144,8 @@ def converted(validator: Any, data: Any) -> Any:
     for error in texts:
         if re.fullmatch(r"true|false|null|-?(0|[1-9][0-9]{0,39})(\.[0-9]{1,40})?", error.instance):
             value, place = json.loads(error.instance), [0, *error.absolute_path]
-            if "propertyNames" not in error.absolute_schema_path and validator.evolve(schema=error.schema).is_valid(
-                value
-            ):
+            fits = validator.evolve(schema=error.schema).is_valid(value)
+            if fits and "propertyNames" not in error.absolute_schema_path:
                 functools.reduce(operator.getitem, place[:-1], whole)[place[-1]] = value
     return whole[0]
 

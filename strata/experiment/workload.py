@@ -57,7 +57,7 @@ def parser_faults(name: str) -> list[Finding]:
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        return [("parse.py", f"line {getattr(error, 'lineno', '?')}: not valid Python: {error}")]
+        return [("parse.py", f"line {getattr(error, 'lineno', '?')}: not valid Python: {getattr(error, 'msg', error)}")]
     defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
     return [] if "parse" in defined else [("parse.py", f"does not define {wanted}")]
 

@@ -104,12 +104,14 @@ def test_all_that_is_wrong_is_said_at_once_and_what_was_meant(checkout):
 
 
 def test_check_says_what_is_wrong_in_all_files(project):
-    loads = {"noop": {**projects.NOOP, "titel": "x"}, "other": projects.NOOP, "good": projects.NOOP}
+    steps = [{"argv": [name], "timeout": 5} for name in ("nosuch.sh", "/opt/strata/bin/nosuch")]
+    loads = {"noop": {**projects.NOOP, "titel": "x"}, "other": {**projects.NOOP, "run": steps}, "good": projects.NOOP}
     folder = project(projects.on_host(scale="smok"), workloads=loads)
     (folder / "workloads/other/parse.R").unlink()
     done = projects.run(folder, "strata", "check")
     assert done.returncode == 1
-    for place in ("config.yaml: scale", "workloads/noop/workload.yaml: titel", "workloads/other: parse.py"):
+    others = [f"workloads/other/workload.yaml: run.{number}.argv.0" for number in (0, 1)]
+    for place in ("config.yaml: scale", "workloads/noop/workload.yaml: titel", "workloads/other: parse.py", *others):
         assert f"{place}: " in done.stderr
     assert "workloads/good" not in done.stderr
     assert "Traceback" not in done.stderr

@@ -61,8 +61,8 @@ onstart:
 
 
 onsuccess:
-    experiment.end()
+    experiment.end(good=True)
 
 
 onerror:
-    experiment.end()
+    experiment.end(good=False)

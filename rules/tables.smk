@@ -3,7 +3,8 @@
 
 rule tables:
     input:
-        lambda tables: logs(),
+        lambda tables: told(experiment.measured, checkpoints),
+        lambda tables: told(experiment.decisions, checkpoints),
         experiment.image(),
         PARSERS,
         ANALYSIS,

@@ -1,5 +1,6 @@
 """What the rules ask of the experiment: its cells in their order, what a product is made of, and how a run begins."""
 
+import contextlib
 import fcntl
 import glob
 import hashlib
@@ -113,6 +114,16 @@ class Workflow:
         logs = [places.cell_path("raw", *cell, "log") for cell in self.order(checkpoints).cells()]
         return [log for log in logs if os.path.exists(log)] if self.partial else logs
 
+    def measured(self, checkpoints: Any) -> list[str]:
+        """The logs of all cells and their records."""
+        logs = self.logs(checkpoints)
+        return [*logs, *(log.removesuffix("log") + "json" for log in logs)]
+
+    def decisions(self, checkpoints: Any) -> list[str]:
+        """The decisions that were made on the way to all cells."""
+        self.order(checkpoints)
+        return products.decisions(self.plan)
+
     def logs_before(self, block: str) -> list[str]:
         """The logs that a decision rests on; none once it was made, since a decision stands."""
         order = sets.Order(self.plan)
@@ -223,9 +234,12 @@ class Workflow:
         stale = [cell for cell in there if not spool.is_measured(self.plan, cell)]
         progress.begin(len(there) - len(stale), stale)
 
-    def end(self) -> None:
-        """Remove what the run left up, since it was killed."""
+    def end(self, good: bool) -> None:
+        """Remove what cells of the run that were killed left up."""
         testbed.end_run(run.owner())
+        if good:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(places.LAST)
 
 
 def make_plan(settings: dict) -> dict:

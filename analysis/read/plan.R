@@ -26,8 +26,8 @@ result_path <- function(plan, name, ...) {
 #' @section Errors: no such file; not a plan; another format
 read_plan <- function(path) {
   plan <- read_json(path)
-  if (!identical(as.double(plan$format), 2)) {
-    stop_about(path, "not a plan of format 2")
+  if (!identical(as.double(plan$format), 3)) {
+    stop_about(path, "not a plan of format 3")
   }
   missing <- setdiff(c("environments", "workloads"), names(plan))
   if (length(missing) > 0) {

@@ -8,7 +8,7 @@ import math
 import operator
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import jsonschema
@@ -33,12 +33,8 @@ RIGHT = {
     "minimum": "be at least {}",
     "maximum": "be at most {}",
     "exclusiveMinimum": "be more than {}",
-    "minLength": "have at least {} characters",
-    "maxLength": "have at most {} characters",
-    "minItems": "have at least {} entries",
-    "maxItems": "have at most {} entries",
-    "minProperties": "have at least {} entries",
-    "maxProperties": "have at most {} entries",
+    **dict.fromkeys(("minLength", "minItems", "minProperties"), "have at least {} of its kind"),
+    **dict.fromkeys(("maxLength", "maxItems", "maxProperties"), "have at most {} of its kind"),
     "uniqueItems": "have each entry once",
     "pattern": "match {}",
     "format": "be a regular expression",
@@ -109,8 +105,8 @@ def _sentences(error: Any) -> list[Finding]:
     key, limit, value = ".".join(map(str, error.absolute_path)), error.validator_value, error.instance
     about, declared = error.schema.get("description"), error.schema.get("properties", {})
     if error.validator == "additionalProperties":
-        unknown = [name for name in value if name not in declared]
-        return [(f"{key}.{name}".lstrip("."), f"unknown key; {nearest(str(name), list(declared))}") for name in unknown]
+        extra = [str(name) for name in value if name not in declared]
+        return [(f"{key}.{name}".lstrip("."), f"unknown key; {nearest(name, list(declared))}") for name in extra]
     if error.validator == "required":
         words = {name: declared.get(name, {}).get("description", "required") for name in limit if name not in value}
         return [(f"{key}.{name}".lstrip("."), f"missing; it is {word}") for name, word in words.items()]
@@ -148,9 +144,8 @@ def converted(validator: Any, data: Any) -> Any:
     for error in texts:
         if re.fullmatch(r"true|false|null|-?(0|[1-9][0-9]{0,39})(\.[0-9]{1,40})?", error.instance):
             value, place = json.loads(error.instance), [0, *error.absolute_path]
-            if "propertyNames" not in error.absolute_schema_path and validator.evolve(schema=error.schema).is_valid(
-                value
-            ):
+            fits = validator.evolve(schema=error.schema).is_valid(value)
+            if fits and "propertyNames" not in error.absolute_schema_path:
                 functools.reduce(operator.getitem, place[:-1], whole)[place[-1]] = value
     return whole[0]
 
@@ -170,6 +165,11 @@ def nearest(word: str, known: list[str]) -> str:
     if close:
         return f"did you mean '{close[0]}'?"
     return "known are " + ", ".join(sorted(known)) if known else "none is known here"
+
+
+def unknown(key: str, name: str, known: Iterable[str], kind: str) -> list[Finding]:
+    """A finding where a name is none of those that are known; `kind` says what these are."""
+    return [] if name in known else [(key, f"'{name}' is no {kind}; {nearest(str(name), [*known])}")]
 
 
 def legible(text: str, most: int) -> str:

@@ -13,6 +13,8 @@ MANIFEST = "results/image-manifest.json"
 MACHINE = "results/machine.json"
 # Digests of all tables, as sha256sum reads them.
 SUMS = "results/SHA256SUMS"
+# The cell that was put in its place last; a run that ends well leaves none.
+LAST = "results/tmp/last.json"
 RUN_LOCK = "results/tmp/run.lock"
 # The folder of the project that this code is part of.
 PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from strata import layers
 from strata.base import places, progress, run, signals
 from strata.base.errors import CellFailed, Unable, UserError
+from strata.base.files import note_json, read_json
+from strata.base.process import alive
 from strata.base.signals import Interrupted
 from strata.cell import spool, together
 from strata.cell.cell import Cell
@@ -35,9 +37,10 @@ def measure(environment: str, workload: str, repetition: int) -> None:
         raise UserError(f"{places.PLAN}: {cell.order.missing(*cell.key)}")
     try:
         with testbed.exclusive():
-            if not _was_waiting(cell):
+            if not _was_measured(cell) and not _was_waiting(cell):
                 _provide(experiment, environment)
                 _measure(cell)
+            note_json(places.LAST, {"cell": list(cell.key), "owner": run.owner()})
     except Interrupted as asked:
         raise CellFailed(f"{cell.name} was ended by {asked} before it began") from None
 
@@ -54,6 +57,17 @@ def _check_name(experiment: dict, environment: str, workload: str) -> None:
     entry = experiment["environments"][environment]
     if not entry["available"]:
         raise UserError(f"environment '{environment}' is not available here: {entry['reason']}")
+
+
+def _was_measured(cell: Cell) -> bool:
+    """Whether the cell was the last of a run that was ended, of which Snakemake may not have noted that it is good."""
+    last = read_json(places.LAST) or {}
+    killed = last.get("cell") == list(cell.key) and isinstance(last.get("owner"), dict) and not alive(last["owner"])
+    if not killed or not spool.is_measured(cell.plan, cell.key):
+        return False
+    cell.note("measured as the run before this one was ended")
+    progress.say("cell", f"{cell.name} was measured as the run before this one was ended")
+    return True
 
 
 def _was_waiting(cell: Cell) -> bool:

@@ -1,10 +1,9 @@
 """The claims of the publications, as they stand in a file that people write: what is wrong with them."""
 
 import json
-from collections.abc import Iterable
 
 from strata.base import checking
-from strata.base.checking import Finding, nearest
+from strata.base.checking import Finding, unknown
 from strata.base.errors import UserError
 from strata.experiment import workload
 
@@ -36,15 +35,6 @@ def _named(key: str, data: dict) -> str:
     return f"{key} ({claim['id']})" if isinstance(claim, dict) and isinstance(claim.get("id"), str) else key
 
 
-def _unknown(key: str, names: list[str], known: Iterable[str]) -> list[Finding]:
-    known = list(known)
-    return [
-        (f"{key}.{at}", f"unknown name '{one}'; {nearest(one, known)}")
-        for at, one in enumerate(names)
-        if one not in known
-    ]
-
-
 def _cross_check(data: dict) -> list[Finding]:
     """What a schema cannot say: names that must be known, and limits in their order."""
     found, ids = [], set()
@@ -53,10 +43,9 @@ def _cross_check(data: dict) -> list[Finding]:
             found.append((f"environments.{name}.transferred", "must be left out where measured_as names environments"))
     for number, claim in enumerate(data["claims"]):
         key = f"claims.{number}"
-        found += _unknown(f"{key}.publication", [claim["publication"]], data["publications"])
-        found += [
-            one for pair in claim.get("pairs", []) for one in _unknown(f"{key}.pairs", pair, data["environments"])
-        ]
+        found += unknown(f"{key}.publication", claim["publication"], data["publications"], "publication")
+        for at, side in enumerate(side for pair in claim.get("pairs", []) for side in pair):
+            found += unknown(f"{key}.pairs.{at // 2}", side, data["environments"], "environment of the claims")
         low, high = (claim.get("tolerance", {}).get(limit) for limit in ("low", "high"))
         if "tolerance" in claim and low is None and high is None:
             found.append((f"{key}.tolerance", "has no limit; must have low, high or both"))
@@ -71,16 +60,19 @@ def _cross_check(data: dict) -> list[Finding]:
 def _unknown_names(data: dict) -> list[Finding]:
     """Workloads and metrics of claims that are tested, and that no workloads/*/workload.yaml declares."""
     groups, loads = data.get("workload_groups", {}), workload.known()
-    found = [one for name, group in groups.items() for one in _unknown(f"workload_groups.{name}", group, loads)]
+    found = [
+        one
+        for name, group in groups.items()
+        for load in group
+        for one in unknown(f"workload_groups.{name}", load, loads, "workload")
+    ]
     for number, claim in enumerate(data["claims"]):
         if "untestable" not in claim:
             name, key = claim["workload"], f"claims.{number}"
-            found += _unknown(f"{key}.workload", [name], [*loads, *groups])
-            metrics = {
-                metric
-                for load in groups.get(name, [name])
-                if load in loads
-                for metric in workload.load(load)["metrics"]
-            }
-            found += _unknown(f"{key}.metrics", claim.get("metrics", []), metrics) if metrics else []
+            wrong = unknown(f"{key}.workload", name, [*loads, *groups], "workload")
+            measured = [load for load in groups.get(name, [name]) if load in loads]
+            metrics = {metric for load in measured for metric in workload.load(load)["metrics"]}
+            for place, metric in enumerate(claim.get("metrics", []) if not wrong else []):
+                wrong += unknown(f"{key}.metrics.{place}", metric, metrics, f"metric of {name}")
+            found += wrong
     return found

@@ -4,11 +4,11 @@ import contextlib
 import copy
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from strata import client, layers
 from strata.base import checking, pages
-from strata.base.checking import Finding, nearest
+from strata.base.checking import Finding, unknown
 from strata.base.errors import UserError
 from strata.experiment import figures, plan, published, quiet, recipe, sets, workload
 from strata.vm import card, settings
@@ -59,7 +59,7 @@ def read(over: dict | None = None, path: str = FILE) -> dict:
         for name, entry in data["environments"].items()
     }
     declared = [functools.partial(workload.load, name) for name in data["workloads"] if name in workload.known()]
-    checking.together(lambda: checking.complain(path, _cross_check(data)), *declared)
+    checking.together(lambda: checking.complain(path, [*_cross_check(data)]), *declared)
     # Of the whole page: an experiment that is narrowed down has the same image.
     image = {**data.get("image", {}), "workloads": list(data["workloads"])}
     only = data.pop("only", {})
@@ -96,82 +96,76 @@ def _normal(layer: str | dict) -> dict:
     return {name: options}
 
 
-def _cross_check(data: dict) -> list[Finding]:
+def _cross_check(data: dict) -> Iterator[Finding]:
     """What a schema cannot say: which layers and workloads there are, and what goes together."""
-    environments, workloads = data["environments"], data["workloads"]
-    found = _check_repetitions(data)
+    yield from _check_repetitions(data)
     labels: dict[str, str] = {}
-    for name, entry in environments.items():
-        found += _check_stack(f"environments.{name}.layers", entry["layers"], data)
+    for name, entry in data["environments"].items():
+        yield from _check_stack(f"environments.{name}.layers", entry["layers"], data)
         shown = " ".join(entry["label"].split())
         if shown in labels:
-            found.append((f"environments.{name}.label", f"is also that of {labels[shown]}; each needs its own"))
+            yield f"environments.{name}.label", f"is also that of {labels[shown]}; each needs its own"
         labels[shown] = name
-    if "max" in environments.get(sets.REFERENCE, {}):
-        found.append((f"environments.{sets.REFERENCE}.max", "all others are compared with it; must be left out"))
+    if "max" in data["environments"].get(sets.REFERENCE, {}):
+        yield f"environments.{sets.REFERENCE}.max", "all others are compared with it; must be left out"
     named = [(f"only.{section}", names, section) for section, names in data.get("only", {}).items()]
     for key, names, section in [*named, ("not_emulated", data.get("not_emulated", []), "workloads")]:
         for number, name in enumerate(names):
-            if name not in data[section]:
-                found.append(
-                    (f"{key}.{number}", f"unknown name '{name}' ({section}); {nearest(name, [*data[section]])}")
-                )
+            yield from unknown(f"{key}.{number}", name, data[section], f"name of {section}")
     steal = data.get("quiet", {}).get("steal")
     if steal is not None and percent(steal) > 1:
-        found.append(("quiet.steal", f"is {steal}; must be at most 100%"))
+        yield "quiet.steal", f"is {steal}; must be at most 100%"
     for name, profile in data.get("vm", {}).get("profiles", {}).items():
         key, memory = f"vm.profiles.{name}", (profile or {}).get("memory", "host")
         for scale, text in memory.items() if isinstance(memory, dict) else [("", memory)]:
             if text != "host" and settings.size(text) < settings.LEAST_MEMORY:
-                least = f"must be at least {settings.LEAST_MEMORY // settings.MIB}MiB, in which a system boots"
-                found.append((f"{key}.memory.{scale}".rstrip("."), f"is {text}; {least}"))
-        found += [(f"{key}.{part}", words) for part, words in card.complaints(profile or {})]
+                least = f"{settings.LEAST_MEMORY // settings.MIB}MiB, in which a system boots"
+                yield f"{key}.memory.{scale}".rstrip("."), f"is {text}; must be at least {least}"
+        yield from ((f"{key}.{part}", words) for part, words in card.complaints(profile or {}))
     if "published_raw" in data and (complaint := published.complaint(data["published_raw"])):
-        found.append(("published_raw", complaint))
-    known, declared = workload.known(), {}
-    for name, overrides in workloads.items():
-        if name not in known:
-            found.append((f"workloads.{name}", f"there is no folder workloads/{name}; {nearest(name, known)}"))
-            continue
+        yield "published_raw", complaint
+    known = workload.known()
+    declared: dict[str, dict] = {}
+    for name in data["workloads"]:
+        yield from unknown(f"workloads.{name}", name, known, "folder of workloads/")
         # Mistakes in the workload's own file are reported of that file.
         with contextlib.suppress(UserError):
-            declared[name] = workload.load(name)
-            found += workload.check_overrides(name, overrides or {})
-    return found + [(f"workloads.{name}", wrong) for name, wrong in figures.clashes(declared)]
+            declared |= {name: workload.load(name)} if name in known else {}
+    for name in declared:
+        yield from workload.check_overrides(name, data["workloads"][name] or {})
+    yield from ((f"workloads.{name}", wrong) for name, wrong in figures.clashes(declared))
 
 
-def _check_repetitions(data: dict) -> list[Finding]:
-    asked, found = data["repetitions"], []
+def _check_repetitions(data: dict) -> Iterator[Finding]:
+    asked = data["repetitions"]
     if isinstance(asked, int):
-        return []
+        return
     if asked["max"] < asked["min"]:
-        found.append(("repetitions.max", f"is {asked['max']}; must be at least min, {asked['min']}"))
+        yield "repetitions.max", f"is {asked['max']}; must be at least min, {asked['min']}"
     if not 0 < percent(asked["target"]) <= 10:
-        found.append(("repetitions.target", f"is {asked['target']}; must be more than 0%, and at most 1000%"))
+        yield "repetitions.target", f"is {asked['target']}; must be more than 0%, and at most 1000%"
     if asked.get("budget") and not 0 < seconds(asked["budget"]) <= 30 * 24 * 3600:
-        found.append(("repetitions.budget", f"is {asked['budget']}; must be more than 0s, and at most 720h"))
+        yield "repetitions.budget", f"is {asked['budget']}; must be more than 0s, and at most 720h"
     if data.get("order") == "sequential":
-        found.append(("order", "is sequential, which needs a fixed number of repetitions; must be blocks"))
-    return found
+        yield "order", "is sequential, which needs a fixed number of repetitions; must be blocks"
 
 
-def _check_stack(key: str, stack: list[dict], data: dict) -> list[Finding]:
-    below, found = "host", []
+def _check_stack(key: str, stack: list[dict], data: dict) -> Iterator[Finding]:
+    below = "host"
     for number, layer in enumerate(stack):
         where = f"{key}.{number}"
         ((name, options),) = layer.items()
         if name not in layers.LAYERS:
-            found.append((where, f"unknown layer '{name}'; {nearest(str(name), list(layers.LAYERS))}"))
+            yield from unknown(where, name, layers.LAYERS, "layer")
             continue
         cls = layers.layer_class(name)
         wrong = checking.findings(checking.validator(cls.options_schema), options, f"{where}.{name}")
-        found += wrong or [(f"{where}.{name}.{at}", words) for at, words in cls.check(options, data, below)]
+        yield from wrong or [(f"{where}.{name}.{at}", words) for at, words in cls.check(options, data, below)]
         if name == "host" and number > 0:
-            found.append((where, "'host' is the bottom of a stack; it stands first or is left out"))
+            yield where, "'host' is the bottom of a stack; it stands first or is left out"
         elif name != "host" and below not in cls.stands_on:
-            found.append((where, f"'{name}' cannot stand on '{below}'; it stands on {' or '.join(cls.stands_on)}"))
+            yield where, f"'{name}' cannot stand on '{below}'; it stands on {' or '.join(cls.stands_on)}"
         below = name
-    return found
 
 
 def _check_memory(config: dict, machine: dict, workloads: dict) -> None:

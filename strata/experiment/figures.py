@@ -1,7 +1,7 @@
 """The figures that a workload declares: what is wrong with them, and the files that they become."""
 
 from strata.base import contracts
-from strata.base.checking import Finding, nearest
+from strata.base.checking import Finding, nearest, unknown
 
 # Kinds of figures (what each needs, and may have, besides name, kind, title and where), what their files are called,
 # and figures of all workloads together.
@@ -14,7 +14,7 @@ _NAMES_METRICS = ("metric", "against")
 
 def findings(declared: dict) -> list[Finding]:
     """(key, what is wrong) for what a schema cannot say of a workload's `figures` and `headline`."""
-    found, names, metrics = [], set(), list(declared["metrics"])
+    found, names, metrics = [], set(), declared["metrics"]
     named = [(f"headline.{at}.metric", point["metric"]) for at, point in enumerate(declared.get("headline", []))]
     for number, figure in enumerate(declared.get("figures", [])):
         key, kind = f"figures.{number}", KINDS[figure["kind"]]
@@ -28,8 +28,7 @@ def findings(declared: dict) -> list[Finding]:
         found += [(f"{key}.{name}", f"not for the kind {figure['kind']}; {nearest(name, allowed)}") for name in extra]
         named += [(f"{key}.{name}", figure[name]) for name in _NAMES_METRICS if name in figure]
         named += [(f"{key}.metrics.{at}", name) for at, name in enumerate(figure.get("metrics", []))]
-    wrong = [(key, name) for key, name in named if name not in metrics]
-    return found + [(key, f"'{name}' is no metric of this workload; {nearest(name, metrics)}") for key, name in wrong]
+    return found + [one for key, name in named for one in unknown(key, name, metrics, "metric of this workload")]
 
 
 def of_workload(name: str, entry: dict) -> dict[str, dict]:

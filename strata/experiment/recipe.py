@@ -13,7 +13,7 @@ from strata.experiment import workload
 from strata.host import distribution
 
 # Of a workload's folder these belong to the analysis or the plan, not to the image.
-NOT_IN_IMAGE = {"workload.yaml", "parse.R", "parse.py", "fixtures", "README.md"}
+NOT_IN_IMAGE = {"workload.yaml", "parse.py", "fixtures", "README.md"}
 # Names of notes, and of what editors and Python leave.
 IDLE = [
     *["*.md", "*.txt", "*.rst", "*.org", "*.adoc", "README*", "NOTES*", "TODO*"],

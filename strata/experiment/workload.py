@@ -6,11 +6,11 @@ import hashlib
 import inspect
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from strata.base import checking, contracts, pages
-from strata.base.checking import Finding, describe, nearest
+from strata.base.checking import Finding, describe, nearest, unknown
 from strata.base.errors import UserError
 from strata.base.placeholders import BUILT_IN, placeholder, several
 from strata.experiment import figures, plan
@@ -57,7 +57,7 @@ def parser_faults(name: str) -> list[Finding]:
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        return [("parse.py", f"line {getattr(error, 'lineno', '?')}: not valid Python: {error}")]
+        return [("parse.py", f"line {getattr(error, 'lineno', '?')}: not valid Python: {getattr(error, 'msg', error)}")]
     defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
     return [] if "parse" in defined else [("parse.py", f"does not define {wanted}")]
 
@@ -77,7 +77,7 @@ def _missing_programs(folder: str, data: dict) -> Iterator[Finding]:
     for where, (program, *_) in commands(data):
         own = program.removeprefix("/opt/strata/bin/")
         if own != program:
-            yield from _unknown(f"{where}.0", own, shared, f"program of {common}")
+            yield from unknown(f"{where}.0", own, shared, f"program of {common}")
         elif "/" not in program and not _is_built(folder, program, build):
             yield f"{where}.0", f"is '{program}', which build.sh neither installs nor names"
 
@@ -89,27 +89,22 @@ def _is_built(folder: str, program: str, build: str) -> bool:
     return (named or f"*{ending}" in build) and os.path.isfile(f"{folder}/{program}") if ending else named
 
 
-def _unknown(key: str, name: str, known: Iterable[str], kind: str) -> Iterator[Finding]:
-    if name not in known:
-        yield key, f"'{name}' is no {kind}; {nearest(name, [*known])}"
-
-
 def _cross_check(data: dict) -> Iterator[Finding]:
     """What the schema cannot say of a declaration that fits it."""
     parameters = data["parameters"]
     for name in parameters:
         yield from _check_parameter(name, parameters)
     if "question" in data:
-        yield from _unknown("question", data["question"], contracts.read("questions"), "question")
+        yield from unknown("question", data["question"], contracts.read("questions"), "question")
     for number, name in enumerate(data.get("ports", [])):
-        yield from _unknown(f"ports.{number}", name, parameters, "parameter")
+        yield from unknown(f"ports.{number}", name, parameters, "parameter")
     roles = [f"address.{role}" for role in data.get("roles", {}).get("ports", {})]
     for where, words in commands(data):
         # What is made once for all systems is made in none of them.
         known = [*parameters, *(["seed"] if where == "data.argv" else [*BUILT_IN, *roles])]
         for word in words:
             if name := placeholder(word):
-                yield from _unknown(where, name, known, "parameter")
+                yield from unknown(where, name, known, "parameter")
             elif any(f"{{{name}}}" in word for name in parameters):
                 yield where, f"'{word}' holds a parameter; a parameter stands for a whole word"
     yield from _check_steps(data)
@@ -119,7 +114,7 @@ def _cross_check(data: dict) -> Iterator[Finding]:
     for key, most in (("systems", plan.MOST_SYSTEMS), ("laps", plan.MOST_LAPS)):
         if key in data:
             counts = [name for name, entry in parameters.items() if _is_count(entry, most)]
-            yield from _unknown(key, data[key], counts, f"parameter with a whole number from 1 to {most}")
+            yield from unknown(key, data[key], counts, f"parameter with a whole number from 1 to {most}")
     if "laps" in data:
         yield from _check_laps(data)
     yield from _check_roles(data)
@@ -137,7 +132,7 @@ def _check_parameter(name: str, parameters: dict) -> Iterator[Finding]:
         yield f"{key}.memory", "belongs to a parameter whose schema asks for whole numbers, or a list of them"
     if "file" in parameter:
         texts = [other for other, entry in parameters.items() if entry["schema"].get("type") == "string"]
-        yield from _unknown(f"{key}.file", parameter["file"], {*texts} - {name}, "other parameter that holds text")
+        yield from unknown(f"{key}.file", parameter["file"], {*texts} - {name}, "other parameter that holds text")
     for scale in SCALES:
         if scale in parameter:
             value, where = parameter[scale], f"{key}.{scale}"
@@ -147,7 +142,7 @@ def _check_parameter(name: str, parameters: dict) -> Iterator[Finding]:
 def _check_rule(value: dict, key: str) -> Iterator[Finding]:
     """Findings about a rule by which a value follows from the machine, and its arguments."""
     rule, given = str(value.get("rule")), {name: one for name, one in value.items() if name != "rule"}
-    yield from _unknown(f"{key}.rule", rule, [*sizing.OF_THE_CELL, *sizing.RULES], "rule")
+    yield from unknown(f"{key}.rule", rule, [*sizing.OF_THE_CELL, *sizing.RULES], "rule")
     takes = [*inspect.signature(sizing.RULES[rule]).parameters][1:] if rule in sizing.RULES else []
     lists = [name for name, one in given.items() if isinstance(one, list)]
     numbers = [type(each) in (int, float) and each > 0 for one in given.values() for each in several(one)]
@@ -169,10 +164,10 @@ def _check_steps(data: dict) -> Iterator[Finding]:
     starts = [name for name, schema in schemas.items() if schema.get("enum") == STARTS]
     for where, step in _walk(data):
         if "for" in step:
-            yield from _unknown(f"{where}.for", step["for"], lists, "parameter that holds a list")
+            yield from unknown(f"{where}.for", step["for"], lists, "parameter that holds a list")
         if "fresh" in step:
             kind = f"parameter with the choice of {' and '.join(STARTS)}"
-            yield from _unknown(f"{where}.fresh", step["fresh"], starts, kind)
+            yield from unknown(f"{where}.fresh", step["fresh"], starts, kind)
             if "systems" in data or "roles" in data:
                 yield f"{where}.fresh", "cannot be in a workload with systems or roles: one is brought up afresh"
         if "roles" in data and step.get("at") == "client" and "{address}" in step.get("argv", []):
@@ -204,14 +199,14 @@ def _check_roles(data: dict) -> Iterator[Finding]:
     ports: dict[str, list] = data.get("roles", {}).get("ports", {})
     for number, server in enumerate(data.get("servers", [])):
         if ports or "role" in server:
-            yield from _unknown(f"servers.{number}.role", server.get("role", ""), ports, "role of the workload (roles)")
+            yield from unknown(f"servers.{number}.role", server.get("role", ""), ports, "role of the workload (roles)")
     if ports:
         schemas = {name: parameter["schema"] for name, parameter in data["parameters"].items()}
         lists = [name for name, schema in schemas.items() if schema.get("type") == "array"]
-        yield from _unknown("roles.parameter", data["roles"]["parameter"], lists, "parameter that holds a list")
+        yield from unknown("roles.parameter", data["roles"]["parameter"], lists, "parameter that holds a list")
         given, declared = [port for names in ports.values() for port in names], data.get("ports", [])
         for port in {*given, *declared}:
-            yield from _unknown("roles.ports", port, declared, "port of the workload")
+            yield from unknown("roles.ports", port, declared, "port of the workload")
             if given.count(port) != 1:
                 yield "roles.ports", f"'{port}' is in {given.count(port)} roles; each port must be in one"
 

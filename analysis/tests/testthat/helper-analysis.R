@@ -85,7 +85,7 @@ make_results <- function(environments = c("native", "docker", "vm"), workloads =
   workload_entries <- Map(function(name, title) {
     list(title = title, metrics = planned_metrics[[name]], parameters = asked_for[[name]])
   }, workloads, titles)
-  plan <- list(format = 2, scale = "smoke", seed = seed, repetitions = repetitions,
+  plan <- list(format = 3, scale = "smoke", seed = seed, repetitions = repetitions,
                image = list(recipe = "0123abcd"),
                environments = stats::setNames(environment_entries, environments),
                workloads = stats::setNames(workload_entries, workloads))

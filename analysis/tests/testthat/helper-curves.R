@@ -61,7 +61,7 @@ sweep_series <- function(workload, few = FALSE) {
 #' @param accelerator of the virtual machines
 sweep_plan <- function(workloads, environments = names(SWEEP_SLOWER), accelerator = "tcg", repetitions = 6) {
   entries <- Map(planned_environment, environments, all_labels(accelerator)[environments], accelerator)
-  list(format = 2, scale = "smoke", seed = 7, repetitions = repetitions,
+  list(format = 3, scale = "smoke", seed = 7, repetitions = repetitions,
        image = list(recipe = strrep("ab", 32)),
        machine = list(cpus = 2, memory_bytes = 4e9, cache_bytes = 3e7),
        environments = entries, workloads = sweep_workloads(workloads),

@@ -31,7 +31,7 @@ small_plan <- function(environments = c(native = "Native", docker = "Docker"), u
   }, names(environments), environments)
   metric <- function(label) list(label = label, unit = "GB/s", better = better)
   list(
-    format = 2, scale = scale, seed = 7, repetitions = 5, image = list(recipe = strrep("ab", 32)),
+    format = 3, scale = scale, seed = 7, repetitions = 5, image = list(recipe = strrep("ab", 32)),
     machine = list(cpus = 2, memory_bytes = 4e9, cache_bytes = 32e6), environments = entries,
     workloads = list(
       stream = list(title = "STREAM", about = "Bandwidth.", warmup = "none", notes = list(),

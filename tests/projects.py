@@ -184,9 +184,7 @@ def plan(folder: Path, **over: object) -> dict:
         "made = workflow.make_plan(config.read(json.loads(sys.argv[1])));"
         "plan.write({**made, 'source': {'revision': None, 'changed': None}})"
     )
-    subprocess.run(
-        [sys.executable, "-c", code, json.dumps(over)], cwd=folder, env=environment(), check=True, text=True
-    )
+    subprocess.run([sys.executable, "-c", code, json.dumps(over)], cwd=folder, env=environment(), check=True, text=True)
     return json.loads((folder / "results/plan.json").read_text())
 
 

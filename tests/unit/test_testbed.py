@@ -7,6 +7,7 @@ import time
 
 import projects
 import pytest
+from strata.snakemake import workflow
 
 from strata.base import progress, run
 from strata.base.errors import UserError
@@ -15,7 +16,6 @@ from strata.base.process import identity
 from strata.host import cgroups
 from strata.layers import Context, build
 from strata.layers.docker import Docker
-from strata.snakemake import workflow
 from strata.system import keeper, state, testbed, traces, turn
 from strata.vm import snapshot
 

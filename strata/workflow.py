@@ -13,6 +13,7 @@ from typing import Any
 
 from strata import layers
 from strata.base import places, progress, run
+from strata.base.contracts import result
 from strata.base.errors import UserError
 from strata.base.files import read_json
 from strata.cell import spool
@@ -120,9 +121,11 @@ class Workflow:
         return [*logs, *(log.removesuffix("log") + "json" for log in logs)]
 
     def decisions(self, checkpoints: Any) -> list[str]:
-        """The decisions that were made on the way to all cells."""
-        self.order(checkpoints)
-        return products.decisions(self.plan)
+        """The decisions on the way to all cells; in a partial run those that are there."""
+        order = self.order(checkpoints)
+        if self.partial:
+            return products.decisions(self.plan)
+        return [result("precision", block=block) for block in order.asked]
 
     def logs_before(self, block: str) -> list[str]:
         """The logs that a decision rests on; none once it was made, since a decision stands."""

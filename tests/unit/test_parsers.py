@@ -11,9 +11,9 @@ import yaml
 from captured import BY_NAME, LOGS, same
 
 from strata.base.errors import UserError
-from strata.experiment import workload
 from strata.cell import parsing as values
 from strata.cell.parsing import BrokenLogError, Value
+from strata.experiment import workload
 
 each_log = pytest.mark.parametrize("log", LOGS, ids=list(BY_NAME))
 

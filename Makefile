@@ -1,27 +1,34 @@
 # The commands of the README.  Each installs what it lacks first, and is quick where nothing is lacking.
 
 PYTHON := .venv/bin/python
-SNAKEMAKE := .venv/bin/snakemake
+SNAKEMAKE := .venv/bin/snakemake --cores 1
+PAPERS := paper/report.pdf paper/report.html
+# make paper CONFIG=page.yaml: pages that are laid over config.yaml.
+PAGES = $(if $(CONFIG),--configfile $(CONFIG))
 
-.PHONY: paper everything paper-partial summary report archive verify rebuild test test-unit test-papers test-system test-long test-rig rig lint format map contracts citation site aa bench gallery doctor setup clean
+.PHONY: paper everything paper-partial plan summary report archive verify rebuild test test-unit test-papers test-system test-long test-rig rig lint format contracts citation site aa bench gallery doctor setup clean
 
 paper: setup            ## measure what is missing and make paper/report.pdf and .html
-	$(SNAKEMAKE) --cores 1 paper/report.pdf paper/report.html
+	@$(PYTHON) -m strata check $(PAGES)
+	$(SNAKEMAKE) $(PAGES) -- $(PAPERS)
 
-everything: setup       ## the same with all experiments of the original: everything.yaml over config.yaml
-	$(SNAKEMAKE) --cores 1 --configfile everything.yaml -- paper/report.pdf paper/report.html
+everything: CONFIG = everything.yaml
+everything: paper       ## the same with all experiments of the original: everything.yaml over config.yaml
 
 paper-partial: setup    ## make the paper from the cells that are there, its gaps shown
-	$(SNAKEMAKE) --cores 1 --config partial=true -- paper/report.pdf paper/report.html
+	$(SNAKEMAKE) $(PAGES) --config partial=true -- $(PAPERS)
 
-summary: setup          ## what is measured and made, and what is not: snakemake --summary, shorter
-	@$(SNAKEMAKE) --quiet all --summary | $(PYTHON) -m strata summary
+plan: setup             ## which cells are due, what would be built, about how long it takes; nothing is written
+	@$(PYTHON) -m strata plan $(PAGES)
 
-report: setup           ## Snakemake's report of papers, tables and figures with their captions: report.zip
-	$(SNAKEMAKE) --report report.zip
+summary: setup          ## each file that is made: how old it is, and what is planned for it
+	@$(SNAKEMAKE) $(PAGES) --quiet all --summary
+
+report: setup           ## Snakemake's report of papers, tables and figures: report.zip
+	$(SNAKEMAKE) $(PAGES) --report report.zip
 
 archive: setup          ## the paper and all that it rests on in one file, archive.zip
-	$(SNAKEMAKE) --cores 1 archive
+	$(SNAKEMAKE) $(PAGES) -- archive
 
 verify: setup-paper     ## check an archive: make verify ARCHIVE=archive.zip
 	$(PYTHON) -m strata verify "$(ARCHIVE)"
@@ -85,8 +92,6 @@ site:                   ## the documentation site of docs/, in site/ (make site 
 gallery:                ## the small run of docs/gallery.md and its archive anew, from the last commit
 	scripts/gallery.sh
 
-map:                    ## docs/architecture.md as the code is
-	$(PYTHON) scripts/draw_map.py
 
 aa: setup             ## the A/A test: one environment under two names
 	$(PYTHON) scripts/aa.py

@@ -143,14 +143,6 @@ install_python_packages() {
     { echo "$wanted"; [ "$purpose" != test ] || cat requirements.txt requirements.txt | sha256sum | cut -c -32; } >.venv/strata-stamp
 }
 
-# Snakemake finds the project's scheduler on the path of its Python: the folder in which .venv lies.
-show_scheduler() {
-    for place in .venv/lib/python3*/site-packages; do
-        [ -e "$place/strata.pth" ] || echo ../../../.. >"$place/strata.pth"
-    done
-}
-
 install_packages
 install_python_packages
-show_scheduler
 [ "$purpose" = paper ] || scripts/dockerd.sh

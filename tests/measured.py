@@ -8,15 +8,17 @@ from pathlib import Path
 
 import projects
 
+from strata.archive import sums
 from strata.base import places
 from strata.base.clock import utc
-from strata.cell import logs
+from strata.cell import logs, parsing
+from strata.cell import record as record_of
 from strata.cell.cell import checks
 from strata.cell.steps import expanded, fill
 from strata.experiment import config, plan, sets, workload
 from strata.host import capacity
 from strata.image import manifest
-from strata.results import made
+from strata.results import products
 
 SLOWER = {"native": 1.0, "docker": 1.02, "docker-hostnet": 1.01}
 _SECONDS = ("seconds", "best_seconds", "mean_seconds", "worst_seconds")
@@ -123,7 +125,7 @@ def record(
     share |= {"others_share": 0.0, "others": []}
     moment = {"load1": 0.5, "swap_used_bytes": 0, "temperature_c": "not available", "frequency_mhz": "not available"}
     return {
-        "format": 1,
+        "format": record_of.FORMAT,
         "environment": environment,
         "workload": load,
         "repetition": repetition,
@@ -151,6 +153,7 @@ def record(
             for step, values in expanded(steps, {**parameters, "seed": 1, "address": "192.0.2.1"})
             if "argv" in step
         ],
+        **parsing.program(log),
         "checks": checks(planned["cell"]["checks"], log.decode()),
         "image": {key: image[key] for key in ("recipe", "id", "manifest_sha256")},
         "system": {
@@ -190,6 +193,24 @@ def write_json(path: Path, value: object) -> None:
     path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n")
 
 
+def planned() -> dict:
+    """The plan of the project in the working directory, whose environments count as available whatever is here."""
+    settings = config.read()
+    experiment = config.experiment(settings, {**capacity.facts(), "cpus": 2})
+    experiment["image"]["settings"] = settings["image"]
+    for entry in experiment["environments"].values():
+        entry |= {"available": True, "reason": None}
+    return experiment
+
+
+def decide(folder: Path, experiment: dict, block: int, more: dict[str, int], results: str = "results", **told) -> None:
+    """Write the decision of a plan after a block: so many further sets of each of these workloads."""
+    states = {load: {"again": [], "more": number} for load, number in more.items()}
+    rests_on = sets.rests_on(experiment)
+    found = {"block": block, "rests_on": rests_on, "enough": not any(more.values()), "workloads": states, **told}
+    write_json(folder / results / f"precision/{block}.json", found)
+
+
 def project(folder: Path, monkeypatch, settings: dict | None = None, slower: dict | None = None, **more) -> Path:
     """A project, as the working directory, all cells of which seem to be measured; nothing is made of them yet.
 
@@ -200,10 +221,7 @@ def project(folder: Path, monkeypatch, settings: dict | None = None, slower: dic
     for name in ("LICENSE", "CITATION.cff"):
         (folder / name).write_bytes((projects.ROOT / name).read_bytes())
     monkeypatch.chdir(folder)
-    facts = {**capacity.facts(), "cpus": 2}
-    experiment = config.experiment(config.read(), facts)
-    for entry in experiment["environments"].values():
-        entry |= {"available": True, "reason": None}
+    experiment = planned()
     plan.write({**experiment, "source": {"revision": None, "changed": None}})
     measure(folder, experiment, slower, **more)
     return folder
@@ -211,7 +229,7 @@ def project(folder: Path, monkeypatch, settings: dict | None = None, slower: dic
 
 def pretend(folder: Path) -> None:
     """Files in the places of tables, figures and papers, where a test is not about what they hold."""
-    state = made.State(json.loads((folder / places.PLAN).read_text()), str(folder), str(folder))
+    experiment = json.loads((folder / places.PLAN).read_text())
     columns = "id,publication,place,statement,workload,measured_workload,metric,verdict,reason,published_for,logs"
     logs = "results/raw/native/stream/1.log;results/raw/docker/stream/1.log"
     texts = {
@@ -221,16 +239,9 @@ fio-slow,ibm2014,Fig. 13,Slow.,fio,,,not testable here,workload,,
 """,
         "paper/report.pdf": "%PDF-1.5 pretended\n",
         "paper/report.html": "<!DOCTYPE html><p>pretended</p>\n",
+        "results/figures/stream.svg": "<svg/>\n",
     }
-    for product in state.products().values():
-        for name in product.files:
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(texts.get(name, f"{name}\n"))
-    note(folder, folder)
-
-
-def note(folder: Path, source: Path) -> None:
-    """Note of all products that they were made of what is there now."""
-    state = made.State(json.loads((folder / places.PLAN).read_text()), str(folder), str(source))
-    for product in state.products().values():
-        write_json(folder / product.note, state.note(product))
+    for name in dict.fromkeys([*products.made(experiment, str(folder)), *texts]):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(texts.get(name, f"{name}\n"))
+    sums.write_tables(str(folder), products.tables(experiment))

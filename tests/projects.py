@@ -11,6 +11,8 @@ from pathlib import Path
 
 import yaml
 
+from strata.base.process import identity
+
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = [
     "Snakefile",
@@ -161,6 +163,12 @@ def environment() -> dict[str, str]:
     variables = {**os.environ, "PYTHONPATH": str(ROOT)}
     variables.pop("STRATA_OWNER", None)
     return variables
+
+
+def owner(process: subprocess.Popen) -> str:
+    """A process as the run that a command belongs to: the value of STRATA_OWNER."""
+    named = identity(process.pid)
+    return f"{named['pid']}:{named['start']}"
 
 
 def run(folder: Path, *words: str, timeout: float = 600, **more: str) -> subprocess.CompletedProcess:

@@ -115,9 +115,10 @@ def _in_one_system(cell: Cell, others: Sequence[sets.Cell]) -> None:
         except CellFailed as failure:
             if one is cell:
                 raise
-            # Its own job measures it again, and says what is wrong if that stays so.
+            if isinstance(failure.__cause__, Interrupted):
+                break
+            # Its own job measures it again, and says what is wrong if that stays so; those after it get a fresh system.
             progress.say("cell", f"{one.name} failed beside {cell.name}, and is measured again by itself: {failure}")
-            break
     spool.take(cell.plan, cell.key)
 
 

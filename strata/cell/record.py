@@ -12,7 +12,7 @@ from strata.host.node import of_record
 FIELDS = (
     "format", "environment", "workload", "repetition", "block", "fingerprint", "node", "position", "started",
     "ended", "seconds", "seed", "scale", "patience", "source", "parameters", "cannot", "commands", "interleaved",
-    "together", "servers", "program", "checks", "image", "system", "observed", "quiet", "log",
+    "together", "program", "servers", "checks", "image", "system", "observed", "quiet", "log",
 )  # fmt: skip
 # What only some workloads have, and what is there where a system cannot do one or where limits of time were stretched.
 OPTIONAL = {"servers", "cannot", "patience", "interleaved", "together", "program"}

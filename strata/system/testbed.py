@@ -236,7 +236,10 @@ def end_cell(system: System, last: bool) -> list[str]:
         # The cell itself is complete: what cannot be asked is not used again.
         left = [f"unknown, since it cannot be asked ({trouble})"]
     if left or last:
-        take_down()
+        try:
+            take_down()
+        except (UserError, OSError) as trouble:
+            say("testbed", f"{trouble}; whoever measures next tries again")
     else:
         system.facts["cells_before"] += 1
         _write(system.facts, False)

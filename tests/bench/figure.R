@@ -12,14 +12,14 @@ COLUMNS <- c(theme = "character", tool = "character", size = "integer", round = 
              wall = "numeric", peak = "numeric")
 TOOLS <- c("ReFrame", "Strata", "Snakemake", "make", "shell loop")
 PANELS <- c(cells = "A cell that does nothing", `dry run` = "A cell in a dry run",
-            logs = "A log, read and summarised")
+            logs = "A log, read and compared")
 
 #' What is drawn
 #'
 #' @param rows data frame with COLUMNS
 #' @return data frame: panel, tool (both factors), size, round, ms (of CPU time for each)
 drawn <- function(rows) {
-  # A log is read by one command and summarised by another.
+  # A log is read by one command and compared by another.
   of_logs <- rows$theme %in% c("table", "summary")
   rows$tool[of_logs] <- "Strata"
   rows$theme[of_logs] <- "logs"

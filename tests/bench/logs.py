@@ -1,7 +1,8 @@
-"""Parsing and summarising the logs of one workload, made from a captured log with records that pass every check."""
+"""Parsing and comparing the logs of one workload, made from a captured log with records that pass every check."""
 
 import contextlib
 import shutil
+import sys
 from pathlib import Path
 
 import measured
@@ -9,8 +10,7 @@ import projects
 
 from bench.rows import Row, Rows
 from bench.spent import Failed, environment, run
-from strata.experiment import config, plan
-from strata.host import capacity
+from strata.experiment import plan
 
 ENVIRONMENTS = 4
 # The workload whose logs are the many ones.
@@ -28,9 +28,7 @@ def make(folder: Path, load: str, count: int, copy: bool = False) -> Path:
     )
     projects.make(folder, page, copy=copy)
     with contextlib.chdir(folder):
-        experiment = config.experiment(config.read(), {**capacity.facts(), "cpus": 2})
-        for entry in experiment["environments"].values():
-            entry |= {"available": True, "reason": None}
+        experiment = measured.planned()
         plan.write({**experiment, "source": {"revision": None, "changed": None}})
         noise = 0.01 if load == LOAD else 0
         measured.measure(folder, experiment, dict.fromkeys(experiment["environments"], 1.0), noise=noise)
@@ -50,23 +48,20 @@ def captured() -> list[str]:
     return sorted(path.parent.parent.name for path in projects.ROOT.glob("workloads/*/fixtures/smoke.log"))
 
 
-def _commands(load: str) -> dict[str, list[str]]:
-    """The commands of the workflow's rules that make a table of logs, and a summary of the table."""
-    plan_of = ["--plan", "results/plan.json"]
-    table, summary = f"results/tidy/{load}.csv", f"results/summary/{load}.csv"
-    return {
-        "table": ["Rscript", "analysis/tidy.R", *plan_of, "--workload", load, "--out", table],
-        "summary": ["Rscript", "analysis/summary.R", *plan_of, "--tidy", table, "--out", summary],
-    }
+# The commands of the workflow's rule that make the tidy tables of logs, and all others of these.
+COMMANDS = {
+    "table": [sys.executable, "-m", "strata", "tidy"],
+    "summary": ["Rscript", "analysis/tables.R", "--plan", "results/plan.json"],
+}
 
 
 def rounds(loads: list[str], sizes: list[int], count: int, room: Path, rows: Rows, prefix: str = "") -> None:
-    """Table and summary of so many logs of each workload, in every round at every size."""
+    """Tables of so many logs of each workload, in every round at every size."""
     variables = environment(room / "home")
     folders = {(load, size): make(room / f"logs-{load}-{size}", load, size) for load in loads for size in sizes}
     for number in range(1, count + 1):
         for (load, size), folder in folders.items():
-            for theme, argv in _commands(load).items():
+            for theme, argv in COMMANDS.items():
                 rows.add(Row.of(prefix + theme, load, size, number, run(argv, folder, variables)))
     for folder in folders.values():
         shutil.rmtree(folder)

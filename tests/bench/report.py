@@ -129,7 +129,7 @@ def workloads(found: Found) -> str:
         [load, f"{logs.log_bytes(load) / 1000:.1f}", f"{table:.1f}", f"{summary:.1f}"]
         for load, (table, summary) in workload_costs(found).items()
     ]
-    return markdown(["workload", "kB a log", "CPU ms a log, read and checked", "summarised"], body)
+    return markdown(["workload", "kB a log", "CPU ms a log, read and checked", "compared"], body)
 
 
 def idle(found: Found) -> str:
@@ -179,7 +179,7 @@ def text(found: Found, about: list[str]) -> str:
     absent = [f"{tool}: not available: {reason}" for tool, reason in found.absent.items()]
     goals = markdown(["target", "found", "at most", "met"], [target.line() for target in targets(found)])
     dry = commands(found, {"dry run": "{tool}"}, "cells")
-    table = commands(found, {"table": "{tool}: logs read and checked", "summary": "{tool}: summarised"}, "logs")
+    table = commands(found, {"table": "{tool}: logs read and checked", "summary": "{tool}: compared"}, "logs")
     archive = commands(found, {"archive": "archive made", "verify": "archive verified"}, "logs")
     parts = [
         *about,

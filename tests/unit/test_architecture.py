@@ -1,17 +1,9 @@
-"""The map of the house is as the code is."""
+"""What is written down twice is written alike."""
 
 import subprocess
 import sys
 
 import projects
-
-
-def test_the_map_is_drawn_from_the_code():
-    command = [sys.executable, "scripts/draw_map.py", "--check"]
-    done = subprocess.run(
-        command, cwd=projects.ROOT, env=projects.environment(), capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
 
 
 def test_what_zenodo_and_codemeta_are_told_is_what_the_citation_says():

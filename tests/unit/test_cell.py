@@ -13,8 +13,9 @@ import time
 import projects
 import pytest
 
-from strata.base import process, progress
-from strata.system import keeper, state, testbed
+from strata.base import places, process
+from strata.base.errors import UserError
+from strata.system import state, testbed
 
 
 def workload_with(**changes):
@@ -150,7 +151,7 @@ def test_a_cell_that_is_asked_to_end_ends_with_what_it_started(project, number):
     folder = project(workloads={"noop": workload_with(run=shell("echo $$ >pid; sleep 60"))})
     projects.plan(folder)
     measuring = start(folder, "cell", "bare", "noop", "1")
-    wait_until(lambda: (folder / "pid").exists() and (folder / "pid").read_text().strip())
+    wait_until(lambda: begun(folder))
     measuring.send_signal(number)
     _, errors = measuring.communicate(timeout=20)
     assert measuring.returncode == 1
@@ -193,135 +194,107 @@ def test_two_cells_at_once_never_overlap(project):
     assert {record["position"]["actual"] for record in projects.records(folder)} == {1, 2}
 
 
-@pytest.mark.parametrize("order", ["blocks", "sequential"])
-def test_within_a_run_a_system_is_kept_for_a_turn_and_fresh_in_the_next(project, order):
-    two = {"noop": projects.NOOP, "again": projects.NOOP}
-    folder = project(projects.on_host(workloads={"noop": None, "again": None}, order=order), two)
-    projects.plan(folder)
-    owner = subprocess.Popen(["sleep", "60"])
-    alive = process.identity(owner.pid)
-    try:
-        for words in (("noop", "1"), ("again", "1"), ("noop", "2")):
-            done = projects.run(folder, "strata", "cell", "bare", *words, STRATA_OWNER=str(owner.pid))
-            assert done.returncode == 0, done.stderr
-        systems = [(record["system"]["id"], record["system"]["cells_before"]) for record in projects.records(folder)]
-        # Each cell of a set has a fresh system; in the naive order a repetition has one for all its workloads.
-        assert (systems[0][0] == systems[1][0]) is (order == "sequential")
-        assert systems[1][0] != systems[2][0]
-        assert [count for _, count in systems] == [0, int(order == "sequential"), 0]
-        assert state.read()["system"]["id"] == systems[2][0]
-        assert keeper.is_there(alive)
-    finally:
-        owner.kill()
-        owner.wait()
-    # The keeper sees the owner's end and removes what it left up.
-    wait_until(lambda: state.read()["system"] is None)
-    wait_until(lambda: not keeper.is_there(alive))
+def begun(folder):
+    """Whether a workload that writes down its process's id has begun."""
+    path = folder / "pid"
+    return path.exists() and path.read_text().strip()
 
 
 @pytest.fixture
-def runs():
-    """Two processes that stand for workflows."""
-    owners = [subprocess.Popen(["sleep", "60"]) for _ in range(2)]
-    yield owners
-    for owner in owners:
+def owner():
+    """A process that stands for a run."""
+    with subprocess.Popen(["sleep", "300"]) as running:
+        yield running
+        running.kill()
+
+
+def test_nothing_is_up_when_a_cell_ended_though_its_run_goes_on(project, owner):
+    folder = project()
+    projects.plan(folder)
+    for repetition in "12":
+        done = projects.run(folder, "strata", "cell", "bare", "noop", repetition, STRATA_OWNER=projects.owner(owner))
+        assert done.returncode == 0, done.stderr
+        assert state.read() == {"system": None, "cell": None}
+    first, second = (record["system"] for record in projects.records(folder))
+    assert first["id"] != second["id"]
+    assert first["cells_before"] == second["cells_before"] == 0
+
+
+def test_a_cell_that_waits_ends_with_its_run_and_never_measures(project, owner):
+    folder = project()
+    projects.plan(folder)
+    named = projects.owner(owner)
+    with testbed.exclusive():
+        waiting = start(folder, "cell", "bare", "noop", "1", STRATA_OWNER=named)
+        assert f"process {os.getpid()} of {getpass.getuser()} in " in waiting.stderr.readline()
         owner.kill()
         owner.wait()
-
-
-def keepers():
-    argv = ["pgrep", "-f", "--", "-m strata keeper"]
-    found = subprocess.run(argv, capture_output=True, text=True, check=False).stdout.split()
-    return {int(pid) for pid in found if has_this_home(pid)}
-
-
-def has_this_home(pid):
-    """Whether a process has the home of this test."""
-    home = f"STRATA_HOME={os.environ['STRATA_HOME']}"
-    try:
-        return home in open(f"/proc/{pid}/environ").read().split("\0")
-    except OSError:
-        return False
-
-
-def test_runs_that_take_turns_have_a_keeper_each_and_no_more(project, runs):
-    folder = project()
-    projects.plan(folder)
-    for owner in (*runs, *runs):
-        done = projects.run(folder, "strata", "cell", "bare", "noop", "1", STRATA_OWNER=str(owner.pid))
-        assert done.returncode == 0, done.stderr
-    assert len(keepers()) == 2
-    # The system that is up is the second one's: the keeper of the first has nothing to wait for.
-    with testbed.exclusive():
-        runs[0].kill()
-        wait_until(lambda: len(keepers()) == 1)
-    runs[1].kill()
-    wait_until(lambda: not keepers())
-    assert state.read()["system"] is None
-
-
-def test_a_cell_that_waits_ends_with_its_run_and_never_measures(project, runs):
-    folder = project()
-    projects.plan(folder)
-    with testbed.exclusive():
-        waiting = start(folder, "cell", "bare", "noop", "1", STRATA_OWNER=str(runs[0].pid))
-        assert f"process {os.getpid()} of {getpass.getuser()} in " in waiting.stderr.readline()
-        runs[0].kill()
-        runs[0].wait()
         _, errors = waiting.communicate(timeout=20)
     assert waiting.returncode == 1
     assert "was ended by SIGTERM before it began" in errors
-    late = projects.run(folder, "strata", "cell", "bare", "noop", "1", STRATA_OWNER=str(runs[0].pid))
+    late = projects.run(folder, "strata", "cell", "bare", "noop", "1", STRATA_OWNER=named)
     assert late.returncode == 1
-    assert f"the run that this belongs to (STRATA_OWNER: process {runs[0].pid}) has ended" in late.stderr
+    assert f"the run that this belongs to (STRATA_OWNER: process {owner.pid}) has ended" in late.stderr
     assert not (folder / "results/raw").exists()
     assert state.read() == {"system": None, "cell": None}
 
 
-def test_a_cell_that_measures_ends_with_its_run_though_no_keeper_tells_it(project, runs):
+def test_a_cell_that_measures_ends_with_its_run(project, owner):
     folder = project(workloads={"noop": workload_with(run=shell("echo $$ >pid; sleep 60"))})
     projects.plan(folder)
-    measuring = start(folder, "cell", "bare", "noop", "1", STRATA_OWNER=str(runs[0].pid))
-    wait_until(lambda: (folder / "pid").exists() and (folder / "pid").read_text().strip())
-    (watching,) = keepers()
-    os.kill(watching, signal.SIGKILL)
-    runs[0].kill()
-    runs[0].wait()
+    measuring = start(folder, "cell", "bare", "noop", "1", STRATA_OWNER=projects.owner(owner))
+    wait_until(lambda: begun(folder))
+    owner.kill()
+    owner.wait()
     _, errors = measuring.communicate(timeout=20)
     assert "was ended by SIGTERM" in errors
     assert process.start_time(int((folder / "pid").read_text())) is None
     assert state.read() == {"system": None, "cell": None}
 
 
-def test_the_last_cell_of_a_run_leaves_nothing_up(project, runs):
-    folder = project()
-    projects.plan(folder)
-    progress.begin(runs[0].pid, [("bare", "noop", 1), ("bare", "noop", 2)], [("bare", "1"), ("bare", "2")])
-    for repetition, up in (("1", True), ("2", False)):
-        done = projects.run(folder, "strata", "cell", "bare", "noop", repetition, STRATA_OWNER=str(runs[0].pid))
-        assert done.returncode == 0, done.stderr
-        assert (state.read()["system"] is not None) == up
+def killed(folder):
+    """Kill a cell while it measures, with what it started; the id of the system that it left up."""
+    measuring = start(folder, "cell", "bare", "noop", "1")
+    wait_until(lambda: begun(folder))
+    measuring.kill()
+    measuring.communicate()
+    os.killpg(int((folder / "pid").read_text()), signal.SIGKILL)
+    return state.read()["system"]["id"]
 
 
-def test_a_machine_is_not_cleaned_while_a_run_is_at_work(project):
-    folder = project()
+def test_what_a_killed_cell_left_is_removed_at_the_end_of_its_run_or_by_clean(project):
+    folder = project(workloads={"noop": workload_with(run=shell("echo $$ >pid; sleep 60"))})
     projects.plan(folder)
-    owner = subprocess.Popen(["sleep", "60"])
-    try:
-        projects.run(folder, "strata", "cell", "bare", "noop", "1", STRATA_OWNER=str(owner.pid))
-        done = projects.run(folder, "strata", "clean")
-        assert done.returncode == 1
-        assert f"a run is at work (process {owner.pid})" in done.stderr
-    finally:
-        owner.kill()
-        owner.wait()
-    wait_until(lambda: state.read()["system"] is None)
+    killed(folder)
+    # It waits for no other measurement: whoever measures removes what was left first.
+    with testbed.exclusive():
+        testbed.end_run(process.identity(os.getpid()))
+        assert state.read()["system"] is not None
+    testbed.end_run(process.identity(os.getpid()))
+    assert state.read() == {"system": None, "cell": None}
+    (folder / "pid").unlink()
+    left = killed(folder)
+    done = projects.run(folder, "strata", "clean")
+    assert done.returncode == 0, done.stderr
+    assert left in done.stdout
+
+
+def test_a_machine_is_not_cleaned_while_a_cell_is_at_work(project):
+    folder = project(workloads={"noop": workload_with(run=shell("echo $$ >pid; sleep 60"))})
+    projects.plan(folder)
+    measuring = start(folder, "cell", "bare", "noop", "1")
+    wait_until(lambda: begun(folder))
+    # The machine's lock keeps it waiting; where it did not, the state would say so.
+    with pytest.raises(UserError, match=rf"a run is at work \(process {measuring.pid}\)"):
+        testbed.clean()
+    measuring.terminate()
+    measuring.communicate(timeout=20)
     assert projects.run(folder, "strata", "clean").returncode == 0
 
 
 def test_a_folder_is_not_cleaned_under_a_run_that_has_no_system_up(project):
     folder = project()
-    lock = folder / "results/tmp/run.lock"
+    lock = folder / places.RUN_LOCK
     lock.parent.mkdir(parents=True)
     with open(lock, "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -14,7 +14,6 @@ from strata.cell import logs, quiet
 from strata.experiment import figures
 from strata.experiment.quiet import JUDGED
 from strata.host import observe
-from strata.results import made
 
 THEMES = sorted(path.stem for path in (projects.ROOT / "contracts").iterdir())
 
@@ -128,30 +127,10 @@ def test_accelerators_and_figures_are_those_of_the_schemas():
 def test_results_lie_where_the_contract_says():
     cell = {"environment": "bare", "workload": "noop", "repetition": 3}
     assert contracts.result("plan") == places.PLAN
-    assert (contracts.result("image"), contracts.result("packages")) == made._IMAGE
+    assert (contracts.result("image"), contracts.result("packages")) == (places.IMAGE, places.MANIFEST)
     for name, kind in (("log", "raw"), ("record", "raw"), ("failed", "failed")):
         suffix = "log" if name == "log" else "json"
         assert contracts.result(name, **cell) == places.cell_path(kind, *cell.values(), suffix)
-
-
-def test_what_a_table_was_made_by_names_the_contracts(tmp_path):
-    folder = projects.make(tmp_path / "project", projects.on_host(), {"noop": projects.NOOP}, copy=True)
-    state = made.State({}, source=str(folder))
-    tidy = made.products.of_reanalysis()["reanalysis/tables"]
-    before = state.sources(tidy)["contracts"]
-    path = folder / "contracts/logs.json"
-    path.write_text(path.read_text().replace("not available", "unknown"))
-    assert made.State({}, source=str(folder)).sources(tidy)["contracts"] != before
-
-
-def test_a_decision_on_more_sets_follows_the_claims_only_where_they_ask_for_narrower_intervals():
-    def read(**more):
-        return made.products.precision(
-            {"workloads": {"noop": {}}, "precision": {"target": 0.02, **more}}, 3, [3]
-        ).sources
-
-    assert "published/claims.json" not in read()
-    assert set(read(claims=True)) == {*read(), "published/claims.json"}
 
 
 def test_a_cell_reads_no_contract():

@@ -3,13 +3,14 @@
 import copy
 import json
 
+import measured
 import pytest
 
 from strata.base.errors import CellFailed, Endless, Unable
 from strata.cell import cell as one
 from strata.cell import record
 from strata.experiment import sets
-from strata.results import accept
+from strata.results import tidy
 
 
 def experiment(**given):
@@ -24,13 +25,6 @@ def experiment(**given):
         "workloads": {"pxz": {}, "stream": {}},
         **given,
     }
-
-
-def decide(folder, block, more):
-    told = {name: {"again": [], "more": number} for name, number in more.items()}
-    path = folder / f"results/precision/{block}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"block": block, "enough": not any(more.values()), "workloads": told}))
 
 
 def find(folder, environment, workload, repetition=1, **told):
@@ -50,7 +44,7 @@ def cells_of(order, environment, workload):
 
 
 def test_what_an_environment_cannot_do_is_asked_no_more_after_the_first_round(folder):
-    decide(folder, 3, {"pxz": 4, "stream": 4})
+    measured.decide(folder, experiment(), 3, {"pxz": 4, "stream": 4})
     find(folder, "gvisor", "pxz")
     order = sets.Order(experiment())
     assert [cell[2] for cell in cells_of(order, "gvisor", "pxz")] == [1, 2, 3]
@@ -60,7 +54,7 @@ def test_what_an_environment_cannot_do_is_asked_no_more_after_the_first_round(fo
 
 
 def test_every_cell_knows_its_place_all_the_same(folder):
-    decide(folder, 3, {"pxz": 5, "stream": 2})
+    measured.decide(folder, experiment(), 3, {"pxz": 5, "stream": 2})
     find(folder, "gvisor", "pxz")
     order = sets.Order(experiment())
     cells = order.cells()
@@ -74,7 +68,7 @@ def test_the_first_round_stays_as_it_was_planned(folder):
 
 
 def test_of_an_environment_that_has_to_do_everything_nothing_like_that_is_heard(folder):
-    decide(folder, 3, {"pxz": 4, "stream": 4})
+    measured.decide(folder, experiment(), 3, {"pxz": 4, "stream": 4})
     find(folder, "docker", "pxz")
     find(folder, "gvisor", "pxz", format=1)
     order = sets.Order(experiment())
@@ -114,13 +108,17 @@ def test_a_record_without_the_finding_has_no_such_key():
 
 
 def test_no_parser_is_asked_of_the_finding(folder, monkeypatch):
-    find(folder, "gvisor", "pxz", log={"sha256": "a", "bytes": 1}, cannot={"reason": "no", "commands": []})
-    find(folder, "native", "pxz", log={"sha256": "b", "bytes": 1})
-    (folder / "results/raw/gvisor/pxz/1.log").write_text("x")
-    (folder / "results/raw/native/pxz/1.log").write_text("x")
-    monkeypatch.setattr(accept.judge, "faults", lambda *_: {})
+    told = {"position": {"planned": 1, "actual": 1}, "block": 1}
+    find(folder, "gvisor", "pxz", cannot={"reason": "no", "commands": []}, **told)
+    find(folder, "native", "pxz", **told)
+    for name in ("gvisor", "native"):
+        (folder / f"results/raw/{name}/pxz/1.log").write_text("x")
+    plan = experiment(repetitions=1, precision={"min": 1}, workloads={"pxz": {"metrics": {}}})
+    monkeypatch.setattr(tidy.plan, "read_checked", lambda: plan)
+    monkeypatch.setattr(tidy.judge, "faults", lambda *_: {})
     asked = []
-    accept.accept(experiment(), ["pxz"], 1, parse=lambda cells: asked.extend(cells) or {}, measure=lambda cell: False)
+    monkeypatch.setattr(tidy, "_rows", lambda plan, cell, *_: asked.append(cell) or [])
+    tidy.make(partial=True)
     assert asked == [("native", "pxz", 1)]
 
 

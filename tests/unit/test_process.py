@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 
+import projects
 import pytest
 
 from strata.base import process, signals
@@ -219,7 +220,7 @@ def test_whoever_brings_something_up_notices_the_end_of_its_run():
     script = "from strata.base import process, run, signals; signals.heed(); run.end_with_it(); "
     script += "print('up', flush=True); process.capture(['sleep', '4321'])"
     owner = subprocess.Popen(["sleep", "60"])
-    variables = {**os.environ, "STRATA_OWNER": str(owner.pid)}
+    variables = {**os.environ, "STRATA_OWNER": projects.owner(owner)}
     one = subprocess.Popen(
         [sys.executable, "-S", "-c", script], env=variables, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )

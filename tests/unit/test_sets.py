@@ -2,8 +2,10 @@ import json
 from collections import Counter
 from itertools import groupby
 
+import measured
 import pytest
 
+from strata.base.errors import UserError
 from strata.experiment import sets
 
 
@@ -37,14 +39,13 @@ def rows(**given):
     return list(sets.Order(experiment(**given)).rows())
 
 
-def decide(folder, block, again=None, enough=False, of=None, **more):
-    """Write a decision of results/precision."""
+def decide(folder, planned, block, again=None, enough=False, of=None, **more):
+    """Write a decision of a plan in results/precision."""
     again = again or {}
     states = {load: {"again": again.get(load, []), "more": more.get(load, 0)} for load in "abc"}
     for load, names in (of or {}).items():
         states[load]["environments"] = names
-    (folder / "precision").mkdir(exist_ok=True)
-    (folder / f"precision/{block}.json").write_text(json.dumps({"block": block, "enough": enough, "workloads": states}))
+    measured.decide(folder, planned, block, {}, ".", enough=enough, workloads=states)
 
 
 def test_the_same_seed_gives_the_same_order_and_another_another():
@@ -134,8 +135,8 @@ def test_an_environment_may_be_in_the_first_sets_alone(order):
 
 
 def test_what_an_environment_is_in_at_most_holds_for_sets_that_are_decided_on(tmp_path):
-    decide(tmp_path, 2, a=3, b=1)
     plan = experiment(repetitions=9, precision=2, most={"docker": 3, "other": 9})
+    decide(tmp_path, plan, 2, a=3, b=1)
     order = sets.Order(plan, str(tmp_path))
     assert {load: len(order.repetitions("docker", load)) for load in "abc"} == {"a": 3, "b": 3, "c": 2}
     assert {load: len(order.repetitions("native", load)) for load in "abc"} == {"a": 5, "b": 3, "c": 2}
@@ -155,13 +156,9 @@ def test_what_is_not_available_is_not_planned():
     assert "vm" not in {row[2] for row in found}
 
 
-def test_a_cell_of_a_set_gets_a_fresh_system_and_one_in_an_emulated_machine_that_of_its_block():
+def test_a_cell_of_a_set_has_a_system_for_itself_and_one_in_an_emulated_machine_that_of_its_block():
     order = sets.Order(experiment(emulated=["vm"]))
-    assert order.turn("native", "a", 1) != order.turn("native", "b", 1)
-    assert order.turn("native", "a", 1) != order.turn("native", "a", 2)
-    assert order.turn("vm", "a", 1) == order.turn("vm", "b", 1) != order.turn("vm", "a", 2)
     naive = sets.Order(experiment(order="sequential"))
-    assert naive.turn("native", "a", 1) == naive.turn("native", "b", 1)
     # So nothing is opened in a system for workloads that never come to it.
     assert order.sharing("native", "b") == ["b"]
     assert order.sharing("vm", "b") == naive.sharing("native", "b") == ["a", "b", "c"]
@@ -178,13 +175,13 @@ def test_what_was_decided_follows_the_first_round(tmp_path):
     assert (first.last, first.decided, first.asked) == (3, False, [3])
     assert {row[1] for row in first.rows()} == {1, 2, 3}
 
-    decide(tmp_path, 3, again={"a": [2]}, a=4, b=2)
+    decide(tmp_path, planned, 3, again={"a": [2]}, a=4, b=2)
     second = sets.Order(planned, str(tmp_path))
     assert (second.last, second.decided, second.asked) == (8, False, [3, 8])
     assert [second.sets(load) for load in "abc"] == [8, 5, 3]
     assert list(second.rows())[: len(list(first.rows()))] == list(first.rows())
 
-    decide(tmp_path, 8, enough=True)
+    decide(tmp_path, planned, 8, enough=True)
     third = sets.Order(planned, str(tmp_path))
     assert (third.last, third.decided, third.asked) == (8, True, [3, 8])
     found = list(third.rows())
@@ -203,9 +200,9 @@ def test_what_was_decided_follows_the_first_round(tmp_path):
 
 def test_sets_for_a_claim_hold_what_it_compares_alone(tmp_path):
     planned = experiment(repetitions=40, precision=2, emulated=["vm"])
-    decide(tmp_path, 2, again={"a": [2]}, of={"a": ["native", "docker"]}, a=3, b=1)
-    decide(tmp_path, 6, c=1, a=2)
-    decide(tmp_path, 8, enough=True)
+    decide(tmp_path, planned, 2, again={"a": [2]}, of={"a": ["native", "docker"]}, a=3, b=1)
+    decide(tmp_path, planned, 6, c=1, a=2)
+    decide(tmp_path, planned, 8, enough=True)
     order = sets.Order(planned, str(tmp_path))
     # The set that is measured again is whole, and so are those that later rounds ask for.
     assert list(order.repetitions("other", "a")) == [1, 2, 3, 7, 8]
@@ -234,12 +231,37 @@ def test_sets_for_a_claim_hold_what_it_compares_alone(tmp_path):
             assert [row[4] for row in found if row[2:4] == (name, load)] == list(order.repetitions(name, load))
 
 
-def test_decisions_of_another_course_are_left_alone(tmp_path):
+def test_what_is_measured_together_is_a_set_or_the_block_of_a_machine_or_a_naive_repetition(tmp_path):
+    planned = experiment(repetitions=40, precision=2, emulated=["vm"], left_out=["b"], most={"docker": 2})
+    decide(tmp_path, planned, 2, of={"a": ["native"]}, a=1, c=2)
+    order = sets.Order(planned, str(tmp_path))
+    for cell in order.cells():
+        unit = order.unit(*cell)
+        assert cell in unit
+        assert all(order.unit(*other) == unit for other in unit)
+        # They stand one right after the other in the plan, in this order.
+        places = [order.position(*other) for other in unit]
+        assert places == list(range(places[0], places[0] + len(unit)))
+    found = {cell: sorted({other[0] for other in order.unit(*cell)}) for cell in order.cells()}
+    assert found["native", "a", 2] == ["docker", "native", "other"]
+    assert found["native", "c", 3] == ["native", "other"]
+    assert found["native", "a", 3] == ["native"]
+    assert sorted(order.unit("vm", "a", 2)) == [("vm", "a", 2), ("vm", "c", 2)]
+    assert order.unit("vm", "b", 1) == order.unit("native", "a", 9) == []
+    naive = sets.Order(experiment(order="sequential", repetitions=2))
+    assert naive.unit("docker", "b", 2) == [("docker", load, 2) for load in "abc"]
+
+
+def test_decisions_of_another_course_are_left_alone_and_what_is_no_decision_is_refused(tmp_path):
     planned = experiment(repetitions=40, precision=3)
-    decide(tmp_path, 3, a=4)
-    decide(tmp_path, 9, a=4)
+    decide(tmp_path, planned, 3, a=4)
+    decide(tmp_path, planned, 9, a=4)
     assert sets.Order(planned, str(tmp_path)).last == 7
+    # One of another experiment is not for this one, but stays for that.
+    assert sets.Order(experiment(repetitions=40, precision=3, absent=["vm"]), str(tmp_path)).last == 3
     (tmp_path / "precision/7.json").write_text('{"block": 7, "enough": false, "workloads": "x"}')
     assert sets.Order(planned, str(tmp_path)).last == 7
-    (tmp_path / "precision/3.json").write_text("[")
-    assert sets.Order(planned, str(tmp_path)).last == 3
+    for text in ("[", json.dumps({"rests_on": sets.rests_on(planned), "enough": False, "workloads": "x"})):
+        (tmp_path / "precision/3.json").write_text(text)
+        with pytest.raises(UserError, match=r"precision/3\.json: is no decision"):
+            sets.Order(planned, str(tmp_path))

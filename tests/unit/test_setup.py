@@ -1,4 +1,4 @@
-"""What the set-up says where it cannot install anything."""
+"""What the set-up says where it cannot install anything, and what the Makefile runs."""
 
 import hashlib
 import os
@@ -77,7 +77,7 @@ def newer(poor, tmp_path):
     """A machine with a newer release, on which all is there but two packages; one of them that release has not."""
     folder, tools = tmp_path / "p", projects.Path(poor["PATH"])
     (folder / "scripts").mkdir(parents=True)
-    (folder / ".venv/lib/python3.11/site-packages").mkdir(parents=True)
+    (folder / ".venv").mkdir()
     release = tmp_path / "os-release"
     release.write_text('ID=debian\nVERSION_CODENAME=trixie\nPRETTY_NAME="Debian 13"\n')
     for name in ("setup.sh", "older-package.sh", "packages.txt"):
@@ -141,3 +141,16 @@ def test_a_release_without_gvisor_is_told_of_and_all_else_is_installed(newer, po
     assert done.returncode == 0, done.stderr
     assert "runsc is not in this distribution; environments with gVisor will be shown as not available" in done.stderr
     assert not [note for note in notes if "runsc" in note]
+
+
+@pytest.mark.parametrize("target", ["paper", "archive", "summary", "plan"])
+def test_pages_are_laid_over_the_experiment_by_make(target):
+    def commands(*words):
+        argv = ["make", "--dry-run", "--no-print-directory", target, *words]
+        lines = subprocess.check_output(argv, cwd=projects.ROOT, text=True).splitlines()
+        return [line for line in lines if "setup.sh" not in line]
+
+    assert not [line for line in commands() if "--configfile" in line]
+    assert all("--configfile a.yaml" in line for line in commands("CONFIG=a.yaml"))
+    # A page with a mistake is told of before anything starts.
+    assert ("strata check" in commands()[0]) is (target == "paper")

@@ -7,16 +7,15 @@ import time
 
 import projects
 import pytest
-from strata.snakemake import workflow
 
-from strata.base import progress, run
+from strata.base import progress
 from strata.base.errors import UserError
 from strata.base.files import write_json
 from strata.base.process import identity
 from strata.host import cgroups
 from strata.layers import Context, build
 from strata.layers.docker import Docker
-from strata.system import keeper, state, testbed, traces, turn
+from strata.system import state, testbed, traces, turn
 from strata.vm import snapshot
 
 IMAGE = {"recipe": "r" * 12, "id": "sha256:f00", "folder": "/nowhere"}
@@ -28,61 +27,36 @@ def up(owner, *traces, layers=()):
     return {"system": {**system, "ports": [], "client": None}, "cell": None}
 
 
-def test_what_a_run_left_is_told_from_what_others_did(monkeypatch, tmp_path):
+GONE = {"pid": 2**22 + 1, "start": "0"}
+
+
+def test_the_snapshots_of_a_run_are_told_from_those_of_others(monkeypatch, tmp_path):
     monkeypatch.setenv("STRATA_HOME", str(tmp_path))
     mine, other = identity(os.getpid()), identity(os.getppid())
-    assert not testbed.left_by(mine)
-    state.write(up(mine))
-    assert testbed.left_by(mine)
-    assert not testbed.left_by(other)
-    state.write({"system": None, "cell": None})
     for name, owner in (("a", other), ("b", mine)):
         (tmp_path / "vm/snapshots" / name).mkdir(parents=True)
         write_json(tmp_path / "vm/snapshots" / name / "snapshot.json", {"owner": owner})
-    assert testbed.left_by(mine)
     assert snapshot.of(other) == ["a"]
     assert snapshot.of() == ["a", "b"]
-    assert snapshot.remove(mine) == ["b"]
-    assert not testbed.left_by(mine)
+    testbed.end_run(mine)
     assert snapshot.of() == ["a"]
 
 
 @pytest.mark.timeout(60)
-def test_a_run_that_left_nothing_does_not_wait_for_another_measurement(project, monkeypatch, capsys):
+@pytest.mark.parametrize(("owner", "goes"), [(None, False), (GONE, True), (identity(os.getpid()), False)])
+def test_the_end_of_a_run_removes_what_killed_cells_left_and_waits_for_nobody(project, tmp_path, owner, goes):
     project()
-    ending = workflow.Workflow.__new__(workflow.Workflow)
-    monkeypatch.setattr(workflow.Workflow, "rebuilding", False, raising=False)
-    taken = []
-    monkeypatch.setattr(testbed, "take_down", lambda: taken.append("system"))
+    system = tmp_path / "home/systems/strata-x"
+    system.mkdir(parents=True)
+    if owner is not None:
+        state.write(up(owner, {"kind": "folder", "id": str(system)}))
+    before = state.read()
     with testbed.exclusive():
-        ending.end()
-    assert taken == []
-    state.write(up(run.owner()))
-    # What it did leave is its keeper's to remove where another measures.
-    monkeypatch.setattr(keeper, "is_there", lambda owner: True)
-    with testbed.exclusive():
-        ending.end()
-    assert taken == []
-    assert "is removed as soon as that has ended" in capsys.readouterr().err
-    ending.end()
-    assert taken == ["system"]
-
-
-def test_a_keeper_tries_again_what_cannot_be_removed_yet(project, monkeypatch):
-    project()
-    gone = {"pid": 2**22 + 1, "start": "0"}
-    state.write(up(gone))
-    tried = []
-
-    def remove_of(owner):
-        tried.append(owner)
-        if len(tried) < 3:
-            raise UserError("something is still mounted")
-
-    monkeypatch.setattr(testbed, "remove_of", remove_of)
-    monkeypatch.setattr(keeper, "PAUSES", (0, 0))
-    keeper.keep(gone)
-    assert tried == [gone] * 3
+        testbed.end_run(identity(os.getpid()))
+    assert state.read() == before
+    testbed.end_run(identity(os.getpid()))
+    assert (state.read() == before) is not goes
+    assert system.exists() is not goes
 
 
 @pytest.fixture
@@ -136,7 +110,6 @@ def test_state_that_makes_no_sense_is_put_aside_and_all_of_ours_swept(project, s
     with open(state.path(), "wb") as file:
         file.write(text)
     assert state.read() == state.NOTHING
-    assert not testbed.left_by(identity(os.getpid()))
     assert testbed.take_down()
     assert swept == ["by marks"]
     assert "it is put aside as " in capsys.readouterr().err
@@ -256,15 +229,6 @@ def test_what_a_daemon_holds_is_removed_by_way_of_its_start(tmp_path, monkeypatc
         traces.remove({**trace, "remove": [["false"]]})
 
 
-def test_a_last_cell_is_good_though_its_system_cannot_be_removed(monkeypatch, capsys):
-    def fails(owner):
-        raise UserError("no answer")
-
-    monkeypatch.setattr(testbed, "remove_of", fails)
-    assert testbed.end_cell(Left({"owner": identity(os.getppid()), "cells_before": 0}, 0), last=True) == []
-    assert "no answer" in capsys.readouterr().err
-
-
 def test_cleaning_a_machine_does_without_the_state(project, tmp_path):
     folder = project()
     left = tmp_path / "home/systems/strata-y"
@@ -365,8 +329,17 @@ def test_a_system_that_cannot_be_asked_is_not_used_again_and_its_cell_is_good(mo
     monkeypatch.setattr(system, "left", gone)
     taken = []
     monkeypatch.setattr(testbed, "take_down", lambda: taken.append("system"))
-    assert "no answer" in testbed.end_cell(system)[0]
+    assert "no answer" in testbed.end_cell(system, last=False)[0]
     assert taken == ["system"]
+
+
+def test_a_cell_is_good_though_its_system_cannot_be_removed(monkeypatch, capsys):
+    def fails():
+        raise UserError("still mounted")
+
+    monkeypatch.setattr(testbed, "take_down", fails)
+    assert testbed.end_cell(Left({"cells_before": 0}, 0), last=True) == []
+    assert "still mounted" in capsys.readouterr().err
 
 
 def test_what_is_done_once_is_no_time_in_which_a_system_came_up(project, monkeypatch, tmp_path):
@@ -382,7 +355,7 @@ def test_what_is_done_once_is_no_time_in_which_a_system_came_up(project, monkeyp
 
     monkeypatch.setattr(testbed, "_up", coming_up)
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    assert testbed.bring_up("bare", [{"host": {}}], "1", None).facts["up_seconds"] == 3.0
+    assert testbed.bring_up("bare", [{"host": {}}], None).facts["up_seconds"] == 3.0
 
 
 def test_what_is_measured_takes_the_machines_lock_whatever_a_variable_says(monkeypatch, tmp_path):
@@ -390,5 +363,5 @@ def test_what_is_measured_takes_the_machines_lock_whatever_a_variable_says(monke
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(turn, "OWN", str(tmp_path / "lock"))
     with pytest.raises(UserError, match="STRATA_TEST_LOCK is set, which is for tests on the bare host alone"):
-        testbed.bring_up("native", [{"chroot": {}}], "1", {"id": "x"})
+        testbed.bring_up("native", [{"chroot": {}}], {"id": "x"})
     assert state.read()["system"] is None

@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import json
 import os
+import random
 import re
 import subprocess
 import time
@@ -11,7 +12,7 @@ import time
 import projects
 import pytest
 
-from strata.base import process, progress
+from strata.base import places, process
 from strata.base.errors import CellFailed, UserError
 from strata.cell import cell as cell_of
 from strata.cell import logs, together
@@ -29,49 +30,36 @@ LAPS = {
 ALL = ("one", "three", "two")
 
 
-def environments(**more):
-    return {"environments": {name: {"layers": ["host"]} for name in ALL}, **more}
-
-
 @pytest.fixture
-def owner():
-    """A process that stands for a run."""
-    with subprocess.Popen(["sleep", "300"]) as running:
-        yield running
-        running.kill()
+def planned(project):
+    """A project of three environments that is planned."""
 
-
-@pytest.fixture
-def planned(project, owner):
-    """A project of three environments that is planned, with a run that is going to measure these cells."""
-
-    def go(cells, config=None, **changes):
+    def go(config=None, **changes):
         described = {"noop": {**projects.NOOP, **LAPS, **changes}}
-        folder = project(projects.on_host(**environments(**(config or {}))), described)
+        environments = {name: {"layers": ["host"]} for name in ALL}
+        folder = project(projects.on_host(environments=environments, **(config or {})), described)
         projects.plan(folder)
-        progress.begin(owner.pid, cells, [(cell[0], str(cell[2])) for cell in cells])
         return folder
 
     return go
 
 
-def measure(folder, owner, environment, repetition=1):
-    words = ("strata", "cell", environment, "noop", str(repetition))
-    return projects.run(folder, *words, STRATA_OWNER=str(owner.pid))
+def measure(folder, environment, repetition=1):
+    return projects.run(folder, "strata", "cell", environment, "noop", str(repetition))
 
 
-def record(folder, environment, repetition=1):
-    return json.loads((folder / f"results/raw/{environment}/noop/{repetition}.json").read_text())
+def record(folder, environment, repetition=1, kind="raw"):
+    return json.loads((folder / f"results/{kind}/{environment}/noop/{repetition}.json").read_text())
 
 
 def log(folder, environment, repetition=1):
     return (folder / f"results/raw/{environment}/noop/{repetition}.log").read_text()
 
 
-def test_cells_of_a_set_take_turns_and_each_is_put_in_place_when_it_is_asked_for(planned, owner):
+def test_cells_of_a_set_take_turns_and_each_is_put_in_place_when_it_is_asked_for(planned):
     trace = {"argv": ["/bin/sh", "-c", "echo 7; echo $PPID >>here"], "timeout": 20}
-    folder = planned([(name, "noop", 1) for name in ALL], run=[trace])
-    first = measure(folder, owner, "two")
+    folder = planned(run=[trace])
+    first = measure(folder, "two")
     assert first.returncode == 0, first.stderr
     assert re.search(r"two · noop · repetition 1, in turns with (one, three|three, one) …", first.stderr)
     # The others were measured too, and nothing looks like that yet.
@@ -79,7 +67,7 @@ def test_cells_of_a_set_take_turns_and_each_is_put_in_place_when_it_is_asked_for
     runs = (folder / "here").read_text()
     assert len(runs.splitlines()) == 3 * 3
     for name in ("one", "three"):
-        done = measure(folder, owner, name)
+        done = measure(folder, name)
         assert done.returncode == 0, done.stderr
         assert "…" not in done.stderr
     assert (folder / "here").read_text() == runs
@@ -90,6 +78,7 @@ def test_cells_of_a_set_take_turns_and_each_is_put_in_place_when_it_is_asked_for
         assert log(folder, name) == '{"lap": 1}\n7\n{"lap": 2}\n7\n{"lap": 3}\n7\n'
         assert own["checks"] == [{"name": "printed", "passed": True}]
         assert own["quiet"] == records["one"]["quiet"]
+        assert own["together"] == {"first": "two", "started": records["two"]["started"]}
     assert len({own["system"]["id"] for own in records.values()}) == 3
     assert [records[name]["position"]["actual"] for name in ("two", "one", "three")] == [1, 2, 3]
     # Within a lap one right after the other, and never two at a time.
@@ -114,112 +103,103 @@ def moment(text):
     return 3600 * int(hours) + 60 * int(minutes) + float(seconds)
 
 
-def test_the_order_within_a_lap_changes_with_the_lap_and_is_the_same_for_a_seed(planned, owner):
-    folder = planned([(name, "noop", 1) for name in ALL], {"workloads": {"noop": {"laps": 12}}})
-    measure(folder, owner, "two")
-    done = {name: json.loads(aside(folder, name).read_text())["known"] for name in ("one", "three")}
-    done["two"] = record(folder, "two")
+def test_the_order_within_a_lap_changes_with_the_lap_and_is_the_same_for_a_seed(planned):
+    folder = planned({"workloads": {"noop": {"laps": 12}}})
+    measure(folder, "two")
+    done = {name: record(folder, name, kind="raw" if name == "two" else "spool") for name in ALL}
     taken = sorted((c["started"], c["lap"], name) for name, own in done.items() for c in own["commands"])
-    orders = {tuple(name for _, of, name in taken if of == lap) for lap in range(1, 13)}
-    assert len(orders) > 2
+    orders = [tuple(name for _, of, name in taken if of == lap) for lap in range(1, 13)]
+    assert len(set(orders)) > 2
+    again = [sorted(ALL) for _ in orders]
+    for lap, names in enumerate(again, 1):
+        random.Random(f"1/noop/1/{lap}").shuffle(names)
+    assert orders == [tuple(names) for names in again]
 
 
-def aside(folder, environment, repetition=1):
-    return folder / f"results/tmp/{environment}/noop/{repetition}.json"
-
-
-def test_one_cell_that_is_missing_is_measured_alone(planned, owner):
-    folder = planned([("two", "noop", 1)])
-    done = measure(folder, owner, "two")
+def test_only_those_of_the_set_take_part_that_are_due(planned):
+    folder = planned()
+    for name in ALL:
+        measure(folder, name)
+    (folder / "results/raw/one/noop/1.log").unlink()
+    (folder / "results/raw/two/noop/1.log").unlink()
+    others = [log(folder, "three"), record(folder, "three")]
+    assert "in turns with two" in measure(folder, "one").stderr
+    assert record(folder, "one")["interleaved"] == ["two"]
+    assert [log(folder, "three"), record(folder, "three")] == others
+    assert measure(folder, "two").returncode == 0
+    # One that is missing alone is measured alone.
+    (folder / "results/raw/two/noop/1.log").unlink()
+    done = measure(folder, "two")
     assert done.returncode == 0, done.stderr
     assert "in turns" not in done.stderr
-    assert "interleaved" not in record(folder, "two")
+    assert not {"interleaved", "together"} & set(record(folder, "two"))
     assert log(folder, "two").count('{"lap": ') == 3
-    assert not list((folder / "results/tmp").rglob("*/noop/*"))
-
-
-def test_a_cell_outside_of_a_run_is_measured_alone(planned, owner):
-    folder = planned([(name, "noop", 1) for name in ALL])
-    owner.kill()
-    owner.wait()
-    done = projects.run(folder, "strata", "cell", "two", "noop", "1")
-    assert done.returncode == 0, done.stderr
-    assert "interleaved" not in record(folder, "two")
-
-
-def test_only_cells_of_the_same_set_that_are_still_to_come_take_part(planned, owner):
-    folder = planned([("one", "noop", 1), ("two", "noop", 1), ("one", "noop", 2), ("three", "noop", 2)])
-    measure(folder, owner, "one")
-    assert record(folder, "one")["interleaved"] == ["two"]
-    measure(folder, owner, "two")
-    measure(folder, owner, "three", 2)
-    assert record(folder, "three", 2)["interleaved"] == ["one"]
 
 
 @pytest.mark.parametrize("config", [{"order": "sequential"}, {"workloads": {"noop": {"laps": 1}}}])
-def test_an_order_without_sets_and_a_single_lap_know_no_turns(planned, owner, config):
-    folder = planned([(name, "noop", 1) for name in ALL], config)
-    done = measure(folder, owner, "two")
+def test_an_order_without_sets_and_a_single_lap_know_no_turns(planned, config):
+    folder = planned(config)
+    done = measure(folder, "two")
     assert done.returncode == 0, done.stderr
-    assert "interleaved" not in record(folder, "two")
+    assert not {"interleaved", "together"} & set(record(folder, "two"))
+    assert not (folder / "results/spool").exists()
 
 
 FAILS_ONCE = """
 number=$(cat count 2>/dev/null || echo 0); echo $((number + 1)) >count
 echo 7
-[ "$number" != 1 ]
+[ "$number" != {failing} ]
 """
 
 
-def test_whoever_fails_among_the_others_is_measured_alone_and_takes_nobody_along(planned, owner):
-    folder = planned([(name, "noop", 1) for name in ALL], run=[{"argv": ["/bin/sh", "-c", FAILS_ONCE], "timeout": 20}])
-    # The second run of all fails: that of one of the others, or of the first.
-    first = measure(folder, owner, "two")
+@pytest.mark.parametrize("failing", [0, 1, 2])
+def test_whoever_fails_takes_nobody_along(planned, failing):
+    folder = planned(run=[{"argv": ["/bin/sh", "-c", FAILS_ONCE.format(failing=failing)], "timeout": 20}])
+    first = measure(folder, "two")
     if first.returncode:
         assert "cell failed: two · noop · repetition 1" in first.stderr
         assert state.all_up() == []
-        assert not (folder / "results/raw/two").exists()
-        first = measure(folder, owner, "one")
-        assert record(folder, "one")["interleaved"] == ["three"]
+        assert not (folder / "results/raw").exists()
+        assert measure(folder, "one").returncode == 0
+        assert record(folder, "one")["interleaved"] == ["three", "two"]
         return
     (failed,) = re.findall(r"cell: (\w+) · noop · repetition 1 takes no turns any more", first.stderr)
-    assert failed not in record(folder, "two")["interleaved"]
-    done = measure(folder, owner, failed)
-    assert done.returncode == 0, done.stderr
-    assert "interleaved" not in record(folder, failed)
-
-
-def test_what_another_run_left_aside_is_not_taken(planned, owner):
-    folder = planned([(name, "noop", 1) for name in ALL])
-    measure(folder, owner, "two")
-    assert aside(folder, "one").exists()
-    with subprocess.Popen(["sleep", "300"]) as later:
-        progress.begin(later.pid, [("one", "noop", 1)], [("one", "1")])
-        done = measure(folder, later, "one")
+    (other,) = record(folder, "two")["interleaved"]
+    assert {failed, other} == {"one", "three"}
+    for name in (failed, other):
+        done = measure(folder, name)
         assert done.returncode == 0, done.stderr
-        assert "interleaved" not in record(folder, "one")
-        later.kill()
+    assert "interleaved" not in record(folder, failed)
+    assert record(folder, other)["interleaved"] == ["two"]
 
 
-def test_a_run_that_is_killed_amid_turns_leaves_no_system(planned, owner, tmp_path):
-    slow = {"argv": ["/bin/sh", "-c", "echo 7; sleep 60"], "timeout": 90}
-    folder = planned([(name, "noop", 1) for name in ALL], run=[slow])
-    words = ("strata", "cell", "two", "noop", "1")
-    measuring = subprocess.Popen(
-        projects.command(*words),
-        cwd=folder,
-        env={**projects.environment(), "STRATA_OWNER": str(owner.pid)},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+@pytest.mark.parametrize("laps", [0, 1, 7])
+def test_what_is_killed_amid_turns_leaves_systems_that_the_next_removes_and_nothing_else(planned, laps):
+    """Killed while systems come up, in the first lap, and later."""
+    slow = {"argv": ["/bin/sh", "-c", "echo $$ >>pids; echo 7; test -e fast || sleep 0.3"], "timeout": 90}
+    folder = planned(run=[slow])
+    argv = projects.command("strata", "cell", "two", "noop", "1")
+    measuring = subprocess.Popen(argv, cwd=folder, env=projects.environment(), stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 30
-    while len(state.all_up()) < 3 and time.monotonic() < deadline:
-        time.sleep(0.05)
+    pids = folder / "pids"
+    while len(state.all_up()) < 1 or len(pids.read_text().split() if pids.exists() else []) < laps:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
     measuring.kill()
-    measuring.communicate()
-    assert len(testbed.take_down()) == 3
-    assert state.all_up() == []
+    measuring.wait()
+    left = {system["id"] for system in state.all_up()}
+    assert left
     assert not (folder / "results/raw").exists()
+    assert not (folder / "results/spool").exists()
+    (folder / "fast").touch()
+    done = measure(folder, "one")
+    assert done.returncode == 0, done.stderr
+    assert record(folder, "one")["interleaved"] == ["three", "two"]
+    assert state.all_up() == []
+    assert not left & set(os.listdir(places.systems()))
+    # The killed one's own job takes what waits.
+    assert measure(folder, "two").returncode == 0
+    assert record(folder, "two")["together"] == record(folder, "one")["together"]
 
 
 class Quiet:
@@ -243,8 +223,9 @@ def pretended(environment, left):
     """A cell that runs nothing, and tells what it left running."""
     one = cell_of.Cell.__new__(cell_of.Cell)
     one.environment, one.workload, one.repetition, one.laps = environment, "noop", 1, 2
-    one.plan, one.key, one.name, one.known = {"seed": 1}, (environment, "noop", 1), environment, {}
-    one.begin = one.check = lambda *_: None
+    one.plan, one.key, one.name, one.known = {"seed": 1}, (environment, "noop", 1), environment, {"started": "now"}
+    one.begin = one.check = one.put_in_place = lambda *_: None
+    one.order = type("Order", (), {"position": lambda *_: 1})
     one.at_work = contextlib.nullcontext
     system = type("System", (), {"left": lambda self: left})()
     one.steps = type("Steps", (), {"begin": lambda self: None, "lap": lambda self, lap: None, "system": system})()
@@ -268,11 +249,11 @@ def test_systems_that_stand_beside_one_are_taken_down_one_by_one_or_together(pro
     folder = project()
     monkeypatch.chdir(folder)
     for name in ALL:
-        testbed.bring_up(name, [{"host": {}}], "1", None, beside=name != ALL[0])
+        testbed.bring_up(name, [{"host": {}}], None, beside=name != ALL[0])
     assert [system["environment"] for system in state.all_up()] == list(ALL)
     assert [words.partition("(")[2] for words in testbed.take_down("two")] == ["two)"]
     assert [system["environment"] for system in state.all_up()] == ["one", "three"]
-    testbed.bring_up("two", [{"host": {}}], "1", None)
+    testbed.bring_up("two", [{"host": {}}], None)
     assert [system["environment"] for system in state.all_up()] == ["two"]
     testbed.take_down()
     assert state.read() == {"system": None, "cell": None}

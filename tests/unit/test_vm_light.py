@@ -224,7 +224,7 @@ def test_its_disk_is_made_where_it_is_wanted_and_only_there(monkeypatch, tmp_pat
     monkeypatch.setenv("STRATA_HOME", str(tmp_path))
     made = []
     monkeypatch.setattr(build.recipe, "describe", lambda config: {"recipe": "r"})
-    monkeypatch.setattr(build.machine, "probe", lambda config, described: {"accelerator": "tcg"})
+    monkeypatch.setattr(build.machine, "probe", lambda config: {"accelerator": "tcg"})
     monkeypatch.setattr(build, "require", lambda name: {"recipe": name})
     for name in ("machine", "light"):
         monkeypatch.setattr(getattr(build, name), "ensure", lambda *words, name=name: made.append((name, words[2])))

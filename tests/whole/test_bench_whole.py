@@ -14,7 +14,7 @@ def test_logs_are_made_of_every_workload_that_its_parser_reads(tmp_path):
     found = rows.Rows()
     logs.rounds(["redis"], [4], 1, tmp_path, found)
     assert [(row.theme, row.tool, row.size) for row in found] == [("table", "redis", 4), ("summary", "redis", 4)]
-    assert set(logs.captured()) == {path.parent.name for path in projects.ROOT.glob("workloads/*/parse.R")}
+    assert set(logs.captured()) == {path.parent.name for path in projects.ROOT.glob("workloads/*/parse.py")}
 
 
 def test_the_bench_runs_from_the_first_cell_to_the_figure(tmp_path):

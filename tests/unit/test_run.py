@@ -1,0 +1,140 @@
+"""How far a run is, and by which words it is started again."""
+
+import os
+import subprocess
+import time
+
+import projects
+import pytest
+
+from strata.base import places, progress, run
+from strata.base.errors import UserError
+from strata.base.files import write_json, write_text
+
+COMMANDS = [
+    ("cells", "snakemake --cores 1"),
+    ("--cores 4 paper/report.pdf -n", "snakemake --cores 1"),
+    ("--cores 1 --configfile a.yaml b.yaml -- cells", "snakemake --cores 1 --configfile a.yaml b.yaml --"),
+    ("--config seed=7 partial=true --cores 2 -- x", "snakemake --cores 1 --config seed=7 partial=true --"),
+    ("--configfile=a.yaml -C seed=7 --quiet", "snakemake --cores 1 --configfile=a.yaml -C seed=7 --"),
+    ("--config 'only={environments: [native]}'", "snakemake --cores 1 --config 'only={environments: [native]}' --"),
+]
+
+
+@pytest.mark.parametrize(("words", "again"), COMMANDS)
+def test_the_same_experiment_is_run_again_by_its_pages_and_words(words, again):
+    import shlex
+
+    assert run.command(["/usr/bin/snakemake", *shlex.split(words)]) == again
+
+
+def test_the_program_is_named_as_a_person_types_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    own = tmp_path / ".venv/bin/snakemake"
+    assert run.command([str(own)]) == ".venv/bin/snakemake --cores 1"
+    assert run.command(["/else/where/snakemake"]) == "snakemake --cores 1"
+    assert run.command(["/lib/python3/site-packages/snakemake/__main__.py"]) == "snakemake --cores 1"
+    own.parent.mkdir(parents=True)
+    own.touch(0o755)
+    monkeypatch.setenv("PATH", str(own.parent))
+    assert run.command([str(own)]) == "snakemake --cores 1"
+
+
+def test_a_process_begins_a_run_unless_it_belongs_to_one_that_lives(monkeypatch):
+    for variable in (run.OWNER, run.COMMAND):
+        monkeypatch.delenv(variable, raising=False)
+    assert run.owner()["pid"] == os.getpid()
+    run.begin(["snakemake", "--config", "seed=7"])
+    assert run.owner()["pid"] == os.getpid()
+    assert run.again("x") == "snakemake --cores 1 --config seed=7 -- x"
+    with subprocess.Popen(["sleep", "60"]) as other:
+        monkeypatch.setenv(run.OWNER, projects.owner(other))
+        run.begin(["snakemake"])
+        assert run.owner()["pid"] == other.pid
+        assert run.again("x") == "snakemake --cores 1 --config seed=7 -- x"
+        # Another process of the same id is not the run.
+        monkeypatch.setenv(run.OWNER, f"{other.pid}:1")
+        with pytest.raises(UserError, match=f"process {other.pid}"):
+            run.owner()
+        other.kill()
+    run.begin(["snakemake"])
+    assert run.owner()["pid"] == os.getpid()
+    assert run.again("x") == "snakemake --cores 1 x"
+
+
+CELLS = [("one", "a", 1), ("two", "a", 1), ("one", "b", 1), ("two", "b", 1)]
+
+
+@pytest.fixture
+def planned(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = [f"{place},1,{','.join(map(str, cell))}" for place, cell in enumerate(CELLS, 1)]
+    write_text(places.CELLS, "\n".join(["position,block,environment,workload,repetition", *lines]) + "\n")
+
+
+def put(*cells, kind="raw", ago=0.0):
+    for cell in cells:
+        path = places.cell_path(kind, *cell, "log")
+        write_text(path, "7\n")
+        os.utime(path, (time.time() - ago,) * 2)
+
+
+def test_cells_are_counted_that_are_in_their_place_or_wait_for_it(planned):
+    progress.begin(0, [])
+    assert progress.count() == (0, 4, None)
+    put(CELLS[0])
+    put(CELLS[1], kind="spool")
+    done, of, rest = progress.count()
+    assert (done, of) == (2, 4)
+    assert rest == pytest.approx(0, abs=5)
+
+
+def test_one_that_was_measured_otherwise_counts_once_it_has_a_new_log(planned):
+    put(*CELLS[:3], ago=60)
+    progress.begin(2, [CELLS[0]])
+    assert progress.count()[:2] == (2, 4)
+    put(CELLS[0], ago=-1)
+    assert progress.count()[:2] == (3, 4)
+
+
+def test_the_rest_follows_from_the_pace_since_the_run_began(planned):
+    put(CELLS[0], ago=600)
+    write_json(progress.PATH, {"begun": time.time() - 100, "done": 1, "stale": []})
+    assert progress.count()[2] is None
+    put(CELLS[1])
+    assert progress.count()[2] == pytest.approx(200, abs=5)
+    put(*CELLS[2:])
+    assert progress.count()[2] == 0
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"stale": 7}', '{"stale": [[1]], "begun": 1}', '{"begun": "x"}'])
+def test_what_makes_no_sense_is_no_reason_to_fail(planned, text):
+    write_text(progress.PATH, text)
+    put(CELLS[0])
+    assert progress.count()[:2] == (1, 4)
+    write_text(places.CELLS, "x,y\n1,2\n")
+    assert progress.count() == (0, 0, None)
+    os.unlink(places.CELLS)
+    assert progress.count() == (0, 0, None)
+
+
+def test_a_cell_is_told_with_what_is_left(planned, capsys):
+    progress.begin(0, [])
+    progress.announce("one · a · repetition 1")
+    put(CELLS[0])
+    progress.done("one · a · repetition 1", 2.5, more=True)
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == "[0 of 4 done] one · a · repetition 1 …"
+    assert second.startswith("[1 of 4 done] one · a · repetition 1: 2.5 s; 3 to go")
+    assert second.endswith("; then it is decided whether more are needed")
+
+
+def test_what_runs_once_is_summed_without_what_it_holds(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    before = progress.seconds_once()
+    with progress.once():
+        now[0] += 2
+        with progress.once():
+            now[0] += 3
+    assert progress.seconds_once() - before == 5

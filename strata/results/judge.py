@@ -42,10 +42,7 @@ def faults(experiment: dict, cells: Iterable[Cell], folder: str = ".") -> dict[C
     folder: holds `results`.  Cells without a fault are left out.  A record is compared with those of the cells
     before it only where both are good by themselves.
     """
-    manifest = None
-    if os.path.exists(os.path.join(folder, places.IMAGE)):
-        manifest = load(folder, places.IMAGE).get("manifest_sha256")
-    among = _Among(experiment, manifest)
+    among = _Among(experiment, _manifest(experiment, folder))
     found = {}
     for cell in cells:
         name = places.cell_path("raw", *cell, "json")
@@ -62,6 +59,20 @@ def faults(experiment: dict, cells: Iterable[Cell], folder: str = ".") -> dict[C
         if sentences:
             found[cell] = sentences
     return found
+
+
+def _manifest(experiment: dict, folder: str) -> str | None:
+    """The digest of the image's manifest; None where no image was published.  Raises UserError for another image."""
+    if not os.path.exists(os.path.join(folder, places.IMAGE)):
+        return None
+    try:
+        image = load(folder, places.IMAGE)
+        if image.get("recipe") == experiment["image"]["recipe"]:
+            return image.get("manifest_sha256")
+        wrong = f"{places.IMAGE}: is of another image than the plan's"
+    except UserError as error:
+        wrong = str(error)
+    raise UserError(f"{wrong}: remove it, and snakemake makes it again")
 
 
 def _layout(record: dict) -> list[str]:

@@ -403,6 +403,29 @@ def test_a_run_that_a_signal_ends_goes_on_with_the_next(project, number, whom):
     assert not project.jobs
 
 
+def kill_in(project: Project, script: str, target: str) -> None:
+    """Kill a run, with all that it started, while a script of the analysis is at work."""
+    path, seen = project.path(script), project.folder / "seen"
+    text = path.read_text()
+    path.write_text(f'writeLines("", "{seen}")\nSys.sleep(60)\n{text}')
+    process = project.start(target)
+    deadline = time.monotonic() + 60
+    while not seen.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate(timeout=60)
+    path.write_text(text)
+
+
+@pytest.mark.parametrize("script", ["tables", "figures"])
+def test_what_is_killed_while_something_is_made_is_made_again(project, script):
+    kill_in(project, f"analysis/{script}.R", "results/figures")
+    project.good("results/figures")
+    assert not project.measured
+    project.good("results/figures")
+    assert not project.jobs
+
+
 # Where the number of sets is open.
 
 
@@ -465,4 +488,14 @@ def test_a_decision_that_is_damaged_is_named_with_what_mends_it(adaptive, text):
 def test_another_target_decides_anew(adaptive):
     adaptive.good("--config", "repetitions={target: 500%}", "--", TABLES)
     assert adaptive.jobs["decide"]
+    assert not adaptive.measured
+
+
+def test_a_decision_that_was_killed_is_made_by_the_next_run(adaptive):
+    [first, *_] = sorted(adaptive.path("results/precision").glob("*.json"))
+    first.unlink()
+    adaptive.path(TABLES).unlink()
+    kill_in(adaptive, "analysis/precision.R", TABLES)
+    adaptive.good(TABLES)
+    assert first.exists()
     assert not adaptive.measured

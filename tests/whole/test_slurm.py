@@ -149,6 +149,7 @@ def test_a_cell_that_fails_fails_alone(nodes):
     run = begun(folder, both, *targets)
     printed, _ = run.communicate(timeout=900)
     assert run.returncode != 0
+    assert len(projects.records(folder)) == 1, printed
     [other] = projects.records(folder)
     assert "Traceback" not in printed
     run = begun(folder, both, *targets)

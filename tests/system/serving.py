@@ -17,8 +17,6 @@ import projects
 import pytest
 import yaml
 
-from strata.base import places
-
 # What stands before a test's own commands, in which the workload's programs are in $of, `inside` runs a command in the
 # files, and `until_ready` does it until it succeeds.
 BEGIN = r"""

@@ -1,7 +1,6 @@
 """The auctions on real servers: every operation, bids at the same time, what must hold, a page in two browsers."""
 
 import concurrent.futures
-import json
 import random
 import re
 import time

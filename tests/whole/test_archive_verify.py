@@ -84,8 +84,8 @@ def test_it_holds_what_a_review_needs(unpacked):
         "README.md", "LICENSE", "CITATION.cff", "SHA256SUMS", "ro-crate-metadata.json", "archive.json",
         "claims-map.csv", "rewritten.json", "paper/report.pdf", "paper/report.html", "results/plan.json",
         "results/plan.csv", "results/image.json", "results/image-manifest.json", "results/comparisons.csv",
-        "results/claims.csv", "results/tidy/stream.csv", "results/summary/linpack.csv", "results/figures/stream.svg", "results/SHA256SUMS",
-        "source/Snakefile", "source/config.yaml", "source/analysis/tables.R", "image/recipe.json",
+        "results/claims.csv", "results/tidy/stream.csv", "results/summary/linpack.csv", "results/figures/stream.svg",
+        "results/SHA256SUMS", "source/Snakefile", "source/config.yaml", "source/analysis/tables.R", "image/recipe.json",
         "environment/python.txt", "environment/r.txt", "environment/tools.txt",
     ):  # fmt: skip
         assert name in names, name

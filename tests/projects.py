@@ -83,6 +83,7 @@ def make(folder: Path, config: dict, workloads: dict[str, dict] | None = None, c
         write_yaml(folder / "workloads" / name / "workload.yaml", data)
         write_parser(folder, name, data["metrics"])
     if workloads is not None:
+        (folder / "workloads").mkdir(exist_ok=True)
         bring(ROOT / "workloads" / "kit", folder / "workloads" / "kit")
     write_yaml(folder / "config.yaml", config)
     return folder

@@ -321,5 +321,5 @@ def test_a_repetition_that_is_no_number_is_refused(folder, number):
 @pytest.mark.parametrize("value", ["²", "", ":", "x:1", "9" * 40, "²:5", "1e3"])
 def test_an_owner_that_is_no_process_is_nobody(monkeypatch, value):
     monkeypatch.setenv(run.OWNER, value)
-    run.begin()
+    run.begin(["snakemake"])
     assert run.owner()["pid"] == projects.os.getpid()

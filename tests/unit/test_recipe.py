@@ -33,7 +33,6 @@ def test_comments_blank_lines_and_the_analysis_do_not_change_the_image(copy):
     edit(copy / "packer/provision.sh", "# Turns", "# This turns")
     edit(copy / "packer/image.pkr.hcl", "# The image", "\n# This is the image")
     edit(copy / "workloads/pxz/measure.sh", "# Usage:", "#\n# Usage:")
-    (copy / "workloads/stream/parse.R").write_text("parse_stream <- function(lines, parameters) NULL\n")
     (copy / "workloads/stream/parse.py").write_text("def parse(lines, parameters):\n    return []\n")
     (copy / "workloads/kit/logs.py").write_text("")
     (copy / "workloads/stream/README.md").write_text("STREAM\n")

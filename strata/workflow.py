@@ -74,7 +74,14 @@ class Workflow:
     # What a cell's rule asks.
 
     def priority(self, environment: str, workload: str, repetition: str) -> int:
-        """The earlier in the plan the higher."""
+        """The earlier in the plan the higher.
+
+        On nodes a cell that failed comes last: the job of a set ends with the first that fails, which would otherwise
+        be in the way of those behind it in every run.
+        """
+        failed = places.cell_path("failed", environment, workload, int(repetition), "json")
+        if self.plan.get("spread") and os.path.exists(failed):
+            return 0
         return self._places.get((environment, workload, int(repetition)), 0)
 
     def fingerprint(self, environment: str, workload: str) -> str:

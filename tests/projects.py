@@ -197,6 +197,18 @@ def plan(folder: Path, **over: object) -> dict:
     return json.loads((folder / "results/plan.json").read_text())
 
 
+def image(folder: Path) -> dict:
+    """Build the image of a project where it is not in the cache; the facts of it there."""
+    done = run(folder, "strata", "image", timeout=1800)
+    assert done.returncode == 0, done.stderr
+    code = (
+        "import json; from strata.experiment import config, recipe; from strata.image import cache;"
+        "print(json.dumps(cache.require(recipe.describe(config.read({})['image'])['recipe'])))"
+    )
+    found = subprocess.check_output([sys.executable, "-c", code], cwd=folder, env=environment(), text=True)
+    return json.loads(found)
+
+
 def records(folder: Path) -> list[dict]:
     """All records of a project, in the order in which they were measured."""
     found = [json.loads(path.read_text()) for path in folder.glob("results/raw/*/*/*.json")]

@@ -1,7 +1,5 @@
 """Real Docker, the real image, and a look at the machine before and after."""
 
-import json
-import os
 import subprocess
 import warnings
 
@@ -10,7 +8,6 @@ import projects
 import pytest
 
 from strata import layers
-from strata.base import places
 from strata.experiment import workload
 from strata.system import state, testbed
 
@@ -46,10 +43,7 @@ def machine_stays(request):
 @pytest.fixture(scope="session")
 def image():
     """The image of the checkout, built if it is not in the cache."""
-    done = projects.run(projects.ROOT, "strata", "image", timeout=1800)
-    assert done.returncode == 0, done.stderr
-    found = json.loads((projects.ROOT / "results/image.json").read_text())
-    return {**found, "folder": os.path.join(places.home(), "images", found["recipe"])}
+    return projects.image(projects.ROOT)
 
 
 @pytest.fixture

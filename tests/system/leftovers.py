@@ -97,7 +97,6 @@ def left_on_machine():
         "groups": groups,
         "systems": set(os.listdir(folder)) if os.path.isdir(folder) else set(),
         "state": json.dumps(state.read()),
-        "keepers": processes("^[^ ]*python[^ ]* (-S )?-m strata keeper"),
         "cells": processes("^[^ ]*python[^ ]* (-S )?-m strata cell"),
         "tools": lines("pgrep", "-f", "^/opt/strata/workloads/"),
         **left_in_libvirt(),
@@ -126,6 +125,6 @@ def settle(before, seconds=30):
 def calm(seconds=20):
     """The machine as it is once what ends with the run of another test has ended, or after some seconds."""
     deadline = time.monotonic() + seconds
-    while ((now := left_on_machine())["keepers"] or now["cells"]) and time.monotonic() < deadline:
+    while (now := left_on_machine())["cells"] and time.monotonic() < deadline:
         time.sleep(0.2)
     return now

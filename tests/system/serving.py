@@ -17,8 +17,6 @@ import projects
 import pytest
 import yaml
 
-from strata.base import places
-
 # What stands before a test's own commands, in which the workload's programs are in $of, `inside` runs a command in the
 # files, and `until_ready` does it until it succeeds.
 BEGIN = r"""
@@ -72,8 +70,7 @@ def built(folder: Path, parameters: dict[str, dict] | None = None, **more: objec
     page["workloads"] |= yaml.safe_load((projects.ROOT / "everything.yaml").read_text())["workloads"]
     page["workloads"] |= parameters or {}
     projects.make(folder, page)
-    done = projects.run(folder, "strata", "image", timeout=1800)
-    assert done.returncode == 0, done.stderr
+    projects.image(folder)
     return folder
 
 
@@ -85,8 +82,7 @@ def environments(*names: str) -> dict[str, dict]:
 
 def tree(project: Path) -> str:
     """The files of a project's image."""
-    image = json.loads((project / "results/image.json").read_text())
-    return os.path.join(places.home(), "images", image["recipe"], "tree")
+    return os.path.join(projects.image(project)["folder"], "tree")
 
 
 @contextlib.contextmanager

@@ -1,7 +1,6 @@
 """The auctions on real servers: every operation, bids at the same time, what must hold, a page in two browsers."""
 
 import concurrent.futures
-import json
 import random
 import re
 import time
@@ -312,8 +311,7 @@ def test_cells_are_measured_in_a_container_as_on_the_host(project, machine_stays
 
 
 def test_a_sandbox_that_cannot_tell_who_asks_at_a_socket_serves_them_too(project, machine_stays):
-    assert projects.run(project, "strata", "plan").returncode == 0
-    sandbox = json.loads((project / "results/plan.json").read_text())["environments"]["docker-gvisor"]
+    sandbox = projects.plan(project)["environments"]["docker-gvisor"]
     if not sandbox["available"]:
         pytest.skip(sandbox["reason"])
     (record,) = serving.measure(project, "auction", "docker-gvisor")

@@ -54,14 +54,14 @@ def up(checkout, image, machine_stays):
     settings["environments"] = {name: {"label": name, "layers": stack} for name, stack in stacks().items()}
     planned = config.experiment(settings, capacity.facts())["environments"]
 
-    def bring(name, block=1, beside=False):
+    def bring(name, beside=False):
         if not planned[name]["available"]:
             pytest.skip(planned[name]["reason"])
         # The default page asks for no light machine, and so for no disk of one.
         build.ensure_machines(
             settings["image"], {"root"} & layers_of.forms(layer for entry in stacks()[name] for layer in entry)
         )
-        system = testbed.bring_up(name, planned[name]["layers"], block, image, beside=beside)
+        system = testbed.bring_up(name, planned[name]["layers"], image, beside=beside)
         return system.top
 
     with testbed.exclusive():
@@ -141,11 +141,12 @@ def test_native_and_containers_stand_beside_each_other_in_every_hierarchy(up):
     assert set(parents["native"].values()) <= {"/strata", "/strata.slice"}
 
 
-def test_a_block_gets_a_fresh_system_and_the_same_block_the_same(up):
+def test_a_process_uses_its_system_again_until_its_last_cell_ended(up):
     first = up("docker")
     inside(first, "touch", "/data/left", "/left")
     assert up("docker").context.id == first.context.id
-    fresh = up("docker", block=2)
+    testbed.end_cell(testbed.System(state.read()["system"], first.context.image), last=True)
+    fresh = up("docker")
     assert fresh.context.id != first.context.id
     assert (
         inside(fresh, "sh", "-c", "ls /data /left 2>&1 || true")
@@ -185,7 +186,7 @@ def test_what_a_command_leaves_is_seen_and_its_system_not_used_again(up, name):
     subprocess.run(top.command(["sh", "-c", f"setsid sleep 300 >/dev/null 2>&1 & {begun}"]), check=True)
     system = testbed.System(state.read()["system"], top.context.image)
     testbed.begin_cell(system)
-    assert testbed.end_cell(system) == ["sleep 300"]
+    assert testbed.end_cell(system, last=False) == ["sleep 300"]
     assert state.read()["system"] is None
     assert up(name).context.id != top.context.id
 
@@ -229,7 +230,7 @@ def test_a_sandbox_that_does_not_start_leaves_nothing(up):
     if sandbox.mistaken() is None:
         pytest.skip("this gVisor gives a sandbox a network stack of its own here")
     with pytest.raises(UserError):
-        testbed.bring_up("docker-gvisor", stack, 1, top.context.image)
+        testbed.bring_up("docker-gvisor", stack, top.context.image)
     testbed.take_down()
     left = [pid for pid in os.listdir("/proc") if pid.isdecimal() and "/strata/" in groups_of_process(pid)]
     assert left == []
@@ -278,7 +279,7 @@ OPTIONS = {"seccomp": "unconfined", "cpuset-cpus": "0", "memory": "1GiB"}
 
 def test_what_a_container_may_do_is_what_was_asked_for(up, image):
     entry = {"network": "host", "data": "tmpfs", **OPTIONS}
-    system = testbed.bring_up("bounded", [{"docker": entry}], 1, image)
+    system = testbed.bring_up("bounded", [{"docker": entry}], image)
     seen = {setting["name"]: setting["seen"] for setting in system.facts["facts"]["docker"]["settings"]}
     assert seen == {"data": "tmpfs", "seccomp": "unconfined", "cpuset-cpus": "0", "memory": str(2**30)}
     assert inside(system.top, "nproc") == "1"

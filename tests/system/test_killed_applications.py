@@ -56,7 +56,7 @@ def test_a_killed_cell_leaves_no_server(project, machine_stays, workload, enviro
     os.kill(state.read()["cell"]["pid"], signal.SIGKILL)
     run.communicate(timeout=300)
     assert run.returncode != 0
-    # What was up is removed by the run's keeper, which outlives it by that.
+    # What was up is removed at the end of the run, or by whoever measures next.
     deadline = time.monotonic() + 60
     while running(workload) and time.monotonic() < deadline:
         time.sleep(0.2)

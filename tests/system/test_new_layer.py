@@ -47,9 +47,13 @@ class Toy(Layer):
     def get(self, source, target):
         self.below.get(source, target)
 '''
-PARSER = """parse_politeness <- function(lines, parameters) {
-  measured("priority", "1", number(read_json_lines(lines)[[1]], "nice", zero = TRUE) + parameters$more)
-}
+PARSER = """import json
+
+from kit.logs import value
+
+
+def parse(lines, parameters):
+    return [value("priority", "1", json.loads(lines[0])["nice"] + parameters["more"])]
 """
 POLITENESS = {
     **projects.NOOP,
@@ -73,7 +77,7 @@ def made(image, tmp_path_factory):
     config = projects.on_host(repetitions=3, environments=environments, workloads={"politeness": None})
     projects.make(folder, config, copy=True)
     projects.write_yaml(folder / "workloads/politeness/workload.yaml", POLITENESS)
-    (folder / "workloads/politeness/parse.R").write_text(PARSER)
+    (folder / "workloads/politeness/parse.py").write_text(PARSER)
     (folder / "strata/layers/toy.py").write_text(LAYER)
     listed = folder / "strata/layers/__init__.py"
     text = listed.read_text()
@@ -99,7 +103,7 @@ def test_what_its_file_says_stands_in_plan_and_paper(made):
 
 
 def test_its_options_are_checked_like_those_of_any_layer(made):
-    over = '{"environments": {"toy": {"layers": ["chroot", {"toy": {"nice": 30}}]}}}'
+    over = 'environments={"toy": {"layers": ["chroot", {"toy": {"nice": 30}}]}}'
     done = projects.run(made, "strata", "check", "--config", over, PYTHONPATH=str(made))
     assert done.returncode == 1
     assert "environments.toy.layers.1.toy.nice" in done.stderr

@@ -24,7 +24,7 @@ CONFIG = SimpleNamespace(
 def up(system_of, variables):
     """A process with these variables that has a system up."""
     program = "import sys; print(flush=True); sys.stdin.read()"
-    argv = [sys.executable, "-S", "-c", program, "-m", "strata", "keeper"]
+    argv = [sys.executable, "-S", "-c", program, "-m", "strata", "cell"]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=variables) as owner:
         # Its variables can be read only a moment after it was started.
         owner.stdout.readline()
@@ -46,7 +46,7 @@ def test_a_run_of_somebody_else_is_told_from_ours(capsys):
         assert leftovers.is_ours(ours.pid) is True
     with up("native", others) as other:
         assert leftovers.others_run() == other.pid
-        assert str(other.pid) not in leftovers.processes("strata keeper")
+        assert str(other.pid) not in leftovers.processes("strata cell")
     # It is dead: what it left is no reason to wait.
     assert leftovers.others_run() is None
     leftovers.wait_for_others(CONFIG)

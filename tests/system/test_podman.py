@@ -76,8 +76,8 @@ def home(tmp_path, monkeypatch):
 def up(home, machine_stays, image):
     """Bring a container up under the machine's lock; it, and all that Podman keeps, is gone afterwards."""
 
-    def bring(block=1, **options):
-        return testbed.bring_up("podman", stack_of(options), block, image).top
+    def bring(**options):
+        return testbed.bring_up("podman", stack_of(options), image).top
 
     with testbed.exclusive():
         yield bring
@@ -152,13 +152,13 @@ def test_what_it_may_do_is_what_was_asked_for(up):
     assert top.cpus() == 1
 
 
-def test_a_block_gets_a_fresh_one_and_what_a_cell_left_is_seen(up, image):
+def test_what_a_cell_left_is_seen_and_the_next_gets_a_fresh_one(up, image):
     top = up(data="layered")
     assert top.left() == []
     subprocess.run(top.command(["sh", "-c", "echo >/data/left; setsid sleep 300 >/dev/null 2>&1 &"]), check=True)
     assert top.left() == ["sleep 300"]
     testbed.begin_cell(testbed.System(state.read()["system"], image))
-    assert testbed.end_cell(testbed.System(state.read()["system"], image)) == ["sleep 300"]
+    assert testbed.end_cell(testbed.System(state.read()["system"], image), last=False) == ["sleep 300"]
     fresh = up(data="layered")
     assert fresh.context.id != top.context.id
     assert inside(fresh, "sh", "-c", "ls /data") == ""
@@ -197,7 +197,7 @@ import json, sys
 from strata.system import testbed
 image, stack = json.loads(sys.argv[1])
 print(flush=True)
-testbed.bring_up("podman", stack, 1, image)
+testbed.bring_up("podman", stack, image)
 sys.stdin.read()
 """
 

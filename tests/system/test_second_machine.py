@@ -33,9 +33,8 @@ def project(tmp_path, configuration, workload, environments=None, **more):
     chosen = {"environments": environments} if environments else {}
     config = projects.default(workloads={"asking": None}, repetitions=1, client=client, **chosen)
     folder = projects.beside_real(tmp_path / "p", config, {"asking": workload})
-    for words in (["image"], ["plan"]):
-        done = projects.run(folder, "strata", *words, timeout=900)
-        assert done.returncode == 0, done.stderr
+    projects.image(folder)
+    projects.plan(folder)
     return folder
 
 

@@ -167,7 +167,7 @@ def tuned(checkout, image, machine_stays):
     entry = config.experiment(config.read(), capacity.facts())["environments"]["vm-tuned"]
     with testbed.exclusive():
         try:
-            yield testbed.bring_up("vm-tuned", entry["layers"], "1", image)
+            yield testbed.bring_up("vm-tuned", entry["layers"], image)
         finally:
             testbed.take_down()
 

@@ -39,14 +39,16 @@ def qemus():
 @pytest.fixture
 def up(checkout, image, machine_stays):
     """A light machine, booted, under the machine's lock; gone afterwards."""
-    done = projects.run(checkout, "strata", "image", "--config", json.dumps(OVER))
+    done = projects.run(
+        checkout, "strata", "image", "--config", *(f"{key}={json.dumps(value)}" for key, value in OVER.items())
+    )
     assert done.returncode == 0, done.stderr
     entry = config.experiment(config.read(OVER), capacity.facts())["environments"]["vm-light"]
     if not entry["available"]:
         pytest.skip(entry["reason"])
     with testbed.exclusive():
         try:
-            yield testbed.bring_up("vm-light", entry["layers"], "1", image)
+            yield testbed.bring_up("vm-light", entry["layers"], image)
         finally:
             testbed.take_down()
 
@@ -115,10 +117,11 @@ def test_a_cell_is_measured_in_it_and_a_run_that_is_killed_leaves_nothing(tmp_pa
     assert tidy.returncode == 0, tidy.stderr
     assert (folder / "results/tidy/stream.csv").read_text().count("vm-light,stream") >= 4
 
-    # Killed while the machine boots: its keeper removes what is there.
+    # Killed while the machine boots: the next cell or `clean` removes what is there.
     killed = faults.start(folder, "--force", logs[0])
     faults.wait_until(lambda: killed.poll() is not None or qemus(), 120)
     os.killpg(killed.pid, signal.SIGKILL)
     killed.communicate()
-    faults.wait_until(faults.settled, 120)
+    assert projects.run(folder, "strata", "clean").returncode == 0
+    assert faults.settled()
     assert qemus() == []

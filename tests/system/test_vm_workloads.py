@@ -150,12 +150,16 @@ def made(run):
 
 def test_a_machine_killed_under_a_cell_costs_that_cell_alone(run):
     folder, done, _ = run
-    assert done.returncode == 1
-    assert "cell failed: vm · pausing · repetition 1: its run step was ended: its virtual machine ended" in done.stderr
-    assert f"snakemake --cores 1 {KILLED}" in done.stderr
+    assert "vm · pausing · repetition 1" in done.stderr
+    assert "its run step was ended: its virtual machine ended" in done.stderr
     assert "Traceback" not in done.stderr
-    assert not (folder / KILLED).exists()
-    assert [path.parent.name for path in folder.glob("results/failed/*/*/*.json")] == ["pausing"]
+    # Where it was measured beside the one that was asked for, its own job measures it again.
+    beside = "vm · pausing · repetition 1 failed beside" in done.stderr
+    assert done.returncode == int(not beside)
+    assert (folder / KILLED).exists() is beside
+    failed = [path.parent.name for path in folder.glob("results/failed/*/*/*.json")]
+    assert failed == ([] if beside else ["pausing"])
+    assert beside or f"snakemake --cores 1 {KILLED}" in done.stderr
     assert libvirt.domains() == []
 
 
@@ -163,7 +167,7 @@ def test_cells_say_what_machine_they_ran_in(made, logs, image):
     proven = acceleration.known()["accelerator"]
     kernel = disk.require(image["recipe"], proven)["kernel"]
     records = projects.records(made)
-    assert len(records) == len(logs)
+    assert len(records) == len(logs) + (made / KILLED).exists()
     for one in records:
         vm, seen = one["system"]["vm"], one["observed"]["inside"]
         assert vm["accelerator"] == proven

@@ -5,7 +5,6 @@ import importlib
 import itertools
 import json
 import random
-import re
 import subprocess
 import sys
 import types

@@ -138,7 +138,13 @@ def test_a_block_is_measured_in_one_system_and_each_cell_waits_until_it_is_asked
     assert os.listdir(folder / "results/raw/bare") == ["a"]
     for load in "bc":
         assert record(folder, load, "spool")
-        assert measure(folder, load).returncode == 0
+        note = folder / f"results/logs/cells/bare/{load}/1.log"
+        noted = note.read_text()
+        taken = measure(folder, load)
+        assert taken.returncode == 0, taken.stderr
+        assert f"bare · {load} · repetition 1: " in taken.stderr
+        # How it went stays written down.
+        assert note.read_text() == noted
     assert runs(folder) == 3
     records = {load: record(folder, load) for load in LOADS}
     assert len({own["system"]["id"] for own in records.values()}) == 1

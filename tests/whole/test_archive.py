@@ -5,8 +5,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import zipfile
 
 import layout
 import measured
@@ -17,10 +15,10 @@ import requests
 import requests_cache
 import urllib3
 
-from strata.archive import check, container, crate, rebuild, sums
-from strata.base import places
+from strata.archive import check, container, crate, make, rebuild, sums
+from strata.base.errors import UserError
 from strata.experiment import workload
-from strata.results import judge, made, products
+from strata.results import judge, products
 
 
 @pytest.fixture(scope="module")
@@ -33,11 +31,11 @@ def patch():
 
 @pytest.fixture(scope="module")
 def paper(tmp_path_factory, patch):
-    """A project whose tables, figures and papers are made of logs and records, with decisions in between."""
+    """A project whose tables, figures and papers are made of logs and records, and its archive."""
     settings = measured.page(quiet={"action": "retry"})
     folder = measured.project(tmp_path_factory.mktemp("archived") / "project", patch, settings)
-    done = projects.run(folder, "snakemake", "--cores", "2", "--config", "rebuild=true", "--", "archive")
-    assert done.returncode == 0, done.stderr + done.stdout
+    rebuild.remake(str(folder), False)
+    make.make("archive.zip", False)
     return folder
 
 
@@ -47,76 +45,66 @@ def unpacked(archive, folder):
     return folder
 
 
-def test_the_workflow_makes_an_archive_that_verifies(paper):
-    assert check.verify(str(paper / "archive.zip")) == []
-    dry = projects.run(paper, "snakemake", "--dry-run", "--config", "rebuild=true", "--", "archive")
-    assert "Nothing to be done" in dry.stdout + dry.stderr
+@pytest.mark.long
+def test_the_workflow_makes_an_archive_that_verifies_and_follows_the_source(tmp_path, monkeypatch):
+    """Of cells on the bare host, which can be measured anywhere."""
+    monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
+    argv = ["/bin/sh", "-c", "date +1%N", "{number}"]
+    load = {**projects.NOOP, "run": [{"argv": argv, "timeout": 20}]}
+    environments = {name: {"layers": ["host"]} for name in ("native", "other")}
+    page = projects.on_host(repetitions=3, environments=environments, quiet={"action": "flag"})
+    folder = projects.make(tmp_path / "project", page, {"noop": load}, copy=True)
+    shutil.copy(projects.ROOT / "LICENSE", folder / "LICENSE")
+
+    def jobs(*words):
+        done = projects.run(folder, "snakemake", "--cores", "1", *words)
+        assert done.returncode == 0, done.stderr + done.stdout
+        lines = [line.split() for line in (done.stdout + done.stderr).splitlines()]
+        return {line[0] for line in lines if len(line) == 2 and line[1].isdigit()} - {"total"}
+
+    refused = projects.run(folder, "snakemake", "--cores", "1", "--", "archive")
+    assert refused.returncode != 0
+    assert "6 of 6 cells are not measured" in refused.stdout + refused.stderr
+    jobs("all")
+    jobs("archive")
+    assert check.verify(str(folder / "archive.zip")) == []
+    assert jobs("--dry-run", "archive") == set()
+    (folder / "docs.md").write_text("A note.\n")
+    assert jobs("--dry-run", "archive") == {"archive"}
 
 
-def test_an_edited_source_makes_the_archive_again_and_nothing_else(paper):
-    path = paper / "docs.md"
-    path.write_text("A note.\n")
-    try:
-        dry = projects.run(
-            paper, "snakemake", "--dry-run", "--quiet=rules", "--config", "rebuild=true", "--", "archive"
-        )
-        counts = [line.split() for line in (dry.stdout + dry.stderr).splitlines()]
-        jobs = {tuple(line) for line in counts if len(line) == 2 and line[1].isdigit()}
-        assert jobs == {("archive", "1"), ("total", "1")}
-    finally:
-        path.unlink()
-
-
-def test_all_that_was_made_is_listed_and_archived(paper, tmp_path):
+def test_all_that_was_made_is_archived(paper, tmp_path):
     folder = unpacked(paper / "archive.zip", tmp_path / "held")
+    listed = set(products.made(judge.load(str(folder), "results/plan.json"), str(paper)))
+    assert any(name.startswith("results/figures/") for name in listed)
     for place in (paper, folder):
-        there = container.files_below(str(place))
-        ours = {name for name in there if name.startswith("results/") and name.count("/") > 1} - {
-            name for name in there if name.startswith(("results/raw/", "results/logs/", "results/tmp/"))
-        }
-        tables = {f"results/{name}.csv" for name in ("comparisons", "claims", "footprint", "sets", "choices")}
-        listed = rebuild.made_in(str(folder))
-        assert ours | tables | set(products.PAPERS) == {
-            name for product in listed for name in (*product.files, product.note)
-        }
+        apart = ("results/raw/", "results/logs/", "results/tmp/", "results/plan.", "results/image", "results/SHA256SUMS")
+        there = {name for name in container.files_below(str(place)) if name.startswith("results/")}
+        papers = {name for name in products.PAPERS if (place / name).exists()}
+        assert {name for name in there if not name.startswith(apart)} | papers == listed
 
 
-@pytest.mark.parametrize(
-    "name", ["tidy/stream", "summary/stream", "comparisons", "claims", "footprint", "sets", "choices", "figures/stream",
-             "figures/order", "figures/drift", "figures/ratios", "figures/claims", "figures/footprint",
-             "paper/report.pdf", "paper/report.html"]
-)  # fmt: skip
-def test_a_product_is_made_of_nothing_but_what_is_noted(paper, tmp_path, name):
-    """Its command runs where there is nothing else, and makes the same."""
-    state = made.State(judge.load(str(paper), "results/plan.json"), str(paper), str(paper))
-    product = state.products()[name]
-    folder = tmp_path / "alone"
-    cells = [cell for load in product.cells for cell in state.cells(load)]
-    raw = [places.cell_path("raw", *cell, kind) for cell in cells for kind in ("log", "json")]
-    image = [key for key in state.inputs(product) if key.startswith("results/image")]
-    for source in (*state.sources(product), *product.reads, *raw, *image, "results/plan.json", "results/plan.csv"):
-        (folder / source).parent.mkdir(parents=True, exist_ok=True)
-        (shutil.copytree if (paper / source).is_dir() else shutil.copy)(paper / source, folder / source)
-    options = {
-        "tidy": ["--workload", "stream"],
-        "summary": ["--tidy", *product.reads],
-        "figures/stream": ["--tidy", "results/tidy/stream.csv", "--summary", "results/summary/stream.csv",
-                           "--figure", "stream", "--workload", "stream"],
-        "figures/order": ["--order", *product.reads],
-        "figures/drift": ["--drift", *product.reads],
-        "figures/ratios": ["--ratios", *product.reads],
-        "figures/claims": ["--claims", *product.reads],
-        "figures/footprint": ["--footprint", *product.reads],
-        "report": [],
-    }  # fmt: skip
-    tables = [file for file in product.reads if not file.startswith("results/precision/")]
-    out = product.files[0].removesuffix(".pdf") if product.command == "figure" else product.files[0]
-    command = [f"analysis/{product.command}.R", "--plan", "results/plan.json", "--out", out]
-    command += options.get(name, options.get(product.command, tables))
-    done = subprocess.run(["Rscript", *command], cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    for file in product.files:
-        assert (folder / file).read_bytes() == (paper / file).read_bytes()
+def test_tables_figures_and_papers_are_made_of_nothing_but_the_inputs_of_their_rules(paper, tmp_path):
+    """What is no input would be changed without that anything is made again."""
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    rules = (projects.ROOT / "rules/common.smk").read_text()
+    patterns = [
+        name for words in re.findall(r"code\(\n?(.*?)\)", rules, re.DOTALL) for name in re.findall(r'"(.+?)"', words)
+    ]
+    assert "workloads/*/*.py" in patterns
+    inputs = {name for pattern in patterns for name in paper.glob(pattern) if name.is_file()}
+    inputs |= {paper / f"results/{name}" for name in rebuild.INPUTS if (paper / f"results/{name}").is_file()}
+    inputs |= set(paper.glob("results/raw/*/*/*"))
+    # Of the package the rules name what reads logs; the rest is how it is started.
+    inputs |= set(paper.glob("strata/**/*.py")) | set(paper.glob("schemas/*"))
+    for path in inputs:
+        target = alone / path.relative_to(paper)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, target)
+    rebuild.remake(str(alone), False)
+    for name in products.tables(judge.load(str(paper), "results/plan.json")):
+        assert (alone / name).read_bytes() == (paper / name).read_bytes(), name
 
 
 def rebuilt(archive, folder):
@@ -136,7 +124,7 @@ def rebuilt(archive, folder):
     assert not (folder / "home").exists()
     assert "Traceback" not in done.stderr
     states = dict(line.split(maxsplit=1)[::-1] for line in done.stdout.splitlines())
-    tables = {"results/tidy/stream.csv", "results/claims.csv", "results/figures/order.csv", "paper/report.pdf"}
+    tables = {"results/tidy/stream.csv", "results/claims.csv", "paper/report.pdf"}
     assert tables <= set(states), done.stderr
     return done, states
 
@@ -159,8 +147,9 @@ def test_a_rebuild_says_which_table_is_another_and_makes_all_others_the_same(pap
     table.write_text(table.read_text().replace("3", "4", 1))
     crate.write(str(folder), json.loads((folder / "archive.json").read_text()))
     sums.write(str(folder))
-    assert check.verify(str(folder)) == ["results/summary/stream.csv: it is not as it was made"]
-    measured.note(folder, folder / "source")
+    (found,) = check.verify(str(folder))
+    assert found.startswith("results/summary/stream.csv: changed")
+    sums.write_tables(str(folder), products.tables(judge.load(str(folder), "results/plan.json")))
     crate.write(str(folder), json.loads((folder / "archive.json").read_text()))
     sums.write(str(folder))
     assert check.verify(str(folder)) == []
@@ -174,17 +163,14 @@ def test_a_rebuild_says_which_table_is_another_and_makes_all_others_the_same(pap
     assert not (again / ".snakemake").exists()
 
 
-def test_nothing_is_measured_where_a_log_lacks(paper, tmp_path):
+def test_nothing_is_made_where_a_log_lacks(paper, tmp_path):
     folder = unpacked(paper / "archive.zip", tmp_path / "holed")
     again = tmp_path / "again"
     rebuild.prepare(str(folder), str(again))
     (again / "results/raw/docker/stream/2.log").unlink()
-    done = projects.run(
-        again, "snakemake", "--cores", "1", "--config", "rebuild=true", "--", "all", PYTHONPATH=str(again)
-    )
-    assert done.returncode != 0
-    assert "results/raw/docker/stream/2.log" in done.stdout + done.stderr
-    assert not (again / "results/raw/docker/stream/2.log").exists()
+    with pytest.raises(UserError, match=r"results/raw/docker/stream/2\.log"):
+        rebuild.remake(str(again), False)
+    assert not (again / "results/tidy").exists()
 
 
 class Answers(requests.adapters.BaseAdapter):
@@ -226,33 +212,9 @@ def test_the_crate_is_valid_by_the_published_validator(paper, tmp_path):
 
 def test_the_paper_keeps_its_layout(paper):
     assert layout.findings(paper / "paper/report.pdf") == []
-    assert "LaTeX notes" not in (paper / "results/logs/report.log").read_text()
 
 
 def test_the_page_is_for_everybody_and_its_points_tell_their_runs(paper):
     with pages.chromium() as driver:
         assert pages.findings(driver, paper / "paper/report.html") == []
         assert pages.told(driver, paper / "paper/report.html") != ""
-
-
-def test_snakemakes_report_holds_papers_tables_and_figures_with_captions_by_category(paper, tmp_path):
-    words = ["--report", str(tmp_path / "report.zip"), "--config", "rebuild=true"]
-    done = projects.run(paper, "snakemake", *words)
-    assert done.returncode == 0, done.stderr
-    with zipfile.ZipFile(tmp_path / "report.zip") as archive:
-        page = archive.read("report/report.html").decode()
-        held = {name.rpartition("/")[2]: archive.read(name) for name in archive.namelist()}
-    categories = json.loads(re.search(r"^ *var categories = (.*);$", page, re.MULTILINE)[1])
-    assert {name: set(parts) for name, parts in categories.items()} == {
-        "Papers": {"Other"},
-        "Figures": {"STREAM", "Linpack", "All workloads"},
-        "Tables": {"STREAM", "Linpack", "All workloads"},
-    }
-    for name in ("paper/report.pdf", "results/figures/ratios.svg", "results/tidy/stream.csv"):
-        assert any(name in files for parts in categories.values() for files in parts.values())
-    assert held["report.pdf"] == (paper / "paper/report.pdf").read_bytes()
-    shown = json.loads(re.search(r"^ *var results = (\{.*?\});? *$", page, re.MULTILINE)[1])
-    assert set(shown) == {name for parts in categories.values() for files in parts.values() for name in files}
-    assert all(entry["caption"] for entry in shown.values())
-    assert "STREAM. Every point is a run" in shown["results/figures/stream.svg"]["caption"]
-    assert shown["results/figures/stream.svg"]["labels"] == {"figure": "stream", "as": "drawing"}

@@ -27,8 +27,7 @@ def sides(tmp_path_factory):
                 seed=seed,
                 noise=0.003,
             )
-            tables = [f"results/tidy/{load}.csv" for load in ("stream", "linpack")]
-            done = projects.run(folder, "snakemake", "--cores", "2", "--config", "rebuild=true", "--", *tables)
+            done = projects.run(folder, "strata", "tidy")
             assert done.returncode == 0, done.stderr + done.stdout
     workload.load.cache_clear()
     return root
@@ -81,7 +80,7 @@ def test_an_archive_is_a_side_and_is_verified_first(sides, tmp_path, monkeypatch
     measured.pretend(project)
     for name, content in tidy.items():
         (project / "results/tidy" / name).write_bytes(content)
-    measured.note(project, project)
+    measured.sign(project)
     make.make(str(tmp_path / "before.zip"), False)
     done = compare(tmp_path, "before.zip", sides / "after")
     assert done.returncode == 1, done.stderr

@@ -29,10 +29,13 @@ class Toy(Host):
         return ["sh", "-c", 'ulimit -n 77; exec "$@"', "sh", *argv]
 '''
 WORK = '[ "$(ulimit -n)" != 77 ] || { echo "no such call"; exit 3; }; echo "{\\"rate\\": 7}"'
-PARSER = """\
-parse_NAME <- function(lines, parameters) {
-  measured("rate", "1/s", number(read_json_lines(lines)[[1]], "rate"))
-}
+PARSER = """import json
+
+from kit.logs import value
+
+
+def parse(lines, parameters):
+    return [value("rate", "1/s", json.loads(lines[0])["rate"])]
 """
 ENVIRONMENTS = {"native": {"label": "Native", "layers": ["host"]}, "toy": {"label": "Toy box", "layers": ["toy"]}}
 
@@ -55,7 +58,7 @@ def project(tmp_path, monkeypatch):
     config = projects.on_host(repetitions=asked, environments=ENVIRONMENTS, workloads=dict.fromkeys(works))
     folder = projects.make(tmp_path / "project", {**config, "quiet": {"action": "flag"}}, works, copy=True)
     for name in works:
-        (folder / f"workloads/{name}/parse.R").write_text(PARSER.replace("NAME", name))
+        (folder / f"workloads/{name}/parse.py").write_text(PARSER)
     (folder / "strata/layers/toy.py").write_text(LAYER)
     listed = folder / "strata/layers/__init__.py"
     listed.write_text(listed.read_text().replace("LAYERS = {\n", 'LAYERS = {\n    "toy": "strata.layers.toy:Toy",\n'))

@@ -8,10 +8,9 @@ import types
 import zipfile
 
 import measured
-import projects
 import pytest
 
-from strata.archive import check, make, private
+from strata.archive import check, make, private, rebuild
 from strata.experiment import plan
 
 USER, HOST, TOKEN = "zoequill", "quillbox", "gh" + "p_" + "a1B2" * 9
@@ -57,19 +56,7 @@ def plant(folder):
 def test_what_is_private_is_in_no_file_of_an_archive(tmp_path, monkeypatch):
     folder = measured.project(tmp_path / "project", monkeypatch)
     planted = plant(folder)
-    done = projects.run(
-        folder,
-        "snakemake",
-        "--cores",
-        "2",
-        "--config",
-        "rebuild=true",
-        "partial=true",
-        "--",
-        "paper/report.pdf",
-        "paper/report.html",
-    )
-    assert done.returncode == 0, done.stderr + done.stdout
+    rebuild.remake(str(folder), True)
     assert USER in (folder / "paper/report.html").read_text()
     for key in ("USER", "LOGNAME"):
         monkeypatch.setenv(key, USER)

@@ -53,8 +53,8 @@ def _machine(options: argparse.Namespace) -> int:
 
 def _image(options: argparse.Namespace) -> int:
     from strata import layers
-    from strata.experiment import plan, recipe
-    from strata.image import build, cache
+    from strata.experiment import plan
+    from strata.image import build
     from strata.system import testbed
 
     if options.planned is None:
@@ -65,14 +65,14 @@ def _image(options: argparse.Namespace) -> int:
         planned = plan.read_checked()
         names, entries = options.planned, planned["environments"]
         image = planned["image"]["settings"]
-    there = cache.find(recipe.describe(image)["recipe"])
     built = build.ensure(image, options.rebuild)
     if not names:
         build.publish(built)
     stacks = [entries[name]["layers"] for name in names]
     can = {name for stack in stacks for layer in stack for name in layer if not layers.layer_class(name).unavailable()}
     build.ensure_machines(image, layers.forms(can))
-    if there is None and options.planned is None:
+    if not options.planned:
+        # Not beside a cell.
         testbed.tidy()
     return 0
 

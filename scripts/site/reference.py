@@ -139,7 +139,7 @@ def _config(schema: dict, machines: dict, page: dict) -> str:
 
 What the schemas of `config.yaml` let through ([config](../../schemas/config.schema.json),
 [virtual machines](../../schemas/vm.schema.json)); this page is made of them. What each key is for, with examples:
-[config.yaml, key by key](../config.md). `NAME` stands for a name of your own. `python -m strata check` says of a page
+[config.yaml, key by key](../config.md). `NAME` stands for a name of your own. `python3 -m strata check` says of a page
 what is wrong with it.
 
 {_key_table(schema, page)}
@@ -301,7 +301,7 @@ def _commands(project: Path) -> str:
     commands = re.findall(r"^    ([a-z-]+) +(\S.*)$", said, re.MULTILINE)
     return f"""# Commands
 
-Made of the `Makefile` and of `python -m strata --help`. Targets of Snakemake: [the README's table and
+Made of the `Makefile` and of `python3 -m strata --help`. Targets of Snakemake: [the README's table and
 Snakemake's own options](../snakemake.md).
 
 {_table(["type", "to"], [[_code(f"make {name}"), _cell(text)] for name, text in targets])}
@@ -309,9 +309,9 @@ Snakemake's own options](../snakemake.md).
 {
         _table(
             ["type", "to"],
-            [[_code(f".venv/bin/python -m strata {name}"), _cell(text)] for name, text in commands],
+            [[_code(f"python3 -m strata {name}"), _cell(text)] for name, text in commands],
         )
     }
 
-`.venv/bin/python -m strata COMMAND --help` names a command's own options.
+`python3 -m strata COMMAND --help` names a command's own options.
 """

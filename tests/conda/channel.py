@@ -48,7 +48,7 @@ def build(channel: Path) -> None:
     (channel / "linux-64").mkdir(parents=True)
     (channel / "noarch").mkdir()
     host = {"python": sys.executable, "rscript": shutil.which("Rscript")}
-    _pack(channel, "python", {"bin/python": PYTHON.format(**host)})
+    _pack(channel, "python", {name: PYTHON.format(**host) for name in ("bin/python", "bin/python3")})
     _pack(channel, "pip", {})
     _pack(channel, "r-base", {"bin/Rscript": RSCRIPT.format(**host)})
     for name in ("git", "pandoc"):

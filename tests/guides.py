@@ -101,6 +101,8 @@ def follow(guide: str, folder: Path) -> None:
         # As a terminal has it: what is printed comes at once, and nothing is of the tests' own.
         environment = {**projects.environment(), "PYTHONUNBUFFERED": "1"}
         environment.pop("PYTHONPATH")
+        # A Snakemake is on the path: here the one that `make setup` installs.
+        environment["PATH"] = f"{folder}/.venv/bin{os.pathsep}{environment['PATH']}"
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", step.commands],
             cwd=folder,

@@ -78,7 +78,14 @@ def test_all_that_was_made_is_archived(paper, tmp_path):
     listed = set(products.made(judge.load(str(folder), "results/plan.json"), str(paper)))
     assert any(name.startswith("results/figures/") for name in listed)
     for place in (paper, folder):
-        apart = ("results/raw/", "results/logs/", "results/tmp/", "results/plan.", "results/image", "results/SHA256SUMS")
+        apart = (
+            "results/raw/",
+            "results/logs/",
+            "results/tmp/",
+            "results/plan.",
+            "results/image",
+            "results/SHA256SUMS",
+        )
         there = {name for name in container.files_below(str(place)) if name.startswith("results/")}
         papers = {name for name in products.PAPERS if (place / name).exists()}
         assert {name for name in there if not name.startswith(apart)} | papers == listed

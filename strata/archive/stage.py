@@ -182,8 +182,9 @@ class Stage:
             digest = hashlib.sha256(written).hexdigest()
             facts["log"] = {**facts["log"], "bytes": len(written), "sha256": digest, "rewritten": True}
         if places.PLAN in self.rewritten:
-            # The digest of something private goes with it.
-            facts.pop("fingerprint", None)
+            # That of something private goes with it.
+            archived = read_json(self.path(places.PLAN)) or {}
+            facts["fingerprint"] = plan.fingerprint(archived, *cell[:2])
         if facts != json.loads(content):
             self.write_json(record, facts)
 

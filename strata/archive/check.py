@@ -90,9 +90,7 @@ def _of_plan(folder: str) -> list[str]:
         found.append(f"{ORDER}: it is not the order that {places.PLAN} gives")
     cells = sets.Order(experiment, results).cells()
     measured = judge.measured(cells, folder)
-    found += [
-        sentence for wrong in judge.faults(experiment, measured, folder, layout=True).values() for sentence in wrong
-    ]
+    found += [sentence for wrong in judge.faults(experiment, measured, folder).values() for sentence in wrong]
     missing = ["/".join(map(str, cell)) for cell in cells if cell not in set(measured)]
     if missing != facts["missing"] or bool(missing) != facts["partial"]:
         strange = sorted(set(missing) ^ set(facts["missing"])) or ["their order"]

@@ -6,10 +6,13 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
+from strata import layers
 from strata.base import checking, places
 from strata.base.errors import UserError
+from strata.cell.steps import expanded
 from strata.experiment import plan
 from strata.host import node
+from strata.vm.acceleration import shown
 
 Cell = tuple[str, str, int]
 
@@ -33,12 +36,11 @@ def measured(cells: Iterable[Cell], folder: str = ".") -> list[Cell]:
     return [cell for cell in cells if os.path.exists(os.path.join(folder, places.cell_path("raw", *cell, "log")))]
 
 
-def faults(experiment: dict, cells: Iterable[Cell], folder: str = ".", layout: bool = False) -> dict[Cell, list[str]]:
+def faults(experiment: dict, cells: Iterable[Cell], folder: str = ".") -> dict[Cell, list[str]]:
     """What is wrong with the records of measured cells, by the cell: sentences that each name a file.
 
-    folder: holds `results`.  layout: whether records are held against their schema, since they may be anybody's.
-    Cells without a fault are left out.  A record is compared with those before it only where both are good by
-    themselves.
+    folder: holds `results`.  Cells without a fault are left out.  A record is compared with those of the cells
+    before it only where both are good by themselves.
     """
     among = _Among(experiment, _manifest(experiment, folder))
     found = {}
@@ -49,11 +51,7 @@ def faults(experiment: dict, cells: Iterable[Cell], folder: str = ".", layout: b
         except UserError as error:
             found[cell] = [str(error)]
             continue
-        try:
-            wrong = _layout(record) if layout else []
-            wrong = wrong or _of_plan(experiment, cell, record) or among.add(cell, name, record)
-        except (KeyError, TypeError, AttributeError):
-            wrong = ["it is not laid out as a record"]
+        wrong = _layout(record) or _of_plan(experiment, cell, record) or among.add(cell, name, record)
         sentences = [f"{name}: {sentence}" for sentence in wrong]
         if not _is_log(record, os.path.join(folder, places.cell_path("raw", *cell, "log"))):
             log = places.cell_path("raw", *cell, "log")
@@ -79,31 +77,79 @@ def _manifest(experiment: dict, folder: str) -> str | None:
 
 def _layout(record: dict) -> list[str]:
     """Where a record breaks its schema."""
-    found = checking.findings(checking.schema("record"), record)
-    return [f"{key or 'the whole'}: {sentence}" for key, sentence in found]
+    return [
+        f"{key or 'the whole'}: {sentence}" for key, sentence in checking.findings(checking.schema("record"), record)
+    ]
 
 
 def _of_plan(experiment: dict, cell: Cell, record: dict) -> list[str]:
-    """Where a record is not what its path and the plan say.  The fingerprint stands for all that decides a result."""
+    """Where a record is not what its path and the plan say."""
     environment, load_name, repetition = cell
+    planned, place = experiment["workloads"][load_name], experiment["environments"][environment]
+    fixed = {key: value for key, value in planned["parameters"].items() if not isinstance(value, dict)}
+    parameters = record["parameters"]
     expected: list[tuple[str, Any, Any]] = [
         ("environment", record["environment"], environment),
         ("workload", record["workload"], load_name),
         ("repetition", record["repetition"], repetition),
-        ("fingerprint", record["fingerprint"], plan.fingerprint(experiment, environment, load_name)),
-        ("parameters' names", sorted(record["parameters"]), sorted(experiment["workloads"][load_name]["parameters"])),
+        ("scale", record["scale"], experiment["scale"]),
+        ("seed", record["seed"], plan.cell_seed(experiment, load_name, repetition)),
+        ("names of parameters", sorted(parameters), sorted(planned["parameters"])),
+        ("parameters", {key: parameters.get(key) for key in fixed}, fixed),
+        ("image's recipe", record["image"]["recipe"], experiment["image"]["recipe"]),
+        ("number of systems", record["system"]["parts"], plan.systems(planned)),
     ]
-    accelerator = experiment["environments"][environment].get("accelerator")
-    if accelerator is not None:
-        # Emulation and hardware never share a name.
-        expected.append(("accelerator", (record["system"]["vm"] or {}).get("accelerator"), accelerator))
     found = [
         f"its {what} is {_short(has)}, and the plan's is {_short(wants)}"
         for what, has, wants in expected
         if has != wants
     ]
-    if "cannot" in record and not experiment["environments"][environment].get("doubtful"):
+    if layers.forms(name for entry in place["layers"] for name in entry):
+        found += ["it does not say in which image it was measured"] * (None in record["image"].values())
+    if record["block"] < repetition:
+        found.append(
+            f"its block is {record['block']}, and that of set {repetition} is {repetition} or a later one, since each "
+            "set before it has a block of its own"
+        )
+    emulated = _accelerator_fault(record, place.get("accelerator"))
+    if emulated:
+        return [*found, emulated]
+    if record["system"]["layers"] != place["layers"]:
+        wants = _short(place["layers"])
+        found.append(f"its layers are {_short(record['system']['layers'])}, and the plan's are {wants}")
+    if "cannot" in record and not place.get("doubtful"):
         found.append("it says that its environment cannot do the workload, and that one has to")
+    if not found and "cannot" not in record:
+        steps = [(command["step"], command.get("lap"), command.get("system")) for command in record["commands"]]
+        wanted = _steps(planned, parameters, plan.laps(experiment, environment, load_name))
+        if steps != wanted:
+            found.append(f"its steps are {_short(steps)}, and the plan's are {_short(wanted)}")
+    if not found and record.get("fingerprint", "") not in ("", plan.fingerprint(experiment, environment, load_name)):
+        found.append("its fingerprint is not the plan's: something that decides its result has changed since")
+    return found
+
+
+def _accelerator_fault(record: dict, planned: str | None) -> str | None:
+    """What is wrong with the accelerator of a record's machine: emulation and hardware never share a name."""
+    machine = record["system"]["vm"]
+    if planned is None or (machine or {}).get("accelerator") == planned:
+        return None
+    told = shown(machine["accelerator"]) if machine else "no virtual machine"
+    return f"it was measured with {told}, and the plan says {shown(planned)}"
+
+
+def _steps(planned: dict, parameters: dict, laps: int) -> list[tuple[str, int | None, int | None]]:
+    """What a cell's commands are of, in order: the part of the workload, of several laps and systems their numbers."""
+    several = plan.systems(planned)
+    steps = planned["cell"]["steps"]
+    before = [step for step in steps if step["step"] != "run"]
+    taken = [(None if laps == 1 else lap, steps[len(before) :]) for lap in range(1, laps + 1)]
+    found: list[tuple[str, int | None, int | None]] = []
+    for lap, part in [(None, before), *taken]:
+        for step, _ in expanded(part, parameters):
+            if "argv" in step:
+                one = several == 1 or step.get("at") == "client"
+                found += [(step["step"], lap, system) for system in ([None] if one else range(several))]
     return found
 
 
@@ -126,18 +172,21 @@ class _Among:
 
     def add(self, cell: Cell, name: str, record: dict) -> list[str]:
         """What is wrong with a record beside those that were added before; it is added where that is nothing."""
+        environment, load_name, _ = cell
         derived = {
             key: record["parameters"][key]
-            for key, value in self.experiment["workloads"][cell[1]]["parameters"].items()
+            for key, value in self.experiment["workloads"][load_name]["parameters"].items()
             if isinstance(value, dict)
         }
         image = record["image"]["manifest_sha256"]
+        machine = (record["system"]["vm"] or {}).get("accelerator")
         # Of several nodes each counts for itself.
         own = node.of_record(record) if self.experiment.get("spread") else None
         place = ("position", own, record["position"]["actual"])
         shared: list[tuple[str, tuple, Any]] = [
             ("it was measured in an image with other files than that of {other}", ("image",), image),
             ("its derived parameters are others than those of {other}", ("parameters", *cell[:2]), derived),
+            ("it was measured with another accelerator than {other}", ("machine", environment), machine),
         ]
         if image is None:
             shared = shared[1:]

@@ -46,7 +46,7 @@ def copy(project, source, target, **changes):
 
 def faults():
     experiment = plan.read_checked()
-    return judge.faults(experiment, judge.measured(sets.Order(experiment).cells()), layout=True)
+    return judge.faults(experiment, judge.measured(sets.Order(experiment).cells()))
 
 
 def test_what_was_measured_is_good(project):
@@ -54,21 +54,24 @@ def test_what_was_measured_is_good(project):
 
 
 FOREIGN = [
-    ("docker/stream/2", "native/stream/2", {"environment": "native"}),
-    ("native/stream/1", "native/stream/3", {"repetition": 3, "block": 3}),
-    ("native/stream/1", "native/stream/3", {}),
-    ("native/linpack/1", "native/stream/1", {"workload": "stream"}),
+    (
+        ("docker/stream/2", "native/stream/2", {"environment": "native"}),
+        'its layers are [{"docker": {"data": "volume", "network": "bridge"}}], and the plan\'s are [{"chroot": {}}]',
+    ),
+    (("native/stream/1", "native/stream/3", {"repetition": 3, "block": 3}), "its seed is"),
+    (("native/stream/1", "native/stream/3", {}), "its repetition is 1, and the plan's is 3"),
+    (("native/linpack/1", "native/stream/1", {"workload": "stream"}), "its seed is"),
 ]
 
 
-@pytest.mark.parametrize("copied", FOREIGN)
-def test_a_record_of_another_cell_is_refused_by_name(project, copied):
+@pytest.mark.parametrize(("copied", "says"), FOREIGN)
+def test_a_record_of_another_cell_is_refused_by_name(project, copied, says):
     source, target, changes = copied
     copy(project, source, target, **changes)
     environment, load, repetition = target.split("/")
     found = faults()
     assert list(found) == [(environment, load, int(repetition))]
-    assert all(sentence.startswith(f"results/raw/{target}.json: ") for sentence in found[next(iter(found))])
+    assert any(sentence.startswith(f"results/raw/{target}.json: {says}") for sentence in found[next(iter(found))])
 
 
 def test_cells_of_added_sets_count_for_a_fixed_number_of_them(tmp_path, monkeypatch):
@@ -92,8 +95,23 @@ def test_cells_of_added_sets_count_for_a_fixed_number_of_them(tmp_path, monkeypa
     assert faults() == {}
 
 
-@pytest.mark.parametrize("copied", FOREIGN[:2])
-def test_the_archive_refuses_it_by_name_too(tmp_path, monkeypatch, copied):
+def test_a_block_before_its_set_is_none_of_any_plan(project):
+    edit(project / "results/raw/native/stream/3.json", lambda told: told.update(block=2))
+    path = "results/raw/native/stream/3.json"
+    says = "its block is 2, and that of set 3 is 3 or a later one, since each set before it has a block of its own"
+    assert faults() == {("native", "stream", 3): [f"{path}: {says}"]}
+
+
+def test_a_record_says_its_image(project):
+    path = project / "results/raw/docker/stream/2.json"
+    edit(path, lambda told: told["image"].update(id=None, manifest_sha256=None))
+    assert faults() == {
+        ("docker", "stream", 2): [f"{path.relative_to(project)}: it does not say in which image it was measured"]
+    }
+
+
+@pytest.mark.parametrize(("copied", "says"), FOREIGN[:2])
+def test_the_archive_refuses_it_by_name_too(tmp_path, monkeypatch, copied, says):
     project = measured.project(tmp_path / "project", monkeypatch)
     measured.pretend(project)
     source, target, changes = copied
@@ -164,7 +182,7 @@ def test_emulation_and_hardware_never_stand_under_one_name(project):
     edit(project / "results/plan.json", change)
     found = faults()
     assert {cell[0] for cell in found} == {"docker"}
-    assert all("tcg" in words[-1] for words in found.values())
+    assert all("no virtual machine, and the plan says VM (TCG emulation)" in words[-1] for words in found.values())
 
 
 def test_the_fields_of_a_record_are_those_of_its_schema():
@@ -208,7 +226,7 @@ def test_the_checks_of_a_plan_name_file_and_key(project):
 
 def test_no_table_is_made_of_what_is_not_good(project):
     copy(project, "docker/stream/2", "native/stream/2", environment="native")
-    with pytest.raises(UserError, match=r"results/raw/native/stream/2\.json: its "):
+    with pytest.raises(UserError, match=r"results/raw/native/stream/2\.json: its layers are"):
         tidy.make()
     edit(project / "results/plan.json", lambda told: told["workloads"]["stream"].pop("metrics"))
     with pytest.raises(UserError, match=r"results/plan\.json: workloads\.stream\.metrics: missing"):

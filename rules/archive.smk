@@ -3,7 +3,7 @@
 
 rule archive:
     input:
-        lambda archive: told(experiment.to_archive, checkpoints),
+        lambda archive: experiment.to_archive(),
         code("strata/archive/*"),
     output:
         "archive.zip",
@@ -13,8 +13,9 @@ rule archive:
     conda:
         "../envs/archive.yaml"
     params:
+        missing=lambda archive: experiment.unmeasured(),
         image="--image" if experiment.settings["archive_image"] else "",
         # The source is part of it.
         source=lambda archive: experiment.source(),
     shell:
-        "python3 -m strata archive --out {output} {params.image} 2>&1 | tee {log}"
+        "python3 -m strata archive --out {output} --missing {params.missing:q} {params.image} 2>&1 | tee {log}"

@@ -1,5 +1,4 @@
 # The experiment, and what happens around a run.
-import glob
 import os
 import sys
 
@@ -7,8 +6,7 @@ import sys
 PROJECT = os.path.dirname(os.path.abspath(str(workflow.current_basedir)))
 sys.path.insert(0, PROJECT)
 # What `make setup` installed stands behind Snakemake's own packages: pygments, say, for a report.
-VERSION = "python{}.{}".format(*sys.version_info)
-sys.path += glob.glob(f"{PROJECT}/.venv/lib/{VERSION}/site-packages")
+sys.path.append(f"{PROJECT}/.venv/lib/python3.{sys.version_info.minor}/site-packages")
 
 from snakemake.exceptions import WorkflowError
 from strata.base.errors import UserError

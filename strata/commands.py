@@ -144,6 +144,8 @@ def _admit(options: argparse.Namespace) -> int:
 def _archive(options: argparse.Namespace) -> int:
     from strata.archive import make
 
+    if options.missing:
+        raise UserError(options.missing)
     make.make(options.out, options.image)
     return 0
 
@@ -249,6 +251,7 @@ def _main(words: list[str]) -> int:
     tune.add_argument("extra", metavar="JSON")
     archive = add("archive", _archive, "write one file with all that the paper rests on (snakemake archive does it)")
     archive.add_argument("--out", metavar="FILE", default="archive.zip", help="the file (archive.zip)")
+    archive.add_argument("--missing", metavar="WORDS", help="why there is nothing to archive (the rule says so)")
     archive.add_argument("--image", action="store_true", help="put the image in too")
     text = "check an archive: every byte, its crate, plan against records, records against logs"
     verify = add("verify", _verify, text)

@@ -153,16 +153,17 @@ class Workflow:
         order = sets.Order(self.plan)
         return [(name, load) for name in self.environments for load in self.workloads if order.repetitions(name, load)]
 
-    def to_archive(self, checkpoints: Any) -> list[str]:
-        """What an archive is made of.  Raises UserError where that would measure and nobody asked for it."""
-        if not self.partial and not self.settings.get("measure"):
-            order = sets.Order(self.plan)
-            due = [cell for cell in order.cells() if spool.due(self.plan, cell)]
-            if due or not order.decided or untried(self.plan, self.environments):
-                raise UserError(self._unmeasured(len(due), order))
-        return [*self.tables(), *products.PAPERS]
+    def to_archive(self) -> list[str]:
+        """What an archive is made of; nothing where that would measure and nobody asked for it."""
+        return [] if self.unmeasured() else [*self.tables(), *products.PAPERS]
 
-    def _unmeasured(self, due: int, order: sets.Order) -> str:
+    def unmeasured(self) -> str:
+        """Why nothing is archived: how many cells are missing, and what measures them.  Nothing where none is."""
+        order = sets.Order(self.plan)
+        due = sum(spool.due(self.plan, cell) for cell in order.cells())
+        complete = not due and order.decided and not untried(self.plan, self.environments)
+        if complete or self.partial or self.settings.get("measure"):
+            return ""
         count = f"{due} of {len(order.cells())} cells are not measured" + ("" if order.decided else " so far")
         known = read_json(places.PLAN) or {}
         other = {key: list(known[key]) for key in ("environments", "workloads") if key in known}
@@ -172,7 +173,7 @@ class Workflow:
             words = "; ".join(", ".join(names) for names in other.values())
             page = f"; the last run had another page ({words}): repeat its --configfile and --config to archive that"
         return (
-            f"archive: {count}{page}; `{run.again('cells')}` measures them, and partial=true (--config) archives "
+            f"{count}{page}; `{run.again('cells')}` measures them, and partial=true (--config) archives "
             "what there is"
         )
 

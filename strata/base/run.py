@@ -15,7 +15,7 @@ from strata.base.process import alive, identity
 OWNER = "STRATA_OWNER"
 COMMAND = "STRATA_COMMAND"
 # Options of Snakemake that say what experiment this is.
-_PAGES = ("--configfile", "--configfiles", "--config", "-C")
+_PAGES = ("--configfile", "--configfiles", "--config", "-C", "--profile", "--workflow-profile")
 
 
 def again(target: str) -> str:

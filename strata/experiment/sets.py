@@ -239,7 +239,9 @@ class Order:
             return [(environment, load, repetition) for load in self._loads(environment)]
         cells = self.in_block(block)
         if environment in self.emulated:
-            return [cell for cell in cells if cell[0] == environment]
+            # Nodes share nothing while a block is measured.
+            alone = [(environment, workload, repetition)]
+            return alone if self.plan.get("spread") else [cell for cell in cells if cell[0] == environment]
         return [cell for cell in cells if cell[1:] == (workload, repetition) and cell[0] in self.paired]
 
     def sharing(self, environment: str, workload: str) -> list[str]:

@@ -42,13 +42,14 @@ def make(partial: bool = False, blocks: int | None = None, folder: str = "result
     if wrong := judge.faults(experiment, measured):
         raise UserError(judge.complaint(wrong))
     records = {cell: judge.load(".", places.cell_path("raw", *cell, "json")) for cell in measured}
-    aside = set(order.set_aside(blocks)) | set(_torn(records))
+    paired = {cell: record for cell, record in records.items() if cell[0] in order.paired}
+    aside = set(order.set_aside(blocks)) | set(_torn(paired))
     rows: dict[str, list[Sequence[object]]] = {load: [] for load in experiment["workloads"]}
     left_out: list[Sequence[object]] = []
     for cell in measured:
         if "cannot" in records[cell]:
             continue
-        counts = "no" if cell[1:] in aside and cell[0] in order.paired else "yes"
+        counts = "no" if cell in paired and cell[1:] in aside else "yes"
         try:
             rows[cell[1]] += _rows(experiment, cell, records[cell], counts)
         except parsing.BrokenLogError as broken:

@@ -2,15 +2,14 @@
 
 import re
 from collections.abc import Iterable
-from typing import Any
 
-from kit.checks import require, require_counted, require_equal
+from kit.checks import Object, require, require_counted, require_equal
 
 # From this share of a processor on, a load generator, one process, counts as the bottleneck.
 BUSIEST = 0.9
 # What a database has that keeps what it confirms.
 SAFE = ("synchronous_commit", "fsync", "full_page_writes")
-Books = list[dict[str, Any]]
+Books = list[Object]
 
 
 def require_idle(busiest: float, users: int) -> None:

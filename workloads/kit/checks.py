@@ -2,7 +2,15 @@
 
 import math
 from collections.abc import Iterable
-from typing import Any
+
+# A JSON object.  The classes of typing would cost every cell their import.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Object = dict[str, Any]
+else:
+    Object = dict
 
 
 class BrokenLogError(Exception):
@@ -24,15 +32,15 @@ def plain(x: object) -> str:
     return f"{x:.15g}" if isinstance(x, int | float) else str(x)
 
 
-def number(found: dict[str, Any], key: str, zero: bool = False) -> float:
+def number(found: Object, key: str, zero: bool = False) -> float:
     """A number of an object: finite and positive, or 0 where that is allowed."""
-    had: Any = found.get(key)
+    had = found.get(key, "missing")
     good = type(had) in (int, float) and math.isfinite(had) and (had > 0 or (zero and had == 0))
-    require(good, f"{key} should be a positive number, and is {'missing' if had is None else repr(had)[:60]}")
+    require(good, f"{key} should be a positive number, and is {repr(had)[:60]}")
     return float(had)
 
 
-def numbers(found: Iterable[dict[str, Any]], key: str, zero: bool = False) -> list[float]:
+def numbers(found: Iterable[Object], key: str, zero: bool = False) -> list[float]:
     """A number of each of several objects."""
     return [number(each, key, zero) for each in found]
 
@@ -46,12 +54,12 @@ def _short(x: object) -> str:
     return plain(x) if isinstance(x, int | float) else repr(x)[:200]
 
 
-def require_counted(found: list[dict[str, Any]], key: str, first: int = 1) -> None:
+def require_counted(found: list[Object], key: str, first: int = 1) -> None:
     """Require that objects are numbered in order: their key is first, first + 1, ..."""
     require_equal(f"the numbers of {key}", [each[key] for each in found], list(range(first, first + len(found))))
 
 
-def require_asked(found: dict[str, Any], parameters: dict[str, Any], *keys: str) -> None:
+def require_asked(found: Object, parameters: Object, *keys: str) -> None:
     """Require that a program did what it was asked to: these numbers are those of the parameters."""
     for key in keys:
         require_equal(key, number(found, key, zero=True), parameters[key])
@@ -68,6 +76,6 @@ def require_lasted(what: str, seconds: float, asked: float) -> None:
     require(seconds >= asked - max(0.1, 0.05 * asked), f"{what} {plain(seconds)} s, less than was asked for")
 
 
-def require_pinned(head: dict[str, Any], processor: int | None) -> None:
+def require_pinned(head: Object, processor: int | None) -> None:
     """Require that the load generator was pinned to the processor that was asked for, or to none."""
     require_equal("the processor of the load generator", head["cpu"], processor)

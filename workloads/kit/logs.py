@@ -15,39 +15,32 @@ A parser needs no checks of types: where it raises KeyError, TypeError or the li
 import functools
 import json
 import re
+from collections import namedtuple
 from collections.abc import Callable
-from typing import Any, NamedTuple
 
 from kit.checks import BrokenLogError, number, plain, require, require_equal, require_lasted
+from kit.checks import Object as Object
 
-Object = dict[str, Any]
 
+class Value(namedtuple("Value", ["metric", "unit", "value", "factors"], defaults=[""])):
+    """A measured value (a number).  Its factors are written as ``name=value;...``, or "" if there are none."""
 
-class Value(NamedTuple):
-    """A measured value.  Its factors are written as ``name=value;...``, or "" if there are none."""
-
-    metric: str
-    unit: str
-    value: float
-    factors: str = ""
+    __slots__ = ()
 
 
 Parser = Callable[[list[str], Object], list[Value]]
 
 
-class Point(NamedTuple):
+class Point(namedtuple("Point", ["head", "objects", "lines"])):
     """One point of a sweep: the object that opens it, and the objects and lines between that one and its end."""
 
-    head: Object
-    objects: list[Object]
-    lines: list[str]
+    __slots__ = ()
 
 
-class Log(NamedTuple):
+class Log(namedtuple("Log", ["objects", "points"])):
     """A complete log: its objects by their first key, and its points, each in the order of the log."""
 
-    objects: dict[str, list[Object]]
-    points: list[Point]
+    __slots__ = ()
 
 
 def guarded(parse: Parser) -> Parser:

@@ -173,8 +173,7 @@ class Workflow:
             words = "; ".join(", ".join(names) for names in other.values())
             page = f"; the last run had another page ({words}): repeat its --configfile and --config to archive that"
         return (
-            f"{count}{page}; `{run.again('cells')}` measures them, and partial=true (--config) archives "
-            "what there is"
+            f"{count}{page}; `{run.again('cells')}` measures them, and partial=true (--config) archives what there is"
         )
 
     # What is made of it.

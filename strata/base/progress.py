@@ -33,11 +33,19 @@ def _planned() -> list[Cell]:
         return []
 
 
-def _is_done(cell: Cell, stale: bool, begun: float) -> bool:
-    """Whether a cell has a log, in its place or waiting for it; one that was `stale` has to have a new one."""
+def _names(kind: str, environment: str, workload: str) -> set[str]:
+    """The names of the files in a folder of logs."""
+    try:
+        return set(os.listdir(os.path.dirname(places.cell_path(kind, environment, workload, 1, "log"))))
+    except OSError:
+        return set()
+
+
+def _is_new(cell: Cell, begun: float) -> bool:
+    """Whether a cell that was stale has a log of this run."""
     for kind in ("raw", "spool"):
         with contextlib.suppress(OSError):
-            if os.stat(places.cell_path(kind, *cell, "log")).st_mtime >= begun or not stale:
+            if os.stat(places.cell_path(kind, *cell, "log")).st_mtime >= begun:
                 return True
     return False
 
@@ -52,7 +60,8 @@ def count() -> tuple[int, int, float | None]:
         begun, before = float(known.get("begun", 0)), int(known.get("done", 0))
     except (TypeError, ValueError):
         stale, begun, before = set(), 0.0, 0
-    done = sum(_is_done(cell, cell in stale, begun) for cell in cells)
+    there = {pair: _names("raw", *pair) | _names("spool", *pair) for pair in {cell[:2] for cell in cells}}
+    done = sum(f"{cell[2]}.log" in there[cell[:2]] and (cell not in stale or _is_new(cell, begun)) for cell in cells)
     passed = time.time() - begun
     return done, len(cells), passed / (done - before) * (len(cells) - done) if 0 <= before < done and begun else None
 

@@ -84,7 +84,7 @@ test_that("a broken plan is an error that names it", {
   expect_error(read_plan(path), "plan.json: not valid JSON")
   writeLines("{\"format\": 1}", path)
   expect_error(read_plan(path), "not a plan of format 3")
-  writeLines("{\"format\": 2, \"environments\": {}}", path)
+  writeLines("{\"format\": 3, \"environments\": {}}", path)
   expect_error(read_plan(path), "it holds no workloads")
   plan <- read_plan(make_results(c("native", "docker"), "pxz", 2))
   expect_error(planned_workload(plan, "stream"), "there is no workload stream; there are pxz")

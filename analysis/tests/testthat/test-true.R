@@ -223,17 +223,6 @@ test_that("a power of ten is no code point in the PDF", {
                       "\\textsuperscript{6}, x\\textsubscript{1}"))
 })
 
-test_that("no command that is printed leaves out its path", {
-  written <- c("*.md", "docs/*.md", "docs/*/*.md", "*.yaml", "paper/*.*", "rules/*.smk")
-  files <- c(Sys.glob(file.path(project, written)),
-             list.files(file.path(project, "analysis"), "[.]R$", recursive = TRUE, full.names = TRUE))
-  files <- files[!grepl("/tests/", files, fixed = TRUE)]
-  for (path in files) {
-    bare <- grep("(^|[^/A-Za-z-])snakemake --c", readLines(path, warn = FALSE), value = TRUE)
-    expect_equal(bare, character(), info = path)
-  }
-})
-
 test_that("how small a run is, follows from the runs", {
   record <- function(...) {
     commands <- Map(function(step, seconds) list(step = step, seconds = seconds), c("warmup", "run", "run"),

@@ -414,7 +414,7 @@ show_commands <- function() {
   knitr::asis_output(paste0("\n\n```\n", paste(
     "# install, measure what is missing, write", "make paper",
     "# only measure and write, without installing",
-    paste0(".venv/bin/snakemake --cores 1 paper/report.", ending),
+    paste0("snakemake --cores 1 paper/report.", ending),
     "# all that the paper rests on, in one file", "make archive",
     "# check it, and write its paper again", "make verify ARCHIVE=archive.zip",
     "make rebuild ARCHIVE=archive.zip", sep = "\n"
@@ -434,8 +434,8 @@ show_checks <- function(evidence) {
   named <- paste0(vapply(names, see_figure, ""), ": `", names, "`")
   knitr::asis_output(paste0(
     "**Checking a figure.** `results/figures/NAME.csv` holds every point that a figure draws, and\n\n```\n",
-    ".venv/bin/snakemake --cores 1 \\\n  --force results/figures/NAME.pdf\n```\n\n",
-    "draws it again, of tables that are made of the raw logs. NAME is ", paste(named, collapse = "; "), "."
+    "snakemake --cores 1 --force results/figures\n```\n\n",
+    "draws all again, of tables that are made of the raw logs. NAME is ", paste(named, collapse = "; "), "."
   ))
 }
 

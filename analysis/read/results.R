@@ -209,8 +209,7 @@ read_footprint <- function(path, plan, records) {
   own <- table[!duplicated(table$environment), ]
   if (!setequal(own$environment, names(there)) || any(own$systems != there[own$environment])) {
     stop_about(path, "it counts other systems than the records tell of; make it again by ",
-               Sys.getenv("STRATA_SNAKEMAKE", ".venv/bin/snakemake"),
-               " --cores 1 --force results/footprint.csv")
+               "snakemake --cores 1 --force results/footprint.csv")
   }
   table
 }

@@ -156,7 +156,7 @@ def claims_map(stage: Stage) -> list[dict[str, str]]:
                 "logs": str(len(logs)),
                 "show": f"grep '^{claim['id']},' results/claims.csv",
                 "recompute": "make rebuild ARCHIVE=../../archive.zip",
-                "measure": "make setup && .venv/bin/snakemake --cores 1 results/claims.csv" if logs else "",
+                "measure": "scripts/setup.sh run && snakemake --cores 1 results/claims.csv" if logs else "",
             }
         )
     return rows

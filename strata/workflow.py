@@ -20,6 +20,7 @@ from strata.cell import spool
 from strata.experiment import config, plan, published, sets
 from strata.experiment.workload import check_files
 from strata.host import capacity
+from strata.image import machine
 from strata.results import products
 from strata.system import testbed
 from strata.vm import acceleration
@@ -92,10 +93,9 @@ class Workflow:
         if environment not in self.plan["environments"] or workload not in self.plan["workloads"]:
             return ""
         if untried(self.plan, [environment]):
-            raise UserError(
-                f"{environment}: whether KVM runs a guest here was not tried yet; "
-                f"`{run.again(places.MACHINE)}` tries it"
-            )
+            # The cell was named by itself, so that the checkpoint was not asked.
+            machine.probe(self.settings["image"])
+            self._make()
         key = (environment, workload)
         if key not in self._fingerprints:
             self._fingerprints[key] = plan.fingerprint(self.plan, *key)
@@ -111,10 +111,11 @@ class Workflow:
             if self._lock is not None:
                 self._write()
         order = sets.Order(self.plan)
+        if order.last != self._last:
+            # Before Snakemake asks for cells of further blocks, by what is decided after them.
+            self._rank(order)
         if not self.partial and not order.decided:
             checkpoints.decide.get(block=order.last)
-        if order.last != self._last:
-            self._rank(order)
         return order
 
     def logs(self, checkpoints: Any) -> list[str]:

@@ -16,7 +16,7 @@ cd "$work/strata"
 make setup
 # The page of docs/tutorial.md as words, so that the source is that of the commit.
 .venv/bin/snakemake --cores 1 --config 'only={environments: [native, docker], workloads: [stream, randomaccess]}' \
-    repetitions=5 'quiet={action: flag}' -- archive
+    repetitions=5 'quiet={action: flag}' measure=true -- archive
 .venv/bin/python - <<'END'
 import glob
 import json

@@ -17,7 +17,7 @@ from strata.base.files import move, read_json, write_json
 from strata.base.placeholders import BUILT_IN
 from strata.base.process import capture
 from strata.base.signals import Interrupted
-from strata.cell import logs, parsing, prepared, record
+from strata.cell import logs, parsing, prepared, record, spool
 from strata.cell.steps import Steps
 from strata.cell.surroundings import Surroundings
 from strata.experiment import plan, sets
@@ -392,6 +392,7 @@ class Cell:
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, "w") as file:
                 file.write(f"{self.watch.now()} {self.name}: {text}\n")
+            spool.keep_note(self.key)
 
     def _keep_traces(self, log: str, reason: str) -> None:
         os.makedirs(os.path.dirname(log), exist_ok=True)

@@ -75,6 +75,7 @@ def _was_waiting(cell: Cell) -> bool:
     record = spool.take(cell.plan, cell.key)
     if record is not None:
         # How it went was noted then.
+        spool.take_note(cell.key)
         progress.done(cell.name, record["seconds"], not cell.order.decided)
     return record is not None
 

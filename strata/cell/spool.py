@@ -4,7 +4,9 @@ Which cells are due is told by files alone: one that has no log in its place and
 another fingerprint than the plan.
 """
 
+import contextlib
 import os
+import shutil
 
 from strata.base import places
 from strata.base.files import move, read_json
@@ -44,6 +46,18 @@ def take(experiment: dict, cell: sets.Cell) -> dict | None:
         os.makedirs(os.path.dirname(target), exist_ok=True)
         move(places.cell_path("spool", *cell, suffix), target)
     return record
+
+
+def keep_note(cell: sets.Cell) -> None:
+    """Keep how a cell went that waits: Snakemake removes the note where the cell is asked for."""
+    if os.path.exists(places.cell_path("spool", *cell, "log")):
+        shutil.copyfile(places.cell_path("logs/cells", *cell, "log"), places.cell_path("spool", *cell, "note"))
+
+
+def take_note(cell: sets.Cell) -> None:
+    """Put the note of a cell that waited in its place."""
+    with contextlib.suppress(FileNotFoundError):
+        move(places.cell_path("spool", *cell, "note"), places.cell_path("logs/cells", *cell, "log"))
 
 
 def _record(kind: str, cell: sets.Cell) -> dict:

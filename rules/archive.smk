@@ -18,4 +18,4 @@ rule archive:
         # The source is part of it.
         source=lambda archive: experiment.source(),
     shell:
-        "python3 -m strata archive --out {output} --missing {params.missing:q} {params.image} 2>&1 | tee {log}"
+        "python3 -m strata archive --out {output} --missing={params.missing:q} {params.image} 2>&1 | tee {log}"

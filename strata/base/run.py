@@ -3,8 +3,6 @@
 import os
 import re
 import select
-import shlex
-import shutil
 import signal
 from collections.abc import Sequence
 
@@ -25,6 +23,10 @@ def again(target: str) -> str:
 
 def command(words: Sequence[str]) -> str:
     """The words by which the same experiment is run again, for the words by which Snakemake was started."""
+    # Cells, which are told it, do without these.
+    import shlex
+    import shutil
+
     program = os.path.relpath(words[0])
     if shutil.which("snakemake") == words[0] or program.startswith("..") or not program.endswith("snakemake"):
         program = "snakemake"

@@ -6,7 +6,6 @@ another fingerprint than the plan.
 
 import contextlib
 import os
-import shutil
 
 from strata.base import places
 from strata.base.files import move, read_json
@@ -51,6 +50,8 @@ def take(experiment: dict, cell: sets.Cell) -> dict | None:
 def keep_note(cell: sets.Cell) -> None:
     """Keep how a cell went that waits: Snakemake removes the note where the cell is asked for."""
     if os.path.exists(places.cell_path("spool", *cell, "log")):
+        import shutil
+
         shutil.copyfile(places.cell_path("logs/cells", *cell, "log"), places.cell_path("spool", *cell, "note"))
 
 

@@ -30,7 +30,7 @@ class State(NamedTuple):
 
 
 def student(freedom: int) -> float:
-    """The half-width at LEVEL of Student's distribution, by its finite series (Abramowitz, Stegun 26.7.3 and 26.7.4)."""
+    """The half-width at LEVEL of Student's distribution, by its finite series (Abramowitz and Stegun, 26.7.3 f.)."""
 
     def within(angle: float) -> float:
         odd = freedom % 2

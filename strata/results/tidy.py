@@ -1,5 +1,7 @@
 """The tidy tables: every measured value, parsed from the raw logs, one row each; results/tidy/{workload}.csv.
 
+The column `laps` holds the values that a value is the mean of, in their order, with a semicolon between them; it is
+empty where the cell had one lap.
 What a parser or a check refuses is left out and named in results/left_out.csv.
 """
 
@@ -18,8 +20,8 @@ from strata.experiment import plan, sets
 from strata.results import judge
 
 COLUMNS = (
-    "environment", "workload", "repetition", "block", "position", "order", "metric", "unit", "value", "factors",
-    "check", "counts", "log",
+    "environment", "workload", "repetition", "block", "position", "order", "metric", "unit", "value", "laps",
+    "factors", "check", "counts", "log",
 )  # fmt: skip
 # A message names so many files.
 SHOWN = 20
@@ -78,9 +80,14 @@ def _rows(experiment: dict, cell: sets.Cell, record: dict, counts: str) -> list[
     position = record["position"]
     at = (*cell, record["block"], position["planned"], position["actual"])
     return [
-        (*at, value.metric, value.unit, f"{value.value:.15g}", value.factors, "passed", counts, path)
-        for value in parsing.of_log(log, record, planned["metrics"], parse)
+        (*at, value.metric, value.unit, _number(value.value), laps, value.factors, "passed", counts, path)
+        for value, measured in parsing.of_laps(log, record, planned["metrics"], parse)
+        for laps in [";".join(map(_number, measured))]
     ]
+
+
+def _number(value: float) -> str:
+    return f"{value:.15g}"
 
 
 def _torn(records: dict[sets.Cell, dict]) -> list[tuple[str, int]]:

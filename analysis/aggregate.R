@@ -8,26 +8,31 @@ for (file in c("read", "statistics", "claims", "choices")) source(file.path(here
 # The columns of every table, in their order: an empty table has them too.
 SERIES_KEYS <- "workload,title,metric,metric_label,factors,series,unit,better,environment,label"
 LEVELS <- "n,mean,sd,mean_low,mean_high,median,median_low,median_high,min,max"
-OF_RATIO <- paste0("n,ratio,low,high,looks,wide_low,wide_high,p,p_adjusted,p_equivalent,verdict,direction,why,slow,slow_n,",
-                   "more,scatter")
+OF_RATIO <- "n,ratio,low,high,looks,wide_low,wide_high,p,p_adjusted,p_equivalent,verdict,direction,why"
+AND_MORE <- "slow,slow_n,more,scatter"
+OF_PAIR <- "question,reference,family,valid,headline"
 TABLES <- c(
   summary = paste(SERIES_KEYS, LEVELS, "valid,headline", sep = ","),
-  comparisons = paste(SERIES_KEYS, "question,reference,family,valid,headline", OF_RATIO, sep = ","),
-  choices = paste(SERIES_KEYS, "choice,control,question,reference,family,valid,headline", OF_RATIO, sep = ","),
+  comparisons = paste(SERIES_KEYS, OF_PAIR, OF_RATIO, AND_MORE, sep = ","),
+  choices = paste(SERIES_KEYS, "choice,control", OF_PAIR, OF_RATIO, AND_MORE, sep = ","),
   emulated = paste(SERIES_KEYS, LEVELS, "ratio", sep = ","),
-  claims = paste0("id,publication,place,statement,workload,published,unit,tolerance_low,tolerance_high,environment,",
-                  "reference,series,n,ratio,low,high,level,parts,verdict,against_published,reason,because,note,transferred"),
+  claims = paste("id,publication,place,statement,workload,published,unit,tolerance_low,tolerance_high",
+                 "environment,reference,series,n,ratio,low,high,level,parts,verdict,against_published",
+                 "reason,because,note,transferred", sep = ","),
   blocks = "workload,title,series,blocks,share,p",
   runs = "environment,label,workload,title,repetition,block,order,counts,flags,emulated,seconds,log,record"
 )
 
 write_result <- function(rows, name, folder) {
   columns <- strsplit(TABLES[[name]], ",")[[1]]
-  if (is.null(rows)) rows <- stats::setNames(data.frame(matrix(nrow = 0, ncol = length(columns))), columns)
+  if (is.null(rows)) rows <- as.data.frame(sapply(columns, function(name) character()))
   rows <- rows[columns]
-  rows[] <- lapply(rows, function(x) if (is.logical(x)) ifelse(x, "yes", "no") else if (is.double(x)) signif(x, 10) else x)
+  rows[] <- lapply(rows, function(x) {
+    if (is.logical(x)) ifelse(x, "yes", "no") else if (is.double(x)) signif(x, 10) else x
+  })
   path <- file.path(folder, paste0(name, ".csv"))
-  utils::write.csv(rows, paste0(path, ".part"), row.names = FALSE, na = "", quote = which(!vapply(rows, is.numeric, NA)))
+  text <- which(!vapply(rows, is.numeric, NA))
+  utils::write.csv(rows, paste0(path, ".part"), row.names = FALSE, na = "", quote = text)
   invisible(file.rename(paste0(path, ".part"), path))
 }
 
@@ -55,11 +60,13 @@ main <- function(folder, claims) {
   write(share_of_blocks(results$tidy), "blocks")
   write(runs_table(results), "runs")
   sockets <- unlist(lapply(results$records, function(one) one$observed$host$static$topology$sockets))
-  here <- list(valid = results$valid, sockets = if (is.null(sockets)) NA else max(sockets), processors = results$plan$machine$cpus %or% NA,
+  here <- list(valid = results$valid, sockets = if (is.null(sockets)) NA else max(sockets),
+               processors = results$plan$machine$cpus %or% NA,
                emulated = results$environments$environment[results$environments$emulated])
   write(test_claims(jsonlite::read_json(claims), results$tidy, here), "claims")
 }
 
 arguments <- commandArgs(TRUE)
 if (length(arguments) < 1) stop("usage: aggregate.R RESULTS [CLAIMS.json]", call. = FALSE)
-main(arguments[[1]], if (length(arguments) > 1) arguments[[2]] else file.path(dirname(here), "published", "claims.json"))
+claims <- c(arguments[-1], file.path(dirname(here), "published", "claims.json"))[[1]]
+main(arguments[[1]], claims)

@@ -1,10 +1,10 @@
-# Pairs of environments that differ in exactly one choice, found from their layers.  What a workload cannot notice is a
-# control: whatever differs there is called falsely.
+# Pairs of environments that differ in exactly one choice, found from their layers.  What a workload cannot
+# notice is a control: whatever differs there is called falsely.
 
 #' The pairs
 #'
-#' @return data frame: base, environment, choice ("docker network", or "docker" for a layer more), touches ("network",
-#'   "data" or "")
+#' @return data frame: base, environment, choice ("docker network", or "docker" for a layer more), touches
+#'   ("network", "data" or "")
 choice_pairs <- function(plan) {
   entries <- Filter(function(one) isTRUE(one$available) && !isTRUE(one$emulated), plan$environments)
   if (length(entries) < 2) return(NULL)
@@ -35,8 +35,10 @@ single_choice <- function(first, second) {
     Filter(function(key) !identical(options[[1]][[key]], options[[2]][[key]]), keys)
   }
   # What holds several settings follows from the option that names them.
-  named <- Filter(function(key) !any(vapply(options, function(one) is.list(one[[key]]), NA)), differing(options))
-  if (length(named) == 0 && length(differing(options)) == 1) named <- differing(lapply(options, `[[`, differing(options)))
+  several <- function(key) any(vapply(options, function(one) is.list(one[[key]]), NA))
+  named <- Filter(Negate(several), differing(options))
+  only <- differing(options)
+  if (length(named) == 0 && length(only) == 1) named <- differing(lapply(options, `[[`, only))
   if (length(named) != 1) return(NULL)
   told <- lapply(list(first, second), function(entry) entry$told[[at]])
   touches <- differing(told)
@@ -50,7 +52,8 @@ notices <- function(touches, entry) {
   client <- function(one) identical(one$at, "client")
   if (any_step(entry$cell$steps, function(one) !is.null(one$fresh))) return(TRUE)
   switch(touches, data = !identical(entry$storage, FALSE),
-         network = length(entry$cell$ports) + length(entry$cell$servers) > 0 || any_step(entry$cell$steps, client), TRUE)
+         network = length(c(entry$cell$ports, entry$cell$servers)) > 0 || any_step(entry$cell$steps, client),
+         TRUE)
 }
 
 #' What each choice costs; choices and controls are a family each
@@ -59,10 +62,13 @@ compare_choices <- function(results) {
   tidy <- results$tidy[results$tidy$headline, ]
   rows <- stack_rows(lapply(seq_len(NROW(pairs)), function(i) {
     own <- tidy[tidy$environment == pairs$environment[[i]], ]
-    found <- if (nrow(own) > 0) compare_environments(own, tidy[tidy$environment == pairs$base[[i]], ], results$looks)
+    base <- tidy[tidy$environment == pairs$base[[i]], ]
+    found <- if (nrow(own) > 0) compare_environments(own, base, results$looks)
     if (is.null(found)) return(NULL)
-    seen <- vapply(found$workload, function(one) notices(pairs$touches[[i]], results$plan$workloads[[one]]), NA)
-    cbind(found, choice = pairs$choice[[i]], control = ifelse(seen, "no", "yes"), family = ifelse(seen, "choices", "controls"))
+    loads <- results$plan$workloads[found$workload]
+    seen <- vapply(loads, function(one) notices(pairs$touches[[i]], one), NA)
+    cbind(found, choice = pairs$choice[[i]], control = ifelse(seen, "no", "yes"),
+          family = ifelse(seen, "choices", "controls"))
   }))
   if (is.null(rows)) NULL else decide(rows)
 }

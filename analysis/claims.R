@@ -1,14 +1,16 @@
-# Published claims against values: one engine, whoever measured them.  Reproduced: of every part the 90 % interval lies
-# within the tolerance; contradicted: of some part the 95 % interval (Bonferroni over the parts) lies outside of it.
+# Published claims against values: one engine, whoever measured them.  Reproduced: of every part the 90 %
+# interval lies within the tolerance; contradicted: of some part the 95 % interval (Bonferroni over the parts)
+# lies outside of it.
 
 CLAIM_COLUMNS <- c("environment", "reference", "series", "n", "ratio", "low", "high", "level", "parts")
 
 #' All claims
 #'
 #' @param published as in published/claims.json
-#' @param values tidy rows (environment, workload, metric, factors, series, better, percentile, repetition, value)
-#' @param here list: valid (whether sizes answer a question), sockets, processors (NA: not known), emulated (names of
-#'   environments that were measured in emulation alone)
+#' @param values tidy rows (environment, workload, metric, factors, series, better, percentile, repetition,
+#'   value)
+#' @param here list: valid (whether sizes answer a question), sockets, processors (NA: not known), emulated
+#'   (names of environments that were measured in emulation alone)
 #' @return data frame, one row per claim, and one more where another product stands for the published
 test_claims <- function(published, values, here) {
   rows <- lapply(published$claims, function(claim) {
@@ -19,7 +21,8 @@ test_claims <- function(published, values, here) {
   stack_rows(rows)
 }
 
-# A claim about a product for which an environment of this project stands as a transfer; NULL where there is none.
+# A claim about a product for which an environment of this project stands as a transfer; NULL where there is
+# none.
 moved_claim <- function(claim, published, values, here) {
   products <- Filter(function(one) !is.null(one$transferred), published$environments[unlist(claim$pairs)])
   claim$pairs <- Filter(function(pair) any(unlist(pair) %in% names(products)), claim$pairs)
@@ -34,11 +37,12 @@ test_claim <- function(claim, published, values, here) {
   bounds <- tolerance_of(claim)
   row <- data.frame(
     id = claim$id, publication = published$publications[[claim$publication]]$label, place = claim$place,
-    statement = claim$statement, workload = claim$workload, published = as.numeric(claim$published$value %or% NA),
-    unit = claim$published$unit %or% "", tolerance_low = bounds[[1]], tolerance_high = bounds[[2]], environment = "",
-    reference = "", series = "", n = NA_real_, ratio = NA_real_, low = NA_real_, high = NA_real_, level = NA_real_,
-    parts = 0, verdict = "not tested", against_published = "", reason = "", because = "", note = claim$note %or% "",
-    transferred = ""
+    statement = claim$statement, workload = claim$workload,
+    published = as.numeric(claim$published$value %or% NA),
+    unit = claim$published$unit %or% "", tolerance_low = bounds[[1]], tolerance_high = bounds[[2]],
+    environment = "", reference = "", series = "", n = NA_real_, ratio = NA_real_,
+    low = NA_real_, high = NA_real_, level = NA_real_, parts = 0, verdict = "not tested",
+    against_published = "", reason = "", because = "", note = claim$note %or% "", transferred = ""
   )
   parts <- claim_parts(claim, published, values, here)
   untested <- Filter(function(part) !is.null(part$reason), parts)
@@ -54,16 +58,20 @@ test_claim <- function(claim, published, values, here) {
   high <- if (is.na(bounds[[2]])) Inf else bounds[[2]]
   within <- (inner$low >= low & inner$high <= high) %in% TRUE
   outside <- (outer$high < low | outer$low > high) %in% TRUE
-  row$verdict <- if (any(outside)) "contradicted" else if (length(untested) > 0) "tested in part" else
-    if (all(within)) "reproduced" else "undecided"
-  # Shown is the part that decides: one outside of the tolerance, else that which is farthest from being within.
+  row$verdict <- if (all(within)) "reproduced" else "undecided"
+  if (length(untested) > 0) row$verdict <- "tested in part"
+  if (any(outside)) row$verdict <- "contradicted"
+  # Shown is the part that decides: one outside of the tolerance, else that which is farthest from being
+  # within.
   at <- order(!outside, within, -pmax(low - inner$low, inner$high - high))[[1]]
   shown <- (if (within[[at]]) inner else outer)[at, ]
   row[c("environment", "reference", "series")] <- tested[[at]][c("environment", "reference", "series")]
   row[c("n", "ratio", "low", "high")] <- shown[c("n", "ratio", "low", "high")]
   row$level <- if (within[[at]]) 1 - 2 * ALPHA else 1 - ALPHA / length(tested)
   row$parts <- length(tested)
-  if (row$unit == "ratio" && !is.na(row$published)) row$against_published <- against(tested[[at]], row$published)
+  if (row$unit == "ratio" && !is.na(row$published)) {
+    row$against_published <- against(tested[[at]], row$published)
+  }
   row
 }
 
@@ -78,10 +86,11 @@ tolerance_of <- function(claim) {
 # What was measured, as a share of the published value: the second verdict.
 against <- function(part, value) {
   found <- compare_pairs(part$ratio / value, 1, part$percentile)
-  c(different = "different", equivalent = "equal", undecided = "undecided")[[verdict_of(found$p, found$p_equivalent)]]
+  sub("equivalent", "equal", verdict_of(found$p, found$p_equivalent))
 }
 
-#' The parts of a claim: a list of series of ratios (environment, reference, series, percentile, ratio), or of reasons
+#' The parts of a claim: a list of series of ratios (environment, reference, series, percentile, ratio), or of
+#' reasons
 claim_parts <- function(claim, published, values, here) {
   cannot <- function(reason, ...) list(list(reason = reason, because = paste0(...)))
   if (!is.null(claim$untestable)) return(cannot(claim$untestable$reason, claim$untestable$because))
@@ -96,7 +105,7 @@ claim_parts <- function(claim, published, values, here) {
     }
   }
   if (!is.null(claim$metrics)) rows <- rows[rows$metric %in% unlist(claim$metrics), ]
-  if (nrow(rows) == 0) return(cannot("metric", paste(unlist(claim$metrics), collapse = ", "), " was not measured"))
+  if (nrow(rows) == 0) return(cannot("metric", toString(unlist(claim$metrics)), " was not measured"))
   unlist(lapply(claim$pairs, pair_parts, claim, published, rows, here), recursive = FALSE)
 }
 
@@ -107,8 +116,8 @@ pair_parts <- function(pair, claim, published, rows, here) {
     moved <- length(entries[[i]]$measured_as) == 0 && !is.null(entries[[i]]$transferred)
     emulated <- any(unlist(entries[[i]]$measured_as) %in% here$emulated)
     reason <- if (emulated) "emulation" else if (moved) "other-product" else "environment"
-    because <- paste0(entries[[i]]$label, if (emulated) " was measured in emulation alone" else " was not measured")
-    return(list(list(reason = reason, because = because)))
+    how <- if (emulated) "was measured in emulation alone" else "was not measured"
+    return(list(list(reason = reason, because = paste(entries[[i]]$label, how))))
   }
   wanted <- function(i) {
     own <- entries[[i]]$factors
@@ -119,7 +128,8 @@ pair_parts <- function(pair, claim, published, rows, here) {
     # Series of the two are told apart by all factors but those that differ by the claim.
     given <- unique(unlist(lapply(entries, function(one) names(one$factors))))
     pattern <- paste0("(^|;)(", paste(given, collapse = "|"), ")=[^;]*")
-    found$joined <- paste(found$workload, found$metric, if (length(given) > 0) gsub(pattern, "", found$factors) else found$factors)
+    rest <- if (length(given) > 0) gsub(pattern, "", found$factors) else found$factors
+    found$joined <- paste(found$workload, found$metric, rest)
     found
   }
   first <- wanted(1)

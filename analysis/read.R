@@ -4,24 +4,30 @@ NATIVE <- "native"
 
 `%or%` <- function(x, y) if (is.null(x)) y else x
 
+# Columns of the tidy tables that are no numbers.
+TEXT <- c("metric", "unit", "laps", "factors", "check", "counts", "log")
+
 # Rows of lists as one data frame; NULL of none.
 stack_rows <- function(rows) do.call(rbind, rows)
 
 #' The results of an experiment
 #'
 #' @param folder that holds plan.json, tidy/ and raw/
-#' @return list: plan; environments, metrics (data frames in the plan's order); tidy (values that count, with labels);
-#'   emulated (the same of emulated machines); records (of all cells, named by their log); looks (how often it was
-#'   looked whether there are enough blocks, and found so); valid (whether the sizes answer a question)
+#' @return list: plan; environments, metrics (data frames in the plan's order); tidy (values that count, with
+#'   labels); emulated (the same of emulated machines); records (of all cells, named by their log); looks (how
+#'   often it was looked whether there are enough blocks, and found so); valid (whether the sizes answer a
+#'   question)
 #' @section Errors: no plan; no values; an environment or workload that is not in the plan
 read_results <- function(folder) {
   path <- file.path(folder, "plan.json")
-  if (!file.exists(path)) stop(path, ": missing: run `snakemake plan`, or name the folder that holds it", call. = FALSE)
+  if (!file.exists(path)) {
+    stop(path, ": missing: run `snakemake plan`, or name the folder that holds it", call. = FALSE)
+  }
   plan <- jsonlite::read_json(path)
   environments <- stack_rows(Map(read_environment, names(plan$environments), plan$environments))
   metrics <- stack_rows(Map(read_metrics, names(plan$workloads), plan$workloads))
   tables <- list.files(file.path(folder, "tidy"), "[.]csv$", full.names = TRUE)
-  tidy <- stack_rows(lapply(tables, read_table, text = c("metric", "unit", "factors", "check", "counts", "log")))
+  tidy <- stack_rows(lapply(tables, read_table, text = TEXT))
   if (is.null(tidy) || nrow(tidy) == 0) stop(folder, "/tidy: no value was measured", call. = FALSE)
   unknown <- setdiff(paste(tidy$workload, tidy$metric), paste(metrics$workload, metrics$metric))
   unknown <- c(unknown, setdiff(tidy$environment, environments$environment))
@@ -31,11 +37,13 @@ read_results <- function(folder) {
   paths <- list.files(file.path(folder, "raw"), "[.]json$", recursive = TRUE)
   records <- lapply(file.path(folder, "raw", paths), jsonlite::read_json)
   names(records) <- paste0("results/raw/", sub("json$", "log", paths))
-  decisions <- lapply(list.files(file.path(folder, "precision"), "[.]json$", full.names = TRUE), jsonlite::read_json)
+  decisions <- list.files(file.path(folder, "precision"), "[.]json$", full.names = TRUE)
+  decisions <- lapply(decisions, jsonlite::read_json)
   looks <- sum(vapply(decisions, function(one) isTRUE(one$enough), NA))
   apart <- tidy$environment %in% environments$environment[environments$emulated]
+  counts <- tidy$counts == "yes"
   list(folder = folder, plan = plan, environments = environments, metrics = metrics, all = tidy,
-       tidy = tidy[!apart & tidy$counts == "yes", ], emulated = tidy[apart & tidy$counts == "yes", ], records = records,
+       tidy = tidy[!apart & counts, ], emulated = tidy[apart & counts, ], records = records,
        looks = max(looks, 1), valid = !plan$scale %in% c("smoke", "tiny"))
 }
 
@@ -50,16 +58,18 @@ read_table <- function(path, text = character()) {
 read_environment <- function(name, entry) {
   kinds <- vapply(entry$told, function(one) one$kind %or% "", "")
   machine <- "machine" %in% kinds || any(vapply(entry$layers, function(one) "vm" %in% names(one), NA))
-  sandbox <- any(vapply(entry$layers, function(layer) !is.null(layer[[1]]$sandbox), NA)) || "sandbox" %in% kinds
-  family <- if (name == NATIVE) "" else if (machine) "machines" else if (sandbox) "sandboxes" else "containers"
-  data.frame(environment = name, label = entry$label, available = entry$available, reason = entry$reason %or% "",
-             family = family, emulated = isTRUE(entry$emulated))
+  sandbox <- "sandbox" %in% kinds || any(vapply(entry$layers, function(one) !is.null(one[[1]]$sandbox), NA))
+  family <- if (machine) "machines" else if (sandbox) "sandboxes" else "containers"
+  if (name == NATIVE) family <- ""
+  data.frame(environment = name, label = entry$label, available = entry$available,
+             reason = entry$reason %or% "", family = family, emulated = isTRUE(entry$emulated))
 }
 
 read_metrics <- function(workload, entry) {
   stack_rows(Map(function(metric, one) {
-    data.frame(workload = workload, title = entry$title, question = entry$question %or% workload, metric = metric,
-               metric_label = one$label, better = one$better, percentile = identical(one$statistic, "percentile"))
+    data.frame(workload = workload, title = entry$title, question = entry$question %or% workload,
+               metric = metric, metric_label = one$label, better = one$better,
+               percentile = identical(one$statistic, "percentile"))
   }, names(entry$metrics), entry$metrics))
 }
 
@@ -70,8 +80,10 @@ label_rows <- function(tidy, metrics, environments) {
   tidy$label <- environments$label[match(tidy$environment, environments$environment)]
   words <- gsub(";", ", ", gsub("[=_]", " ", tidy$factors))
   tidy$series <- paste0(tidy$title, " ", tidy$metric_label, ifelse(words == "", "", ", "), words)
-  padded <- gsub("0*([0-9]{12})(?![0-9])", "\\1", gsub("([0-9]+)", "000000000000\\1", tidy$factors), perl = TRUE)
-  tidy <- tidy[order(at, padded, match(tidy$environment, environments$environment), tidy$repetition, method = "radix"), ]
+  padded <- gsub("([0-9]+)", "000000000000\\1", tidy$factors)
+  padded <- gsub("0*([0-9]{12})(?![0-9])", "\\1", padded, perl = TRUE)
+  place <- match(tidy$environment, environments$environment)
+  tidy <- tidy[order(at, padded, place, tidy$repetition, method = "radix"), ]
   rownames(tidy) <- NULL
   tidy
 }
@@ -82,13 +94,15 @@ factor_of <- function(factors, name) {
   vapply(found, function(one) if (length(one) > 0) one[[3]] else "", "")
 }
 
-#' Whether values are of the series that a workload's tables tell of: those it declares, or of a sweep the largest
+#' Whether values are of the series that a workload's tables tell of: those it declares, or of a sweep the
+#' largest
 is_headline <- function(tidy, plan) {
   shown <- rep(FALSE, nrow(tidy))
   for (workload in unique(tidy$workload)) {
     own <- which(tidy$workload == workload)
     entry <- plan$workloads[[workload]]
-    wanted <- entry$headline %or% lapply(Filter(function(one) one$kind %in% c("runs", "sweep"), entry$figures), function(one) {
+    drawn <- Filter(function(one) one$kind %in% c("runs", "sweep"), entry$figures)
+    wanted <- entry$headline %or% lapply(drawn, function(one) {
       list(metric = one$metrics %or% one$metric,
            where = c(one$where, if (one$kind == "sweep") stats::setNames(list("largest"), one$along)))
     })

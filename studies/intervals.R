@@ -1,7 +1,7 @@
 #!/usr/bin/env Rscript
-# Usage: studies/intervals.R [RUNS]: how often intervals and verdicts are right, by simulation; a Markdown table.
-# Noise of a block's ratio: normal; autocorrelated (0.3); one in ten ten times as wide.  A/A: no difference; positive
-# controls: 2 % and 5 %.
+# Usage: studies/intervals.R [RUNS]: how often intervals and verdicts are right, by simulation; a Markdown
+# table. Noise of a block's ratio: normal; autocorrelated (0.3); one in ten ten times as wide.  A/A: no
+# difference; positive controls: 2 % and 5 %.
 
 here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)))
 for (file in c("read", "statistics")) source(file.path(here, "..", "analysis", paste0(file, ".R")))
@@ -13,14 +13,14 @@ NOISE <- list(
 )
 SD <- 0.02
 
-# Blocks are added by ten, up to 60, until the half-width is 1 %: what the scheduling does.
+# Blocks are added by ten, up to 60, until the half-width of Student's interval is 1 %: what the scheduling
+# does.
 stopped <- function(draw) {
   d <- draw(60)
   for (n in seq(10, 60, 10)) {
-    found <- compare_pairs(exp(d[seq_len(n)]), 1)
-    if (log(found$high / found$low) / 2 < 0.01) break
+    if (stats::qt(0.975, n - 1) * stats::sd(d[seq_len(n)]) / sqrt(n) < 0.01) break
   }
-  found
+  compare_pairs(exp(d[seq_len(n)]), 1)
 }
 
 rate <- function(hits) {
@@ -29,7 +29,8 @@ rate <- function(hits) {
 }
 
 set.seed(1)
-cat("| noise | blocks | difference | interval holds the truth | different | equivalent |\n|---|---|---|---|---|---|\n")
+cat("| noise | blocks | difference | interval holds the truth | different | equivalent |\n")
+cat("|---|---|---|---|---|---|\n")
 for (noise in names(NOISE)) {
   for (blocks in c("5", "20", "until narrow")) {
     for (loss in c(0, 0.02, 0.05)) {
@@ -37,9 +38,10 @@ for (noise in names(NOISE)) {
       found <- stack_rows(lapply(seq_len(runs), function(i) {
         if (blocks == "until narrow") stopped(draw) else compare_pairs(exp(draw(as.integer(blocks))), 1)
       }))
+      holds <- found$low <= 1 - loss & found$high >= 1 - loss
       verdict <- verdict_of(found$p, found$p_equivalent)
-      cat(sprintf("| %s | %s | %g %% | %s | %s | %s |\n", noise, blocks, 100 * loss,
-                  rate(found$low <= 1 - loss & found$high >= 1 - loss), rate(verdict == "different"), rate(verdict == "equivalent")))
+      cat(sprintf("| %s | %s | %g %% | %s | %s | %s |\n", noise, blocks, 100 * loss, rate(holds),
+                  rate(verdict == "different"), rate(verdict == "equivalent")))
     }
   }
 }

@@ -5,7 +5,8 @@ published <- list(
   environments = list(native = list(label = "Native", measured_as = list("native")),
                       docker = list(label = "Docker", measured_as = list("docker")),
                       kvm = list(label = "KVM", measured_as = list("vm")),
-                      product = list(label = "A product", measured_as = list(), transferred = list(from = "Product", to = list("vm"))))
+                      product = list(label = "A product", measured_as = list(),
+                                     transferred = list(from = "Product", to = list("vm"))))
 )
 claim <- list(id = "a", publication = "one", place = "p", statement = "s", workload = "stream",
               pairs = list(list("docker", "native")), published = list(value = 0.9, unit = "ratio"),
@@ -28,14 +29,16 @@ test_that("a claim is reproduced, contradicted or undecided by its interval", {
 test_that("a tolerance that ends at 1 asks for a difference that matters", {
   same <- made_values(native = 10, docker = 9.99)
   expect_equal(ask(same, tolerance = list(low = 0.9, high = 1))$verdict, "contradicted")
-  expect_equal(ask(made_values(native = 10, docker = 9.5), tolerance = list(low = 0.9, high = 1))$verdict, "reproduced")
+  less <- made_values(native = 10, docker = 9.5)
+  expect_equal(ask(less, tolerance = list(low = 0.9, high = 1))$verdict, "reproduced")
 })
 
 test_that("what cannot be tested says why", {
   values <- made_values(native = 10, docker = 9)
   kvm <- list(list("kvm", "native"))
   expect_equal(ask(values, pairs = kvm)$reason, "environment")
-  expect_equal(ask(values, pairs = kvm, here = utils::modifyList(HERE, list(emulated = "vm")))$reason, "emulation")
+  emulated <- utils::modifyList(HERE, list(emulated = "vm"))
+  expect_equal(ask(values, pairs = kvm, here = emulated)$reason, "emulation")
   expect_equal(ask(values, workload = "fio")$reason, "workload")
   expect_equal(ask(values, metrics = list("copy"))$reason, "metric")
   expect_equal(ask(values, factors = list(threads = 9))$reason, "size")

@@ -126,14 +126,16 @@ by_group <- function(rows, keys, make) {
 #'
 #' @return data frame, one row per pair: repetition (the block), ratio
 pair_rows <- function(rows, reference) {
-  both <- intersect(rows$repetition, reference$repetition)
-  stack_rows(lapply(sort(both), function(block) {
-    one <- rows[rows$repetition == block, ]
-    other <- reference[reference$repetition == block, ]
-    laps <- lapply(list(one, other), function(row) as.numeric(strsplit(row$laps, ";")[[1]]))
+  at <- match(rows$repetition, reference$repetition)
+  one <- rows[!is.na(at), ]
+  other <- reference[at[!is.na(at)], ]
+  of_block <- function(i) {
+    laps <- lapply(list(one$laps[[i]], other$laps[[i]]), function(text) as.numeric(strsplit(text, ";")[[1]]))
     paired <- length(laps[[1]]) > 0 && length(laps[[1]]) == length(laps[[2]])
-    data.frame(repetition = block, ratio = if (paired) laps[[1]] / laps[[2]] else one$value / other$value)
-  }))
+    if (paired) laps[[1]] / laps[[2]] else one$value[[i]] / other$value[[i]]
+  }
+  ratios <- lapply(seq_len(nrow(one)), of_block)
+  data.frame(repetition = rep(one$repetition, lengths(ratios)), ratio = as.numeric(unlist(ratios)))
 }
 
 #' The ratio of each block: of laps the median of their pairs
@@ -151,7 +153,7 @@ compare_environments <- function(rows, reference, looks = 1) {
     other <- reference[reference$workload == own$workload[[1]] & reference$metric == own$metric[[1]] &
                          reference$factors == own$factors[[1]], ]
     pairs <- pair_rows(own, other)
-    if (is.null(pairs)) return(NULL)
+    if (nrow(pairs) == 0) return(NULL)
     if (own$better[[1]] == "lower") pairs$ratio <- 1 / pairs$ratio
     ratio <- of_blocks(pairs)
     row <- compare_pairs(ratio, 1, own$percentile[[1]])

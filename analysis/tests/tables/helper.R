@@ -14,7 +14,8 @@ made_values <- function(..., n = 8, noise = 0.002, seed = 1, better = "higher", 
   block <- exp(stats::rnorm(n, 0, 0.05))
   do.call(rbind, lapply(names(levels), function(name) {
     data.frame(workload = workload, title = "STREAM", question = "memory", metric = metric,
-               metric_label = "Triad", factors = "", series = "STREAM Triad", unit = "GB/s", better = better, percentile = FALSE,
+               metric_label = "Triad", factors = "", series = "STREAM Triad", unit = "GB/s", better = better,
+               percentile = FALSE,
                environment = name, label = name, headline = TRUE, laps = "",
                repetition = seq_len(n),
                value = levels[[name]] * block * exp(stats::rnorm(n, 0, noise)))

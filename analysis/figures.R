@@ -102,7 +102,7 @@ draw_runs <- function(paper, name, figure) {
     geom_linerange(aes(mean, xmin = mean_low, xmax = mean_high), filter(means, !is.na(mean_low)), position = position_nudge(y = -0.32), linewidth = 0.6) +
     geom_point(aes(mean), means, position = position_nudge(y = -0.32), size = 1.5, shape = 18) +
     facet_wrap(vars(panel), scales = "free_x", ncol = columns_of(panels), labeller = labeller(panel = wrap(26))) +
-    scale_y_discrete(labels = function(x) wrap(20)(paper$environments$label[match(x, paper$environments$environment)])) +
+    scale_y_discrete(labels = function(x) wrap(28)(paper$environments$label[match(x, paper$environments$environment)])) +
     scale_x_continuous(labels = scales::label_comma(), n.breaks = 4, guide = guide_axis(check.overlap = TRUE)) +
     environment_scales(paper) + guides(colour = "none", fill = "none", shape = "none") +
     labs(x = axis_of(means), y = NULL)
@@ -185,10 +185,12 @@ draw_claims <- function(claims) {
 draw_order <- function(paper) {
   order <- paper$runs$order[match(paper$tidy$log, paper$runs$log)]
   disturbed <- paper$runs$flags[match(paper$tidy$log, paper$runs$log)] != ""
-  mutate(paper$tidy, order = order, disturbed = disturbed) |>
+  mutate(paper$tidy, order = order, disturbed = disturbed, title = factor(title, unique(title))) |>
     filter(headline) |>
     group_by(series, environment) |>
-    mutate(deviation = value / mean(value) - 1, environment = factor(environment, paper$measured$environment), title = factor(title, unique(title))) |>
+    mutate(deviation = value / mean(value) - 1) |>
+    ungroup() |>
+    mutate(environment = factor(environment, paper$measured$environment)) |>
     ggplot(aes(order, deviation, colour = environment, shape = environment)) +
     geom_hline(yintercept = 0, linewidth = 0.3, colour = "grey50") +
     geom_point(size = 3.2, shape = 1, colour = "grey60", data = \(d) filter(d, disturbed)) + geom_point(size = 1.2, alpha = 0.8) +

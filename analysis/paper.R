@@ -63,8 +63,7 @@ finding_of <- function(paper) {
   told <- paper$told
   if (nrow(told) == 0) return("Nothing was measured beside native, so this paper reports levels and compares nothing.")
   families <- lapply(split(told, factor(told$family, intersect(names(FAMILIES), told$family))), family_finding)
-  of_all <- glue("Of {count_of(nrow(told), 'comparison')} with native, those of {paste(unlist(families), collapse = '. Those of ')}.")
-  paste(gsub("^Those", "Those", of_all))
+  paste(unlist(families), collapse = " ")
 }
 
 #' One sentence that says what to do next

@@ -88,8 +88,18 @@ claims_table <- function(claims) {
     select(where(function(x) !all(is.na(x) | x == "")))
 }
 
+# Why claims were not tested, by the codes of claims.csv.
+REASONS <- c(statement = "It is no statement about a measured difference between environments.", workload = "The workload was not measured.",
+             environment = "An environment that it is about was not measured.", emulation = "The machines that it is about were emulated.",
+             metric = "The metric or its part was not measured.", size = "The workload was measured at a size that answers no question.",
+             hardware = "It takes other hardware.", "other-product" = "It is about a product that cannot be had here.", machine = "It is about the machine of then.")
+
 untested_table <- function(claims) {
-  filter(claims, verdict == "not tested") |> count(publication, because, name = "Claims") |> rename(Publication = publication, "Why they were not tested" = because)
+  filter(claims, verdict == "not tested") |>
+    count(Publication = publication, reason) |>
+    tidyr::pivot_wider(names_from = Publication, values_from = n, values_fill = 0L) |>
+    mutate(reason = coalesce(unname(REASONS[reason]), reason)) |>
+    rename(Reason = reason)
 }
 
 emulated_table_shown <- function(paper) {

@@ -42,7 +42,7 @@ OUTCOMES <- c("slower", "faster", "equivalent", "undecided", "no interval")
 
 FAMILIES <- c(containers = "Containers", sandboxes = "Sandboxed containers", machines = "Virtual machines")
 
-#' What was found in a family of environments, as one clause
+#' What was found in a family of environments, as one sentence
 family_finding <- function(rows) {
   counts <- table(rows$outcome)
   said <- c(
@@ -53,8 +53,8 @@ family_finding <- function(rows) {
     if (counts[["no interval"]] > 0) glue("{counts[['no interval']]} without an interval")
   )
   limit <- suppressWarnings(min(rows$low, na.rm = TRUE))
-  bound <- if (counts[["slower"]] == 0 && is.finite(limit) && limit < 1) glue("; no interval reaches a loss above {percent(1 - limit, 1)}") else ""
-  glue("{in_sentence(FAMILIES[[rows$family[[1]]]])}: {listed(said)}{bound}")
+  bound <- if (counts[["slower"]] == 0 && is.finite(limit) && limit < 1) glue("; no interval allows a loss above {percent(1 - limit, 1)}") else ""
+  glue("{FAMILIES[[rows$family[[1]]]]}: of {count_of(nrow(rows), 'comparison')} with native, {listed(said)}{bound}.")
 }
 
 #' How the environments fare in one workload: "Slower than native: KVM (80 %, 2 of 4 series)."

@@ -5,7 +5,7 @@ MARGIN <- 0.02   # the smallest difference that matters, set before measuring
 ALPHA <- 0.05
 PERCENTILE_PAIRS <- 6   # below that Wilcoxon's test has no interval at 95 %
 EDGE <- -log(1 - MARGIN)
-LEAST_ALIKE <- 0.1   # correlation of neighbouring blocks
+LEAST_ALIKE <- 0.15   # correlation of neighbouring blocks
 MOST_ALIKE <- 0.8
 
 #' Ratio of two paired samples, tested against the smallest difference that matters
@@ -50,7 +50,7 @@ by_mean <- function(d, level) {
 #' Standard error of a mean of values of which neighbours are alike, and its degrees of freedom
 #'
 #' As many independent values are put for the blocks as follow from the correlation of neighbours (Bartlett
-#' 1946), the bias of which is taken off (Marriott and Pope 1954); it is taken to be 0.1 at least, since few
+#' 1946), the bias of which is taken off (Marriott and Pope 1954); it is taken to be 0.15 at least, since few
 #' blocks do not show it.
 error_of_mean <- function(d) {
   n <- length(d)

@@ -71,7 +71,7 @@ ratio_breaks <- function(ends, n) {
   scales::breaks_pretty(n)(ends)
 }
 
-forest_height <- function(told) 0.95 + 0.175 * n_distinct(told$series) + 0.04 * n_distinct(told$workload) + 0.12 * max(0, n_distinct(told$label) - 3) / 2
+forest_height <- function(told) 0.95 + 0.165 * sum(1 + (nchar(unique(told$series)) > 44) * 0.8) + 0.04 * n_distinct(told$workload) + 0.12 * max(0, n_distinct(told$label) - 3) / 2
 
 # The name of a panel: what its series does not share with the others of the figure.
 panels_of <- function(rows, along = NULL) {
@@ -82,6 +82,16 @@ panels_of <- function(rows, along = NULL) {
   metric <- if (n_distinct(rows$metric_label, rows$unit) > 1) paste0(rows$metric_label, " (", rows$unit, ")") else ""
   panel <- paste0(metric, ifelse(metric == "" | rest == "", "", ", "), rest)
   factor(panel, unique(panel))
+}
+
+# An interval as far as it fits beside the values of its panel; of fewer than three runs there is none.
+cut_interval <- function(rows, value, low, high) {
+  rows |>
+    group_by(panel) |>
+    mutate(room = 0.4 * max(diff(range(.data[[value]])), max(abs(.data[[value]])) / 20),
+           least = min(.data[[value]]) - room, least = if (min(.data[[value]]) >= 0) pmax(least, 0) else least,
+           low = if_else(n < 3, NA_real_, pmax(.data[[low]], least)), high = if_else(n < 3, NA_real_, pmin(.data[[high]], max(.data[[value]]) + room))) |>
+    ungroup()
 }
 
 axis_of <- function(rows) if (n_distinct(rows$metric_label, rows$unit) == 1) glue("{rows$metric_label[1]} ({rows$unit[1]}), {rows$better[1]} is better") else NULL
@@ -95,13 +105,14 @@ draw_runs <- function(paper, name, figure) {
   panels <- panels_of(distinct(means, metric, factors, .keep_all = TRUE))
   means$panel <- panels[match(key, unique(key))]
   runs$panel <- panels[match(paste(runs$metric, runs$factors), unique(key))]
+  means <- cut_interval(means, "mean", "mean_low", "mean_high")
   mutate(runs, environment = factor(environment, bottom_up)) |>
     ggplot(aes(value, environment, colour = environment)) +
     geom_vline(aes(xintercept = mean), filter(means, environment == NATIVE), linetype = "22", linewidth = 0.3, colour = "grey40") +
     geom_point(position = position_jitter(height = 0.14, width = 0, seed = 1), size = 0.9, alpha = 0.55) +
-    geom_linerange(aes(mean, xmin = mean_low, xmax = mean_high), filter(means, !is.na(mean_low)), position = position_nudge(y = -0.32), linewidth = 0.6) +
+    geom_linerange(aes(mean, xmin = low, xmax = high), filter(means, !is.na(low)), position = position_nudge(y = -0.32), linewidth = 0.6) +
     geom_point(aes(mean), means, position = position_nudge(y = -0.32), size = 1.5, shape = 18) +
-    facet_wrap(vars(panel), scales = "free_x", ncol = columns_of(panels), labeller = labeller(panel = wrap(26))) +
+    facet_wrap(vars(panel), scales = "free_x", ncol = columns_of(panels), labeller = labeller(panel = wrap(22))) +
     scale_y_discrete(labels = function(x) wrap(28)(paper$environments$label[match(x, paper$environments$environment)])) +
     scale_x_continuous(labels = scales::label_comma(), n.breaks = 4, guide = guide_axis(check.overlap = TRUE)) +
     environment_scales(paper) + guides(colour = "none", fill = "none", shape = "none") +
@@ -122,13 +133,14 @@ draw_curves <- function(paper, name, figure) {
     rows <- inner_join(rows, across, by = c("environment", "factors")) |> mutate(x = x_mean)
     titles[1] <- glue("{rows$x_label[1]} ({rows$x_unit[1]}), along {titles[1]}")
   }
-  plot <- mutate(rows, environment = factor(environment, paper$measured$environment)) |>
+  plot <- cut_interval(rows, "mean", "mean_low", "mean_high") |>
+    mutate(environment = factor(environment, paper$measured$environment)) |>
     ggplot(aes(x, mean, colour = environment, shape = environment)) +
-    geom_linerange(aes(ymin = mean_low, ymax = mean_high), \(d) filter(d, !is.na(mean_low)), linewidth = 0.4, alpha = 0.6, show.legend = FALSE) +
+    geom_linerange(aes(ymin = low, ymax = high), \(d) filter(d, !is.na(low)), linewidth = 0.4, alpha = 0.6, show.legend = FALSE) +
     geom_path(linewidth = 0.4, show.legend = FALSE) + geom_point(size = 1.5) +
     facet_wrap(vars(panel), scales = "free", ncol = columns_of(rows$panel), labeller = labeller(panel = wrap(40))) +
     scale_y_continuous(labels = scales::label_comma(), limits = function(x) c(min(0, x[1]), x[2])) +
-    environment_scales(paper) + labs(x = titles[1], y = wrap(34)(titles[2])) + theme(panel.grid.major.y = element_line(colour = "grey92", linewidth = 0.3))
+    environment_scales(paper) + labs(x = titles[1], y = wrap(26)(sub(", (higher|lower) is better", "", titles[2]))) + theme(panel.grid.major.y = element_line(colour = "grey92", linewidth = 0.3))
   plot + if (log_x) scale_x_log10(breaks = sort(unique(rows$along))) else scale_x_continuous(labels = scales::label_comma(), n.breaks = 5)
 }
 
@@ -140,7 +152,7 @@ draw_cdf <- function(paper, name, figure) {
     arrange(environment, panel, share) |>
     ggplot(aes(median, share, colour = environment, shape = environment)) +
     geom_path(linewidth = 0.4, show.legend = FALSE) + geom_point(size = 1) +
-    facet_wrap(vars(panel), scales = "free_x", ncol = columns_of(rows$panel), labeller = labeller(panel = wrap(28))) +
+    facet_wrap(vars(panel), scales = "free_x", ncol = columns_of(rows$panel), labeller = labeller(panel = wrap(24))) +
     scale_x_log10(labels = scales::label_comma(drop0trailing = TRUE), guide = guide_axis(check.overlap = TRUE)) +
     scale_y_continuous(trans = "logit", breaks = c(0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999), labels = function(x) paste0(format(100 * x, drop0trailing = TRUE, trim = TRUE), "%")) +
     environment_scales(paper) + labs(x = paste0(axis_of(rows), " (logarithmic)"), y = "Share of operations")
@@ -154,16 +166,17 @@ figure_height <- function(paper, name, figure) {
   rows <- distinct(rows_of(paper$summary, name, figure), metric, factors, .keep_all = TRUE)
   panels <- panels_of(rows, figure$along)
   lines <- ceiling(nlevels(panels) / columns_of(panels))
-  if (figure$kind == "runs") 0.45 + lines * (0.3 + 0.24 * nrow(paper$measured)) else 0.6 + 1.55 * lines
+  if (figure$kind == "runs") 0.45 + lines * (0.2 + 0.13 * max(ceiling(nchar(levels(panels)) / 22), 1) + 0.24 * nrow(paper$measured)) else 0.6 + 1.55 * lines
 }
 
 figure_caption <- function(paper, name, figure) {
-  n <- paste(unique(range(rows_of(paper$summary, name, figure)$n)), collapse = " to ")
+  rows <- rows_of(paper$summary, name, figure)
+  n <- paste(unique(range(rows$n)), collapse = " to ")
   title <- paste0(paper$plan$workloads[[name]]$title, if (is.null(figure$title)) "" else paste0(", ", in_sentence(figure$title)))
   switch(figure$kind,
-         runs = glue("{title}. Points: every run; diamonds below them: the mean with its 95 % interval (n = {n}). Dashed: native\u2019s mean."),
+         runs = glue("{title}. Points: every run; diamonds below them: the mean with its 95 % interval (n = {n}; from three runs on, cut where it leaves the figure). Dashed: native\u2019s mean."),
          cdf = glue("{title}: distribution, the median over runs at each percentile (n = {n})."),
-         glue("{title}: means with 95 % intervals along {gsub('_', ' ', figure$along)} (n = {n})."))
+         glue("{title}: {in_sentence(rows$metric_label[1])}, {rows$better[1]} is better, means with 95 % intervals along {gsub('_', ' ', figure$along)} (n = {n})."))
 }
 
 #' Claims that were tested: the interval that decides on the tolerance (grey), and what was published

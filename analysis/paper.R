@@ -8,7 +8,8 @@
 read_paper <- function(folder, published) {
   paper <- read_results(folder)
   for (name in c("summary", "comparisons", "choices", "emulated", "claims", "blocks", "runs", "left_out")) {
-    paper[[name]] <- read_table(file.path(folder, paste0(name, ".csv")), text = c("factors", "flags", "why", "direction", "because"))
+    paper[[name]] <- read_table(file.path(folder, paste0(name, ".csv")), text = c("workload", "metric", "environment", "factors", "flags", "unit", "why", "direction",
+                                                                                   "against_published", "because", "transferred"))
   }
   paper$comparisons$outcome <- outcome_of(paper$comparisons)
   paper$choices$outcome <- outcome_of(paper$choices)

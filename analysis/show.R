@@ -137,7 +137,7 @@ runs_table <- function(paper) {
   link <- function(n, path, flags) paste0("[", n, if_else(flags == "", "", "*"), "](../", path, ")", collapse = " ")
   paper$runs |>
     arrange(match(workload, names(paper$plan$workloads)), match(environment, paper$environments$environment), repetition) |>
-    group_by(Workload = title, Environment = label) |>
+    group_by(Workload = factor(title, unique(title)), Environment = factor(label, paper$environments$label)) |>
     summarise(Runs = n(), Disturbed = sum(flags != ""), "Raw logs" = link(repetition, log, gsub(".+", "*", flags)), Records = link(repetition, record, ""), .groups = "drop") |>
     mutate(across(c("Raw logs", "Records"), markdown))
 }

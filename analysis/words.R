@@ -13,7 +13,7 @@ percent <- function(x, digits = 0) ifelse(is.na(x), "\u2014", paste0(formatC(100
 #' @param x numbers
 #' @param half half-widths in the same unit; NA gives three digits
 number <- function(x, half = NA) {
-  size <- ifelse(is.na(half) | half <= 0, abs(x) / 10, half)
+  size <- ifelse(is.na(half) | half < abs(x) / 1e5, abs(x) / 10, half)
   places <- pmin(pmax(0, 1 - floor(log10(size))), 6)
   places[!is.finite(places)] <- 0
   ifelse(is.na(x), "\u2014", mapply(formatC, x, digits = places, MoreArgs = list(format = "f", big.mark = ",")))

@@ -16,6 +16,9 @@ theme_set(theme_minimal(base_size = 9) + theme(
   strip.clip = "off", plot.margin = margin(2, 8, 2, 2), plot.background = element_rect(fill = NA, colour = NA)
 ))
 
+# How many letters a label beside a figure may have in a line.
+label_letters <- function() if (knitr::is_html_output()) 26 else 44
+
 wrap <- function(width) function(x) stringr::str_wrap(x, width)
 
 #' Colours and shapes of environments, the same in all figures of a paper
@@ -50,7 +53,7 @@ draw_forest <- function(told, published = tibble()) {
     geom_linerange(aes(xmin = pmax(low, ends[1] / 2), xmax = pmin(high, ends[2] * 2)), filter(rows, !is.na(low)), linewidth = 0.6, show.legend = FALSE) +
     geom_point(size = 1.7) +
     facet_grid(rows = vars(workload), cols = vars(label), scales = "free_y", space = "free_y", labeller = labeller(label = wrap(max(9, 48 %/% columns)))) +
-    scale_y_discrete(limits = rev, labels = wrap(44)) +
+    scale_y_discrete(limits = rev, labels = wrap(label_letters())) +
     scale_x_log10(labels = scales::label_percent(if (apart < 0.03) 0.1 else 1), breaks = ratio_breaks(ends, if (columns > 3) 2 else 4), guide = guide_axis(check.overlap = TRUE)) +
     scale_colour_manual(values = OUTCOME_COLOURS) + scale_fill_manual(values = OUTCOME_COLOURS) + scale_shape_manual(values = OUTCOME_SHAPES) +
     coord_cartesian(xlim = ends) +
@@ -71,7 +74,7 @@ ratio_breaks <- function(ends, n) {
   scales::breaks_pretty(n)(ends)
 }
 
-forest_height <- function(told) 0.95 + 0.165 * sum(1 + (nchar(unique(told$series)) > 44) * 0.8) + 0.04 * n_distinct(told$workload) + 0.12 * max(0, n_distinct(told$label) - 3) / 2
+forest_height <- function(told) 0.95 + 0.165 * sum(1 + 0.8 * (nchar(unique(told$series)) %/% label_letters())) + 0.04 * n_distinct(told$workload) + 0.12 * max(0, n_distinct(told$label) - 3) / 2
 
 # The name of a panel: what its series does not share with the others of the figure.
 panels_of <- function(rows, along = NULL) {
@@ -119,7 +122,10 @@ draw_runs <- function(paper, name, figure) {
     labs(x = axis_of(means), y = NULL)
 }
 
-columns_of <- function(panels) min(nlevels(droplevels(panels)), if (nlevels(droplevels(panels)) == 4) 2 else 3)
+columns_of <- function(panels) {
+  number <- nlevels(droplevels(panels))
+  min(number, if (number == 4 || knitr::is_html_output()) 2 else 3)
+}
 
 #' Curves of environments: the mean of each along a factor, or against another metric, with 95 % intervals
 draw_curves <- function(paper, name, figure) {
@@ -181,7 +187,7 @@ figure_caption <- function(paper, name, figure) {
 
 #' Claims that were tested: the interval that decides on the tolerance (grey), and what was published
 draw_claims <- function(claims) {
-  rows <- filter(claims, verdict != "not tested", !is.na(ratio)) |> mutate(claim = wrap(58)(statement), verdict = factor(verdict, unique(verdict)))
+  rows <- filter(claims, verdict != "not tested", !is.na(ratio)) |> mutate(claim = wrap(if (knitr::is_html_output()) 34 else 58)(statement), verdict = factor(verdict, unique(verdict)))
   limits <- range(rows$ratio, 0.9, 1.1) * c(0.8, 1.25)
   ggplot(rows, aes(ratio, claim, colour = verdict)) +
     geom_linerange(aes(xmin = pmax(coalesce(tolerance_low, 0), limits[1] / 2), xmax = pmin(coalesce(tolerance_high, Inf), limits[2] * 2)), linewidth = 4, colour = "grey85") +

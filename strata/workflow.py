@@ -248,6 +248,9 @@ class Workflow:
     def end(self, good: bool) -> None:
         """Remove what cells of the run that were killed left up."""
         testbed.end_run(run.owner())
+        last = (read_json(places.LAST) or {}).get("cell")
+        if last and spool.is_measured(self.plan, last):
+            spool.forget(last)
         if good:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(places.LAST)

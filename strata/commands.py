@@ -123,24 +123,6 @@ def _clean(options: argparse.Namespace) -> int:
     return 0
 
 
-def _admit(options: argparse.Namespace) -> int:
-    import os
-    import pwd
-
-    from strata.system import turn
-
-    if os.geteuid() != 0:
-        raise UserError("root alone lets others measure: run `sudo python -m strata admit USER`")
-    try:
-        turn.admit(pwd.getpwnam(options.user).pw_uid)
-    except KeyError:
-        raise UserError(f"there is no user '{options.user}' on this machine") from None
-    except OSError as error:
-        raise UserError(f"{turn.path()}: {error.strerror}") from None
-    print(f"{options.user} may measure on this machine until it starts again")
-    return 0
-
-
 def _archive(options: argparse.Namespace) -> int:
     from strata.archive import make
 
@@ -242,8 +224,6 @@ def _main(words: list[str]) -> int:
     tidy.add_argument("--to", metavar="FOLDER", default="results/tidy", help="where to (results/tidy)")
     cell = add("cell", None, "measure one cell: cell ENVIRONMENT WORKLOAD REPETITION")
     cell.add_argument("cell", nargs=3, metavar=("ENVIRONMENT", "WORKLOAD", "REPETITION"))
-    admit = add("admit", _admit, "as root: let a user without root measure on this machine")
-    admit.add_argument("user", metavar="USER", help="the user's name")
     clean = add("clean", _clean, "remove whatever of ours was left on this machine")
     clean.add_argument("--images", action="store_true", help="empty the cache too: every image, its base and its disks")
     tune = add("vm-tune", _vm_tune, "write what Vagrant cannot say into a libvirt domain (called by the Vagrantfile)")

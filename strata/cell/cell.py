@@ -7,11 +7,11 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from hashlib import sha256
 
 from strata import layers
 from strata.base import patience, places, progress, run, signals
 from strata.base.clock import Watch
-from strata.base.digest import sha256
 from strata.base.errors import CellFailed, Endless, Unable, UserError
 from strata.base.files import move, read_json, write_json
 from strata.base.placeholders import BUILT_IN

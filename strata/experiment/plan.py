@@ -3,9 +3,9 @@
 import json
 import os
 from collections.abc import Iterable
+from hashlib import sha256
 
 from strata.base import places
-from strata.base.digest import sha256
 from strata.base.errors import UserError
 from strata.base.files import read_json, write_if_changed
 from strata.base.placeholders import several

@@ -6,8 +6,8 @@ build.  Only where that differs all files are read, and compared with the manife
 
 import os
 import time
+from hashlib import sha256
 
-from strata.base.digest import sha256
 from strata.base.errors import UserError
 from strata.base.files import SEEN, read_json, write_json
 from strata.base.process import as_root, capture

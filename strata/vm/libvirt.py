@@ -6,9 +6,9 @@ ever touched.
 
 import ipaddress
 import os
+from hashlib import sha256
 
 from strata.base import places
-from strata.base.digest import sha256
 from strata.base.errors import UserError
 from strata.base.process import as_root, capture, wait_for
 from strata.host import addresses, daemons

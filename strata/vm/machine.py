@@ -5,9 +5,9 @@ import json
 import os
 import sys
 import time
+from hashlib import sha256
 
 from strata.base import places, run
-from strata.base.digest import sha256
 from strata.base.errors import UserError
 from strata.base.files import read_json, write_json
 from strata.base.patience import stretched

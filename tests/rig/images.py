@@ -8,11 +8,11 @@ import json
 import os
 import shutil
 import sys
+from hashlib import sha256
 from pathlib import Path
 
 from rig import root
 from strata.base import places
-from strata.base.digest import sha256
 from strata.base.files import read_json, remove_tree
 from strata.base.locks import locked
 from strata.base.process import capture

@@ -351,7 +351,6 @@ def test_a_cell_starts_without_what_only_plan_and_image_need():
         "strata.image.build",
         "ctypes",
         "typing",
-        "hashlib",
     }
     assert not heavy & loaded
 

@@ -75,7 +75,7 @@ def _holder(descriptor: int) -> str:
     with open("/proc/locks", encoding="utf-8") as file:
         # NUMBER: FLOCK ADVISORY WRITE PROCESS DEVICE:INODE …; who waits has an arrow in the second place.
         rows = [line.split() for line in file]
-    process = next((row[4] for row in rows if row[1] == "FLOCK" and row[5] == name), None)
+    process = next((row[4] for row in rows if row[1:2] == ["FLOCK"] and row[5:6] == [name]), None)
     if process is None:
         return "by a process that is not seen from here"
     words = f"by process {process}"

@@ -390,7 +390,7 @@ class Cell:
             text += "\n" + "".join(traceback.format_exception(error))
         with contextlib.suppress(OSError):
             os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "w") as file:
+            with open(path, "w", encoding="utf-8") as file:
                 file.write(f"{self.watch.now()} {self.name}: {text}\n")
             spool.keep_note(self.key)
 
@@ -399,6 +399,6 @@ class Cell:
         if os.path.exists(self.draft):
             move(self.draft, log)
         else:
-            open(log, "w").close()
+            open(log, "w", encoding="utf-8").close()
         self.end()
         write_json(places.cell_path("failed", *self.key, "json"), record.of_failed(self.known, reason))

@@ -59,6 +59,11 @@ class Layer(ABC):
         return None
 
     @classmethod
+    def grants(cls, options: dict, machine: dict) -> dict:
+        """What a layer above finds where it was settled on a machine: that machine, unless the layer is one itself."""
+        return machine
+
+    @classmethod
     def doubtful(cls, options: dict) -> bool:
         """Whether with these settled options it may be unable to run a workload, which is a result of its own then."""
         return False

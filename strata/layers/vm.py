@@ -85,6 +85,11 @@ class Vm(Layer):
         return [*there, ("KVM", True if found["accelerator"] == "kvm" else None, said)]
 
     @classmethod
+    def grants(cls, options: dict, machine: dict) -> dict:
+        own = options["settings"]["cpus"]
+        return {**machine, "cpus": machine["cpus"] if own == "host" else int(own)}
+
+    @classmethod
     def settle(cls, options: dict, config: dict) -> dict:
         """The options with the profile's own settings and the accelerator, which decide a cell's result."""
         from strata.vm import acceleration, settings

@@ -65,7 +65,8 @@ def test_the_log_of_another_workload_is_refused(log):
 # Parameters that leave no trace in each log: ports, warm-ups, settings of a server, and limits that may not be reached.
 TRACELESS = {
     "auction": "web_port broker_ports processes poll_seconds item_seconds buffer_bytes resolution confirmations",
-    "cloudstone": "geocoder_ports ramp_seconds workers children buffer_bytes log_bytes mix_points loaded_users",
+    "cloudstone": "roles geocoder_ports database_ports ramp_seconds workers children buffer_bytes log_bytes "
+    "mix_points loaded_users",
     "dvdstore": "buffer_bytes",
     "linpack": "min_trials min_seconds",
     "mysql": "port warmup_seconds",

@@ -19,8 +19,8 @@ IDLE = [
     *["*.md", "*.txt", "*.rst", "*.org", "*.adoc", "README*", "NOTES*", "TODO*"],
     *[".*", "*~", "#*#", "*.bak", "*.orig", "*.old", "*.rej", "*.sw[a-p]", "*.tmp", "*.pyc", "__pycache__"],
 ]
-# What scripts of several workloads source: a file of it is in the image where a workload's build script names it.
-SOURCED = "workloads/common/sourced"
+# What several workloads source or import: a file of it is in the image where a workload's build script names it.
+SHARED = ("workloads/common/sourced", "workloads/kit/load")
 BASE_PACKAGES = ["bash", "coreutils", "gcc", "gzip", "libc6-dev", "mawk", "procps", "util-linux"]
 # What makes a machine of the same files, and Docker in it; a container has them and starts none.
 MACHINE_PACKAGES = [
@@ -65,7 +65,7 @@ def files(image: dict) -> list[str]:
     Notes and what editors leave go into it only where a file that does names them.
     """
     found = [f"packer/{name}" for name in os.listdir("packer") if name.endswith((".hcl", ".sh")) and not _idle(name)]
-    for name in ["common", *brought(image)]:
+    for name in ["common", "kit/load", *brought(image)]:
         below = []
         for folder, inner, names in os.walk(f"workloads/{name}"):
             if folder == f"workloads/{name}":
@@ -73,7 +73,7 @@ def files(image: dict) -> list[str]:
                 names = [part for part in names if part not in NOT_IN_IMAGE]
             below += [f"{folder}/{part}" for part in names]
         found += _read_by_programs(below)
-    return sorted(path for path in found if os.path.dirname(path) != SOURCED or _is_installed(path, found))
+    return sorted(path for path in found if os.path.dirname(path) not in SHARED or _is_installed(path, found))
 
 
 def _is_installed(path: str, paths: list[str]) -> bool:

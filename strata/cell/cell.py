@@ -22,7 +22,7 @@ from strata.cell.steps import Steps
 from strata.cell.surroundings import Surroundings
 from strata.experiment import plan, sets
 from strata.host import node, observe
-from strata.image import cache, intact
+from strata.image import cache
 from strata.system import testbed
 
 # Lines of a log that tell why a system could not do what was asked of it.
@@ -125,10 +125,7 @@ class Cell:
         }
         entry = self.plan["environments"][self.environment]
         image = self._image(entry["layers"])
-        client = self._client()
         with progress.once():
-            if image and testbed.runs_tree(entry["layers"], client):
-                intact.verify_programs(image, self.workload)
             data = self._data(image)
         system = self._bring_up(entry["layers"], image, beside)
         self.inside = self._see_inside(system)

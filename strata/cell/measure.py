@@ -92,16 +92,11 @@ def _provide(experiment: dict, environment: str) -> None:
     entry = experiment["environments"][environment]
     forms = layers.forms(name for layer in entry["layers"] for name in layer)
     recipe = experiment["image"]["recipe"]
-    disks = [disk.LIGHT] * ("root" in forms) + [entry.get("accelerator")] * ("disk" in forms)
-    found = [disk.find(recipe, which) for which in disks]
-    if forms and (cache.find(recipe) is None or None in found):
+    if forms and (cache.find(recipe) is None or ("disk" in forms and not disk.whole(recipe))):
         # With the packages that a cell does without.
         done = subprocess.run([sys.executable, "-m", "strata", "image", "--planned", environment], check=False)
         if done.returncode:
             raise CellFailed(f"the image of {environment} could not be made (see above)")
-    for one in found:
-        if one is not None:
-            disk.verify(one)
 
 
 def _measure(cell: Cell) -> None:

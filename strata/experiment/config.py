@@ -113,7 +113,7 @@ def _cross_check(data: dict) -> Iterator[Finding]:
         for number, name in enumerate(names):
             yield from unknown(f"{key}.{number}", name, data[section], f"name of {section}")
     for name, entry in data["environments"].items():
-        machines = [kind for layer in entry["layers"] for kind in layer if kind in ("vm", "microvm")]
+        machines = [kind for layer in entry["layers"] for kind in layer if kind == "vm"]
         if "{vm}" in entry["label"] and not machines:
             words = (
                 f"is '{entry['label']}', and no layer of the environment is a virtual machine; must be without {{vm}}"

@@ -37,15 +37,15 @@ _C_TOKENS = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*
 
 
 def significant(name: str, content: bytes) -> bytes:
-    """A file's content without what cannot change the image: comments and blank lines of C, shell and HCL."""
+    """A file's content without what cannot change the image: comments and blank lines of C, shell, Ruby and HCL."""
     kind = os.path.splitext(name)[1]
-    if kind not in (".c", ".h", ".sh", ".hcl"):
+    if kind not in (".c", ".h", ".sh", ".hcl", ".rb"):
         return content
     text = content.decode(errors="surrogateescape")
     if kind in (".c", ".h"):
         text = _C_TOKENS.sub(lambda token: " " if token[0][0] == "/" else token[0], text)
     lines = [line.rstrip() for line in text.splitlines()]
-    if kind in (".sh", ".hcl"):
+    if kind in (".sh", ".hcl", ".rb"):
         lines = [line for line in lines if not re.match(r"\s*#(?!!)", line)]
     return "\n".join(line for line in lines if line).encode(errors="surrogateescape")
 
@@ -64,7 +64,9 @@ def files(image: dict) -> list[str]:
 
     Notes and what editors leave go into it only where a file that does names them.
     """
-    found = [f"packer/{name}" for name in os.listdir("packer") if name.endswith((".hcl", ".sh")) and not _idle(name)]
+    found = [
+        f"packer/{name}" for name in os.listdir("packer") if name.endswith((".hcl", ".rb", ".sh")) and not _idle(name)
+    ]
     for name in ["common", "kit/load", *brought(image)]:
         below = []
         for folder, inner, names in os.walk(f"workloads/{name}"):

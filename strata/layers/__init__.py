@@ -15,7 +15,6 @@ LAYERS = {
     "chroot": "strata.layers.chroot:Chroot",
     "docker": "strata.layers.docker:Docker",
     "vm": "strata.layers.vm:Vm",
-    "microvm": "strata.layers.microvm:Microvm",
     "lxc": "strata.layers.lxc:Lxc",
     "podman": "strata.layers.podman:Podman",
 }

@@ -44,8 +44,7 @@ for unit in apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub
     systemctl mask --quiet "$unit"
 done
 
-# What the packages of the workloads would start: servers run in cells alone.  Were one up while the disk is
-# provisioned, it would leave files there that no container has.
+# What the packages of the workloads would start: servers run in cells alone.
 for folder in multi-user timers; do
     for unit in /etc/systemd/system/"$folder".target.wants/*; do
         case ${unit##*/} in
@@ -59,7 +58,8 @@ done
 if [ -d /etc/initramfs-tools ]; then
     echo 'MODULES=list' >/etc/initramfs-tools/conf.d/strata
     printf '%s\n' virtio_pci virtio_blk ext4 >>/etc/initramfs-tools/modules
-    update-initramfs -u -k all >/dev/null
+    # The same from the same files, on any day.
+    SOURCE_DATE_EPOCH=1 update-initramfs -u -k all >/dev/null
 fi
 
 # Keys and identities are of one machine; they are made for the disk of each.

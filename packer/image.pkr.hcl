@@ -1,4 +1,5 @@
-# The image of every environment: one base, one provisioning, one packaging for each source.
+# The image of every environment: one base, one provisioning, and of its files what containers, native runs and
+# virtual machines start from.
 
 variable "base" {
   type        = string
@@ -27,34 +28,16 @@ variable "context" {
   description = "Folder with the workloads to compile."
 }
 
-variable "disk" {
-  type        = string
-  default     = ""
-  description = "Disk with the base root filesystem, for the virtual machine."
-}
-
-variable "key" {
-  type        = string
-  default     = ""
-  description = "Private key that the disk lets in."
-}
-
-variable "accelerator" {
-  type        = string
-  default     = "tcg"
-  description = "What runs the machine while it is provisioned: kvm or tcg."
-}
-
-variable "cpu" {
-  type        = string
-  default     = "Nehalem,-cx16"
-  description = "Processor of that machine."
-}
-
 variable "output" {
   type        = string
   default     = "output"
-  description = "Folder for the provisioned disk and its Vagrant box."
+  description = "Folder for the files and the box."
+}
+
+variable "box" {
+  type        = string
+  default     = "yes"
+  description = "Whether a box for Vagrant is made too: yes or no."
 }
 
 source "docker" "container" {
@@ -69,40 +52,8 @@ source "docker" "container" {
   changes = ["LABEL strata.home= strata.building= strata.image=${var.home} strata.recipe=${var.recipe}"]
 }
 
-source "qemu" "machine" {
-  disk_image       = true
-  iso_url          = var.disk
-  iso_checksum     = "none"
-  skip_resize_disk = true
-  skip_compaction  = true
-  accelerator      = var.accelerator
-  machine_type     = "q35"
-  cpus             = 2
-  memory           = 2048
-  disk_interface   = "virtio"
-  net_device       = "virtio-net-pci"
-  format           = "qcow2"
-  headless         = true
-  vm_name          = "disk.qcow2"
-  output_directory = "${var.output}/disk"
-  qemuargs = [
-    ["-cpu", var.cpu],
-    ["-display", "none"],
-    ["-serial", "file:${var.output}/console.log"],
-  ]
-
-  communicator           = "ssh"
-  ssh_username           = "root"
-  ssh_private_key_file   = var.key
-  ssh_timeout            = "20m"
-  ssh_handshake_attempts = 100
-  boot_wait              = "1s"
-  shutdown_command       = "systemctl poweroff"
-  shutdown_timeout       = "10m"
-}
-
 build {
-  sources = ["source.docker.container", "source.qemu.machine"]
+  sources = ["source.docker.container"]
 
   provisioner "file" {
     source      = "${var.context}/workloads"
@@ -110,20 +61,17 @@ build {
   }
 
   provisioner "shell" {
-    environment_vars = ["PACKAGING=${source.type}"]
-    script           = "packer/provision.sh"
+    script = "packer/provision.sh"
   }
 
-  post-processor "docker-tag" {
-    only       = ["docker.container"]
-    repository = split(":", var.tag)[0]
-    tag        = [split(":", var.tag)[1]]
-  }
-
-  post-processor "vagrant" {
-    only                = ["qemu.machine"]
-    keep_input_artifact = true
-    compression_level   = 0
-    output              = "${var.output}/strata.box"
+  post-processors {
+    post-processor "docker-tag" {
+      repository = split(":", var.tag)[0]
+      tag        = [split(":", var.tag)[1]]
+    }
+    post-processor "shell-local" {
+      environment_vars = ["TAG=${var.tag}", "OUTPUT=${var.output}", "BOX=${var.box}"]
+      script           = "packer/package.sh"
+    }
   }
 }

@@ -1,11 +1,9 @@
 #!/bin/sh
 # Turns the base root filesystem into the image: compiles the workloads, notes the versions
 # of their tools, and leaves nothing behind that differs from build to build.
-# PACKAGING is the Packer source for which it runs (docker or qemu); the files must be the same.
 set -eu
 
 target=/opt/strata
-echo "provisioning for $PACKAGING"
 mkdir -p "$target/workloads" "$target/bin" /data
 for file in /tmp/workloads/common/*.sh; do
     install -m 755 "$file" "$target/bin/$(basename "$file" .sh)"

@@ -43,10 +43,10 @@ def _machine(options: argparse.Namespace) -> int:
     from strata.base.files import write_json
     from strata.experiment import plan
     from strata.host import capacity
-    from strata.image import machine
+    from strata.image import build
     from strata.vm import acceleration
 
-    found = machine.probe(plan.read()["image"]["settings"])
+    found = build.probe(plan.read()["image"]["settings"])
     write_json(options.out, {**capacity.facts(), **found, "circumstances": acceleration.circumstances()})
     return 0
 
@@ -65,12 +65,14 @@ def _image(options: argparse.Namespace) -> int:
         planned = plan.read_checked()
         names, entries = options.planned, planned["environments"]
         image = planned["image"]["settings"]
-    built = build.ensure(image, options.rebuild)
-    if not names:
-        build.publish(built)
     stacks = [entries[name]["layers"] for name in names]
     can = {name for stack in stacks for layer in stack for name in layer if not layers.layer_class(name).unavailable()}
-    build.ensure_machines(image, layers.forms(can))
+    machines = "disk" in layers.forms(can)
+    if machines:
+        build.probe(image)
+    built = build.ensure(image, options.rebuild, machines)
+    if not names:
+        build.publish(built)
     if not options.planned:
         # Not beside a cell.
         testbed.tidy()
@@ -81,14 +83,6 @@ def _tidy(options: argparse.Namespace) -> int:
     from strata.results import tidy
 
     tidy.make(options.partial, options.blocks, options.to)
-    return 0
-
-
-def _vm_tune(options: argparse.Namespace) -> int:
-    from strata.base import pages
-    from strata.vm import libvirt
-
-    libvirt.tune(options.domain, pages.mapping("vm-tune", options.extra))
     return 0
 
 
@@ -120,24 +114,6 @@ def _clean(options: argparse.Namespace) -> int:
     for item in removed:
         print(f"removed {item}")
     print(f"{len(removed)} things removed" if removed else "nothing of ours was left on this machine")
-    return 0
-
-
-def _admit(options: argparse.Namespace) -> int:
-    import os
-    import pwd
-
-    from strata.system import turn
-
-    if os.geteuid() != 0:
-        raise UserError("root alone lets others measure: run `sudo python -m strata admit USER`")
-    try:
-        turn.admit(pwd.getpwnam(options.user).pw_uid)
-    except KeyError:
-        raise UserError(f"there is no user '{options.user}' on this machine") from None
-    except OSError as error:
-        raise UserError(f"{turn.path()}: {error.strerror}") from None
-    print(f"{options.user} may measure on this machine until it starts again")
     return 0
 
 
@@ -242,13 +218,8 @@ def _main(words: list[str]) -> int:
     tidy.add_argument("--to", metavar="FOLDER", default="results/tidy", help="where to (results/tidy)")
     cell = add("cell", None, "measure one cell: cell ENVIRONMENT WORKLOAD REPETITION")
     cell.add_argument("cell", nargs=3, metavar=("ENVIRONMENT", "WORKLOAD", "REPETITION"))
-    admit = add("admit", _admit, "as root: let a user without root measure on this machine")
-    admit.add_argument("user", metavar="USER", help="the user's name")
     clean = add("clean", _clean, "remove whatever of ours was left on this machine")
     clean.add_argument("--images", action="store_true", help="empty the cache too: every image, its base and its disks")
-    tune = add("vm-tune", _vm_tune, "write what Vagrant cannot say into a libvirt domain (called by the Vagrantfile)")
-    tune.add_argument("domain", metavar="DOMAIN")
-    tune.add_argument("extra", metavar="JSON")
     archive = add("archive", _archive, "write one file with all that the paper rests on (snakemake archive does it)")
     archive.add_argument("--out", metavar="FILE", default="archive.zip", help="the file (archive.zip)")
     archive.add_argument("--missing", metavar="WORDS", help="why there is nothing to archive (the rule says so)")

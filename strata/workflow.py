@@ -20,7 +20,7 @@ from strata.cell import spool
 from strata.experiment import config, plan, published, sets
 from strata.experiment.workload import check_files
 from strata.host import capacity
-from strata.image import machine
+from strata.image import build
 from strata.results import products
 from strata.system import testbed
 from strata.vm import acceleration
@@ -94,7 +94,7 @@ class Workflow:
             return ""
         if untried(self.plan, [environment]):
             # The cell was named by itself, so that the checkpoint was not asked.
-            machine.probe(self.settings["image"])
+            build.probe(self.settings["image"])
             self._make()
         key = (environment, workload)
         if key not in self._fingerprints:
@@ -248,6 +248,9 @@ class Workflow:
     def end(self, good: bool) -> None:
         """Remove what cells of the run that were killed left up."""
         testbed.end_run(run.owner())
+        last = (read_json(places.LAST) or {}).get("cell")
+        if last and spool.is_measured(self.plan, last):
+            spool.forget(last)
         if good:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(places.LAST)

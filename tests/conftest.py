@@ -1,4 +1,3 @@
-import os
 import sys
 from pathlib import Path
 
@@ -28,9 +27,7 @@ def project(tmp_path, monkeypatch):
 
     monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("STRATA_TEST_LOCK", str(tmp_path / "lock"))
-    monkeypatch.setattr(turn, "FOLDER", str(tmp_path / "lock"))
-    monkeypatch.setattr(turn, "OWN", turn.FOLDER)
-    monkeypatch.setattr(turn, "OWNER", os.geteuid())
+    monkeypatch.setattr(turn, "OWN", str(tmp_path / "lock"))
     monkeypatch.delenv("STRATA_OWNER", raising=False)
     yield build
     workload.load.cache_clear()

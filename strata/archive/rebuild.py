@@ -72,6 +72,8 @@ def rebuild(path: str, target: str | None) -> int:
             raise UserError("\n".join([f"{path}: does not verify, and is not rebuilt:", *found]))
         os.makedirs(work, exist_ok=True)
         prepare(folder, work)
+        # By it an archive that is made there knows its source.
+        shutil.copyfile(os.path.join(folder, sums.NAME), os.path.join(work, sums.NAME))
         print(f"rebuild: making the paper again in {work}", file=sys.stderr, flush=True)
         remake(work, judge.load(folder, "archive.json")["partial"])
         states = compare(folder, work)

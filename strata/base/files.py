@@ -21,7 +21,7 @@ SEEN = [
 def read_json(path: str) -> dict | None:
     """The object in a JSON file; None if the file is missing, cut short, or holds anything else."""
     try:
-        with open(path) as file:
+        with open(path, encoding="utf-8") as file:
             found = json.load(file)
     except (FileNotFoundError, ValueError, RecursionError):
         return None
@@ -36,7 +36,7 @@ def write_text(path: str, text: str, lasting: bool = True) -> None:
     sibling = f"{path}.{os.getpid()}.part"
     try:
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-        with open(sibling, "w") as file:
+        with open(sibling, "w", encoding="utf-8") as file:
             file.write(text)
             if lasting:
                 file.flush()
@@ -83,7 +83,7 @@ def move(source: str, target: str) -> None:
 def write_if_changed(path: str, text: str) -> bool:
     """Write a file only where its text differs; whether it was written."""
     try:
-        with open(path) as file:
+        with open(path, encoding="utf-8") as file:
             if file.read() == text:
                 return False
     except FileNotFoundError:
@@ -96,7 +96,7 @@ def mounts_below(folder: str) -> list[str]:
     """Mount points at or below a folder, the deepest first."""
     folder = os.path.realpath(folder)
     found = []
-    with open("/proc/self/mountinfo") as file:
+    with open("/proc/self/mountinfo", encoding="utf-8") as file:
         for line in file:
             point = line.split()[4].encode().decode("unicode_escape")
             if point == folder or point.startswith(folder + "/"):

@@ -1,8 +1,7 @@
 """Where Strata keeps things, inside a project and on the machine."""
 
 import os
-
-from strata.base.digest import sha256
+from hashlib import sha256
 
 PLAN = "results/plan.json"
 # Every cell of the plan so far, in the order of measurement.

@@ -15,7 +15,7 @@ from strata.base.patience import stretched
 def start_time(pid: int) -> str | None:
     """Field 22 of /proc/PID/stat: with the id it names one process for good.  None if there is none."""
     try:
-        with open(f"/proc/{pid}/stat") as file:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
             fields = file.read().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return None
@@ -53,9 +53,9 @@ def descendants(pid: int) -> list[tuple[int, list[str]]]:
     parents, words = {}, {}
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
-            with open(f"/proc/{name}/stat") as file:
+            with open(f"/proc/{name}/stat", encoding="utf-8") as file:
                 parents[int(name)] = int(file.read().rpartition(")")[2].split()[1])
-            with open(f"/proc/{name}/cmdline", errors="replace") as file:
+            with open(f"/proc/{name}/cmdline", encoding="utf-8", errors="replace") as file:
                 words[int(name)] = file.read().rstrip("\0").split("\0")
         except (OSError, ValueError):
             continue

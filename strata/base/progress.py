@@ -26,7 +26,7 @@ def begin(done: int, stale: Collection[Cell]) -> None:
 def _planned() -> list[Cell]:
     """The cells of results/plan.csv; none where there is no such table."""
     try:
-        with open(places.CELLS) as file:
+        with open(places.CELLS, encoding="utf-8") as file:
             rows = [line.rstrip("\n").split(",")[2:] for line in file][1:]
         return [(environment, workload, int(repetition)) for environment, workload, repetition in rows]
     except (OSError, ValueError):

@@ -7,11 +7,11 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from hashlib import sha256
 
 from strata import layers
 from strata.base import patience, places, progress, run, signals
 from strata.base.clock import Watch
-from strata.base.digest import sha256
 from strata.base.errors import CellFailed, Endless, Unable, UserError
 from strata.base.files import move, read_json, write_json
 from strata.base.placeholders import BUILT_IN
@@ -22,7 +22,7 @@ from strata.cell.steps import Steps
 from strata.cell.surroundings import Surroundings
 from strata.experiment import plan, sets
 from strata.host import node, observe
-from strata.image import cache, intact
+from strata.image import cache
 from strata.system import testbed
 
 # Lines of a log that tell why a system could not do what was asked of it.
@@ -125,10 +125,7 @@ class Cell:
         }
         entry = self.plan["environments"][self.environment]
         image = self._image(entry["layers"])
-        client = self._client()
         with progress.once():
-            if image and testbed.runs_tree(entry["layers"], client):
-                intact.verify_programs(image, self.workload)
             data = self._data(image)
         system = self._bring_up(entry["layers"], image, beside)
         self.inside = self._see_inside(system)
@@ -390,7 +387,7 @@ class Cell:
             text += "\n" + "".join(traceback.format_exception(error))
         with contextlib.suppress(OSError):
             os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "w") as file:
+            with open(path, "w", encoding="utf-8") as file:
                 file.write(f"{self.watch.now()} {self.name}: {text}\n")
             spool.keep_note(self.key)
 
@@ -399,6 +396,6 @@ class Cell:
         if os.path.exists(self.draft):
             move(self.draft, log)
         else:
-            open(log, "w").close()
+            open(log, "w", encoding="utf-8").close()
         self.end()
         write_json(places.cell_path("failed", *self.key, "json"), record.of_failed(self.known, reason))

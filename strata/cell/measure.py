@@ -4,6 +4,7 @@ nothing of them is up.
 The cell that was asked for goes to results/raw, the others wait in results/spool until they are asked for.
 """
 
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -40,7 +41,11 @@ def measure(environment: str, workload: str, repetition: int) -> None:
             if not _was_measured(cell) and not _was_waiting(cell):
                 _provide(experiment, environment)
                 _measure(cell)
-            note_json(places.LAST, {"cell": list(cell.key), "owner": run.owner()})
+            owner = run.owner()
+            if owner["pid"] == os.getpid():
+                spool.forget(cell.key)
+            else:
+                note_json(places.LAST, {"cell": list(cell.key), "owner": owner})
     except Interrupted as asked:
         raise CellFailed(f"{cell.name} was ended by {asked} before it began") from None
 
@@ -63,6 +68,8 @@ def _was_measured(cell: Cell) -> bool:
     """Whether the cell was the last of a run that was ended, of which Snakemake may not have noted that it is good."""
     last = read_json(places.LAST) or {}
     killed = last.get("cell") == list(cell.key) and isinstance(last.get("owner"), dict) and not alive(last["owner"])
+    if last and not killed:
+        spool.forget(last["cell"])
     if not killed or not spool.is_measured(cell.plan, cell.key):
         return False
     cell.note("measured as the run before this one was ended")
@@ -85,16 +92,11 @@ def _provide(experiment: dict, environment: str) -> None:
     entry = experiment["environments"][environment]
     forms = layers.forms(name for layer in entry["layers"] for name in layer)
     recipe = experiment["image"]["recipe"]
-    disks = [disk.LIGHT] * ("root" in forms) + [entry.get("accelerator")] * ("disk" in forms)
-    found = [disk.find(recipe, which) for which in disks]
-    if forms and (cache.find(recipe) is None or None in found):
+    if forms and (cache.find(recipe) is None or ("disk" in forms and not disk.whole(recipe))):
         # With the packages that a cell does without.
         done = subprocess.run([sys.executable, "-m", "strata", "image", "--planned", environment], check=False)
         if done.returncode:
             raise CellFailed(f"the image of {environment} could not be made (see above)")
-    for one in found:
-        if one is not None:
-            disk.verify(one)
 
 
 def _measure(cell: Cell) -> None:

@@ -5,8 +5,9 @@ They are made in the native system and kept in the machine's cache as one file, 
 
 import json
 import os
+from hashlib import sha256
 
-from strata.base.digest import of_file, sha256
+from strata.base.digest import of_file
 from strata.base.errors import CellFailed
 from strata.base.files import read_json, write_json
 from strata.base.process import capture

@@ -1,7 +1,8 @@
 """Cells that were measured together with another one: they wait in results/spool until they are asked for.
 
 Which cells are due is told by files alone: one that has no log in its place and none that waits, or whose record has
-another fingerprint than the plan.
+another fingerprint than the plan.  What was asked for stays until the next cell begins or the run ends: Snakemake
+removes the output of a job that a signal meets, and the next run finds it here again.
 """
 
 import contextlib
@@ -43,8 +44,18 @@ def take(experiment: dict, cell: sets.Cell) -> dict | None:
     for suffix in ("json", "log"):
         target = places.cell_path("raw", *cell, suffix)
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        move(places.cell_path("spool", *cell, suffix), target)
+        # Another name for the same file, put in place of the old one.
+        sibling = f"{target}.{os.getpid()}.part"
+        os.link(places.cell_path("spool", *cell, suffix), sibling)
+        move(sibling, target)
     return record
+
+
+def forget(cell: sets.Cell) -> None:
+    """Remove what waited, once its job is known to have ended well."""
+    for suffix in ("log", "json"):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(places.cell_path("spool", *cell, suffix))
 
 
 def keep_note(cell: sets.Cell) -> None:

@@ -380,7 +380,7 @@ def memory_held(processes: list[int]) -> int | None:
     total = 0
     for process in processes:
         try:
-            with open(f"/proc/{process}/smaps_rollup") as file:
+            with open(f"/proc/{process}/smaps_rollup", encoding="utf-8") as file:
                 total += sum(int(line.split()[1]) * 1024 for line in file if line.startswith("Pss:"))
         except (OSError, ValueError) as error:
             raise UserError(f"the memory of process {process} cannot be read: {error}") from None

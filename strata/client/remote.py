@@ -161,7 +161,7 @@ class Remote(Client):
             machine = system.machine()
             assert machine
             capture(machine.command_plain(["ip", "route", "replace", f"{facts['client']}/32", "via", gateway]))
-        with open("/proc/sys/net/ipv4/ip_forward") as file:
+        with open("/proc/sys/net/ipv4/ip_forward", encoding="utf-8") as file:
             if file.read().strip() != "1":
                 raise UserError("this host does not forward: `sysctl net.ipv4.ip_forward=1` lets the client reach it")
 

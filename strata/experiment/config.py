@@ -112,6 +112,13 @@ def _cross_check(data: dict) -> Iterator[Finding]:
     for key, names, section in [*named, ("not_emulated", data.get("not_emulated", []), "workloads")]:
         for number, name in enumerate(names):
             yield from unknown(f"{key}.{number}", name, data[section], f"name of {section}")
+    for name, entry in data["environments"].items():
+        machines = [kind for layer in entry["layers"] for kind in layer if kind == "vm"]
+        if "{vm}" in entry["label"] and not machines:
+            words = (
+                f"is '{entry['label']}', and no layer of the environment is a virtual machine; must be without {{vm}}"
+            )
+            yield f"environments.{name}.label", words
     steal = data.get("quiet", {}).get("steal")
     if steal is not None and percent(steal) > 1:
         yield "quiet.steal", f"is {steal}; must be at most 100%"
@@ -244,6 +251,7 @@ def _planned(entry: dict, config: dict, machine: dict) -> dict:
         cls = layers.layer_class(kind)
         settled = cls.settle(options, config)
         reason = reason or cls.unavailable() or cls.refusal(settled, below, machine)
+        machine = cls.grants(settled, machine)
         below = kind
         stack.append({kind: settled})
         described |= cls.describe(settled)

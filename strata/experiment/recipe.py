@@ -19,8 +19,8 @@ IDLE = [
     *["*.md", "*.txt", "*.rst", "*.org", "*.adoc", "README*", "NOTES*", "TODO*"],
     *[".*", "*~", "#*#", "*.bak", "*.orig", "*.old", "*.rej", "*.sw[a-p]", "*.tmp", "*.pyc", "__pycache__"],
 ]
-# What scripts of several workloads source: a file of it is in the image where a workload's build script names it.
-SOURCED = "workloads/common/sourced"
+# What several workloads source or import: a file of it is in the image where a workload's build script names it.
+SHARED = ("workloads/common/sourced", "workloads/kit/load")
 BASE_PACKAGES = ["bash", "coreutils", "gcc", "gzip", "libc6-dev", "mawk", "procps", "util-linux"]
 # What makes a machine of the same files, and Docker in it; a container has them and starts none.
 MACHINE_PACKAGES = [
@@ -37,15 +37,15 @@ _C_TOKENS = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*
 
 
 def significant(name: str, content: bytes) -> bytes:
-    """A file's content without what cannot change the image: comments and blank lines of C, shell and HCL."""
+    """A file's content without what cannot change the image: comments and blank lines of C, shell, Ruby and HCL."""
     kind = os.path.splitext(name)[1]
-    if kind not in (".c", ".h", ".sh", ".hcl"):
+    if kind not in (".c", ".h", ".sh", ".hcl", ".rb"):
         return content
     text = content.decode(errors="surrogateescape")
     if kind in (".c", ".h"):
         text = _C_TOKENS.sub(lambda token: " " if token[0][0] == "/" else token[0], text)
     lines = [line.rstrip() for line in text.splitlines()]
-    if kind in (".sh", ".hcl"):
+    if kind in (".sh", ".hcl", ".rb"):
         lines = [line for line in lines if not re.match(r"\s*#(?!!)", line)]
     return "\n".join(line for line in lines if line).encode(errors="surrogateescape")
 
@@ -64,8 +64,10 @@ def files(image: dict) -> list[str]:
 
     Notes and what editors leave go into it only where a file that does names them.
     """
-    found = [f"packer/{name}" for name in os.listdir("packer") if name.endswith((".hcl", ".sh")) and not _idle(name)]
-    for name in ["common", *brought(image)]:
+    found = [
+        f"packer/{name}" for name in os.listdir("packer") if name.endswith((".hcl", ".rb", ".sh")) and not _idle(name)
+    ]
+    for name in ["common", "kit/load", *brought(image)]:
         below = []
         for folder, inner, names in os.walk(f"workloads/{name}"):
             if folder == f"workloads/{name}":
@@ -73,7 +75,7 @@ def files(image: dict) -> list[str]:
                 names = [part for part in names if part not in NOT_IN_IMAGE]
             below += [f"{folder}/{part}" for part in names]
         found += _read_by_programs(below)
-    return sorted(path for path in found if os.path.dirname(path) != SOURCED or _is_installed(path, found))
+    return sorted(path for path in found if os.path.dirname(path) not in SHARED or _is_installed(path, found))
 
 
 def _is_installed(path: str, paths: list[str]) -> bool:

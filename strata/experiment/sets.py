@@ -21,8 +21,8 @@ import os
 import random
 from collections import namedtuple
 from collections.abc import Iterator, Sequence
+from hashlib import sha256
 
-from strata.base.digest import sha256
 from strata.base.errors import UserError
 from strata.base.files import read_json
 

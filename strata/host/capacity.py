@@ -13,7 +13,7 @@ def cache_size(cpu: str = "/sys/devices/system/cpu/cpu0/cache") -> int | None:
     unit = {"K": 1024, "M": 1024**2, "G": 1024**3}
     for index in range(8):
         try:
-            with open(f"{cpu}/index{index}/size") as file:
+            with open(f"{cpu}/index{index}/size", encoding="utf-8") as file:
                 text = file.read().strip()
         except OSError:
             continue
@@ -24,7 +24,7 @@ def cache_size(cpu: str = "/sys/devices/system/cpu/cpu0/cache") -> int | None:
 
 def memory_size(path: str = "/proc/meminfo") -> int:
     """Bytes of memory that the kernel manages."""
-    with open(path) as file:
+    with open(path, encoding="utf-8") as file:
         for line in file:
             if line.startswith("MemTotal:"):
                 return int(line.split()[1]) * 1024
@@ -40,7 +40,7 @@ def arithmetic(
     of the time-stamp counter, which a turbo may exceed.  What the kernel does not tell is None.
     """
     try:
-        with open(path) as file:
+        with open(path, encoding="utf-8") as file:
             blocks = [_fields(block) for block in file.read().split("\n\n")]
     except OSError:
         blocks = []
@@ -65,7 +65,7 @@ def _fields(block: str) -> dict[str, str]:
 def _clock(highest: str, block: dict[str, str]) -> tuple[int | None, str | None]:
     """Megahertz, and what they are."""
     try:
-        with open(highest) as file:
+        with open(highest, encoding="utf-8") as file:
             return round(int(file.read()) / 1000), "highest"
     except (OSError, ValueError):
         # The kernel counts two loops of its delay for each tick of the counter.

@@ -37,7 +37,7 @@ def managed_by_systemd(root: str = ROOT) -> bool:
 
 def hierarchies(mountinfo: str = "/proc/self/mountinfo") -> list[str]:
     """Mount points of the machine's hierarchies; Docker makes a group in each of them."""
-    with open(mountinfo) as file:
+    with open(mountinfo, encoding="utf-8") as file:
         lines = [line.split() for line in file]
     kinds = {fields[4]: fields[fields.index("-") + 1] for fields in lines}
     return sorted(
@@ -103,7 +103,7 @@ def holders(id: str) -> set[int]:
     """Ids of the processes by which :func:`hold` holds a native system's groups."""
     found = set()
     for process in members(id):
-        with contextlib.suppress(OSError), open(f"/proc/{process}/cmdline") as file:
+        with contextlib.suppress(OSError), open(f"/proc/{process}/cmdline", encoding="utf-8") as file:
             if file.read().rstrip("\0").split("\0") == HOLDER:
                 found.add(process)
     return found
@@ -125,7 +125,7 @@ def below(process: int, id: str, proc: str = "/proc") -> str:
     """
     if not unified():
         return ""
-    with open(f"{proc}/{process}/cgroup") as file:
+    with open(f"{proc}/{process}/cgroup", encoding="utf-8") as file:
         path = file.read().rstrip("\n").rpartition("\n")[2].split(":", 2)[2]
     inside = os.path.relpath(path, f"/{path_of(id)}")
     return "" if inside == "." or inside.startswith("..") else inside
@@ -136,7 +136,7 @@ def members(id: str) -> set[int]:
     found: set[int] = set()
     for group in _folders(id):
         try:
-            with open(f"{group}/cgroup.procs") as file:
+            with open(f"{group}/cgroup.procs", encoding="utf-8") as file:
                 found.update(int(line) for line in file)
         except OSError:
             continue
@@ -150,7 +150,7 @@ def _folders(id: str) -> list[str]:
 
 def beside(process: int, proc: str = "/proc") -> list[int]:
     """Ids of the processes in the same group below ours as a process, and of the one that holds them."""
-    with open(f"{proc}/{process}/cgroup") as file:
+    with open(f"{proc}/{process}/cgroup", encoding="utf-8") as file:
         paths = [line.rstrip("\n").split(":", 2)[1:] for line in file]
     found = {process}
     for controllers, path in paths:
@@ -158,9 +158,9 @@ def beside(process: int, proc: str = "/proc") -> list[int]:
         hierarchy = controllers.removeprefix("name=") or ("" if unified() else "unified")
         folder = os.path.join(ROOT, hierarchy, path.lstrip("/"))
         if re.match(rf"/({GROUP}|{re.escape(SLICE)})/", path):
-            with open(f"{folder}/cgroup.procs") as file:
+            with open(f"{folder}/cgroup.procs", encoding="utf-8") as file:
                 found |= {int(line) for line in file}
-    with open(f"{proc}/{process}/stat") as file:
+    with open(f"{proc}/{process}/stat", encoding="utf-8") as file:
         parent = int(file.read().rpartition(")")[2].split()[1])
     return sorted(found | ({parent} if parent > 1 else set()))
 

@@ -17,7 +17,7 @@ def os_release(path: str = "/etc/os-release") -> dict[str, str]:
     """The fields of an os-release file; an empty mapping where there is none."""
     fields = {}
     try:
-        with open(path) as file:
+        with open(path, encoding="utf-8") as file:
             for line in file:
                 key, equals, value = line.strip().partition("=")
                 if equals:
@@ -68,7 +68,7 @@ def host_sources(folder: str = "/etc/apt") -> list[tuple[str, str, str]]:
     names = sorted(os.listdir(parts)) if os.path.isdir(parts) else []
     for path in [f"{folder}/sources.list", *(f"{parts}/{name}" for name in names)]:
         try:
-            with open(path) as file:
+            with open(path, encoding="utf-8") as file:
                 text = file.read()
         except OSError:
             continue

@@ -20,7 +20,7 @@ def facts() -> dict:
     Two names with one such id are one machine; it is None where the kernel does not tell it.
     """
     try:
-        with open(BOOT) as file:
+        with open(BOOT, encoding="utf-8") as file:
             found = re.fullmatch(r"[0-9a-f-]{36}", file.read().strip())
     except OSError:
         found = None

@@ -47,7 +47,7 @@ def read_files(paths: list[str]) -> dict[str, str]:
     found = {}
     for path in paths:
         try:
-            with open(path, errors="replace") as file:
+            with open(path, encoding="utf-8", errors="replace") as file:
                 found[path] = file.read().strip("\n")
         except OSError:
             continue
@@ -145,7 +145,7 @@ def mark() -> str | None:
 
 def cpu_times() -> tuple[int, ...]:
     """The first line of /proc/stat: ticks of user, nice, system, idle, iowait, irq, softirq, steal …"""
-    with open("/proc/stat") as file:
+    with open("/proc/stat", encoding="utf-8") as file:
         return tuple(int(word) for word in file.readline().split()[1:])
 
 

@@ -18,7 +18,7 @@ def numbers(text: str) -> list[int]:
 
 def _read(path: str) -> str:
     try:
-        with open(path) as file:
+        with open(path, encoding="utf-8") as file:
             return file.read().strip()
     except OSError:
         return ""

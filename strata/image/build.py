@@ -1,11 +1,14 @@
-"""Build the image once for each recipe, and keep it in the machine's cache.
+"""Build the image once for each recipe, by one run of Packer, and keep it in the machine's cache.
 
 A built image is a folder ``images/RECIPE`` of :func:`strata.base.places.home`: ``tree`` (the files, for
-native runs), ``image.tar`` (for Docker), ``manifest.json`` and ``image.json``.
+native runs), ``image.tar`` (for Docker in a machine), ``manifest.json`` and ``image.json``; machines start from a
+box of Vagrant's (:mod:`strata.vm.disk`) with the same files.
 """
 
+import contextlib
 import os
 import platform
+import shutil
 import time
 
 from strata.base import places
@@ -15,14 +18,14 @@ from strata.base.locks import locked
 from strata.base.process import as_root, capture
 from strata.base.progress import say, step
 from strata.experiment import recipe
-from strata.image import intact, light, machine, manifest, rootfs, spare
-from strata.image.cache import find, folder_of, kept, manifest_of, require
-from strata.image.packer import run_packer
+from strata.image import intact, manifest, rootfs
+from strata.image.cache import find, folder_of, kept, manifest_of, used
 from strata.layers import docker
+from strata.vm import acceleration, disk
 
 
-def ensure(config: dict, rebuild: bool = False) -> dict:
-    """The image for the config's `image`: from the cache, or built now (some minutes)."""
+def ensure(config: dict, rebuild: bool = False, machines: bool = False) -> dict:
+    """The image for the config's `image`: from the cache, or built now (some minutes); with a box for machines, too."""
     described = recipe.describe(config)
     name = described["recipe"]
     waiting = "image: another process is building it"
@@ -30,37 +33,30 @@ def ensure(config: dict, rebuild: bool = False) -> dict:
     os.makedirs(os.path.join(places.home(), "images"), exist_ok=True)
     os.chmod(os.path.join(places.home(), "images"), 0o700)
     with kept(), locked(os.path.join(places.home(), "images", f"{name}.lock"), waiting):
-        found = find(name)
-        image = None if rebuild else found
+        image = None if rebuild else find(name)
         if image:
             intact.verify(image)
-            manifest_of(image)
             say("image", f"{name[:12]} is in the cache")
         else:
             remove_tree(folder_of(name))
-            image = _build(config, described)
-        spare.note(name, described["base"], built=found is None)
-        return image
+            image = _build(config, described, machines)
+        if machines and not disk.whole(name):
+            _make_box(image)
+        used(name)
+    return image
 
 
-def ensure_machines(config: dict, forms: set[str]) -> str | None:
-    """See that there is what machines of these forms boot from: in the cache, or built now.
-
-    Returns what accelerates them, which is tried first; None where none of the forms is a machine's.
-    """
-    makers = {"disk": machine.ensure, "root": light.ensure}
-    wanted = [make for form, make in makers.items() if form in forms]
-    if not wanted:
-        return None
-    described = recipe.describe(config)
-    with kept():
-        accelerator = machine.probe(config)["accelerator"]
-        for make in wanted:
-            make(config, require(described["recipe"]), accelerator)
-    return accelerator
+def probe(config: dict) -> dict:
+    """What accelerates virtual machines here; tried now, with the image's own kernel, if it is not known."""
+    found = acceleration.known()
+    if found["accelerator"] is None:
+        with kept(), step("vm", "trying whether KVM runs a guest here"):
+            found = acceleration.attempt(rootfs.ensure_kernel(config, recipe.describe(config)))
+        say("vm", f"{acceleration.shown(found['accelerator'])}: {found['accelerator_reason']}")
+    return found
 
 
-def _build(config: dict, described: dict) -> dict:
+def _build(config: dict, described: dict, machines: bool) -> dict:
     """Build it; what a build that failed or was killed made of it is removed."""
     begun = time.monotonic()
     name = described["recipe"]
@@ -71,12 +67,14 @@ def _build(config: dict, described: dict) -> dict:
     before = docker.named(name)
     os.makedirs(work)
     try:
-        image = _made(config, described, work)
+        image = _made(config, described, work, machines)
         # What was read while it was built must be what the name stands for.
         if recipe.describe(config)["recipe"] != name:
             raise UserError(
                 "files that go into the image changed while it was built: run `python -m strata image` again"
             )
+        if machines:
+            disk.put(name, os.path.join(work, "box"))
         os.rename(work, folder_of(name))
     except BaseException:
         docker.name_again(name, before)
@@ -89,29 +87,30 @@ def _build(config: dict, described: dict) -> dict:
     return {**image, "folder": folder_of(name)}
 
 
-def _made(config: dict, described: dict, work: str) -> dict:
+def _made(config: dict, described: dict, work: str, machines: bool) -> dict:
     """Build the image into a folder; returns its facts."""
     image = {"recipe": described["recipe"]}
     tag = docker.tag(image)
     base_tag = docker.base_tag(described["base"])
     rootfs.ensure_tag(config, described, base_tag)
-
-    with step("image", "provisioning with Packer"):
-        run_packer(config, "docker.container", {"base": base_tag, "tag": tag, "recipe": docker.short(image)}, work)
+    with step("image", "provisioning and packaging with Packer"):
+        _run_packer(
+            config,
+            {
+                "base": base_tag,
+                "tag": tag,
+                "recipe": docker.short(image),
+                "home": places.home_mark(),
+                "output": work,
+                "box": "yes" if machines else "no",
+            },
+        )
     image_id = capture(["docker", "image", "inspect", "--format", "{{.Id}}", tag]).stdout.strip()
-
-    archive, tree = os.path.join(work, "tree.tar"), os.path.join(work, "tree")
-    with step("image", "unpacking the container image's files for native runs"):
-        _export(tag, archive)
-        os.makedirs(tree)
-        capture(as_root(["tar", "-C", tree, "--numeric-owner", "-xpf", archive]), timeout=600)
-        capture(["docker", "save", "--output", os.path.join(work, "image.tar"), tag], timeout=600)
-
+    tree, archive = os.path.join(work, "tree"), os.path.join(work, "tree.tar")
     with step("image", "hashing every file"):
         listing = manifest.make(tree, archive)
     os.unlink(archive)
     write_json(os.path.join(work, "manifest.json"), listing)
-    intact.note({"folder": work})
     image |= {
         "format": 1,
         "id": image_id,
@@ -121,26 +120,57 @@ def _made(config: dict, described: dict, work: str) -> dict:
         "package_count": len(listing["packages"]),
         "file_count": len(listing["files"]),
         "manifest_sha256": manifest.digest(listing),
+        "base": described["base"],
         "built": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
+    intact.note({**image, "folder": work})
     write_json(os.path.join(work, "image.json"), image)
     return image
 
 
-def _export(tag: str, archive: str) -> None:
-    """The files of a container image as a tar archive."""
-    container = capture(["docker", "create", tag, "true"]).stdout.strip()
+def _run_packer(config: dict, variables: dict[str, str]) -> None:
+    """Run the build with the workloads of the image.  Raises UserError with the end of what Packer said."""
+    context = os.path.join(variables["output"], "context")
+    for path in recipe.files(config):
+        if path.startswith("workloads/"):
+            os.makedirs(os.path.join(context, os.path.dirname(path)), exist_ok=True)
+            shutil.copy(path, os.path.join(context, path))
+    os.makedirs(os.path.join(context, "workloads"), exist_ok=True)
+    with open(os.path.join(context, "workloads", "packages"), "w") as file:
+        file.write("\n".join(recipe.packages(config)) + "\n")
+    log = os.path.join(places.home(), "images", "packer.log")
+    settings = ["CHECKPOINT_DISABLE=1", "PACKER_LOG=1", f"PACKER_LOG_PATH={log}", f"PACKER_CACHE_DIR={context}/cache"]
+    words = [word for key, value in {**variables, "context": context}.items() for word in ("-var", f"{key}={value}")]
+    command = ["env", *settings, "packer", "build", "-color=false", *words, "packer/image.pkr.hcl"]
+    done = capture(command, timeout=3600, check=False)
+    shutil.rmtree(context)
+    if done.returncode != 0:
+        last = "\n".join((done.stdout + done.stderr).strip().splitlines()[-20:])
+        raise UserError(f"Packer could not make the image (whole log: {log}):\n{last}")
+
+
+def _make_box(image: dict) -> None:
+    """Make the box of an image that was built without one, or whose box is not as it was made."""
+    work = os.path.join(places.home(), "images", f"building-box-{image['recipe'][:12]}")
+    remove_tree(work)
+    begun = time.monotonic()
     try:
-        capture(["docker", "export", "--output", archive, container], timeout=600)
-    finally:
-        capture(["docker", "rm", container])
+        with step("vm", "making the disk of machines of the image's files"):
+            parts = [os.path.join(image["folder"], name) for name in ("tree", "image.tar")]
+            capture(as_root([os.path.abspath("packer/box.sh"), *parts, work]), timeout=1800)
+        disk.put(image["recipe"], work)
+    except BaseException:
+        remove_tree(work)
+        raise
+    say("vm", f"disk of {image['recipe'][:12]} made in {time.monotonic() - begun:.0f} s")
 
 
 def publish(image: dict) -> None:
     """Write what the image is into the results, where it is not written yet."""
     there = (read_json(places.IMAGE) or {}).get("id") == image["id"]
-    if there and manifest.digest(read_json("results/image-manifest.json")) == image["manifest_sha256"]:
-        return
-    known = {key: value for key, value in image.items() if key != "folder"}
-    write_json("results/image-manifest.json", manifest_of(image))
+    with contextlib.suppress(ValueError):
+        if there and manifest.digest(read_json(places.MANIFEST)) == image["manifest_sha256"]:
+            return
+    known = {key: value for key, value in image.items() if key not in ("folder", "base")}
+    write_json(places.MANIFEST, manifest_of(image))
     write_json(places.IMAGE, known)

@@ -1,6 +1,7 @@
 """Images in the machine's cache.  A cell asks no more than this, and starts without what builds them."""
 
 import os
+import re
 from contextlib import AbstractContextManager
 
 from strata.base import places
@@ -37,7 +38,7 @@ def lock() -> str:
 
 
 def kept() -> AbstractContextManager:
-    """While it is held nothing is removed from the cache (:mod:`strata.image.spare`)."""
+    """While it is held nothing is removed from the cache (:mod:`strata.image.prune`)."""
     return locked(lock(), "image: another process removes what is not needed", shared=True)
 
 
@@ -53,3 +54,15 @@ def manifest_of(image: dict) -> dict:
         )
     assert found
     return found
+
+
+def names() -> list[str]:
+    """The recipes of the images in the cache, whole or not, the last used first."""
+    there = os.path.join(places.home(), "images")
+    found = [name for name in os.listdir(there) if re.fullmatch("[0-9a-f]{64}", name)] if os.path.isdir(there) else []
+    return sorted(found, key=lambda name: os.path.getmtime(folder_of(name)), reverse=True)
+
+
+def used(name: str) -> None:
+    """Note that an image is used now: the last ones that were stay in the cache."""
+    os.utime(folder_of(name))

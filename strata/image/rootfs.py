@@ -1,20 +1,12 @@
-"""The base root filesystem: the distribution's packages, settled, before anything of ours is in it.
-
-It is kept as one archive, from which the container's base (without kernel) and the disk of a
-virtual machine (with it) are made, so that both have the very same files.
-"""
+"""The base root filesystem: the distribution's packages with a kernel, settled, before anything of ours is in it."""
 
 import os
 
 from strata.base import places
-from strata.base.files import remove_tree
-from strata.base.process import as_root, capture
+from strata.base.process import capture
 from strata.base.progress import say, step
 from strata.experiment import recipe
 from strata.host import distribution
-
-# Files of the base that only a machine of its own has; a container shares its host's kernel.
-MACHINE_ONLY = ["boot", "usr/lib/modules"]
 
 
 def archive_path(name: str) -> str:
@@ -55,29 +47,22 @@ def ensure_archive(config: dict, described: dict) -> str:
     return archive
 
 
-def unpack(archive: str, folder: str) -> None:
-    """Unpack an archive of a root filesystem into a new folder, with its owners and rights."""
-    remove_tree(folder)
-    os.makedirs(folder)
-    # dpkg's own way: what was unpacked keeps its numbers for users, and extended attributes.
-    capture(as_root(["tar", "-C", folder, "--numeric-owner", "--xattrs", "-xpf", archive]), timeout=1200)
+def ensure_kernel(config: dict, described: dict) -> str:
+    """Path of the kernel that machines of the image boot, taken out of its base."""
+    path = archive_path(described["base"]).removesuffix(".tar") + ".kernel"
+    if not os.path.exists(path):
+        archive = ensure_archive(config, described)
+        script = 'tar -xOf "$1" --wildcards "./boot/vmlinuz-*" >"$2.part" && mv -- "$2.part" "$2"'
+        capture(["sh", "-uec", script, "strata", archive, path], timeout=300)
+    return path
 
 
 def ensure_tag(config: dict, described: dict, tag: str) -> None:
-    """See that Docker has the container's base: the archive's files without the kernel."""
+    """See that Docker has the base."""
     if capture(["docker", "image", "inspect", tag], check=False).returncode == 0:
         say("image", "the base root filesystem is there")
         return
     archive = ensure_archive(config, described)
-    folder, part = f"{archive.removesuffix('.tar')}-tree", f"{archive}.container"
-    left_out = [f"--exclude=./{path}/*" for path in MACHINE_ONLY]
-    try:
-        with step("image", "giving the base root filesystem to Docker"):
-            unpack(archive, folder)
-            pack = ["tar", "-C", folder, "--numeric-owner", "--xattrs", *left_out, "-cf", part, "."]
-            capture(as_root(pack), timeout=1200)
-            whose = f"LABEL strata.image={places.home_mark()}"
-            capture(["docker", "import", "--change", whose, part, tag], timeout=600)
-    finally:
-        remove_tree(folder)
-        capture(as_root(["rm", "-f", "--", part]))
+    with step("image", "giving the base root filesystem to Docker"):
+        whose = f"LABEL strata.image={places.home_mark()}"
+        capture(["docker", "import", "--change", whose, archive, tag], timeout=600)

@@ -15,8 +15,6 @@ LAYERS = {
     "chroot": "strata.layers.chroot:Chroot",
     "docker": "strata.layers.docker:Docker",
     "vm": "strata.layers.vm:Vm",
-    "microvm": "strata.layers.microvm:Microvm",
-    "nspawn": "strata.layers.nspawn:Nspawn",
     "lxc": "strata.layers.lxc:Lxc",
     "podman": "strata.layers.podman:Podman",
 }

@@ -102,7 +102,9 @@ class Docker(Layer):
     @classmethod
     def refusal(cls, options: dict, below: str, machine: dict) -> str | None:
         if below != "host":
-            return None
+            # A machine numbers its own CPUs; its memory follows from the workloads' scale.
+            asked = {key: options[key] for key in ("cpuset-cpus",) if key in options}
+            return bounds.refusal(asked, set(range(machine["cpus"])), 0)
         if reason := bounds.refusal(options, os.sched_getaffinity(0), machine["memory_bytes"]):
             return reason
         if sandbox.asked(options) and (reason := sandbox.refusal(options)):
@@ -267,7 +269,7 @@ class Docker(Layer):
         same = _life_of_daemon() if self.below.name == "host" else None
         kept = os.path.join(places.home(), "docker.json")
         if same:
-            with contextlib.suppress(OSError, ValueError, KeyError, TypeError), open(kept) as file:
+            with contextlib.suppress(OSError, ValueError, KeyError, TypeError), open(kept, encoding="utf-8") as file:
                 known = json.load(file)
                 if known["daemon"] == same and set(known["told"]) == set(FACTS):
                     return dict(known["told"])
@@ -327,7 +329,7 @@ class Docker(Layer):
     def _container(self) -> str:
         """The id that Docker gave it; nothing where that is not known here, as of one in a machine."""
         try:
-            with open(self._id_file) as file:
+            with open(self._id_file, encoding="utf-8") as file:
                 return file.read().strip()
         except OSError:
             return ""
@@ -425,7 +427,10 @@ def _life_of_daemon() -> list | None:
     if os.environ.get("DOCKER_HOST"):
         return None
     try:
-        with open(PID_FILE) as file, open("/proc/sys/kernel/random/boot_id") as boot:
+        with (
+            open(PID_FILE, encoding="utf-8") as file,
+            open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as boot,
+        ):
             pid = int(file.read())
             began = start_time(pid)
             return None if began is None else [boot.read().strip(), pid, began]

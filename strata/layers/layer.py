@@ -23,8 +23,7 @@ class Layer(ABC):
     # What isolates, as the paper calls it.
     title: ClassVar[str]
     stands_on: ClassVar[tuple[str, ...]] = ("host",)
-    # The forms of the image that it runs: "tree" (its files), "container", "disk" (a machine's), or "root" (its files
-    # on a disk, and a kernel beside it).
+    # The forms of the image that it runs: "tree" (its files), "container", or "disk" (a machine's).
     forms: ClassVar[tuple[str, ...]] = ("container",)
     # Names of processes that work for whoever asks them, and for a system of this layer while it is up.
     daemons: ClassVar[tuple[str, ...]] = ()
@@ -57,6 +56,11 @@ class Layer(ABC):
         below: name of the layer that it stands on.  machine: as of :func:`strata.host.capacity.facts`.
         """
         return None
+
+    @classmethod
+    def grants(cls, options: dict, machine: dict) -> dict:
+        """What a layer above finds where it was settled on a machine: that machine, unless the layer is one itself."""
+        return machine
 
     @classmethod
     def doubtful(cls, options: dict) -> bool:

@@ -33,7 +33,7 @@ class Lxc(Layered):
     @classmethod
     def refusal(cls, options: dict, below: str, machine: dict) -> str | None:
         try:
-            with open(PROFILES) as file:
+            with open(PROFILES, encoding="utf-8") as file:
                 loaded = any(line.split(" ", 1)[0] == PROFILE for line in file)
         except OSError:
             # No AppArmor, or nothing is told of it.
@@ -77,7 +77,7 @@ class Lxc(Layered):
         self.lay()
         own = os.path.join(self.context.folder, self.context.id)
         os.mkdir(own)
-        with open(os.path.join(own, "config"), "w") as configuration:
+        with open(os.path.join(own, "config"), "w", encoding="utf-8") as configuration:
             configuration.write(self.configuration())
         log = os.path.join(own, "log")
         start = [*self._command("lxc-start"), "--daemon", f"--logfile={log}", "--logpriority=ERROR"]

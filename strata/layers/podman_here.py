@@ -83,7 +83,7 @@ def locked(own: bool, argv: list[str]) -> list[str]:
 def hybrid(root: str = cgroups.ROOT) -> list[str]:
     """Controllers of control groups' version 2 on a machine that has version 1 beside it."""
     try:
-        with open(f"{root}/unified/cgroup.controllers") as file:
+        with open(f"{root}/unified/cgroup.controllers", encoding="utf-8") as file:
             return file.read().split()
     except OSError:
         return []
@@ -126,7 +126,7 @@ def rootless_refusal(runtime: str) -> str | None:
     user = getpass.getuser()
     for path in ("/etc/subuid", "/etc/subgid"):
         try:
-            with open(path) as file:
+            with open(path, encoding="utf-8") as file:
                 named = {line.partition(":")[0] for line in file}
         except OSError:
             named = set()
@@ -142,7 +142,7 @@ def limits(status: str = "/proc/self/status") -> list[str]:
 
     Podman 4 asks for more than that, and so cannot start a container as root in a container, say.
     """
-    with open(status) as file:
+    with open(status, encoding="utf-8") as file:
         bound = re.search(r"^CapBnd:\t([0-9a-f]+)$", file.read(), re.MULTILINE)
     if bound is None or int(bound[1], 16) >> SYS_RESOURCE & 1:
         return []

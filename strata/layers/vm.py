@@ -50,7 +50,7 @@ class Vm(Layer):
             return reason
         path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
         qemu = ("qemu-system-x86_64", "qemu-img", "libvirtd", "virsh", "dnsmasq", "vagrant")
-        disk_tools = ("packer", "extlinux", "mke2fs", "debugfs", "busybox", "cpio", "ssh")
+        disk_tools = ("mke2fs", "ssh", "ssh-keygen")
         for program in (*qemu, *disk_tools):
             if not shutil.which(program, path=path):
                 return f"{program} is not installed: run `make setup`"
@@ -77,12 +77,17 @@ class Vm(Layer):
         from strata.vm import acceleration, libvirt
 
         words = "libvirt answers" if libvirt.answers() else "libvirt will be started with the first machine"
-        there = [("virtual machines", True, f"QEMU, libvirt, Vagrant and Packer are there; {words}")]
+        there = [("virtual machines", True, f"QEMU, libvirt and Vagrant are there; {words}")]
         found = acceleration.known()
         if found["accelerator"] is None:
             return [*there, ("KVM", None, f"{found['accelerator_reason']}: `python -m strata image` tries")]
         said = f"{acceleration.shown(found['accelerator'])}: {found['accelerator_reason']}"
         return [*there, ("KVM", True if found["accelerator"] == "kvm" else None, said)]
+
+    @classmethod
+    def grants(cls, options: dict, machine: dict) -> dict:
+        own = options["settings"]["cpus"]
+        return {**machine, "cpus": machine["cpus"] if own == "host" else int(own)}
 
     @classmethod
     def settle(cls, options: dict, config: dict) -> dict:

@@ -13,7 +13,7 @@ from strata.image import cache
 from strata.vm import disk
 
 # Minutes that building takes about, where nothing of it is in the cache.
-IMAGE, DISK = 2, 5
+IMAGE = 2
 
 
 def show(experiment: dict, order: bool = False) -> None:
@@ -49,11 +49,8 @@ def _built(experiment: dict, environments: dict) -> list[str]:
     found = []
     if any(forms.values()) and cache.find(recipe) is None:
         found.append(f"the image {recipe[:12]}, about {IMAGE} min")
-    for name, entry in entries.items():
-        which = entry.get("accelerator") if "disk" in forms[name] else disk.LIGHT if "root" in forms[name] else ""
-        words = f"a machine's disk ({which or 'once it is tried whether KVM runs a guest'}), about {DISK} min"
-        if which != "" and (which is None or disk.find(recipe, which) is None) and words not in found:
-            found.append(words)
+    if any("disk" in of for of in forms.values()) and not disk.whole(recipe):
+        found.append("the machines' disk, less than a minute")
     return found
 
 

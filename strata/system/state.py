@@ -75,7 +75,7 @@ def _read() -> tuple[dict, str | None]:
     import json
 
     try:
-        with open(path()) as file:
+        with open(path(), encoding="utf-8") as file:
             found = json.load(file)
     except FileNotFoundError:
         return dict(NOTHING), None

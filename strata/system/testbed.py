@@ -274,19 +274,19 @@ def sweep() -> list[str]:
 
 def tidy() -> None:
     """Remove images that nobody needs, with what is theirs, and say so; not while somebody may be using one."""
-    from strata.image import spare
+    from strata.image import prune
     from strata.vm import snapshot
 
     try:
         with exclusive(wait=False):
             busy = state.read()["system"] is not None or snapshot.of()
-            removed = [] if busy else spare.prune(spare.idle())
+            removed = [] if busy else prune.prune()
     except (UserError, OSError) as trouble:
         # It was not asked for, and breaks nothing.
         say("image", f"nothing is removed from the cache: {trouble}")
         return
     for words in removed:
-        say("image", f"removed {words}: no results and nothing else in the cache need it any more")
+        say("image", f"removed {words}: the last images that were used are kept")
 
 
 def clean(images: bool = False) -> list[str]:
@@ -295,7 +295,7 @@ def clean(images: bool = False) -> list[str]:
     images: whether also all images go.  Raises UserError while a run is at work.
     """
     from strata.base.files import remove_tree
-    from strata.image import spare
+    from strata.image import prune
 
     system = state.read()["system"]
     if system and alive(system["owner"]) and system["owner"]["pid"] != os.getpid():
@@ -304,4 +304,4 @@ def clean(images: bool = False) -> list[str]:
         raise UserError("a run is at work in this folder; wait for it to end, or end it, first")
     removed = [*take_down(), *sweep()]
     remove_tree("results/tmp")
-    return removed + spare.prune(spare.names() if images else None)
+    return removed + prune.prune(0 if images else prune.KEPT)

@@ -73,16 +73,6 @@ def _on_nodes(shares: dict[str, int]) -> str:
     return ", ".join(f"{mib} MiB on node {node}" for node, mib in shares.items())
 
 
-def _row(name: str, asked: str, seen: str | None, good: bool, why: str | None) -> dict:
-    return {
-        "name": name,
-        "asked": asked,
-        "seen": NOT_AVAILABLE if seen is None else seen,
-        "applied": good,
-        "why": None if good else why,
-    }
-
-
 def _shape(shape: dict | None) -> str | None:
     if shape is None or not all(isinstance(value, int) for value in shape.values()):
         return None
@@ -97,146 +87,88 @@ def rows(profile: dict, settings: dict, live: dict, process: dict, guest: dict, 
     process: of :func:`process`.  guest: ``{cpus, memory_bytes, shape: {sockets, cores, threads}, caches, queues}``.
     refused: key of the profile → why it was left out before the start.
     """
-    emulated = settings["driver"] == "qemu"
-    without_kvm = "emulation does not offer it"
-    found = [
-        _row(
-            "vCPUs",
-            str(settings["cpus"]),
-            str(guest["cpus"]),
-            guest["cpus"] == settings["cpus"],
-            "the guest sees others",
+    extra, disks, mib = settings["extra"], live["disks"], settings["memory_mib"]
+    without_kvm = "emulation does not offer it" if settings["driver"] == "qemu" else None
+    shape, nodes = _shape(settings["topology"]), extra["memory_nodes"] or []
+    uneven = None if shape else "the host's is uneven, or there are more vCPUs than CPUs"
+    parts = [cell["memory"] for cell in settings["numa"] or [{"memory": mib}]]
+    shares = {str(node): part for node, part in zip(nodes, parts, strict=bool(nodes))} if nodes else {}
+    bound = _on_nodes(process["bound"]) if set(process["bound"]) == set(shares) else None
+    hosts, huge, vhost = profile["topology"] == "host", process["huge_bytes"], process["vhost"]
+    size = guest["memory_bytes"] // 2**20 if guest["memory_bytes"] else None
+    held = huge // 2**20 if isinstance(huge, int) else None
+    modes = {key: ", ".join(sorted({disk[key] or "default" for disk in disks})) for key in ("cache", "io")}
+    threaded = sum(bool(disk["iothread"]) for disk in disks)
+    passed = live["caches"] == "passthrough" and guest["caches"] == guest["host_caches"]
+    card = (profile.get("card") or {}).get("address")
+    # Key of the profile, whether it asks for it, its name, what was asked, what is seen, why they may differ, and
+    # where that is not whether they are the same, whether it was applied.
+    table: list[tuple] = [
+        ("cpus", True, "vCPUs", settings["cpus"], guest["cpus"], "the guest sees others"),
+        (
+            *("memory", True, "memory", f"{mib} MiB", size and f"{size} MiB that the guest's kernel manages"),
+            *("the guest sees another size", size is not None and 0.85 < size / mib <= 1),
         ),
-        _row(
-            "memory",
-            f"{settings['memory_mib']} MiB",
-            f"{guest['memory_bytes'] // 2**20} MiB that the guest's kernel manages" if guest["memory_bytes"] else None,
-            bool(guest["memory_bytes"]) and 0.85 < guest["memory_bytes"] / 2**20 / settings["memory_mib"] <= 1,
-            "the guest sees another size",
+        (
+            *("pin", profile["pin"], "vCPUs pinned one to one", _pairs(settings["affinity"] or {})),
+            *(_pairs(process["vcpus"]), "QEMU's threads are elsewhere"),
+        ),
+        (
+            *("topology", hosts, "topology of the host", shape or "the host's", _shape(guest["shape"])),
+            uneven or "the guest sees another",
+        ),
+        ("topology", hosts, "memory nodes", len(parts), guest["nodes"], "the guest sees another number"),
+        (
+            *("topology", hosts and nodes, "memory beside its vCPUs", _on_nodes(shares)),
+            *(_on_nodes(process["bound"]) or None, "it is not bound to these nodes", bound is not None),
+        ),
+        (
+            *("topology", hosts, "caches of the host", guest["host_caches"] or NOT_AVAILABLE, guest["caches"] or None),
+            *(without_kvm or "the guest sees others", passed),
+        ),
+        (
+            *("huge_pages", profile["huge_pages"], "memory in huge pages", f"{mib} MiB"),
+            *(None if held is None else f"{held} MiB in use", "QEMU holds none", live["huge_pages"] and bool(held)),
+        ),
+        *(
+            (key, profile[key] != "default", words, profile[key], modes[key[5:]], "the domain says otherwise")
+            for key, words in (("disk_cache", "cache mode of the disks"), ("disk_io", "disk I/O"))
+        ),
+        (
+            *("iothread", profile["iothread"], "thread of its own for disk I/O", f"1 for {len(disks)} disks"),
+            *(f"{live['iothreads']} for {threaded} of {len(disks)} disks", "the domain has none"),
+            live["iothreads"] >= 1 and threaded == len(disks),
+        ),
+        (
+            *("pin_emulator", profile["pin_emulator"], "QEMU's other threads", extra["emulator"]),
+            *(process["emulator"], "they run elsewhere"),
+        ),
+        (
+            *("vhost", profile["vhost"], "vhost-net", "open", {True: "open", False: "not open", None: None}[vhost]),
+            without_kvm or "QEMU has not opened it",
+        ),
+        (
+            *("queues", profile["queues"] != 1, "queues of the network card", extra["queues"] or 1, guest["queues"]),
+            "the guest's card has others",
+        ),
+        *(
+            (
+                *("passthrough", True, f"device {address}", "in the guest"),
+                *("in the domain" if address in live["devices"] else "missing", "it is not in the domain"),
+                address in live["devices"],
+            )
+            for address in profile["passthrough"]
+        ),
+        (
+            *("card", card, "address of its card", card, guest.get("card")),
+            "the guest's card has no link, or another address",
         ),
     ]
-    if profile["pin"]:
-        good = process["vcpus"] == settings["affinity"]
-        found.append(
-            _row(
-                "vCPUs pinned one to one",
-                _pairs(settings["affinity"]),
-                _pairs(process["vcpus"]),
-                good,
-                "QEMU's threads are elsewhere",
-            )
-        )
-    if profile["topology"] == "host":
-        asked = _shape(settings["topology"])
-        good = asked is not None and _shape(guest["shape"]) == asked
-        why = "the host's is uneven, or there are more vCPUs than CPUs" if asked is None else "the guest sees another"
-        found.append(_row("topology of the host", asked or "the host's", _shape(guest["shape"]), good, why))
-        nodes = len(settings["numa"]) if settings["numa"] else 1
-        found.append(
-            _row(
-                "memory nodes",
-                str(nodes),
-                str(guest["nodes"]),
-                guest["nodes"] == nodes,
-                "the guest sees another number",
-            )
-        )
-        places = settings["extra"]["memory_nodes"]
-        if places:
-            shares = [cell["memory"] for cell in settings["numa"]]
-            shown = _on_nodes({str(node): mib for node, mib in zip(places, shares, strict=True)})
-            good = set(process["bound"]) == {str(node) for node in places}
-            why = "it is not bound to these nodes"
-            found.append(_row("memory beside its vCPUs", shown, _on_nodes(process["bound"]) or None, good, why))
-        good = live["caches"] == "passthrough" and guest["caches"] == guest["host_caches"]
-        found.append(
-            _row(
-                "caches of the host",
-                guest["host_caches"] or NOT_AVAILABLE,
-                guest["caches"] or None,
-                good,
-                without_kvm if emulated else "the guest sees others",
-            )
-        )
-    if profile["huge_pages"]:
-        held = process["huge_bytes"]
-        good = live["huge_pages"] and isinstance(held, int) and held > 0
-        seen = f"{held // 2**20} MiB in use" if isinstance(held, int) else None
-        found.append(
-            _row(
-                "memory in huge pages",
-                f"{settings['memory_mib']} MiB",
-                seen,
-                good,
-                refused.get("huge_pages", "QEMU holds none"),
-            )
-        )
-    disks = live["disks"]
-    for key, words in (("cache", "cache mode of the disks"), ("io", "disk I/O")):
-        asked = profile[f"disk_{key}"]
-        if asked != "default":
-            modes = sorted({disk[key] or "default" for disk in disks})
-            found.append(
-                _row(
-                    words,
-                    asked,
-                    ", ".join(modes),
-                    modes == [asked],
-                    refused.get(f"disk_{key}", "the domain says otherwise"),
-                )
-            )
-    if profile["iothread"]:
-        good = live["iothreads"] >= 1 and all(disk["iothread"] for disk in disks)
-        seen = f"{live['iothreads']} for {sum(bool(disk['iothread']) for disk in disks)} of {len(disks)} disks"
-        found.append(
-            _row(
-                "thread of its own for disk I/O",
-                f"1 for {len(disks)} disks",
-                seen,
-                good,
-                refused.get("iothread", "the domain has none"),
-            )
-        )
-    if profile["pin_emulator"]:
-        asked = settings["extra"]["emulator"]
-        found.append(
-            _row("QEMU's other threads", asked, process["emulator"], process["emulator"] == asked, "they run elsewhere")
-        )
-    if profile["vhost"]:
-        seen = {True: "open", False: "not open", None: None}[process["vhost"]]
-        found.append(
-            _row(
-                "vhost-net",
-                "open",
-                seen,
-                process["vhost"] is True,
-                without_kvm if emulated else "QEMU has not opened it",
-            )
-        )
-    if profile["queues"] != 1:
-        queues = settings["extra"]["queues"] or 1
-        found.append(
-            _row(
-                "queues of the network card",
-                str(queues),
-                str(guest["queues"]),
-                guest["queues"] == queues,
-                "the guest's card has others",
-            )
-        )
-    for address in profile["passthrough"]:
-        good = address in live["devices"]
-        found.append(
-            _row(
-                f"device {address}",
-                "in the guest",
-                "in the domain" if good else "missing",
-                good,
-                refused.get("passthrough", "it is not in the domain"),
-            )
-        )
-    if profile.get("card"):
-        address, seen = profile["card"]["address"], guest["card"]
-        why = refused.get("card", "the guest's card has no link, or another address")
-        found.append(_row("address of its card", address, seen, seen == address, why))
+    found = []
+    for key, wanted, name, asked, seen, why, *applied in table:
+        if wanted:
+            good = bool(applied[0]) if applied else seen == asked
+            shown = NOT_AVAILABLE if seen is None else str(seen)
+            why = None if good else refused.get(key, why)
+            found.append({"name": name, "asked": str(asked), "seen": shown, "applied": good, "why": why})
     return found

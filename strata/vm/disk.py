@@ -1,81 +1,100 @@
-"""Where the disk of a virtual machine lies, and whether there is one (:mod:`strata.image.machine` makes it).
+"""The box of Vagrant's from which machines of an image start: its disk, and kernel, initrd and keys beside it.
 
-It lies beside the image in the cache, ``images/RECIPE/vm-ACCELERATOR``: ``disk.json`` (facts, with
-the public keys by which ssh knows it) and ``key`` (the private key that it lets in, made for this disk here).
-That of light machines (:mod:`strata.image.light`) lies in ``vm-light``, the same under KVM and emulation.
+``packer/box.sh`` makes it of the image's files; it is the same under KVM and emulation.  It lies in the folder
+``vm/vagrant/boxes`` of :func:`strata.base.places.home`, which is ours alone, so that nobody's own boxes are touched.
 """
 
+import glob
 import os
 import platform
 
 from strata.base import places
 from strata.base.errors import UserError
-from strata.base.files import read_json, write_json
+from strata.base.files import read_json, remove_tree, write_json
 from strata.base.process import as_root, capture
 
-# In the place of an accelerator.
-LIGHT = "light"
+
+def vagrant_home() -> str:
+    """Vagrant's folder."""
+    return os.path.join(places.home(), "vm", "vagrant")
 
 
-def folder_of(name: str, which: str) -> str:
-    """The folder of the disk of an image; `which`: an accelerator, or :data:`LIGHT`."""
-    return os.path.join(places.home(), "images", name, f"vm-{which}")
+def pool_folder() -> str:
+    """Folder of libvirt's storage pool, into which Vagrant copies the disk of a box with its first machine."""
+    return os.path.join(places.home(), "vm", "pool")
 
 
-def find(name: str, which: str) -> dict | None:
-    """The facts of a disk with its `folder`, or None if it is not there, whole."""
-    folder = folder_of(name, which)
-    facts = read_json(os.path.join(folder, "disk.json"))
-    return {**facts, "folder": folder} if facts else None
+def box_name(name: str) -> str:
+    """The box's name for Vagrant, of the image's."""
+    return f"strata-{name[:12]}"
 
 
-def require(name: str, which: str) -> dict:
-    """Like :func:`find`, but a missing disk is an error that says how to get it."""
-    facts = find(name, which)
+def folder_of(name: str) -> str:
+    """The folder of the box of an image."""
+    return os.path.join(vagrant_home(), "boxes", box_name(name), "0", "libvirt")
+
+
+def put(name: str, made: str) -> None:
+    """Put a box that was made into its place."""
+    remove(name)
+    folder = folder_of(name)
+    os.makedirs(os.path.dirname(folder), exist_ok=True)
+    os.rename(made, folder)
+    facts = {
+        "box": box_name(name),
+        "host_keys": [" ".join(_read(folder, "host_key.pub").split()[:2])],
+        "kernel": _read(folder, "version").strip(),
+        "bytes": os.stat(os.path.join(folder, "box.img")).st_blocks * 512,
+        "seen": _look(folder),
+    }
+    write_json(os.path.join(folder, "disk.json"), facts)
+
+
+def require(name: str) -> dict:
+    """``{box, host_keys, kernel, bytes, seen, folder}`` of the box of an image.  Raises UserError without one."""
+    facts = read_json(os.path.join(folder_of(name), "disk.json"))
     if facts is None:
         raise UserError(
             f"the virtual machine's disk of image {name[:12]} is not in {places.home()}: "
             "run `python -m strata image` to build it again"
         )
-    return facts
+    return {**facts, "folder": folder_of(name)}
 
 
-def verify(facts: dict) -> None:
-    """Raise UserError where what machines boot from is not what was built.
-
-    It is read again only where the kernel shows another size, time or inode; its owner is libvirt's to change.
-    """
-    noted = facts["volume"]
-    seen = look(noted["path"])
-    if seen == noted["seen"]:
-        return
-    if seen is None or digest(noted["path"]) != noted["sha256"]:
-        raise UserError(
-            f"{noted['path']} is not the disk that was built: no machine is booted from it; "
-            "run `python -m strata image --rebuild`"
-        )
-    kept = {key: value for key, value in facts.items() if key != "folder"}
-    write_json(os.path.join(facts["folder"], "disk.json"), {**kept, "volume": {**noted, "seen": seen}})
+def whole(name: str) -> bool:
+    """Whether there is the box of an image, as it was made."""
+    facts = read_json(os.path.join(folder_of(name), "disk.json"))
+    return facts is not None and facts["seen"] == _look(folder_of(name))
 
 
-def look(path: str) -> str | None:
-    """Size, time of change and inode of a disk; None where there is none."""
-    return capture(as_root(["stat", "--format", "%s %.9Y %i", "--", path]), check=False).stdout.strip() or None
+def remove(name: str) -> None:
+    """Remove the box of an image, and the copy of its disk in the pool."""
+    remove_tree(os.path.join(vagrant_home(), "boxes", box_name(name)))
+    copies = glob.glob(os.path.join(glob.escape(pool_folder()), f"{box_name(name)}_vagrant_box_image_*"))
+    capture(as_root(["rm", "-f", "--", *copies]))
 
 
-def digest(path: str) -> str:
-    """The SHA-256 of a disk."""
-    return capture(as_root(["sha256sum", "--", path]), timeout=1200).stdout.split()[0].lstrip("\\")
+def prune(images: set[str]) -> list[str]:
+    """Remove the boxes of all but these images; what it was, in words."""
+    kept = {box_name(name) for name in images}
+    boxes = {os.path.basename(path) for path in glob.glob(os.path.join(vagrant_home(), "boxes", "strata-*"))}
+    for box in sorted(boxes - kept):
+        remove(box.removeprefix("strata-"))
+    return [f"box {box}" for box in sorted(boxes - kept)]
 
 
-def vagrant_home() -> str:
-    """Vagrant's folder for boxes: ours alone, so that nobody's own boxes are touched."""
-    return os.path.join(places.home(), "vm", "vagrant")
+def _read(folder: str, name: str) -> str:
+    with open(os.path.join(folder, name)) as file:
+        return file.read()
 
 
-def box_name(name: str, accelerator: str) -> str:
-    """The box's name for Vagrant."""
-    return f"strata-{name[:12]}-{accelerator}"
+def _look(folder: str) -> list[list[int]] | None:
+    """Sizes and times of what a machine boots; None where some of it is not there."""
+    try:
+        found = [os.stat(os.path.join(folder, name)) for name in ("box.img", "kernel", "initrd")]
+    except FileNotFoundError:
+        return None
+    return [[one.st_size, int(one.st_mtime)] for one in found]
 
 
 def unsupported() -> str | None:

@@ -27,6 +27,10 @@ def tune(xml: str, extra: dict) -> str:
     cpu = domain.find("cpu")
     if extra["host_caches"] and cpu is not None:
         _child(cpu, "cache", mode="passthrough")
+    if extra["arguments"]:
+        line = _child(_child(domain, "os"), "cmdline")
+        if extra["arguments"] not in (line.text or ""):
+            line.text = f"{line.text or ''} {extra['arguments']}".strip()
     if extra["iothread"]:
         _child(domain, "iothreads").text = "1"
         for disk in devices.findall("disk[@device='disk']"):

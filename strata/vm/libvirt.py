@@ -6,12 +6,13 @@ ever touched.
 
 import ipaddress
 import os
+from hashlib import sha256
 
 from strata.base import places
-from strata.base.digest import sha256
 from strata.base.errors import UserError
 from strata.base.process import as_root, capture, wait_for
 from strata.host import addresses, daemons
+from strata.vm import disk, domain
 
 SOCKET = "/run/libvirt/libvirt-sock"
 # For the kernel to take a process that was killed, and its memory, away.
@@ -30,7 +31,7 @@ def pool() -> str:
 
 def pool_folder() -> str:
     """Folder of the storage pool."""
-    return os.path.join(places.home(), "vm", "pool")
+    return disk.pool_folder()
 
 
 def network() -> str:
@@ -129,11 +130,9 @@ def take_down_pool() -> None:
         virsh("pool-undefine", pool(), check=False)
 
 
-def tune(domain: str, extra: dict) -> None:
+def tune(name: str, extra: dict) -> None:
     """Write the settings of `extra` (:func:`strata.vm.domain.tune`) into a domain that is defined and not running."""
-    from strata.vm import domain as domains_xml
-
-    _create("define", domains_xml.tune(virsh("dumpxml", "--inactive", domain), extra))
+    _create("define", domain.tune(virsh("dumpxml", "--inactive", name), extra))
 
 
 def remove_domains(only: str | None = None) -> list[str]:

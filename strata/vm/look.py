@@ -46,7 +46,7 @@ def at(
 ) -> dict:
     """See that the data disk is mounted, and look: those facts of ``system.vm`` that are seen (docs/contracts.md).
 
-    wanted: the machine's settings, as the Vagrantfile has them.  profile: complete.
+    wanted: the machine's settings, as of :meth:`strata.vm.machine.Machine.settings`.  profile: complete.
     refused: key → why it was left out.  live: how it was started, as of :func:`strata.vm.domain.read`.
     pid: QEMU's process.  versions: of what runs it.  card: the address of the card that is the guest's own.
     """

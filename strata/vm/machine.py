@@ -1,17 +1,17 @@
-"""The life of one virtual machine: brought up by Vagrant or from a snapshot, and taken down."""
+"""The life of one virtual machine: made by Vagrant, started by virsh or from a snapshot, and taken down."""
 
 import contextlib
 import json
 import os
-import sys
+import socket
 import time
+from hashlib import sha256
 
 from strata.base import places, run
-from strata.base.digest import sha256
 from strata.base.errors import UserError
 from strata.base.files import read_json, write_json
 from strata.base.patience import stretched
-from strata.base.process import as_root, capture, capture_watched
+from strata.base.process import as_root, capture
 from strata.base.progress import once, say, step
 from strata.host import capacity as this_host
 from strata.host import sockets
@@ -39,7 +39,8 @@ class Machine:
     def up(self) -> dict:
         """Bring the machine up, fresh; returns the facts of ``system.vm`` (docs/contracts.md).  Raises UserError."""
         owner = run.owner()
-        wanted, facts = self.prepare()
+        with once():
+            wanted, facts = self.prepare()
         # A cell without a workflow around it has no later system that a snapshot would serve; and what a device holds
         # cannot be saved.
         keeps = self.options.get("fresh") == "snapshot" and owner["pid"] != os.getpid() and not wanted["passthrough"]
@@ -49,6 +50,8 @@ class Machine:
         else:
             booted = self._boot(wanted)
         restored = self._restore(self._snapshot(wanted)) if keeps else None
+        with once():
+            seen = self._look(wanted)
         return {
             "accelerator": self.options["accelerator"],
             "accelerator_reason": acceleration.known()["accelerator_reason"],
@@ -58,13 +61,13 @@ class Machine:
             "boot_seconds": booted["seconds"] if booted else None,
             "restore_seconds": restored,
             "image_disk_bytes": facts["bytes"],
-            **self._look(wanted),
+            **seen,
         }
 
     def _disk(self) -> dict:
         """The facts of the disk that it boots from."""
         assert self.context.image
-        return disk.require(self.context.image["recipe"], self.options["accelerator"])
+        return disk.require(self.context.image["recipe"])
 
     def _look(self, wanted: dict) -> dict:
         """What is seen of the machine that is up."""
@@ -85,12 +88,11 @@ class Machine:
         """Make what the machine stands on: network, storage pool, huge pages, the way in.
 
         What several equal machines share is made with the first of them, for all.
-        Returns what the Vagrantfile needs, and the facts of the disk.
+        Returns the machine's settings, and the facts of the disk.
         """
         if self.options["accelerator"] is None:
             raise UserError("whether KVM runs a guest here was not tried yet: run `python -m strata image`")
         facts = self._disk()
-        disk.verify(facts)
         wanted = self.settings(facts)
         # Noted before anything is made: remove() looks for it, also after a kill in the middle.
         write_json(os.path.join(self.folder, "vm.json"), wanted)
@@ -119,7 +121,7 @@ class Machine:
         return {"huge_pages": wanted["huge_pages"] and complaint is None, "huge_pages_refused": complaint}
 
     def settings(self, facts: dict) -> dict:
-        """Everything that the Vagrantfile needs and that follows from the profile; fills `refused`."""
+        """Everything that is said to Vagrant or to libvirt and that follows from the profile; fills `refused`."""
         part, of = self.context.part, self.context.of
         profile = dict(self.options["settings"])
         self.refused |= self._left_out(profile)
@@ -136,7 +138,7 @@ class Machine:
                 f"MiB do not fit in {memory // settings.MIB} MiB; give each less, or say host"
             )
         which = [part, of] if of > 1 else []
-        decides = json.dumps([self.options, wanted, facts["box"], facts["built"], *which], sort_keys=True)
+        decides = json.dumps([self.options, wanted, facts["box"], facts["seen"], *which], sort_keys=True)
         key = sha256(decides.encode()).hexdigest()[:8]
         name = f"{libvirt.prefix()}-{key}"
         return {
@@ -192,18 +194,25 @@ class Machine:
         return booted
 
     def _boot(self, wanted: dict) -> dict:
-        """Boot by ``vagrant up``; a boot that hangs or fails is ended and tried again.  ``{seconds, attempts}``."""
+        """Make the machine and boot it; a boot that hangs or fails is ended and tried again.  ``{seconds, attempts}``.
+
+        The seconds are from the domain's start to the end of the first command.
+        """
         trouble = ""
         for attempt in range(1, ATTEMPTS + 1):
             wanted["console"] = console(wanted["name"], attempt)
             os.makedirs(os.path.dirname(wanted["console"]), exist_ok=True)
             write_json(os.path.join(self.folder, "vm.json"), wanted)
-            make_data_disk(wanted)
-            begun = time.monotonic()
             try:
+                with once(), step("vm", "making the machine with Vagrant"):
+                    make_data_disk(wanted)
+                    self._make(wanted)
+                    libvirt.tune(wanted["name"], wanted["extra"])
+                begun = time.monotonic()
                 with step("vm", f"booting the machine, attempt {attempt} of {ATTEMPTS}"):
-                    self._start(wanted)
-                    ssh.run(self.folder, self.first_command(), timeout=60)
+                    libvirt.virsh("start", wanted["name"])
+                    self._wait(wanted)
+                    ssh.run(self.folder, ["true"], timeout=60)
                 seconds = round(time.monotonic() - begun, 3)
                 _keep_console(self.folder, wanted["name"], attempt)
                 return {"seconds": seconds, "attempts": attempt}
@@ -215,17 +224,26 @@ class Machine:
                 self._end(wanted)
         raise UserError(f"the virtual machine did not boot in {ATTEMPTS} attempts: {trouble}")
 
-    def first_command(self) -> list[str]:
-        """The first command in a machine that booted; with its end the boot has ended."""
-        return ["true"]
-
     def _end(self, wanted: dict) -> None:
         """Remove a machine that did not boot."""
         libvirt.remove_domains(wanted["name"])
         forget_vagrant(self.folder)
 
-    def _start(self, wanted: dict) -> None:
-        """Make the machine and start it, by ``vagrant up``; return when it can be reached."""
+    def _wait(self, wanted: dict) -> None:
+        """Wait until ssh answers.  Raises UserError where it will not."""
+        begun = looked = time.monotonic()
+        while not answers(wanted["address"]):
+            now = time.monotonic()
+            if now - begun > wanted["boot_timeout"]:
+                raise UserError(f"no ssh answered within {wanted['boot_timeout']} s")
+            if now - looked > 2:
+                trouble, looked = panicked(wanted["console"]) or ended(wanted["name"]), now
+                if trouble:
+                    raise UserError(trouble)
+            time.sleep(0.05)
+
+    def _make(self, wanted: dict) -> None:
+        """Make the machine by ``vagrant up``, which leaves its start to us."""
         project = os.path.dirname(os.path.realpath(os.path.join(places.PROJECT, "strata")))
         variables = {
             "VAGRANT_HOME": disk.vagrant_home(),
@@ -233,15 +251,12 @@ class Machine:
             "VAGRANT_DOTFILE_PATH": os.path.join(self.folder, "vagrant"),
             "VAGRANT_CHECKPOINT_DISABLE": "1",
             "STRATA_VM": os.path.join(self.folder, "vm.json"),
-            "STRATA_PYTHON": sys.executable,
-            "STRATA_HOME": places.home(),
-            "PYTHONPATH": project,
         }
         command = ["env", *(f"{key}={value}" for key, value in variables.items())]
         # If this process is killed, Vagrant must not go on and define a machine behind the back of who cleans up.
         command += ["setpriv", "--pdeathsig", "KILL", "vagrant", "up", "--no-tty", "--provider", "libvirt"]
-        limit = PATIENCE[self.options["accelerator"]] + 120
-        done = capture_watched(as_root(command), limit, lambda: panicked(wanted["console"]))
+        # The first machine of an image has its disk copied.
+        done = capture(as_root(command), timeout=600, check=False)
         if done.returncode != 0:
             words = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
             raise UserError(f"`vagrant up` failed (exit code {done.returncode}): " + " / ".join(words[-6:]))
@@ -252,6 +267,21 @@ class Machine:
         snapshot.restore(name)
         ssh.run(self.folder, ["date", "--utc", "--set", f"@{time.time():.3f}"], timeout=120)
         return round(time.monotonic() - begun, 3)
+
+
+def answers(address: str) -> bool:
+    """Whether the ssh of a machine says its name."""
+    try:
+        with socket.create_connection((address, 22), timeout=1) as connection:
+            connection.settimeout(10)
+            return connection.recv(4) == b"SSH-"
+    except OSError:
+        return False
+
+
+def ended(name: str) -> str | None:
+    """Whether a domain that was started does not run any more."""
+    return "QEMU ended" if libvirt.process(name) is None else None
 
 
 def panicked(console: str) -> str | None:

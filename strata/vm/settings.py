@@ -20,6 +20,8 @@ EMULATED_CPU: dict[str, Any] = {
     "model": "Nehalem",
     "features": [{"name": "cx16", "policy": "disable"}],
 }
+# The clock of an emulated machine would otherwise be mistrusted, and a busy host be taken for a stuck CPU.
+EMULATED_ARGUMENTS = "tsc=reliable no_timer_check nowatchdog rcupdate.rcu_cpu_stall_suppress=1"
 DEFAULTS: dict[str, Any] = {
     "cpus": "host",
     "memory": "host",
@@ -35,14 +37,6 @@ DEFAULTS: dict[str, Any] = {
     "data_disk": "24GiB",
     "passthrough": [],
 }
-
-
-def qemu_processor(accelerator: str) -> str:
-    """The processor of a machine as the argument of QEMU's ``-cpu``, as it is in libvirt's domains."""
-    if accelerator == "kvm":
-        return "host"
-    without = [f"-{feature['name']}" for feature in EMULATED_CPU["features"]]
-    return ",".join([EMULATED_CPU["model"], *without])
 
 
 def complete(profile: dict | None, scale: str) -> dict:
@@ -153,6 +147,8 @@ def resolve(
             "queues": queues if queues > 1 else None,
             # The host's node for each of the guest's.
             "memory_nodes": nodes,
+            # To the kernel, beside those of the box.
+            "arguments": None if kvm else EMULATED_ARGUMENTS,
         },
     }
 

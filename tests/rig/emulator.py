@@ -3,10 +3,10 @@
 As it is distributed, a host whose guests run on its first processor has its memory damaged (docs/testing.md).
 """
 
+from hashlib import sha256
 from pathlib import Path
 
 from rig import root
-from strata.base.digest import sha256
 from strata.base.locks import locked
 from strata.base.progress import step
 

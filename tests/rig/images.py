@@ -6,19 +6,19 @@ was made for emulated ones here: it differs from KVM's in arguments of its kerne
 
 import json
 import os
-import shutil
 import sys
+from hashlib import sha256
 from pathlib import Path
 
 from rig import root
 from strata.base import places
-from strata.base.digest import sha256
 from strata.base.files import read_json, remove_tree
 from strata.base.locks import locked
 from strata.base.process import capture
 from strata.base.progress import step
 from strata.experiment import recipe
 from strata.image import cache
+from strata.vm import disk as disks
 
 SIZE = "40G"
 LABEL = "strata-images"
@@ -73,8 +73,9 @@ def disk(host: Path, image: dict | None = None) -> Path:
     folder = Path(places.home()) / "images" / described["recipe"]
     image = read_json(str(folder / "image.json")) or {}
     base = folder.with_name(f"base-{described['base'][:12]}.tar")
-    facts = read_json(str(folder / "vm-tcg/disk.json")) or {}
-    decides = [described["recipe"], image.get("built"), base.exists(), facts.get("built"), host.name]
+    box = Path(disks.folder_of(described["recipe"]))
+    facts = read_json(str(box / "disk.json")) or {}
+    decides = [described["recipe"], image.get("built"), base.exists(), facts.get("seen"), host.name]
     name = sha256(json.dumps(decides).encode()).hexdigest()[:12]
     kept = root.place() / f"{kind}-{name}.img"
     with locked(str(root.place() / "images.lock"), "rig: another process copies the images"), cache.kept():
@@ -85,7 +86,7 @@ def disk(host: Path, image: dict | None = None) -> Path:
             (work / "root/images").chmod(0o700)
             try:
                 with step("rig", "copying the images of this machine's cache"):
-                    _make(folder if image else None, base, facts, work)
+                    _make(folder if image else None, base, box if facts else None, work)
                     _finish(work, host, folder.name)
                 os.rename(work / "disk", kept)
             finally:
@@ -94,7 +95,7 @@ def disk(host: Path, image: dict | None = None) -> Path:
     return kept
 
 
-def _make(folder: Path | None, base: Path, facts: dict, work: Path) -> None:
+def _make(folder: Path | None, base: Path, box: Path | None, work: Path) -> None:
     """The disk ``work/disk`` of all that is there."""
     shown: list[tuple[Path, str]] = []
     if base.exists():
@@ -102,8 +103,8 @@ def _make(folder: Path | None, base: Path, facts: dict, work: Path) -> None:
     if folder:
         for part in ("image.json", "image.tar", "manifest.json", "tree"):
             shown.append((folder / part, f"images/{folder.name}/{part}"))
-        if facts:
-            shown += _machine(folder, facts, work / "root")
+        if box:
+            shown.append((box, os.path.relpath(box, places.home())))
     for source, target in shown:
         point = work / "root" / target
         point.parent.mkdir(parents=True, exist_ok=True)
@@ -111,23 +112,6 @@ def _make(folder: Path | None, base: Path, facts: dict, work: Path) -> None:
     given = [word for source, target in shown for word in (str(source), target)]
     script = ["unshare", "--mount", "sh", "-uec", _FORMAT, "rig"]
     capture([*script, str(work / "root"), str(work / "disk"), SIZE, LABEL, *given], timeout=1800)
-
-
-def _machine(folder: Path, facts: dict, tree: Path) -> list[tuple[Path, str]]:
-    """The disk of machines, under the names of KVM's; what of it is not copied is returned."""
-    box = facts["box"].replace("-tcg", "-kvm")
-    volume = Path(facts["volume"]["path"])
-    target = f"vm/pool/{volume.name.replace(facts['box'], box)}"
-    own = tree / "images" / folder.name / "vm-kvm"
-    own.mkdir(parents=True)
-    for name in ("key", "key.pub"):
-        shutil.copy(folder / "vm-tcg" / name, own)
-    noted = {**facts["volume"], "path": f"{HOME}/{target}"}
-    (own / "disk.json").write_text(json.dumps({**facts, "accelerator": "kvm", "box": box, "volume": noted}))
-    boxes = Path(places.home()) / "vm/vagrant/boxes"
-    inner = boxes / facts["box"] / "0/libvirt"
-    shown = [(inner / name, f"vm/vagrant/boxes/{box}/0/libvirt/{name}") for name in os.listdir(inner)]
-    return [*shown, (volume, target)]
 
 
 def _finish(work: Path, host: Path, name: str) -> None:
@@ -142,15 +126,9 @@ def _finish(work: Path, host: Path, name: str) -> None:
 def note(mounted: Path) -> None:
     """Note, in a disk that is mounted, what the kernel keeps of its files."""
     from strata.image import intact
-    from strata.vm import disk as disks
 
     for path in mounted.glob("images/*/image.json"):
         intact.note({"folder": str(path.parent)})
-    for path in mounted.glob("images/*/vm-kvm/disk.json"):
-        facts = json.loads(path.read_text())
-        volume = facts["volume"]
-        volume["seen"] = disks.look(str(mounted / os.path.relpath(volume["path"], HOME)))
-        path.write_text(json.dumps(facts))
 
 
 if __name__ == "__main__":

@@ -9,12 +9,12 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import projects
 
 from strata.base import places
-from strata.base.digest import sha256
 from strata.base.errors import UserError
 from strata.base.files import remove_tree
 from strata.base.locks import locked

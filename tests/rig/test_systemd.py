@@ -100,17 +100,3 @@ def test_another_accelerator_measures_the_machines_again_and_nothing_else(there,
     finally:
         there.good(f"mv /tmp/kept.json {kept}")
     assert cells() == set()
-
-
-def test_a_light_machine_runs_there_too(there, run, records):
-    light = "environments={vm-light: {label: Light, layers: [{microvm: {profile: tuned}}]}}"
-    config = (
-        f"'{light}' 'only={{environments: [vm-light], workloads: [stream]}}' repetitions=1 'quiet={{action: flag}}'"
-    )
-    # Its disk is made first.
-    run(f"rm -rf results; snakemake --cores 1 --config {config} -- results/raw/vm-light/stream/1.log", 5400)
-    seen = records()["vm-light", "stream", 1]["system"]["vm"]
-    assert (seen["accelerator"], seen["started"]) == ("kvm", "boot")
-    rows = {row["name"]: row for row in seen["settings"]}
-    assert [row for row in rows.values() if not row["applied"]] == []
-    assert there.good(LEFT) == ""

@@ -112,13 +112,14 @@ def served(project: Path, workload: str, commands: str, folder: Path) -> Iterato
 @contextlib.contextmanager
 def importable(workload: str) -> Iterator[None]:
     """The workload's programs can be imported, as in its folder; those of another may have the same names."""
-    path = str(projects.ROOT / "workloads" / workload)
-    sys.path.insert(0, path)
+    paths = tuple(str(projects.ROOT / "workloads" / name) for name in (workload, "kit/load"))
+    sys.path[:0] = paths
     try:
         yield
     finally:
-        sys.path.remove(path)
-        own = [name for name, module in sys.modules.items() if (getattr(module, "__file__", "") or "").startswith(path)]
+        for path in paths:
+            sys.path.remove(path)
+        own = [name for name, one in sys.modules.items() if (getattr(one, "__file__", "") or "").startswith(paths)]
         for name in own:
             del sys.modules[name]
 

@@ -59,7 +59,7 @@ def the_check():
 
 def answers():
     """Whether the application takes requests: all of its processes, one after another."""
-    from visitor import WrongAnswerError
+    from said import WrongAnswerError
 
     try:
         for number in range(1, 9):
@@ -96,8 +96,67 @@ def test_every_operation_answers_as_the_data_and_arithmetic_say(served):
     assert serving.said_wrong(served, "auction") == {}
 
 
+def test_nobody_gets_in_with_a_wrong_password_nor_does_anything_without_one(served):
+    from check import Person
+    from data_set import name, password
+
+    stranger = Person(SITE, set())
+    for fields, status in [
+        ({"name": name(1), "password": "wrong"}, 403),
+        ({"name": "nobody", "password": password(1)}, 403),
+        ({"name": name(1)}, 422),
+        ({"name": 1, "password": password(1)}, 422),
+        ({"name": name(1), "password": "\0"}, 422),
+    ]:
+        stranger.ask("Login", "POST", "/api/login", fields, status)
+    stranger.ask("Login", "POST", "/api/login", b"{", 422)
+    reading = ["auctions", "auctions/1", "auctions/1/item", "auctions/1/next?after=0", "items/1", "items/1/image"]
+    for path in [*reading, "profile", "bids", "purchases", "attendances"]:
+        stranger.ask(path, "GET", f"/api/{path}", allowed=401)
+    for path in ("logout", "items", "auctions/1/attendance", "auctions/1/bids"):
+        stranger.ask(path, "POST", f"/api/{path}", {"item": 1, "amount": 1}, 401)
+    stranger.session.cookies.set("session", "0" * 32)
+    stranger.ask("profile", "GET", "/api/profile", allowed=401)
+
+
+def test_what_makes_no_sense_is_refused_and_markup_stays_text(served):
+    check = the_check()
+    owner, other = check.person(1), check.person(2)
+    fields = {"title": "<script>alert('&')</script>", "description": "one's own", "starting": 100}
+    item = owner.ask("AddItem", "POST", "/api/items", fields, 201)["item"]
+    assert other.ask("GetItemDetail", "GET", f"/api/items/{item}")["title"] == fields["title"]
+    owner.ask("GetImageForItem", "GET", f"/api/items/{item}/image", allowed=404)
+    other.ask("AddImageForItem", "PUT", f"/api/items/{item}/image", b"\x89PNG\r\n\x1a\n", 403)
+    owner.ask("AddImageForItem", "PUT", f"/api/items/{item}/image", b"GIF89a", 422)
+    for wrong in ({**fields, "starting": -1}, {**fields, "title": " "}, {"title": "x"}):
+        owner.ask("AddItem", "POST", "/api/items", wrong, 422)
+    for wrong in ({"email": "", "address": "x"}, {"email": "x"}, {"email": "x", "address": "x" * 2001}):
+        owner.ask("UpdateUserProfile", "PUT", "/api/profile", wrong, 422)
+    for path in ("auctions/999999999999", "items/999999999", "items/999999999/image", "nothing"):
+        owner.ask(path, "GET", f"/api/{path}", allowed=404)
+    state = owner.state(1)
+    for wrong, status in (({"item": state["item"], "amount": 0}, 422), ({"item": 10**9, "amount": 1}, 404)):
+        owner.ask("PlaceBid", "POST", "/api/auctions/1/bids", wrong, status)
+
+
+def test_bids_that_are_too_low_too_dear_too_late_or_for_ones_own_are_not_accepted(served):
+    from data_set import BALANCE
+
+    check = the_check()
+    state = check.person(1).state(1)
+    item, starting = state["item"], state["starting"]
+    (bidder,), seller = bidders(check, 1, state), check.person(check.data.item(item)["owner"])
+    for person, offered, amount, verdict in [
+        (seller, item, starting, "own"),
+        (bidder, item, starting - 1, "low"),
+        (bidder, item, BALANCE + 1, "poor"),
+        (bidder, check.data.items_of(1)[-1], starting, "over"),
+    ]:
+        assert person.bid(1, offered, amount) == verdict
+
+
 def test_money_that_comes_from_nowhere_is_in_the_books(sql):
-    from visitor import WrongAnswerError
+    from said import WrongAnswerError
 
     assert sql("UPDATE people SET balance = balance + 1 WHERE id = 1").returncode == 0
     with pytest.raises(WrongAnswerError, match="adrift should be 0, and is 1"):
@@ -115,7 +174,7 @@ def test_money_that_comes_from_nowhere_is_in_the_books(sql):
     ],
 )
 def test_the_check_notices_what_is_wrong(sql, change, back, step):
-    from visitor import WrongAnswerError
+    from said import WrongAnswerError
 
     assert sql(change).returncode == 0
     try:

@@ -49,7 +49,9 @@ def site(servers):
 @pytest.fixture(scope="module")
 def driver(servers):
     """The driver's forms and texts."""
-    return types.SimpleNamespace(**{name: importlib.import_module(name) for name in ("chain", "population", "driver")})
+    return types.SimpleNamespace(
+        **{name: importlib.import_module(name) for name in ("chain", "population", "browser", "rows")}
+    )
 
 
 def status():
@@ -66,7 +68,7 @@ def logged_in(number):
 
 
 def user(driver, name):
-    return driver.driver.Browser(None, random.Random(name), driver.population.sizes(25), name)
+    return driver.browser.Browser(None, random.Random(name), driver.population.sizes(25), name)
 
 
 def test_every_operation_answers_as_the_driver_expects(site):
@@ -141,9 +143,21 @@ def test_an_event_that_makes_no_sense_is_refused_and_leaves_nothing(site, driver
     assert status() == before
 
 
+def test_a_wrong_password_and_what_is_not_there_are_refused(site):
+    def answered(path, fields=None):
+        answer = requests.request("POST" if fields else "GET", SITE + path, data=fields, timeout=60)
+        return answer.status_code, answer.text
+
+    status_code, text = answered("/login", {"username": "person1", "password": "wrong"})
+    assert (status_code, "do not go together" in text) == (403, True)
+    assert answered("/events/new")[0] == 403
+    assert answered("/people/999999999")[0] == 404
+    assert "<p>0 events</p>" in answered("/search?tag=none-has-this")[1]
+
+
 def test_a_person_logs_in_adds_an_event_and_sees_it_in_a_browser(site, driver, tmp_path):
     for name, content in (
-        ("picture.png", driver.population.picture(random.Random(1), 160, 120)),
+        ("picture.png", driver.rows.picture(random.Random(1), 160, 120, 3)),
         ("read.txt", b"Read"),
     ):
         (tmp_path / name).write_bytes(content)

@@ -53,8 +53,43 @@ def checked(number):
 
 
 def test_every_operation_answers_as_the_data_and_arithmetic_say(shops):
-    assert checked(0) == 9
+    assert checked(0) == 7
     assert serving.said_wrong(shops, "dvdstore") == {}
+
+
+def test_nobody_gets_in_with_a_wrong_password_nor_buys_with_a_forged_mark(shops):
+    from check import Customer
+    from data_set import PASSWORD
+    from marks import marks
+
+    for name, password in (("user1", "wrong"), ("nobody", PASSWORD), ("", "")):
+        answer = Customer(address(0)).log_in(name, password)
+        marks(answer.status_code, answer.content, "refused", allowed=403)
+    for mark in (None, "1.0", "1"):
+        stranger_ = Customer(address(0))
+        if mark:
+            stranger_.session.cookies.set("customer", mark)
+        answer = stranger_.buy({1: 1})
+        marks(answer.status_code, answer.content, "refused", allowed=403)
+    known = Customer(address(0))
+    known.log_in("user1")
+    for body, status in (("", 422), ("quantity[1]=4", 422), ("quantity[x]=1", 422), ("quantity[1]=-1", 422)):
+        answer = known.post("/purchase.php", body)
+        marks(answer.status_code, answer.content, "refused", allowed=status)
+
+
+def test_a_name_is_given_once_and_what_a_visitor_writes_is_text(shops):
+    from check import Customer
+    from marks import marks, search
+    from orders import stranger
+
+    fields = stranger({"username": "only once", "password": "fresh"})
+    for changed, page, status in (({}, "new", 200), ({}, "new-form", 409), ({"city": ""}, "new-form", 422)):
+        answer = Customer(address(0)).post("/new.php", {**fields, **changed})
+        marks(answer.status_code, answer.content, page, allowed=status)
+    answer = Customer(address(0)).get(search({"by": "title", "words": "<script>alert('&')</script>"}))
+    marks(answer.status_code, answer.content, "browse")
+    assert "<script>" not in answer.text
 
 
 @pytest.mark.parametrize(
@@ -68,7 +103,7 @@ def test_every_operation_answers_as_the_data_and_arithmetic_say(shops):
 )
 def test_the_check_notices_what_is_wrong_and_names_it(sql, number, change, step):
     assert sql(number, change).returncode == 0
-    from answers import WrongAnswerError
+    from said import WrongAnswerError
 
     with pytest.raises(WrongAnswerError, match=f"^{step}"):
         checked(number)
@@ -85,9 +120,9 @@ def test_the_database_refuses_what_must_not_be(sql):
 
 
 def test_nothing_is_lost_where_many_buy_the_same_at_the_same_time(shops):
-    from answers import cents, marks
     from check import Customer, account
     from data_set import Shop
+    from marks import cents, marks
 
     shop, place = Shop("small", 1), address(5)
     # Few products, of which the stock is soon at its end, in baskets of other orders each.

@@ -14,7 +14,6 @@ from strata.cell.shell import PROGRAM, Shell
 from strata.experiment import config
 from strata.host import capacity
 from strata.host.context import VARIABLES, with_variables
-from strata.image import build
 from strata.system import state, testbed
 
 ENVIRONMENTS = ["native", "docker", "docker-hostnet", "docker-layered"]
@@ -57,10 +56,6 @@ def up(checkout, image, machine_stays):
     def bring(name, beside=False):
         if not planned[name]["available"]:
             pytest.skip(planned[name]["reason"])
-        # The default page asks for no light machine, and so for no disk of one.
-        build.ensure_machines(
-            settings["image"], {"root"} & layers_of.forms(layer for entry in stacks()[name] for layer in entry)
-        )
         system = testbed.bring_up(name, planned[name]["layers"], image, beside=beside)
         return system.top
 

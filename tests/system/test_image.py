@@ -122,7 +122,7 @@ def test_a_program_that_does_not_compile_is_told_and_leaves_nothing(image, tmp_p
     program.write_text(program.read_text() + "\nthis is not C;\n")
     done = projects.run(folder, "strata", "image", timeout=900)
     assert done.returncode == 1
-    assert "Packer could not provision the image" in done.stderr
+    assert "Packer could not make the image" in done.stderr
     assert "stream.c" in done.stderr
     assert "Traceback" not in done.stderr
     with testbed.exclusive():
@@ -204,7 +204,7 @@ def test_a_build_that_fails_leaves_nothing(building, tmp_path):
     before, folders = in_docker(), unfinished()
     done = projects.run(folder, "strata", "image", PATH=path)
     assert done.returncode == 1
-    assert "Packer could not provision the image" in done.stderr
+    assert "Packer could not make the image" in done.stderr
     assert "out of order" in done.stderr
     # It said what ran, and not that it had ended.
     assert "image: provisioning with Packer …" in done.stderr

@@ -28,9 +28,8 @@ VIRSH = ["virsh", "--quiet", "--connect", "qemu:///system"]
 @pytest.fixture(scope="module", autouse=True)
 def machine_disk(image):
     """The disk of the image; building the image of the default config has made it."""
-    found = acceleration.known()["accelerator"]
-    assert found in ("kvm", "tcg")
-    return disk.require(image["recipe"], found)
+    assert acceleration.known()["accelerator"] in ("kvm", "tcg")
+    return disk.require(image["recipe"])
 
 
 def snakemake(folder, *targets, timeout=1800):

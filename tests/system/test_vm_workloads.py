@@ -165,7 +165,7 @@ def test_a_machine_killed_under_a_cell_costs_that_cell_alone(run):
 
 def test_cells_say_what_machine_they_ran_in(made, logs, image):
     proven = acceleration.known()["accelerator"]
-    kernel = disk.require(image["recipe"], proven)["kernel"]
+    kernel = disk.require(image["recipe"])["kernel"]
     records = projects.records(made)
     assert len(records) == len(logs) + (made / KILLED).exists()
     for one in records:

@@ -62,6 +62,7 @@ MISTAKES = [
     ({"environments": {"native": {"max": 5}}}, "environments.native.max"),
     ({"environments": {"native": {"label": "Docker "}}}, "environments.docker.label"),
     ({"environments": {"native": {"label": " \t"}}}, "environments.native.label"),
+    ({"environments": {"docker": {"label": "Docker in {vm}"}}}, "environments.docker.label"),
     ({"environments": {"native": {"layers": ["chrot"]}}}, "environments.native.layers.0"),
     ({"environments": {"native": {"layers": ["chroot", "host"]}}}, "environments.native.layers.1"),
     ({"environments": {"native": {"layers": [DOCKER, "vm"]}}}, "environments.native.layers.1"),

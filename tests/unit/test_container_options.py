@@ -14,6 +14,7 @@ from strata.host import cgroups
 from strata.host.context import Context
 from strata.layers import docker, options, sandbox
 from strata.layers.docker import Docker
+from strata.layers.vm import Vm
 
 MACHINE = {"cpus": 2, "memory_bytes": 4 * 2**30, "cache_bytes": 2**20, "arithmetic": None}
 # As `tail -v` printed them in a container with a bound for memory, on one CPU, without seccomp.
@@ -98,8 +99,18 @@ def test_a_runtime_that_is_not_in_the_image_stands_on_the_host_alone(checkout, r
 )
 def test_what_a_machine_cannot_grant_is_a_reason(entry, reason):
     assert reason in Docker.refusal({"network": "host", "data": "volume", **entry}, "host", MACHINE)
-    # Those of a machine below are its own.
-    assert Docker.refusal({"network": "host", "data": "volume", **entry}, "vm", MACHINE) is None
+
+
+def test_a_machines_cpus_are_its_own(checkout, monkeypatch):
+    monkeypatch.setattr(Vm, "unavailable", classmethod(lambda cls: None))
+    layers = [{"vm": {}}, {"docker": {"network": "host", "data": "volume", "cpuset-cpus": "0-7", "memory": "5GiB"}}]
+    for cpus, refused in (("host", True), (8, False)):
+        over = {
+            "environments": {"e": {"label": "E", "layers": layers}},
+            "vm": {"profiles": {"default": {"cpus": cpus}}},
+        }
+        reason = config.experiment(config.read(over), {**MACHINE, "cpus": 2})["environments"]["e"]["reason"]
+        assert ("this machine has the CPUs 0, 1: choose among these" in (reason or "")) == refused
 
 
 def test_a_workload_that_needs_more_than_the_bound_is_refused_before_anything_starts(checkout):

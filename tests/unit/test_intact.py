@@ -7,7 +7,7 @@ import pytest
 from strata.base.errors import UserError
 from strata.base.files import write_json
 from strata.cell import prepared
-from strata.image import build, intact, manifest
+from strata.image import build, cache, intact, manifest, prune, rootfs
 from strata.image.cache import manifest_of
 from strata.system import testbed
 from strata.vm import disk
@@ -70,7 +70,6 @@ CHANGES |= {add: "was added", os.unlink: "is gone"}
 
 def test_what_was_not_touched_is_not_read(image, unread):
     intact.verify(image)
-    intact.verify_programs(image, "w")
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -84,18 +83,10 @@ def test_a_changed_file_is_named_before_it_runs(image, tmp_path, path, change):
         intact.verify(image)
 
 
-@pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("path", ["opt/strata/bin/serve", "opt/strata/workloads/w/run"])
-def test_every_cell_sees_a_change_of_what_it_starts(image, tmp_path, path, change):
-    change(tmp_path / "tree" / path)
-    with pytest.raises(UserError, match=CHANGES[change]):
-        intact.verify_programs(image, "w")
-
-
-def test_a_cell_asks_of_no_more_than_what_it_starts(image, tmp_path, monkeypatch):
-    flip(tmp_path / "tree/opt/strata/workloads/w/run")
-    monkeypatch.setattr(intact, "_look", lambda tree: pytest.fail("the whole tree was looked at"))
-    intact.verify_programs(image, "another")
+def test_a_run_asks_once(image, tmp_path, monkeypatch):
+    intact.verify(image)
+    monkeypatch.setattr(intact, "_look", lambda image: pytest.fail("the tree was looked at again"))
+    intact.verify(image)
 
 
 @pytest.mark.parametrize("how", ["touched", "nothing noted", "note cut short"])
@@ -142,27 +133,47 @@ def test_the_tree_is_looked_at_where_it_is_run():
     assert not testbed.runs_tree([{"docker": {}}], None)
 
 
-@pytest.fixture
-def volume(tmp_path):
-    path = tmp_path / "box.img"
-    path.write_bytes(b"disk" * 1000)
-    noted = {"path": str(path), "sha256": disk.digest(str(path)), "seen": disk.look(str(path))}
-    return {"folder": str(tmp_path), "volume": noted}
+def test_a_box_that_is_not_what_was_made_is_not_whole(tmp_path, monkeypatch):
+    monkeypatch.setenv("STRATA_HOME", str(tmp_path))
+    made = tmp_path / "made"
+    made.mkdir()
+    for name in ("box.img", "kernel", "initrd", "version", "host_key.pub"):
+        (made / name).write_text("one two three")
+    assert not disk.whole("r")
+    disk.put("r", str(made))
+    assert disk.whole("r")
+    assert disk.require("r")["host_keys"] == ["one two"]
+    os.utime(os.path.join(disk.folder_of("r"), "box.img"), (1, 1))
+    assert not disk.whole("r")
+    os.unlink(os.path.join(disk.folder_of("r"), "kernel"))
+    assert not disk.whole("r")
+    assert disk.prune({"other"}) == ["box strata-r"]
+    with pytest.raises(UserError, match="python -m strata image"):
+        disk.require("r")
 
 
-def test_a_disk_that_is_not_what_was_built_boots_nothing(volume, tmp_path, monkeypatch):
-    disk.verify(volume)
-    path = tmp_path / "box.img"
-    os.utime(path)
-    # The same bytes: read, and noted again.
-    disk.verify(volume)
-    noted = disk.read_json(str(tmp_path / "disk.json"))
-    assert noted["volume"]["seen"] != volume["volume"]["seen"]
-    path.write_bytes(b"Disk" * 1000)
-    for change in (lambda: None, path.unlink):
-        change()
-        with pytest.raises(UserError, match=r"box\.img is not the disk that was built.*strata image --rebuild"):
-            disk.verify({**noted, "folder": str(tmp_path)})
+def image_in_cache(name, used, base="b"):
+    folder = cache.folder_of(name)
+    os.makedirs(folder)
+    write_json(os.path.join(folder, "image.json"), {"recipe": name, "id": name, "base": base})
+    os.utime(folder, (used, used))
+
+
+def test_the_last_three_images_stay_with_what_is_theirs(tmp_path, monkeypatch):
+    monkeypatch.setenv("STRATA_HOME", str(tmp_path))
+    monkeypatch.setattr(prune.docker, "forget", lambda needed: [])
+    names = [str(number) * 64 for number in range(5)]
+    for number, name in enumerate(names):
+        image_in_cache(name, number + 1, base=f"base{number}")
+        open(rootfs.archive_path(f"base{number}"), "w").close()
+    os.makedirs(tmp_path / "images/building-x/deep")
+    cache.used(names[0])
+    removed = prune.prune()
+    assert cache.names() == [names[0], names[4], names[3]]
+    assert {*removed} == {"image 222222222222", "image 111111111111", "building-x", "base-base1.tar", "base-base2.tar"}
+    assert prune.prune() == []
+    prune.prune(0)
+    assert os.listdir(tmp_path / "images") == ["cache.lock"]
 
 
 @pytest.fixture
@@ -206,5 +217,6 @@ def test_nobody_else_reaches_an_images_files(tmp_path, monkeypatch):
     """Among them are programs that give rights, and a /tmp that everybody may write."""
     monkeypatch.setenv("STRATA_HOME", str(tmp_path))
     monkeypatch.setattr(build.recipe, "describe", lambda config: {"recipe": "r", "base": "b"})
-    monkeypatch.setattr(build, "_build", lambda config, described: (tmp_path / "images").stat().st_mode & 0o777)
+    monkeypatch.setattr(build, "used", lambda name: None)
+    monkeypatch.setattr(build, "_build", lambda *words: (tmp_path / "images").stat().st_mode & 0o777)
     assert build.ensure({}) == 0o700

@@ -1,4 +1,4 @@
-"""Containers by systemd-nspawn and LXC without one: who is first, what they may, what was there before any command."""
+"""Containers by LXC without one: what was there before any command, what they are asked for, and how they end."""
 
 import subprocess
 
@@ -7,46 +7,16 @@ import pytest
 from strata.base.errors import UserError
 from strata.host import cgroups
 from strata.host.context import Context
-from strata.layers import layered, lxc, nspawn
+from strata.layers import layered, lxc
 from strata.layers.lxc import Lxc
-from strata.layers.nspawn import Nspawn
-
-STATUS = "Name:\tsleep\nNSpid:\t{numbers}\nCapBnd:\t{bound}\n"
 
 
-def process(proc, pid, numbers, words, bound="00000000fdecafff"):
-    folder = proc / str(pid)
-    folder.mkdir()
-    (folder / "status").write_text(STATUS.format(numbers=numbers, bound=bound))
-    (folder / "cmdline").write_bytes(b"\0".join(word.encode() for word in [*words, ""]))
-
-
-def test_the_first_program_in_a_namespace_of_its_own_is_found_once_it_is_what_it_will_be(tmp_path):
-    process(tmp_path, 10, "10", layered.IDLE)
-    process(tmp_path, 11, "11\t1", ["(sd-stubinit)"])
-    process(tmp_path, 12, "12\t2", ["systemd-nspawn", "--quiet"])
-    assert nspawn.first({10, 11, 12, 13}, str(tmp_path)) is None
-    process(tmp_path, 13, "13\t2", layered.IDLE)
-    assert nspawn.first({10, 11, 12, 13}, str(tmp_path)) == 13
-
-
-@pytest.mark.parametrize(
-    ("bound", "words"),
-    [("0000000000000005", "-all,+cap_0,+cap_2"), ("0000000000000000", "-all"), ("0000010000000000", "-all,+cap_40")],
-)
-def test_commands_may_what_the_container_may(tmp_path, bound, words):
-    process(tmp_path, 7, "7\t2", layered.IDLE, bound)
-    assert nspawn.capabilities(7, str(tmp_path)) == words
-
-
-@pytest.mark.parametrize("layer", [Nspawn, Lxc])
-def test_what_is_there_before_any_command_is_nothing_that_was_left(monkeypatch, tmp_path, layer):
+def test_what_is_there_before_any_command_is_nothing_that_was_left(monkeypatch, tmp_path):
     idle = " ".join(layered.IDLE)
     lines = [idle, "sleep 300", "redis-server *:1"]
-    lines += ["systemd-nspawn --quiet --keep-unit", "(sd-stubinit)"] if layer is Nspawn else []
     monkeypatch.setattr(cgroups, "command_lines", lambda printed: lines)
-    monkeypatch.setattr(layer, "run_below", lambda self, argv: "")
-    assert layer(None, {}, Context("strata-x", str(tmp_path), None)).left() == ["sleep 300", "redis-server *:1"]
+    monkeypatch.setattr(Lxc, "run_below", lambda self, argv: "")
+    assert Lxc(None, {}, Context("strata-x", str(tmp_path), None)).left() == ["sleep 300", "redis-server *:1"]
 
 
 @pytest.mark.parametrize("group", ["", "payload", ".lxc"])
@@ -62,27 +32,10 @@ def test_what_was_left_is_seen_in_any_group_of_the_containers(monkeypatch, tmp_p
             left.kill()
 
 
-def test_a_command_enters_the_container_that_was_started(tmp_path):
-    (tmp_path / "leader").write_text("4711 -all,+cap_0")
-    argv = Nspawn(None, {}, Context("strata-x", str(tmp_path), None)).wrap(["env", "a b"])
-    assert argv[-2:] == ["env", "a b"]
-    assert "--target=4711" in argv
-    assert "--bounding-set=-all,+cap_0" in argv
-
-
-@pytest.mark.parametrize(("below", "joined"), [("", ""), ("payload", "/payload")])
-def test_a_command_joins_the_group_that_nspawn_made_for_what_it_started(tmp_path, monkeypatch, below, joined):
-    monkeypatch.setattr(cgroups, "managed_by_systemd", lambda: True)
-    (tmp_path / "leader").write_text(f"4711 -all,+cap_0 {below}")
-    argv = Nspawn(None, {}, Context("strata-x", str(tmp_path), None)).wrap(["env"])
-    assert f"/sys/fs/cgroup/strata.slice/strata-x.scope{joined}" in argv
-
-
-@pytest.mark.parametrize(("layer", "package"), [(Nspawn, "systemd-container"), (Lxc, "lxc")])
-def test_without_the_program_it_is_told_what_would_change_that(monkeypatch, layer, package):
+def test_without_the_program_it_is_told_what_would_change_that(monkeypatch):
     monkeypatch.setattr(layered.shutil, "which", lambda name: None)
-    assert layer.unavailable() == f"{layer.program} is not installed: install the distribution's package {package}"
-    assert layer.examine() == [(layer.program, None, layer.unavailable())]
+    assert Lxc.unavailable() == f"{Lxc.program} is not installed: install the distribution's package lxc"
+    assert Lxc.examine() == [(Lxc.program, None, Lxc.unavailable())]
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,9 @@ def test_what_waits_is_taken_once_and_whole(planned):
     with open(places.cell_path("raw", *OTHER, "log")) as file:
         assert file.read() == "7\n"
     assert spool.is_measured(planned, OTHER)
+    os.unlink(places.cell_path("raw", *OTHER, "log"))
+    assert "fingerprint" in spool.take(planned, OTHER), "a signal met the job"
+    spool.forget(OTHER)
     assert spool.take(planned, OTHER) is None
 
 

@@ -10,6 +10,7 @@ BEFORE = """
 <domain type='kvm'>
   <name>machine</name>
   <vcpu>4</vcpu>
+  <os><cmdline>quiet</cmdline></os>
   <cpu mode='host-passthrough'><topology sockets='1' cores='2' threads='2'/></cpu>
   <cputune><vcpupin vcpu='0' cpuset='0'/><vcpupin vcpu='1' cpuset='2'/></cputune>
   <devices>
@@ -32,6 +33,7 @@ EVERYTHING = {
     "vhost": True,
     "queues": 4,
     "memory_nodes": [0, 1],
+    "arguments": "tsc=reliable",
 }
 NOTHING = {
     "host_caches": False,
@@ -40,11 +42,13 @@ NOTHING = {
     "vhost": False,
     "queues": None,
     "memory_nodes": None,
+    "arguments": None,
 }
 
 
 def test_everything_that_is_asked_is_in_the_domain():
     found = domain.read(domain.tune(BEFORE, EVERYTHING))
+    assert "<cmdline>quiet tsc=reliable</cmdline>" in domain.tune(BEFORE, EVERYTHING)
     assert found["caches"] == "passthrough"
     assert found["emulator"] == "4-7"
     assert found["iothreads"] == 1

@@ -1,4 +1,4 @@
-"""Names, networks and disks of ours in libvirt, and what is allowed to differ between container and machine."""
+"""Names, networks and disks of ours in libvirt."""
 
 import ipaddress
 import os
@@ -11,7 +11,6 @@ import pytest
 from strata.base import places
 from strata.base.errors import UserError
 from strata.host import addresses, sockets
-from strata.image import machine as build
 from strata.vm import libvirt, ssh
 
 ROUTES = """1: lo    inet 127.0.0.1/8 scope host lo
@@ -52,41 +51,6 @@ def test_every_machine_has_a_fixed_address(machines):
     first, last = ipaddress.ip_address(span.get("start")), ipaddress.ip_address(span.get("end"))
     assert int(last) - int(first) + 1 == machines
     assert network.find("forward") is None
-
-
-def manifest(**files):
-    base = {"usr/bin/xz": "sha256:1", "etc/passwd": "sha256:2"}
-    return {
-        "packages": {"xz-utils": "5.8"},
-        "files": {**base, **{key.replace("__", "/"): value for key, value in files.items()}},
-    }
-
-
-def test_the_same_files_are_the_same():
-    assert build.differences(manifest(), manifest()) == []
-
-
-def test_what_only_a_machine_has_may_differ():
-    machine = manifest(boot__vmlinuz="sha256:3", usr__lib__modules__x="sha256:4", var__log__journal="sha256:5")
-    machine["files"]["etc/machine-id"] = "sha256:6"
-    machine["files"]["etc/ssh/ssh_host_ed25519_key"] = "sha256:7"
-    assert build.differences(manifest(), machine) == []
-
-
-def test_anything_else_is_named():
-    machine = manifest(usr__bin__new="sha256:8")
-    machine["files"]["usr/bin/xz"] = "sha256:9"
-    del machine["files"]["etc/passwd"]
-    machine["packages"]["xz-utils"] = "5.9"
-    found = build.differences(manifest(), machine)
-    assert found == [
-        "package xz-utils: 5.8 in the container, 5.9 in the machine",
-        "etc/passwd: only in the container",
-        "usr/bin/new: only in the machine",
-        "usr/bin/xz: differs",
-    ]
-    with pytest.raises(UserError, match="usr/bin/xz: differs"):
-        build.compare(manifest(), machine)
 
 
 def test_commands_go_into_a_machine_word_for_word(tmp_path):

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 
 import pytest
 import tuned
@@ -37,9 +38,8 @@ def done(monkeypatch, tmp_path):
         monkeypatch.setattr(libvirt, name, note(name, answer))
     monkeypatch.setattr(libvirt, "start_daemon", lambda: None)
     monkeypatch.setattr(hugepages, "reserve", note("reserve"))
-    facts = {"box": "b", "built": "today", "folder": str(tmp_path), "host_keys": ["ssh-ed25519 AAAA"], "bytes": 1}
-    monkeypatch.setattr(disk, "require", lambda recipe, accelerator: facts)
-    monkeypatch.setattr(disk, "verify", lambda facts: None)
+    facts = {"box": "b", "seen": [[1, 2]], "folder": str(tmp_path), "host_keys": ["ssh-ed25519 AAAA"], "bytes": 1}
+    monkeypatch.setattr(disk, "require", lambda recipe: facts)
     monkeypatch.setattr(host, "topology", lambda: TOPOLOGY)
     monkeypatch.setattr(machine.this_host, "memory_size", lambda: 32 * GIB)
     return noted
@@ -106,11 +106,14 @@ def test_a_machine_by_itself_keeps_its_name(tmp_path, done):
 
 def test_a_failed_boot_removes_that_machine_alone(tmp_path, done, monkeypatch):
     _, second = machines(tmp_path, 2)
-    wanted = {"name": "strata-mark-two", "console": ""}
+    wanted = {"name": "strata-mark-two", "console": "", "extra": {}}
     for name in ("make_data_disk", "say"):
         monkeypatch.setattr(machine, name, lambda *words: None)
     monkeypatch.setattr(machine, "ATTEMPTS", 2)
-    monkeypatch.setattr(machine.Machine, "_start", lambda *words: None)
+    monkeypatch.setattr(machine.Machine, "_make", lambda *words: None)
+    monkeypatch.setattr(machine.Machine, "_wait", lambda *words: None)
+    for name in ("tune", "virsh"):
+        monkeypatch.setattr(libvirt, name, lambda *words: None)
     for name in ("_keep_console", "forget_vagrant"):
         monkeypatch.setattr(machine, name, lambda *words: None)
     with pytest.raises(UserError, match="did not boot in 2 attempts"):
@@ -205,12 +208,20 @@ def test_a_domain_is_ended_at_once_and_nothing_but_its_own_process(monkeypatch, 
 
 
 def test_a_boot_says_that_it_runs_and_how_long_it_took(tmp_path, done, monkeypatch, capsys):
-    monkeypatch.setattr(machine.Machine, "_start", lambda self, wanted: None)
+    monkeypatch.setattr(machine.Machine, "_make", lambda self, wanted: time.sleep(0.2))
+    monkeypatch.setattr(machine.Machine, "_wait", lambda self, wanted: None)
+    for name in ("tune", "virsh"):
+        monkeypatch.setattr(libvirt, name, lambda *words: None)
     monkeypatch.setattr(machine, "_keep_console", lambda folder, name, attempt: "")
     monkeypatch.setattr(machine, "make_data_disk", lambda wanted: None)
     monkeypatch.setattr(machine.ssh, "run", lambda *words, **more: "")
-    assert machines(tmp_path, 1)[0]._boot({"name": "m"})["attempts"] == 1
+    booted = machines(tmp_path, 1)[0]._boot({"name": "m", "extra": {}})
+    assert booted["attempts"] == 1
+    # What Vagrant takes is no part of the boot.
+    assert booted["seconds"] < 0.2
     assert capsys.readouterr().err.splitlines() == [
+        "vm: making the machine with Vagrant …",
+        "vm: making the machine with Vagrant: 0 s",
         "vm: booting the machine, attempt 1 of 3 …",
         "vm: booting the machine, attempt 1 of 3: 0 s",
     ]

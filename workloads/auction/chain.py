@@ -64,32 +64,6 @@ FLOWS = {
 }
 
 
-class Chain:
-    """Draws what follows, for all users of a load generator.
-
-    Of what follows an operation each has been drawn as often as its share says, within one: so a run has the
-    published mix as nearly as its length allows, and not one that chance moved.  Where it begins is drawn.
-    """
-
-    def __init__(self, chance: random.Random) -> None:
-        self.due = {name: {then: chance.random() for then in flows} for name, flows in FLOWS.items()}
-
-    def after(self, operation: str) -> str:
-        """The operation that follows."""
-        due, flows = self.due[operation], FLOWS[operation]
-        whole = sum(flows.values())
-        for then, count in flows.items():
-            due[then] += count / whole
-        chosen = max(due, key=due.__getitem__)
-        due[chosen] -= 1
-        return chosen
-
-
-def begun(chance: random.Random) -> str:
-    """The operation that a user did last, before the run: in the mix, so that no beginning shows in it."""
-    return chance.choices(list(MIX), list(MIX.values()))[0]
-
-
 def cycle(chance: random.Random, mean: float) -> float:
     """Seconds from the beginning of an operation to that of the next: normal, between none and twice the mean."""
     while True:

@@ -1,28 +1,22 @@
 """Asks a site for everything it can do, and compares each answer with what the data set and arithmetic say."""
 
-import contextlib
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import chain
 import requests
-from data_set import BALANCE, Auctions, name, password, picture
-from visitor import ON_A_PAGE, PAGE, WrongAnswerError
+from data_set import BALANCE, ON_A_PAGE, PAGE, PICTURE, Auctions, name, password
+from rows import picture
+from said import WrongAnswerError, require, step
 
 TIMEOUT = 300
 # Seconds within which a bid that was taken is decided.
 DECIDED = 60
 # Of the books, what must be 0.
 BROKEN = ("adrift", "wrong", "unsold", "astray", "falling", "stolen")
-
-
-def require(what: str, found: object, expected: object) -> None:
-    """Raise WrongAnswerError unless two values are equal."""
-    if found != expected:
-        raise WrongAnswerError(f"{what} should be {expected!r}, and is {found!r}")
 
 
 class Person:
@@ -102,10 +96,10 @@ class Check:
 
     def run(self) -> list[str]:
         """Check everything; returns the operations that were done."""
-        steps = [self.page, self.strangers, self.profiles, self.looking, self.histories, self.attending]
-        for step in [*steps, self.bidding, self.own_items, self.leaving]:
-            with _named(step.__name__.replace("_", " ")):
-                step()
+        steps = [self.page, self.profiles, self.looking, self.histories, self.attending]
+        for one in [*steps, self.bidding, self.own_items, self.leaving]:
+            with step(one.__name__.replace("_", " ")):
+                one()
         return [operation for operation in chain.MIX if operation in self.done]
 
     def person(self, number: int | None = None) -> Person:
@@ -124,27 +118,6 @@ class Check:
         for path, part in PAGE.items():
             content = Person(self.site, self.done).ask("HomePage", "GET", path)
             require(f"whether {path} holds {part!r}", part in content, True)
-        Person(self.site, set()).ask("what is not there", "GET", "/no-such-page", allowed=404)
-
-    def strangers(self) -> None:
-        """Nobody gets in with a wrong password, and nobody does anything without having logged in."""
-        stranger = Person(self.site, set())
-        for fields, status in [
-            ({"name": name(1), "password": "wrong"}, 403),
-            ({"name": "nobody", "password": password(1)}, 403),
-            ({"name": name(1)}, 422),
-            ({"name": 1, "password": password(1)}, 422),
-            ({"name": name(1), "password": "\0"}, 422),
-        ]:
-            stranger.ask("Login", "POST", "/api/login", fields, status)
-        stranger.ask("Login", "POST", "/api/login", b"{", 422)
-        reading = ["auctions", "auctions/1", "auctions/1/item", "auctions/1/next?after=0", "items/1", "items/1/image"]
-        for path in [*reading, "profile", "bids", "purchases", "attendances"]:
-            stranger.ask(path, "GET", f"/api/{path}", allowed=401)
-        for path in ("logout", "items", "auctions/1/attendance", "auctions/1/bids"):
-            stranger.ask(path, "POST", f"/api/{path}", {"item": 1, "amount": 1}, 401)
-        stranger.session.cookies.set("session", "0" * 32)
-        stranger.ask("profile", "GET", "/api/profile", allowed=401)
 
     def profiles(self) -> None:
         """One's own profile, as it was loaded and as it was changed."""
@@ -157,8 +130,6 @@ class Check:
         require("the answer to a change", {key: found[key] for key in changed}, changed)
         found = self.person(somebody.number).profile()
         require("the changed profile", {key: found[key] for key in changed}, changed)
-        for wrong in ({"email": "", "address": "x"}, {"email": "x"}, {"email": "x", "address": "x" * 2001}):
-            somebody.ask("UpdateUserProfile", "PUT", "/api/profile", wrong, 422)
 
     def looking(self) -> None:
         """Pages of auctions, an auction, an item and its image, each as it was loaded."""
@@ -171,7 +142,6 @@ class Check:
             expected = [tuple(self.data.auction(number)[key] for key in keys) for number in numbers]
             require(f"page {page}", [(one["auction"], one["name"], one["category"]) for one in found], expected)
         require("a page too far", somebody.ask("GetActiveAuctions", "GET", f"/api/auctions?page={pages}"), [])
-        somebody.ask("GetActiveAuctions", "GET", "/api/auctions?page=x", allowed=422)
         # One that is over: nobody changes it.
         auction = self.source.randint(self.data.open + 1, self.data.all)
         found = somebody.ask("GetAuctionDetail", "GET", f"/api/auctions/{auction}")
@@ -184,8 +154,6 @@ class Check:
         require("the item", found, {"item": one["id"], **shown, "owner": name(one["owner"]), "image": True})
         content = somebody.ask("GetImageForItem", "GET", f"/api/items/{one['id']}/image")
         require("its image", content == self.data.picture(self.data.picture_of(one["id"])), True)
-        for path in ("auctions/999999999999", "items/999999999", "items/999999999/image", "nothing"):
-            somebody.ask(path, "GET", f"/api/{path}", allowed=404)
 
     def histories(self) -> None:
         """Bids, purchases and attendances of somebody who bought something, the last ones first."""
@@ -213,8 +181,6 @@ class Check:
         found = somebody.ask("GetAttendanceHistory", "GET", "/api/attendances")
         require("the open attendances", [one["auction"] for one in found if one["went"] is None], [1])
         somebody.ask("LeaveAuction", "DELETE", "/api/auctions/1/attendance")
-        somebody.ask("LeaveAuction", "DELETE", "/api/auctions/1/attendance", allowed=409)
-        somebody.ask("JoinAuction", "POST", f"/api/auctions/{self.data.open + 1}/attendance", allowed=404)
 
     def bidding(self) -> None:
         """Bids that are and are not accepted, who is told of them, and a sale with all its money."""
@@ -226,15 +192,6 @@ class Check:
         before = {person.number: person.profile()["balance"] for person in (seller, first, second)}
         require("what everybody has", set(before.values()), {BALANCE})
         books = self.books()
-        for bidder, offered, amount, verdict in [
-            (seller, item, starting, "own"),
-            (first, item, starting - 1, "low"),
-            (first, item, BALANCE + 1, "poor"),
-            (first, self.data.items_of(auction)[-1], starting, "over"),
-        ]:
-            require(f"a bid of {amount} for item {offered}", bidder.bid(auction, offered, amount), verdict)
-        for wrong, status in (({"item": item, "amount": 0}, 422), ({"item": 10**9, "amount": 1}, 404)):
-            first.ask("PlaceBid", "POST", f"/api/auctions/{auction}/bids", wrong, status)
         told = _aside(lambda: second.news(auction, seq, DECIDED))
         require("the first bid", first.bid(auction, item, starting), "accepted")
         expected = state | {"seq": seq + 1, "price": starting, "leader": name(first.number), "bids": 1}
@@ -243,7 +200,6 @@ class Check:
         require("the second bid", second.bid(auction, item, starting + 7), "accepted")
         expected |= {"seq": seq + 2, "price": starting + 7, "leader": name(second.number), "bids": 2}
         require("how the auction stands then", first.next(auction, seq + 1), expected)
-        require("a bid on top of one's own", second.bid(auction, item, starting + 100), "own")
         require("a bid that is no more", first.bid(auction, item, starting + 7), "low")
         require("the balance of who was outbid", first.profile()["balance"], BALANCE)
         # Where nothing happens who waits hears that; meanwhile the item is sold.
@@ -263,7 +219,7 @@ class Check:
         found = first.ask("GetItemDetail", "GET", f"/api/items/{item}")
         require("the new owner", found["owner"], name(second.number))
         now = self.books()
-        for key, more in (("bids", 8), ("accepted", 2), ("purchases", 1)):
+        for key, more in (("bids", 3), ("accepted", 2), ("purchases", 1)):
             require(f"the books' {key}", now[key], books[key] + more)
 
     def _others(self, seller: int) -> list[int]:
@@ -271,31 +227,22 @@ class Check:
         return self.source.sample([one for one in range(1, self.data.persons + 1) if one != seller], 2)
 
     def own_items(self) -> None:
-        """An item that is added, with its image; nobody else's."""
+        """An item that is added, with its image."""
         owner, other = self.person(1), self.person(2)
-        fields = {"title": "<script>alert('&')</script>", "description": "one's own", "starting": 100}
+        fields = {"title": "a kettle", "description": "one's own", "starting": 100}
         item = owner.ask("AddItem", "POST", "/api/items", fields, 201)["item"]
-        owner.ask("GetImageForItem", "GET", f"/api/items/{item}/image", allowed=404)
-        for number in (1, 2):
-            content = picture(random.Random(number))
-            owner.ask("AddImageForItem", "PUT", f"/api/items/{item}/image", content, 201)
-            found = other.ask("GetImageForItem", "GET", f"/api/items/{item}/image")
-            require("the image that was sent", found == content, True)
+        content = picture(random.Random(1), *PICTURE)
+        owner.ask("AddImageForItem", "PUT", f"/api/items/{item}/image", content, 201)
+        found = other.ask("GetImageForItem", "GET", f"/api/items/{item}/image")
+        require("the image that was sent", found == content, True)
         found = other.ask("GetItemDetail", "GET", f"/api/items/{item}")
         require("the item", found, {"item": item, **fields, "owner": name(1), "auction": None, "image": True})
-        other.ask("AddImageForItem", "PUT", f"/api/items/{item}/image", content, 403)
-        owner.ask("AddImageForItem", "PUT", f"/api/items/{item}/image", b"GIF89a", 422)
-        for wrong in ({**fields, "starting": -1}, {**fields, "title": " "}, {"title": "x"}):
-            owner.ask("AddItem", "POST", "/api/items", wrong, 422)
 
     def leaving(self) -> None:
         """Who logs out has left, and is not known any more."""
         somebody = self.person()
         somebody.ask("JoinAuction", "POST", "/api/auctions/1/attendance", allowed=201)
-        kept = dict(somebody.session.cookies)
         somebody.ask("Logout", "POST", "/api/logout")
-        somebody.session.cookies.update(kept)
-        somebody.ask("profile", "GET", "/api/profile", allowed=401)
         found = self.person(somebody.number).ask("GetAttendanceHistory", "GET", "/api/attendances")
         require("the open attendances", [one for one in found if one["went"] is None], [])
         self.books()
@@ -323,12 +270,3 @@ def _aside(work: Callable[[], Any]) -> Callable[[], Any]:
         return results[0]
 
     return result
-
-
-@contextlib.contextmanager
-def _named(step: str) -> Iterator[None]:
-    """Say of every failure where it was."""
-    try:
-        yield
-    except (requests.RequestException, WrongAnswerError) as error:
-        raise WrongAnswerError(f"{step}: {error}") from None

@@ -7,12 +7,12 @@ its name, the number of its rows and their SHA-256.
 import datetime
 import hashlib
 import random
-import struct
 import sys
 import uuid
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
+
+from rows import picture, text, write
 
 
 def _words(text: str) -> list[str]:
@@ -25,19 +25,20 @@ PERSONS_OF_A_USER = 2
 ITEMS_OF_AN_AUCTION = 10
 # Items share so many pictures: more would only fill the disk.
 PICTURES = 20
+# Their width and height.
+PICTURE = (96, 72)
 # Cents that everybody has at first.
 BALANCE = 1_000_000
 CATEGORIES = _words("Books Clocks Coins Furniture Glass Maps Paintings Prints Stamps Toys")
-WORDS = _words("""
-    amber ancient antique blue brass bright carved copper delicate eastern enamel english engraved fine framed
-    french gilded golden green heavy ivory large lacquered little marble northern oak old oval painted pale pearl
-    plain rare red round royal rustic silver small southern square tall velvet walnut western white worn yellow
-""")
 THINGS = _words("""
     atlas basket bell bowl box bracelet brooch cabinet candlestick chair chest clock cup desk doll drawing etching
     fan flute globe goblet jug kettle lamp lantern lock map mask medal mirror necklace plate portrait puzzle ring
     scale screen spoon stool table teapot telescope tray vase violin watch whistle
 """)
+# The page's own files, as a browser that knows none of them fetches them.
+PAGE = {"/": b"<title>Auctions</title>", "/style.css": b"body", "/site.js": b"fetch", "/logo.svg": b"<svg"}
+# A page of auctions, as the site gives them.
+ON_A_PAGE = 10
 # When the auctions of the past began, one each minute.
 PAST = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
 # In the order in which they are filled.
@@ -52,24 +53,6 @@ def name(person: int) -> str:
 def password(person: int) -> str:
     """What that person logs in with."""
     return f"secret-{person}"
-
-
-def text(chance: random.Random, count: int) -> str:
-    """Some words."""
-    return " ".join(chance.choices(WORDS, k=count))
-
-
-def picture(chance: random.Random, width: int = 96, height: int = 72) -> bytes:
-    """A PNG of grey noise over one shade, which packs to some 4 kB."""
-
-    def chunk(kind: bytes, content: bytes) -> bytes:
-        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
-
-    shade = chance.randrange(256) & 0xF0
-    rows = b"".join(b"\0" + bytes(shade | noise & 0x0F for noise in chance.randbytes(width)) for _ in range(height))
-    head = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    packed = chunk(b"IDAT", zlib.compress(rows, 6))
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + packed + chunk(b"IEND", b"")
 
 
 class Auctions:
@@ -201,7 +184,7 @@ class Auctions:
 
     def picture(self, number: int) -> bytes:
         """A picture."""
-        return picture(self.chance("picture", number))
+        return picture(self.chance("picture", number), *PICTURE)
 
     def _images(self) -> Iterator[tuple]:
         for number in range(1, self.items_of(self.all)[-1] + 1):
@@ -212,35 +195,17 @@ class Auctions:
         """The number of an item's picture."""
         return item % PICTURES + 1
 
-    def write(self, table: str, path: Path) -> tuple[int, str]:
-        """Write a table's rows as PostgreSQL copies them; their number and SHA-256."""
-        digest, count = hashlib.sha256(), 0
-        with open(path, "wb") as file:
-            for row in self.rows(table):
-                line = "\t".join(_written(value) for value in row).encode() + b"\n"
-                digest.update(line)
-                file.write(line)
-                count += 1
-        return count, digest.hexdigest()
-
 
 def open_auctions(users: int) -> int:
     """How many auctions so many users attend."""
     return -(-users // USERS_OF_AN_AUCTION)
 
 
-def _written(value: object) -> str:
-    if isinstance(value, datetime.datetime):
-        return value.strftime("%Y-%m-%d %H:%M:%S+00")
-    return r"\N" if value is None else str(value)
-
-
 def main(users: str, seed: str, folder: str) -> None:
     """Write all tables."""
     auctions = Auctions(int(users), int(seed))
     for table in TABLES:
-        count, digest = auctions.write(table, Path(folder, table))
-        print(table, count, digest)
+        print(table, *write(Path(folder, table), auctions.rows(table)))
 
 
 if __name__ == "__main__":

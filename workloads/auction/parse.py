@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from auction.chain import MIX, limit
 from auction.search import Search, failing
-from kit.applications import require_books, require_idle
+from kit.applications import count_operations, require_books, require_drove, require_idle
 from kit.checks import number, numbers, require, require_asked, require_close, require_counted, require_equal
 from kit.logs import Object, Point, Value, read, value
 
@@ -73,18 +73,14 @@ def read_probe(point: Point, at: int, sites: int, parameters: Object) -> Probe:
     wanted = {"sites": sites, "auctions": math.ceil(users / 15), "cycle": cycle, "seconds": seconds}
     wanted["ramp"] = parameters["ramp_seconds"]
     require_asked(head, wanted, *wanted)
-    require_equal("the operations", [each["operation"] for each in operations], list(MIX))
-    counts = {each["operation"]: int(number(each, "count", zero=True)) for each in operations}
+    counts = count_operations(operations, MIX, name)
     late = {each["operation"]: count_late(each, cycle) for each in operations if limit(each["operation"], cycle)}
     failed = failing(counts, late, number(drove, "late_seconds", zero=True), cycle)
     require_equal(f"what failed in {name}", (drove["failing"], drove["passed"]), (failed, not failed))
     # Users of an overloaded system wait for it, and do less of what comes after; such a probe fails.
     fault = off_mix(counts)
     require(failed or not fault, f"the mix of {name} is not the published one: {fault}")
-    total = sum(counts.values())
-    done = {"total": total, "seconds": seconds, "came": users * sites}
-    require_asked(drove, done, *done)
-    require_close("rate × time", number(drove, "rate") * seconds, total)
+    require_drove(drove, sum(counts.values()), users * sites, seconds)
     return Probe(users, not failed, not fault, operations, drove)
 
 
@@ -95,7 +91,6 @@ def count_late(operation: Object, cycle: float) -> int:
         return 0
     within, name = limit(operation["operation"], cycle), operation["operation"]
     require_close(f"the limit of {name}", number(operation, "within_seconds"), within or 0)
-    require_close("mean × count", number(operation, "mean_ms") * count, 1000 * number(operation, "sum_seconds"))
     late = int(number(operation, "late", zero=True))
     require(late <= count, f"more of {name} were late than there are")
     return late

@@ -1,48 +1,60 @@
-"""One user of the auctions: does operations by their published names, and says no to wrong answers."""
+"""One user of the auctions, for the load generator: does operations by their published names."""
 
 import random
 import re
-from collections.abc import Callable
 from typing import Any
 
-from data_set import name, open_auctions, password, picture, text
+from users import Visitor, serve  # isort: skip
+import chain
+from data_set import ON_A_PAGE, PAGE, PERSONS_OF_A_USER, PICTURE, name, open_auctions, password
+from rows import picture, text
+from said import WrongAnswerError
+from walk import Chain
 
-# The page's own files, as a browser that knows none of them fetches them.
-PAGE = {"/": b"<title>Auctions</title>", "/style.css": b"body", "/site.js": b"fetch", "/logo.svg": b"<svg"}
 # A bid is higher than the one before by at most so many cents.
 MOST_MORE = 500
-# A page of auctions, as the site gives them.
-ON_A_PAGE = 10
 LOGGED_OUT = ("HomePage", "Logout")
 ATTENDING = ("JoinAuction", "GetCurrentItem", "GetNextBid", "PlaceBid")
 
 
-class WrongAnswerError(Exception):
-    """An answer is not what it should be."""
+class Bidder(Visitor):
+    """A user: who it is, and what its browser shows."""
 
+    idle = frozenset({"GetNextBid"})
 
-# Method, path, what is sent (an object, bytes or nothing) and the statuses that are right: status and content, read
-# from JSON where it is that.
-Ask = Callable[[str, str, Any, tuple[int, ...]], tuple[int, Any]]
-
-
-class Visitor:
-    """A user: who it is, and what its browser shows.
-
-    ask: how the site is asked.  persons: numbers of those as whom it logs in, in turn.  users: how many there are,
-    from which follows how many auctions they attend.  bids: names of those that were taken, how often.
-    """
-
-    def __init__(self, ask: Ask, chance: random.Random, persons: list[int], users: int) -> None:
-        self.ask, self.chance, self.persons, self.attended = ask, chance, persons, open_auctions(users)
-        self.picture = picture(random.Random(persons[0]))
+    def __init__(self, *words: Any) -> None:
+        super().__init__(*words)
+        first = PERSONS_OF_A_USER * self.place + 1
+        # Those as whom it logs in, in turn.
+        self.persons = list(range(first, first + PERSONS_OF_A_USER))
+        self.attended = open_auctions(self.asked["users"])
+        self.picture = picture(random.Random(first), *PICTURE)
         self.person = 0
         self.auction = 1
         self.auctions: list[int] = []
         self.items: list[int] = []
         self.item = self.added = 1
         self.state: dict = {}
-        self.bids = 0
+
+    def come(self) -> None:
+        """Come to where a user is who has just done something, in the mix: so that no beginning shows in it."""
+        if not self.point.shared:
+            self.point.shared["walk"] = Chain(chain.FLOWS, random.Random(f"walk {self.asked['seed']} {self.number}"))
+        self.last = self.chance.choices(list(chain.MIX), list(chain.MIX.values()))[0]
+        self.begin_after(self.last)
+
+    def next(self) -> str:
+        """What the walk lets follow."""
+        self.last = self.point.shared["walk"].after(self.last)
+        return self.last
+
+    def pause(self) -> float:
+        """A cycle."""
+        return chain.cycle(self.chance, self.asked["cycle"])
+
+    def first_pause(self) -> float:
+        """A part of a cycle."""
+        return self.chance.random() * self.asked["cycle"]
 
     def do(self, operation: str) -> None:
         """Do an operation."""
@@ -60,7 +72,8 @@ class Visitor:
 
     def _answer(self, method: str, path: str, body: Any = None, allowed: int = 200, **holds: object) -> Any:
         """An answer, which must have a status, and hold these values."""
-        _, found = self.ask(method, f"/api{path}", body, (allowed,))
+        sent = {"data": body} if isinstance(body, bytes) else {} if body is None else {"json": body}
+        _, found = self.ask(method, f"/api{path}", allowed, **sent)
         for key, value in holds.items():
             if not isinstance(found, dict) or found.get(key) != value:
                 raise WrongAnswerError(f"{method} {path}: {key} should be {value!r} in {found!r}")
@@ -77,7 +90,7 @@ class Visitor:
     def home_page(self) -> None:
         """The page with its files."""
         for path, part in PAGE.items():
-            _, content = self.ask("GET", path, None, (200,))
+            _, content = self.ask("GET", path)
             if part not in content:
                 raise WrongAnswerError(f"GET {path}: the file lacks {part!r}")
 
@@ -108,7 +121,7 @@ class Visitor:
 
     def get_image_for_item(self) -> None:
         """The image of the item that was looked at."""
-        _, content = self.ask("GET", f"/api/items/{self.item}/image", None, (200,))
+        _, content = self.ask("GET", f"/api/items/{self.item}/image")
         if content[:4] != b"\x89PNG":
             raise WrongAnswerError(f"the image of item {self.item} is none")
 
@@ -125,7 +138,7 @@ class Visitor:
         """Wait for the next bid; perhaps there is none for a while."""
         after = self.state["seq"]
         path = f"/api/auctions/{self.auction}/next?after={after}"
-        status, found = self.ask("GET", path, None, (200, 204))
+        status, found = self.ask("GET", path, 200, 204)
         if status == 204:
             return
         if found["auction"] != self.auction or found["seq"] <= after:
@@ -137,7 +150,7 @@ class Visitor:
         amount = max(self.state["starting"], self.state["price"] + 1) + self.chance.randrange(MOST_MORE)
         fields = {"item": self.state["item"], "amount": amount}
         self._answer("POST", f"/auctions/{self.auction}/bids", fields, 202)
-        self.bids += 1
+        self.count(bids=1)
 
     def leave_auction(self) -> None:
         """Leave the auction."""
@@ -177,3 +190,7 @@ class Visitor:
     def logout(self) -> None:
         """Log out."""
         self._answer("POST", "/logout", person=self.person)
+
+
+if __name__ == "__main__":
+    serve(Bidder)

@@ -1,7 +1,5 @@
 """What users do, one after another: operations, pauses, and what their browsers keep."""
 
-import functools
-import math
 import random
 
 OPERATIONS = ["HomePage", "Login", "TagSearch", "EventDetail", "PersonDetail", "AddPerson", "AddEvent"]
@@ -15,44 +13,12 @@ FOLLOWS = {
     "AddPerson": [0, 0, 0, 0, 100, 0, 0],
     "AddEvent": [0, 0, 0, 100, 0, 0, 0],
 }
+FLOWS = {name: dict(zip(OPERATIONS, row, strict=True)) for name, row in FOLLOWS.items()}
+# As published (1,500 users): the share of each operation in per cent, and its threshold for the mean in ms.
+MIX = dict(zip(OPERATIONS, [26.14, 10.22, 33.37, 24.71, 2.65, 0.86, 2.04], strict=True))
+THRESHOLDS = dict(zip(OPERATIONS, [250, 250, 250, 250, 500, 500, 500], strict=True))
 # As published: the share of sessions whose browser has nothing yet.
 EMPTY_CACHES = 0.4
-
-
-class Chain:
-    """Draws what follows, for all users of an instance.
-
-    Of each hundred operations that follow one, each is drawn exactly as often as its row says, in a random order:
-    so a run of some thousand operations has the published mix, and not one that chance moved by a point.
-    """
-
-    def __init__(self, chance: random.Random) -> None:
-        self.chance = chance
-        self.decks: dict[str, list[str]] = {operation: [] for operation in OPERATIONS}
-
-    def after(self, operation: str) -> str:
-        """The operation that follows."""
-        deck = self.decks[operation]
-        if not deck:
-            pairs = zip(OPERATIONS, FOLLOWS[operation], strict=True)
-            deck += [name for name, share in pairs for _ in range(share)]
-            self.chance.shuffle(deck)
-        return deck.pop()
-
-
-def begun(chance: random.Random) -> str:
-    """The operation that a user did last, before the run: in the long run's mix, so that no start shows in it."""
-    return chance.choices(OPERATIONS, stationary())[0]
-
-
-@functools.cache
-def stationary() -> list[float]:
-    """The mix that the matrix leads to, as shares in the order of OPERATIONS."""
-    mix = [1 / len(OPERATIONS)] * len(OPERATIONS)
-    for _ in range(200):
-        flows = [[share * part / 100 for part in FOLLOWS[name]] for name, share in zip(OPERATIONS, mix, strict=True)]
-        mix = [sum(column) for column in zip(*flows, strict=True)]
-    return mix
 
 
 def cycle(chance: random.Random, mean: float) -> float:
@@ -77,8 +43,3 @@ class Cache:
         ]
         self.fetched.update(new)
         return new
-
-
-def percentile(sorted_values: list[float], share: float) -> float:
-    """The smallest value that at least this share of the values do not exceed."""
-    return sorted_values[max(0, math.ceil(share * len(sorted_values)) - 1)]

@@ -15,7 +15,8 @@ import sys
 import zlib
 from collections.abc import Iterable, Iterator
 
-from population import address, password, picture, place, sizes, tag, text, username
+from population import address, password, place, sizes, tag, username
+from rows import picture, text
 
 # The columns of each table, in the order in which the tables are filled.
 TABLES = {
@@ -125,10 +126,10 @@ def files(seed: int) -> Iterator[tuple[str, bytes]]:
     """Every file that rows name."""
     chance = random.Random(-seed - 1)
     for number in range(PICTURES):
-        yield f"person-{number}.png", picture(chance, 100, 100)
-        yield f"person-{number}-small.png", picture(chance, 60, 60)
-        yield f"event-{number}.png", picture(chance, 160, 120)
-        yield f"event-{number}-small.png", picture(chance, 60, 60)
+        yield f"person-{number}.png", picture(chance, 100, 100, 3)
+        yield f"person-{number}-small.png", picture(chance, 60, 60, 3)
+        yield f"event-{number}.png", picture(chance, 160, 120, 3)
+        yield f"event-{number}-small.png", picture(chance, 60, 60, 3)
         yield f"event-{number}.txt", text(chance, 1500).encode()
 
 

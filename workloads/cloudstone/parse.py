@@ -3,14 +3,11 @@ thresholds that it uses up, rate, and what the processors of host and load gener
 
 import math
 
-from cloudstone.chain import OPERATIONS
-from kit.applications import require_idle
-from kit.checks import number, numbers, require, require_asked, require_close, require_counted, require_equal
+from cloudstone.chain import MIX, OPERATIONS, THRESHOLDS
+from kit.applications import count_operations, require_drove, require_idle
+from kit.checks import number, numbers, require, require_asked, require_counted, require_equal
 from kit.logs import Object, Point, Value, processors, read, value
 
-# As published (1,500 users): the share of each operation in per cent, and its threshold for the mean in ms.
-MIX = dict(zip(OPERATIONS, [26.14, 10.22, 33.37, 24.71, 2.65, 0.86, 2.04], strict=True))
-THRESHOLDS = dict(zip(OPERATIONS, [250, 250, 250, 250, 500, 500, 500], strict=True))
 # With fewer operations of a kind their latency is not reported.
 LEAST = 30
 # The load generator is the bottleneck where operations begin later than at the time drawn for them, by this share of
@@ -25,7 +22,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     users = parameters["users"]
     require(users, "the record does not say which users were asked for")
     instances = len(parameters["web_ports"]) * int(parameters["systems"])
-    each = f" observed point( operation){{{len(MIX)}}} total driver end observed"
+    each = f" observed point( operation){{{len(MIX)}}} drove end observed"
     before, after = f"( loaded){{{instances}}}( checked){{{instances}}}", f"( left){{{instances}}}"
     log = read(lines, f"{before}({each}){{{len(users)}}}{after}")
     check_rows(log.objects, instances, parameters)
@@ -40,22 +37,17 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 
 def measured(point: Point, users: int, instances: int, parameters: Object, at: Object) -> list[Value]:
     """The values of one point, all but the host's."""
-    head, (*operations, total, driver) = point.head, point.objects
+    head, (*operations, drove) = point.head, point.objects
     require_asked(head, {**parameters, "users": users, "instances": instances}, "users", "instances", "cycle_seconds")
     require_equal("the point", head["point"], f"users-{users}")
-    require_equal("the operations", [each["operation"] for each in operations], OPERATIONS)
-    done = {each["operation"]: each for each in operations if number(each, "count", zero=True) > 0}
-    count = sum(each["count"] for each in done.values())
-    require_asked(total, parameters, "seconds")
-    require_equal("the number of operations", number(total, "total"), count)
-    require_close("rate × time", number(total, "rate") * total["seconds"], count)
-    check_mix({name: done[name]["count"] if name in done else 0 for name in MIX}, parameters["mix_points"])
-    for each in done.values():
-        require_close("mean × count", number(each, "mean_ms") * each["count"], 1000 * number(each, "sum_seconds"))
-    require_idle(number(driver, "busiest_share"), users)
-    late = number(driver, "late_mean_ms", zero=True)
-    in_time = late <= 1000 * LATEST * parameters["cycle_seconds"]
-    require(in_time, f"the load generator is the bottleneck: operations began {late:.3g} ms late in the mean")
+    counts = count_operations(operations, OPERATIONS, head["point"])
+    done = {each["operation"]: each for each in operations if each["count"]}
+    require_drove(drove, sum(counts.values()), users * instances, parameters["seconds"])
+    check_mix(counts, parameters["mix_points"])
+    require_idle(number(drove, "busiest_share"), users)
+    late = number(drove, "late_seconds", zero=True)
+    in_time = late <= LATEST * parameters["cycle_seconds"]
+    require(in_time, f"the load generator is the bottleneck: operations began {1000 * late:.3g} ms late in the mean")
     often = {name: each for name, each in done.items() if each["count"] >= LEAST}
     require(often, f"no operation was done {LEAST} times with {users} users")
     strain = max(each["mean_ms"] / THRESHOLDS[name] for name, each in often.items())
@@ -63,8 +55,8 @@ def measured(point: Point, users: int, instances: int, parameters: Object, at: O
         *(value("latency", "ms", each["mean_ms"], operation=name, **at) for name, each in often.items()),
         *(value("p90", "ms", each["p90_ms"], operation=name, **at) for name, each in often.items()),
         value("strain", "%", 100 * strain, **at),
-        value("rate", "operations/s", total["rate"], **at),
-        value("driver_share", "%", 100 * number(driver, "share"), **at),
+        value("rate", "operations/s", drove["rate"], **at),
+        value("driver_share", "%", 100 * number(drove, "share"), **at),
     ]
 
 
@@ -98,5 +90,5 @@ def check_rows(objects: dict[str, list[Object]], instances: int, parameters: Obj
     # A person or an event that was added is there; nothing else is.
     for table, (operation, of_check) in ADDED.items():
         added = sum(numbers(objects["left"], table)) - sum(numbers(objects["loaded"], table)) - instances * of_check
-        done = sum(total["added"][operation] for total in objects["total"])
+        done = sum(total["added"][operation] for total in objects["drove"])
         require_equal(f"the new rows of {table}", added, done)

@@ -2,18 +2,13 @@
 
 import math
 import random
-import struct
 import zlib
+
+from rows import WORDS
 
 # As published: persons by users, of whom there are at least so many; tags and events follow.
 PERSONS_OF_A_USER = 100
 LEAST_USERS = 25
-SOME_TEXT = (
-    "autumn bridge candle dance evening forest garden harbour island jazz kitchen lantern market night ocean park "
-    "quiet river summer theatre under village winter young art band chess drama early film guitar hiking improv "
-    "juggling kayak lecture museum nature opera poetry quiz running story tango union violin walk yoga zither"
-)
-WORDS = SOME_TEXT.split()
 
 
 def sizes(users: int) -> dict[str, int]:
@@ -38,11 +33,6 @@ def tag(number: int) -> str:
     return f"{WORDS[number % len(WORDS)]}-{number}"
 
 
-def text(chance: random.Random, words: int) -> str:
-    """So many words."""
-    return " ".join(chance.choices(WORDS, k=words))
-
-
 def address(chance: random.Random) -> list[str]:
     """Street, second line (mostly empty), city, state, ZIP code and country."""
     street, city = chance.choice(WORDS).capitalize(), chance.choice(WORDS).capitalize()
@@ -61,19 +51,3 @@ def place(parts: list[str]) -> tuple[str, str]:
     """Latitude and longitude of an address, as the geocoder gives them."""
     checksum = zlib.crc32(", ".join(part for part in parts if part).encode())
     return f"{checksum % 120_000_001 / 1e6 - 60:.6f}", f"{checksum // 7 % 360_000_001 / 1e6 - 180:.6f}"
-
-
-def picture(chance: random.Random, width: int, height: int) -> bytes:
-    """A PNG of one colour with noise over it, which packs to about half a byte for each of a pixel's three."""
-    base = chance.randbytes(3)
-
-    def chunk(kind: bytes, content: bytes) -> bytes:
-        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
-
-    rows = b"".join(
-        b"\0" + bytes(base[i % 3] & 0xF0 | noise & 0x0F for i, noise in enumerate(chance.randbytes(3 * width)))
-        for _ in range(height)
-    )
-    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    packed = zlib.compress(rows, 6)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", packed) + chunk(b"IEND", b"")

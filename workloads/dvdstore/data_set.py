@@ -5,10 +5,11 @@ Each value follows from the seed and its place alone, so that any row can be tol
 
 import dataclasses
 import datetime
-import hashlib
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+
+from rows import write
 
 
 def _words(text: str) -> list[str]:
@@ -193,16 +194,6 @@ class Shop:
             *(18 + of(9, 73), 20_000 * (1 + of(10, 5)), "FM"[of(11, 2)]),
         )
 
-    def write(self, table: str, path: Path) -> str:
-        """Write a table as PostgreSQL's COPY reads it; returns the SHA-256 of what was written."""
-        digest = hashlib.sha256()
-        with path.open("wb") as file:
-            for row in self.rows(table):
-                line = "\t".join(map(str, row)).encode() + b"\n"
-                digest.update(line)
-                file.write(line)
-        return digest.hexdigest()
-
 
 def _of_order(table: str, order: Order, price: Callable[[int], int]) -> Iterator[tuple]:
     """The rows that an order has in a table."""
@@ -221,10 +212,7 @@ def main(size: str, seed: str, folder: str) -> None:
     """Write all tables, and print of each its name, the number of its rows and their SHA-256."""
     shop = Shop(size, int(seed))
     for table in TABLES:
-        path = Path(folder) / table
-        digest = shop.write(table, path)
-        with path.open("rb") as file:
-            print(table, sum(1 for _ in file), digest)
+        print(table, *write(Path(folder, table), shop.rows(table)))
 
 
 if __name__ == "__main__":

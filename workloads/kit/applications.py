@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from kit.checks import Object, require, require_counted, require_equal
+from kit.checks import Object, number, require, require_asked, require_close, require_counted, require_equal
 
 # From this share of a processor on, a load generator, one process, counts as the bottleneck.
 BUSIEST = 0.9
@@ -35,3 +35,20 @@ def require_books(opened: Books, closed: Books, broken: Iterable[str], same: Ite
             require_equal(key, book[key], "on")
         for key in broken:
             require_equal(f"what is {key} in the books", book[key], 0)
+
+
+def count_operations(operations: list[Object], names: Iterable[str], point: str) -> dict[str, int]:
+    """How often each operation of a point was done; they are those expected, and their means are their sums'."""
+    found = [(each["operation"], each["of"]) for each in operations]
+    require_equal("the operations", found, [(name, point) for name in names])
+    for each in operations:
+        if number(each, "count", zero=True) and "mean_ms" in each:
+            require_close("mean × count", number(each, "mean_ms") * each["count"], 1000 * number(each, "sum_seconds"))
+    return {each["operation"]: int(each["count"]) for each in operations}
+
+
+def require_drove(drove: Object, total: int, users: int, seconds: float) -> None:
+    """Require that all users came, and that the load generators' totals are those of the operations."""
+    done = {"total": total, "came": users, "seconds": seconds}
+    require_asked(drove, done, *done)
+    require_close("rate × time", number(drove, "rate") * seconds, total)

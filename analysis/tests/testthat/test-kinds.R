@@ -32,7 +32,7 @@ told_of_plan <- function(plan) {
 test_that("what is told follows from the kinds of the layers, whatever these are called", {
   for (accelerator in c("kvm", "tcg")) {
     known <- told_of_plan(plan_of_layers("docker", "vm", accelerator))
-    expect_equal(told_of_plan(plan_of_layers("nspawn", "microvm", accelerator)), known)
+    expect_equal(told_of_plan(plan_of_layers("lxc", "microvm", accelerator)), known)
     expect_equal(told_of_plan(plan_of_layers("capsule", "engine", accelerator)), known)
     # The light machine's kind, its profile and the container's kind are in it.
     said <- paste(known, collapse = " ")

@@ -4,10 +4,7 @@ import re
 import urllib.parse
 from html import unescape
 
-
-class WrongAnswerError(Exception):
-    """The shop answered something else than what was asked for."""
-
+from said import WrongAnswerError
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 _MAIN = re.compile(rb"<main((?: data-[a-z]+=\"[^\"]*\")+)>")

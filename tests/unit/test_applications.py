@@ -1,0 +1,867 @@
+"""What the applications' loads are made of, without servers: walks, searches, data, and what load generators tell."""
+
+import collections
+import contextlib
+import importlib
+import itertools
+import json
+import random
+import re
+import struct
+import subprocess
+import sys
+import types
+import zlib
+
+import projects
+import pytest
+
+from strata.experiment import workload
+
+FOLDERS = projects.ROOT / "workloads"
+KIT = FOLDERS / "kit" / "load"
+
+
+class Rests(BaseException):
+    """A user begins nothing more."""
+
+
+def fakes():
+    """Stand for Locust and gevent, whose users rest where they would sleep for long."""
+
+    def sleep(seconds):
+        if seconds > 1000:
+            raise Rests
+
+    locust, of_environment, gevent = (types.ModuleType(name) for name in ("locust", "locust.env", "gevent"))
+    locust.FastHttpUser, locust.task, of_environment.Environment, gevent.sleep = object, lambda work: work, None, sleep
+    return {module.__name__: module for module in (locust, of_environment, gevent)}
+
+
+def imported(folder, *names):
+    """A workload's modules and the kit's, as they lie beside one another in the image; then they are forgotten."""
+    before, path, writes = dict(sys.modules), list(sys.path), sys.dont_write_bytecode
+    sys.path[:0] = [str(FOLDERS / folder), str(KIT)]
+    sys.dont_write_bytecode = True
+    sys.modules.update(fakes())
+    try:
+        kit = ("said", "walk", "rows", "drive", "users")
+        return types.SimpleNamespace(**{name: importlib.import_module(name) for name in (*kit, *names)})
+    finally:
+        sys.path[:], sys.dont_write_bytecode = path, writes
+        for name in set(sys.modules) - set(before):
+            if str(FOLDERS) in str(getattr(sys.modules[name], "__file__", "")) or name in fakes():
+                del sys.modules[name]
+
+
+@pytest.fixture(scope="module")
+def auction():
+    return imported("auction", "chain", "search", "data_set", "visitor", "driver")
+
+
+@pytest.fixture(scope="module")
+def cloudstone():
+    return imported("cloudstone", "chain", "population", "load", "browser", "driver")
+
+
+@pytest.fixture(scope="module")
+def dvdstore():
+    return imported("dvdstore", "data_set", "orders", "marks", "shopper")
+
+
+def walk(programs, users, count, seed=1):
+    """What users do who take turns at random: (user, operation before, operation)."""
+    chance, flows = random.Random(seed), programs.chain.FLOWS
+    steps, mix = programs.walk.Chain(flows, chance), programs.walk.mix(flows)
+    last = [chance.choices(list(mix), list(mix.values()))[0] for _ in range(users)]
+    for _ in range(count):
+        user = chance.randrange(users)
+        before, last[user] = last[user], steps.after(last[user])
+        yield user, before, last[user]
+
+
+@pytest.mark.parametrize("name", ["auction", "cloudstone"])
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("users", [20, 1000])
+def test_ten_thousand_operations_have_the_published_mix(request, name, users, seed):
+    programs = request.getfixturevalue(name)
+    published = programs.chain.MIX
+    done = collections.Counter()
+    for _, before, operation in walk(programs, users, 10_000, seed):
+        assert programs.chain.FLOWS[before][operation] > 0
+        done[operation] += 1
+    for operation, share in published.items():
+        assert done[operation] / 100 == pytest.approx(share, abs=0.5)
+        assert 100 * programs.walk.mix(programs.chain.FLOWS)[operation] == pytest.approx(share, abs=0.1)
+
+
+def test_a_row_is_kept_exactly_however_its_weights_are_written(cloudstone):
+    flows = {"A": {"A": 1, "B": 2}, "B": {"A": 0.5}}
+    steps, done = cloudstone.walk.Chain(flows, random.Random(3)), collections.Counter()
+    for count in range(1, 300):
+        done[steps.after("A")] += 1
+        assert abs(done["B"] - 2 * count / 3) < 1
+    assert cloudstone.walk.mix(flows)["A"] == pytest.approx(0.6)
+
+
+@pytest.mark.parametrize("colours", [1, 3])
+def test_every_picture_is_a_png_that_unpacks(cloudstone, colours):
+    content = cloudstone.rows.picture(random.Random(1), 30, 20, colours)
+    assert content.startswith(b"\x89PNG\r\n\x1a\n")
+    at, data = 8, b""
+    while at < len(content):
+        length, kind = struct.unpack(">I4s", content[at : at + 8])
+        chunk = content[at + 8 : at + 8 + length]
+        assert struct.unpack(">I", content[at + 8 + length : at + 12 + length])[0] == zlib.crc32(kind + chunk)
+        data += chunk if kind == b"IDAT" else b""
+        at += 12 + length
+    assert len(zlib.decompress(data)) == 20 * (1 + colours * 30)
+
+
+def test_each_site_has_the_address_of_its_system(dvdstore):
+    assert dvdstore.drive.sites("10.0.0.1", "1,2") == ["http://10.0.0.1:1", "http://10.0.0.1:2"]
+    assert dvdstore.drive.sites("a,b", "1,2,3,4") == ["http://a:1", "http://a:2", "http://b:3", "http://b:4"]
+
+
+def test_a_percentile_is_a_value_that_was_measured(auction):
+    found = auction.drive.summary([0.1] * 98 + [0.35, 0.4], 0.99)
+    assert found == {"sum_seconds": 10.55, "mean_ms": 105.5, "p99_ms": 350.0, "max_ms": 400.0}
+    assert auction.drive.summary([], 0.9) == {}
+
+
+ANSWERING = """
+import json, sys
+print("ready", flush=True)
+for line in sys.stdin:
+    asked = json.loads(line)
+    mine = asked["mine"]
+    met = {"began": {"Look": len(mine)}, "counted": {}, "in_all": {"bought": sum(mine)}, "wrong": [], "came": len(mine),
+           "samples": {"Look": [0.1 * (one + 1) for one in mine]}, "lags": [0.25] * len(mine), "cpu_seconds": 0.5}
+    if asked["seed"] == "wrong":
+        met["wrong"] = ["Look: 500"]
+    if asked["seed"] == "ends":
+        raise SystemExit(3)
+    print(json.dumps(met), flush=True)
+"""
+
+
+@pytest.fixture
+def generators(auction, monkeypatch, tmp_path):
+    """Two load generators that meet what they are asked to."""
+    (tmp_path / "answering.py").write_text(ANSWERING)
+    monkeypatch.setattr(auction.drive, "__file__", str(tmp_path / "drive.py"))
+    monkeypatch.setattr(auction.drive.os, "sched_getaffinity", lambda _: {0, 1})
+    with auction.drive.generators("answering.py") as found:
+        yield found
+
+
+ASKED = {"sites": ["a", "b"], "seconds": 2.0, "seed": "1"}
+
+
+def test_what_load_generators_met_is_summed_up(auction, generators, capsys):
+    met = auction.drive.point(generators, "p", 3, ASKED)
+    assert (met["began"], met["in_all"]) == ({"Look": 6}, {"bought": 15})
+    assert met["samples"]["Look"] == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    load = {"came": 6, "generators": 2, "cpu_seconds": 1, "share": 0.25, "busiest_share": 0.25, "late_seconds": 0.25}
+    assert {key: met["load"][key] for key in load} == load
+    assert auction.drive.say_operations("p", ["Look", "Buy"], met, 0.5, {"Look": 0.35}) == {"Look": 3}
+    said = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(one["operation"], one["of"], one["count"]) for one in said] == [("Look", "p", 6), ("Buy", "p", 0)]
+    assert (said[0]["late"], said[0]["within_seconds"], said[0]["p50_ms"]) == (3, 0.35, 300)
+
+
+@pytest.mark.parametrize(("seed", "words"), [("wrong", "p: Look: 500"), ("ends", "ended with exit code 3")])
+def test_a_wrong_answer_and_a_load_generator_that_ends_are_told(auction, generators, seed, words):
+    with pytest.raises(auction.said.WrongAnswerError, match=words):
+        auction.drive.point(generators, "p", 3, {**ASKED, "seed": seed})
+
+
+@pytest.mark.parametrize("answers", [1, 2])
+def test_who_still_comes_when_a_point_is_over_is_waited_for_and_begins_nothing_more(auction, monkeypatch, answers):
+    """Otherwise a system that is overloaded would tell of somebody who left amid a request."""
+    now, busy = [1000.0], []
+    monkeypatch.setattr(auction.users, "time", types.SimpleNamespace(time=lambda: now[0]))
+    asked = {
+        "begin": 1000,
+        "ramp": 1,
+        "coming": 0.75,
+        "seconds": 2,
+        "cycle": 0.5,
+        "users": 1,
+        "sites": ["s"],
+        "mine": [0],
+    }
+    user = auction.users.OneUser()
+    user.kind, user.point = auction.visitor.Bidder, auction.users.Point({**asked, "seed": 1})
+    monkeypatch.setattr(auction.visitor.Bidder, "come", lambda self: [self.ask("GET", "/") for _ in range(3)] and None)
+
+    class Client:
+        @contextlib.contextmanager
+        def request(self, *_, **__):
+            busy.append(set(user.point.busy))
+            if len(busy) == answers:
+                now[0] = user.point.ends
+            yield types.SimpleNamespace(success=lambda: None, content=b"", status_code=200, headers={})
+
+    user.client = Client()
+    with pytest.raises(Rests):
+        user.on_start()
+    assert busy == [{0}] * answers
+    assert (user.point.busy, user.point.wrong) == (set(), [])
+
+
+# Auctions.
+
+
+def test_as_often_as_an_operation_is_come_to_it_is_left_and_that_is_the_published_mix(auction):
+    flows = auction.chain.FLOWS
+    assert sum(auction.chain.MIX.values()) == pytest.approx(100)
+    assert set(flows) == set(auction.chain.MIX)
+    for name, share in auction.chain.MIX.items():
+        assert sum(flows[name].values()) == round(100 * share)
+        assert sum(then.get(name, 0) for then in flows.values()) == round(100 * share)
+
+
+def test_the_limits_are_those_of_the_publication(auction):
+    limits = auction.chain.LIMITS
+    assert {name for name in limits if limits[name] == 3} == {"Login", "JoinAuction", "GetCurrentItem", "Logout"}
+    assert {name for name in limits if limits[name] == 5} == {"GetImageForItem", "AddImageForItem"}
+    assert {name for name in auction.chain.MIX if name not in limits} == {"GetNextBid"}
+
+
+ATTENDING = {"JoinAuction", "GetCurrentItem", "GetNextBid", "PlaceBid"}
+
+
+def test_nobody_does_what_needs_another_operation_before(auction):
+    known, attending = {}, {}
+    for user, before, operation in walk(auction, 50, 20_000):
+        if user not in known:
+            known[user], attending[user] = before not in ("HomePage", "Logout"), before in ATTENDING
+        assert known[user] == (operation not in ("HomePage", "Login"))
+        if operation in ("GetCurrentItem", "GetNextBid", "PlaceBid", "LeaveAuction"):
+            assert attending[user]
+        if operation in ("Login", "Logout"):
+            known[user] = operation == "Login"
+        if operation == "JoinAuction":
+            attending[user] = True
+        elif operation not in ATTENDING:
+            attending[user] = False
+        if operation == "AddImageForItem":
+            assert before == "AddItem"
+        if operation == "GetImageForItem":
+            assert before == "GetItemDetail"
+
+
+def test_cycles_are_normal_within_their_limits(auction):
+    chance = random.Random(4)
+    cycles = [auction.chain.cycle(chance, 5) for _ in range(20_000)]
+    assert all(0 <= cycle <= 10 for cycle in cycles)
+    mean = sum(cycles) / len(cycles)
+    assert mean == pytest.approx(5, rel=0.01)
+    assert (sum((cycle - mean) ** 2 for cycle in cycles) / len(cycles)) ** 0.5 == pytest.approx(1.25, rel=0.03)
+
+
+def test_limits_are_shortened_with_the_cycle(auction):
+    assert auction.chain.limit("PlaceBid", 5) == 2
+    assert auction.chain.limit("Login", 0.5) == pytest.approx(0.3)
+    assert auction.chain.limit("GetNextBid", 5) is None
+
+
+def test_one_answer_in_a_hundred_may_be_late(auction):
+    def failing(count, late, lag=0.0, others=(0, 0)):
+        counts, late = {"Login": count, "Logout": others[0]}, {"Login": late, "Logout": others[1]}
+        return auction.search.failing(counts, late, lag, 5)
+
+    together = [auction.search.RARE]
+    assert failing(199, 1) == []
+    assert failing(199, 2) == ["Login"]
+    assert failing(1000, 10) == []
+    assert failing(1000, 11) == ["Login"]
+    # Of few answers none may be late, unless all such operations together have a hundred.
+    assert failing(99, 0) == []
+    assert failing(0, 0) == together
+    assert failing(99, 1) == together
+    assert failing(99, 1, others=(1, 0)) == []
+    assert failing(50, 1, others=(60, 1)) == together
+    assert failing(200, 3, others=(60, 1)) == ["Login", *together]
+    assert failing(10, 0, 0.5) == []
+    assert failing(10, 0, 0.51) == ["the load"]
+
+
+def searched(auction, passes, start=100, most=6000, resolution=0.3, confirmations=0):
+    """The numbers that a search tries, and where it ends."""
+    looking = auction.search.Search(start, most, resolution, confirmations)
+    tried = []
+    while (users := looking.next()) is not None:
+        tried.append(users)
+        assert len(tried) < 200
+        looking.note(users, passes(users))
+    return tried, looking
+
+
+@pytest.mark.parametrize("resolution", [0.02, 0.3])
+@pytest.mark.parametrize("confirmations", [0, 2])
+@pytest.mark.parametrize("served", [1, 2, 3, 7, 99, 100, 101, 250, 799, 4000, 5999])
+def test_the_search_closes_in_on_what_passes(auction, resolution, confirmations, served):
+    tried, looking = searched(auction, lambda users: users <= served, 100, 6000, resolution, confirmations)
+    assert looking.found <= served < looking.fails
+    assert looking.fails - looking.found <= max(1, resolution * looking.found)
+    assert tried.count(looking.found) == confirmations + 1
+    # Nothing is tried in vain: each number but the one that is confirmed once.
+    assert len(set(tried)) == len(tried) - confirmations
+
+
+def test_the_first_numbers_are_doubled_or_halved(auction):
+    assert searched(auction, lambda users: users <= 300)[0] == [100, 200, 400, 300, 350]
+    assert searched(auction, lambda users: users <= 30)[0] == [100, 50, 25, 37, 31]
+
+
+def test_where_none_or_all_pass_the_search_says_so(auction):
+    tried, looking = searched(auction, lambda users: False)
+    assert (tried, looking.found, looking.fails) == ([100, 50, 25, 12, 6, 3, 1], 0, 1)
+    tried, looking = searched(auction, lambda users: True, most=500, confirmations=1)
+    assert (tried, looking.found, looking.fails) == ([100, 200, 400, 500, 500], 500, None)
+
+
+def test_what_does_not_pass_again_is_a_failure(auction):
+    outcomes = {400: [False], 350: [False], 300: [True, False]}
+    again = {users: itertools.chain(outcomes.get(users, []), itertools.repeat(True)) for users in range(1000)}
+    tried, looking = searched(auction, lambda users: next(again[users]), confirmations=1)
+    assert tried == [100, 200, 400, 300, 350, 300, 250, 250]
+    assert (looking.found, looking.fails) == (250, 300)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_search_ends_where_passing_is_a_matter_of_chance(auction, seed):
+    chance = random.Random(seed)
+    _, looking = searched(auction, lambda users: chance.random() < 1 / (1 + (users / 500) ** 4), 100, 6000, 0.02, 2)
+    assert looking.fails is None or looking.found < looking.fails
+    assert looking.found == 0 or looking.passes[looking.found] == 3
+
+
+@pytest.fixture(scope="module")
+def market(auction):
+    return auction.data_set.Auctions(60, 3)
+
+
+@pytest.fixture(scope="module")
+def market_rows(auction, market):
+    return {table: list(market.rows(table)) for table in auction.data_set.TABLES}
+
+
+def test_the_auctions_follow_from_users_and_seed_alone(auction, tmp_path):
+    def digests(users, seed):
+        auctions = auction.data_set.Auctions(users, seed)
+        return [auction.rows.write(tmp_path / table, auctions.rows(table)) for table in auction.data_set.TABLES]
+
+    first = digests(15, 1)
+    assert digests(15, 1) == first
+    assert not {digest for _, digest in digests(15, 2)[:-1]} & {digest for _, digest in first[:-1]}
+    assert [count for count, _ in first[:3]] == [30, 2, 20]
+    # What an image holds must not become another without notice.
+    assert first[0][1] == "737b3d0653051322ffcb18c9fcac34ea565c0a916808720c394663115e884986"
+
+
+def test_there_is_an_auction_for_fifteen_users_and_as_many_are_over(auction, market, market_rows):
+    assert [auction.data_set.open_auctions(users) for users in (1, 15, 16, 60)] == [1, 1, 2, 4]
+    assert len(market_rows["people"]) == 120
+    assert len(market_rows["auctions"]) == 8
+    assert [row[3] is None for row in market_rows["auctions"]] == [False] * 4 + [True] * 4
+    assert len(market_rows["items"]) == len(market_rows["images"]) == 80
+    assert len(market_rows["purchases"]) == 40
+
+
+def test_rows_of_auctions_point_at_rows_that_are_there(market, market_rows):
+    people, auctions, items = ({row[0] for row in market_rows[table]} for table in ("people", "auctions", "items"))
+    assert people == set(range(1, 121))
+    assert auctions == set(range(1, 9))
+    assert items == set(range(1, 81))
+    assert {row[4] for row in market_rows["items"]} <= people
+    assert {row[5] for row in market_rows["items"]} == auctions
+    for _, _, auction, _, item, person, amount, _, _ in market_rows["bids"]:
+        assert auction in auctions
+        assert item in market.items_of(auction)
+        assert person in people
+        assert amount > 0
+    assert {row[1] for row in market_rows["images"]} <= {row[0] for row in market_rows["pictures"]}
+    assert len({row[1] for row in market_rows["bids"]}) == len(market_rows["bids"])
+
+
+def test_who_bid_most_in_the_past_bought_and_owns(market, market_rows):
+    owners = {row[0]: row[4] for row in market_rows["items"]}
+    highest = {}
+    for _, _, auction, listing, item, person, amount, _, verdict in market_rows["bids"]:
+        assert verdict == "accepted"
+        assert amount > highest.get((auction, listing), (0, 0, 0))[0]
+        highest[auction, listing] = amount, person, item
+    for _, auction, listing, item, _, buyer, amount, _ in market_rows["purchases"]:
+        assert highest.pop((auction, listing)) == (amount, buyer, item)
+        assert owners[item] == buyer
+    assert highest == {}
+
+
+class Site:
+    """A site that knows one auction, and answers as the real one does."""
+
+    def __init__(self):
+        self.asked = []
+        self.state = {"auction": 1, "seq": 4, "item": 1, "title": "x", "starting": 150, "price": 0, "leader": None}
+        self.news = iter([])
+        self.other = {}
+
+    def ask(self, method, path, *allowed, json=None, data=None):
+        allowed, body = allowed or (200,), json if data is None else data
+        self.asked.append((method, path, body))
+        found = self.other.get((method, path), self.answer(method, path, body))
+        status, content = found if isinstance(found, tuple) else (allowed[0], found)
+        assert status in allowed
+        return status, content
+
+    def answer(self, method, path, body):
+        page, _, _query = path.partition("?")
+        if not page.startswith("/api/"):
+            return {
+                "/": b"<title>Auctions</title>",
+                "/style.css": b"body {}",
+                "/site.js": b"fetch()",
+                "/logo.svg": b"<svg/>",
+            }[page]
+        if page.endswith("/next"):
+            return next(self.news, (204, b""))
+        if page.endswith("/image"):
+            return {"item": 7} if method == "PUT" else b"\x89PNG"
+        if method == "POST" and page == "/api/items":
+            return {"item": 7}
+        one = {"auction": 1, "items": [{"item": 3}], "item": int(page.rsplit("/")[-1]) if page[-1].isdigit() else 1}
+        lists = {"auctions": "auction", "bids": "bid", "purchases": "item", "attendances": "auction"}
+        if page.removeprefix("/api/") in lists:
+            return [{lists[page.removeprefix("/api/")]: 1}]
+        if page.endswith("/item"):
+            return self.state
+        person = next((fields["name"] for _, path, fields in reversed(self.asked) if path == "/api/login"), "user0")
+        return one | {"person": int(person[4:]), "name": person, "bid": "b"} | (body if method == "PUT" else {})
+
+
+@pytest.fixture
+def site():
+    return Site()
+
+
+ASKED_OF_BIDDERS = {"sites": ["s"], "users": 15, "begin": 0, "ramp": 0, "seconds": 1, "seed": 1, "cycle": 1}
+
+
+@pytest.fixture
+def visitor(auction, site):
+    return auction.visitor.Bidder(site.ask, 2, random.Random(1), auction.users.Point(ASKED_OF_BIDDERS))
+
+
+def test_every_operation_of_the_mix_is_one_of_a_visitor(auction, site, visitor):
+    visitor.begin_after("GetNextBid")
+    assert [path for _, path, _ in site.asked] == [
+        "/api/login",
+        "/api/auctions/1/attendance",
+        "/api/auctions/1/item",
+    ]
+    for operation in auction.chain.MIX:
+        before = len(site.asked)
+        visitor.do(operation)
+        assert len(site.asked) - before == (4 if operation == "HomePage" else 1)
+
+
+def test_a_bid_is_more_than_the_highest_that_is_known(site, visitor):
+    visitor.begin_after("JoinAuction")
+    visitor.place_bid()
+    _, path, fields = site.asked[-1]
+    assert path == "/api/auctions/1/bids"
+    assert fields["item"] == 1
+    assert 150 <= fields["amount"] < 650
+    site.news = iter([(200, site.state | {"seq": 5, "price": 9000, "item": 2})])
+    visitor.get_next_bid()
+    assert site.asked[-1][1] == "/api/auctions/1/next?after=4"
+    visitor.place_bid()
+    assert site.asked[-1][2]["item"] == 2
+    assert 9001 <= site.asked[-1][2]["amount"] < 9501
+    visitor.get_next_bid()
+    assert site.asked[-1][1] == "/api/auctions/1/next?after=5"
+    assert visitor.point.in_all == {"bids": 2}
+
+
+def test_somebody_else_logs_in_each_time(site, visitor):
+    for _ in range(3):
+        visitor.login()
+    assert [fields["name"] for _, _, fields in site.asked] == ["user6", "user5", "user6"]
+
+
+@pytest.mark.parametrize(
+    ("operation", "method", "path", "wrong"),
+    [
+        ("HomePage", "GET", "/site.js", b""),
+        ("Login", "POST", "/api/login", {"person": 1}),
+        ("GetActiveAuctions", "GET", "/api/auctions?page=0", []),
+        ("GetActiveAuctions", "GET", "/api/auctions?page=0", [{"auction": 1}] * 11),
+        ("GetBidHistory", "GET", "/api/bids", [{"item": 1}]),
+        ("GetNextBid", "GET", "/api/auctions/1/next?after=4", {"auction": 1, "seq": 4}),
+        ("GetNextBid", "GET", "/api/auctions/1/next?after=4", {"auction": 2, "seq": 5}),
+        ("GetImageForItem", "GET", "/api/items/1/image", b"GIF8"),
+        ("UpdateUserProfile", "PUT", "/api/profile", {"email": "x"}),
+        ("Logout", "POST", "/api/logout", {"person": 1}),
+    ],
+)
+def test_a_wrong_answer_is_said(auction, site, visitor, operation, method, path, wrong):
+    visitor.begin_after("JoinAuction")
+    site.other[method, path] = wrong
+    with pytest.raises(auction.said.WrongAnswerError):
+        visitor.do(operation)
+
+
+def test_more_users_than_data_are_refused_before_anything_is_touched():
+    done = subprocess.run([FOLDERS / "auction" / "prepare.sh", "16", "15"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "start_users: 16 are more than most_users (15), for whom there are data\n"
+
+
+# Social events.
+
+
+def test_cycles_are_negative_exponential(cloudstone):
+    chance = random.Random(4)
+    cycles = [cloudstone.chain.cycle(chance, 5) for _ in range(20_000)]
+    assert sum(cycles) / len(cycles) == pytest.approx(5, rel=0.03)
+    # The share that is longer than the mean is 1/e.
+    assert sum(cycle > 5 for cycle in cycles) / len(cycles) == pytest.approx(0.368, abs=0.01)
+
+
+def test_two_fifths_of_the_browsers_begin_empty_and_none_asks_twice(cloudstone):
+    chance = random.Random(5)
+    caches = [cloudstone.chain.Cache(chance) for _ in range(5000)]
+    assert sum(not cache.full for cache in caches) / len(caches) == pytest.approx(0.4, abs=0.03)
+    for cache in caches[:50]:
+        wanted = ["/static/a.css", "/files/1.png", "/files/1.png"]
+        assert cache.lacks(wanted) == (["/files/1.png"] if cache.full else ["/static/a.css", "/files/1.png"])
+        assert cache.lacks(wanted) == []
+
+
+@pytest.mark.parametrize(
+    ("users", "persons", "tags"), [(1, 2500, 6), (25, 2500, 6), (1500, 150_000, 374), (12_000, 1_200_000, 2685)]
+)
+def test_sizes_follow_from_the_users(cloudstone, users, persons, tags):
+    assert cloudstone.population.sizes(users) == {"persons": persons, "tags": tags, "events": 3 * tags}
+
+
+@pytest.fixture(scope="module")
+def people(cloudstone):
+    """All rows for 100 users."""
+    return {name: [tuple(map(str, row)) for row in table] for name, table in cloudstone.load.tables(100, 7)}
+
+
+def test_rows_point_at_rows_that_are_there(cloudstone, people):
+    columns = {name: text.split() for name, text in cloudstone.load.TABLES.items()}
+    assert list(columns) == list(people)
+
+    def values(table, column):
+        return [row[columns[table].index(column)] for row in people[table]]
+
+    for table, names in columns.items():
+        assert {len(row) for row in people[table]} == {len(names)}
+    keys = {"person": "personid", "socialevent": "socialeventid", "socialeventtag": "socialeventtagid"}
+    keys |= {"address": "addressid", "comments_rating": "commentid"}
+    for table, key in keys.items():
+        assert values(table, key) == [str(number) for number in range(1, len(people[table]) + 1)]
+    points = [
+        ("person", "addressid", "address"),
+        ("socialevent", "addressid", "address"),
+        ("socialevent", "submitterid", "person"),
+        ("person_person", "friendid", "person"),
+        ("socialeventtag_socialevent", "socialeventid", "socialevent"),
+        ("person_socialevent", "personid", "person"),
+        ("comments_rating", "personid", "person"),
+    ]
+    for table, column, other in points:
+        assert set(values(table, column)) <= set(values(other, keys[other]))
+    for table in ("person_person", "socialeventtag_socialevent", "person_socialevent"):
+        assert len(set(people[table])) == len(people[table])
+    assert dict(people["id_gen"]) == {
+        name: str(len(people[name])) for name in ("address", "person", "socialevent", "socialeventtag")
+    }
+    assert all(person != friend for person, friend in people["person_person"])
+
+
+def test_events_have_as_many_tags_attendees_and_comments_as_published(people):
+    def each(table, column):
+        found = {}
+        for row in people[table]:
+            found.setdefault(row[column], []).append(row)
+        return found
+
+    tags, attendees = each("socialeventtag_socialevent", 1), each("person_socialevent", 1)
+    assert len(tags) == len(attendees) == len(people["socialevent"])
+    assert {len(one) for one in tags.values()} <= set(range(1, 8))
+    assert {len(one) for one in attendees.values()} <= set(range(10, 101))
+    assert max(len(one) for one in each("comments_rating", 1).values()) <= 20
+    friends = [len(one) for one in each("person_person", 0).values()]
+    assert 1 <= min(friends) <= 2
+    assert max(friends) <= 28
+    counted = {number: str(len(had)) for number, had in each("socialeventtag_socialevent", 0).items()}
+    assert {number: refs for number, _, refs in people["socialeventtag"]} == counted
+
+
+def test_the_data_follow_from_the_seed_alone(cloudstone, people, tmp_path):
+    def text(seed):
+        return {name: [tuple(map(str, row)) for row in table] for name, table in cloudstone.load.tables(25, seed)}
+
+    assert text(7) == text(7)
+    assert text(8)["person"] != text(7)["person"]
+    made = []
+    for name in ("a", "b"):
+        argv = [sys.executable, "-B", FOLDERS / "cloudstone" / "load.py", tmp_path / name, "25", "7"]
+        subprocess.run(list(map(str, argv)), check=True, env={"PYTHONPATH": str(KIT)})
+        files = {path.relative_to(tmp_path / name): path.read_bytes() for path in (tmp_path / name).rglob("*.png")}
+        made.append((files, (tmp_path / name / "counted").read_text()))
+    assert made[0] == made[1]
+    counted = dict(line.split("\t")[:2] for line in made[0][1].splitlines())
+    assert counted["person"] == "2500"
+    named = {row[10] for row in people["person"]} | {row[7] for row in people["socialevent"]}
+    assert named <= {path.name for path in made[0][0]}
+
+
+def browser(cloudstone, answers):
+    """A browser with prepared answers, and what it asked."""
+    asked = []
+
+    def send(method, path, status=200, **_):
+        asked.append(f"{method} {path}")
+        found, text = answers.get(f"{method} {path}", (404, "nothing"))
+        if found != status:
+            raise cloudstone.said.WrongAnswerError(f"{method} {path} was answered with {found}")
+        return found, text.encode()
+
+    made = cloudstone.browser.Browser(send, random.Random(1), cloudstone.population.sizes(25), "x")
+    made.cache.full = False
+    return made, types.SimpleNamespace(asked=asked)
+
+
+HOME = '<link href="/static/style.css"><h1>Events</h1><img src="/files/event-1-small.png"></html>'
+FILES = {"GET /static/style.css": (200, "body {}"), "GET /files/event-1-small.png": (200, "png")}
+
+
+def test_a_page_is_fetched_with_its_files_once(cloudstone):
+    user, session = browser(cloudstone, {"GET /": (200, HOME), **FILES})
+    user.do("HomePage")
+    assert session.asked == ["GET /", "GET /static/style.css", "GET /files/event-1-small.png"]
+    user.do("HomePage")
+    assert session.asked[3:] == ["GET /"]
+    assert user.requests == 4
+
+
+@pytest.mark.parametrize(
+    ("answers", "what"),
+    [
+        ({"GET /": (500, "<p>it broke</p>")}, "GET / was answered with 500"),
+        ({"GET /": (200, "<h1>Other</h1></html>")}, "the page lacks '<h1>Events</h1>'"),
+        ({"GET /": (200, HOME.removesuffix("</html>")), **FILES}, "the page lacks"),
+        ({"GET /": (200, HOME)}, "GET /static/style.css was answered with 404"),
+        ({"GET /": (200, HOME), **FILES, "GET /static/style.css": (200, "")}, "/static/style.css is empty"),
+    ],
+)
+def test_a_wrong_answer_is_told(cloudstone, answers, what):
+    user, _ = browser(cloudstone, answers)
+    with pytest.raises(cloudstone.said.WrongAnswerError, match="(?s)" + what.replace("(", r"\(")):
+        user.do("HomePage")
+
+
+def test_a_tag_or_event_is_one_that_the_page_before_shows(cloudstone):
+    page = '<a href="/events/17"></a><a href="/search?tag=jazz-3">jazz-3</a></html>'
+    answers = {"GET /search?tag=jazz-3": (200, f"<h1>Events with the tag jazz-3</h1>{page}")}
+    answers["GET /events/17"] = (200, "<h2>0 attend</h2></html>")
+    user, session = browser(cloudstone, answers)
+    user.text = page
+    user.do("TagSearch")
+    user.do("EventDetail")
+    assert session.asked == ["GET /search?tag=jazz-3", "GET /events/17"]
+
+
+def test_a_form_holds_every_field_and_file(cloudstone):
+    user, _ = browser(cloudstone, {})
+    sent = user.event_form("A title")
+    assert sent["headers"]["Content-Type"].startswith("multipart/form-data; boundary=")
+    for name in (
+        "title",
+        "summary",
+        "tags",
+        "description",
+        "takes_place",
+        "street1",
+        "street2",
+        "picture",
+        "literature",
+    ):
+        assert f'name="{name}"'.encode() in sent["data"]
+    assert json.loads(json.dumps(user.address()))["country"] == "USA"
+
+
+# The DVD shop.
+
+
+@pytest.fixture
+def shop(dvdstore):
+    return dvdstore.data_set.Shop("small", 1)
+
+
+def test_the_data_follow_from_size_and_seed_alone(dvdstore, tmp_path, monkeypatch):
+    monkeypatch.setitem(dvdstore.data_set.SIZES, "tiny", (50, 4, 40))
+    digests = {
+        seed: [
+            dvdstore.rows.write(tmp_path / table, dvdstore.data_set.Shop("tiny", seed).rows(table))[1]
+            for table in dvdstore.data_set.TABLES
+        ]
+        for seed in (1, 2)
+    }
+    again = [
+        dvdstore.rows.write(tmp_path / table, dvdstore.data_set.Shop("tiny", 1).rows(table))[1]
+        for table in dvdstore.data_set.TABLES
+    ]
+    assert digests[1] == again
+    # Categories are those of every shop.
+    assert digests[1][0] == digests[2][0]
+    assert not set(digests[1][1:]) & set(digests[2][1:])
+    # What an image holds must not become another without notice.
+    assert digests[1][4] == "7c59d06fbdd06b6f3ba0c924c097981afbdb6e9bfc54105327a34646a76bd5bd"
+
+
+def test_counts_and_ranges_are_those_of_the_original(shop):
+    products = [shop.product(number) for number in range(1, shop.products + 1)]
+    assert len(products) == 10_000
+    assert {one.price for one in products} <= set(range(999, 3000))
+    assert 70 < sum(one.special for one in products) < 130
+    assert {one.category for one in products} == set(range(1, 17))
+    assert {one.stock for one in products[:-1]} == set(range(501))
+    assert products[-1].stock % 10 == 0
+    orders = [shop.order(number) for number in range(1, shop.orders + 1)]
+    assert len(orders) == 12_000
+    assert {len(one.lines) for one in orders} == set(range(1, 10))
+    assert {quantity for one in orders for _, quantity in one.lines} == {1, 2, 3}
+    assert collections.Counter(one.placed.month for one in orders) == dict.fromkeys(range(1, 13), 1000)
+    assert all(1 <= one.customer <= 20_000 for one in orders)
+    assert all(one.net == sum(shop.price(product) * count for product, count in one.lines) for one in orders)
+
+
+def test_the_rows_of_an_order_agree(dvdstore, tmp_path, monkeypatch):
+    monkeypatch.setitem(dvdstore.data_set.SIZES, "tiny", (50, 4, 40))
+    shop = dvdstore.data_set.Shop("tiny", 3)
+    rows = {table: list(shop.rows(table)) for table in dvdstore.data_set.TABLES}
+    assert [len(rows[table]) for table in ("products", "inventory", "customers", "orders")] == [40, 40, 50, 48]
+    lines = collections.Counter()
+    for order, _, product, quantity, price in rows["orderlines"]:
+        assert price == dvdstore.data_set.money(shop.price(product))
+        lines[order] += shop.price(product) * quantity
+    for number, _, _, net, tax, total in rows["orders"]:
+        assert net == dvdstore.data_set.money(lines[number])
+        assert [tax, total] == [*map(dvdstore.data_set.money, dvdstore.data_set.taxed(lines[number]))]
+    assert [(row[1], row[2], row[3]) for row in rows["cust_hist"]] == [row[:3] for row in rows["orderlines"]]
+
+
+@pytest.mark.parametrize(("net", "tax"), [(0, 0), (100, 8), (10_000, 825), (200, 17), (999, 82), (1000, 83)])
+def test_halves_of_a_cent_are_rounded_up(dvdstore, net, tax):
+    assert dvdstore.data_set.taxed(net) == (tax, net + tax)
+
+
+def test_customers_do_what_those_of_the_original_do(dvdstore, shop):
+    source = random.Random("customers")
+    rounds = [dvdstore.orders.draw_round(source, shop, "unused") for _ in range(4000)]
+    new = [one for one in rounds if one.is_new]
+    assert 0.17 < len(new) / len(rounds) < 0.23
+    assert {one.login["username"] for one in new} == {"unused"}
+    assert {len(one.searches) for one in rounds} == set(range(1, 6))
+    assert {int(fields["limit"]) for one in rounds for fields in one.searches} == set(range(1, 10))
+    kinds = collections.Counter(fields["by"] for one in rounds for fields in one.searches)
+    assert set(kinds) == {"category", "actor", "title"}
+    assert all(3600 < count < 4400 for count in kinds.values())
+    assert {len(one.basket) for one in rounds} == set(range(1, 10))
+    assert {count for one in rounds for count in one.basket.values()} == {1, 2, 3}
+    assert 0.47 < sum(one.thinking for one in rounds) / len(rounds) < 0.53
+    again = random.Random("customers")
+    assert rounds[:10] == [dvdstore.orders.draw_round(again, shop, "unused") for _ in range(10)]
+
+
+def test_what_is_searched_for_is_there(dvdstore, shop):
+    source = random.Random("searches")
+    products = [shop.product(number) for number in range(1, shop.products + 1)]
+    titles = {word for one in products for word in one.title.split()}
+    actors = {one.actor for one in products}
+    searches = [fields for _ in range(1000) for fields in dvdstore.orders.draw_round(source, shop, "x").searches]
+    assert {fields["words"] for fields in searches if fields["by"] == "title"} <= titles
+    by_actor = [fields["words"] in actors for fields in searches if fields["by"] == "actor"]
+    assert sum(by_actor) / len(by_actor) > 0.8
+
+
+PAGE = b'<main data-page="browse" data-found="1"><table><tbody>%s</tbody></table></main></body>\n</html>\n'
+ROW = b'<tr data-product="7"><td>A &amp; B</td><td class="money">9.99</td></tr>'
+
+
+def test_a_page_is_read(dvdstore):
+    body = PAGE % ROW
+    assert dvdstore.marks.marks(200, body, "browse") == {"page": "browse", "found": "1"}
+    assert dvdstore.marks.cells(body) == [["7", "A & B", "9.99"]]
+    assert dvdstore.marks.cents("12.34") == 1234
+    assert dvdstore.marks.basket({7: 2, 9: 1}) == "quantity%5B7%5D=2&quantity%5B9%5D=1"
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "words"),
+    [
+        (500, PAGE % ROW, "status 500 instead of 200"),
+        (200, PAGE % ROW + b"Warning", "A &amp; B"),
+        (200, (PAGE % ROW)[:-20], "status 200 instead of 200 with the page 'browse'"),
+        (200, (PAGE % ROW).replace(b'"browse"', b'"refused"'), "with the page 'browse'"),
+        (200, b"", "status 200"),
+        (0, None, "status 0"),
+        (200, b"\xff\xfe", "status 200"),
+    ],
+)
+def test_a_page_that_is_not_the_one_is_refused_with_its_words(dvdstore, status, body, words):
+    with pytest.raises(dvdstore.marks.WrongAnswerError, match=words):
+        dvdstore.marks.marks(status, body, "browse")
+
+
+# What the servers say, as captured; and what they say of an error.
+SAID = {
+    "database": (
+        "[Warning] Could not increase number of max_open_files to more than 20000 (request: 32289)",
+        "2026-11-22 13:55:08 0 [ERROR] InnoDB: Cannot allocate memory for the buffer pool",
+    ),
+    "geocoder": ("INFO: Server startup in [753] milliseconds", "SEVERE: Unable to create directory for deployment"),
+    "php": (
+        "[22-Nov-2026 13:55:03] NOTICE: Terminating ...",
+        "[22-Nov-2026 13:55:03] WARNING: [pool application] child 7 exited on signal 11 (SIGSEGV)",
+    ),
+    "web": (
+        "2026/11/22 13:53:55 [warn] 30070#30070: *5 a client request body is buffered to a temporary file",
+        '2026/11/22 13:53:55 [error] 9#9: *1 FastCGI sent in stderr: "PHP message: ERROR: PDOException: gone away"',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_an_error_that_a_server_logs_fails_the_cell_and_nothing_else_does(name, monkeypatch):
+    monkeypatch.chdir(projects.ROOT)
+    (server,) = [one for one in workload.load("cloudstone")["servers"] if one["name"] == name]
+    good, bad = SAID[name]
+    assert not re.search(server["trouble"], good)
+    assert re.search(server["trouble"], bad)
+    assert re.search(server["trouble"], "ERROR: a server ended by itself")
+
+
+@pytest.mark.parametrize(
+    ("said", "trouble"),
+    [
+        ("[core:notice] [pid 5:tid 5] AH00094: Command line: 'apache2 -f x'", False),
+        ("[core:warn] [pid 906:tid 906] AH00045: child process 912 still did not exit, sending a SIGTERM", False),
+        ("[core:error] [pid 906:tid 906] AH00046: child process 912 still did not exit, sending a SIGKILL", True),
+        ("[php:warn] [pid 7:tid 7] PHP Warning:  pg_query_params(): Query failed", True),
+        ("ERROR: a server ended by itself", True),
+    ],
+)
+def test_what_apache_says_of_a_slow_end_is_no_trouble_and_all_else_is(said, trouble, monkeypatch):
+    monkeypatch.chdir(projects.ROOT)
+    (apache,) = [server for server in workload.load("dvdstore")["servers"] if server["name"] == "apache"]
+    assert bool(re.search(apache["trouble"], said)) is trouble

@@ -1,0 +1,149 @@
+"""One user's browser: asks, keeps files and cookies, and says no to wrong answers."""
+
+import functools
+import random
+import re
+from collections.abc import Callable
+from typing import Any
+
+import chain
+import population
+from rows import picture, text
+from said import WrongAnswerError
+
+PAGE_FILE = re.compile(r'(?:src|href)="(/(?:static|files)/[^"]+\.(?:css|js|svg|png))"')
+EVENT = re.compile(r'href="/events/(\d+)"')
+PERSON = re.compile(r'href="/people/(\d+)"')
+TAG = re.compile(r'href="/search\?tag=([^"&]+)"')
+# So many different pictures of each size are sent, made before anything is measured.
+UPLOADS = 8
+# A user who looks at an event without attending it decides to in so many cases.
+ATTENDS = 0.1
+
+
+@functools.cache
+def uploads(width: int, height: int) -> list[bytes]:
+    """Pictures for the forms."""
+    return [picture(random.Random(number), width, height, 3) for number in range(UPLOADS)]
+
+
+class Browser:
+    """What the browser shows and holds.
+
+    send: method, path, status that is right, what is sent; status and content.  loaded: sizes of what was loaded.
+    """
+
+    def __init__(self, send: Callable, chance: random.Random, loaded: dict[str, int], name: str) -> None:
+        self.send, self.chance, self.loaded, self.name = send, chance, loaded, name
+        self.cache = chain.Cache(chance)
+        self.person: int | None = None
+        self.text = ""
+        self.added = 0
+        self.requests = self.bytes = 0
+
+    def ask(self, method: str, path: str, status: int = 200, **more: Any) -> bytes:
+        """Ask for something; the content of the answer, which must have this status."""
+        _, content = self.send(method, path, status, **more)
+        self.requests += 1
+        self.bytes += len(content)
+        return content
+
+    def page(self, method: str, path: str, holds: str, **more: Any) -> str:
+        """Ask for a page and its files; it must hold a text."""
+        self.text = self.ask(method, path, **more).decode()
+        if holds not in self.text or "</html>" not in self.text:
+            raise WrongAnswerError(f"{method} {path}: the page lacks '{holds}'")
+        for file in self.cache.lacks(PAGE_FILE.findall(self.text)):
+            if not self.ask("GET", file):
+                raise WrongAnswerError(f"{file} is empty")
+        return self.text
+
+    # The operations, by their published names.
+
+    def home_page(self) -> None:
+        """The newest events."""
+        self.page("GET", "/", "<h1>Events</h1>")
+
+    def login(self) -> None:
+        """Somebody logs in: another session, of a person who was loaded."""
+        if self.person is not None:
+            self.ask("POST", "/logout", allow_redirects=False, status=303)
+        self.cache = chain.Cache(self.chance)
+        self.person = self.chance.randint(1, self.loaded["persons"])
+        name, password = population.username(self.person), population.password(self.person)
+        self.page("GET", "/login", "<h1>Log in</h1>")
+        self.page("POST", "/login", f">{name}</a>", data={"username": name, "password": password})
+
+    def tag_search(self) -> None:
+        """The events of a tag: one that the page before shows, or else one that was loaded."""
+        there = TAG.findall(self.text)
+        tag = self.chance.choice(there) if there else population.tag(self.chance.randint(1, self.loaded["tags"]))
+        self.page("GET", f"/search?tag={tag}", f"<h1>Events with the tag {tag}</h1>")
+
+    def event_detail(self) -> None:
+        """An event that the page before shows, or else one that was loaded; who is logged in may attend it."""
+        there = EVENT.findall(self.text)
+        event = self.chance.choice(there) if there else str(self.chance.randint(1, self.loaded["events"]))
+        self.page("GET", f"/events/{event}", " attend</h2>")
+        if f'action="/events/{event}/attend"' in self.text and self.chance.random() < ATTENDS:
+            self.page("POST", f"/events/{event}/attend", "You attend")
+
+    def person_detail(self) -> None:
+        """A person whom the page before shows, or else one who was loaded."""
+        there = PERSON.findall(self.text)
+        person = self.chance.choice(there) if there else str(self.chance.randint(1, self.loaded["persons"]))
+        self.page("GET", f"/people/{person}", "<h2>Friends</h2>")
+
+    def add_person(self) -> None:
+        """Somebody joins, with a name that is free."""
+        self.added += 1
+        name = f"{self.name}-{self.added}"
+        self.page("GET", "/people/new", "<h1>Join</h1>")
+        if self.ask("GET", f"/people/taken?username={name}") != b"free\n":
+            raise WrongAnswerError(f"the name {name} should be free")
+        self.page("POST", "/people", f"<h1>{name}</h1>", **self.person_form(name))
+
+    def add_event(self) -> None:
+        """Who is logged in adds an event, with tags that are there and one that may be new."""
+        if self.person is None:
+            self.login()
+        self.added += 1
+        title = f"Event {self.name} {self.added}"
+        self.page("GET", "/events/new", "<h1>Add an event</h1>")
+        self.page("POST", "/events", f"<h1>{title}</h1>", **self.event_form(title))
+
+    def person_form(self, name: str) -> dict[str, Any]:
+        """What the form for joining sends."""
+        fields = {"username": name, "password": "open sesame", "firstname": "New", "lastname": "Person"}
+        fields |= {"email": f"{name}@example.org", "telephone": "555-1234567", "timezone": "UTC"}
+        fields |= {"summary": text(self.chance, 40)} | self.address()
+        return form(fields, {"picture": ("me.png", self.chance.choice(uploads(100, 100)), "image/png")})
+
+    def event_form(self, title: str) -> dict[str, Any]:
+        """What the form for an event sends."""
+        tags = {population.tag(self.chance.randint(1, self.loaded["tags"])) for _ in range(3)}
+        tags.add(f"new-{self.chance.randint(1, 100)}")
+        fields = {"title": title, "summary": text(self.chance, 12), "tags": " ".join(sorted(tags))}
+        fields |= {"description": text(self.chance, 120), "telephone": "555-1234567"}
+        fields |= {"takes_place": "2030-12-24T18:00"} | self.address()
+        shown = self.chance.choice(uploads(160, 120))
+        read = text(self.chance, 1500).encode()
+        files = {"picture": ("event.png", shown, "image/png"), "literature": ("read.txt", read, "text/plain")}
+        return form(fields, files)
+
+    def address(self) -> dict[str, str]:
+        """The fields of an address."""
+        names = ["street1", "street2", "city", "state", "zip", "country"]
+        return dict(zip(names, population.address(self.chance), strict=True))
+
+    def do(self, operation: str) -> None:
+        """Do an operation by its published name."""
+        getattr(self, re.sub(r"(?<=[a-z])([A-Z])", r"_\1", operation).lower())()
+
+
+def form(fields: dict[str, str], files: dict[str, tuple[str, bytes, str]]) -> dict[str, Any]:
+    """Fields and files as a browser sends them together."""
+    from urllib3 import encode_multipart_formdata
+
+    data, kind = encode_multipart_formdata(fields | files)
+    return {"data": data, "headers": {"Content-Type": kind}}

@@ -3,11 +3,12 @@
 
 #' @param folder of results: plan, plan.csv, records and all tables
 #' @param published folder with claims.json and ibm-table1.json
+#' @param emulated path of the file that names emulated hosts and their mark
 #' @return list: what read_results gives; the tables summary, comparisons, choices, claims (rows with an
 #'   `outcome` each), emulated, blocks, runs, left_out; `told` (the headline comparisons); `measured`
-#'   (environments that stand in the text), `missing`, `published` and `facts` (words and numbers of the
-#'   testbed)
-read_paper <- function(folder, published) {
+#'   (environments that stand in the text), `missing`, `published`, `facts` (words and numbers of the testbed)
+#'   and `mark` (of an emulated host)
+read_paper <- function(folder, published, emulated) {
   paper <- read_results(folder)
   text <- c("workload", "metric", "environment", "factors", "flags", "unit", "why", "direction",
             "against_published", "because", "transferred")
@@ -27,6 +28,8 @@ read_paper <- function(folder, published) {
     count(workload, label, why)
   paper$published <- if (paper$valid) published_ratios(published, paper$told) else tibble()
   paper$facts <- facts_of(paper)
+  hosts <- jsonlite::read_json(emulated)
+  paper$mark <- if (any(paper$facts$hosts %in% unlist(hosts$emulated))) hosts$mark else ""
   paper
 }
 
@@ -59,7 +62,7 @@ facts_of <- function(paper) {
   machine <- paper$plan$machine
   list(
     processor = gsub("\\((R|TM)\\)", "", listed(seen("cpu_model") %or% "a processor that was not recorded")),
-    cpus = machine$cpus, memory = round(machine$memory_bytes / 2^30),
+    hosts = seen("machine"), cpus = machine$cpus, memory = round(machine$memory_bytes / 2^30),
     kernel = listed(seen("kernel") %or% "not recorded"),
     guest = setdiff(seen("virtualization"), c("none", "bare metal", "not available")),
     steal = during("steal_share"),

@@ -54,9 +54,11 @@ WORKLOADS <- list(
 #' @param change a function of the plan, for what is not as usual
 #' @param lost logs that are missing, such as "docker/stream/2"
 #' @param flags of the quiet record, of every other run
+#' @param host what records saw of it besides
 #' @return path
 made_experiment <- function(environments, workloads, blocks = 6, change = identity, lost = character(),
-                            flags = list()) {
+                            flags = list(),
+                            host = list()) {
   set.seed(1)
   folder <- file.path(tempfile("made"), "results")
   dir.create(file.path(folder, "tidy"), recursive = TRUE)
@@ -81,8 +83,8 @@ made_experiment <- function(environments, workloads, blocks = 6, change = identi
   write_table(data.frame(log = character(), reason = character()), "left_out.csv")
   cells <- cells[!paste(cells$environment, cells$workload, cells$repetition, sep = "/") %in% lost, ]
   cells$log <- paste0("results/raw/", cells$environment, "/", cells$workload, "/", cells$repetition, ".log")
-  host <- list(os = "Debian", kernel = "6.1", cpu_model = "A (R) processor_9", cpus = 8, sockets = 1,
-               memory_bytes = 2^34, virtualization = "bare metal")
+  host <- c(host, list(os = "Debian", kernel = "6.1", cpu_model = "A (R) processor_9", cpus = 8, sockets = 1,
+               memory_bytes = 2^34, virtualization = "bare metal"))
   for (i in seq_len(nrow(cells))) {
     path <- file.path(dirname(folder), sub("log$", "json", cells$log[i]))
     dir.create(dirname(path), recursive = TRUE, showWarnings = FALSE)

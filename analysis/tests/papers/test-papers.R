@@ -64,12 +64,15 @@ test_that("emulated machines stand in one table of the appendix and nowhere else
     "TCG")
 })
 
-test_that("a partial run names what is missing", {
+test_that("a partial run names what is missing, and an emulated host itself", {
   folder <- made_experiment(c("native", "docker"), c("stream", "startup"),
-                            lost = c("docker/stream/2", "docker/startup/1", "docker/startup/2"))
+                            lost = c("docker/stream/2", "docker/startup/1", "docker/startup/2"),
+                            host = list(machine = "Strata rig"))
   papers <- papers_of(folder)
   expect_whole(papers)
   expect_says(papers$first, "3 planned runs are missing")
+  mark <- jsonlite::read_json(file.path(root, "contracts", "hosts.json"))$mark
+  for (text in c(papers$first, papers$html)) expect_says(text, mark)
   expect_equal(vapply(cells_of(papers, "Planned runs that are missing"), `[[`, "", 3), c("2", "1"))
 })
 
@@ -91,4 +94,7 @@ test_that("a disturbed run at test sizes says so on its first page, and why ther
   expect_says(papers$first, "2 without an interval")
   expect_says(papers$first, "no performance results")
   expect_says(papers$text, "busy during a run")
+  # On a real host no page is marked as of an emulated one.
+  mark <- jsonlite::read_json(file.path(root, "contracts", "hosts.json"))$mark
+  expect_says(papers$text, mark, not = TRUE)
 })

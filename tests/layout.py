@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pymupdf
 
-# In the PDF's points, of which an inch has 72; TeX's eight points are a little less than eight of these.
-LEAST_TYPE = 7.95
+# In points of which an inch has 72.
+LEAST_TYPE = 8
 # The block of text of all papers (paper/report.Rmd), and how far a rule or a hanging sign may stand out.
 BLOCK = (6.5 * 72, 9.2 * 72)
 OUT = 3.0

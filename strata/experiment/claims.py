@@ -113,9 +113,7 @@ def _part(pair: list[dict], claim: dict, rows: list[Series]) -> list[Series]:
     """The series of a pair of a claim; none where it is not measured or not compared with native."""
     own, others = (entry.get("factors", {}) for entry in pair)
     names = {one[0] for one in rows}
-    name, other = (
-        next((name for name in entry["measured_as"] if name in names), "") for entry in (measured, reference)
-    )
+    name, other = (next((name for name in entry["measured_as"] if name in names), "") for entry in pair)
     if other != sets.REFERENCE or own != others:
         return []
     wanted = {f"{key}={value}" for key, value in {**claim.get("factors", {}), **own}.items()}

@@ -104,9 +104,9 @@ def test_the_headline_is_what_a_workload_declares_or_of_a_sweep_the_largest():
 
 @pytest.fixture
 def made(tmp_path, monkeypatch):
-    def make(slower=None, noise=0.0, environments=None, retries=0, **repetitions):
+    def make(slower=None, noise=0.0, environments=None, retries=False, **repetitions):
         asked = {"min": 3, "max": 300, "target": "2%", **repetitions}
-        page = measured.page(repetitions=asked, quiet={"retries": retries})
+        page = measured.page(repetitions=asked, quiet={"action": "retry" if retries else "flag"})
         if environments:
             page["environments"] = environments(page["environments"])
         return measured.project(tmp_path / "project", monkeypatch, page, slower, noise=noise)
@@ -170,7 +170,7 @@ def test_a_difference_never_decides(made, slower):
 
 
 def test_a_disturbed_set_is_measured_again_and_counts_in_no_width(made):
-    folder = made(retries=1, noise=0)
+    folder = made(retries=True)
     measure_on(folder, slower={"docker": 1.02}, noise=0)
     calm = each(decided(3), "half_width")
     flag("docker/stream/2")

@@ -99,8 +99,8 @@ aa: setup             ## the A/A test: one environment under two names
 bench: setup-paper            ## measure the machinery itself, beside other tools (docs/performance.md)
 	PYTHONPATH=tests $(PYTHON) -m bench $(BENCH)
 
-doctor: setup           ## what this machine can and cannot measure
-	$(PYTHON) -m strata doctor
+doctor:                 ## what this machine can and cannot measure; installs and starts nothing
+	@$(firstword $(wildcard $(PYTHON)) python3) -m strata doctor $(PAGES)
 
 clean:                  ## remove what an interrupted run left on this machine (results stay)
 	$(PYTHON) -m strata clean

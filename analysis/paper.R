@@ -1,6 +1,6 @@
 # What the paper is made of: the tables of results as data frames, and the facts of the run that its text names.
 
-#' @param folder of results: plan, records and all tables
+#' @param folder of results: plan, plan.csv, records and all tables
 #' @param published folder with claims.json and ibm-table1.json
 #' @return list: what read_results gives; the tables summary, comparisons, choices, claims (rows with an `outcome` each),
 #'   emulated, blocks, runs, left_out; `told` (the headline comparisons); `measured` (environments that stand in the
@@ -15,8 +15,11 @@ read_paper <- function(folder, published) {
   paper$choices$outcome <- outcome_of(paper$choices)
   paper$told <- filter(paper$comparisons, headline == "yes")
   paper$measured <- filter(paper$environments, environment %in% paper$tidy$environment)
-  paper$missing <- anti_join(read_table(file.path(folder, "plan.csv")), paper$runs, by = c("environment", "workload", "repetition")) |>
-    count(environment, workload)
+  paper$missing <- anti_join(paper$planned, paper$runs, by = "log") |>
+    left_join(select(paper$environments, environment, label, reason), by = "environment") |>
+    mutate(unable = vapply(paper$records[log], function(one) one$cannot$reason %or% "", ""), refused = as.character(paper$left_out$reason)[match(log, paper$left_out$log)],
+           why = case_when(unable != "" ~ paste("cannot be done there:", unable), !is.na(refused) ~ refused, reason != "" ~ reason, TRUE ~ "not measured")) |>
+    count(workload, label, why)
   paper$published <- if (paper$valid) published_ratios(published, paper$told) else tibble()
   paper$facts <- facts_of(paper)
   paper

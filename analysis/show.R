@@ -108,11 +108,7 @@ emulated_table_shown <- function(paper) {
 }
 
 missing_table <- function(paper) {
-  absent <- left_join(paper$missing, select(paper$environments, environment, label, available, reason), by = "environment") |>
-    transmute(Workload = vapply(workload, function(w) paper$plan$workloads[[w]]$title, ""), Environment = label, Missing = n,
-              Why = if_else(available, "not measured", reason))
-  refused <- if (nrow(paper$left_out) > 0) transmute(paper$left_out, Workload = basename(dirname(log)), Environment = basename(dirname(dirname(log))), Missing = 1L, Why = reason)
-  bind_rows(absent, refused)
+  transmute(paper$missing, Workload = vapply(workload, function(w) paper$plan$workloads[[w]]$title, ""), Environment = label, Missing = n, Why = why)
 }
 
 choices_table <- function(paper) {

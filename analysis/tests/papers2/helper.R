@@ -76,7 +76,7 @@ made_experiment <- function(environments, workloads, blocks = 6, change = identi
                            unit = vapply(WORKLOADS[[name]]$metrics[rows$metric], `[[`, "", "unit"), value = value, laps = "", factors = rows$factors,
                            check = "passed", counts = "yes", log = rows$log), file.path("tidy", paste0(name, ".csv")))
   }
-  run_script("aggregate.R", folder)
+  run_script("tables.R", folder)
   folder
 }
 

@@ -161,10 +161,11 @@ class _Round:
         found: dict[str, list[Claim]] = {load: [] for load in self.loads}
         for name, (low, high, series) in claims.ratios(there, here).items():
             for load in {one[1] for one in series}:
-                widths = {one[0]: self.widths[load].get((one[0], *one[2:])) for one in series if one[1] == load}
-                known = [width for width in widths.values() if width is not None]
+                own = [one for one in series if one[1] == load]
+                keys = [(environment, metric, factors) for environment, _, metric, factors in own]
+                known = [self.widths[load][key] for key in keys if key in self.widths[load]]
                 if known:
-                    names = sorted({sets.REFERENCE, *widths})
+                    names = sorted({sets.REFERENCE, *(one[0] for one in own)})
                     state, most = states[load]
                     width, pairs = max(known)
                     target = precision.deciding(low, high)

@@ -4,6 +4,7 @@ First all get as many as the first stage has (Stein 1945).  Then sets go one by 
 is largest for its cost, in few large rounds (Hall 1981).
 """
 
+import functools
 import math
 import statistics
 from collections.abc import Sequence
@@ -43,6 +44,7 @@ class Claim(NamedTuple):
     seconds: float
 
 
+@functools.cache
 def student(freedom: int) -> float:
     """The half-width at LEVEL of Student's distribution, by its finite series (Abramowitz and Stegun, 26.7.3 f.)."""
 

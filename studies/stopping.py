@@ -71,7 +71,7 @@ class Ratios:
 
 
 def printed(own: list[float]) -> float:
-    """Half-width of the interval that takes neighbouring sets for alike, as `error_of_mean` of analysis/statistics.R."""
+    """Half-width of the interval that takes neighbouring sets for alike: `error_of_mean` of analysis/statistics.R."""
     count, mean = len(own), statistics.fmean(own)
     away = [value - mean for value in own]
     seen = sum(one * other for one, other in pairwise(away)) / sum(value**2 for value in away)

@@ -1,8 +1,8 @@
 #!/usr/bin/env Rscript
 # Usage: studies/aa.R FOLDER PROJECT...: how often two names of one environment are called different; writes
-# measured.csv (where there are projects, with the environments `native` and `native-again`, whose tidy tables
-# are made) and simulated.csv to FOLDER, and prints them.  Blocks are compared as the paper does; the customary
-# way is all runs of one name before those of the other, and Welch's test (1947).
+# measured.csv (where there are projects, with the environments `native` and `native-again`, whose tidy
+# tables are made) and simulated.csv to FOLDER, and prints them.  Blocks are compared as the paper does; the
+# customary way is all runs of one name before those of the other, and Welch's test (1947).
 
 here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)))
 for (file in c("read", "statistics")) source(file.path(here, "..", "analysis", paste0(file, ".R")))

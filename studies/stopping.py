@@ -77,7 +77,9 @@ def printed(own: list[float]) -> float:
     seen = sum(one * other for one, other in pairwise(away)) / sum(value**2 for value in away)
     alike = min(max(0.15, seen + (1 + 4 * seen) / count), 0.8)
     independent = count * (1 - alike) / (1 + alike)
-    return precision.student(max(int(independent - 1), 2)) * statistics.stdev(own) / math.sqrt(independent)
+    return precision.student(max(int(independent - 1), 2)) * math.sqrt(
+        sum(value**2 for value in away) / (count - 1) / independent
+    )
 
 
 def experiment(chance: random.Random, rule: tuple, machine: tuple) -> tuple[float, float, float, float]:

@@ -68,8 +68,9 @@ def half_width(logarithms: Sequence[float]) -> float:
     """Relative half-width of the interval of a geometric mean, from logarithms; infinite for fewer than two."""
     if len(logarithms) < 2:
         return math.inf
-    error = statistics.stdev(logarithms) / math.sqrt(len(logarithms))
-    return math.sinh(student(len(logarithms) - 1) * error)
+    mean, freedom = statistics.fmean(logarithms), len(logarithms) - 1
+    error = math.sqrt(math.fsum((one - mean) ** 2 for one in logarithms) / freedom / len(logarithms))
+    return math.sinh(student(freedom) * error)
 
 
 def foreseen(width: float, counted: int, after: int) -> float:

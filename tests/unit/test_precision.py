@@ -159,7 +159,7 @@ def test_it_ends_within_the_target_after_the_first_stage_alone(made):
     assert max(each(found, "half_width").values()) < 1e-4
 
 
-@pytest.mark.parametrize("slower", [0.5, 1.0, 1.5])
+@pytest.mark.parametrize("slower", [1.0, 1.5])
 def test_a_difference_never_decides(made, slower):
     folder = made(slower={"docker": slower}, noise=0.05)
     decided(3)

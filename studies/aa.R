@@ -1,12 +1,16 @@
 #!/usr/bin/env Rscript
-# Usage: studies/aa.R FOLDER PROJECT...: how often two names of one environment are called different; writes
-# measured.csv (where there are projects, with the environments `native` and `native-again`, whose tidy
-# tables are made) and simulated.csv to FOLDER, and prints them.  Blocks are compared as the paper does; the
-# customary way is all runs of one name before those of the other, and Welch's test (1947).
+# Usage: studies/aa.R FOLDER RUNS PROJECT...: how often two names of one environment are called different;
+# writes measured.csv (where there are projects, with the environments `native` and `native-again`, whose
+# tidy tables are made) and simulated.csv (RUNS simulations a row) to FOLDER, and prints them.  Blocks are
+# compared as the paper does; the customary way is all runs of one name before those of the other, and Welch's
+# test (1947).
 
 here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)))
 for (file in c("read", "statistics")) source(file.path(here, "..", "analysis", paste0(file, ".R")))
-RUNS <- 4000
+arguments <- commandArgs(TRUE)
+if (length(arguments) < 2) stop("usage: studies/aa.R FOLDER RUNS PROJECT...", call. = FALSE)
+folder <- arguments[[1]]
+projects <- arguments[-(1:2)]
 
 # `different`: the interval excludes 1; `beyond`: they are called different by more than the margin.
 rates <- function(found) {
@@ -47,7 +51,7 @@ measured <- function(projects) {
 MACHINES <- list("steady machine" = c(0, 0), "drift of 3 %" = c(0.03, 0), "random walk of 3 %" = c(0, 0.03))
 
 simulated <- function(machine, runs, order) {
-  stack_rows(lapply(seq_len(RUNS), function(i) {
+  stack_rows(lapply(seq_len(as.integer(arguments[[2]])), function(i) {
     n <- 2 * runs
     level <- machine[[1]] * seq_len(n) / n + cumsum(stats::rnorm(n, sd = machine[[2]] / sqrt(n)))
     value <- exp(level + stats::rnorm(n, sd = 0.01))
@@ -57,19 +61,17 @@ simulated <- function(machine, runs, order) {
   }))
 }
 
-told <- function(name, table, folder) {
+told <- function(name, table) {
   numbers <- vapply(table, is.numeric, NA)
   table[numbers] <- lapply(table[numbers], signif, 4)
   utils::write.csv(table, file.path(folder, paste0(name, ".csv")), row.names = FALSE, quote = FALSE)
   print(table, row.names = FALSE)
 }
 
-arguments <- commandArgs(TRUE)
-if (length(arguments) == 0) stop("usage: studies/aa.R FOLDER PROJECT...", call. = FALSE)
-if (length(arguments) > 1) told("measured", measured(arguments[-1]), arguments[[1]])
+if (length(projects) > 0) told("measured", measured(projects))
 set.seed(2014)
 cases <- expand.grid(order = c("blocks", "sequential"), machine = names(MACHINES), runs = c(5, 10),
                      stringsAsFactors = FALSE)
 told("simulated", stack_rows(Map(function(order, machine, runs) {
   cbind(machine = machine, runs = runs, order = order, rates(simulated(MACHINES[[machine]], runs, order)))
-}, cases$order, cases$machine, cases$runs)), arguments[[1]])
+}, cases$order, cases$machine, cases$runs)))

@@ -13,8 +13,10 @@ stack_rows <- function(rows) do.call(rbind, rows)
 #' The results of an experiment
 #'
 #' @param folder that holds plan.json, plan.csv, tidy/ and raw/
-#' @return list: plan; environments, metrics (data frames in the plan's order); planned (cells); tidy (values that count, with
-#'   labels); emulated (the same of emulated machines); records (of planned cells, named by their log); looks (how
+#' @return list: plan; environments, metrics (data frames in the plan's order); planned (cells); tidy (values
+#'   that count, with
+#'   labels); emulated (the same of emulated machines); records (of planned cells, named by their log); looks
+#'   (how
 #'   often it was looked whether there are enough blocks, and found so); valid (whether the sizes answer a
 #'   question)
 #' @section Errors: no plan; no values; an environment or workload that is not in the plan
@@ -36,7 +38,8 @@ read_results <- function(folder) {
   tidy <- label_rows(tidy, metrics, environments)
   tidy$headline <- is_headline(tidy, plan)
   planned <- read_table(file.path(folder, "plan.csv"))
-  planned$log <- do.call(sprintf, c("results/raw/%s/%s/%s.log", planned[c("environment", "workload", "repetition")]))
+  planned$log <- do.call(sprintf, c("results/raw/%s/%s/%s.log",
+                                    planned[c("environment", "workload", "repetition")]))
   paths <- stats::setNames(sub("log$", "json", sub("^results", folder, planned$log)), planned$log)
   records <- lapply(paths[file.exists(paths)], jsonlite::read_json)
   decisions <- list.files(file.path(folder, "precision"), "[.]json$", full.names = TRUE)
@@ -45,7 +48,8 @@ read_results <- function(folder) {
   apart <- tidy$environment %in% environments$environment[environments$emulated]
   counts <- tidy$counts == "yes"
   list(folder = folder, plan = plan, environments = environments, metrics = metrics, all = tidy,
-       planned = planned, tidy = tidy[!apart & counts, ], emulated = tidy[apart & counts, ], records = records,
+       planned = planned, tidy = tidy[!apart & counts, ], emulated = tidy[apart & counts, ],
+       records = records,
        looks = max(looks, 1), valid = !plan$scale %in% c("smoke", "tiny"))
 }
 

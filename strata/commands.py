@@ -86,6 +86,13 @@ def _tidy(options: argparse.Namespace) -> int:
     return 0
 
 
+def _reanalyse(options: argparse.Namespace) -> int:
+    from strata.reanalysis import tidy
+
+    tidy.make(options.folder, options.to)
+    return 0
+
+
 def _check(options: argparse.Namespace) -> int:
     from strata.base import checking
     from strata.experiment import claims, config, workload
@@ -216,6 +223,11 @@ def _main(words: list[str]) -> int:
     tidy.add_argument("--partial", action="store_true", help="of the cells that are there")
     tidy.add_argument("--blocks", type=int, metavar="NUMBER", help="of the cells in the first blocks")
     tidy.add_argument("--to", metavar="FOLDER", default="results/tidy", help="where to (results/tidy)")
+    reanalyse = add(
+        "reanalyse", _reanalyse, "read the original's published raw results (the rule `reanalysis` does it)"
+    )
+    reanalyse.add_argument("folder", metavar="FOLDER", help="a checkout or a git directory of them")
+    reanalyse.add_argument("--to", metavar="FOLDER", default="results/reanalysis", help="where to (results/reanalysis)")
     cell = add("cell", None, "measure one cell: cell ENVIRONMENT WORKLOAD REPETITION")
     cell.add_argument("cell", nargs=3, metavar=("ENVIRONMENT", "WORKLOAD", "REPETITION"))
     clean = add("clean", _clean, "remove whatever of ours was left on this machine")

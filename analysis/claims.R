@@ -142,13 +142,18 @@ pair_parts <- function(pair, claim, published, rows, here) {
     given <- unique(unlist(lapply(entries, function(one) names(one$factors))))
     pattern <- paste0("(^|;)(", paste(given, collapse = "|"), ")=[^;]*")
     rest <- if (length(given) > 0) gsub(pattern, "", found$factors) else found$factors
-    found$joined <- paste(found$workload, found$metric, if (!identical(claim$over, "all")) rest)
+    found$joined <- paste(found$workload, found$metric, rest)
     found
   }
   first <- wanted(1)
   second <- if (length(pair) > 1) wanted(2) else first
   common <- intersect(first$joined, second$joined)
   if (length(common) == 0) return(list(list(reason = "size", because = "its size or load was not measured")))
+  if (identical(claim$over, "all")) {
+    first <- transform(first[first$joined %in% common, ], joined = "all")
+    second <- transform(second[second$joined %in% common, ], joined = "all")
+    common <- "all"
+  }
   lapply(common, function(one) {
     own <- first[first$joined == one, ]
     other <- second[second$joined == one, ]

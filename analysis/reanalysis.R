@@ -105,7 +105,7 @@ own_claims <- function(published, print, tidy) {
   judged <- Map(function(rows, source) {
     words <- gsub(";", ", ", gsub("=", " ", rows$factors))
     rows$series <- paste0(rows$metric, ifelse(words == "", "", ", "), words)
-    rows$percentile <- FALSE
+    rows$percentile <- rep(FALSE, nrow(rows))
     here <- list(valid = TRUE, sockets = 2, processors = 32, emulated = character(), paired = FALSE,
                  exact = source == "printed")
     found <- test_claims(own, rows, here)
@@ -117,4 +117,83 @@ own_claims <- function(published, print, tidy) {
   labelled <- vapply(Filter(function(claim) !is.null(claim$label), own$claims), `[[`, "", "id")
   claims$verdict[claims$id %in% labelled & claims$verdict != "not tested"] <- "label contradicted"
   claims
+}
+
+ORIGINAL_LABELS <- c(native = "Native", docker = "Docker", "docker-hostnet" = "Docker, host network",
+                     "docker-hostnet-layered" = "Docker, host network, AUFS",
+                     "docker-layered" = "Docker, AUFS", vm = "KVM", "vm-tuned" = "KVM, tuned")
+
+#' Printed values by place and verdict
+verdicts_table <- function(differences) {
+  verdicts <- c("agrees", "label contradicted", "differs", "incomplete", "not available")
+  counts <- table(factor(differences$place, unique(differences$place)), factor(differences$verdict, verdicts))
+  table <- rbind(counts, All = colSums(counts))
+  data.frame(Place = rownames(table), Values = rowSums(table), table, check.names = FALSE, row.names = NULL)
+}
+
+#' Table I: mean (standard deviation) and deviation from native in %, as printed and recomputed
+table_one <- function(differences) {
+  rows <- differences[differences$place == "Table I", ]
+  decimals <- nchar(sub("^[^.]*[.]?", "", rows$published))
+  rows$rounded <- ifelse(is.na(rows$recomputed), NA, sprintf("%.*f", decimals, rows$recomputed))
+  rows$rounded <- sub("^-(0([.]0*)?)$", "\\1", rows$rounded)
+  cell <- function(one, column) {
+    of <- function(name) one[[column]][match(name, one$statistic)]
+    if (is.na(of("mean"))) return("")
+    deviation <- of("deviation_percent")
+    paste0(of("mean"), " (", of("sd"), ")", if (!is.na(deviation)) paste0(", ", deviation, SPACE, "%"))
+  }
+  by_group(rows, c("workload", "metric", "environment"), function(one) {
+    order <- c("differs", "label contradicted", "incomplete", "not available", "agrees")
+    data.frame(printed = cell(one, "published"), recomputed = cell(one, "rounded"), n = max(one$n_read),
+               verdict = order[order %in% one$verdict][[1]])
+  })
+}
+
+#' Where all the raw results behind a printed value contradict it
+contradictions_table <- function(differences) {
+  rows <- differences[differences$verdict == "differs", ]
+  interval <- ifelse(is.na(rows$low), "", paste0(" [", number(rows$low, rows$high - rows$low), ", ",
+                                                 number(rows$high, rows$high - rows$low), "]"))
+  data.frame(Place = rows$place, Workload = rows$workload, Environment = ORIGINAL_LABELS[rows$environment],
+             Quantity = gsub("_", " ", rows$statistic), Unit = rows$unit, Printed = rows$published,
+             "Recomputed [95\u00a0%]" = paste0(number(rows$recomputed), interval), n = rows$n_read,
+             Logs = rows$files, check.names = FALSE, row.names = NULL)
+}
+
+#' Every claim with the verdict by the print and that by the raw logs
+own_claims_table <- function(claims) {
+  told <- function(rows) {
+    value <- number(rows$ratio, ifelse(is.na(rows$high) | rows$high == rows$low, NA, (rows$high - rows$low) / 2))
+    low <- number(rows$low, (rows$high - rows$low) / 2)
+    high <- number(rows$high, (rows$high - rows$low) / 2)
+    interval <- ifelse(is.na(rows$n) | is.na(rows$low), "", paste0(" [", low, ", ", high, "]"))
+    n <- ifelse(is.na(rows$n), "", paste0(", n = ", rows$n))
+    ifelse(rows$verdict == "not tested", "\u2014", paste0(value, interval, n, ": ", rows$verdict))
+  }
+  print <- claims[claims$source == "printed", ]
+  raw <- claims[claims$source == "raw", ]
+  first <- order(!grepl("contradicted", paste(print$verdict, raw$verdict)))
+  data.frame(Claim = print$statement, Place = print$place, "By the print" = told(print),
+             "By the raw logs" = told(raw), check.names = FALSE)[first, ]
+}
+
+#' A figure of the original: hollow as printed, filled as recomputed
+draw_original <- function(differences, number) {
+  rows <- differences[differences$place == paste("Figure", number) & differences$statistic %in% c("mean", "value"), ]
+  along <- intersect(c("connections", "threads", "percentile"), sub("=.*", "", unlist(strsplit(rows$factors, ";"))))
+  words <- gsub(";", "\n", gsub("[a-z_]+=", "", rows$factors))
+  x <- if (length(along) > 0) as.numeric(factor_of(rows$factors, along[[1]])) else words
+  points <- rbind(data.frame(rows, x = x, value = as.numeric(rows$published), source = "printed"),
+                  data.frame(rows, x = x, value = rows$recomputed, source = "recomputed"))
+  points$panel <- paste0(gsub("_", " ", points$metric), " (", points$unit, ")")
+  points$label <- factor(ORIGINAL_LABELS[points$environment], ORIGINAL_LABELS)
+  points <- points[!is.na(points$value), ]
+  ggplot(points, aes(x, value, colour = label, shape = source)) +
+    geom_point(size = 1.7, position = if (length(along) > 0) "identity" else position_dodge(width = 0.5)) +
+    facet_wrap(vars(panel), scales = "free") +
+    scale_shape_manual(values = c(printed = 1, recomputed = 4)) +
+    scale_colour_manual(values = stats::setNames(COLOURS[seq_along(ORIGINAL_LABELS)], ORIGINAL_LABELS)) +
+    scale_y_continuous(labels = scales::label_comma(), limits = function(x) c(min(0, x[1]), x[2])) +
+    labs(x = if (length(along) > 0) along[[1]] else NULL, y = NULL) + guides(colour = guide_legend(nrow = 2))
 }

@@ -1,5 +1,6 @@
 """What every reader of a published file gives, and how a log falls into blocks."""
 
+import itertools
 import math
 import re
 from collections.abc import Sequence
@@ -62,7 +63,7 @@ def as_number(text: str) -> float | None:
 
 def cut(lines: Sequence[str], starts: Sequence[int], first: int = 1) -> list[Block]:
     """The parts of lines that begin at these places, which count from 0; `first` is the number of the first line."""
-    return [Block(list(lines[at:end]), at + first) for at, end in zip(starts, [*starts[1:], len(lines)], strict=True)]
+    return [Block(list(lines[at:end]), at + first) for at, end in itertools.pairwise([*starts, len(lines)])]
 
 
 def blocks(lines: Sequence[str], *patterns: str) -> list[Block]:

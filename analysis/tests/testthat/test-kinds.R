@@ -76,7 +76,7 @@ test_that("no code of the analysis names a layer but those of the original paper
   later <- setdiff(layers, c("host", "chroot", "docker", "vm"))
   expect_gt(length(later), 0)
   named <- paste0("\\b(", paste(later, collapse = "|"), ")\\b")
-  for (path in files_of_rooms(project, "reanalysis")) {
+  for (path in files_of_rooms(project, "paper")) {
     expect_no_match(paste(readLines(path), collapse = "\n"), named)
   }
 })

@@ -17,7 +17,7 @@ needs <- function(expression) {
 
 #' What stands in the rooms: a row for each definition
 rooms <- local({
-  files <- files_of_rooms(project, "reanalysis")
+  files <- files_of_rooms(project, "paper")
   found <- lapply(files, expressions_of)
   data.frame(
     room = rep(basename(dirname(files)), lengths(found)),
@@ -93,7 +93,7 @@ test_that("what is set when a file is loaded needs nothing that is loaded later"
 loaded_by <- function(expressions) {
   calls <- Filter(function(one) is.call(one) && identical(one[[1]], as.name("load_rooms")), expressions)
   # What loads none itself, as a document, is run by what has them all.
-  last <- if (length(calls) == 0) "reanalysis" else calls[[1]][[3]]
+  last <- if (length(calls) == 0) "paper" else calls[[1]][[3]]
   names(ROOMS)[seq_len(match(last, names(ROOMS)))]
 }
 

@@ -56,9 +56,9 @@ test_claim <- function(claim, published, values, here) {
   if (length(tested) == 0) return(row)
   inner <- stack_rows(lapply(tested, compare_part, 1 - 2 * ALPHA))
   outer <- stack_rows(lapply(tested, compare_part, 1 - ALPHA / length(tested)))
-  bound <- function(i, none) vapply(tested, function(part) c(part$bounds[i], none)[is.na(part$bounds[i]) + 1], 0)
-  low <- bound(1, 0)
-  high <- bound(2, Inf)
+  bound <- function(i) vapply(tested, function(part) part$bounds[[i]], 0)
+  low <- ifelse(is.na(bound(1)), 0, bound(1))
+  high <- ifelse(is.na(bound(2)), Inf, bound(2))
   within <- (inner$low >= low & inner$high <= high) %in% TRUE
   outside <- (outer$high < low | outer$low > high) %in% TRUE
   row$verdict <- if (all(within)) "reproduced" else "undecided"
@@ -99,7 +99,10 @@ compare_part <- function(part, level, value = 1) {
   found <- compare_samples(part$x / value, part$y, part$how, part$percentile, level)
   if (!part$exact) return(found)
   apart <- abs(log(found$ratio)) > EDGE
-  transform(found, low = ratio, high = ratio, p = as.numeric(!apart), p_equivalent = as.numeric(apart), why = "")
+  found[c("low", "high")] <- found$ratio
+  found[c("p", "p_equivalent")] <- c(!apart, apart)
+  found$why <- ""
+  found
 }
 
 #' The parts of a claim: a list of series of ratios (environment, reference, series, percentile, ratio), or of
@@ -136,7 +139,9 @@ pair_parts <- function(pair, claim, published, rows, here) {
     own <- entries[[i]]$factors
     all <- c(claim$factors[setdiff(names(claim$factors), names(own))], own)
     keep <- rows$environment == names[[i]]
-    for (name in names(all)) keep <- keep & factor_of(rows$factors, name) %in% as.character(unlist(all[[name]]))
+    for (name in names(all)) {
+      keep <- keep & factor_of(rows$factors, name) %in% as.character(unlist(all[[name]]))
+    }
     found <- rows[keep, ]
     # Series of the two are told apart by all factors but those that differ by the claim.
     given <- unique(unlist(lapply(entries, function(one) names(one$factors))))

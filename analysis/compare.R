@@ -1,7 +1,8 @@
 #!/usr/bin/env Rscript
 # Usage: compare.R SIDES.json OUT [EFFECT]: sets two or more folders of results side by side.
-# SIDES: [{"name", "results", "source", "sha256", "paper"}, ...], in their order.  EFFECT: the smallest difference
-# that matters, as a share.  Writes comparison.csv, provenance.csv, index.html and outcome.json into OUT.
+# SIDES: [{"name", "results", "source", "sha256", "paper"}, ...], in their order.  EFFECT: the smallest
+# difference that matters, as a share.  Writes comparison.csv, provenance.csv, index.html and
+# outcome.json into OUT.
 
 here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)))
 root <- normalizePath(file.path(here, ".."))

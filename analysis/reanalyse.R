@@ -1,6 +1,6 @@
 #!/usr/bin/env Rscript
-# Usage: reanalyse.R FOLDER OUT.pdf: from the tables of `python -m strata reanalyse` in FOLDER to differences.csv
-# and claims.csv beside them, and the document.
+# Usage: reanalyse.R FOLDER OUT.pdf: from the tables of `python -m strata reanalyse` in FOLDER to
+# differences.csv and claims.csv beside them, and the document.
 
 here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)))
 root <- normalizePath(file.path(here, ".."))

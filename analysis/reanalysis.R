@@ -2,22 +2,21 @@
 
 #' @param folder where `python -m strata reanalyse` wrote
 #' @param published folder of the printed values and of the claims
-#' @return list: tidy (values of the runs that were shown), refused, source, differences, claims, readings
+#' @return list: tidy (values of the runs that were shown), refused, source, differences, claims
 read_reanalysis <- function(folder, published) {
   tidy <- read_table(file.path(folder, "tidy.csv"), text = c("factors", "unit"))
   tidy <- tidy[tidy$selection == "paper", ]
   print <- printed_values(published)
   list(tidy = tidy, refused = read_table(file.path(folder, "unreadable.csv")),
-       source = jsonlite::read_json(file.path(folder, "source.json")), differences = differences_of(print, tidy),
-       claims = own_claims(published, print, tidy),
-       readings = jsonlite::read_json(file.path(published, "ibm-readings.json"))$readings)
+       source = jsonlite::read_json(file.path(folder, "source.json")),
+       differences = differences_of(print, tidy), claims = own_claims(published, print, tidy))
 }
 
 #' The printed values: Table I with its digits, and the figures as they were read off
 #'
 #' @return data frame: place, workload, environment, metric, unit, factors, statistic (value, mean, sd, min,
-#'   max, deviation_percent), n (values behind it), published (text), tolerance (half of the last digit, or what
-#'   a figure can be read to), doubted (whether the raw logs contradict the name of its environment)
+#'   max, deviation_percent), n (values behind it), published (text), tolerance (half of the last digit, or
+#'   what a figure can be read to), doubted (whether the raw logs contradict the name of its environment)
 printed_values <- function(folder) {
   figures <- read_table(file.path(folder, "ibm-figures.csv"), text = c("published", "factors", "unit"))
   figures <- cbind(place = paste("Figure", figures$figure), figures[-1])
@@ -65,9 +64,9 @@ differences_of <- function(print, tidy) {
   print$difference <- print$recomputed - as.numeric(print$published)
   # A printed number stands for all that round to it, whichever way a half is rounded.
   agrees <- abs(print$difference) <= print$tolerance * (1 + 1e-9)
-  print$verdict <- ifelse(is.na(agrees), "not available",
-                          ifelse(print$n_read < print$n, "incomplete",
-                                 ifelse(!agrees, "differs", ifelse(print$doubted, "label contradicted", "agrees"))))
+  print$verdict <- ifelse(agrees, ifelse(print$doubted, "label contradicted", "agrees"), "differs")
+  print$verdict[print$n_read < print$n] <- "incomplete"
+  print$verdict[is.na(print$recomputed)] <- "not available"
   print$files <- vapply(groups[key(print, print$environment)],
                         function(at) paste(unique(tidy$file[at]), collapse = ";"), "")
   print
@@ -164,9 +163,10 @@ contradictions_table <- function(differences) {
 #' Every claim with the verdict by the print and that by the raw logs
 own_claims_table <- function(claims) {
   told <- function(rows) {
-    value <- number(rows$ratio, ifelse(is.na(rows$high) | rows$high == rows$low, NA, (rows$high - rows$low) / 2))
-    low <- number(rows$low, (rows$high - rows$low) / 2)
-    high <- number(rows$high, (rows$high - rows$low) / 2)
+    half <- (rows$high - rows$low) / 2
+    value <- number(rows$ratio, ifelse(half %in% 0, NA, half))
+    low <- number(rows$low, half)
+    high <- number(rows$high, half)
     interval <- ifelse(is.na(rows$n) | is.na(rows$low), "", paste0(" [", low, ", ", high, "]"))
     n <- ifelse(is.na(rows$n), "", paste0(", n = ", rows$n))
     ifelse(rows$verdict == "not tested", "\u2014", paste0(value, interval, n, ": ", rows$verdict))
@@ -180,8 +180,10 @@ own_claims_table <- function(claims) {
 
 #' A figure of the original: hollow as printed, filled as recomputed
 draw_original <- function(differences, number) {
-  rows <- differences[differences$place == paste("Figure", number) & differences$statistic %in% c("mean", "value"), ]
-  along <- intersect(c("connections", "threads", "percentile"), sub("=.*", "", unlist(strsplit(rows$factors, ";"))))
+  rows <- differences[differences$place == paste("Figure", number), ]
+  rows <- rows[rows$statistic %in% c("mean", "value"), ]
+  factors <- sub("=.*", "", unlist(strsplit(rows$factors, ";")))
+  along <- intersect(c("connections", "threads", "percentile"), factors)
   words <- gsub(";", "\n", gsub("[a-z_]+=", "", rows$factors))
   x <- if (length(along) > 0) as.numeric(factor_of(rows$factors, along[[1]])) else words
   points <- rbind(data.frame(rows, x = x, value = as.numeric(rows$published), source = "printed"),

@@ -1,5 +1,5 @@
-# Documents of paper/ that stand beside the paper: made in a copy, so that nothing half-made is left, and whole or
-# not written at all.
+# Documents of paper/ that stand beside the paper: made in a copy, so that nothing half-made is left, and
+# whole or not written at all.
 
 #' @param rmd name of the document in paper/
 #' @param out path of the PDF or page
@@ -20,7 +20,9 @@ render_document <- function(root, rmd, out, title, values) {
   if (ending == "html") {
     # The title is the page's only first heading.
     page <- paste(readLines(made, encoding = "UTF-8"), collapse = "\n")
-    for (level in 5:0) page <- gsub(paste0("<(/?)h", level, "([ >])"), paste0("<\\1h", level + 1, "\\2"), page)
+    for (level in 5:0) {
+      page <- gsub(paste0("<(/?)h", level, "([ >])"), paste0("<\\1h", level + 1, "\\2"), page)
+    }
     writeLines(page, made, useBytes = TRUE)
   }
   dir.create(dirname(out), recursive = TRUE, showWarnings = FALSE)

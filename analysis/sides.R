@@ -22,9 +22,9 @@ read_side <- function(told) {
 #' Sides are independent samples, since no block holds runs of both.  An emulated machine is compared with
 #' emulated ones alone.
 #'
-#' @return data frame: from, to, emulated, workload, series, metric, factors, unit, better, environment, label,
-#'   question, headline, n_from, mean_from, n_to, mean_to, ratio (of performance), low, high, p, p_adjusted,
-#'   p_equivalent, outcome, why, differs (parameters and layers that are not the same)
+#' @return data frame: from, to, emulated, workload, series, metric, factors, unit, better, environment,
+#'   label, question, headline, n_from, mean_from, n_to, mean_to, ratio (of performance), low, high, p,
+#'   p_adjusted, p_equivalent, outcome, why, differs (parameters and layers that are not the same)
 #' @section Errors: sides of different scales
 compare_sides <- function(sides, effect = MARGIN) {
   scales <- vapply(sides, function(side) side$plan$scale, "")
@@ -58,7 +58,8 @@ compare_two <- function(first, second, edge) {
   differs <- differing(first, second)
   stack_rows(lapply(seq_len(nrow(series)), function(i) {
     one <- series[i, ]
-    values <- Map(function(rows, keys) rows$value[keys == do.call(paste, c(one[KEY], sep = "\r"))], sides, keyed)
+    key <- do.call(paste, c(one[KEY], sep = "\r"))
+    values <- Map(function(rows, keys) rows$value[keys == key], sides, keyed)
     x <- if (one$better == "lower") values else rev(values)
     if (all(lengths(values) > 0)) {
       found <- compare_samples(x[[1]], x[[2]], percentile = one$percentile, edge = edge)
@@ -129,14 +130,16 @@ facts_of_side <- function(side) {
 
 # Hundreds of runs tell the same.
 unique_by_name <- function(told) {
-  told[!duplicated(paste(names(told), vapply(told, function(one) paste(deparse(one), collapse = ""), "")))]
+  said <- vapply(told, function(one) paste(deparse(one), collapse = ""), "")
+  told[!duplicated(paste(names(told), said))]
 }
 
 #' The outcome, in words and counts
 outcome_of_sides <- function(rows, sides, effect) {
   counts <- as.list(table(factor(rows$outcome, OUTCOMES)))
   told <- sum(rows$outcome != "no interval")
-  outcome <- if (told == 0) "nothing to compare" else if (counts$slower + counts$faster > 0) "difference" else "no difference"
+  outcome <- if (counts$slower + counts$faster > 0) "difference" else "no difference"
+  if (told == 0) outcome <- "nothing to compare"
   names <- vapply(sides, `[[`, "", "name")
   changes <- rows[match(rows$from, names) == match(rows$to, names) - 1 & rows$outcome != "no interval", ]
   said <- vapply(names[-1], function(name) {
@@ -150,6 +153,8 @@ outcome_of_sides <- function(rows, sides, effect) {
   }, "")
   text <- paste0("By more than ", format(100 * effect), " %, each compared with the one before it: ",
                  paste(said, collapse = "; "), ".")
-  if (told == 0) text <- "Nothing was measured often enough on two sides for an interval: nothing can be told."
+  if (told == 0) {
+    text <- "Nothing was measured often enough on two sides for an interval: nothing can be told."
+  }
   c(list(outcome = outcome, text = text, compared = told), counts)
 }

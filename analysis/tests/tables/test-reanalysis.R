@@ -50,7 +50,8 @@ test_that("raw logs that contradict or bear out a claim say so, and a single run
     set.seed(1)
     noise <- function(mean) mean * exp(stats::rnorm(n, 0, 0.001))
     rows <- function(x, name) raw(x, "linpack", name, "gflops", "order=45000;sockets=2")
-    found <- own_claims(published_folder, printed, rbind(rows(noise(290), "native"), rows(noise(level), "vm")))
+    both <- rbind(rows(noise(290), "native"), rows(noise(level), "vm"))
+    found <- own_claims(published_folder, printed, both)
     found$verdict[found$id == id & found$source == "raw"]
   }
   expect_equal(verdict(0.83 * 290), "reproduced")
@@ -74,13 +75,13 @@ test_that("the findings of the document follow from the printed numbers", {
   }
   few <- of("ibm-redis-nat-4conn")
   expect_equal(few$verdict, "contradicted")
-  says(sprintf("%.1f µs, %.2f times native, and %.2f times with 100", 1000 * of("ibm-redis-nat-4conn-51us")$ratio,
-               few$ratio, of("ibm-redis-nat-100conn")$ratio))
+  says(sprintf("%.1f µs, %.2f times native, and %.2f times with 100",
+               1000 * of("ibm-redis-nat-4conn-51us")$ratio, few$ratio, of("ibm-redis-nat-100conn")$ratio))
   layers <- of("ibm-mysql-aufs-overhead")$ratio
   nat <- of("ibm-mysql-nat-little")$ratio
   expect_lt(layers, nat)
-  says(sprintf("is to cost %.0f %%, is the step to NAT; and that to NAT, which is to cost %.1f %%", 100 * (1 - layers),
-               100 * (1 - nat)))
+  says(sprintf("is to cost %.0f %%, is the step to NAT; and that to NAT, which is to cost %.1f %%",
+               100 * (1 - layers), 100 * (1 - nat)))
   trips <- 100 * (level("Figure 3", "docker") / level("Figure 3", "vm") - 1)
   says(sprintf("by %.0f %% with TCP and %.0f %% with UDP", trips[[1]], trips[[2]]))
   ahead <- level("Figure 8", "vm") > level("Figure 8", "docker")
@@ -93,7 +94,8 @@ test_that("the findings of the document follow from the printed numbers", {
     max(100 * (1 - own$value / native$value[match(paste(own$workload, own$metric),
                                                   paste(native$workload, native$metric))]))
   }
-  says(sprintf("lose %.0f %% in compression and %.0f %% in Linpack", lost("vm", "pxz"), lost("vm", "linpack")))
+  says(sprintf("lose %.0f %% in compression and %.0f %% in Linpack", lost("vm", "pxz"),
+               lost("vm", "linpack")))
   says(sprintf("containers, which lose %.1f %% at the most", lost("docker")))
   says(sprintf("loses %.0f %% in compression", lost("vm-tuned", "pxz")))
 })

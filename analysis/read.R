@@ -12,9 +12,11 @@ stack_rows <- function(rows) do.call(rbind, rows)
 
 #' The results of an experiment
 #'
-#' @param folder that holds plan.json, tidy/ and raw/
-#' @return list: plan; environments, metrics (data frames in the plan's order); tidy (values that count, with
-#'   labels); emulated (the same of emulated machines); records (of all cells, named by their log); looks (how
+#' @param folder that holds plan.json, plan.csv, tidy/ and raw/
+#' @return list: plan; environments, metrics (data frames in the plan's order); planned (cells); tidy (values
+#'   that count, with
+#'   labels); emulated (the same of emulated machines); records (of planned cells, named by their log); looks
+#'   (how
 #'   often it was looked whether there are enough blocks, and found so); valid (whether the sizes answer a
 #'   question)
 #' @section Errors: no plan; no values; an environment or workload that is not in the plan
@@ -26,24 +28,28 @@ read_results <- function(folder) {
   plan <- jsonlite::read_json(path)
   environments <- stack_rows(Map(read_environment, names(plan$environments), plan$environments))
   metrics <- stack_rows(Map(read_metrics, names(plan$workloads), plan$workloads))
-  tables <- list.files(file.path(folder, "tidy"), "[.]csv$", full.names = TRUE)
-  tidy <- stack_rows(lapply(tables, read_table, text = TEXT))
+  # What an earlier plan left behind is not of this one.
+  tables <- file.path(folder, "tidy", paste0(names(plan$workloads), ".csv"))
+  tidy <- stack_rows(lapply(tables[file.exists(tables)], read_table, text = TEXT))
   if (is.null(tidy) || nrow(tidy) == 0) stop(folder, "/tidy: no value was measured", call. = FALSE)
   unknown <- setdiff(paste(tidy$workload, tidy$metric), paste(metrics$workload, metrics$metric))
   unknown <- c(unknown, setdiff(tidy$environment, environments$environment))
   if (length(unknown) > 0) stop(folder, "/tidy: ", unknown[[1]], " is not in ", path, call. = FALSE)
   tidy <- label_rows(tidy, metrics, environments)
   tidy$headline <- is_headline(tidy, plan)
-  paths <- list.files(file.path(folder, "raw"), "[.]json$", recursive = TRUE)
-  records <- lapply(file.path(folder, "raw", paths), jsonlite::read_json)
-  names(records) <- paste0("results/raw/", sub("json$", "log", paths))
+  planned <- read_table(file.path(folder, "plan.csv"))
+  planned$log <- do.call(sprintf, c("results/raw/%s/%s/%s.log",
+                                    planned[c("environment", "workload", "repetition")]))
+  paths <- stats::setNames(sub("log$", "json", sub("^results", folder, planned$log)), planned$log)
+  records <- lapply(paths[file.exists(paths)], jsonlite::read_json)
   decisions <- list.files(file.path(folder, "precision"), "[.]json$", full.names = TRUE)
   decisions <- lapply(decisions, jsonlite::read_json)
   looks <- sum(vapply(decisions, function(one) isTRUE(one$enough), NA))
   apart <- tidy$environment %in% environments$environment[environments$emulated]
   counts <- tidy$counts == "yes"
   list(folder = folder, plan = plan, environments = environments, metrics = metrics, all = tidy,
-       tidy = tidy[!apart & counts, ], emulated = tidy[apart & counts, ], records = records,
+       planned = planned, tidy = tidy[!apart & counts, ], emulated = tidy[apart & counts, ],
+       records = records,
        looks = max(looks, 1), valid = !plan$scale %in% c("smoke", "tiny"))
 }
 

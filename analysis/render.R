@@ -1,21 +1,24 @@
-# Documents of paper/ that stand beside the paper: made in a copy, so that nothing half-made is left, and
-# whole or not written at all.
+# The documents of paper/: made in a copy, so that nothing half-made stands there and two can be made at once,
+# and whole or not written at all.  Their bytes follow from the results.
 
 #' @param rmd name of the document in paper/
 #' @param out path of the PDF or page
-#' @param title for the PDF's metadata
+#' @param title for the PDF's metadata, where the document does not write it itself
 #' @param values what the document knows beside its own
-render_document <- function(root, rmd, out, title, values) {
+#' @param params of the document
+render_document <- function(root, rmd, out, title = "", values = list(), params = NULL) {
   ending <- sub(".*[.]", "", out)
-  Sys.setenv(SOURCE_DATE_EPOCH = Sys.getenv("SOURCE_DATE_EPOCH", "0"), TZ = "UTC")
+  Sys.setenv(SOURCE_DATE_EPOCH = Sys.getenv("SOURCE_DATE_EPOCH", "0"), TZ = "UTC", LC_ALL = "C.UTF-8")
+  invisible(Sys.setlocale("LC_ALL", "C.UTF-8"))
   work <- tempfile("document-")
   dir.create(work)
   on.exit(unlink(work, recursive = TRUE))
   texts <- list.files(file.path(root, "paper"), full.names = TRUE, pattern = "[^f]$")
   file.copy(texts, work, recursive = TRUE)
-  writeLines(paste0("\\newcommand\\papertitle{", title, "}"), file.path(work, "title.tex"))
+  heads <- paste0("\\newcommand\\", c("papertitle", "papermark"), "{", c(title, ""), "}")
+  writeLines(heads, file.path(work, "title.tex"))
   made <- rmarkdown::render(file.path(work, rmd), paste0("bookdown::", ending, "_document2"),
-                            output_file = paste0("made.", ending), quiet = TRUE,
+                            output_file = paste0("made.", ending), params = params, quiet = TRUE,
                             envir = list2env(values, parent = globalenv()))
   if (ending == "html") {
     # The title is the page's only first heading.
@@ -32,7 +35,8 @@ render_document <- function(root, rmd, out, title, values) {
   }
 }
 
-#' Chunks are drawn once, on the device that they are for
+#' Chunks without options that make knitr write LaTeX itself, so that figures are Markdown in both formats; each
+#' figure is drawn once, on the device that it is for, since letters of another one are of other widths
 set_chunks <- function() {
   web <- knitr::is_html_output()
   knitr::opts_chunk$set(echo = FALSE, message = FALSE, warning = FALSE, fig.width = if (web) 5 else 6.5)

@@ -50,7 +50,7 @@ def make(out: str, with_image: bool) -> None:
 
 
 def _remake(stage: Stage, work: str) -> None:
-    """Replace tables, figures and papers by those that follow from what is archived."""
+    """Replace tables and papers by those that follow from what is archived."""
     os.mkdir(work)
     rebuild.prepare(stage.folder, work)
     rebuild.remake(work, bool(stage.missing))

@@ -198,7 +198,7 @@ class Stage:
             self.write_json(record, facts)
 
     def _add_products(self) -> None:
-        """Decisions, tables, figures and papers.  Raises UserError where one is missing."""
+        """Decisions, tables and papers.  Raises UserError where one is missing."""
         for name in (*products.decisions(self.experiment), *products.made(self.experiment), places.SUMS):
             if not os.path.exists(name):
                 raise UserError(f"{name}: missing; `{run.again('archive')}` makes it first")

@@ -37,7 +37,7 @@ def prune(keep: int = KEPT) -> list[str]:
         for name in sorted(os.listdir(folder)):
             if name.startswith("building-") or (name.startswith("base-") and name.partition(".")[0] not in kept):
                 clear_tree(os.path.join(folder, name))
-                removed.append(name)
+                removed.append(name.replace("building-", "unfinished image "))
             elif os.path.join(folder, name) in locks and name.partition(".")[0] not in images:
                 os.unlink(os.path.join(folder, name))
         removed += disk.prune(set(images))

@@ -207,7 +207,7 @@ def test_a_build_that_fails_leaves_nothing(building, tmp_path):
     assert "Packer could not make the image" in done.stderr
     assert "out of order" in done.stderr
     # It said what ran, and not that it had ended.
-    assert "image: provisioning with Packer …" in done.stderr
+    assert "with Packer …" in done.stderr
     assert "built in" not in done.stderr
     assert in_docker() == before
     assert unfinished() == folders

@@ -17,21 +17,21 @@ def here(tmp_path, monkeypatch):
             (tmp_path / "bin/conda").write_text(f"#!/bin/sh\necho conda {conda}\n")
             (tmp_path / "bin/conda").chmod(0o755)
         monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/bin:/bin" if conda else str(tmp_path / "bin"))
-        return doctor._software("profile.yaml")
+        return doctor.software("profile.yaml")[1:]
 
     return build
 
 
 def test_without_conda_it_is_the_distribution_and_this_python(here):
     mark, words = here("scheduler: greedy\n")
-    assert mark == doctor.GOOD
-    assert words.startswith("the distribution's R and the Python of ")
+    assert mark is True
+    assert words.startswith("this machine's R and the Python of ")
     assert "conda" not in words
 
 
 def test_a_conda_that_could_be_taken_is_named(here):
     mark, words = here("scheduler: greedy\n", "26.7.1")
-    assert mark == doctor.GOOD
+    assert mark is True
     assert words.endswith("; conda 26.7.1 is here: `--software-deployment-method conda` takes envs/ instead")
 
 
@@ -45,13 +45,13 @@ def test_a_conda_that_snakemake_would_refuse_is_no_way(here):
 )
 def test_conda_by_the_profile_is_told_with_its_version(here, profile):
     assert here(profile, "24.7.1") == (
-        doctor.GOOD,
-        "conda environments (envs/), as profile.yaml says, by conda 24.7.1",
+        True,
+        "envs/ by conda, as profile.yaml says: conda 24.7.1",
     )
 
 
-@pytest.mark.parametrize(("conda", "says"), [(None, "none is here"), ("24.7.0", "conda 24.7.0 is here")])
-def test_conda_by_the_profile_without_a_fit_one_is_bad(here, conda, says):
+@pytest.mark.parametrize("conda", [None, "24.7.0"])
+def test_conda_by_the_profile_without_a_fit_one_is_bad(here, conda):
     mark, words = here("sdm: conda\n", conda)
-    assert mark == doctor.BAD
-    assert "conda 24.7.1 or newer is needed, and " + says in words
+    assert mark is False
+    assert "conda 24.7.1 or newer is needed" in words

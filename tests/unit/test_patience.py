@@ -49,7 +49,6 @@ def test_the_guest_that_tries_kvm_gets_that_time(monkeypatch, tmp_path):
         return process.subprocess.CompletedProcess(argv, 137, "", "")
 
     monkeypatch.setattr(acceleration, "DEVICE", os.devnull)
-    monkeypatch.setattr(acceleration, "_initrd", lambda folder: "initrd")
     monkeypatch.setattr(acceleration, "capture", capture)
     monkeypatch.setenv("STRATA_HOME", str(tmp_path))
     monkeypatch.setenv(patience.NAME, "6")

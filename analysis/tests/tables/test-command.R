@@ -33,6 +33,10 @@ made_folder <- function(scale = "full", vm_emulated = FALSE) {
                      values[c("metric", "unit", "value", "laps", "factors")], check = "passed",
                      counts = ifelse(values$repetition == 3, "no", "yes"), log = log)
   utils::write.csv(tidy, file.path(folder, "tidy", "stream.csv"), row.names = FALSE)
+  # An earlier plan's table, which is not of this one.
+  writeLines("x", file.path(folder, "tidy", "other.csv"))
+  cells <- unique(values[c("environment", "workload", "repetition")])
+  utils::write.csv(cells, file.path(folder, "plan.csv"), row.names = FALSE, quote = FALSE)
   for (path in sub("log$", "json", sub("^results", folder, log))) {
     dir.create(dirname(path), recursive = TRUE, showWarnings = FALSE)
     jsonlite::write_json(list(seconds = 4, quiet = list(flags = list("steal"))), path, auto_unbox = TRUE)
@@ -41,7 +45,7 @@ made_folder <- function(scale = "full", vm_emulated = FALSE) {
 }
 
 run_command <- function(folder) {
-  command <- file.path(root, "analysis", "aggregate.R")
+  command <- file.path(root, "analysis", "tables.R")
   suppressWarnings(system2("Rscript", c(command, folder), stdout = TRUE, stderr = TRUE))
 }
 

@@ -1,6 +1,7 @@
 # Published claims against values: one engine, whoever measured them.  Reproduced: of every part the 90 %
 # interval lies within the tolerance; contradicted: of some part the 95 % interval (Bonferroni over the parts)
-# lies outside of it.
+# lies outside of it.  Values of one machine are compared in their blocks; those of others, whose runs are not
+# paired (`here$paired` is FALSE), as two samples, and printed ones (`here$exact`) as they are.
 
 CLAIM_COLUMNS <- c("environment", "reference", "series", "n", "ratio", "low", "high", "level", "parts")
 
@@ -10,7 +11,8 @@ CLAIM_COLUMNS <- c("environment", "reference", "series", "n", "ratio", "low", "h
 #' @param values tidy rows (environment, workload, metric, factors, series, better, percentile, repetition,
 #'   value)
 #' @param here list: valid (whether sizes answer a question), sockets, processors (NA: not known), emulated
-#'   (names of environments that were measured in emulation alone)
+#'   (names of environments that were measured in emulation alone); paired, exact (both as of values that were
+#'   measured here, where they are left out)
 #' @return data frame, one row per claim, and one more where another product stands for the published
 test_claims <- function(published, values, here) {
   rows <- lapply(published$claims, function(claim) {
@@ -44,18 +46,19 @@ test_claim <- function(claim, published, values, here) {
     low = NA_real_, high = NA_real_, level = NA_real_, parts = 0, verdict = "not tested",
     against_published = "", reason = "", because = "", note = claim$note %or% "", transferred = ""
   )
-  parts <- claim_parts(claim, published, values, here)
+  parts <- unlist(lapply(claim$tests %or% list(list()), function(test) {
+    claim[names(test)] <- test
+    lapply(claim_parts(claim, published, values, here), c, list(bounds = tolerance_of(claim)))
+  }), recursive = FALSE)
   untested <- Filter(function(part) !is.null(part$reason), parts)
   tested <- Filter(function(part) is.null(part$reason), parts)
   if (length(untested) > 0) row[c("reason", "because")] <- untested[[1]][c("reason", "because")]
   if (length(tested) == 0) return(row)
-  interval <- function(level) {
-    stack_rows(lapply(tested, function(part) compare_pairs(part$ratio, 1, part$percentile, level)))
-  }
-  inner <- interval(1 - 2 * ALPHA)
-  outer <- interval(1 - ALPHA / length(tested))
-  low <- if (is.na(bounds[[1]])) 0 else bounds[[1]]
-  high <- if (is.na(bounds[[2]])) Inf else bounds[[2]]
+  inner <- stack_rows(lapply(tested, compare_part, 1 - 2 * ALPHA))
+  outer <- stack_rows(lapply(tested, compare_part, 1 - ALPHA / length(tested)))
+  bound <- function(i) vapply(tested, function(part) part$bounds[[i]], 0)
+  low <- ifelse(is.na(bound(1)), 0, bound(1))
+  high <- ifelse(is.na(bound(2)), Inf, bound(2))
   within <- (inner$low >= low & inner$high <= high) %in% TRUE
   outside <- (outer$high < low | outer$low > high) %in% TRUE
   row$verdict <- if (all(within)) "reproduced" else "undecided"
@@ -65,6 +68,7 @@ test_claim <- function(claim, published, values, here) {
   # within.
   at <- order(!outside, within, -pmax(low - inner$low, inner$high - high))[[1]]
   shown <- (if (within[[at]]) inner else outer)[at, ]
+  row[c("tolerance_low", "tolerance_high")] <- as.list(tested[[at]]$bounds)
   row[c("environment", "reference", "series")] <- tested[[at]][c("environment", "reference", "series")]
   row[c("n", "ratio", "low", "high")] <- shown[c("n", "ratio", "low", "high")]
   row$level <- if (within[[at]]) 1 - 2 * ALPHA else 1 - ALPHA / length(tested)
@@ -85,12 +89,24 @@ tolerance_of <- function(claim) {
 
 # What was measured, as a share of the published value: the second verdict.
 against <- function(part, value) {
-  found <- compare_pairs(part$ratio / value, 1, part$percentile)
+  found <- compare_part(part, 1 - ALPHA, value)
   sub("equivalent", "equal", verdict_of(found$p, found$p_equivalent))
 }
 
+# The ratio of a part, as a share of a value.
+compare_part <- function(part, level, value = 1) {
+  if (!is.null(part$ratio)) return(compare_pairs(part$ratio / value, 1, part$percentile, level))
+  found <- compare_samples(part$x / value, part$y, part$how, part$percentile, level)
+  if (!part$exact) return(found)
+  apart <- abs(log(found$ratio)) > EDGE
+  found[c("low", "high")] <- found$ratio
+  found[c("p", "p_equivalent")] <- c(!apart, apart)
+  found$why <- ""
+  found
+}
+
 #' The parts of a claim: a list of series of ratios (environment, reference, series, percentile, ratio), or of
-#' reasons
+#' two samples (x, y, how, exact for ratio), or of reasons
 claim_parts <- function(claim, published, values, here) {
   cannot <- function(reason, ...) list(list(reason = reason, because = paste0(...)))
   if (!is.null(claim$untestable)) return(cannot(claim$untestable$reason, claim$untestable$because))
@@ -123,7 +139,9 @@ pair_parts <- function(pair, claim, published, rows, here) {
     own <- entries[[i]]$factors
     all <- c(claim$factors[setdiff(names(claim$factors), names(own))], own)
     keep <- rows$environment == names[[i]]
-    for (name in names(all)) keep <- keep & factor_of(rows$factors, name) == as.character(all[[name]])
+    for (name in names(all)) {
+      keep <- keep & factor_of(rows$factors, name) %in% as.character(unlist(all[[name]]))
+    }
     found <- rows[keep, ]
     # Series of the two are told apart by all factors but those that differ by the claim.
     given <- unique(unlist(lapply(entries, function(one) names(one$factors))))
@@ -133,12 +151,24 @@ pair_parts <- function(pair, claim, published, rows, here) {
     found
   }
   first <- wanted(1)
-  second <- wanted(2)
+  second <- if (length(pair) > 1) wanted(2) else first
   common <- intersect(first$joined, second$joined)
   if (length(common) == 0) return(list(list(reason = "size", because = "its size or load was not measured")))
+  if (identical(claim$over, "all")) {
+    first <- transform(first[first$joined %in% common, ], joined = "all")
+    second <- transform(second[second$joined %in% common, ], joined = "all")
+    common <- "all"
+  }
   lapply(common, function(one) {
     own <- first[first$joined == one, ]
-    pairs <- pair_rows(own, second[second$joined == one, ])
+    other <- second[second$joined == one, ]
+    if (isFALSE(here$paired)) {
+      reference <- if (length(pair) > 1) names[[2]] else ""
+      return(list(environment = names[[1]], reference = reference, series = own$series[[1]],
+                  percentile = own$percentile[[1]], x = own$value, y = if (reference != "") other$value,
+                  how = claim$how %or% "ratio", exact = isTRUE(here$exact)))
+    }
+    pairs <- pair_rows(own, other)
     if (isTRUE(claim$performance) && own$better[[1]] == "lower") pairs$ratio <- 1 / pairs$ratio
     list(environment = names[[1]], reference = names[[2]], series = own$series[[1]],
          percentile = own$percentile[[1]], ratio = of_blocks(pairs))

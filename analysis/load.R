@@ -8,9 +8,7 @@ ROOMS <- c(
   evidence = "what the paper may tell: all results, read and checked against one another",
   draw = "figures",
   tell = "tables and sentences, by theme",
-  paper = "LaTeX, HTML and the document that they stand in",
-  compare = "testbeds against one another",
-  reanalysis = "the published raw results of the original paper, read again"
+  paper = "LaTeX, HTML and the document that they stand in"
 )
 
 #' The files of a room and of all rooms below it, in the order in which they are loaded

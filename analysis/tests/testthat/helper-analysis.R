@@ -2,7 +2,7 @@
 
 project <- normalizePath(file.path("..", "..", ".."))
 source(file.path(project, "analysis", "load.R"), local = environment())
-load_rooms(project, "reanalysis", environment())
+load_rooms(project, "paper", environment())
 
 #' The parameters of the runs
 asked_for <- list(

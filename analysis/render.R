@@ -35,8 +35,8 @@ render_document <- function(root, rmd, out, title = "", values = list(), params 
   }
 }
 
-#' Chunks without options that make knitr write LaTeX itself, so that figures are Markdown in both formats; each
-#' figure is drawn once, on the device that it is for, since letters of another one are of other widths
+#' Chunks without options that make knitr write LaTeX itself, so that figures are Markdown in both formats;
+#' each figure is drawn once, on the device that it is for, since letters of another one are of other widths
 set_chunks <- function() {
   web <- knitr::is_html_output()
   knitr::opts_chunk$set(echo = FALSE, message = FALSE, warning = FALSE, fig.width = if (web) 5 else 6.5)

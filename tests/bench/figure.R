@@ -45,4 +45,5 @@ cost_figure <- function(data) {
 
 paths <- commandArgs(TRUE)
 if (length(paths) != 2) stop("usage: figure.R COST.csv COST.png", call. = FALSE)
-ggsave(paths[[2]], cost_figure(drawn(utils::read.csv(paths[[1]]))), width = 7, height = 2.6, dpi = 200, bg = "white")
+plot <- cost_figure(drawn(utils::read.csv(paths[[1]])))
+ggsave(paths[[2]], plot, width = 7, height = 2.6, dpi = 200, bg = "white")

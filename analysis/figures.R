@@ -38,8 +38,15 @@ environment_scales <- function(paper) {
   labels <- label_of(paper, shown)
   list(scale_colour_manual(values = of(COLOURS), labels = labels, breaks = shown),
        scale_fill_manual(values = of(COLOURS), labels = labels, breaks = shown),
-       scale_shape_manual(values = of(c(16, 17, 15, 18, 8, 3, 4, 1, 2)), labels = labels, breaks = shown))
+       scale_shape_manual(values = of(c(16, 17, 15, 18, 8, 3, 4, 1, 2)), labels = labels, breaks = shown),
+       guides(colour = guide_legend(ncol = legend_columns(paper)), fill = "none"))
 }
+
+# Labels that stand beside one another in a legend, and the inches that further rows of them take.
+legend_columns <- function(paper) {
+  (if (knitr::is_html_output()) 72 else 96) %/% (max(nchar(paper$measured$label)) + 5)
+}
+legend_height <- function(paper) 0.17 * ((nrow(paper$measured) - 1) %/% legend_columns(paper))
 
 # The series of the forest on page 1: all headlines, or where those are too many the first of each workload
 # and metric.
@@ -98,7 +105,9 @@ ratio_breaks <- function(ends, n) {
 }
 
 forest_height <- function(told) {
-  lines <- sum(1 + 0.8 * (nchar(unique(told$series)) %/% label_letters()))
+  # All rows are as high as the longest label takes.
+  series <- unique(told$series)
+  lines <- length(series) * (1 + 0.9 * max(nchar(series) %/% label_letters()))
   0.95 + 0.165 * lines + 0.04 * n_distinct(told$workload) + 0.06 * max(0, n_distinct(told$label) - 3)
 }
 
@@ -131,7 +140,8 @@ cut_interval <- function(rows, value, low, high) {
 
 axis_of <- function(rows) {
   if (n_distinct(rows$metric_label, rows$unit) > 1) return(NULL)
-  glue("{rows$metric_label[1]} ({rows$unit[1]}), {rows$better[1]} is better")
+  title <- glue("{rows$metric_label[1]} ({rows$unit[1]}), {rows$better[1]} is better")
+  wrap(if (knitr::is_html_output()) 48 else 80)(title)
 }
 
 #' Every run of a workload, and the mean of each environment with its 95 % interval
@@ -223,7 +233,7 @@ figure_height <- function(paper, name, figure) {
   rows <- distinct(rows_of(paper$summary, name, figure), metric, factors, .keep_all = TRUE)
   panels <- panels_of(rows, figure$along)
   lines <- ceiling(nlevels(panels) / columns_of(panels))
-  if (figure$kind != "runs") return(0.6 + 1.55 * lines)
+  if (figure$kind != "runs") return(0.6 + 1.55 * lines + legend_height(paper))
   head <- 0.13 * max(ceiling(nchar(levels(panels)) / 22), 1)
   0.45 + lines * (0.2 + head + 0.24 * nrow(paper$measured))
 }
@@ -295,5 +305,5 @@ draw_up <- function(paper) {
     scale_y_discrete(labels = function(x) label_of(paper, x)) +
     scale_x_log10(labels = scales::label_comma(drop0trailing = TRUE)) + environment_scales(paper) +
     guides(colour = "none", fill = "none", shape = "none") +
-    labs(x = "Seconds until the environment is up (logarithmic), lower is better", y = NULL)
+    labs(x = "Seconds (logarithmic), lower is better", y = NULL)
 }

@@ -3,9 +3,9 @@
 # OUT is whole or not written at all, and its bytes follow from the results.
 
 arguments <- commandArgs(TRUE)
-if (!length(arguments) %in% 1:2 || !grepl("[.](pdf|html)$",
-                                          arguments[1])) stop("usage: report.R OUT.pdf|OUT.html [RESULTS]",
-                                            call. = FALSE)
+if (!length(arguments) %in% 1:2 || !grepl("[.](pdf|html)$", arguments[1])) {
+  stop("usage: report.R OUT.pdf|OUT.html [RESULTS]", call. = FALSE)
+}
 script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 root <- dirname(dirname(normalizePath(gsub("~+~", " ", script, fixed = TRUE))))
 out <- file.path(normalizePath(dirname(arguments[1])), basename(arguments[1]))

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Makes the small run of docs/gallery.md anew, from the last commit of this checkout: scripts/gallery.sh.  It measures,
-# and writes docs/figures/gallery: the archive, and the two figures that are of this run.
+# and writes docs/figures/gallery: the archive.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -32,5 +32,4 @@ if facts["changed"]:
 END
 .venv/bin/python -m strata verify archive.zip
 xz -9 --stdout archive.zip >"$gallery/archive.zip.xz"
-cp results/figures/stream.svg results/figures/randomaccess.svg "$gallery"
 echo "gallery: made of commit $(git rev-parse HEAD); look at what docs/gallery.md says of it, and commit both" >&2

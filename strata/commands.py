@@ -82,7 +82,14 @@ def _image(options: argparse.Namespace) -> int:
 def _tidy(options: argparse.Namespace) -> int:
     from strata.results import tidy
 
-    tidy.make(options.partial, options.blocks, options.to)
+    tidy.make(options.partial)
+    return 0
+
+
+def _decide(options: argparse.Namespace) -> int:
+    from strata.results import decide
+
+    decide.decide(options.block)
     return 0
 
 
@@ -211,8 +218,8 @@ def _main(words: list[str]) -> int:
     machine.add_argument("--out", metavar="FILE", default=places.MACHINE, help=f"the file ({places.MACHINE})")
     tidy = add("tidy", _tidy, "parse all logs into results/tidy (the rule `tables` does it)")
     tidy.add_argument("--partial", action="store_true", help="of the cells that are there")
-    tidy.add_argument("--blocks", type=int, metavar="NUMBER", help="of the cells in the first blocks")
-    tidy.add_argument("--to", metavar="FOLDER", default="results/tidy", help="where to (results/tidy)")
+    decide = add("decide", _decide, "decide which workloads get further sets after a block (the rule `decide` does it)")
+    decide.add_argument("block", type=int, metavar="BLOCK", help="the last block of a round")
     reanalyse = add(
         "reanalyse", _reanalyse, "read the original's published raw results (the rule `reanalysis` does it)"
     )

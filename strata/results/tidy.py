@@ -9,6 +9,7 @@ import csv
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from strata.base import places
 from strata.base.contracts import result
@@ -27,11 +28,33 @@ COLUMNS = (
 SHOWN = 20
 
 
-def make(partial: bool = False, blocks: int | None = None, folder: str = "results/tidy") -> None:
-    """Write the tidy tables of all cells, or of those in the first `blocks`, into a folder.
+class Values(NamedTuple):
+    """Parsed logs: the cells of the plan, rows of the tables by workload, records, and (log, reason) of what is left
+    out."""
 
-    partial: whether cells may be missing.  Raises UserError where one is and they may not, and where a record or a log
-    is not what was measured: sentences that name the file and what would mend it.
+    cells: list[sets.Cell]
+    rows: dict[str, list[Sequence]]
+    records: dict[sets.Cell, dict]
+    left_out: list[Sequence[object]]
+
+
+def make(partial: bool = False) -> None:
+    """Write the tidy tables of all cells.
+
+    partial: whether cells may be missing.  Raises UserError as `values` does.
+    """
+    found = values(partial)
+    for load, rows in found.rows.items():
+        _write(result("tidy", workload=load), COLUMNS, rows)
+    _write(result("left_out"), ("log", "reason"), found.left_out)
+    _note_unplanned(found.cells)
+
+
+def values(partial: bool = False, blocks: int | None = None) -> Values:
+    """The values of all cells, or of those in the first `blocks`.
+
+    Raises UserError where a cell is missing and may not, and where a record or a log is not what was measured:
+    sentences that name the file and what would mend it.
     """
     experiment = plan.read_checked()
     order = sets.Order(experiment)
@@ -46,7 +69,7 @@ def make(partial: bool = False, blocks: int | None = None, folder: str = "result
     records = {cell: judge.load(".", places.cell_path("raw", *cell, "json")) for cell in measured}
     paired = {cell: record for cell, record in records.items() if cell[0] in order.paired}
     aside = set(order.set_aside(blocks)) | set(_torn(paired))
-    rows: dict[str, list[Sequence[object]]] = {load: [] for load in experiment["workloads"]}
+    rows: dict[str, list[Sequence]] = {load: [] for load in experiment["workloads"]}
     left_out: list[Sequence[object]] = []
     for cell in measured:
         if "cannot" in records[cell]:
@@ -57,14 +80,10 @@ def make(partial: bool = False, blocks: int | None = None, folder: str = "result
         except parsing.BrokenLogError as broken:
             left_out.append((places.cell_path("raw", *cell, "log"), str(broken)))
             print(f"tidy: left out: {left_out[-1][0]}: {broken}; remove it, and it is measured again", file=sys.stderr)
-    for load, found in rows.items():
-        _write(os.path.join(folder, f"{load}.csv"), COLUMNS, found)
-    if folder == "results/tidy":
-        _write(result("left_out"), ("log", "reason"), left_out)
-        _note_unplanned(cells)
+    return Values(cells, rows, records, left_out)
 
 
-def _rows(experiment: dict, cell: sets.Cell, record: dict, counts: str) -> list[Sequence[object]]:
+def _rows(experiment: dict, cell: sets.Cell, record: dict, counts: str) -> list[Sequence]:
     """The values of a cell.  Raises BrokenLogError where its log is not that of a good run."""
     path = places.cell_path("raw", *cell, "log")
     with open(path, "rb") as file:

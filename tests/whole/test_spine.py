@@ -405,10 +405,11 @@ def test_a_run_that_a_signal_ends_goes_on_with_the_next(project, number, whom):
 
 
 def kill_in(project: Project, script: str, target: str) -> None:
-    """Kill a run, with all that it started, while a script of the analysis is at work."""
+    """Kill a run, with all that it started, while a file of R or Python is at work."""
     path, seen = project.path(script), project.folder / "seen"
     text = path.read_text()
-    path.write_text(f'writeLines("", "{seen}")\nSys.sleep(60)\n{text}')
+    in_python = f'import time\nopen("{seen}", "w").close()\ntime.sleep(60)\n'
+    path.write_text((in_python if path.suffix == ".py" else f'writeLines("", "{seen}")\nSys.sleep(60)\n') + text)
     process = project.start(target)
     deadline = time.monotonic() + 60
     while not seen.exists() and time.monotonic() < deadline:
@@ -455,10 +456,11 @@ def test_sets_are_added_until_it_is_enough(decided):
     assert decided.jobs["decide"] == len(states) > 1
     records = sorted((decided.record(cell)["position"] for cell in decided.records()), key=lambda at: at["actual"])
     assert [at["planned"] for at in records] == list(range(1, 37))
+    assert all(json.loads(path.read_text())["reason"] in decided.said for path in decisions)
 
 
 def test_a_decision_stands_whatever_becomes_of_code_and_logs(adaptive):
-    adaptive.path("analysis/precision.R").touch()
+    adaptive.path("strata/results/decide.py").touch()
     adaptive.path("results/raw/docker/load/2.log").unlink()
     adaptive.good(TABLES)
     assert adaptive.measured == ["docker/load/2"]
@@ -497,7 +499,7 @@ def test_a_decision_that_was_killed_is_made_by_the_next_run(adaptive):
     [first, *_] = sorted(adaptive.path("results/precision").glob("*.json"))
     first.unlink()
     adaptive.path(TABLES).unlink()
-    kill_in(adaptive, "analysis/precision.R", TABLES)
+    kill_in(adaptive, "strata/results/decide.py", TABLES)
     adaptive.good(TABLES)
     assert first.exists()
     assert not adaptive.measured

@@ -35,16 +35,19 @@ render_document <- function(root, rmd, out, title = "", values = list(), params 
   }
 }
 
-#' Chunks without options that make knitr write LaTeX itself, so that figures are Markdown in both formats;
-#' each figure is drawn once, on the device that it is for, since letters of another one are of other widths
+#' Chunks without options that make knitr write LaTeX itself, so that figures are Markdown in both formats
+#'
+#' Each figure is drawn once, on the device that it is for: letters of another one are of other widths.
 set_chunks <- function() {
   web <- knitr::is_html_output()
   knitr::opts_chunk$set(echo = FALSE, message = FALSE, warning = FALSE, fig.width = if (web) 5 else 6.5)
   registerS3method("knit_print", "ggplot", function(x, options, ...) {
     file <- knitr::fig_path(if (web) "svg" else "pdf", options)
     dir.create(dirname(file), recursive = TRUE, showWarnings = FALSE)
-    device <- if (web) svglite::svglite else grDevices::cairo_pdf
-    device(file, options$fig.width, options$fig.height, bg = "transparent")
+    width <- options$fig.width
+    height <- options$fig.height
+    if (web) svglite::svglite(file, width, height, bg = "transparent")
+    else grDevices::cairo_pdf(file, width, height)
     on.exit(grDevices::dev.off())
     print(x)
     knitr::knit_print(knitr::include_graphics(file), options)

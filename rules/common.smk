@@ -33,7 +33,7 @@ PARSERS = code(
     "strata/results/*.py",
     "strata/experiment/sets.py",
 )
-ANALYSIS = code("analysis/*.R", "published/*", "contracts/hosts.json")
+ANALYSIS = code("analysis/*.R", "published/*", "contracts/*.json")
 TEXTS = code(
     "paper/**/*.Rmd",
     "paper/*.bib",

@@ -63,7 +63,8 @@ facts_of <- function(paper) {
   of_node <- function(key) unique(unlist(lapply(paper$records, function(one) one$node[[key]])))
   list(
     processor = gsub("\\((R|TM)\\)", "", listed(seen("cpu_model") %or% "a processor that was not recorded")),
-    hosts = seen("machine"), nodes = of_node("name"), boots = length(of_node("boot")), cpus = machine$cpus, memory = round(machine$memory_bytes / 2^30),
+    hosts = seen("machine"), nodes = of_node("name"), boots = length(of_node("boot")),
+    cpus = machine$cpus, memory = round(machine$memory_bytes / 2^30),
     kernel = listed(seen("kernel") %or% "not recorded"),
     guest = setdiff(seen("virtualization"), c("none", "bare metal", "not available")),
     steal = during("steal_share"),

@@ -1,23 +1,30 @@
-"""The RO-Crate of an archive: ro-crate-metadata.json, which describes it to machines, and its check."""
+"""The RO-Crate of an archive: ro-crate-metadata.json, which describes it to machines, and its check.
+
+It is a Workflow Run Crate 0.5 (https://w3id.org/ro/wfrun/workflow/0.5), written as the JSON-LD that it is.
+"""
 
 import importlib.metadata
 import json
 import os
 import urllib.parse
-from datetime import datetime
 from typing import Any
-
-from rocrate.model.contextentity import ContextEntity
-from rocrate.rocrate import ROCrate
 
 from strata.archive.container import files_below
 from strata.archive.private import is_text
 from strata.archive.sums import NAME as SUMS
 from strata.archive.sums import digest
+from strata.results.judge import load
 
 FILE = "ro-crate-metadata.json"
-VERSION = "1.3"
+VERSION = "1.1"
 WORKFLOW = "source/Snakefile"
+_SPECIFICATION = f"https://w3id.org/ro/crate/{VERSION}"
+_WORKFLOW_CRATE = "https://w3id.org/workflowhub/workflow-ro-crate/1.0"
+_PROFILES = {
+    "https://w3id.org/ro/wfrun/process/0.5": ("Process Run Crate", "0.5"),
+    "https://w3id.org/ro/wfrun/workflow/0.5": ("Workflow Run Crate", "0.5"),
+    _WORKFLOW_CRATE: ("Workflow RO-Crate", "1.0"),
+}
 _TYPES = {
     ".csv": "text/csv",
     ".json": "application/json",
@@ -48,101 +55,111 @@ _ABOUT = {
 }
 
 
-def _properties(folder: str, name: str) -> dict[str, Any]:
+def _entity(address: str, kind: str | list[str], **properties: Any) -> dict[str, Any]:
+    return {"@id": address, "@type": kind, **properties}
+
+
+def _to(*identifiers: str) -> Any:
+    """A reference to an entity, or a list of references to several."""
+    found = [{"@id": identifier} for identifier in identifiers]
+    return found if len(found) > 1 else found[0]
+
+
+def _file(folder: str, name: str) -> dict[str, Any]:
     path = os.path.join(folder, name)
-    found: dict[str, Any] = {"name": _ABOUT.get(name, name), "contentSize": str(os.path.getsize(path))}
-    # The list of checksums is made last and can be listed here, but not with a checksum.
+    found = _entity(urllib.parse.quote(name), "File", name=_ABOUT.get(name, name))
+    # The list of checksums is made last and can be listed here, but with neither size nor checksum.
     if name != SUMS:
-        found["sha256"] = digest(path)
+        found |= {"contentSize": str(os.path.getsize(path)), "sha256": digest(path)}
     if name == WORKFLOW:
         found["@type"] = ["File", "SoftwareSourceCode", "ComputationalWorkflow"]
-        found["conformsTo"] = {"@id": "https://bioschemas.org/profiles/ComputationalWorkflow/1.0-RELEASE"}
-    found["encodingFormat"] = _TYPES.get(os.path.splitext(name)[1]) or _plain_type(path)
+        found["conformsTo"] = _to("https://bioschemas.org/profiles/ComputationalWorkflow/1.0-RELEASE")
+        found["programmingLanguage"] = _to("#snakemake")
+    found["encodingFormat"] = "text/plain" if name == SUMS else _type(path)
     return found
 
 
-def _plain_type(path: str) -> str:
+def _type(path: str) -> str:
+    known = _TYPES.get(os.path.splitext(path)[1])
+    if known:
+        return known
     with open(path, "rb") as file:
         return "text/plain" if is_text(file.read(1 << 16)) else "application/octet-stream"
 
 
 def write(folder: str, facts: dict) -> None:
     """Write the crate's metadata for the files that are in a folder; `facts` is the object of archive.json."""
-    crate = ROCrate(gen_preview=False, version=VERSION)
-    crate.name = facts["title"]
-    crate.description = facts["description"]
-    crate.datePublished = datetime.fromisoformat(facts["measured"]["to"].replace("Z", "+00:00"))
-    name = facts["license"]
-    address = f"https://spdx.org/licenses/{name}" if name else "#no-licence"
-    about = {"@type": "CreativeWork", "name": name or "No licence is named"}
-    crate.license = crate.add(ContextEntity(crate, address, about))
-    author = crate.add(ContextEntity(crate, "#authors", {"@type": "Organization", "name": facts["authors"]}))
-    crate.root_dataset["author"] = author
-    crate.root_dataset["publisher"] = author
-    crate.root_dataset["version"] = facts["source"]["revision"] or facts["strata"]
-    files = {
-        name: crate.add_file(os.path.join(folder, name), name, properties=_properties(folder, name))
-        for name in files_below(folder)
-        if name not in (FILE, SUMS)
-    }
-    files[SUMS] = crate.add_file(
-        dest_path=SUMS, source=None, properties={"name": "SHA-256 of every other file", "encodingFormat": "text/plain"}
-    )
-    name = facts["source"]["swhid"]
-    about = {"@type": "CreativeWork", "name": "The project's own files, in the folder source", "identifier": name}
-    code = crate.add(ContextEntity(crate, name, about))
-    crate.root_dataset["mentions"] = code
-    about = {
-        "@type": "ComputerLanguage",
-        "name": "Snakemake",
-        "url": "https://snakemake.github.io",
-        "version": importlib.metadata.version("snakemake"),
-    }
-    language = crate.add(ContextEntity(crate, "#snakemake", about))
-    workflow = files.get(WORKFLOW)
-    if workflow:
-        workflow["programmingLanguage"] = language
-        crate.mainEntity = workflow
-        action = {
-            "@type": "CreateAction",
-            "name": "Measurement of the archived runs",
-            "startTime": facts["measured"]["from"],
-            "endTime": facts["measured"]["to"],
-        }
-        run = crate.add(ContextEntity(crate, "#measurement", action))
-        run["instrument"] = workflow
-        run["object"] = [files[name] for name in ("source/config.yaml", "results/plan.json") if name in files]
-        run["result"] = [files[name] for name in files if name.startswith(("results/raw/", "paper/"))]
-        run["agent"] = author
-        crate.root_dataset["mentions"] = [run, code]
+    names = sorted({*files_below(folder), SUMS} - {FILE})
+    files = {name: _file(folder, name) for name in names}
+    licence, code = facts["license"], facts["source"]["swhid"]
+    terms = f"https://spdx.org/licenses/{licence}" if licence else "#no-licence"
+    measured = facts["measured"]
+    made_of = [name for name in ("source/config.yaml", "results/plan.json") if name in files]
+    results = [name for name in names if name.startswith(("results/raw/", "paper/"))]
+    workflow = importlib.metadata.version("snakemake")
+    graph = [
+        _entity(FILE, "CreativeWork", about=_to("./"), conformsTo=_to(_SPECIFICATION, _WORKFLOW_CRATE)),
+        _entity(
+            "./",
+            "Dataset",
+            name=facts["title"],
+            description=facts["description"],
+            datePublished=measured["to"],
+            license=_to(terms),
+            author=_to("#authors"),
+            publisher=_to("#authors"),
+            version=facts["source"]["revision"] or facts["strata"],
+            conformsTo=_to(*_PROFILES),
+            mainEntity=_to(WORKFLOW),
+            mentions=_to("#measurement", code),
+            hasPart=[_to(entity["@id"]) for entity in files.values()],
+        ),
+        *files.values(),
+        *(_entity(address, "CreativeWork", name=name, version=of) for address, (name, of) in _PROFILES.items()),
+        _entity(terms, "CreativeWork", name=licence or "No licence is named"),
+        _entity("#authors", "Organization", name=facts["authors"]),
+        _entity(code, "CreativeWork", name="The project's own files, in the folder source", identifier=code),
+        _entity(
+            "#snakemake", "ComputerLanguage", name="Snakemake", url="https://snakemake.github.io", version=workflow
+        ),
+        _entity(
+            "#measurement",
+            "CreateAction",
+            name="Measurement of the archived runs",
+            startTime=measured["from"],
+            endTime=measured["to"],
+            instrument=_to(WORKFLOW),
+            object=[_to(files[name]["@id"]) for name in made_of],
+            result=[_to(files[name]["@id"]) for name in results],
+            agent=_to("#authors"),
+        ),
+    ]
+    # Version 1.1 has no word for a checksum of its own.
+    crate = {"@context": [f"{_SPECIFICATION}/context", {"sha256": "http://schema.org/sha256"}], "@graph": graph}
     with open(os.path.join(folder, FILE), "w", encoding="utf-8") as file:
-        file.write(json.dumps(crate.metadata.generate(), indent=1, ensure_ascii=False) + "\n")
+        file.write(json.dumps(crate, indent=1, ensure_ascii=False) + "\n")
 
 
 def findings(folder: str) -> list[str]:
-    """What is wrong with the crate of an unpacked archive, a sentence each."""
-    try:
-        crate = ROCrate(folder)
-    except Exception as error:  # The library raises whatever its input makes it stumble over.
-        return [f"{FILE}: is no RO-Crate: {error or type(error).__name__}"]
-    found = []
-    for key in ("name", "description", "datePublished", "license"):
-        if not crate.root_dataset.get(key):
-            found.append(f"{FILE}: the crate does not say its {key}")
-    files = [entity for entity in crate.data_entities if "File" in _types(entity)]
-    entities = {urllib.parse.unquote(entity.id): entity for entity in files}
+    """What is wrong with the crate of an unpacked archive, a sentence each.
+
+    Raises UserError for what is no JSON, and KeyError and its like for what is laid out as no crate is.
+    """
+    entities = {entity["@id"]: entity for entity in load(folder, FILE)["@graph"]}
+    root = entities[entities[FILE]["about"]["@id"]]
+    found = [
+        f"{FILE}: the crate does not say its {key}"
+        for key in ("name", "description", "datePublished", "license")
+        if not root.get(key)
+    ]
+    parts = {urllib.parse.unquote(part["@id"]): entities[part["@id"]] for part in root["hasPart"]}
     for name in files_below(folder):
-        if name != FILE and name not in entities:
+        if name != FILE and name not in parts:
             found.append(f"{FILE}: it does not describe {name}")
-    for name, entity in sorted(entities.items()):
+    for name, entity in sorted(parts.items()):
         path = os.path.join(folder, name)
         if not os.path.isfile(path):
             found.append(f"{FILE}: it describes {name}, which is not there")
         elif name != SUMS and entity.get("sha256") != digest(path):
             found.append(f"{FILE}: the checksum that it gives {name} is another than the file's")
     return found
-
-
-def _types(entity: Any) -> list[str]:
-    kind = entity.type
-    return kind if isinstance(kind, list) else [kind]

@@ -1,4 +1,4 @@
-"""The README's commands in a fresh clone, with a Snakemake that holds nothing of ours and no .venv: the oldest, and the newest."""
+"""The README's commands in a clone without .venv, with a Snakemake that holds nothing of ours: oldest and newest."""
 
 import os
 import subprocess

@@ -220,6 +220,7 @@ def project(folder: Path, monkeypatch, settings: dict | None = None, slower: dic
     projects.make(folder, settings or page(), copy=True)
     for name in ("LICENSE", "CITATION.cff"):
         (folder / name).write_bytes((projects.ROOT / name).read_bytes())
+    projects.track(folder)
     monkeypatch.chdir(folder)
     experiment = planned()
     plan.write({**experiment, "source": {"revision": None, "changed": None}})

@@ -89,6 +89,13 @@ def make(folder: Path, config: dict, workloads: dict[str, dict] | None = None, c
     return folder
 
 
+def track(folder: Path) -> Path:
+    """Tell git of the files that a project has now: an archive holds those."""
+    for words in (["init", "--quiet"], ["add", "--all"]):
+        subprocess.run(["git", "-C", folder, *words], check=True)
+    return folder
+
+
 def write_parser(folder: Path, name: str, metrics: dict) -> None:
     """A parser that takes every log: the first line that is a number is the value of each metric, else 1."""
     text = f"""from kit.logs import value

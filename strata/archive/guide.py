@@ -228,6 +228,11 @@ def add_recipe(stage: Stage) -> None:
     if described["recipe"] != made["recipe"]:
         stage.warnings.append("The source that made the image has changed since; its recipe is not told file by file.")
         return
+    lacking = [name for name in recipe.files(image) if name not in stage.source.files]
+    if lacking:
+        raise UserError(
+            f"the image was made of files that git does not track: {', '.join(lacking)}; `git add` them first"
+        )
     made_of = {name: digest(stage.path(f"source/{name}")) for name in recipe.files(image)}
     stage.write_json("image/recipe.json", {**described, "packages": recipe.packages(image), "files": made_of})
 

@@ -70,6 +70,11 @@ def _list_doubts(stage: Stage) -> None:
 
 
 def _report(stage: Stage, out: str, count: int) -> None:
+    untracked = stage.source.untracked
+    if untracked:
+        told = ", ".join(legible(name, 80) for name in untracked[:MOST_DOUBTS])
+        more = f" and {len(untracked) - MOST_DOUBTS} more" if len(untracked) > MOST_DOUBTS else ""
+        print(f"archive: not in it, since git does not track them: {told}{more}", file=sys.stderr)
     for text in stage.warnings:
         print(f"archive: warning: {text}", file=sys.stderr)
     for word in stage.private.kept:

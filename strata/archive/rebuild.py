@@ -16,6 +16,8 @@ INPUTS = ("plan.json", "plan.csv", "image.json", "image-manifest.json", "raw", "
 def prepare(folder: str, work: str) -> None:
     """Lay out a project in `work`: the archived source, plan, logs and records of the archive in `folder`."""
     shutil.copytree(os.path.join(folder, "source"), work, dirs_exist_ok=True)
+    # By it an archive that is made there knows its source.
+    shutil.copyfile(os.path.join(folder, sums.NAME), os.path.join(work, sums.NAME))
     for name in INPUTS:
         path, target = (os.path.join(root, "results", name) for root in (folder, work))
         if os.path.isdir(path):

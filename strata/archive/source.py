@@ -1,4 +1,4 @@
-"""The project's own files, as they go into an archive: those that git knows, or those of the folder."""
+"""The project's own files, as they go into an archive: those that git tracks, or those of the archive it came from."""
 
 import hashlib
 import os
@@ -6,29 +6,16 @@ import re
 import subprocess
 from dataclasses import dataclass, field
 
+from strata.archive import sums
 from strata.base.digest import of_file
+from strata.base.errors import UserError
 
-# What is made, or belongs to tools, where no git says so.
-_MADE = {
-    ".git",
-    ".snakemake",
-    ".venv",
-    "__pycache__",
-    ".pytest_cache",
-    ".ruff_cache",
-    ".mypy_cache",
-    ".hypothesis",
-}
-_MADE_HERE = re.compile(
-    r"(?:results|comparison|history|[^/]*-rebuilt)/|paper/(?:report|reanalysis)\.(?:pdf|html)$|[^/]*\.zip$"
-)
 # Names of files that hold keys or passwords wherever they lie.
 KEY_FILES = re.compile(
     r"(?:^|/)(?:\.env(?:\.[^/]*)?|\.netrc|\.pypirc|\.npmrc|\.git-credentials|credentials(?:\.[^/]*)?"
     r"|id_(?:rsa|dsa|ecdsa|ed25519)[^/]*|insecure_private_key|private_key|[^/]*\.(?:pem|key|p12|pfx|ppk|kdbx))$"
     r"|(?:^|/)\.(?:ssh|gnupg|aws|docker|kube)/"
 )
-_LARGE = 10_000_000
 # An archive of another run, which an archive does not hold: else each one of the gallery would hold all before it.
 GALLERY = "docs/figures/gallery/archive.zip.xz"
 
@@ -37,8 +24,9 @@ GALLERY = "docs/figures/gallery/archive.zip.xz"
 class Source:
     """Names of the files, relative to the project; its commit; what differs from it; what was left out and why.
 
-    `revision` is None where there is no git; `changed` lists files that differ from it or are new.  `apart` are those
-    of the source's files of which an archive has the name and the hash alone.
+    `revision` is None where git has no commit; `changed` lists files that differ from it; `untracked` those that git
+    neither tracks nor ignores.  `apart` are those of the source's files of which an archive has the name and the hash
+    alone.
     """
 
     files: list[str] = field(default_factory=list)
@@ -46,6 +34,7 @@ class Source:
     changed: list[str] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
     apart: list[str] = field(default_factory=list)
+    untracked: list[str] = field(default_factory=list)
 
 
 def _git(project: str, *words: str) -> str | None:
@@ -60,38 +49,36 @@ def _names(text: str | None) -> list[str]:
     return [name for name in (text or "").split("\0") if name]
 
 
-def _walked(project: str) -> list[str]:
-    found = []
-    for where, folders, names in os.walk(project):
-        folders[:] = [name for name in folders if name not in _MADE]
-        below = os.path.relpath(where, project)
-        found += [name if below == "." else f"{below}/{name}" for name in names + _links(where, folders)]
-    return [name for name in found if not _MADE_HERE.match(name)]
-
-
-def _links(where: str, folders: list[str]) -> list[str]:
-    """Names of links to folders, which are not entered."""
-    return [name for name in folders if os.path.islink(os.path.join(where, name))]
+def _archived(project: str) -> list[str]:
+    """The source's files by the list of the archive that was unpacked, or rebuilt here."""
+    for place in (project, os.path.dirname(os.path.abspath(project))):
+        names = [name.removeprefix("source/") for name in sums.read(place)[0] if name.startswith("source/")]
+        if names:
+            return names
+    return []
 
 
 def listing(project: str) -> Source:
-    """The files of a project's source.
+    """The files of a project's source, as they are now: those that git tracks, or those that its archive listed.
 
-    With git: those that it tracks and those that it does not ignore, as they are now.  Left out are files that
-    hold keys by their name, links that lead out of the project, and large files that git does not track.
+    Left out are files that hold keys by their name, and links that lead out of the project.  Raises UserError where
+    neither git nor an archive tells which files are the project's.
     """
-    tracked = _names(_git(project, "ls-files", "-z"))
+    names = _names(_git(project, "ls-files", "-z"))
     found = Source()
-    if "Snakefile" in tracked:
-        found.revision = (_git(project, "rev-parse", "HEAD") or "").strip() or None
-        new = _names(_git(project, "ls-files", "-z", "--others", "--exclude-standard"))
-        differ = _names(_git(project, "diff", "-z", "--name-only", "--relative", "HEAD", "--", "."))
-        names = set(tracked) | set(new)
-        found.changed = sorted({*differ, *new})
+    if "Snakefile" in names:
+        found.revision = (_git(project, "rev-parse", "--verify", "--quiet", "HEAD") or "").strip() or None
+        found.untracked = sorted(_names(_git(project, "ls-files", "-z", "--others", "--exclude-standard")))
+        found.changed = sorted(_names(_git(project, "diff", "-z", "--name-only", "--relative", "HEAD", "--", ".")))
     else:
-        tracked, names = [], set(_walked(project))
-    for name in sorted(names):
-        reason = _unfit(project, name, name in tracked)
+        names = _archived(project)
+    if "Snakefile" not in names:
+        raise UserError(
+            "neither git nor an archive says which files are the project's: in a clone git does; "
+            "elsewhere `git init && git add .` tells it"
+        )
+    for name in sorted(set(names)):
+        reason = _unfit(project, name)
         if reason is None:
             (found.apart if name == GALLERY else found.files).append(name)
         elif reason:
@@ -109,7 +96,7 @@ def state(project: str) -> str:
     return found.hexdigest()
 
 
-def _unfit(project: str, name: str, tracked: bool) -> str | None:
+def _unfit(project: str, name: str) -> str | None:
     """Why a file is left out; None where it is not, "" where it is gone."""
     path = os.path.join(project, name)
     if KEY_FILES.search(name):
@@ -122,6 +109,4 @@ def _unfit(project: str, name: str, tracked: bool) -> str | None:
         return ""
     elif not os.path.isfile(path):
         return "it is no regular file"
-    if not tracked and os.path.getsize(path) > _LARGE:
-        return f"it is larger than {_LARGE // 1_000_000} MB, and git does not track it"
     return None

@@ -27,6 +27,9 @@ REWRITTEN = "rewritten.json"
 # Of an image's folder in the cache, what makes up the image; never a key.
 IMAGE_FILES = (".tar", ".qcow2", ".box", ".img", "image.json", "manifest.json", "disk.json")
 
+# What of a workload's folder its logs are read by.
+_OF_WORKLOADS = ("workload.yaml", "parse.py")
+
 Rewriter = Callable[[str], tuple[str, Counter]]
 
 
@@ -48,7 +51,7 @@ class Stage:
         self.missing: list[tuple[str, str, int]] = []
 
     def _public_words(self) -> set[str]:
-        """Words of the source that git tracks (of all of it without git), and the experiment's own names."""
+        """Words of the source as it was published, and the experiment's own names."""
         new = set(self.source.changed) | {"config.yaml"}
         texts = []
         for name in self.source.files:
@@ -108,10 +111,16 @@ class Stage:
         return written
 
     def add_source(self) -> None:
-        """The project's own files, below source/."""
+        """The project's own files, below source/.  Raises UserError where one that was measured by is none of them."""
+        needed = [f"workloads/{name}/{file}" for name in self.experiment["workloads"] for file in _OF_WORKLOADS]
+        lacking = [name for name in needed if os.path.exists(name) and name not in self.source.files]
+        if lacking:
+            raise UserError(
+                f"the paper rests on files that git does not track: {', '.join(lacking)}; `git add` them first"
+            )
         for name in self.source.files:
-            # The page of the experiment, and what git does not know, is of this machine rather than public.
-            own = self.source.revision is not None and name in self.source.changed
+            # The page of the experiment, and what was changed, is of this machine rather than public.
+            own = name in self.source.changed
             rewrite = self.private.of_own_source if own else self.private.of_source
             rewrite = self.private.of_log if name == "config.yaml" else rewrite
             self.copy(os.path.join(self.project, name), f"source/{name}", rewrite)
@@ -121,12 +130,12 @@ class Stage:
             else:
                 self.warnings.append(f"The project has no {name}.")
         if self.source.revision is None:
-            self.warnings.append("The revision of the source is not known: git does not know these files.")
+            self.warnings.append("The revision of the source is not known: there is no commit of it.")
         elif self.source.changed:
             count = len(self.source.changed)
             self.warnings.append(
                 f"The source is not that of revision {self.source.revision}: {count} "
-                f"{'file differs' if count == 1 else 'files differ'} from it or {'is' if count == 1 else 'are'} new."
+                f"{'file differs' if count == 1 else 'files differ'} from it."
             )
         self.warnings += [f"Left out of the source: {name}: {why}." for name, why in self.source.left_out.items()]
 

@@ -131,9 +131,9 @@ def check_ports(workloads: dict) -> None:
 
 
 def source(project: str) -> dict:
-    """``{revision, changed}`` of the project's source: the commit, and whether files differ from it."""
+    """``{revision, changed}`` of the project's source: the commit, and whether files that git tracks differ from it."""
     try:
-        asked = (["rev-parse", "HEAD"], ["status", "--porcelain"])
+        asked = (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"])
         revision, status = (capture(["git", "-C", project, *words], check=False) for words in asked)
     except UserError:
         return {"revision": None, "changed": None}

@@ -22,6 +22,7 @@ def make(folder: Path, size: int) -> int:
     logs.make(folder, LOAD, count, copy=True)
     for name in ("LICENSE", "CITATION.cff"):
         shutil.copy(projects.ROOT / name, folder / name)
+    projects.track(folder)
     measured.pretend(folder)
     claims = folder / "results/claims.csv"
     lines = claims.read_text().splitlines(keepends=True)

@@ -6,6 +6,8 @@ import subprocess
 import pytest
 
 from strata.archive import source
+from strata.base.errors import UserError
+from strata.experiment import plan
 
 
 def git(folder, *words):
@@ -46,41 +48,49 @@ def test_a_changed_tree_says_what_differs(committed):
     (committed / "new workload.yaml").write_text("title: x\n")
     (committed / "rules/a.smk").unlink()
     found = source.listing(str(committed))
-    assert found.files == [".gitignore", "Snakefile", "new workload.yaml"]
-    assert found.changed == ["Snakefile", "new workload.yaml", "rules/a.smk"]
+    assert found.files == [".gitignore", "Snakefile"]
+    assert found.changed == ["Snakefile", "rules/a.smk"]
+    assert found.untracked == ["new workload.yaml"]
+    assert plan.source(str(committed))["changed"] is True
 
 
-def test_without_git_all_is_taken_but_what_is_made(project):
-    (project / "__pycache__").mkdir()
-    (project / "__pycache__/a.pyc").write_bytes(b"x")
-    (project / "archive.zip").write_bytes(b"x")
-    (project / "archive-rebuilt").mkdir()
-    (project / "archive-rebuilt/Snakefile").write_text("x")
+def test_what_git_does_not_know_is_no_change(committed):
+    (committed / "new").write_text("x\n")
+    assert source.listing(str(committed)).changed == []
+    assert plan.source(str(committed)) == {"revision": git(committed, "rev-parse", "HEAD"), "changed": False}
+
+
+@pytest.mark.parametrize("place", ["project", "above"])
+def test_without_git_the_archives_list_tells_its_files(project, place):
+    (project / "new").write_text("x\n")
+    folder = project if place == "project" else project.parent
+    names = ["README.md", "source/Snakefile", "source/rules/a.smk"]
+    (folder / "SHA256SUMS").write_text("".join(f"{'0a' * 32}  {name}\n" for name in names))
     found = source.listing(str(project))
-    assert found.revision is None
-    assert found.files == [".gitignore", "Snakefile", "rules/a.smk"]
+    assert (found.revision, found.files, found.untracked) == (None, ["Snakefile", "rules/a.smk"], [])
 
 
-def test_a_folder_in_the_repository_of_something_else_is_not_taken_for_it(tmp_path, project):
-    git(tmp_path, "init", "--quiet")
-    found = source.listing(str(project))
-    assert (found.revision, found.files) == (None, [".gitignore", "Snakefile", "rules/a.smk"])
+@pytest.mark.parametrize("repository", [True, False])
+def test_a_folder_that_neither_git_nor_an_archive_knows_is_refused(tmp_path, project, repository):
+    """Nor is one in the repository of something else."""
+    if repository:
+        git(tmp_path, "init", "--quiet")
+    with pytest.raises(UserError, match="git init && git add"):
+        source.listing(str(project))
 
 
-@pytest.mark.parametrize("known", [True, False], ids=["git", "no git"])
-def test_the_gallerys_archive_is_told_apart(project, known):
+def test_the_gallerys_archive_is_told_apart(project):
     """An archive does not hold it; that it was changed is said all the same."""
     (project / source.GALLERY).parent.mkdir(parents=True)
     (project / source.GALLERY).write_bytes(b"x")
-    if known:
-        git(project, "init", "--quiet")
-        git(project, "add", ".")
-        git(project, "commit", "--quiet", "--message", "Begin")
+    git(project, "init", "--quiet")
+    git(project, "add", ".")
+    git(project, "commit", "--quiet", "--message", "Begin")
     found = source.listing(str(project))
     assert (found.apart, found.changed, found.left_out) == ([source.GALLERY], [], {})
     assert found.files == [".gitignore", "Snakefile", "rules/a.smk"]
     (project / source.GALLERY).write_bytes(b"y")
-    assert source.listing(str(project)).changed == [source.GALLERY] * known
+    assert source.listing(str(project)).changed == [source.GALLERY]
 
 
 @pytest.mark.parametrize(
@@ -98,14 +108,7 @@ def test_files_of_keys_are_left_out_and_told(committed, name):
 def test_links_that_lead_out_are_left_out_and_told(committed):
     os.symlink("/etc/passwd", committed / "out")
     os.symlink("Snakefile", committed / "within")
+    git(committed, "add", ".")
     found = source.listing(str(committed))
     assert "within" in found.files
     assert "no file of the project" in found.left_out["out"]
-
-
-def test_large_files_that_git_does_not_track_are_left_out_and_told(committed):
-    with open(committed / "enwik9", "wb") as file:
-        file.truncate(20_000_000)
-    found = source.listing(str(committed))
-    assert "enwik9" not in found.files
-    assert "larger than 10 MB" in found.left_out["enwik9"]

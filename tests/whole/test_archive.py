@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 
 import layout
 import measured
@@ -56,6 +57,7 @@ def test_the_workflow_makes_an_archive_that_verifies_and_follows_the_source(tmp_
     page = projects.on_host(repetitions=3, environments=environments, quiet={"action": "flag"})
     folder = projects.make(tmp_path / "project", page, {"noop": load}, copy=True)
     shutil.copy(projects.ROOT / "LICENSE", folder / "LICENSE")
+    projects.track(folder)
 
     def jobs(*words):
         done = projects.run(folder, "snakemake", "--cores", "1", *words)
@@ -71,6 +73,8 @@ def test_the_workflow_makes_an_archive_that_verifies_and_follows_the_source(tmp_
     assert check.verify(str(folder / "archive.zip")) == []
     assert jobs("--dry-run", "archive") == set()
     (folder / "docs.md").write_text("A note.\n")
+    assert jobs("--dry-run", "archive") == set()
+    subprocess.run(["git", "-C", folder, "add", "docs.md"], check=True)
     assert jobs("--dry-run", "archive") == {"archive"}
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import subprocess
 import types
 import zipfile
 from pathlib import Path
@@ -24,6 +25,7 @@ def packed(tmp_path_factory):
         measured.pretend(folder)
         (folder / source.GALLERY).parent.mkdir(parents=True)
         (folder / source.GALLERY).write_bytes(b"another run\0")
+        subprocess.run(["git", "-C", folder, "add", source.GALLERY], check=True)
         make.make("archive.zip", False)
         yield folder / "archive.zip"
     workload.load.cache_clear()

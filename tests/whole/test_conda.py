@@ -96,6 +96,7 @@ def test_a_package_that_the_channel_has_not_is_told_before_anything_is_measured(
 @pytest.mark.long
 def test_paper_page_and_archive_are_made_in_their_environments(folder, conda):
     shutil.copy(projects.ROOT / "LICENSE", folder / "LICENSE")
+    projects.track(folder)
     done = snakemake(folder, conda, "paper/report.pdf", "paper/report.html", "archive.zip")
     assert done.returncode == 0, done.stderr + done.stdout
     assert (folder / "paper/report.pdf").read_bytes().startswith(b"%PDF")

@@ -22,6 +22,7 @@ def plant(folder):
     secrets.mkdir()
     (secrets / "id_ed25519").write_text("planted-key-file\n")
     (folder / ".env").write_text("TOKEN=planted-env-file\n")
+    subprocess.run(["git", "-C", folder, "add", "secrets", ".env"], check=True)
     page = folder / "config.yaml"
     page.write_text(f"# Of {USER}, on {HOST}.\n" + page.read_text().replace("image:\n", "image:\n", 1))
     planned = folder / "results/plan.json"

@@ -4,67 +4,37 @@ It is the hash that git gives the folder's tree, so that a source without change
 that is not there its own SWHID is enough.
 """
 
-import hashlib
 import os
 import re
-import stat
+import tempfile
 
-_FILE, _PROGRAM, _LINK, _FOLDER = b"100644", b"100755", b"120000", b"40000"
+from strata.base.process import capture
+
+# What a user or a machine sets for git changes nothing.
+_ALONE = ["-u", "GIT_INDEX_FILE", "-u", "GIT_OBJECT_DIRECTORY", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1"]
 
 
 def of_file(path: str) -> str:
     """The SWHID of a file."""
-    with open(path, "rb") as file:
-        return f"swh:1:cnt:{_object(b'blob', file.read()).hex()}"
+    return f"swh:1:cnt:{capture(['git', 'hash-object', '--no-filters', path]).stdout.strip()}"
 
 
 def of_folder(folder: str, apart: dict[str, str] | None = None) -> str:
     """The SWHID of a folder with all that is in it, but for folders without files, which git does not know.
 
     apart: files that belong to it and are not there: the path of each below the folder, and its SWHID.  Raises
-    ValueError for what is none.
+    ValueError for what is none, UserError where there is no git.
     """
-    return f"swh:1:dir:{(_tree(folder, _hashes(apart or {})) or _object(b'tree', b'')).hex()}"
-
-
-def _hashes(apart: dict[str, str]) -> dict[bytes, bytes]:
-    wrong = [told for told in apart.values() if not re.fullmatch("swh:1:cnt:[0-9a-f]{40}", told)]
-    if wrong:
-        raise ValueError(f"{wrong[0]} is the SWHID of no file")
-    return {os.fsencode(name): bytes.fromhex(told[10:]) for name, told in apart.items()}
-
-
-def _object(kind: bytes, content: bytes) -> bytes:
-    return hashlib.sha1(b"%s %d\0%s" % (kind, len(content), content), usedforsecurity=False).digest()
-
-
-def _tree(folder: str, apart: dict[bytes, bytes]) -> bytes | None:
-    """The hash of a folder's tree; None where there is no file in it."""
-    entries = []
-    below: dict[bytes, dict[bytes, bytes]] = {}
-    for path, hashed in apart.items():
-        head, _, rest = path.partition(b"/")
-        if rest:
-            below.setdefault(head, {})[rest] = hashed
-        else:
-            entries.append((head, b"%s %s\0%s" % (_FILE, head, hashed)))
-    there = os.listdir(os.fsencode(folder)) if os.path.isdir(folder) else []
-    for name in {*there, *below}:
-        path = os.path.join(os.fsencode(folder), name)
-        mode, found = _entry(path, below.get(name, {}))
-        if found is not None:
-            # Folders have their place as if their names ended with a slash.
-            entries.append((name + b"/" * (mode == _FOLDER), b"%s %s\0%s" % (mode, name, found)))
-    return _object(b"tree", b"".join(entry for _, entry in sorted(entries))) if entries else None
-
-
-def _entry(path: bytes, apart: dict[bytes, bytes]) -> tuple[bytes, bytes | None]:
-    if apart and not os.path.lexists(path):
-        return _FOLDER, _tree(os.fsdecode(path), apart)
-    seen = os.lstat(path)
-    if stat.S_ISDIR(seen.st_mode):
-        return _FOLDER, _tree(os.fsdecode(path), apart)
-    if stat.S_ISLNK(seen.st_mode):
-        return _LINK, _object(b"blob", os.readlink(path))
-    with open(path, "rb") as file:
-        return _PROGRAM if seen.st_mode & stat.S_IXUSR else _FILE, _object(b"blob", file.read())
+    with tempfile.TemporaryDirectory(prefix="strata-tree-") as room:
+        tree = ["env", "-C", folder, *_ALONE, "git", f"--git-dir={room}", f"--work-tree={os.path.abspath(folder)}"]
+        capture([*tree, "init", "--quiet", "--object-format=sha1"])
+        os.makedirs(os.path.join(room, "info"), exist_ok=True)
+        with open(os.path.join(room, "info/attributes"), "w") as file:
+            # Over any .gitattributes of the folder: bytes count as they are.
+            file.write("* -text -filter -ident -working-tree-encoding\n")
+        capture([*tree, "-c", "core.looseCompression=0", "add", "--all", "--force", "."])
+        for name, told in (apart or {}).items():
+            if not re.fullmatch("swh:1:cnt:[0-9a-f]{40}", told):
+                raise ValueError(f"{told} is the SWHID of no file")
+            capture([*tree, "update-index", "--add", "--cacheinfo", f"100644,{told[10:]},{name}"])
+        return f"swh:1:dir:{capture([*tree, 'write-tree', '--missing-ok']).stdout.strip()}"

@@ -43,6 +43,18 @@ def test_a_folder_has_the_hash_of_gits_tree(folder):
     assert swhid.of_folder(str(folder)) == git_tree(folder)
 
 
+def test_its_bytes_count_whatever_it_says_to_git(folder, monkeypatch):
+    """Of a folder that would have git change or ignore what is in it; the hash is that of plain bytes."""
+    (folder / ".gitignore").write_text("*\n")
+    (folder / ".gitattributes").write_text("* text=auto eol=crlf ident\n")
+    (folder / "lines").write_bytes(b"a\r\n$Id$\n")
+    monkeypatch.setenv("GIT_INDEX_FILE", str(folder.parent / "other"))
+    monkeypatch.setenv("GIT_DIR", str(folder.parent / "nowhere"))
+    assert swhid.of_folder(str(folder)) == "swh:1:dir:fdbef4a2a9b4f8ae882463c71c0074efec2df683"
+    assert not (folder / ".git").exists()
+    assert not (folder.parent / "other").exists()
+
+
 def test_a_folder_without_files_is_gits_empty_tree(tmp_path):
     assert swhid.of_folder(str(tmp_path)) == "swh:1:dir:4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 

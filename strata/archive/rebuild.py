@@ -16,8 +16,6 @@ INPUTS = ("plan.json", "plan.csv", "image.json", "image-manifest.json", "raw", "
 def prepare(folder: str, work: str) -> None:
     """Lay out a project in `work`: the archived source, plan, logs and records of the archive in `folder`."""
     shutil.copytree(os.path.join(folder, "source"), work, dirs_exist_ok=True)
-    # By it an archive that is made there knows its source.
-    shutil.copyfile(os.path.join(folder, sums.NAME), os.path.join(work, sums.NAME))
     for name in INPUTS:
         path, target = (os.path.join(root, "results", name) for root in (folder, work))
         if os.path.isdir(path):
@@ -74,6 +72,8 @@ def rebuild(path: str, target: str | None) -> int:
             raise UserError("\n".join([f"{path}: does not verify, and is not rebuilt:", *found]))
         os.makedirs(work, exist_ok=True)
         prepare(folder, work)
+        # By it an archive that is made there knows its source.
+        shutil.copyfile(os.path.join(folder, sums.NAME), os.path.join(work, sums.NAME))
         print(f"rebuild: making the paper again in {work}", file=sys.stderr, flush=True)
         remake(work, judge.load(folder, "archive.json")["partial"])
         states = compare(folder, work)

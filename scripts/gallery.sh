@@ -1,12 +1,12 @@
 #!/bin/bash
 # Makes the small run of docs/gallery.md anew, from the last commit of this checkout: scripts/gallery.sh.  It measures,
-# and writes docs/figures/gallery: the archive, and the two figures that are of this run.
+# and writes the two figures of docs/figures/gallery that are of this run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 gallery=$PWD/docs/figures/gallery
 if ! git diff --quiet HEAD; then
-    echo "gallery: files differ from the last commit, which the archive will name: commit them first" >&2
+    echo "gallery: files differ from the last commit, which is measured: commit them first" >&2
     exit 1
 fi
 work=$(mktemp -d)
@@ -16,7 +16,7 @@ cd "$work/strata"
 make setup
 # The page of docs/tutorial.md as words, so that the source is that of the commit.
 .venv/bin/snakemake --cores 1 --config 'only={environments: [native, docker], workloads: [stream, randomaccess]}' \
-    repetitions=5 'quiet={action: flag}' measure=true -- archive
+    repetitions=5 'quiet={action: flag}' -- results/comparisons.csv
 .venv/bin/python - <<'END'
 import glob
 import json
@@ -30,7 +30,5 @@ if disturbed or len(runs) != 20:
 if facts["changed"]:
     sys.exit(f"gallery: the source is not that of commit {facts['revision']}")
 END
-.venv/bin/python -m strata verify archive.zip
-xz -9 --stdout archive.zip >"$gallery/archive.zip.xz"
 cp results/figures/stream.svg results/figures/randomaccess.svg "$gallery"
 echo "gallery: made of commit $(git rev-parse HEAD); look at what docs/gallery.md says of it, and commit both" >&2

@@ -76,8 +76,8 @@ def findings(folder: str) -> list[str]:
 def _of_plan(folder: str) -> list[str]:
     """The plan against its own order, the facts of the archive, the records, and what was made of them."""
     facts, experiment = load(folder, guide.FACTS), load(folder, places.PLAN)
-    if facts["format"] != 1:
-        return [f"{guide.FACTS}: its format is {facts['format']}; this version reads format 1"]
+    if facts["format"] != guide.FORMAT:
+        return [f"{guide.FACTS}: its format is {facts['format']}; this version reads format {guide.FORMAT}"]
     wrong = plan.faults(experiment)
     if wrong:
         return wrong
@@ -99,14 +99,9 @@ def _of_plan(folder: str) -> list[str]:
 
 
 def _of_source(folder: str) -> list[str]:
-    """The SWHID of the source, which older archives do not tell, with what is not in the archive."""
-    about, place = load(folder, guide.FACTS)["source"], os.path.join(folder, "source")
-    apart = about.get("left_out", {})
-    there = [name for name in apart if os.path.lexists(os.path.join(place, name))]
-    if there:
-        return [f"{guide.FACTS}: it says that source/{name} was left out, and it is there" for name in there]
-    told, found = about.get("swhid"), swhid.of_folder(place, apart)
-    if told in (None, found):
+    """The SWHID of the source."""
+    told, found = load(folder, guide.FACTS)["source"]["swhid"], swhid.of_folder(os.path.join(folder, "source"))
+    if told == found:
         return []
     return [f"{guide.FACTS}: the SWHID of the source is {told}, and that of the folder source is {found}"]
 

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import subprocess
 import types
 import zipfile
 from pathlib import Path
@@ -12,7 +11,7 @@ import measured
 import projects
 import pytest
 
-from strata.archive import check, container, make, source, sums, swhid
+from strata.archive import check, container, make, sums
 from strata.base.errors import UserError
 from strata.experiment import workload
 
@@ -23,9 +22,6 @@ def packed(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         folder = measured.project(tmp_path_factory.mktemp("archive") / "project", patch)
         measured.pretend(folder)
-        (folder / source.GALLERY).parent.mkdir(parents=True)
-        (folder / source.GALLERY).write_bytes(b"another run\0")
-        subprocess.run(["git", "-C", folder, "add", source.GALLERY], check=True)
         make.make("archive.zip", False)
         yield folder / "archive.zip"
     workload.load.cache_clear()
@@ -60,24 +56,6 @@ def sign(folder):
 def test_what_was_archived_verifies_packed_and_unpacked(packed, unpacked):
     assert check.verify(str(packed)) == []
     assert check.verify(str(unpacked)) == []
-
-
-def test_the_gallerys_archive_is_named_and_not_held(packed, unpacked):
-    kept, place = packed.parent / source.GALLERY, unpacked / "source" / source.GALLERY
-    assert not place.exists()
-    facts = json.loads((unpacked / "archive.json").read_text())
-    assert facts["source"]["left_out"] == {source.GALLERY: swhid.of_file(str(kept))}
-    assert not any("Left out" in text for text in facts["warnings"])
-    assert f"`{source.GALLERY}` is not in it" in (unpacked / "README.md").read_text()
-    # With it the folder has that SWHID by itself; in the archive it has no place.
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_bytes(kept.read_bytes())
-    assert swhid.of_folder(str(unpacked / "source")) == facts["source"]["swhid"]
-    said = f"archive.json: it says that source/{source.GALLERY} was left out, and it is there"
-    assert said in check.verify(str(unpacked))
-    place.unlink()
-    edit(unpacked / "archive.json", lambda told: told["source"]["left_out"].update({source.GALLERY: "swh:1:cnt:x"}))
-    assert "archive.json: it is not laid out as in an archive" in check.verify(str(unpacked))
 
 
 def test_it_holds_what_a_review_needs(unpacked):
@@ -268,7 +246,7 @@ def test_a_number_of_systems_that_no_plan_has_is_found(unpacked, number):
         ("results/plan.json", lambda plan: plan.update(repetitions=4), "that it calls missing are not those"),
         ("results/plan.json", lambda plan: plan.pop("workloads"), "results/plan.json: workloads: missing"),
         ("results/plan.json", lambda plan: plan.update(format=2), "format: is 2"),
-        ("archive.json", lambda facts: facts.update(format=2), "its format is 2"),
+        ("archive.json", lambda facts: facts.update(format=1), "its format is 1"),
         ("archive.json", lambda facts: facts.update(partial=True), "that it calls missing are not those"),
         ("results/image-manifest.json", lambda listing: listing["packages"].update(gcc="1"), "it is not the manifest"),
         ("image/recipe.json", lambda told: told.update(recipe="0a"), "of another image than the plan's"),

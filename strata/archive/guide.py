@@ -257,7 +257,6 @@ def add_guide(stage: Stage, about: dict, crate_version: str) -> None:
         image="the image itself" if about["image"] else "no image: it is built again from its recipe when needed",
         swhid=about["source"]["swhid"],
         revision=f" at revision `{revision}`" if revision else "",
-        rewritten=f": {len(stage.rewritten)}" if stage.rewritten else ": none",
         crate=crate_version,
         results=_results_section(stage),
         claims=_claims_section(rows),

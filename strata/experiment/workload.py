@@ -239,7 +239,7 @@ def commands(data: dict) -> list[tuple[str, list[str]]]:
     found = [(f"{where}.argv", step["argv"]) for where, step in _walk(data) if "argv" in step]
     found += [("data.argv", data["data"]["argv"])] if "data" in data else []
     for number, server in enumerate(data.get("servers", [])):
-        parts = {"argv": server, "ready.argv": server["ready"], "stop.argv": server["stop"]}
+        parts = {"argv": server, "ready.argv": server["ready"]}
         found += [(f"servers.{number}.{key}", part["argv"]) for key, part in parts.items() if "argv" in part]
     return found
 

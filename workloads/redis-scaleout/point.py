@@ -200,7 +200,7 @@ def measure(setup: str, places: Sequence[list[str]], words: Sequence[str]) -> No
     used = {"baseline": free[:1], "pinned": pinned}.get(setup, free)
     servers = [(addresses[number // each], port) for number, port in enumerate(used)]
     ways: list[Place] = [("-h", address, "-p", port) for address, port in servers]
-    password, keyspace = Path("/data/password").read_text(), keys * len(servers)
+    password, keyspace = Path("/data/password").read_text().strip(), keys * len(servers)
     os.environ["REDISCLI_AUTH"] = password
     with contextlib.ExitStack() as at_the_end:
         work = Path(at_the_end.enter_context(tempfile.TemporaryDirectory()))

@@ -34,7 +34,9 @@ def load(name: str) -> dict:
     """The declaration of a workload, checked.  Raises UserError that names file and key."""
     path = f"{FOLDER}/{name}/workload.yaml"
     data = pages.read(path)
-    checking.complain(path, checking.findings(checking.schema("workload"), data) or [*_cross_check(data)])
+    checking.complain(path, checking.findings(checking.schema("workload"), data))
+    data = {"packages": [], "parameters": {}, "warmup": {"about": "none"}, **data}
+    checking.complain(path, [*_cross_check(data)])
     return data
 
 

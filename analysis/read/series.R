@@ -87,7 +87,7 @@ FIGURES <- read_contract("figures")
 #' @param plan as from `read_plan`
 #' @param workload its name
 #' @return list named by the stems of their files: declarations with `kind` ("runs", "sweep", "against" or
-#'   "cdf") and what docs/adding-a-workload.md says of it; one of the kind "runs" where none is declared
+#'   "cdf") and what docs/workload-reference.md says of it; one of the kind "runs" where none is declared
 figures_of <- function(plan, workload) {
   declared <- planned_workload(plan, workload)$figures
   if (length(declared) == 0) {

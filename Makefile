@@ -24,7 +24,7 @@ plan: setup             ## which cells are due, what would be built, about how l
 summary: setup          ## each file that is made: how old it is, and what is planned for it
 	@$(SNAKEMAKE) $(PAGES) --quiet all --summary
 
-report: setup           ## Snakemake's report of papers, tables and figures: report.zip
+report: setup           ## Snakemake's report of papers and tables: report.zip
 	$(SNAKEMAKE) $(PAGES) --report report.zip
 
 archive: setup          ## the paper and all that it rests on in one file, archive.zip
@@ -50,10 +50,10 @@ test-python: setup-test
 	$(PYTHON) -m pytest -q -n auto --dist worksteal tests/unit
 
 test-r: setup-test
-	scripts/test-r.sh
+	scripts/test-r.sh tables
 
-test-papers: setup-test ## whole ways without Docker: figures, papers and archives, made of captured logs
-	scripts/test-r.sh analysis/tests/papers; r=$$?; \
+test-papers: setup-test ## whole ways without Docker: papers and archives, made of captured logs
+	scripts/test-r.sh papers; r=$$?; \
 	$(PYTHON) -m pytest -q -n auto --dist loadfile --durations 10 tests/whole && exit $$r
 
 test-system: setup-test ## tests with real systems and machines

@@ -1,30 +1,36 @@
 #!/usr/bin/env Rscript
-# Compares the results of two testbeds.
-#
-# Usage: Rscript analysis/compare.R --first FOLDER --second FOLDER --first-name TEXT --second-name TEXT
-#          --out FOLDER [--effect SHARE]
-# FIRST and SECOND are folders of results.  Writes into OUT comparison.csv, provenance.csv, the figure
-# compared.pdf, .png and .csv, index.html, and outcome.json.
+# Usage: compare.R SIDES.json OUT [EFFECT]: sets two or more folders of results side by side.
+# SIDES: [{"name", "results", "source", "sha256", "paper"}, ...], in their order.  EFFECT: the smallest
+# difference that matters, as a share.  Writes comparison.csv, provenance.csv, index.html and
+# outcome.json into OUT.
 
-script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
-root <- dirname(dirname(normalizePath(gsub("~+~", " ", script, fixed = TRUE))))
-source(file.path(root, "analysis", "load.R"))
-load_rooms(root, "compare")
+here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)))
+root <- normalizePath(file.path(here, ".."))
+files <- c("read", "statistics", "samples", "sides", "words", "show", "figures", "render")
+for (file in files) suppressMessages(source(file.path(root, "analysis", paste0(file, ".R"))))
 
-run_script("compare.R", function(arguments) {
-  options <- parse_options(arguments, required = c("first", "second", "first-name", "second-name", "out"),
-                           optional = "effect")
-  effect <- if (is.null(options$effect)) MINIMUM_EFFECT else as.numeric(options$effect)
-  first <- read_side(options$first, options[["first-name"]])
-  second <- read_side(options$second, options[["second-name"]])
-  table <- compare_sides(first, second, effect)
-  differences <- provenance_differences(first, second)
-  at <- function(name) file.path(options$out, name)
-  write_csv(table, at("comparison.csv"), digits = 10)
-  write_csv(differences, at("provenance.csv"))
-  draw_compared(table, first, second, effect, at("compared"))
-  page <- compared_page(table, first, second, differences, effect, at("compared"), root)
-  write_whole(at("index.html"), function(temporary) writeLines(page, temporary, useBytes = TRUE))
-  outcome <- c(outcome_of(table), list(text = outcome_text(table, first, second, effect)))
-  write_json(outcome, at("outcome.json"))
+main <- function(listing, out, effect = MARGIN) {
+  sides <- lapply(jsonlite::read_json(listing), read_side)
+  rows <- compare_sides(sides, effect)
+  origins <- origins_apart(sides)
+  outcome <- outcome_of_sides(rows, sides, effect)
+  dir.create(out, recursive = TRUE, showWarnings = FALSE)
+  write <- function(name, make) {
+    part <- file.path(out, paste0(name, ".part"))
+    make(part)
+    invisible(file.rename(part, file.path(out, name)))
+  }
+  write("comparison.csv", function(part) utils::write.csv(rows, part, row.names = FALSE, na = ""))
+  write("provenance.csv", function(part) utils::write.csv(origins, part, row.names = FALSE))
+  values <- list(sides = sides, rows = rows, origins = origins, outcome = outcome, effect = effect)
+  render_document(root, "compare.Rmd", file.path(normalizePath(out), "index.html"), "A comparison", values)
+  write("outcome.json", function(part) jsonlite::write_json(outcome, part, auto_unbox = TRUE))
+}
+
+arguments <- commandArgs(TRUE)
+if (!length(arguments) %in% 2:3) stop("usage: compare.R SIDES.json OUT [EFFECT]", call. = FALSE)
+effect <- if (length(arguments) > 2) as.numeric(arguments[[3]]) else MARGIN
+tryCatch(main(arguments[[1]], arguments[[2]], effect), error = function(e) {
+  message(conditionMessage(e))
+  quit(status = 1)
 })

@@ -1,32 +1,19 @@
 #!/usr/bin/env Rscript
-# Reads the published raw results of the original paper into tables.
-#
-# Usage: Rscript analysis/reanalyse.R --raw DIR --out results/reanalysis
-# DIR is a checkout or a git directory.  Writes tidy.csv, series.csv, unreadable.csv, differences.csv,
-# table1.csv, claims.csv, sources.csv and source.json to the folder --out.
+# Usage: reanalyse.R FOLDER OUT.pdf: from the tables of `python -m strata reanalyse` in FOLDER to
+# differences.csv and claims.csv beside them, and the document.
 
-script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
-root <- dirname(dirname(normalizePath(gsub("~+~", " ", script, fixed = TRUE))))
-source(file.path(root, "analysis", "load.R"))
-load_rooms(root, "reanalysis")
+here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)))
+root <- normalizePath(file.path(here, ".."))
+files <- c("read", "statistics", "claims", "samples", "reanalysis", "words", "show", "figures", "render")
+for (file in files) source(file.path(root, "analysis", paste0(file, ".R")))
 
-run_script("reanalyse.R", function(arguments) {
-  options <- parse_options(arguments, required = c("raw", "out"))
-  source <- open_source(options$raw)
-  all <- collect(source, function(...) cat("reanalysis: ", ..., "\n", sep = ""))
-  series <- series_of(all$tidy)
-  published <- read_published_values(root)
-  differences <- differences_from(published, all$tidy)
-  write <- function(table, name) write_csv(table, file.path(options$out, name))
-  write(all$tidy, "tidy.csv")
-  write(series, "series.csv")
-  write(all$unreadable, "unreadable.csv")
-  write(differences, "differences.csv")
-  write(differences[differences$place == "Table I", names(OWN_TABLE_COLUMNS)], "table1.csv")
-  write(test_own_claims(read_own_claims(root), published, all$tidy), "claims.csv")
-  write(all$sources, "sources.csv")
-  write_source(source, file.path(options$out, "source.json"))
-  cat("reanalysis: ", counted(nrow(all$tidy), "value"), " in ", counted(nrow(series), "series", "series"),
-      "; ",
-      counted(nrow(all$unreadable), "place"), " that can't be used (unreadable.csv)\n", sep = "")
-})
+arguments <- commandArgs(TRUE)
+if (length(arguments) != 2) stop("usage: reanalyse.R FOLDER OUT.pdf", call. = FALSE)
+results <- read_reanalysis(arguments[[1]], file.path(root, "published"))
+for (name in c("differences", "claims")) {
+  path <- file.path(arguments[[1]], paste0(name, ".csv"))
+  utils::write.csv(results[[name]], paste0(path, ".part"), row.names = FALSE, na = "")
+  invisible(file.rename(paste0(path, ".part"), path))
+}
+render_document(root, "reanalysis.Rmd", arguments[[2]], "The Raw Results of 2014, Read Again",
+                list(results = results))

@@ -1,20 +1,14 @@
 #!/usr/bin/env Rscript
-# Writes the paper from the results, as PDF or as a web page.
-#
-# Usage: Rscript analysis/report.R --plan results/plan.json --out paper/report.pdf [--partial]
-# and the same with paper/report.html.
-# The other results lie beside the plan.  With --partial the paper is made of the cells that are there, and
-# says so; otherwise a missing cell is an error.  What is written is whole or not there at all.
+# Usage: report.R OUT [RESULTS]: the paper of RESULTS (results), as PDF or web page by OUT's ending.
+# OUT is whole or not written at all, and its bytes follow from the results.
 
+arguments <- commandArgs(TRUE)
+if (!length(arguments) %in% 1:2 || !grepl("[.](pdf|html)$", arguments[1])) {
+  stop("usage: report.R OUT.pdf|OUT.html [RESULTS]", call. = FALSE)
+}
 script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 root <- dirname(dirname(normalizePath(gsub("~+~", " ", script, fixed = TRUE))))
-source(file.path(root, "analysis", "load.R"))
-load_rooms(root, "paper")
-
-run_script("report.R", function(arguments) {
-  options <- parse_options(arguments, required = c("plan", "out"), switches = "partial")
-  say("reading the results")
-  evidence <- read_evidence(options$plan, root, options$partial)
-  write_paper(evidence, root, options$out)
-  say(options$out, " is written")
-})
+out <- file.path(normalizePath(dirname(arguments[1])), basename(arguments[1]))
+results <- normalizePath(if (length(arguments) > 1) arguments[2] else "results")
+source(file.path(root, "analysis", "render.R"))
+render_document(root, "report.Rmd", out, params = list(results = results, root = root))

@@ -1,16 +1,72 @@
 #!/usr/bin/env Rscript
-# Makes all tables from the tidy ones: a summary of each workload in results/summary, comparisons.csv,
-# claims.csv, footprint.csv, sets.csv and choices.csv, and nodes.csv if the plan is spread over nodes.
-#
-# Usage: Rscript analysis/tables.R --plan results/plan.json
+# Usage: tables.R RESULTS [CLAIMS.json]: from RESULTS/tidy to all tables of results, in RESULTS.
 
-# Compiling takes longer than it saves in so short a run.
 invisible(compiler::enableJIT(0))
-script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
-root <- dirname(dirname(normalizePath(gsub("~+~", " ", script, fixed = TRUE))))
-source(file.path(root, "analysis", "load.R"))
-load_rooms(root, "statistics")
+here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)))
+for (file in c("read", "statistics", "claims", "choices")) source(file.path(here, paste0(file, ".R")))
 
-run_script("tables.R", function(arguments) {
-  write_tables(read_plan(parse_options(arguments, required = "plan")$plan), root)
-})
+# The columns of every table, in their order: an empty table has them too.
+SERIES_KEYS <- "workload,title,metric,metric_label,factors,series,unit,better,environment,label"
+LEVELS <- "n,mean,sd,mean_low,mean_high,median,median_low,median_high,min,max"
+OF_RATIO <- "n,ratio,low,high,looks,wide_low,wide_high,p,p_adjusted,p_equivalent,verdict,direction,why"
+AND_MORE <- "slow,slow_n,more,scatter"
+OF_PAIR <- "question,reference,family,valid,headline"
+TABLES <- c(
+  summary = paste(SERIES_KEYS, LEVELS, "valid,headline", sep = ","),
+  comparisons = paste(SERIES_KEYS, OF_PAIR, OF_RATIO, AND_MORE, sep = ","),
+  choices = paste(SERIES_KEYS, "choice,control", OF_PAIR, OF_RATIO, AND_MORE, sep = ","),
+  emulated = paste(SERIES_KEYS, LEVELS, "ratio", sep = ","),
+  claims = paste("id,publication,place,statement,workload,published,unit,tolerance_low,tolerance_high",
+                 "environment,reference,series,n,ratio,low,high,level,parts,verdict,against_published",
+                 "reason,because,note,transferred", sep = ","),
+  blocks = "workload,title,series,blocks,share,p",
+  runs = "environment,label,workload,title,repetition,block,order,counts,flags,emulated,seconds,log,record"
+)
+
+write_result <- function(rows, name, folder) {
+  columns <- strsplit(TABLES[[name]], ",")[[1]]
+  if (is.null(rows)) rows <- as.data.frame(sapply(columns, function(name) character()))
+  rows <- rows[columns]
+  rows[] <- lapply(rows, function(x) {
+    if (is.logical(x)) ifelse(x, "yes", "no") else if (is.double(x)) signif(x, 10) else x
+  })
+  path <- file.path(folder, paste0(name, ".csv"))
+  text <- which(!vapply(rows, is.numeric, NA))
+  utils::write.csv(rows, paste0(path, ".part"), row.names = FALSE, na = "", quote = text)
+  invisible(file.rename(paste0(path, ".part"), path))
+}
+
+# A row for each cell that gave values, with where its raw log and record lie.
+runs_table <- function(results) {
+  rows <- results$all[!duplicated(results$all$log), ]
+  of_record <- function(get) vapply(results$records[rows$log], get, "")
+  rows$flags <- of_record(function(one) paste(unlist(one$quiet$flags), collapse = ";"))
+  rows$seconds <- as.numeric(of_record(function(one) as.character(one$seconds %or% NA)))
+  rows$emulated <- results$environments$emulated[match(rows$environment, results$environments$environment)]
+  rows$record <- sub("log$", "json", rows$log)
+  rows
+}
+
+main <- function(folder, claims) {
+  results <- read_results(folder)
+  write <- function(rows, name) {
+    if (!is.null(rows)) rows$valid <- results$valid
+    write_result(rows, name, folder)
+  }
+  write(summarise_runs(results$tidy), "summary")
+  write(compare_all(results), "comparisons")
+  write(compare_choices(results), "choices")
+  write(emulated_table(results), "emulated")
+  write(share_of_blocks(results$tidy), "blocks")
+  write(runs_table(results), "runs")
+  sockets <- unlist(lapply(results$records, function(one) one$observed$host$static$topology$sockets))
+  here <- list(valid = results$valid, sockets = if (is.null(sockets)) NA else max(sockets),
+               processors = results$plan$machine$cpus %or% NA,
+               emulated = results$environments$environment[results$environments$emulated])
+  write(test_claims(jsonlite::read_json(claims), results$tidy, here), "claims")
+}
+
+arguments <- commandArgs(TRUE)
+if (length(arguments) < 1) stop("usage: tables.R RESULTS [CLAIMS.json]", call. = FALSE)
+claims <- c(arguments[-1], file.path(dirname(here), "published", "claims.json"))[[1]]
+main(arguments[[1]], claims)

@@ -33,9 +33,16 @@ PARSERS = code(
     "strata/results/*.py",
     "strata/experiment/sets.py",
 )
-ANALYSIS = code("analysis/**/*.R", "contracts/*.json", "published/*")
-TEXTS = code("paper/*.Rmd", "paper/*.bib", "paper/template.*", "paper/*.css")
-TEXTS += code("paper/*.js", "CITATION.cff", "scripts/packages.txt")
+ANALYSIS = code("analysis/*.R", "published/*", "contracts/*.json")
+TEXTS = code(
+    "paper/**/*.Rmd",
+    "paper/*.bib",
+    "paper/*.yml",
+    "paper/*.tex",
+    "paper/*.css",
+    "paper/page.html",
+    "paper/sort.html",
+)
 # A folder is newer than the tables once a log in it was deleted: then they are made again, and the log before.
 FOLDERS = experiment.folders()
 

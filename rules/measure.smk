@@ -56,15 +56,13 @@ checkpoint decide:
         "results/logs/precision-{block}.log",
     localrule: True
     conda:
-        "../envs/analysis.yaml"
+        "../envs/strata.yaml"
     resources:
         testbed=1,
     params:
         rests_on=lambda decide: experiment.rests_on(),
     shell:
-        "(python3 -m strata tidy --blocks {wildcards.block} --to results/tmp/tidy"
-        " && Rscript analysis/precision.R --plan results/plan.json --block {wildcards.block}"
-        " --tidy results/tmp/tidy --rests-on {params.rests_on} --out {output}) 2>&1 | tee {log}"
+        "python3 -m strata decide {wildcards.block} 2>&1 | tee {log}"
 
 
 rule image:

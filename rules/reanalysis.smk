@@ -16,14 +16,6 @@ rule reanalysis:
     params:
         raw=lambda _: told(experiment.published_raw),
         state=lambda _: told(experiment.published_state),
-        # What was tested here stands beside it where it is.
-        claims=(
-            "--claims results/claims.csv"
-            if os.path.exists("results/claims.csv")
-            else ""
-        ),
     shell:
-        "(Rscript analysis/reanalyse.R --raw {params.raw:q} --out {output.tables}"
-        " && Rscript analysis/reanalysis_figures.R --differences {output.tables}/differences.csv --out {output.tables}"
-        " && Rscript analysis/reanalysis_paper.R --tables {output.tables} --out {output.paper} {params.claims})"
-        " 2>&1 | tee {log}"
+        "(python3 -m strata reanalyse {params.raw:q} --to {output.tables}"
+        " && Rscript analysis/reanalyse.R {output.tables} {output.paper}) 2>&1 | tee {log}"

@@ -21,5 +21,5 @@ rule tables:
         plan=lambda tables: experiment.digest(),
         partial="--partial" if experiment.partial else "",
     shell:
-        "(python3 -m strata tidy {params.partial} && Rscript analysis/tables.R --plan results/plan.json"
+        "(python3 -m strata tidy {params.partial} && Rscript analysis/tables.R results"
         " && sha256sum {output.tables} >{output.sums}) 2>&1 | tee {log}"

@@ -70,7 +70,7 @@ def main() -> None:
             variables.pop("STRATA_OWNER", None)
             subprocess.run([*command, *targets], cwd=folder, env=variables, check=True)
             projects.append(str(folder))
-    subprocess.run(["Rscript", str(ROOT / "analysis/aa.R"), "--out", str(base), *projects], check=True)
+    subprocess.run(["Rscript", str(ROOT / "studies/aa.R"), str(base), "4000", *projects], check=True)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 #!/bin/bash
 # Makes the small run of docs/gallery.md anew, from the last commit of this checkout: scripts/gallery.sh.  It measures,
-# and writes the two figures of docs/figures/gallery that are of this run.
+# and leaves its archive in gallery.zip, which goes to a release.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-gallery=$PWD/docs/figures/gallery
+project=$PWD
 if ! git diff --quiet HEAD; then
     echo "gallery: files differ from the last commit, which is measured: commit them first" >&2
     exit 1
@@ -16,7 +16,7 @@ cd "$work/strata"
 make setup
 # The page of docs/tutorial.md as words, so that the source is that of the commit.
 .venv/bin/snakemake --cores 1 --config 'only={environments: [native, docker], workloads: [stream, randomaccess]}' \
-    repetitions=5 'quiet={action: flag}' -- results/comparisons.csv
+    repetitions=5 'quiet={action: flag}' measure=true -- archive
 .venv/bin/python - <<'END'
 import glob
 import json
@@ -30,5 +30,6 @@ if disturbed or len(runs) != 20:
 if facts["changed"]:
     sys.exit(f"gallery: the source is not that of commit {facts['revision']}")
 END
-cp results/figures/stream.svg results/figures/randomaccess.svg "$gallery"
-echo "gallery: made of commit $(git rev-parse HEAD); look at what docs/gallery.md says of it, and commit both" >&2
+.venv/bin/python -m strata verify archive.zip
+mv archive.zip "$project/gallery.zip"
+echo "gallery: gallery.zip is of commit $(git rev-parse HEAD)" >&2

@@ -143,6 +143,13 @@ install_python_packages() {
     { echo "$wanted"; [ "$purpose" != test ] || cat requirements.txt requirements.txt | sha256sum | cut -c -32; } >.venv/strata-stamp
 }
 
+# What looks at the papers' pages, as it is in no package of Python.
+install_axe() {
+    [ ! -e .venv/node_modules/axe-core/axe.min.js ] || return 0
+    npm install --silent --no-save --no-audit --no-fund --prefix .venv axe-core@4.11.4
+}
+
 install_packages
 install_python_packages
+[ "$purpose" != test ] || install_axe
 [ "$purpose" = paper ] || scripts/dockerd.sh

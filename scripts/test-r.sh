@@ -1,5 +1,5 @@
 #!/bin/bash
-# Runs the expectations of the analysis, or those that are named: scripts/test-r.sh [FOLDER | FILE…]
+# Runs the expectations of the analysis in R: scripts/test-r.sh FOLDER of analysis/tests…
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -9,4 +9,6 @@ if ! Rscript -e 'quit(status = !requireNamespace("testthat", quietly = TRUE))' 2
     echo "what tests need is missing; this installs it: make setup-test" >&2
     exit 1
 fi
-exec Rscript scripts/test.R "$@"
+for folder in "$@"; do
+    Rscript -e 'testthat::test_dir(commandArgs(TRUE), reporter = "summary", stop_on_failure = TRUE)' "analysis/tests/$folder"
+done

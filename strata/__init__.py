@@ -17,5 +17,6 @@ ROOMS = (
     "system",
     "cell",
     "results",
+    "reanalysis",
     "archive",
 )

@@ -82,7 +82,21 @@ def _image(options: argparse.Namespace) -> int:
 def _tidy(options: argparse.Namespace) -> int:
     from strata.results import tidy
 
-    tidy.make(options.partial, options.blocks, options.to)
+    tidy.make(options.partial)
+    return 0
+
+
+def _decide(options: argparse.Namespace) -> int:
+    from strata.results import decide
+
+    decide.decide(options.block)
+    return 0
+
+
+def _reanalyse(options: argparse.Namespace) -> int:
+    from strata.reanalysis import tidy
+
+    tidy.make(options.folder, options.to)
     return 0
 
 
@@ -152,17 +166,7 @@ def _compare(options: argparse.Namespace) -> int:
     from strata.archive import compare
 
     try:
-        return compare.compare(options.sides[0], options.sides[1], options.names, options.effect, options.to)
-    except UserError as error:
-        print(f"strata: {error}", file=sys.stderr)
-        return compare.NOT_COMPARABLE
-
-
-def _history(options: argparse.Namespace) -> int:
-    from strata.archive import compare, history
-
-    try:
-        return history.history(options.sides, options.names, options.effect, options.to)
+        return compare.compare(options.sides, options.names, options.effect, options.to)
     except UserError as error:
         print(f"strata: {error}", file=sys.stderr)
         return compare.NOT_COMPARABLE
@@ -214,8 +218,13 @@ def _main(words: list[str]) -> int:
     machine.add_argument("--out", metavar="FILE", default=places.MACHINE, help=f"the file ({places.MACHINE})")
     tidy = add("tidy", _tidy, "parse all logs into results/tidy (the rule `tables` does it)")
     tidy.add_argument("--partial", action="store_true", help="of the cells that are there")
-    tidy.add_argument("--blocks", type=int, metavar="NUMBER", help="of the cells in the first blocks")
-    tidy.add_argument("--to", metavar="FOLDER", default="results/tidy", help="where to (results/tidy)")
+    decide = add("decide", _decide, "decide which workloads get further sets after a block (the rule `decide` does it)")
+    decide.add_argument("block", type=int, metavar="BLOCK", help="the last block of a round")
+    reanalyse = add(
+        "reanalyse", _reanalyse, "read the original's published raw results (the rule `reanalysis` does it)"
+    )
+    reanalyse.add_argument("folder", metavar="FOLDER", help="a checkout or a git directory of them")
+    reanalyse.add_argument("--to", metavar="FOLDER", default="results/reanalysis", help="where to (results/reanalysis)")
     cell = add("cell", None, "measure one cell: cell ENVIRONMENT WORKLOAD REPETITION")
     cell.add_argument("cell", nargs=3, metavar=("ENVIRONMENT", "WORKLOAD", "REPETITION"))
     clean = add("clean", _clean, "remove whatever of ours was left on this machine")
@@ -234,17 +243,11 @@ def _main(words: list[str]) -> int:
     rebuild.add_argument("--to", metavar="FOLDER", help="where to (beside you, called after the archive)")
     for command in (verify, rebuild):
         command.add_argument("archive", metavar="ARCHIVE", help="the file, or the folder of an unpacked archive")
-    text = "compare two testbeds; ends with 0: no difference, 1: a difference, 2: they can't be compared"
+    text = "compare testbeds or dates; ends with 0: no difference, 1: a difference, 2: they can't be compared"
     compare = add("compare", _compare, text)
-    compare.add_argument("sides", nargs=2, metavar="SIDE", help="an archive, a project, or a folder of results")
-    compare.add_argument("--names", nargs=2, metavar="NAME", help="what the sides are called")
+    compare.add_argument("sides", nargs="+", metavar="SIDE", help="an archive, a project, or a folder of results")
+    compare.add_argument("--names", nargs="+", metavar="NAME", help="what the sides are called, in their order")
     compare.add_argument("--effect", metavar="SHARE", help="the minimum effect, such as 5%% (that of the paper)")
     compare.add_argument("--to", metavar="FOLDER", default="comparison", help="where to (comparison)")
-    text = "set several dates or machines side by side, as one page; ends as compare does"
-    history = add("history", _history, text)
-    history.add_argument("sides", nargs="+", metavar="SIDE", help="an archive, a project, or a folder of results")
-    history.add_argument("--names", nargs="+", metavar="NAME", help="what the sides are called, in their order")
-    history.add_argument("--effect", metavar="SHARE", help="the minimum effect, such as 5%% (that of the paper)")
-    history.add_argument("--to", metavar="FOLDER", default="history", help="where to (history)")
     options = parser.parse_args(words)
     return options.function(options)

@@ -238,9 +238,7 @@ class Workflow:
             check_files(workload, self.plan["workloads"][workload]["parameters"])
         self._write()
         if shutil.which("Rscript") is None:
-            progress.say(
-                "setup", "R is not installed, which decisions, tables and papers need: `make setup` installs it"
-            )
+            progress.say("setup", "R is not installed, which tables and papers need: `make setup` installs it")
 
     def _write(self) -> None:
         plan.write({**self.plan, "source": plan.source(os.getcwd())})

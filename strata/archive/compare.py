@@ -1,20 +1,61 @@
-"""Compare two testbeds: two archives, projects or folders of results, by the analysis of this project."""
+"""Compare testbeds: archives, projects or folders of results, two or more, by the analysis of this project."""
 
 import contextlib
 import os
+import re
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 
-from strata.archive import check
+from strata.archive import check, sums
 from strata.base import places
 from strata.base.errors import UserError
-from strata.base.files import read_json
+from strata.base.files import read_json, write_json
 from strata.experiment.config import percent
 
 # Exit statuses, for use in CI.
 SAME, DIFFERENT, NOT_COMPARABLE = 0, 1, 2
 _STATUS = {"no difference": SAME, "difference": DIFFERENT, "nothing to compare": NOT_COMPARABLE}
+
+
+def compare(paths: list[str], names: list[str] | None, effect: str | None, out: str) -> int:
+    """Write the comparison into the folder `out`, say what it comes to, and give the exit status.
+
+    effect: the minimum effect, such as ``2%``; None for that of the paper.
+
+    Status 0: no difference beyond it; 1: a difference; 2 is by way of UserError, for what cannot be compared, or
+    where nothing on two sides has an interval.
+    """
+    called, least = names_of(paths, names), [] if effect is None else [repr(share(effect))]
+    with contextlib.ExitStack() as stack:
+        found = [stack.enter_context(results_of(path)) for path in paths]
+        # Papers of a former comparison are not of this one.
+        shutil.rmtree(os.path.join(out, "papers"), ignore_errors=True)
+        sides = [
+            {
+                "name": name,
+                "results": os.path.abspath(results),
+                "source": os.path.basename(os.path.abspath(path)),
+                "sha256": sums.digest(path) if os.path.isfile(path) else "",
+                "paper": _paper(results, name, place, out),
+            }
+            for place, (path, name, results) in enumerate(zip(paths, called, found, strict=True), 1)
+        ]
+        listing = os.path.join(stack.enter_context(tempfile.TemporaryDirectory(prefix="strata-compare-")), "sides.json")
+        write_json(listing, sides)
+        command = ["Rscript", os.path.join(places.PROJECT, "analysis/compare.R"), listing, out, *least]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+        except FileNotFoundError:
+            raise UserError("Rscript is missing; `make setup-paper` installs it") from None
+    if done.returncode != 0:
+        raise UserError((done.stderr or done.stdout).strip())
+    outcome = read_json(os.path.join(out, "outcome.json")) or {}
+    print(outcome["text"])
+    print(f"compare: {os.path.join(out, 'index.html')}, comparison.csv and provenance.csv are written", file=sys.stderr)
+    return _STATUS[outcome["outcome"]]
 
 
 @contextlib.contextmanager
@@ -39,18 +80,25 @@ def results_of(path: str) -> Iterator[str]:
     raise UserError(f"{path}: holds no results/plan.json; name an archive, a project, or its folder of results")
 
 
-def name_of(path: str) -> str:
-    """What a side is called unless it is given a name: its file's name."""
-    name = os.path.basename(os.path.abspath(path))
-    if name == "results":
-        name = os.path.basename(os.path.dirname(os.path.abspath(path)))
+def names_of(paths: list[str], given: list[str] | None) -> list[str]:
+    """What the sides are called: as given, or by their files' names, with their place where these are alike.
+
+    Raises UserError where there are fewer than two sides, more or fewer names than sides, or like ones.
+    """
+    if len(paths) < 2:
+        raise UserError("a comparison needs at least two sides: archives, projects or folders of results")
+    if given and len(given) != len(paths):
+        raise UserError(f"--names: there are {len(given)} for {len(paths)} sides; each side needs its own")
+    names = given or [_name_of(os.path.abspath(path)) for path in paths]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice and given:
+        raise UserError(f"--names: {twice[0]!r} stands twice; each side needs its own")
+    return [f"{name} ({place})" if name in twice else name for place, name in enumerate(names, 1)]
+
+
+def _name_of(path: str) -> str:
+    name = os.path.basename(os.path.dirname(path) if os.path.basename(path) == "results" else path)
     return name.removesuffix(".zip")
-
-
-def names_of(first: str, second: str) -> list[str]:
-    """What two sides are called unless names are given: their files' names, or first and second."""
-    found = [name_of(first), name_of(second)]
-    return found if found[0] != found[1] else ["first", "second"]
 
 
 def share(effect: str) -> float:
@@ -64,37 +112,14 @@ def share(effect: str) -> float:
     return given
 
 
-def compare(first: str, second: str, names: list[str] | None, effect: str | None, out: str) -> int:
-    """Write the comparison into the folder `out`, say what it comes to, and give the exit status.
-
-    effect: the minimum effect, such as ``2%``; None for that of the paper.
-
-    Status 0: no difference beyond it; 1: a difference; 2 is by way of UserError, for what cannot be compared, or
-    where nothing on both sides has an interval.
-    """
-    chosen = [] if effect is None else ["--effect", repr(share(effect))]
-    called = names or names_of(first, second)
-    if called[0] == called[1]:
-        raise UserError(f"--names: both are {called[0]!r}; each side needs its own")
-    with results_of(first) as one, results_of(second) as other:
-        words = ["--first", one, "--second", other, "--first-name", called[0], "--second-name", called[1]]
-        status = written("compare", [*words, *chosen], out)
-    print(f"compare: {os.path.join(out, 'index.html')}, comparison.csv and provenance.csv are written", file=sys.stderr)
-    return status
-
-
-def written(script: str, words: list[str], out: str) -> int:
-    """Let a script of the analysis write into the folder `out`, say what it comes to, and give the exit status.
-
-    Raises UserError with what the script said, where it fails.
-    """
-    command = ["Rscript", os.path.join(places.PROJECT, "analysis", f"{script}.R"), *words, "--out", out]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
-    except FileNotFoundError:
-        raise UserError("Rscript is missing; `make setup-paper` installs it") from None
-    if done.returncode != 0:
-        raise UserError((done.stderr or done.stdout).strip())
-    outcome = read_json(os.path.join(out, "outcome.json")) or {}
-    print(outcome["text"])
-    return _STATUS[outcome["outcome"]]
+def _paper(results: str, name: str, place: int, out: str) -> str:
+    """Copy a side's paper; the way to it from the folder of the page, or nothing where it has none."""
+    paper = os.path.join(os.path.dirname(os.path.abspath(results)), "paper", "report.pdf")
+    if not os.path.isfile(paper):
+        return ""
+    # Whatever a side is called, its file has a name that any system and address can hold.
+    called = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")
+    way = f"papers/{place}-{called}.pdf" if called else f"papers/{place}.pdf"
+    os.makedirs(os.path.join(out, "papers"), exist_ok=True)
+    shutil.copyfile(paper, os.path.join(out, way))
+    return way

@@ -31,8 +31,6 @@ _TYPES = {
     ".log": "text/plain",
     ".md": "text/markdown",
     ".pdf": "application/pdf",
-    ".png": "image/png",
-    ".svg": "image/svg+xml",
     ".html": "text/html",
     ".txt": "text/plain",
     ".py": "text/x-python",
@@ -42,7 +40,7 @@ _TYPES = {
 _ABOUT = {
     "README.md": "What the archive holds, and how to review it",
     "archive.json": "Facts of this archive",
-    "claims-map.csv": "Every published claim, its verdict, its figure and the commands that show it",
+    "claims-map.csv": "Every published claim, its verdict and the commands that show it",
     "paper/report.pdf": "The paper",
     "paper/report.html": "The paper as a web page",
     "results/plan.json": "The experiment with every default filled in",

@@ -17,7 +17,7 @@ from strata.base import pages
 from strata.base.errors import UserError
 from strata.base.files import read_json
 from strata.base.progress import duration
-from strata.experiment import config, figures, recipe
+from strata.experiment import config, recipe
 from strata.host.observe import NOT_AVAILABLE
 
 FACTS = "archive.json"
@@ -29,11 +29,10 @@ MAP_COLUMNS = (
     "statement",
     "verdict",
     "reason",
-    "published_for",
+    "transferred",
     "workload",
     "tables",
-    "figure",
-    "logs",
+    "blocks",
     "show",
     "recompute",
     "measure",
@@ -134,12 +133,8 @@ def claims_map(stage: Stage) -> list[dict[str, str]]:
         claims = list(csv.DictReader(file))
     rows = []
     for claim in claims:
-        load = claim["measured_workload"]
-        logs = [log for log in claim["logs"].split(";") if log]
-        drawn = figures.showing(load, stage.experiment["workloads"][load], claim["metric"]) if load else ""
-        figure = f"results/figures/{drawn}.pdf"
-        tables = ["results/claims.csv", f"results/tidy/{load}.csv", f"results/summary/{load}.csv"]
-        there = [name for name in tables if os.path.exists(stage.path(name))]
+        tested = claim["verdict"] != "not tested"
+        tables = ["results/claims.csv", f"results/tidy/{claim['workload']}.csv"]
         rows.append(
             {
                 "claim": claim["id"],
@@ -148,14 +143,13 @@ def claims_map(stage: Stage) -> list[dict[str, str]]:
                 "statement": claim["statement"],
                 "verdict": claim["verdict"],
                 "reason": claim["reason"],
-                "published_for": claim["published_for"],
-                "workload": load or claim["workload"],
-                "tables": ";".join(there),
-                "figure": figure if load and os.path.exists(stage.path(figure)) else "",
-                "logs": str(len(logs)),
-                "show": f"grep '^{claim['id']},' results/claims.csv",
+                "transferred": claim["transferred"],
+                "workload": claim["workload"],
+                "tables": ";".join(name for name in tables if os.path.exists(stage.path(name))),
+                "blocks": claim["n"],
+                "show": f"grep '^\"{claim['id']}\",' results/claims.csv",
                 "recompute": "make rebuild ARCHIVE=../../archive.zip",
-                "measure": "scripts/setup.sh run && snakemake --cores 1 results/claims.csv" if logs else "",
+                "measure": "scripts/setup.sh run && snakemake --cores 1 results/claims.csv" if tested else "",
             }
         )
     return rows
@@ -175,17 +169,17 @@ def _inline(text: str) -> str:
 
 
 def _claims_section(rows: list[dict[str, str]]) -> str:
-    tested = sorted((row for row in rows if row["logs"] != "0"), key=lambda row: row["published_for"] != "")
+    tested = sorted((row for row in rows if row["measure"]), key=lambda row: row["transferred"] != "")
     if not tested:
         return "None of the published claims could be tested by these runs; `claims-map.csv` says why for each.\n"
-    lines = ["| claim | verdict | figure | show it |", "|---|---|---|---|"]
+    lines = ["| claim | verdict | show it |", "|---|---|---|"]
     lines += [
         f"| {_inline(row['statement'])} ({_inline(row['publication'])}, {_inline(row['place'])}) | {row['verdict']} "
-        f"| {row['figure'] and '`' + row['figure'] + '`'} | `{row['show']}` |"
+        f"| `{row['show']}` |"
         for row in tested
     ]
-    moved = [row for row in tested if row["published_for"]]
-    products = ", ".join(sorted({row["published_for"] for row in moved}))
+    moved = [row for row in tested if row["transferred"]]
+    products = ", ".join(sorted({row["transferred"] for row in moved}))
     return (
         f"{len(tested) - len(moved)} of {len(rows) - len(moved)} published claims were tested by these runs, at least "
         "in part. The others, with the reason for each, are in `claims-map.csv`, as are the commands that compute a "
@@ -200,17 +194,6 @@ def _claims_section(rows: list[dict[str, str]]) -> str:
         + "\n".join(lines)
         + "\n"
     )
-
-
-def _results_section(stage: Stage) -> str:
-    lines = ["| workload | table | figures |", "|---|---|---|"]
-    for name, entry in stage.experiment["workloads"].items():
-        table = f"results/summary/{name}.csv"
-        if os.path.exists(stage.path(table)):
-            drawn = [f"results/figures/{stem}.pdf" for stem in figures.of_workload(name, entry)]
-            there = ", ".join(f"`{figure}`" for figure in drawn if os.path.exists(stage.path(figure)))
-            lines.append(f"| {_inline(entry['title'])} | `{table}` | {there} |")
-    return "\n".join(lines) + "\n"
 
 
 def _licence(stage: Stage, name: str | None) -> str:
@@ -258,7 +241,6 @@ def add_guide(stage: Stage, about: dict, crate_version: str) -> None:
         swhid=about["source"]["swhid"],
         revision=f" at revision `{revision}`" if revision else "",
         crate=crate_version,
-        results=_results_section(stage),
         claims=_claims_section(rows),
         licence=_licence(stage, about["license"]),
     )

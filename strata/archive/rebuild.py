@@ -26,17 +26,14 @@ def prepare(folder: str, work: str) -> None:
 
 
 def remake(work: str, partial: bool) -> None:
-    """Make tables, figures and papers in a prepared project, by its own code.
+    """Make tables and papers in a prepared project, by its own code.
 
     Raises UserError with what the command said, where one fails.
     """
-    options = ["--partial"] if partial else []
-    plan = ["--plan", places.PLAN]
     commands = [
-        [sys.executable, "-m", "strata", "tidy", *options],
-        ["Rscript", "analysis/tables.R", *plan],
-        ["Rscript", "analysis/figures.R", *plan],
-        *(["Rscript", "analysis/report.R", *plan, "--out", paper, *options] for paper in products.PAPERS),
+        [sys.executable, "-m", "strata", "tidy", *(["--partial"] if partial else [])],
+        ["Rscript", "analysis/tables.R", "results"],
+        *(["Rscript", "analysis/report.R", paper] for paper in products.PAPERS),
     ]
     for command in commands:
         capture(["env", "-C", work, f"PYTHONPATH={os.path.abspath(work)}", *command], timeout=3600)
@@ -46,7 +43,7 @@ def remake(work: str, partial: bool) -> None:
 def compare(folder: str, work: str) -> list[tuple[str, str]]:
     """(name, state) of every product of the archive in `folder`; identical, different or missing in `work`."""
     found = []
-    for name in products.made(judge.load(folder, places.PLAN), folder):
+    for name in products.made(judge.load(folder, places.PLAN)):
         again = os.path.join(work, name)
         if not os.path.isfile(again):
             state = "missing"
@@ -83,7 +80,7 @@ def rebuild(path: str, target: str | None) -> int:
     others = [state for name, state in states if not name.endswith(".csv")]
     print(f"rebuild: {tables.count('identical')} of {len(tables)} tables are byte-identical", file=sys.stderr)
     print(
-        f"rebuild: {others.count('identical')} of {len(others)} figures and papers are (their bytes depend on the "
+        f"rebuild: {others.count('identical')} of {len(others)} papers are (their bytes depend on the "
         f"versions of R, pandoc and LaTeX too); the paper is {os.path.join(work, products.PAPERS[0])}",
         file=sys.stderr,
     )

@@ -1,4 +1,4 @@
-"""What both languages of Strata have to know, as data in contracts/: analysis/base/contracts.R reads it too."""
+"""What several parts of Strata have to know, as data in contracts/."""
 
 import functools
 import json

@@ -20,7 +20,7 @@ sys.path.insert(0, os.path.join(places.PROJECT, "workloads"))
 from kit.checks import BrokenLogError, require
 from kit.logs import Parser, Value, guarded
 
-__all__ = ["BrokenLogError", "Parser", "Value", "load_parser", "of_log"]
+__all__ = ["BrokenLogError", "Parser", "Value", "load_parser", "of_laps", "of_log"]
 
 _OBSERVED = '{"observed":'
 
@@ -87,6 +87,11 @@ def of_log(log: bytes, record: dict, metrics: dict, parse: Parser) -> list[Value
     equal systems that ran at once have the factor `system` (from 0), unless a load generator measured them together.
     Raises BrokenLogError with the reason.
     """
+    return [value for value, _ in of_laps(log, record, metrics, parse)]
+
+
+def of_laps(log: bytes, record: dict, metrics: dict, parse: Parser) -> list[tuple[Value, list[float]]]:
+    """As :func:`of_log`; beside each value those of its laps in their order, none of a cell without laps."""
     require(b"\0" not in log, "not a text file: it contains NUL bytes")
     lines = log.decode(errors="surrogateescape").removesuffix("\n").split("\n")
     (_, before), *parts = _parts(lines, logs.LAP)
@@ -97,10 +102,10 @@ def of_log(log: bytes, record: dict, metrics: dict, parse: Parser) -> list[Value
         laps = [_of_lap(lap, before + inner, record, parse) for lap, (_, inner) in zip(ran, parts, strict=True)]
         values = _condensed(laps, metrics)
     else:
-        values = _of_systems(lines, record["commands"], record, parse)
-    _check(values, metrics)
+        values = [(value, []) for value in _of_systems(lines, record["commands"], record, parse)]
+    _check([value for value, _ in values], metrics)
     names = list(metrics)
-    return sorted(values, key=lambda value: names.index(value.metric))
+    return sorted(values, key=lambda one: names.index(one[0].metric))
 
 
 def _parts(lines: list[str], mark: re.Pattern[str]) -> list[tuple[str | None, list[str]]]:
@@ -151,8 +156,8 @@ def _of_systems(lines: list[str], commands: list[dict], record: dict, parse: Par
     return values
 
 
-def _condensed(laps: list[list[Value]], metrics: dict) -> list[Value]:
-    """The mean over the laps of each value."""
+def _condensed(laps: list[list[Value]], metrics: dict) -> list[tuple[Value, list[float]]]:
+    """The mean over the laps of each value, and what it is the mean of."""
     first = [one._replace(value=0) for one in laps[0]]
     for number, lap in enumerate(laps, 1):
         same = [one._replace(value=0) for one in lap] == first
@@ -165,7 +170,7 @@ def _condensed(laps: list[list[Value]], metrics: dict) -> list[Value]:
         # Communications of the ACM 31, 1988.
         harmonic = metrics[each[0].metric].get("statistic") == "harmonic"
         mean = len(laps) / sum(1 / x for x in measured) if harmonic else sum(measured) / len(laps)
-        values.append(each[0]._replace(value=mean))
+        values.append((each[0]._replace(value=mean), measured))
     return values
 
 

@@ -10,7 +10,7 @@ from strata import client, layers
 from strata.base import checking, pages
 from strata.base.checking import Finding, unknown
 from strata.base.errors import UserError
-from strata.experiment import figures, plan, published, quiet, recipe, sets, workload
+from strata.experiment import plan, published, quiet, recipe, sets, workload
 from strata.vm import card, settings
 
 FILE = "config.yaml"
@@ -141,7 +141,6 @@ def _cross_check(data: dict) -> Iterator[Finding]:
             declared |= {name: workload.load(name)} if name in known else {}
     for name in declared:
         yield from workload.check_overrides(name, data["workloads"][name] or {})
-    yield from ((f"workloads.{name}", wrong) for name, wrong in figures.clashes(declared))
 
 
 def _check_repetitions(data: dict) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""The published raw results of the original paper: whether a folder holds them, and when they change."""
+"""The published raw results of the original paper: whether a folder holds them, what it holds, and when it changes."""
 
 import hashlib
 import os
@@ -16,16 +16,14 @@ def complaint(path: str) -> str | None:
         names = set(os.listdir(path))
     except OSError as error:
         return f"{path} cannot be read: {error.strerror}; name a checkout or a git directory of the published results"
-    if names & set(FOLDERS) or set(_git(path, "ls-tree", "--name-only", "--full-tree", "HEAD").split("\n")) & set(
-        FOLDERS
-    ):
+    if (names | set(_told(path, "ls-tree", "--name-only", "--full-tree", "HEAD").split("\n"))) & set(FOLDERS):
         return None
     return f"{path} holds none of the published results (expected are folders such as Stream, linpack, redis)"
 
 
 def state(path: str) -> str:
     """A hash of the commit, and of names, sizes and times of the files, none of which is opened."""
-    found = hashlib.sha256(_git(path, "rev-parse", "HEAD").encode())
+    found = hashlib.sha256(revision(path).encode())
     for folder in FOLDERS:
         for where, folders, files in os.walk(os.path.join(path, folder)):
             folders.sort()
@@ -45,19 +43,52 @@ def named(settings: dict) -> str:
     return settings["published_raw"]
 
 
-def _git(path: str, *arguments: str) -> str:
-    """What git says of the repository at a path itself; nothing where it is none, or there is no git."""
+def revision(path: str) -> str:
+    """The commit that HEAD points to; nothing where the folder is no repository."""
+    return _told(path, "rev-parse", "--verify", "--quiet", "HEAD^{commit}").strip()
+
+
+class Files:
+    """The files of a checkout, of a git directory's HEAD, or of a folder; links are not followed."""
+
+    def __init__(self, path: str) -> None:
+        """List them.  names: paths below the results' own folders, in order."""
+        self._path = os.path.realpath(path)
+        self._lying = any(os.path.isdir(os.path.join(path, folder)) for folder in FOLDERS)
+        if self._lying:
+            walked = (one for folder in FOLDERS for one in os.walk(os.path.join(self._path, folder)))
+            found = [
+                os.path.relpath(os.path.join(where, file), self._path) for where, _, files in walked for file in files
+            ]
+        else:
+            found = _told(
+                path, "-c", "core.quotePath=false", "ls-tree", "-r", "--name-only", "--full-tree", "HEAD"
+            ).split("\n")
+        self.names = sorted(found)
+
+    def read(self, file: str) -> bytes | None:
+        """What a file holds, ``at-REVISION/FILE`` that of an older revision; None where there is no such file."""
+        whole = os.path.join(self._path, file)
+        if os.path.isfile(whole) and os.path.realpath(whole) == whole:
+            with open(whole, "rb") as content:
+                return content.read()
+        earlier, _, name = file.removeprefix("at-").partition("/") if file.startswith("at-") else ("HEAD", "", file)
+        if earlier == "HEAD" and self._lying:
+            return None
+        return _git(self._path, "cat-file", "blob", f"{earlier}:{name}")
+
+
+def _told(path: str, *arguments: str) -> str:
+    return (_git(path, *arguments) or b"").decode(errors="replace")
+
+
+def _git(path: str, *arguments: str) -> bytes | None:
+    """What git says of the repository at a path itself; None where it is none, it fails, or there is no git."""
     inner = os.path.join(path, ".git")
     place = inner if os.path.exists(inner) else path
     safe = ("-c", f"safe.directory={os.path.realpath(path)}", "-c", "core.fsmonitor=false")
     try:
-        done = subprocess.run(
-            ["git", f"--git-dir={place}", *safe, *arguments],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-        )
+        done = subprocess.run(["git", f"--git-dir={place}", *safe, *arguments], capture_output=True, check=False)
     except FileNotFoundError:
-        return ""
-    return done.stdout if done.returncode == 0 else ""
+        return None
+    return done.stdout if done.returncode == 0 else None

@@ -6,18 +6,12 @@ from strata.base.contracts import result
 from strata.experiment import sets
 
 PAPERS = ("paper/report.pdf", "paper/report.html")
-FIGURES = "results/figures"
-_OF_ALL = ("comparisons", "claims", "footprint", "sets", "choices")
+_OF_ALL = ("left_out", "summary", "comparisons", "choices", "emulated", "claims", "blocks", "runs")
 
 
 def tables(experiment: dict) -> list[str]:
     """All tables of a plan."""
-    loads = sorted(experiment["workloads"])
-    of_all = [*_OF_ALL, *(["nodes"] if experiment.get("spread") else [])]
-    return [
-        *(result(kind, workload=load) for kind in ("tidy", "summary") for load in loads),
-        *map(result, ("left_out", *of_all)),
-    ]
+    return [*(result("tidy", workload=load) for load in sorted(experiment["workloads"])), *map(result, _OF_ALL)]
 
 
 def decisions(experiment: dict, folder: str = ".") -> list[str]:
@@ -27,12 +21,6 @@ def decisions(experiment: dict, folder: str = ".") -> list[str]:
     return [name for name in found if os.path.exists(os.path.join(folder, name))]
 
 
-def figures(folder: str = ".") -> list[str]:
-    """The figures that were drawn."""
-    names = os.listdir(os.path.join(folder, FIGURES)) if os.path.isdir(os.path.join(folder, FIGURES)) else []
-    return [f"{FIGURES}/{name}" for name in sorted(names)]
-
-
-def made(experiment: dict, folder: str = ".") -> list[str]:
+def made(experiment: dict) -> list[str]:
     """All that is made again from logs, records and decisions."""
-    return [*tables(experiment), *figures(folder), *PAPERS]
+    return [*tables(experiment), *PAPERS]

@@ -1,5 +1,7 @@
 """The tidy tables: every measured value, parsed from the raw logs, one row each; results/tidy/{workload}.csv.
 
+The column `laps` holds the values that a value is the mean of, in their order, with a semicolon between them; it is
+empty where the cell had one lap.
 What a parser or a check refuses is left out and named in results/left_out.csv.
 """
 
@@ -7,6 +9,7 @@ import csv
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from strata.base import places
 from strata.base.contracts import result
@@ -18,18 +21,40 @@ from strata.experiment import plan, sets
 from strata.results import judge
 
 COLUMNS = (
-    "environment", "workload", "repetition", "block", "position", "order", "metric", "unit", "value", "factors",
-    "check", "counts", "log",
+    "environment", "workload", "repetition", "block", "position", "order", "metric", "unit", "value", "laps",
+    "factors", "check", "counts", "log",
 )  # fmt: skip
 # A message names so many files.
 SHOWN = 20
 
 
-def make(partial: bool = False, blocks: int | None = None, folder: str = "results/tidy") -> None:
-    """Write the tidy tables of all cells, or of those in the first `blocks`, into a folder.
+class Values(NamedTuple):
+    """Parsed logs: the cells of the plan, rows of the tables by workload, records, and (log, reason) of what is left
+    out."""
 
-    partial: whether cells may be missing.  Raises UserError where one is and they may not, and where a record or a log
-    is not what was measured: sentences that name the file and what would mend it.
+    cells: list[sets.Cell]
+    rows: dict[str, list[Sequence]]
+    records: dict[sets.Cell, dict]
+    left_out: list[Sequence[object]]
+
+
+def make(partial: bool = False) -> None:
+    """Write the tidy tables of all cells.
+
+    partial: whether cells may be missing.  Raises UserError as `values` does.
+    """
+    found = values(partial)
+    for load, rows in found.rows.items():
+        _write(result("tidy", workload=load), COLUMNS, rows)
+    _write(result("left_out"), ("log", "reason"), found.left_out)
+    _note_unplanned(found.cells)
+
+
+def values(partial: bool = False, blocks: int | None = None) -> Values:
+    """The values of all cells, or of those in the first `blocks`.
+
+    Raises UserError where a cell is missing and may not, and where a record or a log is not what was measured:
+    sentences that name the file and what would mend it.
     """
     experiment = plan.read_checked()
     order = sets.Order(experiment)
@@ -44,7 +69,7 @@ def make(partial: bool = False, blocks: int | None = None, folder: str = "result
     records = {cell: judge.load(".", places.cell_path("raw", *cell, "json")) for cell in measured}
     paired = {cell: record for cell, record in records.items() if cell[0] in order.paired}
     aside = set(order.set_aside(blocks)) | set(_torn(paired))
-    rows: dict[str, list[Sequence[object]]] = {load: [] for load in experiment["workloads"]}
+    rows: dict[str, list[Sequence]] = {load: [] for load in experiment["workloads"]}
     left_out: list[Sequence[object]] = []
     for cell in measured:
         if "cannot" in records[cell]:
@@ -55,14 +80,10 @@ def make(partial: bool = False, blocks: int | None = None, folder: str = "result
         except parsing.BrokenLogError as broken:
             left_out.append((places.cell_path("raw", *cell, "log"), str(broken)))
             print(f"tidy: left out: {left_out[-1][0]}: {broken}; remove it, and it is measured again", file=sys.stderr)
-    for load, found in rows.items():
-        _write(os.path.join(folder, f"{load}.csv"), COLUMNS, found)
-    if folder == "results/tidy":
-        _write(result("left_out"), ("log", "reason"), left_out)
-        _note_unplanned(cells)
+    return Values(cells, rows, records, left_out)
 
 
-def _rows(experiment: dict, cell: sets.Cell, record: dict, counts: str) -> list[Sequence[object]]:
+def _rows(experiment: dict, cell: sets.Cell, record: dict, counts: str) -> list[Sequence]:
     """The values of a cell.  Raises BrokenLogError where its log is not that of a good run."""
     path = places.cell_path("raw", *cell, "log")
     with open(path, "rb") as file:
@@ -78,9 +99,14 @@ def _rows(experiment: dict, cell: sets.Cell, record: dict, counts: str) -> list[
     position = record["position"]
     at = (*cell, record["block"], position["planned"], position["actual"])
     return [
-        (*at, value.metric, value.unit, f"{value.value:.15g}", value.factors, "passed", counts, path)
-        for value in parsing.of_log(log, record, planned["metrics"], parse)
+        (*at, value.metric, value.unit, _number(value.value), laps, value.factors, "passed", counts, path)
+        for value, measured in parsing.of_laps(log, record, planned["metrics"], parse)
+        for laps in [";".join(map(_number, measured))]
     ]
+
+
+def _number(value: float) -> str:
+    return f"{value:.15g}"
 
 
 def _torn(records: dict[sets.Cell, dict]) -> list[tuple[str, int]]:

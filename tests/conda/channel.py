@@ -53,9 +53,10 @@ def build(channel: Path) -> None:
     _pack(channel, "r-base", {"bin/Rscript": RSCRIPT.format(**host)})
     for name in ("git", "pandoc"):
         _pack(channel, name, {f"bin/{name}": PROGRAM.format(name=name, program=shutil.which(name))})
-    for name in ("pyyaml", "jsonschema"):
+    for name in ("pyyaml", "jsonschema", "openpyxl"):
         _pack(channel, name, python_links(name), importlib.metadata.version(name))
-    names = ["ggplot2", "rmarkdown", "knitr", "tinytex", "jsonlite", "xml2", "svglite"]
+    names = ["ggplot2", "rmarkdown", "knitr", "tinytex", "jsonlite", "svglite"]
+    names += ["bookdown", "dplyr", "tidyr", "glue", "stringr", "scales"]
     for name, links in _r_links(names).items():
         _pack(channel, f"r-{name.lower()}", links)
     asyncio.run(index_fs(channel))

@@ -164,7 +164,7 @@ def measure(project: Path, workload: str, *environments: str) -> list[dict]:
     logs = [f"results/raw/{name}/{workload}/1.log" for name in environments]
     done = projects.run(project, "snakemake", "--cores", "1", *logs, timeout=1200)
     assert done.returncode == 0, done.stderr
-    table = f"results/summary/{workload}.csv"
+    table = f"results/tidy/{workload}.csv"
     done = projects.run(project, "snakemake", "--cores", "1", "--config", "partial=true", "--", table)
     assert done.returncode == 0, done.stderr
     return [json.loads((project / log.replace(".log", ".json")).read_text()) for log in logs]

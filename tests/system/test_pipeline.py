@@ -154,13 +154,12 @@ def pxz_values(log):
 @pytest.mark.parametrize(("workload", "reader"), [("stream", stream_values), ("pxz", pxz_values)])
 def test_every_number_of_the_summary_is_traced_to_its_raw_logs(made, workload, reader):
     folder, _ = made
-    rows = table(folder / f"results/summary/{workload}.csv")
+    rows = [row for row in table(folder / "results/summary.csv") if row["workload"] == workload]
     assert {row["environment"] for row in rows} == set(ENVIRONMENTS)
-    native = {row["metric"]: row for row in rows if row["environment"] == "native"}
+    runs = [row for row in table(folder / "results/runs.csv") if row["workload"] == workload]
     for row in rows:
-        logs = row["logs"].split(";")
+        logs = [run["log"] for run in runs if run["environment"] == row["environment"]]
         assert len(logs) == int(row["n"]) == 2
-        assert all(f"/{row['environment']}/{workload}/" in log for log in logs)
         values = [reader(folder / log)[row["metric"]] for log in logs]
         mean, sd = statistics.mean(values), statistics.stdev(values)
         half = 12.706204736 * sd / math.sqrt(2)  # Student's t, one degree of freedom
@@ -175,11 +174,6 @@ def test_every_number_of_the_summary_is_traced_to_its_raw_logs(made, workload, r
         }.items():
             assert math.isclose(float(row[column]), expected, rel_tol=1e-6, abs_tol=1e-9), (row, column)
         assert row["median_low"] == row["median_high"] == ""
-        assert "few-runs" in row["flags"]
-        if row["environment"] == "native":
-            assert row["ratio"] == ""
-        else:
-            assert math.isclose(float(row["ratio"]), mean / float(native[row["metric"]]["mean"]), rel_tol=1e-6)
 
 
 def test_every_row_of_tidy_names_the_log_that_holds_its_value(made):
@@ -200,103 +194,56 @@ def test_the_paper_shows_what_was_measured(made):
     text = text_of(folder)
     for words in ("Table 1", "Native", "Docker", "References", "GB/s", "n = 2"):
         assert words in text
-    for column in ("mean_low", "ratio_low", "few-runs", "docker-hostnet_"):
-        assert column not in text
-    assert "partial" not in text.lower().replace("partial pivoting", "")
+    assert "planned runs are missing" not in text
 
 
-def test_every_claim_has_a_verdict_that_its_numbers_bear_out(made):
+def test_at_sizes_that_answer_nothing_no_claim_is_tested(made):
     folder, _ = made
     published = json.loads((folder / "published/claims.json").read_text())["claims"]
     rows = table(folder / "results/claims.csv")
     assert [row["id"] for row in rows] == [claim["id"] for claim in published]
-    for row in rows:
-        if row["verdict"] == "not testable here":
-            assert row["reason"] in ("statement", "workload", "environment", "metric", "size", "hardware"), row
-            assert row["because"], row
-            continue
-        assert "kvm" not in row["id"] or row["verdict"] == "contradicted", row
-        low, high = (float(row[key] or "nan") for key in ("ratio_low", "ratio_high"))
-        start, end = float(row["tolerance_low"] or "-inf"), float(row["tolerance_high"] or "inf")
-        within, outside = start <= low <= high <= end, high < start or low > end
-        assert row["verdict"] == ("reproduced" if within else "contradicted" if outside else "inconclusive"), row
-        assert all((folder / log).exists() for log in row["logs"].split(";"))
-    tested = {row["id"] for row in rows if row["verdict"] != "not testable here"}
-    assert {"ibm-pxz-docker-similar", "vmw-stream-docker-1-2pct"} <= tested
+    assert {row["verdict"] for row in rows} == {"not tested"}
+    assert all(row["because"] for row in rows)
+    assert {row["reason"] for row in rows} >= {"size", "workload", "statement"}
 
 
-def test_the_comparisons_of_all_workloads_are_adjusted_as_one_family(made):
+def test_two_blocks_give_a_ratio_and_no_interval(made):
     rows = table(made[0] / "results/comparisons.csv")
     assert len(rows) == 3 * 5
-    ranked = sorted((row for row in rows if row["p_value"]), key=lambda row: float(row["p_value"]))
-    least = 1.0
-    for rank in range(len(ranked), 0, -1):
-        row = ranked[rank - 1]
-        least = min(least, float(row["p_value"]) * len(ranked) / rank)
-        assert math.isclose(float(row["p_adjusted"]), least, rel_tol=1e-6)
-        if row["reading"] in ("slower", "faster"):
-            assert least < 0.05
-            assert abs(float(row["ratio"]) - 1) > 0.02
+    assert {row["verdict"] for row in rows} == {"undecided"}
+    assert {(row["n"], row["low"], row["why"]) for row in rows} == {("2", "", "fewer than 3 blocks")}
+    assert all(float(row["ratio"]) > 0 for row in rows)
 
 
 class Page(html.parser.HTMLParser):
-    """The ids of a page, its links, and of its lists of runs their links and what they are called, by their ids."""
+    """The ids of a page, its links, and what it loads."""
 
     def __init__(self, text):
         super().__init__()
-        self.ids, self.links, self.sources, self.runs, self.called = set(), [], [], {}, {}
-        self.details, self.tag = None, None
+        self.ids, self.links, self.sources = set(), [], []
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
         found = dict(attributes)
-        self.tag = tag
         self.ids |= {found["id"]} if "id" in found else set()
         self.sources += [found["src"]] if "src" in found else []
-        if tag == "details":
-            self.details = found["id"]
-        elif tag == "a":
-            # Where a list waits until it is opened, the link's own end is the row in it.
-            self.links += [found["href"], *([f"#{found['data-at']}"] if "data-at" in found else [])]
-            self.runs.setdefault(self.details, []).append(found["href"])
-
-    def handle_data(self, data):
-        if self.tag == "summary" and self.details:
-            self.called[self.details] = self.called.get(self.details, "") + data
-
-    def handle_endtag(self, tag):
-        self.tag = None
-        self.details = None if tag == "details" else self.details
+        self.links += [found["href"]] if tag == "a" else []
 
 
-def test_every_number_of_the_page_leads_to_its_logs_in_two_steps(made):
+def test_the_page_leads_to_every_log_and_record(made):
     folder, _ = made
     page = Page((folder / "paper/report.html").read_text())
-    plan = json.loads((folder / "results/plan.json").read_text())
-    for workload in ("stream", "pxz"):
-        title, metrics = (plan["workloads"][workload][key] for key in ("title", "metrics"))
-        for row in table(folder / f"results/summary/{workload}.csv"):
-            metric = metrics[row["metric"]]["label"]
-            name = f"{title} {metric[:1].lower()}{metric[1:]}, {plan['environments'][row['environment']]['label']}: "
-            (runs,) = (one for one, called in page.called.items() if called.startswith(name))
-            assert f"#{runs}" in page.links
-            listed = {os.path.normpath(f"paper/{link}") for link in page.runs[runs]}
-            assert set(row["logs"].split(";")) <= listed
-    inner = {link[1:] for link in page.links if link.startswith("#")}
-    assert inner <= page.ids
-    for link in page.links:
-        if not link.startswith(("#", "https://")):
-            assert (folder / "paper" / link).exists(), link
+    assert {link[1:] for link in page.links if link.startswith("#")} <= page.ids
+    files = {folder / "paper" / link for link in page.links if not link.startswith(("#", "https://"))}
+    assert {path.resolve() for path in files} == {path.resolve() for path in folder.glob("results/raw/*/*/*")}
 
 
 def test_the_page_is_one_file_that_needs_no_network(made):
     text = (made[0] / "paper/report.html").read_text()
-    page = Page(text)
-    drawn = re.findall(r'<figure class="drawing" id="figure-(\w+)"', text)
-    assert sorted(drawn) == ["answers", "claims", "drift", "footprint", "order", "pxz", "ratios", "stream"]
-    assert {os.path.normpath(f"paper/{one}") for one in page.sources} == {f"results/figures/{one}.svg" for one in drawn}
-    assert not re.search(r"<link|@import|url\((?!#)|<script src|fetch\(|XMLHttpRequest", text)
-    assert "Published claims" in text
+    sources = Page(text).sources
+    assert sources
+    assert all(source.startswith("data:") for source in sources)
+    assert not re.search(r'<link[^>]*href="(?!data:)|@import|url\((?!#|data:)|<script src|fetch\(|XMLHttpRequest', text)
 
 
 def test_an_edited_comment_or_script_reruns_nothing(made):
@@ -320,7 +267,6 @@ def test_a_deleted_log_reruns_that_cell_and_what_depends_on_it(made, machine_sta
     assert needed(folder, "paper/report.pdf") == {
         "cell": 1,
         "tables": 1,
-        "figures": 1,
         "paper": 1,
     }
     done = projects.run(folder, "snakemake", "--cores", "1", "results/raw/docker/stream/2.log")
@@ -348,14 +294,14 @@ def test_a_plan_that_grows_keeps_what_was_measured(made, machine_stays):
     page["environments"]["docker-both"] = {"layers": [{"docker": {**small, "data": "layered"}}]}
     over = folder / "grown.yaml"
     projects.write_yaml(over, page)
-    done = snakemake(folder, "--configfile", str(over), "--", "results/summary/stream.csv", "results/summary/pxz.csv")
+    done = snakemake(folder, "--configfile", str(over), "--", "results/tidy/stream.csv", "results/tidy/pxz.csv")
     assert done.returncode == 0, done.stderr + done.stdout
     after = {path: path.read_bytes() for path in folder.glob("results/raw/*/*/*.json")}
     assert len(after) == len(before) + 4
     assert all(after[path] == content for path, content in before.items())
-    assert {row["environment"] for row in table(folder / "results/summary/pxz.csv")} == {*ENVIRONMENTS, "docker-both"}
-    assert snakemake(folder, "results/summary/pxz.csv").returncode == 0
-    assert {row["environment"] for row in table(folder / "results/summary/pxz.csv")} == set(ENVIRONMENTS)
+    assert {row["environment"] for row in table(folder / "results/tidy/pxz.csv")} == {*ENVIRONMENTS, "docker-both"}
+    assert snakemake(folder, "results/tidy/pxz.csv").returncode == 0
+    assert {row["environment"] for row in table(folder / "results/tidy/pxz.csv")} == set(ENVIRONMENTS)
 
 
 def test_another_seed_gives_another_order(made, tmp_path):
@@ -377,14 +323,14 @@ def test_what_is_partial_is_made_of_what_is_there(made, machine_stays):
     log.unlink()
     record.unlink()
     assert "paper" in needed(folder, "--config", "partial=true", "--", "paper/report.pdf")
-    done = snakemake(folder, "--config", "partial=true", "--", "results/summary/pxz.csv")
+    done = snakemake(folder, "--config", "partial=true", "--", "results/tidy/pxz.csv")
     assert done.returncode == 0, done.stderr + done.stdout
     assert not log.exists()
     assert len(table(folder / "results/tidy/pxz.csv")) == 7
     log.write_bytes(kept[0])
     record.write_bytes(kept[1])
     assert "paper" in needed(folder, "paper/report.pdf")
-    done = snakemake(folder, "results/summary/pxz.csv")
+    done = snakemake(folder, "results/tidy/pxz.csv")
     assert done.returncode == 0, done.stderr
     assert len(table(folder / "results/tidy/pxz.csv")) == 8
 
@@ -396,14 +342,14 @@ def test_a_broken_log_is_an_error_that_names_it_and_never_a_number(made):
     log.write_bytes(whole[: len(whole) // 2])
     try:
         before = (folder / "results/tidy/pxz.csv").read_bytes()
-        done = snakemake(folder, "results/summary/pxz.csv")
+        done = snakemake(folder, "results/tidy/pxz.csv")
         assert done.returncode != 0
         assert "results/raw/docker/pxz/1.log" in done.stdout + done.stderr
         table_now = folder / "results/tidy/pxz.csv"
         assert not table_now.exists() or table_now.read_bytes() == before
     finally:
         log.write_bytes(whole)
-    assert snakemake(folder, "results/summary/pxz.csv").returncode == 0
+    assert snakemake(folder, "results/tidy/pxz.csv").returncode == 0
 
 
 COUNT = {
@@ -451,7 +397,7 @@ def test_a_workload_is_added_by_adding_its_folder(image, tmp_path, machine_stays
     built = json.loads((folder / "results/image.json").read_text())
     try:
         assert done.returncode == 0, done.stderr + done.stdout
-        rows = table(folder / "results/summary/count.csv")
+        rows = table(folder / "results/summary.csv")
         assert [row["n"] for row in rows] == ["2"] * 2
         assert "Counting" in (folder / "paper/report.html").read_text()
     finally:

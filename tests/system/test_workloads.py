@@ -61,7 +61,7 @@ def run(image, cells, tmp_path_factory):
     page["environments"] |= {"podman": PODMANS[0]} if "podman" in cells else {}
     projects.make(folder, page)
     logs = [f"results/raw/{name}/{workload}/1.log" for name, workloads in cells.items() for workload in workloads]
-    tables = [f"results/summary/{name}.csv" for name in WORKLOADS]
+    tables = [f"results/tidy/{name}.csv" for name in WORKLOADS]
     with listening.Watcher({port for ports in PORTS.values() for port in ports}) as watcher:
         done = projects.run(folder, "snakemake", "--cores", "1", *logs, timeout=1500)
     assert done.returncode == 0, done.stderr

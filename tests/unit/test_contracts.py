@@ -1,4 +1,4 @@
-"""What both languages know: it stands in contracts/ once, and what has to be beside it is held equal."""
+"""What several modules know: it stands in contracts/ once, and what has to be beside it is held equal."""
 
 import ast
 import json
@@ -7,7 +7,6 @@ import subprocess
 import sys
 
 import projects
-import pytest
 
 from strata.base import contracts, places
 from strata.cell import logs, quiet
@@ -29,13 +28,7 @@ def texts(value):
     return [value] if isinstance(value, str) else []
 
 
-def r_literals(text):
-    """The texts in a file of R, without its comments."""
-    found = re.findall(r'"((?:[^"\\]|\\.)*)"|#.*', text)
-    return [literal.replace('\\"', '"') for literal in found if literal]
-
-
-def python_literals(text):
+def literals(text):
     """The texts in a file of Python, without its docstrings and what is put into texts."""
     tree = ast.parse(text)
     prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
@@ -43,11 +36,9 @@ def python_literals(text):
     return [node.value for node in nodes if isinstance(node.value, str)]
 
 
-def test_each_theme_is_read_by_both_languages():
+def test_each_theme_is_read():
     python = "".join(path.read_text() for path in projects.ROOT.glob("strata/*/*.py"))
-    analysis = "".join(path.read_text() for path in projects.ROOT.glob("analysis/*/*.R"))
-    assert set(re.findall(r'read_contract\("(\w+)"\)', analysis)) == set(THEMES)
-    # Of logs every cell has to know: Python has that as constants.
+    # Of logs every cell has to know: it has that as constants.
     assert set(re.findall(r'\bread\("(\w+)"\)', python)) & set(THEMES) == set(THEMES) - {"logs"}
 
 
@@ -55,26 +46,21 @@ def test_each_theme_is_read_by_both_languages():
 BESIDE = {"strata/host/observe.py": "not available", "strata/cell/logs.py": ('{"system": ', '{"lap": ')}
 
 
-@pytest.mark.parametrize("half", ["strata", "analysis"])
-def test_neither_language_has_a_copy_of_its_own(half):
+def test_no_module_has_a_copy_of_its_own():
     told = contracts.read("logs")
-    whole = {told["not_available"], *texts(contracts.read("accelerators")), *texts(contracts.read("figures")["stems"])}
+    whole = {told["not_available"], *texts(contracts.read("accelerators"))} - {"KVM"}  # a word as any other
     whole |= {text for text in texts(contracts.read("results")) if "{" in text}
-    whole -= {"KVM"}  # a word as any other
     begin = (
         told["system"]["before"],
         told["lap"]["before"],
         *(entry["says"] for entry in contracts.read("quiet").values()),
     )
     copies = []
-    for path in [*(projects.ROOT / half).glob("*/*.py"), *(projects.ROOT / half).glob("*/*.R")]:
+    for path in (projects.ROOT / "strata").glob("*/*.py"):
         name = str(path.relative_to(projects.ROOT))
-        literals = (python_literals if path.suffix == ".py" else r_literals)(path.read_text())
-        plain = {text.lstrip("^").replace("\\", "") for text in literals}
+        plain = {text.lstrip("^").replace("\\", "") for text in literals(path.read_text())}
         found = {text for text in plain if text in whole or text.startswith(begin)}
         copies += [f"{name}: {text!r}" for text in found if not text.startswith(BESIDE.get(name, text + " "))]
-        # Where files of the results lie is not for the analysis to know.
-        copies += [f"{name}: {line}" for line in re.findall(r'\$results, "(?!figures"|precision").*', path.read_text())]
     assert copies == []
 
 

@@ -63,7 +63,7 @@ def test_it_holds_what_a_review_needs(unpacked):
         "README.md", "LICENSE", "CITATION.cff", "SHA256SUMS", "ro-crate-metadata.json", "archive.json",
         "claims-map.csv", "paper/report.pdf", "paper/report.html", "results/plan.json",
         "results/plan.csv", "results/image.json", "results/image-manifest.json", "results/comparisons.csv",
-        "results/claims.csv", "results/tidy/stream.csv", "results/summary/linpack.csv", "results/figures/stream.svg",
+        "results/claims.csv", "results/tidy/stream.csv", "results/summary.csv", "results/runs.csv",
         "results/SHA256SUMS", "source/Snakefile", "source/config.yaml", "source/analysis/tables.R", "image/recipe.json",
         "environment/python.txt", "environment/r.txt", "environment/tools.txt",
     ):  # fmt: skip
@@ -165,7 +165,7 @@ def test_source_that_was_changed_is_found_though_its_checksum_fits(unpacked, nam
     assert named.startswith("archive.json: the SWHID of the source is ")
 
 
-@pytest.mark.parametrize("name", ["results/footprint.csv", "results/tidy/stream.csv", "results/left_out.csv"])
+@pytest.mark.parametrize("name", ["results/blocks.csv", "results/tidy/stream.csv", "results/left_out.csv"])
 def test_a_table_that_was_replaced_is_found_though_its_checksum_fits(unpacked, name):
     (unpacked / name).write_text("another\n")
     sign(unpacked)

@@ -39,12 +39,6 @@ def compare(folder, *words):
     return done
 
 
-def history(folder, *words):
-    done = projects.run(folder, "strata", "history", *map(str, words))
-    assert "Traceback" not in done.stderr
-    return done
-
-
 def rows(folder, name="comparison.csv"):
     with open(folder / name, newline="") as file:
         return list(csv.DictReader(file))
@@ -53,7 +47,7 @@ def rows(folder, name="comparison.csv"):
 def test_the_same_again_ends_with_zero(sides, tmp_path):
     done = compare(tmp_path, sides / "before", sides / "again/results")
     assert done.returncode == 0, done.stderr
-    assert {row["reading"] for row in rows(tmp_path / "comparison")} <= {"equal", "open"}
+    assert {row["outcome"] for row in rows(tmp_path / "comparison")} <= {"equivalent", "undecided"}
     assert json.loads((tmp_path / "comparison/outcome.json").read_text())["outcome"] == "no difference"
 
 
@@ -61,10 +55,10 @@ def test_a_difference_ends_with_one_and_is_where_it_was_made(sides, tmp_path):
     done = compare(tmp_path, sides / "before", sides / "after", "--to", "made", "--names", "old", "new")
     assert done.returncode == 1, done.stderr
     assert "new is slower in 5" in done.stdout
-    found = {(row["environment"], row["reading"]) for row in rows(tmp_path / "made")}
+    found = {(row["environment"], row["outcome"]) for row in rows(tmp_path / "made")}
     assert ("docker", "slower") in found
-    assert not {("docker", "equal"), ("native", "slower"), ("native", "faster")} & found
-    for name in ("index.html", "provenance.csv", "compared.pdf", "compared.png", "compared.csv"):
+    assert not {("docker", "equivalent"), ("native", "slower"), ("native", "faster")} & found
+    for name in ("index.html", "provenance.csv"):
         assert (tmp_path / "made" / name).stat().st_size > 0
     done = compare(tmp_path, sides / "before", sides / "after", "--effect", "50%")
     assert done.returncode == 0
@@ -84,25 +78,26 @@ def test_an_archive_is_a_side_and_is_verified_first(sides, tmp_path, monkeypatch
     make.make(str(tmp_path / "before.zip"), False)
     done = compare(tmp_path, "before.zip", sides / "after")
     assert done.returncode == 1, done.stderr
-    done = history(tmp_path, "before.zip", sides / "again", sides / "after", "--names", "May", "June", "July")
+    names = ("--names", "May", "June", "Ju/ly: 3")
+    done = compare(tmp_path, "before.zip", sides / "again", sides / "after", *names)
     assert done.returncode == 1, done.stderr
-    assert "June is not found to differ" in done.stdout.replace("\u00a0", " ")
-    assert "July is slower in 5" in done.stdout.replace("\u00a0", " ")
-    found = rows(tmp_path / "history", "history.csv")
-    assert {(row["from"], row["to"]) for row in found} == {("May", "June"), ("June", "July"), ("May", "July")}
-    assert {row["environment"] for row in found if row["reading"] == "slower"} == {"docker"}
-    page = (tmp_path / "history/index.html").read_text()
+    assert "June is not found to differ" in done.stdout
+    assert "Ju/ly: 3 is slower in 5" in done.stdout
+    found = rows(tmp_path / "comparison")
+    assert {(row["from"], row["to"]) for row in found} == {("May", "June"), ("June", "Ju/ly: 3"), ("May", "Ju/ly: 3")}
+    assert {row["environment"] for row in found if row["outcome"] == "slower"} == {"docker"}
+    page = (tmp_path / "comparison/index.html").read_text()
     # The archive is named with its digest, its paper lies beside the page; the others were not archived.
     assert sums.digest(str(tmp_path / "before.zip")) in page
-    assert (tmp_path / "history/papers/1-May.pdf").read_bytes() == (project / "paper/report.pdf").read_bytes()
-    assert [path.name for path in (tmp_path / "history/papers").iterdir()] == ["1-May.pdf"]
+    assert (tmp_path / "comparison/papers/1-May.pdf").read_bytes() == (project / "paper/report.pdf").read_bytes()
+    assert [path.name for path in (tmp_path / "comparison/papers").iterdir()] == ["1-May.pdf"]
     folder = tmp_path / "unpacked"
     folder.mkdir()
     container.unpack(str(tmp_path / "before.zip"), str(folder))
     (folder / "results/tidy/stream.csv").write_text("forged\n")
-    for done in (compare(tmp_path, folder, sides / "after"), history(tmp_path, sides / "after", folder)):
-        assert done.returncode == 2
-        assert "results/tidy/stream.csv: changed" in done.stderr
+    done = compare(tmp_path, sides / "after", folder)
+    assert done.returncode == 2
+    assert "results/tidy/stream.csv: changed" in done.stderr
 
 
 def test_what_cannot_be_compared_ends_with_two_and_says_why(sides, tmp_path):
@@ -126,7 +121,9 @@ def test_what_cannot_be_compared_ends_with_two_and_says_why(sides, tmp_path):
         ((empty,), "holds no results/plan.json"),
         (("file.txt",), "cannot be read as an archive"),
         ((other,), "only runs of one scale can be compared"),
-        ((untidy,), "tidy/stream.csv: no such file"),
+        ((untidy,), "tidy: no value was measured"),
+        ((), "at least two sides"),
+        ((single, "--names", "a"), "there are 1 for 2 sides"),
         ((single, "--names", "a", "a"), "each side needs its own"),
         ((single, "--effect", "much"), "must be a share such as 2%"),
     ):

@@ -48,8 +48,8 @@ def test_a_dry_run_counts_what_would_be_made_and_a_summary_tells_of_each_file(pr
     done = projects.run(folder, "snakemake", "--dry-run")
     assert done.returncode == 0, done.stderr
     told = counts(done)
-    assert {name: told.get(name) for name in ("cell", "tables", "figures", "paper", "image")} == {
-        "cell": "4", "tables": "1", "figures": "1", "paper": "2", "image": None,
+    assert {name: told.get(name) for name in ("cell", "tables", "paper", "image")} == {
+        "cell": "4", "tables": "1", "paper": "2", "image": None,
     }  # fmt: skip
     assert [path for path in (folder / "results").rglob("*") if path.is_file()] == []
     # One cell that is gone, and only that.

@@ -1,6 +1,7 @@
 """What a person does to a project between two runs, and what the next run makes of it: with Snakemake as it is."""
 
 import contextlib
+import csv
 import json
 import os
 import re
@@ -27,6 +28,7 @@ PAGE = {
     "workloads": {"load": None, "work": None},
 }
 TABLES = "results/SHA256SUMS"
+PAPER = "paper/report.html"
 
 
 class Project:
@@ -133,7 +135,7 @@ def test_nothing_is_made_again_where_nothing_changed(project):
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("workloads/load/parse.py", "# x\n"), ("analysis/tables.R", "# x\n"), ("contracts/figures.json", "\n")],
+    [("workloads/load/parse.py", "# x\n"), ("analysis/tables.R", "# x\n"), ("published/claims.json", "\n")],
 )
 def test_what_reads_logs_is_an_input_of_the_tables_and_of_no_cell(project, name, text):
     path = project.path(name)
@@ -211,10 +213,10 @@ def test_a_log_that_was_changed_is_refused_and_named_and_measured_again_once_it_
 def test_a_table_that_was_edited_is_refused(project):
     table = project.path("results/comparisons.csv")
     table.write_text(table.read_text() + "x\n")
-    assert project.run("results/figures") != 0
+    assert project.run(PAPER) != 0
     assert "results/comparisons.csv" in project.said
     table.unlink()
-    project.good("results/figures")
+    project.good(PAPER)
 
 
 def test_a_table_that_was_deleted_is_made_again(project):
@@ -235,9 +237,8 @@ def test_an_experiment_that_is_narrowed_measures_nothing_and_has_tables_of_its_o
     narrow = ("--config", "only={environments: [native, docker], workloads: [work]}", "--")
     project.good(*narrow, TABLES)
     assert project.jobs == {"tables": 1}
-    table = project.path("results/comparisons.csv").read_text()
-    assert "docker,work" in table
-    assert "docker,load" not in table
+    table = csv.DictReader(project.path("results/comparisons.csv").read_text().splitlines())
+    assert {(row["environment"], row["workload"]) for row in table} == {("docker", "work")}
     project.good(TABLES)
     assert project.jobs == {"tables": 1}
 
@@ -340,8 +341,8 @@ def test_a_check_that_is_new_is_applied_to_logs_that_are_there(project):
     left_out = project.path("results/left_out.csv").read_text().splitlines()
     assert len(left_out) == 1 + 9
     assert all("/load/" in line for line in left_out[1:])
-    # A paper's figures are made all the same.
-    project.good("results/figures")
+    # A paper is made all the same.
+    project.good(PAPER)
 
 
 def test_a_log_that_its_parser_refuses_is_a_failed_cell(project):
@@ -404,10 +405,11 @@ def test_a_run_that_a_signal_ends_goes_on_with_the_next(project, number, whom):
 
 
 def kill_in(project: Project, script: str, target: str) -> None:
-    """Kill a run, with all that it started, while a script of the analysis is at work."""
+    """Kill a run, with all that it started, while a file of R or Python is at work."""
     path, seen = project.path(script), project.folder / "seen"
     text = path.read_text()
-    path.write_text(f'writeLines("", "{seen}")\nSys.sleep(60)\n{text}')
+    in_python = f'import time\nopen("{seen}", "w").close()\ntime.sleep(60)\n'
+    path.write_text((in_python if path.suffix == ".py" else f'writeLines("", "{seen}")\nSys.sleep(60)\n') + text)
     process = project.start(target)
     deadline = time.monotonic() + 60
     while not seen.exists() and time.monotonic() < deadline:
@@ -417,12 +419,12 @@ def kill_in(project: Project, script: str, target: str) -> None:
     path.write_text(text)
 
 
-@pytest.mark.parametrize("script", ["tables", "figures"])
+@pytest.mark.parametrize("script", ["tables", "report"])
 def test_what_is_killed_while_something_is_made_is_made_again(project, script):
-    kill_in(project, f"analysis/{script}.R", "results/figures")
-    project.good("results/figures")
+    kill_in(project, f"analysis/{script}.R", PAPER)
+    project.good(PAPER)
     assert not project.measured
-    project.good("results/figures")
+    project.good(PAPER)
     assert not project.jobs
 
 
@@ -454,10 +456,11 @@ def test_sets_are_added_until_it_is_enough(decided):
     assert decided.jobs["decide"] == len(states) > 1
     records = sorted((decided.record(cell)["position"] for cell in decided.records()), key=lambda at: at["actual"])
     assert [at["planned"] for at in records] == list(range(1, 37))
+    assert all(json.loads(path.read_text())["reason"] in decided.said for path in decisions)
 
 
 def test_a_decision_stands_whatever_becomes_of_code_and_logs(adaptive):
-    adaptive.path("analysis/precision.R").touch()
+    adaptive.path("strata/results/decide.py").touch()
     adaptive.path("results/raw/docker/load/2.log").unlink()
     adaptive.good(TABLES)
     assert adaptive.measured == ["docker/load/2"]
@@ -496,7 +499,7 @@ def test_a_decision_that_was_killed_is_made_by_the_next_run(adaptive):
     [first, *_] = sorted(adaptive.path("results/precision").glob("*.json"))
     first.unlink()
     adaptive.path(TABLES).unlink()
-    kill_in(adaptive, "analysis/precision.R", TABLES)
+    kill_in(adaptive, "strata/results/decide.py", TABLES)
     adaptive.good(TABLES)
     assert first.exists()
     assert not adaptive.measured

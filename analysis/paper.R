@@ -1,0 +1,131 @@
+# What the paper is made of: the tables of results as data frames, and the facts of the run that its text
+# names.
+
+#' @param folder of results: plan, plan.csv, records and all tables
+#' @param published folder with claims.json and ibm-table1.json
+#' @param emulated path of the file that names emulated hosts and their mark
+#' @return list: what read_results gives; the tables summary, comparisons, choices, claims (rows with an
+#'   `outcome` each), emulated, blocks, runs, left_out; `told` (the headline comparisons); `measured`
+#'   (environments that stand in the text), `missing`, `published`, `facts` (words and numbers of the testbed)
+#'   and `mark` (of an emulated host)
+read_paper <- function(folder, published, emulated) {
+  paper <- read_results(folder)
+  text <- c("workload", "metric", "environment", "factors", "flags", "unit", "why", "direction",
+            "against_published", "because", "transferred")
+  for (name in c("summary", "comparisons", "choices", "emulated", "claims", "blocks", "runs", "left_out")) {
+    paper[[name]] <- read_table(file.path(folder, paste0(name, ".csv")), text)
+  }
+  paper$comparisons$outcome <- outcome_of(paper$comparisons)
+  paper$choices$outcome <- outcome_of(paper$choices)
+  paper$told <- filter(paper$comparisons, headline == "yes")
+  paper$measured <- filter(paper$environments, environment %in% paper$tidy$environment)
+  paper$missing <- anti_join(paper$planned, paper$runs, by = "log") |>
+    left_join(select(paper$environments, environment, label, reason), by = "environment") |>
+    mutate(unable = vapply(paper$records[log], function(one) one$cannot$reason %or% "", ""),
+           refused = as.character(paper$left_out$reason)[match(log, paper$left_out$log)],
+           why = case_when(unable != "" ~ paste("cannot be done there:", unable), !is.na(refused) ~ refused,
+                           reason != "" ~ reason, TRUE ~ "not measured")) |>
+    count(workload, label, why)
+  paper$published <- if (paper$valid) published_ratios(published, paper$told) else tibble()
+  paper$facts <- facts_of(paper)
+  hosts <- jsonlite::read_json(emulated)
+  paper$mark <- if (any(paper$facts$hosts %in% unlist(hosts$emulated))) hosts$mark else ""
+  paper
+}
+
+#' Ratios to native of Table I of the original, beside what was measured of the environments that stand for
+#'   them
+published_ratios <- function(folder, told) {
+  stands_for <- jsonlite::read_json(file.path(folder, "claims.json"))$environments
+  rows <- lapply(jsonlite::read_json(file.path(folder, "ibm-table1.json"))$rows, function(row) {
+    lapply(setdiff(names(row$values), NATIVE), function(name) {
+      tibble(workload = row$workload, metric = row$metric,
+             environment = unlist(stands_for[[name]]$measured_as)[1],
+             then = as.numeric(row$values[[name]]$mean) / as.numeric(row$values$native$mean),
+             better = row$better) |>
+        mutate(then = if_else(better == "higher", then, 1 / then))
+    })
+  })
+  bind_rows(rows) |>
+    select(-better) |>
+    inner_join(select(told, workload, metric, environment, series, label),
+               by = c("workload", "metric", "environment"))
+}
+
+facts_of <- function(paper) {
+  hosts <- lapply(paper$records, function(one) one$observed$host$static)
+  seen <- function(key) unique(unlist(lapply(hosts, `[[`, key)))
+  during <- function(key) {
+    suppressWarnings(as.numeric(unlist(lapply(paper$records, function(one) one$observed$host$during[[key]]))))
+  }
+  started <- vapply(paper$records, function(one) one$started %or% "", "")
+  machine <- paper$plan$machine
+  of_node <- function(key) unique(unlist(lapply(paper$records, function(one) one$node[[key]])))
+  list(
+    processor = gsub("\\((R|TM)\\)", "", listed(seen("cpu_model") %or% "a processor that was not recorded")),
+    hosts = seen("machine"), nodes = of_node("name"), boots = length(of_node("boot")),
+    cpus = machine$cpus, memory = round(machine$memory_bytes / 2^30),
+    kernel = listed(seen("kernel") %or% "not recorded"),
+    guest = setdiff(seen("virtualization"), c("none", "bare metal", "not available")),
+    steal = during("steal_share"),
+    days = if (length(started) > 0) unique(substr(range(started), 1, 10)) else "",
+    disturbed = sum(paper$runs$flags != ""),
+    flags = unlist(lapply(paper$records, function(one) one$quiet$flags), recursive = FALSE)
+  )
+}
+
+#' The title, true for this run
+title_of <- function(paper) {
+  kinds <- unique(paper$measured$family)
+  parts <- c("Virtual Machines"[any(kinds == "machines")],
+             "Containers"[any(kinds %in% c("containers", "sandboxes"))], "Bare Linux")
+  paste0(listed(parts), ", Measured Again")
+}
+
+#' One sentence with the finding: each family of environments against native
+finding_of <- function(paper) {
+  told <- paper$told
+  if (nrow(told) == 0) {
+    return("Nothing was measured beside native, so this paper reports levels and compares nothing.")
+  }
+  families <- lapply(split(told, factor(told$family, intersect(names(FAMILIES), told$family))),
+                     family_finding)
+  paste(unlist(families), collapse = " ")
+}
+
+#' One sentence that says what to do next
+next_step <- function(paper) {
+  undecided <- filter(paper$told, outcome == "undecided", !is.na(more))
+  if (!paper$valid) {
+    "These sizes check the pipeline and are no performance results; measure at the scale `paper` next."
+  } else if (nrow(paper$told) == 0) {
+    "Add an environment to `config.yaml` next."
+  } else if (any(paper$told$outcome == "no interval")) {
+    "Measure more blocks next: an interval takes at least three, of percentiles six."
+  } else if (nrow(undecided) > 0) {
+    glue("To decide half of what is undecided, measure about ",
+         "{format(ceiling(median(undecided$more)), big.mark = ',')} more blocks.")
+  } else {
+    "Nothing remains undecided; repeat the run on another machine next."
+  }
+}
+
+#' The workloads by the question that they answer, in the order of the plan
+questions_of <- function(paper) {
+  rows <- distinct(paper$metrics, question, workload) |> filter(workload %in% paper$tidy$workload)
+  split(rows$workload, factor(rows$question, unique(rows$question)))
+}
+
+#' The figures of a workload: as it declares them, or one of every run
+figures_of <- function(paper, name) {
+  declared <- paper$plan$workloads[[name]]$figures
+  figures <- if (length(declared) > 0) declared else list(list(kind = "runs", name = "runs"))
+  Filter(function(figure) nrow(rows_of(paper$summary, name, figure)) > 0, figures)
+}
+
+#' The rows of a table that a figure shows
+rows_of <- function(table, name, figure) {
+  rows <- table[table$workload == name, ]
+  rows[chosen(list(metric = c(figure$metrics, figure$metric), where = figure$where), rows) &
+       nchar(rows$metric) > 0, ]
+}

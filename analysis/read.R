@@ -1,0 +1,134 @@
+# From the folder of results to data frames.  What is emulated is set apart here, and nowhere else.
+
+NATIVE <- "native"
+
+`%or%` <- function(x, y) if (is.null(x)) y else x
+
+# Columns of the tidy tables that are no numbers.
+TEXT <- c("metric", "unit", "laps", "factors", "check", "counts", "log")
+
+# Rows of lists as one data frame; NULL of none.
+stack_rows <- function(rows) do.call(rbind, rows)
+
+#' The results of an experiment
+#'
+#' @param folder that holds plan.json, plan.csv, tidy/ and raw/
+#' @return list: plan; environments, metrics (data frames in the plan's order); planned (cells); tidy (values
+#'   that count, with
+#'   labels); emulated (the same of emulated machines); records (of planned cells, named by their log); looks
+#'   (how
+#'   often it was looked whether there are enough blocks, and found so); valid (whether the sizes answer a
+#'   question)
+#' @section Errors: no plan; no values; an environment or workload that is not in the plan
+read_results <- function(folder) {
+  path <- file.path(folder, "plan.json")
+  if (!file.exists(path)) {
+    stop(path, ": missing: run `snakemake plan`, or name the folder that holds it", call. = FALSE)
+  }
+  plan <- jsonlite::read_json(path)
+  environments <- stack_rows(Map(read_environment, names(plan$environments), plan$environments))
+  metrics <- stack_rows(Map(read_metrics, names(plan$workloads), plan$workloads))
+  # What an earlier plan left behind is not of this one.
+  tables <- file.path(folder, "tidy", paste0(names(plan$workloads), ".csv"))
+  tidy <- stack_rows(lapply(tables[file.exists(tables)], read_table, text = TEXT))
+  if (is.null(tidy) || nrow(tidy) == 0) stop(folder, "/tidy: no value was measured", call. = FALSE)
+  unknown <- setdiff(paste(tidy$workload, tidy$metric), paste(metrics$workload, metrics$metric))
+  unknown <- c(unknown, setdiff(tidy$environment, environments$environment))
+  if (length(unknown) > 0) stop(folder, "/tidy: ", unknown[[1]], " is not in ", path, call. = FALSE)
+  tidy <- label_rows(tidy, metrics, environments)
+  tidy$headline <- is_headline(tidy, plan)
+  planned <- read_table(file.path(folder, "plan.csv"))
+  planned$log <- do.call(sprintf, c("results/raw/%s/%s/%s.log",
+                                    planned[c("environment", "workload", "repetition")]))
+  paths <- stats::setNames(sub("log$", "json", sub("^results", folder, planned$log)), planned$log)
+  records <- lapply(paths[file.exists(paths)], jsonlite::read_json)
+  decisions <- list.files(file.path(folder, "precision"), "[.]json$", full.names = TRUE)
+  decisions <- lapply(decisions, jsonlite::read_json)
+  looks <- sum(vapply(decisions, function(one) isTRUE(one$enough), NA))
+  apart <- tidy$environment %in% environments$environment[environments$emulated]
+  counts <- tidy$counts == "yes"
+  list(folder = folder, plan = plan, environments = environments, metrics = metrics, all = tidy,
+       planned = planned, tidy = tidy[!apart & counts, ], emulated = tidy[apart & counts, ],
+       records = records,
+       looks = max(looks, 1), valid = !plan$scale %in% c("smoke", "tiny"))
+}
+
+# A CSV table whose other columns are read as what they look like.
+read_table <- function(path, text = character()) {
+  table <- utils::read.csv(path, colClasses = "character", na.strings = character(), check.names = FALSE)
+  other <- setdiff(names(table), text)
+  table[other] <- lapply(table[other], utils::type.convert, as.is = TRUE, na.strings = "")
+  table
+}
+
+read_environment <- function(name, entry) {
+  kinds <- vapply(entry$told, function(one) one$kind %or% "", "")
+  machine <- "machine" %in% kinds || any(vapply(entry$layers, function(one) "vm" %in% names(one), NA))
+  sandbox <- "sandbox" %in% kinds || any(vapply(entry$layers, function(one) !is.null(one[[1]]$sandbox), NA))
+  family <- if (machine) "machines" else if (sandbox) "sandboxes" else "containers"
+  if (name == NATIVE) family <- ""
+  data.frame(environment = name, label = entry$label, available = entry$available,
+             reason = entry$reason %or% "", family = family, emulated = isTRUE(entry$emulated))
+}
+
+read_metrics <- function(workload, entry) {
+  stack_rows(Map(function(metric, one) {
+    data.frame(workload = workload, title = entry$title, question = entry$question %or% workload,
+               metric = metric, metric_label = one$label, better = one$better,
+               percentile = identical(one$statistic, "percentile"))
+  }, names(entry$metrics), entry$metrics))
+}
+
+# Labels, and the order of the plan: workloads, metrics, factors (numbers as numbers), environments.
+label_rows <- function(tidy, metrics, environments) {
+  at <- match(paste(tidy$workload, tidy$metric), paste(metrics$workload, metrics$metric))
+  tidy <- cbind(tidy, metrics[at, c("title", "question", "metric_label", "better", "percentile")])
+  tidy$label <- environments$label[match(tidy$environment, environments$environment)]
+  words <- gsub(";", ", ", gsub("[=_]", " ", tidy$factors))
+  tidy$series <- paste0(tidy$title, " ", tidy$metric_label, ifelse(words == "", "", ", "), words)
+  padded <- gsub("([0-9]+)", "000000000000\\1", tidy$factors)
+  padded <- gsub("0*([0-9]{12})(?![0-9])", "\\1", padded, perl = TRUE)
+  place <- match(tidy$environment, environments$environment)
+  tidy <- tidy[order(at, padded, place, tidy$repetition, method = "radix"), ]
+  rownames(tidy) <- NULL
+  tidy
+}
+
+#' The value of one factor, such as "4" of "test=SET;connections=4"; "" where there is none
+factor_of <- function(factors, name) {
+  found <- regmatches(factors, regexec(paste0("(^|;)", name, "=([^;]*)"), factors))
+  vapply(found, function(one) if (length(one) > 0) one[[3]] else "", "")
+}
+
+#' Whether values are of the series that a workload's tables tell of: those it declares, or of a sweep the
+#' largest
+is_headline <- function(tidy, plan) {
+  shown <- rep(FALSE, nrow(tidy))
+  for (workload in unique(tidy$workload)) {
+    own <- which(tidy$workload == workload)
+    entry <- plan$workloads[[workload]]
+    drawn <- Filter(function(one) one$kind %in% c("runs", "sweep"), entry$figures)
+    wanted <- entry$headline %or% lapply(drawn, function(one) {
+      list(metric = one$metrics %or% one$metric,
+           where = c(one$where, if (one$kind == "sweep") stats::setNames(list("largest"), one$along)))
+    })
+    found <- Reduce(`|`, lapply(wanted, chosen, rows = tidy[own, ]), rep(FALSE, length(own)))
+    shown[own] <- if (any(found)) found else TRUE
+  }
+  shown
+}
+
+chosen <- function(want, rows) {
+  keep <- is.null(want$metric) | rows$metric %in% unlist(want$metric)
+  for (name in names(want$where)) {
+    value <- factor_of(rows$factors, name)
+    wanted <- as.character(unlist(want$where[[name]]))
+    number <- suppressWarnings(as.numeric(value))
+    keep <- keep & if (identical(wanted, "largest")) {
+      !is.na(number) & number == max(number[keep], -Inf, na.rm = TRUE)
+    } else {
+      value %in% sub("^none$", "", wanted)
+    }
+  }
+  keep
+}

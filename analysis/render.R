@@ -1,0 +1,55 @@
+# The documents of paper/: made in a copy, so that nothing half-made stands there and two can be made at once,
+# and whole or not written at all.  Their bytes follow from the results.
+
+#' @param rmd name of the document in paper/
+#' @param out path of the PDF or page
+#' @param title for the PDF's metadata, where the document does not write it itself
+#' @param values what the document knows beside its own
+#' @param params of the document
+render_document <- function(root, rmd, out, title = "", values = list(), params = NULL) {
+  ending <- sub(".*[.]", "", out)
+  Sys.setenv(SOURCE_DATE_EPOCH = Sys.getenv("SOURCE_DATE_EPOCH", "0"), TZ = "UTC", LC_ALL = "C.UTF-8")
+  invisible(Sys.setlocale("LC_ALL", "C.UTF-8"))
+  work <- tempfile("document-")
+  dir.create(work)
+  on.exit(unlink(work, recursive = TRUE))
+  texts <- list.files(file.path(root, "paper"), full.names = TRUE, pattern = "[^f]$")
+  file.copy(texts, work, recursive = TRUE)
+  heads <- paste0("\\newcommand\\", c("papertitle", "papermark"), "{", c(title, ""), "}")
+  writeLines(heads, file.path(work, "title.tex"))
+  made <- rmarkdown::render(file.path(work, rmd), paste0("bookdown::", ending, "_document2"),
+                            output_file = paste0("made.", ending), params = params, quiet = TRUE,
+                            envir = list2env(values, parent = globalenv()))
+  if (ending == "html") {
+    # The title is the page's only first heading.
+    page <- paste(readLines(made, encoding = "UTF-8"), collapse = "\n")
+    for (level in 5:0) {
+      page <- gsub(paste0("<(/?)h", level, "([ >])"), paste0("<\\1h", level + 1, "\\2"), page)
+    }
+    writeLines(page, made, useBytes = TRUE)
+  }
+  dir.create(dirname(out), recursive = TRUE, showWarnings = FALSE)
+  part <- paste0(out, ".part")
+  if (!file.copy(made, part, overwrite = TRUE) || !file.rename(part, out)) {
+    stop(out, ": cannot be written", call. = FALSE)
+  }
+}
+
+#' Chunks without options that make knitr write LaTeX itself, so that figures are Markdown in both formats
+#'
+#' Each figure is drawn once, on the device that it is for: letters of another one are of other widths.
+set_chunks <- function() {
+  web <- knitr::is_html_output()
+  knitr::opts_chunk$set(echo = FALSE, message = FALSE, warning = FALSE, fig.width = if (web) 5 else 6.5)
+  registerS3method("knit_print", "ggplot", function(x, options, ...) {
+    file <- knitr::fig_path(if (web) "svg" else "pdf", options)
+    dir.create(dirname(file), recursive = TRUE, showWarnings = FALSE)
+    width <- options$fig.width
+    height <- options$fig.height
+    if (web) svglite::svglite(file, width, height, bg = "transparent")
+    else grDevices::cairo_pdf(file, width, height)
+    on.exit(grDevices::dev.off())
+    print(x)
+    knitr::knit_print(knitr::include_graphics(file), options)
+  }, envir = asNamespace("knitr"))
+}

@@ -1,0 +1,186 @@
+# Tables: a data frame for each, and one function that sets it.  pandoc makes LaTeX and HTML of the same
+# Markdown.
+
+#' Set a table with its caption
+#'
+#' @param data data frame of texts and numbers, as they are to be read
+#' @param caption Markdown
+#' @param runs whether the page's table of runs stands behind it
+#' @return Markdown, for a chunk with a label
+as_table <- function(data, caption, runs = FALSE) {
+  numeric <- vapply(data, function(x) all(grepl("^[-\u2212]?[0-9.,]*(\u00a0%.*)?$", x)), NA)
+  data[] <- lapply(data, function(x) {
+    if (inherits(x, "markdown")) unclass(x) else gsub("([*_$<`|\\\\])", "\\\\\\1", as.character(x))
+  })
+  web <- knitr::is_html_output()
+  if (runs && web) caption <- paste(caption, "Logs and records: [Runs](#runs).")
+  table <- knitr::kable(data, "pipe", caption = caption, align = ifelse(numeric, "r", "l"), row.names = FALSE)
+  # Where lines are longer than a page's, pandoc makes columns as wide as these dashes say.
+  longest <- mapply(function(x, name) max(pmin(nchar(x, "width"), 44L), nchar(name) + 1L, 4L), data,
+                    names(data))
+  rule <- grep("^\\|:?-", table)
+  dashes <- ifelse(numeric, paste0(strrep("-", longest - 1L), ":"), paste0(":", strrep("-", longest - 1L)))
+  table[rule] <- paste0("|", paste(dashes, collapse = "|"), "|")
+  knitr::asis_output(paste(c("", "::: {.table}", "", table, "", ":::", ""), collapse = "\n"))
+}
+
+markdown <- function(x) structure(x, class = "markdown")
+
+environments_table <- function(paper) {
+  runs <- count(paper$runs, environment, name = "Runs")
+  what <- function(entry, key) vapply(entry, function(one) one[[key]] %or% "", "")
+  entries <- lapply(paper$plan$environments, `[[`, "told")
+  tibble(environment = names(entries), isolated = vapply(entries,
+    function(e) paste(what(e, "title"), collapse = ", in it a "), ""),
+         network = vapply(entries, function(e) tail(c("", what(e, "network")), 1), ""),
+         data = vapply(entries, function(e) tail(c("", what(e, "data")), 1), "")) |>
+    left_join(paper$environments, by = "environment") |>
+    left_join(runs, by = "environment") |>
+    transmute(Environment = label, "Isolated by" = isolated, Network = coalesce(network, ""), Data = data,
+              Runs = if_else(available, paste0(coalesce(Runs, 0L), if_else(emulated, " (emulated)", "")),
+                             paste("not available:", reason)))
+}
+
+workloads_table <- function(paper) {
+  words <- function(x) {
+    if (is.null(x)) return("none")
+    if (!is.null(names(x))) return("all")
+    if (length(x) > 3) return(as.character(length(x)))
+    if (is.numeric(x) && length(x) == 1) return(format(x, big.mark = ",", scientific = FALSE))
+    paste(unlist(x), collapse = "/")
+  }
+  rows <- lapply(paper$plan$workloads[unique(paper$runs$workload)], function(one) {
+    shown <- Filter(function(x) !identical(x, 1L),
+                    one$parameters[setdiff(names(one$parameters),
+                                           c("corpus", "corpus_sha1", "laps", "systems"))])
+    # Ports, sums and times of waiting are for the record.
+    shown <- shown[!grepl("port|sha1|timeout|warm", names(shown))]
+    tibble(Workload = one$title, Measures = one$about,
+           Parameters = paste(gsub("_", " ", names(shown)), vapply(shown, words, ""), collapse = ", "))
+  })
+  bind_rows(rows)
+}
+
+#' Levels in the form of Table I of the original: mean, standard deviation and number of runs, by environment
+levels_table <- function(paper) {
+  rows <- filter(paper$summary, headline == "yes") |>
+    mutate(cell = paste0(number(mean, sd), ifelse(is.na(sd), "", paste0(SPACE, "(", number(sd, sd), ")"))),
+           series = paste0(series, ", ", unit))
+  same <- n_distinct(rows$n) == 1
+  if (!same) rows$cell <- paste0(rows$cell, "; ", rows$n)
+  list(rows = tidyr::pivot_wider(rows, id_cols = series, names_from = label, values_from = cell,
+                                 values_fill = "\u2014") |> rename(Series = series),
+       note = if (same) glue("n = {rows$n[1]}") else "behind them the number of runs")
+}
+
+comparisons_table <- function(rows) {
+  transmute(rows, Series = if_else(duplicated(series), "", series), Environment = label, Blocks = n,
+            "Of native [95\u00a0%]" = share_interval(ratio, low, high),
+            "Widened" = if_else(is.na(wide_low) | looks < 2, "", share_interval(ratio, wide_low, wide_high)),
+            p = if_else(is.na(p_adjusted), "", format.pval(p_adjusted, digits = 2, eps = 0.001)),
+            Outcome = as.character(outcome),
+            "More blocks" = if_else(is.na(more), "", format(more, big.mark = ",", trim = TRUE)),
+            "Slowest tenth" = if_else(is.na(slow), "", percent(slow))) |>
+    select(where(function(x) !all(x == "")))
+}
+
+#' How many comparisons came out how, by family and part of the machine, beside what is expected
+expected_table <- function(told) {
+  told |>
+    mutate(Environments = FAMILIES[family],
+           Part = if_else(question %in% c("processor", "memory"), "processor, memory", "devices and servers"),
+           Expected = case_when(family == "containers" & Part == "processor, memory" ~ "equivalent",
+                                family == "machines" &
+                                  Part == "processor, memory" ~ "slower at random access",
+                                TRUE ~ "slower")) |>
+    count(Environments, Part, Expected, outcome) |>
+    tidyr::pivot_wider(names_from = outcome, values_from = n, values_fill = 0L, names_sort = TRUE)
+}
+
+claims_table <- function(claims) {
+  filter(claims, verdict != "not tested") |>
+    arrange(match(verdict, c("contradicted", "reproduced", "undecided", "tested in part"))) |>
+    transmute(Claim = statement, Source = paste0(publication, ", ", place),
+              Published = if_else(unit == "ratio", percent(published), "\u2014"),
+              Tolerated = paste0(percent(tolerance_low), " to ",
+                                 if_else(is.na(tolerance_high) | is.infinite(tolerance_high), "any",
+                                         percent(tolerance_high))),
+              "Here [interval]" = share_interval(ratio, low, high), n,
+              "Within the tolerance" = paste0(verdict, if_else(because == "", "",
+                paste0(" (", because, ")"))),
+              "Against the value" = against_published, "Stands in" = transferred)|>
+    select(where(function(x) !all(is.na(x) | x == "")))
+}
+
+# Why claims were not tested, by the codes of claims.csv.
+REASONS <- c(statement = "It is no statement about a measured difference between environments.",
+             workload = "The workload was not measured.",
+             environment = "An environment that it is about was not measured.",
+             emulation = "The machines that it is about were emulated.",
+             metric = "The metric or its part was not measured.",
+             size = "The workload was measured at a size that answers no question.",
+             hardware = "It takes other hardware.",
+             "other-product" = "It is about a product that cannot be had here.",
+             machine = "It is about the machine of then.")
+
+untested_table <- function(claims) {
+  filter(claims, verdict == "not tested") |>
+    count(Publication = publication, reason) |>
+    tidyr::pivot_wider(names_from = Publication, values_from = n, values_fill = 0L) |>
+    mutate(reason = coalesce(unname(REASONS[reason]), reason)) |>
+    rename(Reason = reason)
+}
+
+emulated_table_shown <- function(paper) {
+  transmute(paper$emulated, Series = if_else(duplicated(series), "", paste0(series, ", ", unit)),
+            Environment = label, Runs = n,
+            "Mean (sd)" = paste0(number(mean, sd), if_else(is.na(sd), "",
+              paste0(SPACE, "(", number(sd, sd), ")"))), "Of native\u2019s mean" = percent(ratio, 1))
+}
+
+missing_table <- function(paper) {
+  transmute(paper$missing, Workload = vapply(workload, function(w) paper$plan$workloads[[w]]$title, ""),
+            Environment = label, Missing = n, Why = why)
+}
+
+choices_table <- function(paper) {
+  filter(paper$choices, headline == "yes") |>
+    transmute(Choice = choice, Series = series, "Of its counterpart [95\u00a0%]" = share_interval(ratio, low,
+      high), Blocks = n, Outcome = as.character(outcome),
+              Control = if_else(control == "yes", "control", ""))
+}
+
+#' What records saw of the host and from inside the environments; several values where runs differ
+testbed_table <- function(records) {
+  facts <- c(os = "Operating system", kernel = "Kernel", cpu_model = "Processor", cpus = "Processors",
+             memory_bytes = "Memory",
+             cache_bytes = "Last-level cache", huge_pages = "Transparent huge pages",
+             clocksource = "Clock source",
+             virtualization = "Virtualisation", governor = "Frequency governor", turbo = "Turbo",
+             microcode = "Microcode")
+  seen <- function(key, of) {
+    values <- unlist(lapply(records, function(one) {
+      x <- of(one$observed)[[key]] %or% "not available"
+      if (endsWith(key, "_bytes") && is.numeric(x)) paste0(round(x / 2^20), SPACE, "MiB") else as.character(x)
+    }))
+    paste(unique(values), collapse = "; ")
+  }
+  tibble(Observed = unname(facts),
+         "On the host" = vapply(names(facts), seen, "", of = function(x) x$host$static),
+         "Inside the environments" = vapply(names(facts), seen, "", of = function(x) x$inside))
+}
+
+#' A row for each workload and environment, with links to the raw logs and records of its runs
+runs_table <- function(paper) {
+  link <- function(n, path, flags) {
+    paste0("[", n, if_else(flags == "", "", "*"), "](../", path, ")", collapse = " ")
+  }
+  paper$runs |>
+    arrange(match(workload, names(paper$plan$workloads)), match(environment, paper$environments$environment),
+            repetition) |>
+    group_by(Workload = factor(title, unique(title)), Environment = factor(label,
+      paper$environments$label)) |>
+    summarise(Runs = n(), Disturbed = sum(flags != ""), "Raw logs" = link(repetition, log,
+      gsub(".+", "*", flags)), Records = link(repetition, record, ""), .groups = "drop") |>
+    mutate(across(c("Raw logs", "Records"), markdown))
+}

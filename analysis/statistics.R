@@ -1,0 +1,209 @@
+# Means, ratios, verdicts.  A block is one workload, once in each environment, side by side in random order:
+# its runs are pairs, and everything is said of the logarithms of their ratios.  Sources: docs/statistics.md.
+
+MARGIN <- 0.02   # the smallest difference that matters, set before measuring
+ALPHA <- 0.05
+PERCENTILE_PAIRS <- 6   # below that Wilcoxon's test has no interval at 95 %
+EDGE <- -log(1 - MARGIN)
+LEAST_ALIKE <- 0.15   # correlation of neighbouring blocks
+MOST_ALIKE <- 0.8
+
+#' Ratio of two paired samples, tested against the smallest difference that matters
+#'
+#' Different: a test of the null hypothesis that the ratio lies within the margin (McCarthy and Smyth
+#' 2009).  Equivalent: two one-sided tests (Schuirmann 1987).  Student's tests of the mean logarithm; of
+#' percentiles Wilcoxon's.
+#'
+#' @param x,y values in the same blocks, in the order in which they were measured, all above 0
+#' @param percentile whether they are percentiles of samples
+#' @param level of the interval
+#' @return data frame of one row: n, ratio, low, high, p, p_equivalent, scatter (of the logarithms), se (of
+#'   their mean), why (no interval)
+compare_pairs <- function(x, y, percentile = FALSE, level = 1 - ALPHA) {
+  d <- log(x / y)
+  d <- d[is.finite(d)]
+  n <- length(d)
+  center <- if (percentile) stats::median else mean
+  row <- data.frame(n = n, ratio = if (n > 0) exp(center(d)) else NA_real_, low = NA_real_, high = NA_real_,
+                    p = NA_real_, p_equivalent = NA_real_, scatter = if (n > 1) stats::sd(d) else NA_real_,
+                    se = NA_real_, why = "")
+  least <- if (percentile) PERCENTILE_PAIRS else 3
+  if (n < least) row$why <- paste("fewer than", least, "blocks")
+  else if (row$scatter < 1e-12) row$why <- "all blocks give the same ratio"
+  if (row$why != "") return(row)
+  found <- if (percentile) by_ranks(d, level) else by_mean(d, level)
+  row[names(found)] <- found
+  row
+}
+
+# P(|T| as far beyond the margin as was seen), were the ratio at its edge, is the largest p of all ratios
+# within it.
+by_mean <- function(d, level) {
+  error <- error_of_mean(d)
+  p <- function(distance) stats::pt(distance / error$se, error$df)
+  half <- stats::qt((1 + level) / 2, error$df) * error$se
+  away <- abs(mean(d))
+  list(low = exp(mean(d) - half), high = exp(mean(d) + half), p = p(EDGE - away) + p(-EDGE - away),
+       p_equivalent = p(away - EDGE), se = error$se)
+}
+
+#' Standard error of a mean of values of which neighbours are alike, and its degrees of freedom
+#'
+#' As many independent values are put for the blocks as follow from the correlation of neighbours (Bartlett
+#' 1946), the bias of which is taken off (Marriott and Pope 1954); it is taken to be 0.15 at least, since few
+#' blocks do not show it.
+error_of_mean <- function(d) {
+  n <- length(d)
+  e <- d - mean(d)
+  seen <- sum(e[-1] * e[-n]) / sum(e ^ 2)
+  alike <- min(max(LEAST_ALIKE, seen + (1 + 4 * seen) / n), MOST_ALIKE)
+  independent <- n * (1 - alike) / (1 + alike)
+  list(se = stats::sd(d) / sqrt(independent), df = max(independent - 1, 2))
+}
+
+by_ranks <- function(d, level) {
+  test <- function(...) suppressWarnings(stats::wilcox.test(d, conf.int = TRUE, ...))
+  p <- function(edge, side) test(mu = edge, alternative = side)$p.value
+  both <- test(conf.level = level)
+  # Twice the smaller is never less than the sum.
+  list(ratio = exp(both$estimate[[1]]), low = exp(both$conf.int[[1]]), high = exp(both$conf.int[[2]]),
+       p = min(1, 2 * p(EDGE, "greater"), 2 * p(-EDGE, "less")),
+       p_equivalent = max(p(-EDGE, "greater"), p(EDGE, "less")), se = stats::sd(d) / sqrt(length(d)))
+}
+
+#' The verdict of a comparison: p adjusted within its family, p of the equivalence not
+verdict_of <- function(p_adjusted, p_equivalent) {
+  known <- !is.na(p_adjusted)
+  ifelse(known & p_adjusted < ALPHA, "different",
+         ifelse(known & p_equivalent < ALPHA, "equivalent", "undecided"))
+}
+
+#' Blocks with which a difference, or its absence, would be told with 80 % probability, if ratio and scatter
+#' stay
+#'
+#' @param scatter of the logarithms, were neighbours not alike
+blocks_to_decide <- function(ratio, scatter) {
+  delta <- abs(log(ratio))
+  # Both one-sided tests have to succeed: with 90 % each, both do with 80 % at least.
+  power <- if (delta > EDGE) 0.8 else 0.9
+  n <- tryCatch(stats::power.t.test(delta = max(abs(delta - EDGE), 1e-4), sd = scatter, sig.level = ALPHA,
+                                    power = power, type = "one.sample", alternative = "one.sided")$n,
+                error = function(e) NA_real_)
+  max(ceiling(n), 3)
+}
+
+SERIES <- c("workload", "title", "question", "metric", "metric_label", "factors", "series", "unit", "better",
+            "headline")
+
+#' Mean with Student's interval, median with that of order statistics
+summarise_runs <- function(tidy) {
+  keys <- c(setdiff(SERIES, "question"), "environment", "label")
+  by_group(tidy, keys, function(rows) {
+    x <- rows$value
+    n <- length(x)
+    half <- if (n > 1) stats::qt(1 - ALPHA / 2, n - 1) * stats::sd(x) / sqrt(n) else NA_real_
+    # The interval is from the rank-th smallest to the rank-th largest.
+    rank <- stats::qbinom(ALPHA / 2, n, 0.5)
+    median <- if (rank < 1) c(NA_real_, NA_real_) else sort(x)[c(rank, n + 1 - rank)]
+    data.frame(n = n, mean = mean(x), sd = stats::sd(x), mean_low = mean(x) - half,
+               mean_high = mean(x) + half, median = stats::median(x),
+               median_low = median[[1]], median_high = median[[2]], min = min(x),
+               max = max(x))
+  })
+}
+
+# What a function makes of each group of rows, behind the columns that make the group; in their order.
+by_group <- function(rows, keys, make) {
+  group <- do.call(paste, c(rows[keys], sep = "\r"))
+  parts <- split(seq_len(nrow(rows)), factor(group, unique(group)))
+  stack_rows(lapply(unname(parts), function(at) {
+    made <- make(rows[at, ])
+    if (!is.null(made)) cbind(rows[at[[1]], keys], made, row.names = NULL)
+  }))
+}
+
+#' Values of two environments in the same blocks, those of laps in the same laps
+#'
+#' @return data frame, one row per pair: repetition (the block), ratio
+pair_rows <- function(rows, reference) {
+  at <- match(rows$repetition, reference$repetition)
+  one <- rows[!is.na(at), ]
+  other <- reference[at[!is.na(at)], ]
+  of_block <- function(i) {
+    laps <- lapply(list(one$laps[[i]], other$laps[[i]]), function(text) as.numeric(strsplit(text, ";")[[1]]))
+    paired <- length(laps[[1]]) > 0 && length(laps[[1]]) == length(laps[[2]])
+    if (paired) laps[[1]] / laps[[2]] else one$value[[i]] / other$value[[i]]
+  }
+  ratios <- lapply(seq_len(nrow(one)), of_block)
+  data.frame(repetition = rep(one$repetition, lengths(ratios)), ratio = as.numeric(unlist(ratios)))
+}
+
+#' The ratio of each block: of laps the median of their pairs
+of_blocks <- function(pairs) {
+  as.vector(tapply(pairs$ratio, pairs$repetition, stats::median))
+}
+
+#' One environment against another, every series
+#'
+#' @param rows,reference tidy rows of the two
+#' @param looks how often it was asked whether there are enough blocks: p is multiplied by it, the wider
+#'   interval is that of Bonferroni
+compare_environments <- function(rows, reference, looks = 1) {
+  by_group(rows, c(SERIES, "environment", "label"), function(own) {
+    other <- reference[reference$workload == own$workload[[1]] & reference$metric == own$metric[[1]] &
+                         reference$factors == own$factors[[1]], ]
+    pairs <- pair_rows(own, other)
+    if (nrow(pairs) == 0) return(NULL)
+    if (own$better[[1]] == "lower") pairs$ratio <- 1 / pairs$ratio
+    ratio <- of_blocks(pairs)
+    row <- compare_pairs(ratio, 1, own$percentile[[1]])
+    wide <- compare_pairs(ratio, 1, own$percentile[[1]], 1 - ALPHA / looks)
+    row[c("p", "p_equivalent")] <- lapply(row[c("p", "p_equivalent")], function(p) pmin(p * looks, 1))
+    cbind(reference = reference$environment[[1]], row, looks = looks, wide_low = wide$low,
+          wide_high = wide$high, slow_n = nrow(pairs),
+          slow = if (nrow(pairs) >= 10) stats::quantile(pairs$ratio, 0.1, names = FALSE) else NA_real_)
+  })
+}
+
+#' Adjusts p values within families (Benjamini and Hochberg 1995) and says what follows
+decide <- function(rows) {
+  rows$p_adjusted <- stats::ave(rows$p, rows$family, FUN = function(p) stats::p.adjust(p, "BH"))
+  rows$verdict <- verdict_of(rows$p_adjusted, rows$p_equivalent)
+  rows$direction <- ifelse(rows$verdict != "different", "", ifelse(rows$ratio < 1, "slower", "faster"))
+  needed <- mapply(blocks_to_decide, rows$ratio, rows$se * sqrt(rows$n))
+  rows$more <- ifelse(rows$verdict == "undecided" & rows$why == "", pmax(needed - rows$n, 1), NA_real_)
+  rows
+}
+
+#' All comparisons with native
+compare_all <- function(results) {
+  tidy <- results$tidy
+  others <- tidy[tidy$environment != NATIVE, ]
+  rows <- compare_environments(others, tidy[tidy$environment == NATIVE, ], results$looks)
+  if (is.null(rows)) return(NULL)
+  rows$family <- results$environments$family[match(rows$environment, results$environments$environment)]
+  decide(rows)
+}
+
+#' How much of a series' variance lies between the blocks, and so falls out of a ratio
+share_of_blocks <- function(tidy) {
+  by_group(tidy[tidy$headline, ], c("workload", "title", "series"), function(rows) {
+    blocks <- length(unique(rows$repetition))
+    width <- length(unique(rows$environment))
+    if (blocks < 3 || width < 2) return(NULL)
+    rows$repetition <- factor(rows$repetition)
+    table <- stats::anova(stats::lm(log(value) ~ environment + repetition, rows))
+    f <- table["repetition", "F value"]
+    data.frame(blocks = blocks, share = max(0, (f - 1) / (f + width - 1)), p = table["repetition", "Pr(>F)"])
+  })
+}
+
+#' Emulated machines: the level, and how it stands to native's; without a verdict
+emulated_table <- function(results) {
+  if (nrow(results$emulated) == 0) return(NULL)
+  found <- summarise_runs(results$emulated)
+  native <- summarise_runs(results$tidy[results$tidy$environment == NATIVE, ])
+  at <- match(paste(found$series), paste(native$series))
+  found$ratio <- (found$mean / native$mean[at]) ^ ifelse(found$better == "higher", 1, -1)
+  found
+}

@@ -1,0 +1,176 @@
+# Whole experiments with a known truth: plan, tidy tables and records in the shape that the harness gives
+# them.
+root <- normalizePath(file.path(testthat::test_path(), "..", "..", ".."))
+
+environment_of <- function(label, layers, kinds, emulated = FALSE, available = TRUE, reason = NULL) {
+  told <- lapply(kinds, function(kind) list(kind = kind, title = kind, network = "bridge", data = "volume"))
+  list(label = label, available = available, reason = reason, layers = layers, told = told,
+       emulated = emulated)
+}
+machine <- function(label) environment_of(label, list(list(vm = list(profile = "default"))), "machine")
+ENVIRONMENTS <- list(
+  native = environment_of("Native", list(list(chroot = list())), "bare"),
+  docker = environment_of("Docker", list(list(docker = list(network = "bridge", data = "volume"))),
+                          "container"),
+  "docker-hostnet" = environment_of("Docker (host network)",
+                                    list(list(docker = list(network = "host", data = "volume"))),
+                                    "container"),
+  "docker-gvisor" = environment_of("Docker with gVisor",
+                                   list(list(docker = list(network = "bridge", runtime = "runsc",
+                                     sandbox = list(stack = "own")))), "sandbox"),
+  vm = machine("KVM"), "vm-tuned" = machine("KVM, tuned")
+)
+# How much of native's performance each has.
+TRUTH <- c(native = 1, docker = 1, "docker-hostnet" = 1, "docker-gvisor" = 0.7, vm = 0.9, "vm-tuned" = 0.97)
+
+metric_of <- function(label, unit, better = "higher") list(label = label, unit = unit, better = better)
+WORKLOADS <- list(
+  stream = list(title = "STREAM", about = "Memory bandwidth.", question = "memory", factors = "",
+                figures = list(),
+                metrics = list(copy = metric_of("Copy", "GB/s"), triad = metric_of("Triad", "GB/s"))),
+  redis = list(title = "Redis", about = "Requests to a server.", question = "databases",
+               factors = paste0("test=", rep(c("GET", "SET"), each = 3), ";connections=", c(1, 4, 100)),
+               figures = list(list(name = "throughput", kind = "sweep", metric = "throughput",
+                                   along = "connections", scale = "log"),
+                              list(name = "tradeoff", kind = "against", metric = "latency",
+                                   against = "throughput", along = "connections")),
+               metrics = list(throughput = metric_of("Throughput", "requests/s"),
+                              latency = metric_of("Mean latency", "ms", "lower"))),
+  fio = list(title = "Block I/O", about = "Reads and writes of a file.", question = "storage",
+             factors = paste0("job=read_16;percentile=", c(1, 50, 90, 99, 99.9)),
+             figures = list(list(name = "distribution", kind = "cdf", metric = "latency_percentile",
+                                 along = "percentile")),
+             metrics = list(latency_percentile = c(metric_of("Completion latency", "us", "lower"),
+               statistic = "percentile"))),
+  startup = list(title = "Start-up", about = "Time to the first command.", question = "start-up",
+                 factors = "", figures = list(),
+                 metrics = list(first_command = metric_of("Until the first command's end", "s", "lower")))
+)
+
+#' A folder of results with all its tables
+#'
+#' @param environments,workloads names of the above
+#' @param blocks how many
+#' @param change a function of the plan, for what is not as usual
+#' @param lost logs that are missing, such as "docker/stream/2"
+#' @param flags of the quiet record, of every other run
+#' @param host what records saw of it besides
+#' @return path
+made_experiment <- function(environments, workloads, blocks = 6, change = identity, lost = character(),
+                            flags = list(),
+                            host = list()) {
+  set.seed(1)
+  folder <- file.path(tempfile("made"), "results")
+  dir.create(file.path(folder, "tidy"), recursive = TRUE)
+  declared <- lapply(WORKLOADS[workloads], function(one) {
+    c(one[names(one) != "factors"], list(parameters = list(threads = 2),
+                                         cell = list(steps = list(list(step = "run")))))
+  })
+  plan <- change(list(scale = "paper", seed = 2014, image = list(recipe = strrep("a", 64)),
+                      source = list(revision = strrep("b", 40), changed = FALSE),
+                      machine = list(cpus = 8, memory_bytes = 2^34),
+                      environments = ENVIRONMENTS[environments], workloads = declared))
+  writeLines(jsonlite::toJSON(plan, auto_unbox = TRUE, null = "null"), file.path(folder, "plan.json"))
+  cells <- expand.grid(environment = environments, workload = workloads, repetition = seq_len(blocks),
+                       stringsAsFactors = FALSE)
+  cells <- cells[vapply(plan$environments[cells$environment], `[[`, NA, "available"), ]
+  cells$position <- seq_len(nrow(cells))
+  write_table <- function(rows, name) {
+    utils::write.csv(rows, file.path(folder, name), row.names = FALSE, na = "", quote = FALSE)
+  }
+  write_table(data.frame(position = cells$position, block = cells$repetition,
+                         cells[c("environment", "workload", "repetition")]), "plan.csv")
+  write_table(data.frame(log = character(), reason = character()), "left_out.csv")
+  cells <- cells[!paste(cells$environment, cells$workload, cells$repetition, sep = "/") %in% lost, ]
+  cells$log <- paste0("results/raw/", cells$environment, "/", cells$workload, "/", cells$repetition, ".log")
+  host <- c(host, list(os = "Debian", kernel = "6.1", cpu_model = "A (R) processor_9", cpus = 8, sockets = 1,
+               memory_bytes = 2^34, virtualization = "bare metal"))
+  for (i in seq_len(nrow(cells))) {
+    path <- file.path(dirname(folder), sub("log$", "json", cells$log[i]))
+    dir.create(dirname(path), recursive = TRUE, showWarnings = FALSE)
+    record <- list(environment = cells$environment[i], started = "2026-01-02T03:04:05Z", seconds = 2,
+                   system = list(up_seconds = i / 10),
+                   quiet = list(flags = if (i %% 2 == 0) flags else list()),
+                   observed = list(host = list(static = host, during = list(steal_share = 0)), inside = host))
+    writeLines(jsonlite::toJSON(record, auto_unbox = TRUE), path)
+    file.create(file.path(dirname(folder), cells$log[i]))
+  }
+  for (name in intersect(workloads, cells$workload)) {
+    series <- expand.grid(metric = names(WORKLOADS[[name]]$metrics), factors = WORKLOADS[[name]]$factors,
+                          stringsAsFactors = FALSE)
+    rows <- merge(cells[cells$workload == name, ], series)
+    cost <- vapply(WORKLOADS[[name]]$metrics[rows$metric], `[[`, "", "better") == "lower"
+    share <- TRUTH[rows$environment] * exp(stats::rnorm(nrow(rows), 0, 0.003)) * (1 + rows$repetition / 50)
+    value <- 10 * match(rows$factors, series$factors) * ifelse(cost, 1 / share, share)
+    write_table(data.frame(rows[c("environment", "workload", "repetition")], block = rows$repetition,
+                           order = rows$position, metric = rows$metric,
+                           unit = vapply(WORKLOADS[[name]]$metrics[rows$metric], `[[`, "", "unit"),
+                           value = value, laps = "", factors = rows$factors,
+                           check = "passed", counts = "yes", log = rows$log),
+                           file.path("tidy", paste0(name, ".csv")))
+  }
+  run_script("tables.R", folder)
+  folder
+}
+
+run_script <- function(name, ...) {
+  done <- suppressWarnings(system2("Rscript", c(file.path(root, "analysis", name), ...), stdout = TRUE,
+                                   stderr = TRUE))
+  if (!is.null(attr(done, "status"))) stop(name, ": ", paste(done, collapse = "\n"))
+}
+
+table_of <- function(folder, name) utils::read.csv(file.path(folder, paste0(name, ".csv")), na.strings = "")
+
+#' Both papers of an experiment
+#'
+#' @return list: files; text (of the PDF), page (parsed HTML), html (its source), first (the PDF's first
+#'   page), pages (how many)
+papers_of <- function(folder) {
+  out <- file.path(dirname(folder), paste0("report.", c("pdf", "html")))
+  done <- parallel::mclapply(out, function(one) run_script("report.R", one, folder), mc.cores = 2)
+  for (one in done) if (inherits(one, "try-error")) stop(one)
+  text <- function(...) {
+    squish(paste(system2("pdftotext", c("-layout", ..., out[1], "-"), stdout = TRUE), collapse = " "))
+  }
+  info <- system2("pdfinfo", out[1], stdout = TRUE)
+  list(files = out, text = text(), first = text("-l", "1"),
+       pages = as.integer(sub("Pages: *", "", grep("^Pages:", info, value = TRUE))),
+       html = paste(readLines(out[2]), collapse = "\n"), page = xml2::read_html(out[2]))
+}
+
+squish <- function(text) gsub("\\s+", " ", text)
+
+# Whether a text holds words, without printing the text where it does not.
+expect_says <- function(text, words, not = FALSE) {
+  found <- grepl(words, text, perl = TRUE)
+  around <- if (found && not) paste(":", regmatches(text,
+    regexpr(paste0(".{0,60}(", words, ").{0,60}"), text, perl = TRUE)))
+  testthat::expect(found != not, paste0(if (not) "says \"" else "does not say \"", words, "\"", around))
+}
+
+# Nothing of what a chunk or a reference that failed leaves behind; the same figures and tables in both
+# formats.
+expect_whole <- function(papers) {
+  page <- squish(xml2::xml_text(xml2::xml_find_all(papers$page, "//main")))
+  for (text in c(papers$text, page)) {
+    for (wrong in c("\\?\\?", "character\\(0\\)", "\\bNaN\\b", "\\bInf\\b", "\\bNULL\\b", "\\bNA\\b", "@ref",
+                    "\\\\begin", "Error in")) {
+      expect_says(text, wrong, not = TRUE)
+    }
+  }
+  titles <- function(text) unique(unlist(regmatches(text, gregexpr("(Figure|Table)\\s[0-9]+:", text))))
+  testthat::expect_setequal(titles(papers$text), setdiff(titles(page), runs_title(papers)))
+  testthat::expect_length(xml2::xml_find_all(papers$page, "//h1"), 1)
+}
+
+# The page alone has the table of runs, which is its last.
+runs_title <- function(papers) {
+  captions <- xml2::xml_text(xml2::xml_find_all(papers$page, "//caption"))
+  sub("(Table\\s[0-9]+:).*", "\\1", squish(trimws(tail(captions, 1))))
+}
+
+cells_of <- function(papers, caption) {
+  table <- xml2::xml_find_first(papers$page, sprintf("//table[contains(caption, '%s')]", caption))
+  lapply(xml2::xml_find_all(table, ".//tbody/tr"),
+         function(row) trimws(xml2::xml_text(xml2::xml_find_all(row, "td"))))
+}

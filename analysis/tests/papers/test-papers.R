@@ -1,0 +1,100 @@
+# Six whole papers, each rendered in both formats and read against its tables.
+
+test_that("a small run: the first page says what was found, and every number is its table's", {
+  folder <- made_experiment(c("native", "docker"), "stream")
+  papers <- papers_of(folder)
+  expect_whole(papers)
+  rows <- table_of(folder, "comparisons")
+  expect_equal(rows$verdict, rep("equivalent", 2))
+  expect_says(papers$first, "of 2 comparisons with native, 2 equivalent")
+  expect_says(papers$first, "Figure 1")
+  expect_lte(lengths(strsplit(papers$first, "\\s+")), 500)
+  shown <- cells_of(papers, "Comparisons with native")
+  expect_equal(vapply(shown, `[[`, "", 3), as.character(rows$n))
+  ratios <- as.numeric(sub("\u00a0.*", "", vapply(shown, `[[`, "", 4)))
+  expect_equal(ratios, 100 * rows$ratio, tolerance = 0.01)
+  # A row of runs for each series, and a link to each log and record.
+  links <- xml2::xml_attr(xml2::xml_find_all(papers$page, "//table[contains(caption, 'raw logs')]//a"),
+                          "href")
+  runs <- table_of(folder, "runs")
+  expect_setequal(links, file.path("..", c(runs$log, runs$record)))
+  # The same bytes in any locale.
+  before <- tools::md5sum(papers$files)
+  withr::with_envvar(c(LC_ALL = "POSIX", TZ = "Asia/Tokyo"), papers_of(folder))
+  expect_equal(tools::md5sum(papers$files), before)
+})
+
+test_that("all environments and kinds of figures", {
+  folder <- made_experiment(names(ENVIRONMENTS), names(WORKLOADS), change = function(plan) {
+    plan$environments[["vm-docker"]] <- environment_of("Docker in a VM",
+      list(list(vm = list()), list(docker = list())), "machine", available = FALSE,
+      reason = "no room for the_machine")
+    plan
+  })
+  papers <- papers_of(folder)
+  expect_whole(papers)
+  expect_says(papers$first, "Virtual Machines, Containers and Bare Linux")
+  for (family in c("Containers", "Sandboxed containers", "Virtual machines")) expect_says(papers$first,
+    paste0(family, ":"))
+  rows <- subset(table_of(folder, "comparisons"), headline == "yes")
+  for (family in unique(rows$family)) {
+    slower <- sum(rows$family == family & rows$direction %in% "slower" & rows$verdict == "different")
+    if (slower > 0) expect_says(papers$first, paste(slower, "slower"))
+  }
+  expect_says(papers$text, "not available: no room for the_machine")
+  for (name in names(WORKLOADS)) expect_says(papers$html, paste0("fig:", name, "-1"))
+  expect_says(papers$text, "Hardware acceleration|hardware acceleration")
+  claims <- table_of(folder, "claims")
+  expect_says(papers$first, paste("Of", nrow(claims), "published claims,",
+                                  sum(claims$verdict == "reproduced"), "were reproduced"))
+})
+
+test_that("emulated machines stand in one table of the appendix and nowhere else", {
+  folder <- made_experiment(c("native", "docker", "vm"), "stream", change = function(plan) {
+    plan$environments$vm$emulated <- TRUE
+    plan$environments$vm$label <- "VM (TCG emulation)"
+    plan
+  })
+  papers <- papers_of(folder)
+  expect_whole(papers)
+  expect_says(papers$first, "say nothing about KVM")
+  expect_says(papers$first, "Virtual Machines, Containers", not = TRUE)
+  expect_length(cells_of(papers, "Emulated machines"), 2)
+  for (caption in c("Comparisons with native", "Levels")) expect_no_match(unlist(cells_of(papers, caption)),
+    "TCG")
+})
+
+test_that("a partial run names what is missing, and an emulated host itself", {
+  folder <- made_experiment(c("native", "docker"), c("stream", "startup"),
+                            lost = c("docker/stream/2", "docker/startup/1", "docker/startup/2"),
+                            host = list(machine = "Strata rig"))
+  papers <- papers_of(folder)
+  expect_whole(papers)
+  expect_says(papers$first, "3 planned runs are missing")
+  mark <- jsonlite::read_json(file.path(root, "contracts", "hosts.json"))$mark
+  for (text in c(papers$first, papers$html)) expect_says(text, mark)
+  expect_equal(vapply(cells_of(papers, "Planned runs that are missing"), `[[`, "", 3), c("2", "1"))
+})
+
+test_that("native alone compares nothing and says so", {
+  papers <- papers_of(made_experiment("native", c("stream", "redis")))
+  expect_whole(papers)
+  expect_says(papers$first, "Bare Linux, Measured Again")
+  expect_says(papers$first, "Nothing was measured beside native")
+  expect_says(papers$text, "Comparisons with native", not = TRUE)
+})
+
+test_that("a disturbed run at test sizes says so on its first page, and why there is no interval", {
+  flag <- list(list(what = "busy", when = "during", value = 0.4, threshold = 0.05))
+  folder <- made_experiment(c("native", "docker"), "stream", blocks = 2, flags = flag,
+                            change = function(plan) c(scale = "smoke", plan[names(plan) != "scale"]))
+  papers <- papers_of(folder)
+  expect_whole(papers)
+  expect_says(papers$first, paste("before", sum(table_of(folder, "runs")$flags != "", na.rm = TRUE), "of 4"))
+  expect_says(papers$first, "2 without an interval")
+  expect_says(papers$first, "no performance results")
+  expect_says(papers$text, "busy during a run")
+  # On a real host no page is marked as of an emulated one.
+  mark <- jsonlite::read_json(file.path(root, "contracts", "hosts.json"))$mark
+  expect_says(papers$text, mark, not = TRUE)
+})

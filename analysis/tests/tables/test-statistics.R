@@ -1,0 +1,94 @@
+# Intervals, tests and verdicts against known truth.
+
+test_that("blocks' noise falls out of a ratio, whichever way is better", {
+  rows <- compare_all(made_results(made_values(native = 10, docker = 9)))
+  expect_equal(rows$ratio, 0.9, tolerance = 0.01)
+  expect_lt(rows$high - rows$low, 0.02)
+  expect_equal(rows[c("verdict", "direction")], data.frame(verdict = "different", direction = "slower"))
+  costs <- compare_all(made_results(made_values(native = 10, docker = 9, better = "lower")))
+  expect_equal(costs$ratio, 1 / rows$ratio)
+  expect_equal(costs$direction, "faster")
+})
+
+test_that("a difference is tested against the margin and not against nothing", {
+  # One per cent, found with certainty, is no difference that matters.
+  rows <- compare_all(made_results(made_values(native = 10, docker = 9.9)))
+  expect_lt(rows$high, 1)
+  expect_equal(rows$verdict, "equivalent")
+  # Three per cent with an interval that holds two is undecided, and says what would decide it.
+  open <- compare_all(made_results(made_values(native = 10, docker = 9.7, noise = 0.012)))
+  expect_equal(open$verdict, "undecided")
+  expect_gt(open$more, 0)
+})
+
+test_that("an interval is Student's, with as many blocks as are independent", {
+  # Neighbours that are opposed count as correlated by 0.15: of ten blocks 7.4 are independent.
+  d <- 0.03 + rep(c(0.01, -0.01), 5)
+  found <- compare_pairs(exp(d), 1)
+  blocks <- 10 * 0.85 / 1.15
+  half <- qt(0.975, blocks - 1) * sd(d) / sqrt(blocks)
+  expect_equal(log(c(found$low, found$high)), 0.03 + c(-half, half))
+  # Neighbours that are alike tell less.
+  drift <- compare_pairs(exp(sort(d)), 1)
+  expect_gt(log(drift$high / drift$low), 4 * half)
+  expect_gt(drift$p, found$p)
+})
+
+test_that("no larger p is in the margin than at its edge", {
+  d <- c(0.03, 0.05, 0.02, 0.04)
+  edge <- -log(0.98)
+  error <- error_of_mean(d)
+  tails <- pt(c(edge - mean(d), -edge - mean(d)) / error$se, error$df)
+  expect_equal(compare_pairs(exp(d), 1)$p, sum(tails))
+  expect_equal(compare_pairs(exp(-d), 1)$p, sum(tails))
+})
+
+test_that("without an interval there is a reason and no verdict", {
+  expect_equal(compare_pairs(c(1.1, 1.2), 1)$why, "fewer than 3 blocks")
+  expect_equal(compare_pairs(1 + 1:5 / 10, 1, percentile = TRUE)$why, "fewer than 6 blocks")
+  expect_equal(compare_pairs(1 + 1:6 / 10, 1, percentile = TRUE)$why, "")
+  expect_equal(compare_pairs(rep(0.5, 9), 1)$why, "all blocks give the same ratio")
+  expect_equal(verdict_of(NA, NA), "undecided")
+})
+
+test_that("families do not lend one another significance", {
+  p <- data.frame(p = c(0.03, 1e-9, 1e-9, 1e-9), p_equivalent = 1, ratio = 0.9, se = 0.004, n = 8, why = "",
+                  family = c("containers", rep("machines", 3)))
+  p <- rbind(p, transform(p[1, ], p = 0.9))
+  expect_equal(decide(p)$verdict[[1]], "undecided")
+  expect_equal(decide(transform(p, family = "all"))$verdict[[1]], "different")
+})
+
+test_that("looking again widens the interval and p", {
+  once <- made_results(made_values(native = 10, docker = 9.9))
+  again <- compare_all(utils::modifyList(once, list(looks = 3)))
+  once <- compare_all(once)
+  expect_equal(once$wide_low, once$low)
+  expect_lt(again$wide_low, once$low)
+  expect_equal(again$p_equivalent, 3 * once$p_equivalent)
+})
+
+test_that("of laps the median of a block's pairs counts, and rare slowness is shown", {
+  rows <- made_values(native = 10, docker = 10)
+  lap <- function(value, slow) paste(value * c(1, 1.1, 0.9, 1, rep(slow, 2), 1, 1.2, 0.8, 1), collapse = ";")
+  rows$laps <- mapply(lap, rows$value, ifelse(rows$environment == "docker", 0.5, 1))
+  # The mean of the laps would be a tenth less.
+  rows$value <- rows$value * ifelse(rows$environment == "docker", 0.9, 1)
+  found <- compare_all(made_results(rows))
+  expect_equal(found$verdict, "equivalent")
+  expect_equal(c(found$n, found$slow_n), c(8, 80))
+  expect_lt(found$slow, 0.55)
+})
+
+test_that("summaries have Student's interval, and a median's from six runs on", {
+  rows <- summarise_runs(made_values(native = 10, n = 5))
+  expect_true(is.na(rows$median_low))
+  six <- summarise_runs(made_values(native = 10, n = 6))
+  expect_equal(c(six$median_low, six$median_high), c(six$min, six$max))
+  of_r <- t.test(made_values(native = 10, n = 6)$value)$conf.int
+  expect_equal(c(six$mean_low, six$mean_high), as.vector(of_r))
+})
+
+test_that("what lies between blocks is told", {
+  expect_gt(share_of_blocks(made_values(native = 10, docker = 10))$share, 0.9)
+})

@@ -1,0 +1,88 @@
+# Numbers as a reader expects them, and the few sentences that are made of them.  All
+# other text stands in the folder paper.
+
+library(dplyr)
+library(glue)
+
+MARGIN <- 0.02 # the smallest difference that matters, as in statistics.R
+SPACE <- "\u00a0"
+
+percent <- function(x, digits = 0) {
+  ifelse(is.na(x), "\u2014", paste0(formatC(100 * x, format = "f", digits = digits), SPACE, "%"))
+}
+
+#' A number with as many digits as its uncertainty deserves: two of the half-width (Particle Data Group)
+#'
+#' @param x numbers
+#' @param half half-widths in the same unit; NA gives three digits
+number <- function(x, half = NA) {
+  size <- ifelse(is.na(half) | half < abs(x) / 1e5, abs(x) / 10, half)
+  places <- pmin(pmax(0, 1 - floor(log10(size))), 6)
+  places[!is.finite(places)] <- 0
+  ifelse(is.na(x), "\u2014", mapply(formatC, x, digits = places,
+                                    MoreArgs = list(format = "f", big.mark = ",")))
+}
+
+#' "95 % [93, 97]", with a decimal where the interval is narrow
+share_interval <- function(ratio, low, high) {
+  digits <- ifelse(coalesce(high - low, 1) < 0.03, 1, 0)
+  share <- function(x) mapply(formatC, 100 * x, digits = digits, MoreArgs = list(format = "f"))
+  interval <- ifelse(is.na(low), "", paste0(" [", share(low), ", ", share(high), "]"))
+  ifelse(is.na(ratio), "\u2014", paste0(share(ratio), SPACE, "%", interval))
+}
+
+listed <- function(x) paste(knitr::combine_words(unique(x), oxford_comma = FALSE))
+
+count_of <- function(n, what, many = paste0(what, "s")) {
+  paste0(format(n, big.mark = ","), SPACE, if (n == 1) what else many)
+}
+
+in_sentence <- function(x) paste0(tolower(substr(x, 1, 1)), substr(x, 2, nchar(x)))
+
+#' The outcome of a comparison in one word; what has no interval has none
+outcome_of <- function(rows) {
+  ifelse(is.na(rows$low), "no interval", ifelse(rows$verdict == "different", rows$direction, rows$verdict)) |>
+    factor(OUTCOMES)
+}
+OUTCOMES <- c("slower", "faster", "equivalent", "undecided", "no interval")
+
+FAMILIES <- c(containers = "Containers", sandboxes = "Sandboxed containers", machines = "Virtual machines")
+
+#' What was found in a family of environments, as one sentence
+family_finding <- function(rows) {
+  counts <- table(rows$outcome)
+  said <- c(
+    if (counts[["slower"]] > 0) {
+      glue("{counts[['slower']]} slower (at worst {percent(min(rows$ratio[rows$outcome == 'slower']))} of ",
+           "native\u2019s performance)")
+    },
+    if (counts[["faster"]] > 0) {
+      glue("{counts[['faster']]} faster (at best {percent(max(rows$ratio[rows$outcome == 'faster']))})")
+    },
+    if (counts[["equivalent"]] > 0) glue("{counts[['equivalent']]} equivalent"),
+    if (counts[["undecided"]] > 0) glue("{counts[['undecided']]} undecided"),
+    if (counts[["no interval"]] > 0) glue("{counts[['no interval']]} without an interval")
+  )
+  limit <- suppressWarnings(min(rows$low, na.rm = TRUE))
+  bounded <- counts[["slower"]] == 0 && is.finite(limit) && limit < 1
+  bound <- if (bounded) glue("; no interval allows a loss above {percent(1 - limit, 1)}") else ""
+  compared <- count_of(nrow(rows), "comparison")
+  glue("{FAMILIES[[rows$family[[1]]]]}: of {compared} with native, {listed(said)}{bound}.")
+}
+
+#' How the environments fare in one workload: "Slower than native: KVM (80 %, 2 of 4 series)."
+workload_sentences <- function(rows) {
+  heads <- c(slower = "Slower than native", faster = "Faster than native",
+             equivalent = "Equivalent to native", undecided = "Undecided",
+             "no interval" = "Without an interval")
+  series <- n_distinct(rows$series)
+  rows |>
+    group_by(outcome, label = factor(label, unique(label))) |>
+    summarise(range = paste(unique(percent(range(ratio))), collapse = " to "), n = n(), .groups = "drop") |>
+    mutate(text = glue("{label} ({range}{if (series > 1) glue(', {n} of {series}') else ''})",
+                       .envir = environment()) |> unlist()) |>
+    group_by(outcome) |>
+    summarise(text = glue("**{heads[as.character(outcome[1])]}:** {listed(text)}."), .groups = "drop") |>
+    pull(text) |>
+    paste(collapse = " ")
+}

@@ -1,0 +1,162 @@
+"""How many further sets each workload gets: widths of intervals and costs alone decide, never a difference.
+
+First all get as many as the first stage has (Stein 1945).  Then sets go one by one to where the distance to the target
+is largest for its cost, in few large rounds (Hall 1981).
+"""
+
+import functools
+import math
+import statistics
+from collections.abc import Sequence
+from typing import NamedTuple
+
+# Fewer sets end most often where a width is too small by chance, and their intervals cover too little.
+FIRST_STAGE = 20
+# Whoever is not within the target gets sets until that share of it is foreseen.
+AIM = 0.9
+# How many times the sets of a workload there are after a round at most.
+GROWTH = 2
+LEVEL = 0.95
+
+
+class State(NamedTuple):
+    """A workload after a round: sets that count, sets measured again, sets that may count at most, widest relative
+    half-width (infinite where there is none), and the seconds of one more set."""
+
+    counted: int
+    again: int
+    most: int
+    half_width: float
+    seconds: float
+
+
+class Claim(NamedTuple):
+    """A published claim and one workload: its name, its series that is farthest from `target` (pairs that it is of,
+    half-width), sets measured again, sets that may count at most, and what its sets hold and take."""
+
+    name: str
+    counted: int
+    again: int
+    most: int
+    half_width: float
+    target: float
+    environments: list[str]
+    seconds: float
+
+
+@functools.cache
+def student(freedom: int) -> float:
+    """The half-width at LEVEL of Student's distribution, by its finite series (Abramowitz and Stegun, 26.7.3 f.)."""
+
+    def within(angle: float) -> float:
+        odd = freedom % 2
+        term = math.cos(angle) if odd else 1.0
+        total = 0.0 if freedom == 1 else term
+        for at in range(2 + odd, freedom - 1, 2):
+            term *= (at - 1) / at * math.cos(angle) ** 2
+            total += term
+        return (angle + math.sin(angle) * total) * 2 / math.pi if odd else math.sin(angle) * total
+
+    low, high = 0.0, math.pi / 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if within(middle) < LEVEL else (low, middle)
+    return math.tan(low) * math.sqrt(freedom)
+
+
+def half_width(logarithms: Sequence[float]) -> float:
+    """Relative half-width of the interval of a geometric mean, from logarithms; infinite for fewer than two."""
+    if len(logarithms) < 2:
+        return math.inf
+    mean, freedom = statistics.fmean(logarithms), len(logarithms) - 1
+    error = math.sqrt(math.fsum((one - mean) ** 2 for one in logarithms) / freedom / len(logarithms))
+    return math.sinh(student(freedom) * error)
+
+
+def foreseen(width: float, counted: int, after: int) -> float:
+    """The half-width after more sets, at the scatter seen so far; one that is not known counts as 1."""
+    factor = [student(max(sets - 1, 1)) / math.sqrt(max(sets, 1)) for sets in (counted, after)]
+    return (width if math.isfinite(width) else 1.0) * factor[1] / factor[0]
+
+
+def further(states: dict[str, State], target: float, budget: float | None, left: float) -> dict[str, int]:
+    """How many more sets each workload gets in the next round.
+
+    target: relative half-width.  budget, left: seconds, of all and still to be spent (infinite without a budget).
+    """
+    asking: list[tuple[float, str]] = []
+    # Of what could not be measured there is nothing more to hope for.
+    measured = {load: state for load, state in states.items() if state.counted + state.again > 0}
+    for load, state in measured.items():
+        kept = state.counted + state.again
+        asking += [(sets, load) for sets in range(kept, min(FIRST_STAGE, state.most))]
+    seconds = {load: state.seconds for load, state in states.items()}
+    if not asking:
+        for load, state in measured.items():
+            kept = state.counted + state.again
+            for sets in range(kept, min(state.most, GROWTH * kept)) if state.half_width > target else ():
+                share = foreseen(state.half_width, state.counted, sets) / target
+                asking += [(-(share - AIM) / state.seconds, load)] if share > AIM else []
+        left = _allowed(asking, seconds, budget, left)
+    return _given(asking, seconds, left)
+
+
+def for_claims(claims: dict[str, list[Claim]], budget: float | None, left: float) -> dict[str, tuple[int, Claim]]:
+    """How many more sets each workload gets for which of its claims: first where deciding takes the least time.
+
+    A claim that `left` or `most` cannot decide gets none.
+    """
+    cheapest: dict[str, tuple[float, int, Claim]] = {}
+    for load, ones in claims.items():
+        for one in ones:
+            kept = one.counted + one.again
+            width = one.half_width if math.isfinite(one.half_width) else 1.0
+            # A width shrinks with the square root of the sets.
+            needed = math.ceil(one.counted * (width / (AIM * one.target)) ** 2) - kept
+            plan = (needed * one.seconds, needed, one)
+            if needed > 0 and width > one.target and kept + needed <= one.most and plan[0] <= left:
+                cheapest[load] = min(cheapest.get(load, plan), plan)
+    asking, chosen, unspent = [], {}, left
+    for takes, load in sorted((takes, load) for load, (takes, _, _) in cheapest.items()):
+        _, needed, one = cheapest[load]
+        if takes <= unspent:
+            unspent -= takes
+            chosen[load] = one
+            asking += [(takes, load)] * min(needed, (GROWTH - 1) * (one.counted + one.again))
+    seconds = {load: one.seconds for load, one in chosen.items()}
+    given = _given(asking, seconds, _allowed(asking, seconds, budget, left))
+    return {load: (sets, chosen[load]) for load, sets in given.items() if sets > 0}
+
+
+def deciding(low: float, high: float) -> float:
+    """The relative half-width at LEVEL with which a claim's interval at 90 % lies within its tolerance in 80 % of
+    cases, whether the ratio is in the middle or 1, where that lies within it (Julious 2004)."""
+    normal = statistics.NormalDist()
+    found = []
+    for ratio in [(low + high) / 2] + [1.0] * (low < 1 < high):
+        small, large = 0.0, high - low
+        for _ in range(60):
+            error = (small + large) / 2
+            within = sum(normal.cdf(edge / error - normal.inv_cdf(0.95)) for edge in (ratio - low, high - ratio)) - 1
+            small, large = (error, large) if within > 0.8 else (small, error)
+        found.append(normal.inv_cdf((1 + LEVEL) / 2) * small / ratio)
+    return min(found)
+
+
+def _allowed(asking: list[tuple[float, str]], seconds: dict[str, float], budget: float | None, left: float) -> float:
+    """Half of the seconds that are left; all of them below a tenth of the budget, or two sets of all that ask."""
+    round_of_all = sum(seconds[load] for load in {load for _, load in asking})
+    return left / 2 if budget is not None and left >= budget / 10 and left / 2 >= round_of_all else left
+
+
+def _given(asking: list[tuple[float, str]], seconds: dict[str, float], left: float) -> dict[str, int]:
+    """Sets in the order in which they are asked for, as far as the seconds last."""
+    given, dear = dict.fromkeys(seconds, 0), set()
+    for _, load in sorted(asking, key=lambda one: one[0]):
+        if load not in dear and seconds[load] <= left:
+            given[load] += 1
+            left -= seconds[load]
+        else:
+            # Once a workload's sets are too dear, another's may still be paid.
+            dear.add(load)
+    return given

@@ -1,0 +1,50 @@
+"""Which series tables tell of: those that a workload declares, or of a sweep the largest; `is_headline` of
+analysis/read.R says the same of rows."""
+
+from collections.abc import Iterable
+
+# Metric, factors.
+Series = tuple[str, str]
+
+
+def of_workload(entry: dict, series: Iterable[Series]) -> set[Series]:
+    """Those of its series; all where none is declared or drawn.  entry: of the workload in the plan."""
+    there = set(series)
+    wanted = entry.get("headline") or [
+        {
+            "metric": figure.get("metrics") or figure.get("metric"),
+            "where": {**figure.get("where", {}), **({figure["along"]: "largest"} if figure["kind"] == "sweep" else {})},
+        }
+        for figure in entry.get("figures") or []
+        if figure["kind"] in ("runs", "sweep")
+    ]
+    return {one for want in wanted for one in _chosen(want, there)} or there
+
+
+def _chosen(want: dict, series: set[Series]) -> set[Series]:
+    metrics = _listed(want.get("metric"))
+    keep = {one for one in series if not metrics or one[0] in metrics}
+    for name, wanted in want.get("where", {}).items():
+        if wanted == "largest":
+            numbers = {one: number for one in keep if (number := _number(_factor(one, name))) is not None}
+            keep = {one for one, number in numbers.items() if number == max(numbers.values())}
+        else:
+            among = ["" if value == "none" else value for value in _listed(wanted)]
+            keep = {one for one in keep if _factor(one, name) in among}
+    return keep
+
+
+def _listed(value: object) -> list[str]:
+    return [str(one) for one in (value if isinstance(value, list) else [] if value is None else [value])]
+
+
+def _factor(series: Series, name: str) -> str:
+    """The value of a factor, such as "4" of "test=SET;connections=4"; nothing where there is none."""
+    return dict(part.split("=", 1) for part in series[1].split(";") if part).get(name, "")
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

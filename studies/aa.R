@@ -1,0 +1,77 @@
+#!/usr/bin/env Rscript
+# Usage: studies/aa.R FOLDER RUNS PROJECT...: how often two names of one environment are called different;
+# writes measured.csv (where there are projects, with the environments `native` and `native-again`, whose
+# tidy tables are made) and simulated.csv (RUNS simulations a row) to FOLDER, and prints them.  Blocks are
+# compared as the paper does; the customary way is all runs of one name before those of the other, and Welch's
+# test (1947).
+
+here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)))
+for (file in c("read", "statistics")) source(file.path(here, "..", "analysis", paste0(file, ".R")))
+arguments <- commandArgs(TRUE)
+if (length(arguments) < 2) stop("usage: studies/aa.R FOLDER RUNS PROJECT...", call. = FALSE)
+folder <- arguments[[1]]
+projects <- arguments[-(1:2)]
+
+# `different`: the interval excludes 1; `beyond`: they are called different by more than the margin.
+rates <- function(found) {
+  different <- (found$low > 1 | found$high < 1) %in% TRUE
+  limits <- stats::binom.test(sum(different), length(different))$conf.int
+  beyond <- verdict_of(found$p, found$p_equivalent) == "different"
+  data.frame(comparisons = length(different), different = sum(different), share = mean(different),
+             low = limits[[1]], high = limits[[2]], beyond = mean(beyond))
+}
+
+in_blocks <- function(x, y) compare_pairs(x, y)[c("low", "high", "p", "p_equivalent")]
+
+unpaired <- function(x, y) {
+  test <- function(...) stats::t.test(log(x), log(y), ...)
+  p <- function(mu, side) test(mu = mu, alternative = side)$p.value
+  data.frame(low = exp(test()$conf.int[[1]]), high = exp(test()$conf.int[[2]]),
+             p = min(1, 2 * p(EDGE, "greater"), 2 * p(-EDGE, "less")),
+             p_equivalent = max(p(-EDGE, "greater"), p(EDGE, "less")))
+}
+
+measured <- function(projects) {
+  rows <- stack_rows(lapply(projects, function(project) {
+    results <- read_results(file.path(project, "results"))
+    native <- results$tidy$environment == NATIVE
+    paired <- compare_environments(results$tidy[!native, ], results$tidy[native, ])
+    apart <- by_group(results$tidy, c("workload", "metric", "factors"), function(own) {
+      values <- split(own$value, own$environment == NATIVE)
+      unpaired(values[["FALSE"]], values[["TRUE"]])
+    })
+    columns <- c("low", "high", "p", "p_equivalent")
+    rbind(cbind(order = results$plan$order, comparison = "in blocks", paired[columns]),
+          cbind(order = results$plan$order, comparison = "unpaired", apart[columns]))
+  }))
+  by_group(rows, c("order", "comparison"), rates)
+}
+
+# A machine changes by a steady drift and a random walk, shares of its level over the experiment; noise 1 %.
+MACHINES <- list("steady machine" = c(0, 0), "drift of 3 %" = c(0.03, 0), "random walk of 3 %" = c(0, 0.03))
+
+simulated <- function(machine, runs, order) {
+  stack_rows(lapply(seq_len(as.integer(arguments[[2]])), function(i) {
+    n <- 2 * runs
+    level <- machine[[1]] * seq_len(n) / n + cumsum(stats::rnorm(n, sd = machine[[2]] / sqrt(n)))
+    value <- exp(level + stats::rnorm(n, sd = 0.01))
+    if (order == "sequential") return(unpaired(value[seq_len(runs)], value[-seq_len(runs)]))
+    first <- seq(1, n, 2) + (stats::runif(runs) < 0.5)
+    in_blocks(value[first], value[-first][seq_len(runs)])
+  }))
+}
+
+told <- function(name, table) {
+  numbers <- vapply(table, is.numeric, NA)
+  table[numbers] <- lapply(table[numbers], signif, 4)
+  utils::write.csv(table, file.path(folder, paste0(name, ".csv")), row.names = FALSE, quote = FALSE)
+  print(table, row.names = FALSE)
+}
+
+if (length(projects) > 0) told("measured", measured(projects))
+set.seed(2014)
+cases <- expand.grid(order = c("blocks", "sequential"), machine = names(MACHINES), runs = c(5, 10),
+                     stringsAsFactors = FALSE)
+told("simulated", stack_rows(Map(function(order, machine, runs) {
+  cbind(machine = machine, runs = runs, order = order, rates(simulated(MACHINES[[machine]], runs, order)))
+}, cases$order, cases$machine, cases$runs)))

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""Usage: studies/stopping.py [EXPERIMENTS]: how often intervals hold the truth when widths decide how many sets there
+are, by simulation with the functions that decide; a Markdown table.
+
+Environments are equal.  Workloads vary by 8, 7 and 3 %, and cost as on a machine of two processors.  Student's interval
+of the mean logarithm is that by whose width it is decided; the paper prints a wider one (analysis/statistics.R).
+"""
+
+import math
+import random
+import statistics
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from strata.experiment import precision
+
+# Noise of a run, and its seconds.
+WORKLOADS = {"short": (0.08, 0.6), "long": (0.07, 3.4), "even": (0.03, 1.5)}
+# Environments beside native, workloads, target, budget, first stage.
+RULES = {
+    "target 2 %, budget 25 min": (3, ["short", "long", "even"], 0.02, 1500.0, 20),
+    "target 2 %, budget 12 min": (3, ["short", "long", "even"], 0.02, 720.0, 20),
+    "target 2 %, no budget": (3, ["short", "long", "even"], 0.02, None, 20),
+    "one ratio, target 1.4 %": (1, ["even"], 0.014, None, 20),
+    "one ratio, target 2 %, first stage of 10": (1, ["even"], 0.02, None, 10),
+}
+# Drift and random walk over 25 minutes, correlation of neighbouring sets.
+MACHINES = {
+    "steady": (0.0, 0.0, 0.0),
+    "drift of 25 %": (0.25, 0.0, 0.0),
+    "random walk of 25 %": (0.0, 0.25, 0.0),
+    "neighbouring sets alike (0.3)": (0.0, 0.0, 0.3),
+}
+LEAST, MOST, PERIOD = 3, 300, 1500.0
+
+
+class Ratios:
+    """The logarithms of the ratios to native of a workload, set by set."""
+
+    def __init__(self, chance: random.Random, others: int, noise: float, seconds: float, machine: tuple) -> None:
+        self.chance, self.noise, self.seconds, self.machine = chance, noise, seconds, machine
+        self.last = [chance.gauss(0, 1) for _ in range(others + 1)]
+        self.found: list[list[float]] = [[] for _ in range(others)]
+
+    def measure(self, sets: int) -> None:
+        """Add so many sets."""
+        drift, walk, alike = self.machine
+        for _ in range(sets):
+            level, values = 0.0, [0.0] * len(self.last)
+            for name in self.chance.sample(range(len(self.last)), len(self.last)):
+                level += drift * self.seconds / PERIOD + walk * math.sqrt(self.seconds / PERIOD) * self.chance.gauss(
+                    0, 1
+                )
+                self.last[name] = alike * self.last[name] + math.sqrt(1 - alike**2) * self.chance.gauss(0, 1)
+                values[name] = level + self.noise * self.last[name]
+            for ratios, value in zip(self.found, values[1:], strict=True):
+                ratios.append(value - values[0])
+
+    def width(self) -> float:
+        """The widest half-width."""
+        return max(map(precision.half_width, self.found))
+
+    def holds(self) -> list[tuple[bool, bool]]:
+        """Whether each ratio's intervals hold 1: Student's, and the one that is printed."""
+        plain = [math.asinh(precision.half_width(own)) for own in self.found]
+        pairs = zip(self.found, plain, map(printed, self.found), strict=True)
+        return [(abs(statistics.fmean(own)) <= one, abs(statistics.fmean(own)) <= other) for own, one, other in pairs]
+
+
+def printed(own: list[float]) -> float:
+    """Half-width of the interval that takes neighbouring sets for alike: `error_of_mean` of analysis/statistics.R."""
+    count, mean = len(own), statistics.fmean(own)
+    away = [value - mean for value in own]
+    seen = sum(one * other for one, other in pairwise(away)) / sum(value**2 for value in away)
+    alike = min(max(0.15, seen + (1 + 4 * seen) / count), 0.8)
+    independent = count * (1 - alike) / (1 + alike)
+    return precision.student(max(int(independent - 1), 2)) * math.sqrt(
+        sum(value**2 for value in away) / (count - 1) / independent
+    )
+
+
+def experiment(chance: random.Random, rule: tuple, machine: tuple) -> tuple[float, float, float, float]:
+    """Shares of Student's and of printed intervals that hold the truth, and of workloads within the target; sets of a
+    workload."""
+    others, names, target, budget, precision.FIRST_STAGE = rule
+    loads = {name: Ratios(chance, others, *WORKLOADS[name], machine) for name in names}
+    cost = {name: WORKLOADS[name][1] * (others + 1) for name in names}
+    new = dict.fromkeys(names, LEAST)
+    while any(new.values()):
+        for name, load in loads.items():
+            load.measure(new[name])
+        counts = {name: len(load.found[0]) for name, load in loads.items()}
+        left = math.inf if budget is None else budget - sum(counts[name] * cost[name] for name in names)
+        states = {
+            name: precision.State(counts[name], 0, MOST, load.width(), cost[name]) for name, load in loads.items()
+        }
+        new = precision.further(states, target, budget, left)
+    plain, wide = zip(*(hit for load in loads.values() for hit in load.holds()), strict=True)
+    reached = [load.width() <= target for load in loads.values()]
+    return statistics.fmean(plain), statistics.fmean(wide), statistics.fmean(reached), statistics.fmean(counts.values())
+
+
+def main(experiments: int) -> None:
+    """Print a row for each rule and machine; each has random numbers of its own."""
+    print("| rule | machine | Student's holds, % | the printed one holds, % | within the target | sets of a workload |")
+    print("|---|---|---:|---:|---:|---:|")
+    for rule, asked in RULES.items():
+        for machine, changes in MACHINES.items():
+            chance = random.Random(f"{rule}/{machine}")
+            found = [experiment(chance, asked, changes) for _ in range(experiments)]
+            plain, wide, reached, sets = zip(*found, strict=True)
+            told = " | ".join(
+                f"{100 * statistics.fmean(one):.1f} ± {100 * statistics.stdev(one) / math.sqrt(experiments):.1f}"
+                for one in (plain, wide)
+            )
+            within = f"{100 * statistics.fmean(reached):.0f} % | {statistics.fmean(sets):.0f}"
+            print(f"| {rule} | {machine} | {told} | {within} |", flush=True)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 4000)

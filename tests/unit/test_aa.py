@@ -1,0 +1,31 @@
+"""The A/A test: two names of one environment are seldom called different in our order, and often in the naive one."""
+
+import csv
+import subprocess
+
+import measured
+import projects
+
+from strata.results import tidy
+
+
+def table(path):
+    with open(path) as file:
+        return list(csv.DictReader(file))
+
+
+def test_our_order_seldom_calls_the_same_different_and_the_naive_one_often(tmp_path, monkeypatch):
+    page = measured.page(repetitions=10)
+    native = page["environments"]["native"]
+    page["environments"] = {"native": native, "native-again": {**native, "label": "Native again"}}
+    folder = measured.project(tmp_path / "project", monkeypatch, page)
+    tidy.make()
+    study = [str(projects.ROOT / "studies/aa.R"), str(tmp_path), "100", str(folder)]
+    subprocess.run(study, check=True, capture_output=True, cwd=projects.ROOT)
+    told = {(row["order"], row["comparison"]): row for row in table(tmp_path / "measured.csv")}
+    # STREAM's four metrics and the rate of Linpack.
+    assert {row["comparisons"] for row in told.values()} == {"5"}
+    assert float(told["blocks", "in blocks"]["share"]) < 0.5
+    drifting = {row["order"]: row for row in table(tmp_path / "simulated.csv") if row["machine"] == "drift of 3 %"}
+    assert float(drifting["blocks"]["share"]) < 0.1
+    assert float(drifting["sequential"]["share"]) > 0.5

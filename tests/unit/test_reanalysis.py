@@ -1,0 +1,299 @@
+"""The readers of the published raw results, on small imitations that are written here."""
+
+import csv
+import io
+import subprocess
+
+import openpyxl
+import pytest
+
+from strata.base.errors import UserError
+from strata.reanalysis import logs, mysql, tidy, workbooks
+from strata.reanalysis.reading import Refusal, Value
+
+
+def gups(rate=0.0125, passed="passed"):
+    return [
+        "Running gups, started at Sat Jul 12 11:19:40 CDT 2014",
+        f"{rate:.9f} Billion(10^9) Updates    per second [GUP/s]",
+        f"Found 1 errors in 8589934592 locations ({passed}).",
+    ]
+
+
+def stream(threads=32, unit="GB/s", valid=True, scale=1.0):
+    return [
+        "Running stream, started at Sat Jul 12 10:27:26 CDT 2014",
+        f"Number of Threads requested = {threads}",
+        f"Function      Rate ({unit})   Avg time     Min time     Max time",
+        *(
+            f"{name}: {scale * (40 + at):.4f} 0.6440 0.6395"
+            for at, name in enumerate(("Copy", "Scale", "Add", "Triad"))
+        ),
+        *(["Solution Validates"] if valid else []),
+    ]
+
+
+def linpack(rates, asked=10, cpus=2, threads=32, check="pass"):
+    return [
+        "Running linpack, started at Thu Jul 17 22:17:38 CDT 2014",
+        "This is a SAMPLE run script for SMP LINPACK. Change it to reflect",
+        f"Number of CPUs: {cpus}",
+        "Number of cores: 16",
+        f"Number of threads: {threads}",
+        f"Number of trials to run                     : {asked}",
+        *(f"45000  45000  1      208.417    {rate:.4f} 1.876477e-09 3.301464e-02   {check}" for rate in rates),
+        *(["45000  45000  1       289.7 291.9"] if len(rates) == asked else []),
+    ]
+
+
+def fio(job="random-read-16x8", directions=("read",), error=0):
+    lines = [f"{job}: (g=0): rw=randread, bs=4K", f"{job}: (groupid=0, jobs=8): err= {error}: pid=9550"]
+    for direction in directions:
+        lines += [
+            f"  {direction}: io=19699MB, bw=2MB/s, iops=84.5K, runt= 60002msec",
+            "    slat (usec): min=2 , max=6555 , avg= 9.71, stdev=82.55",
+            "    clat (msec): min=81 , max=9507, avg=1.4K, stdev=417.11",
+            "     lat (usec): min=81 , max=9507, avg=1479.68, stdev=417.11",
+            "    clat percentiles (msec):",
+            "     |  1.00th=[  274],  5.00th=[  660],",
+            "    bw (KB/s)  : min=40272, max=42944, per=12.50%, avg=42031.22, stdev=366.80",
+        ]
+    return [*lines, "Run status group 0 (all jobs):"]
+
+
+def sysbench(threads=10, transactions=1200, write=0):
+    return [
+        "sysbench 0.4.12:  multi-threaded system evaluation benchmark",
+        f"Number of threads: {threads}",
+        f"        write:                           {write}",
+        f"    transactions:                        {transactions} (20.00 per sec.)",
+        "    total time:                          60.0000s",
+        "         avg:                                  2.93ms",
+        "         approx.  95 percentile:               3.34ms",
+        "    execution time (avg/stddev):   59.8141/0.01",
+    ]
+
+
+def dstat(*runs):
+    lines = ['"usr","sys","idl","wai"']
+    for idle in runs:
+        lines += ["0.5,0.0,99.0,0.5"] * 2 + ["9.0,1.0,0.0,0.0"] + [f"9.0,1.0,{idle},0.0"] * 19 + ["9.0,1.0,0.0,0.0"]
+    return [*lines, "0.5,0.0,99.0,0.5"]
+
+
+def redis(run, connections, tests=logs.REDIS_TESTS, rate=50000.0):
+    lines = [f"[DBG] Run #{run}: Connections {connections}."]
+    for test in tests:
+        lines += [f"====== {test} ======", f"  {connections} parallel clients", f"{rate:.2f} requests per second"]
+    return lines
+
+
+def book(cells):
+    made = openpyxl.Workbook()
+    for place, value in cells.items():
+        made.active[place] = value
+    content = io.BytesIO()
+    made.save(content)
+    return content.getvalue()
+
+
+def values(found):
+    return [one for one in found if isinstance(one, Value)]
+
+
+def refusals(found):
+    return [(one.line, one.reason) for one in found if isinstance(one, Refusal)]
+
+
+def test_randomaccess_is_told_by_its_rate_and_its_check():
+    found = list(logs.randomaccess([*gups(), *gups(0.045), *gups(passed="failed"), "Running gups"]))
+    assert [(one.factors, one.value, one.line, one.selection) for one in values(found)] == [
+        ("sockets=2", 0.0125, 2, "paper"),
+        ("sockets=1", 0.045, 5, "variant"),
+    ]
+    assert [line for line, _ in refusals(found)] == [7, 10]
+
+
+def test_stream_has_four_rates_in_one_unit_or_none():
+    found = list(logs.stream([*stream(), *stream(16, "MB/s", scale=1000), *stream(valid=False), *stream(8)]))
+    assert [one.value for one in values(found)] == [40, 41, 42, 43] * 2
+    assert [one.selection for one in values(found)] == ["paper"] * 4 + ["variant"] * 4
+    assert [line for line, _ in refusals(found)] == [17, 24]
+
+
+def test_linpack_shows_the_last_complete_block_of_each_kind():
+    lines = [*linpack([280] * 10), *linpack([290] * 10), *linpack([100] * 6), *linpack([285] * 10, cpus=32)]
+    found = list(logs.linpack([*lines, *linpack([]), *linpack([150] * 10, threads=16)], "vm.log"))
+    shown = {(one.environment, one.value) for one in values(found) if one.selection == "paper"}
+    assert shown == {("vm-tuned", 290), ("", 285)}
+    rest = {(one.factors, one.selection) for one in values(found) if one.selection != "paper"}
+    assert rest == {
+        ("order=45000;sockets=2;run=vm.log:1", "superseded"),
+        ("order=45000;sockets=2;run=vm.log:3", "superseded"),
+        ("order=45000;sockets=1;run=vm.log:6", "variant"),
+    }
+    assert [reason for _, reason in refusals(found)] == [
+        "a block that was cut off: 6 of 10 trials, and no summary",
+        "a block that ended before its first trial",
+    ]
+
+
+def test_fio_takes_every_line_in_its_own_unit():
+    found = list(logs.fio(fio(directions=("read", "write"))))
+    read = {one.metric: one for one in values(found) if one.factors.endswith("direction=read")}
+    told = {metric: read[metric].value for metric in ("iops", "bandwidth", "latency_completion", "latency_total")}
+    assert told == {"iops": 84500, "bandwidth": 2048, "latency_completion": 1.4e6, "latency_total": 1479.68}
+    both = {one.metric: one.value for one in values(found) if one.factors.endswith("direction=both")}
+    assert both == {"iops": 169000, "bandwidth": 4096}
+    shares = {one.factors: one.value for one in values(found) if one.metric == "latency_percentile"}
+    assert shares["job=random-read-16x8;direction=read;percentile=5.00"] == 660000
+    assert refusals(found) == []
+    assert len(refusals(logs.fio(fio(error=5)))) == 1
+    assert [reason for _, reason in refusals(logs.fio(fio()[:1] + ["Run status group"]))] == [
+        "the job random-read-16x8 was announced and has no result"
+    ]
+
+
+def test_mysql_is_transactions_over_time_and_dstat_has_its_threads():
+    found = list(mysql.sysbench([*sysbench(), *sysbench(20), *sysbench(write=5), *sysbench()[:5]]))
+    assert [(one.metric, one.value) for one in values(found)][:3] == [
+        ("throughput", 20),
+        ("latency", 2.93),
+        ("latency_p95", 3.34),
+    ]
+    assert [line for line, _ in refusals(found)] == [17, 25]
+    outputs = [["threads=10", "threads=20"]]
+    use = list(mysql.dstat(dstat(90, 50, 80, 40), outputs))
+    assert [(one.factors, one.value) for one in values(use)] == [
+        ("threads=10", 10),
+        ("threads=20", 50),
+        ("threads=10", 20),
+        ("threads=20", 60),
+    ]
+    assert len(refusals(mysql.dstat(dstat(90), outputs))) == 1
+    assert refusals(mysql.dstat([*dstat(90, 50), "9.0,x"], outputs))[0][0] == len(dstat(90, 50)) + 1
+
+
+def test_redis_leaves_out_a_last_run_that_was_cut_off():
+    lines = [line for run in (1, 2) for connections in (50, 60) for line in redis(run, connections)]
+    found = list(logs.redis([*lines, *redis(3, 50)]))
+    assert {one.factors for one in values(found) if one.selection == "paper"} == {
+        "test=SET;connections=50",
+        "test=SET;connections=60",
+    }
+    assert len(values(found)) == 4 * 7 * 2
+    assert {one.value for one in values(found) if one.metric == "latency"} == {1.0, 1.2}
+    assert refusals(found) == [(len(lines) + 1, "run 3 was cut off after 50 to 50 connections; it is not used")]
+    lost = refusals(logs.redis([*redis(1, 50, ("SET", "SADD")), *redis(2, 50)]))
+    assert len(lost) == 5
+
+
+def test_workbooks_name_environments_in_their_heads():
+    cells = {"B3": "Native /s", "C3": "Native", "D3": "Docker NAT /s", "A4": "TCP_RR", "B4": 20000, "C4": 50}
+    found = list(workbooks.netperf(book(cells)))
+    assert [(one.environment, one.metric, one.value, one.line) for one in values(found)] == [
+        ("native", "rate", 20000, 4),
+        ("native", "latency", 50, 4),
+    ]
+    assert refusals(found) == [(4, "TCP_RR: no rate is given for docker")]
+    cells = {"B4": "Native", "C4": "Docker Host", "A5": "C->S", "B5": 9348.1, "C5": 0, "A7": "S->C", "C7": 9300}
+    cells |= {"A19": "Connections", "B19": "KVM", "A20": 1, "B20": 9.3}
+    assert [(one.environment, one.factors, one.value) for one in values(workbooks.nuttcp(book(cells)))] == [
+        ("native", "direction=transmit", 9348.1),
+        ("docker-hostnet", "direction=receive", 9300),
+        ("vm", "connections=1", 9.3),
+    ]
+    for content in (b"", b"no workbook", book({})[:300]):
+        with pytest.raises(ValueError, match="not an Excel workbook"):
+            list(workbooks.netperf(content))
+
+
+@pytest.mark.parametrize(
+    ("read", "lines"),
+    [
+        (logs.randomaccess, gups()),
+        (logs.stream, stream()),
+        (lambda lines: logs.linpack(lines, "vm.log"), linpack([290] * 10)),
+        (logs.fio, fio()),
+        (logs.redis, [*redis(1, 50), *redis(2, 50)]),
+        (mysql.sysbench, sysbench()),
+        (lambda lines: mysql.dstat(lines, [["threads=1"]]), dstat(90)),
+    ],
+)
+def test_a_damaged_log_is_refused_by_line_and_never_read_wrong(read, lines):
+    whole = {(one.metric, one.value) for one in values(read(lines))}
+    assert whole
+    for at, line in enumerate(lines):
+        halved = [*lines[:at], line[: len(line) // 2], *lines[at + 1 :]]
+        for damaged in (lines[:at], lines[:at] + lines[at + 1 :], halved):
+            found = list(read(damaged))
+            assert all(0 <= one.line <= len(lines) + 1 for one in found)
+            if damaged is not halved:
+                assert {(one.metric, one.value) for one in values(found)} <= whole
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for file, lines in {
+        "Stream/results/linux.log": stream() + stream(),
+        "fio/results/vm.log": fio(),
+        "at-b72ae3e/fio/results/vm.log": fio(directions=("write",)),
+    }.items():
+        path = tmp_path / "raw" / file
+        path.parent.mkdir(parents=True)
+        path.write_text("\n".join(lines) + "\n")
+    return tmp_path / "raw"
+
+
+def table(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_table_numbers_repetitions_and_missing_files_are_named(folder, tmp_path, capsys):
+    tidy.make(str(folder), str(tmp_path / "out"))
+    rows = table(tmp_path / "out/tidy.csv")
+    assert list(rows[0]) == tidy.COLUMNS
+    copy = [row for row in rows if row["metric"] == "copy"]
+    assert [(row["repetition"], row["file"], row["line"]) for row in copy] == [
+        ("1", "Stream/results/linux.log", "4"),
+        ("2", "Stream/results/linux.log", "12"),
+    ]
+    assert {(row["selection"], row["file"]) for row in rows if row["workload"] == "fio"} == {
+        ("variant", "fio/results/vm.log"),
+        ("paper", "at-b72ae3e/fio/results/vm.log"),
+    }
+    missing = {row["file"]: row["reason"] for row in table(tmp_path / "out/unreadable.csv")}
+    assert missing["Stream/results/docker.log"] == "missing: no values of stream in docker"
+    assert "netperf/results/netperf.xlsx: missing: no values of netperf" in capsys.readouterr().err
+
+
+def test_links_and_what_is_no_text_are_not_read(folder, tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("\n".join(stream()))
+    (folder / "Stream/results/docker.log").symlink_to(secret)
+    (folder / "Stream/results/vm.log").write_bytes(b"\0")
+    tidy.make(str(folder), str(tmp_path / "out"))
+    assert {row["environment"] for row in table(tmp_path / "out/tidy.csv") if row["workload"] == "stream"} == {"native"}
+    refused = {row["file"]: row["reason"] for row in table(tmp_path / "out/unreadable.csv")}
+    assert "NUL" in refused["Stream/results/vm.log"]
+    for wrong in (tmp_path / "nowhere", tmp_path):
+        with pytest.raises(UserError, match=str(wrong)):
+            tidy.make(str(wrong), str(tmp_path / "none"))
+
+
+def test_a_git_directory_gives_the_same_and_the_older_revision(folder, tmp_path):
+    def git(*words):
+        who = ("-c", "user.name=test", "-c", "user.email=test@localhost")
+        subprocess.run(["git", "-C", str(folder), *who, *words], check=True, capture_output=True)
+
+    git("init", "-q")
+    git("add", "-A")
+    git("commit", "-q", "-m", "results")
+    git("clone", "-q", "--bare", str(folder), str(tmp_path / "bare"))
+    for source, out in ((folder, "lying"), (tmp_path / "bare", "bare")):
+        tidy.make(str(source), str(tmp_path / out))
+    lying = [{**row, "file": row["file"]} for row in table(tmp_path / "lying/tidy.csv")]
+    assert [row for row in lying if row["workload"] == "stream"] == [
+        row for row in table(tmp_path / "bare/tidy.csv") if row["workload"] == "stream"
+    ]

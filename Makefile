@@ -89,7 +89,7 @@ citation:               ## .zenodo.json and codemeta.json as CITATION.cff is
 site:                   ## the documentation site of docs/, in site/ (make site SITE=FOLDER)
 	scripts/site.sh "$(SITE)"
 
-gallery:                ## the small run of docs/gallery.md and its archive anew, from the last commit
+gallery:                ## the small run of docs/gallery.md anew, from the last commit
 	scripts/gallery.sh
 
 

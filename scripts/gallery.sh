@@ -1,12 +1,12 @@
 #!/bin/bash
 # Makes the small run of docs/gallery.md anew, from the last commit of this checkout: scripts/gallery.sh.  It measures,
-# and writes docs/figures/gallery: the archive.
+# and leaves its archive in gallery.zip, which goes to a release.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-gallery=$PWD/docs/figures/gallery
+project=$PWD
 if ! git diff --quiet HEAD; then
-    echo "gallery: files differ from the last commit, which the archive will name: commit them first" >&2
+    echo "gallery: files differ from the last commit, which is measured: commit them first" >&2
     exit 1
 fi
 work=$(mktemp -d)
@@ -31,5 +31,5 @@ if facts["changed"]:
     sys.exit(f"gallery: the source is not that of commit {facts['revision']}")
 END
 .venv/bin/python -m strata verify archive.zip
-xz -9 --stdout archive.zip >"$gallery/archive.zip.xz"
-echo "gallery: made of commit $(git rev-parse HEAD); look at what docs/gallery.md says of it, and commit both" >&2
+mv archive.zip "$project/gallery.zip"
+echo "gallery: gallery.zip is of commit $(git rev-parse HEAD)" >&2

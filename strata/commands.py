@@ -136,7 +136,7 @@ def _archive(options: argparse.Namespace) -> int:
 
     if options.missing:
         raise UserError(options.missing)
-    make.make(options.out, options.image)
+    make.make(options.out, options.image, options.allow, options.others)
     return 0
 
 
@@ -233,6 +233,9 @@ def _main(words: list[str]) -> int:
     archive.add_argument("--out", metavar="FILE", default="archive.zip", help="the file (archive.zip)")
     archive.add_argument("--missing", metavar="WORDS", help="why there is nothing to archive (the rule says so)")
     archive.add_argument("--image", action="store_true", help="put the image in too")
+    text = "what may be published: a text that looks private, or its place as FILE:LINE"
+    archive.add_argument("--allow", nargs="*", metavar="TEXT", help=text)
+    archive.add_argument("--others", nargs="*", metavar="USER@HOST", help="machines besides this one, not to be named")
     text = "check an archive: every byte, its crate, plan against records, records against logs"
     verify = add("verify", _verify, text)
     text = "make the paper again from an archive's raw logs, and compare its tables; measures nothing"

@@ -106,13 +106,14 @@ def main(over: dict | None = None) -> int:
     of_layers = [row for name in layers.LAYERS for row in layers.layer_class(name).examine()]
     good = _print([_root(), *map(_program, PROGRAMS), software(), _space(), _slurm(), *_seen(), *of_layers])
     try:
-        experiment = config.experiment(config.read(over or {}), facts)
+        settings = config.read(over or {})
+        experiment = config.experiment(settings, facts)
     except UserError as error:
         print(error, file=sys.stderr)
         return 1
     environments = experiment["environments"]
     print("Client and environments of config.yaml:")
-    good &= _print(ends.examine(experiment["client"]))
+    good &= _print(ends.examine(settings["client"]))
     _print([(name, entry["available"], entry["reason"] or entry["label"]) for name, entry in environments.items()])
     for name, entry in experiment["workloads"].items():
         for note in entry["notes"]:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-from strata import layers
+from strata import client, layers
 from strata.base import places, progress, run
 from strata.base.contracts import result
 from strata.base.errors import UserError
@@ -184,6 +184,10 @@ class Workflow:
         stacks = [self.plan["environments"][name]["layers"] for name in self.environments]
         return bool(layers.forms(name for stack in stacks for entry in stack for name in entry))
 
+    def others(self) -> list[str]:
+        """The machines besides this one whose names no archive may hold."""
+        return [way["ssh"]] if (way := client.way(self.settings["client"])) else []
+
     def image(self) -> list[str]:
         """What says which image it was."""
         return [places.IMAGE, places.MANIFEST] if self.needs_image() else []
@@ -238,6 +242,7 @@ class Workflow:
 
     def _write(self) -> None:
         plan.write({**self.plan, "source": plan.source(os.getcwd())})
+        client.write_way(self.settings["client"])
         cells = sets.Order(self.plan).cells()
         there = [cell for cell in cells if os.path.exists(places.cell_path("raw", *cell, "log"))]
         stale = [cell for cell in there if not spool.is_measured(self.plan, cell)]

@@ -1,6 +1,13 @@
-"""The captured logs of the workloads, with the parameters of their runs and the values that they hold."""
+"""The captured logs of the workloads, with the parameters of their runs and the values that they hold.
+
+`PYTHONPATH=. python tests/captured.py WORKLOAD LOG [NAME]` keeps the log of a cell as a fixture, NAME being `smoke`
+unless given.
+"""
 
 import json
+import shutil
+import sys
+from pathlib import Path
 from typing import NamedTuple
 
 import projects
@@ -47,3 +54,26 @@ def same(found: list[Value] | None, expected: list[Value]) -> bool:
         return False
     pairs = zip(found, expected, strict=True)
     return all(abs(one.value - other.value) <= 1e-12 * abs(other.value) for one, other in pairs)
+
+
+def keep(workload: str, log: str, name: str = "smoke") -> None:
+    """Keep the log of a cell, with the parameters in its record and the values that its parser finds now."""
+    folder = projects.ROOT / "workloads" / workload / "fixtures"
+    folder.mkdir(exist_ok=True)
+    lines = Path(shutil.copy(log, folder / f"{name}.log")).read_text().splitlines()
+    parameters = json.loads(Path(log).with_suffix(".json").read_text())["parameters"]
+    found = values.load_parser(workload)(lines, parameters)
+    table = folder / "expected.json"
+    logs = json.loads(table.read_text()) if table.exists() else {}
+    logs[name] = {"parameters": parameters, "values": found}
+    parts = []
+    for key, one in sorted(logs.items()):
+        rows = ",\n    ".join(json.dumps(row, ensure_ascii=False) for row in one["values"])
+        head = f' {json.dumps(key)}: {{\n  "parameters": {json.dumps(one["parameters"])},\n  "values": [\n    '
+        parts.append(f"{head}{rows}\n  ]\n }}")
+    table.write_text("{\n" + ",\n".join(parts) + "\n}\n")
+    print(*found, sep="\n")
+
+
+if __name__ == "__main__":
+    keep(*sys.argv[1:])

@@ -35,7 +35,7 @@ class Step:
 def guides() -> dict[str, set[str]]:
     """Every guide, by its path below docs/ → what running it needs."""
     found = {}
-    for page in [DOCS / "tutorial.md", *sorted((DOCS / "how-to").glob("*.md"))]:
+    for page in [DOCS / "tutorial.md", DOCS / "adding-a-workload.md", *sorted((DOCS / "how-to").glob("*.md"))]:
         needs = NEEDS.search(page.read_text())
         assert needs, f"{page} does not say what running it needs"
         found[str(page.relative_to(DOCS))] = set(needs[1].split(", "))
@@ -92,6 +92,12 @@ def _borrow(there: Path, here: Path) -> None:
             (here / "bin" / program.name).chmod(0o755)
         elif program.name.startswith("python"):
             (here / "bin" / program.name).symlink_to(program.resolve())
+
+
+def untracked(folder: Path) -> list[str]:
+    """What git sees in a clone that is new or changed, a folder of new files as one."""
+    status = ["git", "-C", str(folder), "status", "--porcelain"]
+    return subprocess.run(status, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
 def follow(guide: str, folder: Path) -> None:

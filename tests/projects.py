@@ -196,8 +196,9 @@ def run(folder: Path, *words: str, timeout: float = 600, **more: str) -> subproc
 def plan(folder: Path, **over: object) -> dict:
     """Write the plan of a project as a run does when it begins; the plan."""
     code = (
-        "import json, sys; from strata import workflow; from strata.experiment import config, plan;"
-        "made = workflow.make_plan(config.read(json.loads(sys.argv[1])));"
+        "import json, sys; from strata import client, workflow; from strata.experiment import config, plan;"
+        "settings = config.read(json.loads(sys.argv[1])); made = workflow.make_plan(settings);"
+        "client.write_way(settings['client']);"
         "plan.write({**made, 'source': {'revision': None, 'changed': None}})"
     )
     subprocess.run([sys.executable, "-c", code, json.dumps(over)], cwd=folder, env=environment(), check=True, text=True)

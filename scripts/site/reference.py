@@ -156,7 +156,7 @@ def _workload_file(schema: dict) -> str:
     return f"""# workload.yaml by its schema
 
 What the schema of a workload's file lets through ([workload](../../schemas/workload.schema.json)); this page is made of
-it. What each key is for: [Add a workload](../adding-a-workload.md).
+it. What each key is for: [Add a workload](../adding-a-workload.md), [what else](../workload-reference.md).
 
 {_key_table(schema)}
 """
@@ -253,17 +253,17 @@ def _workload(name: str, declared: dict, own: bool) -> str:
             _cell(allowed(parameter["schema"], parameter["schema"])),
             *(_parameter(parameter.get(scale, parameter.get("value"))) for scale in SCALES),
         ]
-        for key, parameter in declared["parameters"].items()
+        for key, parameter in declared.get("parameters", {}).items()
     ]
     sections += ["## Parameters", "Set in `config.yaml` below `workloads`; without that they are those of the scale."]
     sections.append(_table(heads, parameters))
-    sections += ["## A cell", f"Warm-up: {declared['warmup']['about']}."]
+    sections += ["## A cell", f"Warm-up: {declared.get('warmup', {}).get('about', 'none')}."]
     for server in declared.get("servers", []):
         sections.append(f"Server {_code(server['name'])}: {_code(' '.join(server['argv']))}")
     sections.append("\n".join(_steps(declared["run"])))
     sections.append("It counts only if these were found in its log:")
     sections.append("\n".join(f"- {check['name']}: {_code(check['pattern'])}" for check in declared["checks"]))
-    packages = ", ".join(_code(package) for package in declared["packages"]) or "none"
+    packages = ", ".join(_code(package) for package in declared.get("packages", [])) or "none"
     planned = "; in the image only where the page names the workload" if declared.get("image") == "planned" else ""
     sections.append(f"Packages of the distribution that it brings into the image: {packages}{planned}.")
     return "\n\n".join(sections) + "\n"

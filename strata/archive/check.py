@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from strata.archive import container, crate, guide, private, stage, sums, swhid
+from strata.archive import container, crate, guide, sums, swhid
 from strata.base import places
 from strata.base.errors import UserError
 from strata.experiment import plan, sets
@@ -60,7 +60,6 @@ def findings(folder: str) -> list[str]:
         (crate.FILE, crate.findings),
         (places.PLAN, _of_plan),
         (guide.FACTS, _of_source),
-        (stage.REWRITTEN, _of_rewriting),
         (places.IMAGE, _of_image),
     ]
     for name, check in checks:
@@ -76,8 +75,8 @@ def findings(folder: str) -> list[str]:
 def _of_plan(folder: str) -> list[str]:
     """The plan against its own order, the facts of the archive, the records, and what was made of them."""
     facts, experiment = load(folder, guide.FACTS), load(folder, places.PLAN)
-    if facts["format"] != 1:
-        return [f"{guide.FACTS}: its format is {facts['format']}; this version reads format 1"]
+    if facts["format"] != guide.FORMAT:
+        return [f"{guide.FACTS}: its format is {facts['format']}; this version reads format {guide.FORMAT}"]
     wrong = plan.faults(experiment)
     if wrong:
         return wrong
@@ -99,14 +98,9 @@ def _of_plan(folder: str) -> list[str]:
 
 
 def _of_source(folder: str) -> list[str]:
-    """The SWHID of the source, which older archives do not tell, with what is not in the archive."""
-    about, place = load(folder, guide.FACTS)["source"], os.path.join(folder, "source")
-    apart = about.get("left_out", {})
-    there = [name for name in apart if os.path.lexists(os.path.join(place, name))]
-    if there:
-        return [f"{guide.FACTS}: it says that source/{name} was left out, and it is there" for name in there]
-    told, found = about.get("swhid"), swhid.of_folder(place, apart)
-    if told in (None, found):
+    """The SWHID of the source."""
+    told, found = load(folder, guide.FACTS)["source"]["swhid"], swhid.of_folder(os.path.join(folder, "source"))
+    if told == found:
         return []
     return [f"{guide.FACTS}: the SWHID of the source is {told}, and that of the folder source is {found}"]
 
@@ -124,32 +118,6 @@ def _unplanned(folder: str, cells: list[tuple[str, str, int]]) -> list[str]:
         where, _, file = f"results/raw/{name}".rpartition("/")
         if f"{where}/{file.split('.')[0]}." not in planned:
             found.append(f"results/raw/{name}: the plan does not hold its cell")
-    return found
-
-
-def _of_rewriting(folder: str) -> list[str]:
-    """Whether rewritten.json tells all marks that the results and records hold."""
-    listed = load(folder, stage.REWRITTEN)["files"]
-    found = []
-    for name, marks in listed.items():
-        path = os.path.join(folder, name)
-        if not os.path.isfile(path):
-            found.append(f"{stage.REWRITTEN}: it lists {name}, which is not there")
-            continue
-        with open(path, "rb") as file:
-            content = file.read()
-        fewer = [mark for mark, count in marks.items() if content.count(mark.encode()) < count]
-        if fewer or not set(marks) <= set(private.MARKS):
-            found.append(f"{name}: it holds other marks than {stage.REWRITTEN} says")
-    for name in container.files_below(os.path.join(folder, "results", "raw")):
-        name = f"results/raw/{name}"
-        if name.endswith(".json") and not name.endswith(".log.json"):
-            try:
-                told = load(folder, name)["log"].get("rewritten") is True
-            except (UserError, *MISSHAPEN):
-                continue
-            if told != (name.removesuffix("json") + "log" in listed):
-                found.append(f"{name}: whether its log was rewritten is not what {stage.REWRITTEN} says")
     return found
 
 

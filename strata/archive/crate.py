@@ -41,7 +41,6 @@ _ABOUT = {
     "README.md": "What the archive holds, and how to review it",
     "archive.json": "Facts of this archive",
     "claims-map.csv": "Every published claim, its verdict and the commands that show it",
-    "rewritten.json": "Which files were rewritten to leave out what is private",
     "paper/report.pdf": "The paper",
     "paper/report.html": "The paper as a web page",
     "results/plan.json": "The experiment with every default filled in",

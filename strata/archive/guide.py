@@ -21,6 +21,7 @@ from strata.experiment import config, recipe
 from strata.host.observe import NOT_AVAILABLE
 
 FACTS = "archive.json"
+FORMAT = 2
 MAP_COLUMNS = (
     "claim",
     "publication",
@@ -91,11 +92,10 @@ def facts(stage: Stage, with_image: bool) -> dict:
     citation = pages.read("CITATION.cff") if os.path.exists("CITATION.cff") else {}
     names = [entry.get("name") or f"{entry.get('given-names')} {entry.get('family-names')}" for entry in
              citation.get("authors", [])]  # fmt: skip
-    apart = {name: swhid.of_file(os.path.join(stage.project, name)) for name in stage.source.apart}
     environments = sorted({record["environment"] for record in records})
     workloads = sorted({record["workload"] for record in records})
     return {
-        "format": 1,
+        "format": FORMAT,
         "strata": __version__,
         "title": str(citation.get("title", "Strata")),
         "authors": ", ".join(names) or NOT_AVAILABLE,
@@ -118,8 +118,7 @@ def facts(stage: Stage, with_image: bool) -> dict:
         "source": {
             "revision": stage.source.revision,
             "changed": stage.source.changed,
-            "swhid": swhid.of_folder(stage.path("source"), apart),
-            "left_out": apart,
+            "swhid": swhid.of_folder(stage.path("source")),
         },
         "warnings": stage.warnings,
     }
@@ -240,9 +239,7 @@ def add_guide(stage: Stage, about: dict, crate_version: str) -> None:
         warnings=warnings.removesuffix(">\n") + "\n" if warnings else "",
         image="the image itself" if about["image"] else "no image: it is built again from its recipe when needed",
         swhid=about["source"]["swhid"],
-        apart="".join(f"; `{name}` is not in it, and counts in that" for name in about["source"]["left_out"]),
         revision=f" at revision `{revision}`" if revision else "",
-        rewritten=f": {len(stage.rewritten)}" if stage.rewritten else ": none",
         crate=crate_version,
         claims=_claims_section(rows),
         licence=_licence(stage, about["license"]),

@@ -16,8 +16,6 @@ KEY_FILES = re.compile(
     r"|id_(?:rsa|dsa|ecdsa|ed25519)[^/]*|insecure_private_key|private_key|[^/]*\.(?:pem|key|p12|pfx|ppk|kdbx))$"
     r"|(?:^|/)\.(?:ssh|gnupg|aws|docker|kube)/"
 )
-# An archive of another run, which an archive does not hold: else each one of the gallery would hold all before it.
-GALLERY = "docs/figures/gallery/archive.zip.xz"
 
 
 @dataclass
@@ -25,15 +23,13 @@ class Source:
     """Names of the files, relative to the project; its commit; what differs from it; what was left out and why.
 
     `revision` is None where git has no commit; `changed` lists files that differ from it; `untracked` those that git
-    neither tracks nor ignores.  `apart` are those of the source's files of which an archive has the name and the hash
-    alone.
+    neither tracks nor ignores.
     """
 
     files: list[str] = field(default_factory=list)
     revision: str | None = None
     changed: list[str] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
-    apart: list[str] = field(default_factory=list)
     untracked: list[str] = field(default_factory=list)
 
 
@@ -80,7 +76,7 @@ def listing(project: str) -> Source:
     for name in sorted(set(names)):
         reason = _unfit(project, name)
         if reason is None:
-            (found.apart if name == GALLERY else found.files).append(name)
+            found.files.append(name)
         elif reason:
             found.left_out[name] = reason
     found.changed = [name for name in found.changed if name not in found.left_out]
@@ -90,8 +86,7 @@ def listing(project: str) -> Source:
 def state(project: str) -> str:
     """What changes when a file of the source does."""
     found = hashlib.sha256()
-    listed = listing(project)
-    for name in [*listed.files, *listed.apart]:
+    for name in listing(project).files:
         found.update(f"{name} {of_file(os.path.join(project, name))}\n".encode(errors="replace"))
     return found.hexdigest()
 

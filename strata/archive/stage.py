@@ -1,52 +1,33 @@
-"""What goes into an archive: copies of the project's files in a folder, without what is private.
+"""What goes into an archive: copies of the project's files in a folder, as they are."""
 
-Raw logs stay the bytes that were measured unless they hold something private.  Where a log or record had to
-be rewritten, the record's size and digest of its log are those of the archived bytes, `log.rewritten` says so,
-and ``rewritten.json`` lists the file with the count of every mark.
-"""
-
-import hashlib
 import json
 import os
 import shutil
 import stat
-from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 from strata.archive import private, source
 from strata.base import places, run
 from strata.base.errors import UserError
-from strata.base.files import read_json
 from strata.experiment import plan, sets
-from strata.host import node
 from strata.image import cache
 from strata.results import products
 
-REWRITTEN = "rewritten.json"
 # Of an image's folder in the cache, what makes up the image; never a key.
 IMAGE_FILES = (".tar", ".qcow2", ".box", ".img", "image.json", "manifest.json", "disk.json")
 
 # What of a workload's folder its logs are read by.
 _OF_WORKLOADS = ("workload.yaml", "parse.py")
 
-Rewriter = Callable[[str], tuple[str, Counter]]
-
 
 class Stage:
-    """A folder that fills with an archive's files.
-
-    rewritten: file → mark → count.  warnings: sentences for whoever makes the archive and for its readers.
-    """
+    """A folder that fills with an archive's files.  warnings: for whoever makes the archive, and for its readers."""
 
     def __init__(self, project: str, folder: str) -> None:
         self.project, self.folder = project, folder
-        self.rewritten: dict[str, Counter] = {}
         self.warnings: list[str] = []
         self.source = source.listing(project)
         self.experiment = plan.read_checked()
-        client = self.experiment["client"].get("ssh") or ""
-        self.private = private.Private(project, self._public_words(), client, self._nodes())
         self.measured: list[tuple[str, str, int]] = []
         self.missing: list[tuple[str, str, int]] = []
 
@@ -61,14 +42,6 @@ class Stage:
                 texts += [content.decode()] if private.is_text(content) else []
         names = [*self.experiment["environments"], *self.experiment["workloads"]]
         return private.words_of([*texts, *names])
-
-    def _nodes(self) -> set[str]:
-        """The nodes that the records tell of, where cells were measured on several."""
-        if not self.experiment.get("spread"):
-            return set()
-        cells = sets.Order(self.experiment).cells()
-        told = (node.of_record(read_json(places.cell_path("raw", *cell, "json"))) for cell in cells)
-        return {name for name in told if name}
 
     def path(self, name: str) -> str:
         """Where a file of the archive lies while it is made; its folder is there."""
@@ -85,30 +58,12 @@ class Stage:
         """Put a JSON value in, as the project writes it."""
         self.write(name, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
 
-    def copy(self, origin: str, name: str, rewrite: Rewriter | None = None) -> bool:
-        """Copy a file of the machine; texts without what `rewrite` finds.  Whether it was rewritten."""
+    def copy(self, origin: str, name: str) -> None:
+        """Copy a file of the machine."""
         target = self.path(name)
         shutil.copyfile(origin, target)
         executable = os.stat(origin).st_mode & stat.S_IXUSR
         os.chmod(target, 0o755 if executable else 0o644)
-        if rewrite is None:
-            return False
-        with open(origin, "rb") as file:
-            content = file.read()
-        if not private.is_text(content) and name.startswith("source/"):
-            return False
-        return self.put(name, content, rewrite) != content
-
-    def put(self, name: str, content: bytes, rewrite: Rewriter) -> bytes:
-        """Put in what is left of a content, and note what was taken out; gives the bytes that went in."""
-        self.private.place = name
-        text, found = rewrite(content.decode(errors="surrogateescape"))
-        written = text.encode(errors="surrogateescape") if found else content
-        with open(self.path(name), "wb") as file:
-            file.write(written)
-        if found:
-            self.rewritten[name] = self.rewritten.get(name, Counter()) + found
-        return written
 
     def add_source(self) -> None:
         """The project's own files, below source/.  Raises UserError where one that was measured by is none of them."""
@@ -119,11 +74,7 @@ class Stage:
                 f"the paper rests on files that git does not track: {', '.join(lacking)}; `git add` them first"
             )
         for name in self.source.files:
-            # The page of the experiment, and what was changed, is of this machine rather than public.
-            own = name in self.source.changed
-            rewrite = self.private.of_own_source if own else self.private.of_source
-            rewrite = self.private.of_log if name == "config.yaml" else rewrite
-            self.copy(os.path.join(self.project, name), f"source/{name}", rewrite)
+            self.copy(os.path.join(self.project, name), f"source/{name}")
         for name in ("LICENSE", "CITATION.cff"):
             if name in self.source.files:
                 self.copy(os.path.join(self.project, name), name)
@@ -139,74 +90,33 @@ class Stage:
             )
         self.warnings += [f"Left out of the source: {name}: {why}." for name, why in self.source.left_out.items()]
 
-    def _json(self, origin: str, files: set[str]) -> Rewriter:
-        def rewrite(text: str) -> tuple[str, Counter]:
-            try:
-                return self.private.of_json(text, files)
-            except ValueError:
-                raise UserError(f"{origin}: not valid JSON; remove it and run snakemake again") from None
-
-        return rewrite
-
-    def _file_parameters(self) -> set[str]:
-        return {key for entry in self.experiment["workloads"].values() for key in entry["cell"]["files"]}
-
     def add_results(self) -> None:
         """Plan, image's facts, logs, records, and what was made of them.  Raises UserError where a file lacks."""
-        files = self._file_parameters()
-        self.copy(places.PLAN, places.PLAN, self._json(places.PLAN, files))
-        self.copy("results/plan.csv", "results/plan.csv", self.private.of_source)
-        for name in (places.IMAGE, "results/image-manifest.json"):
+        for name in (places.PLAN, "results/plan.csv", places.IMAGE, places.MANIFEST):
             if os.path.exists(name):
-                # Paths of a manifest are the image's own.
-                self.copy(name, name, self.private.of_source)
+                self.copy(name, name)
         for cell in sets.Order(self.experiment).cells():
-            self._add_cell(cell, files)
-        self._add_products()
-
-    def _add_cell(self, cell: tuple[str, str, int], files: set[str]) -> None:
-        log, record = (places.cell_path("raw", *cell, kind) for kind in ("log", "json"))
-        if not os.path.exists(log):
-            self.missing.append(cell)
-            for name in (places.cell_path("failed", *cell, kind) for kind in ("json", "log")):
-                if os.path.exists(name):
-                    self.copy(name, name, self._json(name, files) if name.endswith(".json") else self.private.of_log)
-            return
-        self.measured.append(cell)
-        folder, number = os.path.split(log.removesuffix(".log"))
-        others = [f"{folder}/{name}" for name in sorted(os.listdir(folder)) if name.startswith(f"{number}.")]
-        for name in others:
-            if name not in (log, record):
-                self.copy(name, name, self._json(name, files) if name.endswith(".json") else self.private.of_log)
-        with open(log, "rb") as file:
-            measured = file.read()
-        written = self.put(log, measured, self.private.of_log)
-        if not os.path.exists(record):
-            raise UserError(f"{record}: missing; remove {log} too, so that snakemake measures the cell again")
-        with open(record, "rb") as file:
-            content = file.read()
-        content = self.put(record, content, self._json(record, files))
-        facts = json.loads(content)
-        if written != measured:
-            digest = hashlib.sha256(written).hexdigest()
-            facts["log"] = {**facts["log"], "bytes": len(written), "sha256": digest, "rewritten": True}
-        if places.PLAN in self.rewritten:
-            # That of something private goes with it.
-            archived = read_json(self.path(places.PLAN)) or {}
-            facts["fingerprint"] = plan.fingerprint(archived, *cell[:2])
-        if facts != json.loads(content):
-            self.write_json(record, facts)
-
-    def _add_products(self) -> None:
-        """Decisions, tables and papers.  Raises UserError where one is missing."""
+            self._add_cell(cell)
         for name in (*products.decisions(self.experiment), *products.made(self.experiment), places.SUMS):
             if not os.path.exists(name):
                 raise UserError(f"{name}: missing; `{run.again('archive')}` makes it first")
             self.copy(name, name)
 
-    def inputs_were_rewritten(self) -> bool:
-        """Whether the paper has to be made again, since what it rests on is not what it was."""
-        return any(name.startswith("results/") for name in self.rewritten)
+    def _add_cell(self, cell: tuple[str, str, int]) -> None:
+        log, record = (places.cell_path("raw", *cell, kind) for kind in ("log", "json"))
+        if not os.path.exists(log):
+            self.missing.append(cell)
+            for name in (places.cell_path("failed", *cell, kind) for kind in ("json", "log")):
+                if os.path.exists(name):
+                    self.copy(name, name)
+            return
+        if not os.path.exists(record):
+            raise UserError(f"{record}: missing; remove {log} too, so that snakemake measures the cell again")
+        self.measured.append(cell)
+        folder, number = os.path.split(log.removesuffix(".log"))
+        for name in sorted(os.listdir(folder)):
+            if name.startswith(f"{number}."):
+                self.copy(f"{folder}/{name}", f"{folder}/{name}")
 
     def add_image(self) -> None:
         """The image from the machine's cache, without the tree that its archive holds too, and without keys."""
@@ -218,33 +128,29 @@ class Stage:
                 below = os.path.relpath(path, found["folder"])
                 regular = os.path.isfile(path) and not os.path.islink(path)
                 if name.endswith(IMAGE_FILES) and regular and not source.KEY_FILES.search(below):
-                    rewrite = self.private.of_source if name.endswith(".json") else None
-                    self.copy(path, f"image/{below}", rewrite)
+                    self.copy(path, f"image/{below}")
 
-    def check_leaks(self) -> None:
-        """Raise UserError where a file that was made rather than measured still holds something private.
+    def look(self, allowed: list[str], others: list[str]) -> list[private.Found]:
+        """What is private in the archive's files and not allowed.
 
-        What was measured was searched when it was put in, by the same rules.
+        The image's files are its own, and its manifest lists their names.
         """
-        for where, _, names in os.walk(self.folder):
-            for name in names:
-                path = os.path.join(where, name)
-                below = os.path.relpath(path, self.folder)
-                if (
-                    below.startswith(("image/", "source/", "results/raw/", "results/failed/"))
-                    or below in self.rewritten
-                ):
+        given = [
+            value
+            for entry in self.experiment["workloads"].values()
+            for key in entry["cell"]["files"]
+            if os.path.isabs(str(value := entry["parameters"].get(key) or ""))
+        ]
+        folders = {os.path.dirname(value) for value in given} - {"/"}
+        look = private.Private(self.project, self._public_words(), allowed, folders, others)
+        own = {f"source/{name}" for name in [*self.source.changed, "config.yaml"]}
+        found: list[private.Found] = []
+        for where, names, files in os.walk(self.folder):
+            names.sort()
+            for path in (os.path.join(where, name) for name in sorted(files)):
+                name = os.path.relpath(path, self.folder)
+                if name.startswith("image/") or name in (places.IMAGE, places.MANIFEST):
                     continue
                 with open(path, "rb") as file:
-                    content = file.read()
-                if private.is_text(content):
-                    rule = self.private.of_source if below.startswith("results/image") else self.private.of_log
-                    _, found = rule(private.unpacked(content.decode()))
-                    if found:
-                        kinds = ", ".join(private.MARKS[mark] for mark in sorted(found))
-                        raise UserError(f"{below} would be archived with something private in it ({kinds})")
-
-    def finish_rewriting(self) -> None:
-        """Write rewritten.json: what each mark stands for, and which files hold how many of them."""
-        files = {name: dict(sorted(found.items())) for name, found in sorted(self.rewritten.items())}
-        self.write_json(REWRITTEN, {"format": 1, "marks": private.MARKS, "files": files})
+                    found += look.look(name, file.read(), public=name.startswith("source/") and name not in own)
+        return found

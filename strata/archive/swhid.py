@@ -1,11 +1,9 @@
-"""The SWHID of source code: the name by which Software Heritage knows a folder or a file, computed from its bytes.
+"""The SWHID of a folder of source code: the name by which Software Heritage knows it, computed from its bytes.
 
-It is the hash that git gives the folder's tree, so that a source without changes has that of its revision.  Of a file
-that is not there its own SWHID is enough.
+It is the hash that git gives the folder's tree, so that a source without changes has that of its revision.
 """
 
 import os
-import re
 import tempfile
 
 from strata.base.process import capture
@@ -14,16 +12,10 @@ from strata.base.process import capture
 _ALONE = ["-u", "GIT_INDEX_FILE", "-u", "GIT_OBJECT_DIRECTORY", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1"]
 
 
-def of_file(path: str) -> str:
-    """The SWHID of a file."""
-    return f"swh:1:cnt:{capture(['git', 'hash-object', '--no-filters', path]).stdout.strip()}"
-
-
-def of_folder(folder: str, apart: dict[str, str] | None = None) -> str:
+def of_folder(folder: str) -> str:
     """The SWHID of a folder with all that is in it, but for folders without files, which git does not know.
 
-    apart: files that belong to it and are not there: the path of each below the folder, and its SWHID.  Raises
-    ValueError for what is none, UserError where there is no git.
+    Raises UserError where there is no git.
     """
     with tempfile.TemporaryDirectory(prefix="strata-tree-") as room:
         tree = ["env", "-C", folder, *_ALONE, "git", f"--git-dir={room}", f"--work-tree={os.path.abspath(folder)}"]
@@ -33,8 +25,4 @@ def of_folder(folder: str, apart: dict[str, str] | None = None) -> str:
             # Over any .gitattributes of the folder: bytes count as they are.
             file.write("* -text -filter -ident -working-tree-encoding\n")
         capture([*tree, "-c", "core.looseCompression=0", "add", "--all", "--force", "."])
-        for name, told in (apart or {}).items():
-            if not re.fullmatch("swh:1:cnt:[0-9a-f]{40}", told):
-                raise ValueError(f"{told} is the SWHID of no file")
-            capture([*tree, "update-index", "--add", "--cacheinfo", f"100644,{told[10:]},{name}"])
-        return f"swh:1:dir:{capture([*tree, 'write-tree', '--missing-ok']).stdout.strip()}"
+        return f"swh:1:dir:{capture([*tree, 'write-tree']).stdout.strip()}"

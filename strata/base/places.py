@@ -14,6 +14,8 @@ MACHINE = "results/machine.json"
 SUMS = "results/SHA256SUMS"
 # The cell that was put in its place last; a run that ends well leaves none.
 LAST = "results/tmp/last.json"
+# The way to the client's machine, which the plan does not name.
+CLIENT = "results/tmp/client.json"
 RUN_LOCK = "results/tmp/run.lock"
 # The folder of the project that this code is part of.
 PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

@@ -66,21 +66,15 @@ class Server:
 
     def stop(self) -> None:
         """End it and see that it ended well.  Raises CellFailed if it had ended before, hangs, or says trouble."""
-        name, stop = self.shown, self.declared["stop"]
+        name, limit = self.shown, stretched(self.declared["stop"]["timeout"])
         if self._serve("state").strip() != "running":
             raise Unable(f"its server {name} ended during the run: {self.last_words()}")
-        if "argv" in stop:
-            done = capture(self.system.command(self.fill(stop["argv"])), timeout=stop["timeout"], check=False)
-            if done.returncode != 0:
-                words = (done.stderr or done.stdout).strip()
-                raise CellFailed(f"its server {name} could not be asked to end: {words or self.last_words()}")
-        form = "wait" if "argv" in stop else "end"
-        code = self._serve(form, str(int(max(stretched(stop["timeout"]), 1)))).strip()
+        code = self._serve("end", str(int(max(limit, 1)))).strip()
         self.record["exit"] = int(code) if code.isdigit() else None
         output = self._serve("output")
         self.record["output"] = output[-KEPT:]
         if not code.isdigit():
-            raise CellFailed(f"its server {name} did not end within {stretched(stop['timeout']):g} s and was killed")
+            raise CellFailed(f"its server {name} did not end within {limit:g} s and was killed")
         if int(code) not in self.declared["exits"]:
             raise Unable(f"its server {name} ended with exit code {code}: {self.last_words()}")
         pattern = self.declared.get("trouble")

@@ -4,23 +4,47 @@ It is a network namespace of this host joined by a veth pair, or a second machin
 Both run the image's own files.
 """
 
+from hashlib import sha256
+
+from strata.base import places
+from strata.base.errors import UserError
+from strata.base.files import read_json, write_json
 from strata.client.client import Client
 from strata.host.context import Context
 
 
 def settle(chosen: str | dict) -> dict:
-    """The config's ``client`` with every default: ``{kind: namespace|ssh, rate, ssh, ssh_config}``."""
+    """The config's ``client`` as the plan holds it: ``{kind: namespace|ssh, rate, machine}``.
+
+    The plan names nobody: `machine` tells one second machine from another.
+    """
     given = {} if isinstance(chosen, str) else chosen
-    kind = "ssh" if "ssh" in given else "namespace"
-    wanted = {"kind": kind, "rate": given.get("rate")}
-    return {**wanted, "ssh": given["ssh"], "ssh_config": given.get("ssh_config")} if kind == "ssh" else wanted
+    wanted = {"kind": "ssh" if "ssh" in given else "namespace", "rate": given.get("rate")}
+    return {**wanted, "machine": sha256(given["ssh"].encode()).hexdigest()[:8]} if "ssh" in given else wanted
+
+
+def way(chosen: str | dict) -> dict:
+    """``{ssh, ssh_config}``, the way to a second machine; nothing where the client is none."""
+    given = {} if isinstance(chosen, str) else chosen
+    return {"ssh": given["ssh"], "ssh_config": given.get("ssh_config")} if "ssh" in given else {}
+
+
+def write_way(chosen: str | dict) -> None:
+    """Write down the way to a second machine for the cells of a run."""
+    if way(chosen):
+        write_json(places.CLIENT, way(chosen))
 
 
 def make(settled: dict, context: Context) -> Client:
-    """The client of a system; the context is the client's own."""
+    """The client of a system; the context is the client's own.  Raises UserError where nobody says the way to it."""
     if settled["kind"] == "ssh":
         from strata.client.remote import Remote
 
+        if "ssh" not in settled:
+            told = read_json(places.CLIENT)
+            if told is None:
+                raise UserError(f"{places.CLIENT}: missing, which says the way to the client: run snakemake")
+            settled = {**settled, **told}
         return Remote(settled, context)
     from strata.client.namespace import Namespace
 

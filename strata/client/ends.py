@@ -22,13 +22,14 @@ echo "mtu $(ip -o link show dev "$device" | sed -n 's/.* mtu \([0-9]*\).*/\1/p')
 PATIENCE = 30.0
 
 
-def examine(settled: dict) -> list[Row]:
-    """What `make doctor` says of the client as config.yaml has it (as from :func:`strata.client.settle`)."""
-    rate = f"; limited to {settled['rate']}" if settled["rate"] else ""
-    if settled["kind"] != "ssh":
+def examine(chosen: str | dict) -> list[Row]:
+    """What `make doctor` says of the config's ``client``."""
+    given = {} if isinstance(chosen, str) else chosen
+    rate = f"; limited to {given['rate']}" if given.get("rate") else ""
+    if "ssh" not in given:
         return [("client", True, f"a network namespace of this host, joined by a veth pair{rate}")]
-    name = settled["ssh"]
-    own = ["-F", settled["ssh_config"]] if settled["ssh_config"] else []
+    name = given["ssh"]
+    own = ["-F", given["ssh_config"]] if given.get("ssh_config") else []
     ssh = ["ssh", *own, "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "LogLevel=ERROR", name, "--"]
     try:
         done = capture([*ssh, shlex.join(["sh", "-c", LOOK, "strata", ""])], timeout=PATIENCE, check=False)

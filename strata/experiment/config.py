@@ -22,6 +22,7 @@ DEFAULTS = {
     "published_raw": None,
     "vm": {"profiles": {"default": {}}},
     "archive_image": False,
+    "archive_allow": [],
 }
 
 

@@ -34,7 +34,9 @@ def load(name: str) -> dict:
     """The declaration of a workload, checked.  Raises UserError that names file and key."""
     path = f"{FOLDER}/{name}/workload.yaml"
     data = pages.read(path)
-    checking.complain(path, checking.findings(checking.schema("workload"), data) or [*_cross_check(data)])
+    checking.complain(path, checking.findings(checking.schema("workload"), data))
+    data = {"packages": [], "parameters": {}, "warmup": {"about": "none"}, **data}
+    checking.complain(path, [*_cross_check(data)])
     return data
 
 
@@ -239,7 +241,7 @@ def commands(data: dict) -> list[tuple[str, list[str]]]:
     found = [(f"{where}.argv", step["argv"]) for where, step in _walk(data) if "argv" in step]
     found += [("data.argv", data["data"]["argv"])] if "data" in data else []
     for number, server in enumerate(data.get("servers", [])):
-        parts = {"argv": server, "ready.argv": server["ready"], "stop.argv": server["stop"]}
+        parts = {"argv": server, "ready.argv": server["ready"]}
         found += [(f"servers.{number}.{key}", part["argv"]) for key, part in parts.items() if "argv" in part]
     return found
 

@@ -1,8 +1,12 @@
-"""Which machine of several this is: the name by which Slurm knows it, and what tells two machines apart."""
+"""Which machine of several this is: the name by which Slurm knows it, and what tells two machines apart.
+
+Records name nobody: a node has a mark there, made of its name.
+"""
 
 import os
 import re
 from collections.abc import Mapping
+from hashlib import sha256
 
 # Set by Slurm's daemon of a node for all that runs there.
 SLURM = "SLURMD_NODENAME"
@@ -15,7 +19,7 @@ def name() -> str | None:
 
 
 def facts() -> dict:
-    """``{name, boot}``: the node's name, or the host's where no Slurm gave it one, and the id of the kernel's start.
+    """``{name, boot}``: a mark of the node's name, or the host's where no Slurm gave it one; its kernel's start.
 
     Two names with one such id are one machine; it is None where the kernel does not tell it.
     """
@@ -24,7 +28,8 @@ def facts() -> dict:
             found = re.fullmatch(r"[0-9a-f-]{36}", file.read().strip())
     except OSError:
         found = None
-    return {"name": name() or os.uname().nodename, "boot": found[0] if found else None}
+    mark = sha256((name() or os.uname().nodename).encode()).hexdigest()[:6]
+    return {"name": f"node {mark}", "boot": found[0] if found else None}
 
 
 def of_record(record: Mapping | None) -> str | None:

@@ -10,4 +10,10 @@ HERE = [name for name, needs in guides.guides().items() if "Docker" in needs]
 @pytest.mark.parametrize("guide", HERE)
 def test_a_guide_does_what_it_says(image, machine_stays, tmp_path, guide):
     # The tutorial begins with the installation, and so with nothing of this checkout's.
-    guides.follow(guide, guides.clone(tmp_path / "strata", borrow=guide != "tutorial.md"))
+    clone = guides.clone(tmp_path / "strata", borrow=guide != "tutorial.md")
+    before = guides.untracked(clone)
+    guides.follow(guide, clone)
+    # A workload of each kind is a folder, and no other file changes.
+    if guide == "adding-a-workload.md":
+        new = [line for line in guides.untracked(clone) if line not in before]
+        assert new == ["?? workloads/page/", "?? workloads/sorting/"]

@@ -315,7 +315,7 @@ def test_another_seed_gives_another_order(made, tmp_path):
     assert orders[0] == (folder / "results/plan.csv").read_text()
 
 
-# What a partial paper shows is in tests/whole/test_private.py and analysis/tests/papers.
+# What a partial paper shows is in analysis/tests/papers.
 def test_what_is_partial_is_made_of_what_is_there(made, machine_stays):
     folder, _ = made
     log, record = folder / "results/raw/native/pxz/1.log", folder / "results/raw/native/pxz/1.json"
@@ -520,4 +520,3 @@ def test_what_was_really_measured_is_archived_verified_and_rebuilt(image, tmp_pa
     with zipfile.ZipFile(folder / "archive.zip") as archive:
         for log in folder.glob("results/raw/native/stream/*"):
             assert archive.read(str(log.relative_to(folder))) == log.read_bytes()
-        assert json.loads(archive.read("rewritten.json"))["files"] == {}

@@ -8,7 +8,6 @@ import pytest
 import second_machine
 from test_servers import asking
 
-from strata import client
 from strata.client import ends, remote
 
 
@@ -61,7 +60,7 @@ def test_load_comes_from_the_second_machine(image, other, tmp_path, environments
 
 def test_doctor_asks_both_ends_of_the_link(other):
     def look():
-        rows = ends.examine(client.settle({"ssh": "other", "ssh_config": str(other)}))
+        rows = ends.examine({"ssh": "other", "ssh_config": str(other)})
         assert all(there is not False for _, there, _ in rows), rows
         return {topic: words for topic, _, words in rows}
 

@@ -79,20 +79,6 @@ def test_a_folder_that_neither_git_nor_an_archive_knows_is_refused(tmp_path, pro
         source.listing(str(project))
 
 
-def test_the_gallerys_archive_is_told_apart(project):
-    """An archive does not hold it; that it was changed is said all the same."""
-    (project / source.GALLERY).parent.mkdir(parents=True)
-    (project / source.GALLERY).write_bytes(b"x")
-    git(project, "init", "--quiet")
-    git(project, "add", ".")
-    git(project, "commit", "--quiet", "--message", "Begin")
-    found = source.listing(str(project))
-    assert (found.apart, found.changed, found.left_out) == ([source.GALLERY], [], {})
-    assert found.files == [".gitignore", "Snakefile", "rules/a.smk"]
-    (project / source.GALLERY).write_bytes(b"y")
-    assert source.listing(str(project)).changed == [source.GALLERY]
-
-
 @pytest.mark.parametrize(
     "name", [".env", "id_rsa", "vm/private_key", "vm/key.pem", ".ssh/known_hosts", "credentials.json", ".netrc"]
 )

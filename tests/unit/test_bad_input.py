@@ -136,8 +136,8 @@ def test_mistakes_at_every_key_of_the_page_are_refused(folder, every):
     assert [found for found in faults if found] == []
 
 
-REQUIRED = {"about", "packages", "parameters", "warmup", "run", "checks", "label", "unit", "better", "schema"}
-REQUIRED |= {"timeout", "name", "pattern", "smoke", "quick", "paper", "value", "rule"}
+REQUIRED = {"run", "checks", "label", "unit", "better", "schema"}
+REQUIRED |= {"about", "timeout", "name", "pattern", "smoke", "quick", "paper", "value", "rule"}
 
 
 def spoiled(data):

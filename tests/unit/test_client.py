@@ -16,9 +16,19 @@ from strata.host.context import Context
 def test_the_client_is_settled_with_every_default():
     assert client.settle("namespace") == {"kind": "namespace", "rate": None}
     assert client.settle({"rate": "1gbit"}) == {"kind": "namespace", "rate": "1gbit"}
-    settled = {"kind": "ssh", "rate": None, "ssh": "a@b", "ssh_config": None}
-    assert client.settle({"ssh": "a@b"}) == settled
-    assert isinstance(client.make(settled, Context("i", "f", None)), remote.Remote)
+    there, other = client.settle({"ssh": "a@b"}), client.settle({"ssh": "c@d"})
+    assert there["kind"] == "ssh"
+    assert there != other
+    assert "a@b" not in str(there)
+    assert isinstance(client.make({**there, **client.way({"ssh": "a@b"})}, Context("i", "f", None)), remote.Remote)
+
+
+def test_a_second_machine_to_which_nobody_says_the_way_is_told(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match="the way to the client"):
+        client.make(client.settle({"ssh": "a@b"}), Context("i", "f", None))
+    client.write_way({"ssh": "a@b"})
+    assert isinstance(client.make(client.settle({"ssh": "a@b"}), Context("i", "f", None)), remote.Remote)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +96,8 @@ def test_a_free_network_touches_no_route():
 
 
 def test_what_a_second_machine_runs_keeps_its_words(tmp_path):
-    settled = client.settle({"ssh": "a@b", "ssh_config": "/x/config"})
+    given = {"ssh": "a@b", "ssh_config": "/x/config"}
+    settled = {**client.settle(given), **client.way(given)}
     there = client.make(settled, Context("id", str(tmp_path), None))
     argv = there.command(["/bin/echo", "two words", "$HOME", "a'b", ""])
     assert argv[:3] == ["ssh", "-F", "/x/config"]

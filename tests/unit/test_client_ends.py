@@ -2,10 +2,9 @@
 
 import pytest
 
-from strata import client
 from strata.client import ends
 
-SSH = client.settle({"ssh": "root@lab-2", "rate": "1gbit"})
+SSH = {"ssh": "root@lab-2", "rate": "1gbit"}
 
 
 @pytest.fixture

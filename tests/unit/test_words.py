@@ -142,7 +142,7 @@ def test_every_stack_wraps_a_command_in_words_alone(tmp_path, monkeypatch, stack
 def test_every_client_wraps_a_command_in_words_alone(tmp_path, monkeypatch, chosen):
     monkeypatch.setattr(cgroups, "managed_by_systemd", lambda: False)
     context = Context("strata-0123456789-client", str(tmp_path), None)
-    argv = client.make(client.settle(chosen), context).command(parameters_as_words())
+    argv = client.make({**client.settle(chosen), **client.way(chosen)}, context).command(parameters_as_words())
     assert all(isinstance(word, str) for word in argv)
     if chosen == "namespace":
         assert argv[-len(HOSTILE) :] == HOSTILE

@@ -3,16 +3,14 @@
 import hashlib
 import json
 import os
-import subprocess
 import types
 import zipfile
-from pathlib import Path
 
 import measured
 import projects
 import pytest
 
-from strata.archive import check, container, make, source, sums, swhid
+from strata.archive import check, container, make, sums
 from strata.base.errors import UserError
 from strata.experiment import workload
 
@@ -23,9 +21,6 @@ def packed(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         folder = measured.project(tmp_path_factory.mktemp("archive") / "project", patch)
         measured.pretend(folder)
-        (folder / source.GALLERY).parent.mkdir(parents=True)
-        (folder / source.GALLERY).write_bytes(b"another run\0")
-        subprocess.run(["git", "-C", folder, "add", source.GALLERY], check=True)
         make.make("archive.zip", False)
         yield folder / "archive.zip"
     workload.load.cache_clear()
@@ -62,29 +57,11 @@ def test_what_was_archived_verifies_packed_and_unpacked(packed, unpacked):
     assert check.verify(str(unpacked)) == []
 
 
-def test_the_gallerys_archive_is_named_and_not_held(packed, unpacked):
-    kept, place = packed.parent / source.GALLERY, unpacked / "source" / source.GALLERY
-    assert not place.exists()
-    facts = json.loads((unpacked / "archive.json").read_text())
-    assert facts["source"]["left_out"] == {source.GALLERY: swhid.of_file(str(kept))}
-    assert not any("Left out" in text for text in facts["warnings"])
-    assert f"`{source.GALLERY}` is not in it" in (unpacked / "README.md").read_text()
-    # With it the folder has that SWHID by itself; in the archive it has no place.
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_bytes(kept.read_bytes())
-    assert swhid.of_folder(str(unpacked / "source")) == facts["source"]["swhid"]
-    said = f"archive.json: it says that source/{source.GALLERY} was left out, and it is there"
-    assert said in check.verify(str(unpacked))
-    place.unlink()
-    edit(unpacked / "archive.json", lambda told: told["source"]["left_out"].update({source.GALLERY: "swh:1:cnt:x"}))
-    assert "archive.json: it is not laid out as in an archive" in check.verify(str(unpacked))
-
-
 def test_it_holds_what_a_review_needs(unpacked):
     names = set(container.files_below(str(unpacked)))
     for name in (
         "README.md", "LICENSE", "CITATION.cff", "SHA256SUMS", "ro-crate-metadata.json", "archive.json",
-        "claims-map.csv", "rewritten.json", "paper/report.pdf", "paper/report.html", "results/plan.json",
+        "claims-map.csv", "paper/report.pdf", "paper/report.html", "results/plan.json",
         "results/plan.csv", "results/image.json", "results/image-manifest.json", "results/comparisons.csv",
         "results/claims.csv", "results/tidy/stream.csv", "results/summary.csv", "results/runs.csv",
         "results/SHA256SUMS", "source/Snakefile", "source/config.yaml", "source/analysis/tables.R", "image/recipe.json",
@@ -111,7 +88,7 @@ def test_raw_logs_are_the_bytes_that_were_measured(packed, unpacked):
 
 
 # What says how all others are checked is damaged alone, and all others at once.
-ALONE = ["SHA256SUMS", "results/plan.json", "archive.json", "ro-crate-metadata.json", "rewritten.json"]
+ALONE = ["SHA256SUMS", "results/plan.json", "archive.json", "ro-crate-metadata.json"]
 ALONE += ["results/image.json"]
 
 
@@ -166,7 +143,6 @@ RECORD = "results/raw/docker/linpack/2.json"
         (lambda record: record["checks"][0].update(passed=False), "checks.0.passed: is false"),
         (lambda record: record["position"].update(actual=1), "its place in the order of measurement"),
         (lambda record: record["log"].update(sha256="0" * 64), "it is not the log that"),
-        (lambda record: record["log"].update(rewritten=True), "whether its log was rewritten"),
         (lambda record: record.pop("system"), "system: missing"),
         (lambda record: record.update(commands=7), "commands: is 7; must be a list"),
     ],
@@ -268,12 +244,10 @@ def test_a_number_of_systems_that_no_plan_has_is_found(unpacked, number):
         ("results/plan.json", lambda plan: plan.update(repetitions=4), "that it calls missing are not those"),
         ("results/plan.json", lambda plan: plan.pop("workloads"), "results/plan.json: workloads: missing"),
         ("results/plan.json", lambda plan: plan.update(format=2), "format: is 2"),
-        ("archive.json", lambda facts: facts.update(format=2), "its format is 2"),
+        ("archive.json", lambda facts: facts.update(format=1), "its format is 1"),
         ("archive.json", lambda facts: facts.update(partial=True), "that it calls missing are not those"),
         ("results/image-manifest.json", lambda listing: listing["packages"].update(gcc="1"), "it is not the manifest"),
         ("image/recipe.json", lambda told: told.update(recipe="0a"), "of another image than the plan's"),
-        ("rewritten.json", lambda told: told["files"].update({"README.md": {"REDACTED-USER": 1}}), "other marks"),
-        ("rewritten.json", lambda told: told.update(files=3), "rewritten.json: it is not laid out"),
     ],
 )
 def test_facts_that_contradict_each_other_are_found_though_their_checksums_fit(unpacked, name, change, says):
@@ -283,9 +257,7 @@ def test_facts_that_contradict_each_other_are_found_though_their_checksums_fit(u
     assert any(says in sentence for sentence in found), found
 
 
-@pytest.mark.parametrize(
-    "name", ["archive.json", "results/plan.json", "rewritten.json", "ro-crate-metadata.json", RECORD]
-)
+@pytest.mark.parametrize("name", ["archive.json", "results/plan.json", "ro-crate-metadata.json", RECORD])
 @pytest.mark.parametrize("content", [b"", b"[]", b"nonsense", b'{"format": 1}', b"\xff\xfe", b"[" * 100_000])
 def test_a_broken_file_is_a_finding_and_never_a_traceback(unpacked, name, content):
     (unpacked / name).write_bytes(content)
@@ -420,28 +392,21 @@ def test_an_image_that_is_not_in_the_cache_is_an_error_that_says_so(project, tmp
         make.make("archive.zip", True)
 
 
-def test_a_rewritten_log_is_the_log_that_its_record_tells(project, tmp_path, monkeypatch):
-    """The paper is not made again here: that is the system test's."""
-    from strata.archive import rebuild
-
-    monkeypatch.setattr(rebuild, "remake", lambda work, partial: measured.pretend(Path(work)))
+def test_what_is_private_is_told_with_its_line_and_not_archived_until_it_is_allowed(project, monkeypatch):
     monkeypatch.setattr(os, "uname", lambda: types.SimpleNamespace(nodename="quillbox", release="6"))
     log = project / "results/raw/native/stream/1.log"
-    log.write_text("measured on quillbox\n" + log.read_text())
+    log.write_text("one\nmeasured on quillbox\n" + log.read_text())
     content = log.read_bytes()
-    edit(
-        log.with_suffix(".json"),
-        lambda record: record.update(log={"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}),
-    )
+    told = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    edit(log.with_suffix(".json"), lambda record: record.update(log=told))
     measured.pretend(project)
-    make.make("archive.zip", False)
-    assert check.verify("archive.zip") == []
-    folder = tmp_path / "unpacked"
-    folder.mkdir()
-    container.unpack("archive.zip", str(folder))
-    written = (folder / "results/raw/native/stream/1.log").read_bytes()
-    assert written.startswith(b"measured on REDACTED-HOST\n")
-    told = json.loads((folder / "results/raw/native/stream/1.json").read_text())["log"]
-    assert told == {"bytes": len(written), "sha256": hashlib.sha256(written).hexdigest(), "rewritten": True}
-    listed = json.loads((folder / "rewritten.json").read_text())["files"]
-    assert listed == {"results/raw/native/stream/1.log": {"REDACTED-HOST": 1}}
+    place = "results/raw/native/stream/1.log:2"
+    with pytest.raises(UserError, match=f"{place}: the name of a machine: quillbox"):
+        make.make("archive.zip", False)
+    assert not os.path.exists("archive.zip")
+    for allowed in ("quillbox", place):
+        make.make("archive.zip", False, [allowed])
+        assert check.verify("archive.zip") == []
+        with zipfile.ZipFile("archive.zip") as archive:
+            assert archive.read("results/raw/native/stream/1.log") == content
+        os.unlink("archive.zip")

@@ -1,14 +1,33 @@
 """Every guide of docs/ is run from its own text; here those that need no Docker."""
 
+import shutil
+
 import guides
+import measured
 import pytest
+
+from strata.archive import make, rebuild
+from strata.experiment import workload
 
 HERE = {name: needs for name, needs in guides.guides().items() if "Docker" not in needs}
 
 
 @pytest.fixture(scope="module")
-def clone(tmp_path_factory):
-    return guides.clone(tmp_path_factory.mktemp("guides") / "strata")
+def archive(tmp_path_factory):
+    """What a reader brings: an archive, of captured logs."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = measured.project(tmp_path_factory.mktemp("theirs") / "project", patch)
+        rebuild.remake(str(folder), False)
+        make.make("archive.zip", False)
+    workload.load.cache_clear()
+    return folder / "archive.zip"
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory, archive):
+    folder = guides.clone(tmp_path_factory.mktemp("guides") / "strata")
+    shutil.copy(archive, folder)
+    return folder
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 # own.  Run in the image, in this folder, with the target folder as argument.
 set -euo pipefail
 
-install -D -m 644 -t "$1/../common/sourced" ../common/sourced/postgresql.sh ../common/sourced/stand.sh
+install -D -m 644 -t "$1/../common/sourced" ../common/sourced/nginx.sh ../common/sourced/postgresql.sh ../common/sourced/stand.sh
 install -m 644 common.sh schema.sql indexes.sql procedures.sql data_set.py chain.py search.py visitor.py check.py "$1"
 install -m 644 ../kit/load/said.py ../kit/load/walk.py ../kit/load/rows.py ../kit/load/drive.py ../kit/load/users.py "$1"
 install -m 755 data.sh prepare.sh database.sh broker.sh application.sh web.sh ready.sh driver.py "$1"

@@ -12,9 +12,3 @@ store=$home/store secret=/data/password
 as_broker=(setpriv --reuid=rabbitmq --regid=rabbitmq --clear-groups --)
 # shellcheck disable=SC2034
 as_site=(setpriv --reuid=www-data --regid=www-data --clear-groups --)
-
-# Allows what is started from here as many open files as it may have, up to 65536: each user has a connection, and who
-# waits for a bid keeps it.
-allow_files() {
-    ulimit -S -n 65536 2>/dev/null || ulimit -S -n "$(ulimit -H -n)"
-}

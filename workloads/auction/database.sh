@@ -9,9 +9,13 @@ source "${0%/*}/../common/sourced/postgresql.sh"
 # shellcheck source=workloads/common/sourced/stand.sh
 source "${0%/*}/../common/sourced/stand.sh"
 
-# Each process of the application keeps eight connections.
-database_options "$store" "$1" "$((8 * $2 + 20))"
-"${as_postgres[@]}" "$(postgres_programs)/postgres" "${options[@]}" &
-standing=($!)
+buffer_bytes=$1 processes=$2
+
+serve() {
+    # Each process of the application keeps eight connections.
+    database_options "$store" "$buffer_bytes" "$((8 * processes + 20))"
+    exec "${as_postgres[@]}" "$(postgres_programs)/postgres" "${options[@]}"
+}
+
 # Asked to end at once, without waiting for connections.
-stand INT
+stand_each 1 INT

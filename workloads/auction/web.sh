@@ -7,35 +7,20 @@ set -euo pipefail
 source "${0%/*}/common.sh"
 # shellcheck source=workloads/common/sourced/stand.sh
 source "${0%/*}/../common/sourced/stand.sh"
+# shellcheck source=workloads/common/sourced/nginx.sh
+source "${0%/*}/../common/sourced/nginx.sh"
 
 allow_files
-folder=$home/web
-servers=''
-for ((number = 0; number < $3; number++)); do
+address=$1 port=$2 processes=$3 servers=''
+for ((number = 0; number < processes; number++)); do
     servers+="server unix:$home/site/$number max_fails=0; "
 done
-cat >"$folder/web.conf" <<END
-daemon off;
-user www-data;
-worker_processes $3;
-pid $folder/pid;
-error_log stderr error;
-events { worker_connections $(ulimit -n); }
-http {
-    types { text/html html; text/css css; text/javascript js; image/svg+xml svg; }
-    access_log off;
-    sendfile on;
-    tcp_nopush on;
-    server_tokens off;
+
+serve() {
+    run_nginx "$home/web" "$processes" "$(ulimit -n)" <<CONF
     keepalive_timeout 300;
-    keepalive_requests 1000000;
     client_max_body_size 1m;
     client_body_buffer_size 64k;
-    client_body_temp_path $folder/body;
-    proxy_temp_path $folder/proxy;
-    fastcgi_temp_path $folder/fastcgi;
-    uwsgi_temp_path $folder/uwsgi;
-    scgi_temp_path $folder/scgi;
     upstream site {
         zone site 256k;
         least_conn;
@@ -43,7 +28,7 @@ http {
         keepalive 256;
     }
     server {
-        listen $1:$2 backlog=4096;
+        listen $address:$port backlog=4096;
         add_header X-Content-Type-Options nosniff;
         location / {
             root $programs/page;
@@ -62,8 +47,7 @@ http {
             proxy_read_timeout 300;
         }
     }
+CONF
 }
-END
-nginx -e stderr -c "$folder/web.conf" &
-standing=($!)
-stand TERM
+
+stand_each 1 TERM

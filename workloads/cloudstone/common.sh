@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Sourced by the other scripts: where things are, and how a server is run for each instance.
+# Sourced by the other scripts: where things are, and the options of its databases.
 
 # shellcheck disable=SC2034  # the scripts that source this use them
 home=/data/cloudstone programs=/opt/strata/workloads/cloudstone
@@ -14,13 +14,16 @@ is_apart() {
     [[ $1 == *,* ]]
 }
 
-# Runs `serve NUMBER` for every instance, in the foreground.  Usage: serve_each COUNT
-serve_each() {
-    local number
-    standing=()
-    for ((number = 0; number < $1; number++)); do
-        serve "$number" &
-        standing+=($!)
-    done
-    stand TERM
+# The options that the database server has when the data are made and when they are used.
+# Usage: cell_options FOLDER BUFFER_BYTES LOG_BYTES; sets the array `options`.
+cell_options() {
+    database_options "$@"
+    options+=(
+        # The application is on the same system: it needs no network.
+        --skip-networking
+        # Every commit is on the disk before it is answered, in every environment.
+        --innodb-flush-log-at-trx-commit=1
+        --character-set-server=utf8mb4
+        --collation-server=utf8mb4_general_ci
+    )
 }

@@ -7,8 +7,8 @@ set -euo pipefail
 
 # shellcheck source=workloads/cloudstone/common.sh
 source "${0%/*}/common.sh"
-# shellcheck source=workloads/cloudstone/options.sh
-source "${0%/*}/options.sh"
+# shellcheck source=workloads/common/sourced/mariadb.sh
+source "${0%/*}/../common/sourced/mariadb.sh"
 
 IFS=, read -ra ports <<<"$1"
 buffer_bytes=$2 log_bytes=$3 address=$4 roles=$6 from=localhost
@@ -17,20 +17,12 @@ IFS=, read -ra database_ports <<<"$5"
 
 serve() {
     local folder=$home/$1/mysql
-    database_options "$folder" "$buffer_bytes" "$log_bytes"
+    cell_options "$folder" "$buffer_bytes" "$log_bytes"
+    options+=(--max-connections=256 --table-open-cache=400)
     if is_apart "$roles"; then
         options+=(--skip-networking=OFF --skip-name-resolve --bind-address="$address" --port="${database_ports[$1]}")
     fi
-    (
-        umask 077
-        cat >"$folder/account.sql" <<SQL
-CREATE OR REPLACE USER $user@'$from' IDENTIFIED BY '$(<"$secret")';
-GRANT SELECT, INSERT, UPDATE, DELETE ON $schema.* TO $user@'$from';
-SQL
-    )
-    chown mysql: "$folder/account.sql"
-    exec mariadbd --no-defaults "${options[@]}" --init-file="$folder/account.sql" --max-connections=256 \
-        --table-open-cache=400
+    run_database "$folder" "$user" "$from" "$schema" "SELECT, INSERT, UPDATE, DELETE"
 }
 
-serve_each "${#ports[@]}"
+stand_each "${#ports[@]}" TERM

@@ -34,4 +34,4 @@ XML
         org.apache.catalina.startup.Bootstrap start
 }
 
-serve_each "${#ports[@]}"
+stand_each "${#ports[@]}" TERM

@@ -55,4 +55,4 @@ CONF
     PHP_INI_SCAN_DIR='' exec "$program" --nodaemonize --php-ini "$folder/php.ini" --fpm-config "$folder/fpm.conf"
 }
 
-serve_each "${#ports[@]}"
+stand_each "${#ports[@]}" TERM

@@ -6,6 +6,8 @@ set -euo pipefail
 
 # shellcheck source=workloads/cloudstone/common.sh
 source "${0%/*}/common.sh"
+# shellcheck source=workloads/common/sourced/mariadb.sh
+source "${0%/*}/../common/sourced/mariadb.sh"
 
 IFS=, read -ra ports <<<"$1"
 IFS=, read -ra others <<<"$2"
@@ -26,13 +28,10 @@ for number in "${users[@]}"; do
     fi
 done
 rm -rf -- "$home"
-# The servers are not root.
-chmod a+x "${home%/*}"
 for number in "${!ports[@]}"; do
+    unpack_database "$home/$number"
     mkdir -p "$home/$number"/{sessions,geocoder,web}
     chown www-data: "$home/$number"/{sessions,geocoder,web}
-    tar -C "$home/$number" --extract --gzip --preserve-permissions --numeric-owner --file=/data/prepared
-    chmod a+x "$home/$number"
 done
 # So that nothing of it is still to be written while something is measured.
 sync -f "$home"

@@ -4,34 +4,19 @@ set -euo pipefail
 
 # shellcheck source=workloads/cloudstone/common.sh
 source "${0%/*}/common.sh"
+# shellcheck source=workloads/common/sourced/nginx.sh
+source "${0%/*}/../common/sourced/nginx.sh"
 
 address=$1
 IFS=, read -ra ports <<<"$2"
 workers=$3
 
+allow_files
+
 serve() {
     local folder=$home/$1
-    cat >"$folder/web.conf" <<CONF
-daemon off;
-user www-data;
-worker_processes $workers;
-worker_rlimit_nofile 8192;
-pid $folder/web/pid;
-error_log stderr error;
-events { worker_connections 4096; }
-http {
-    types { text/css css; text/javascript js; image/svg+xml svg; image/png png; text/plain txt; }
-    access_log off;
-    sendfile on;
-    tcp_nopush on;
-    server_tokens off;
-    keepalive_requests 1000000;
+    run_nginx "$folder/web" "$workers" 4096 <<CONF
     client_max_body_size 2m;
-    client_body_temp_path $folder/web/body;
-    fastcgi_temp_path $folder/web/fastcgi;
-    proxy_temp_path $folder/web/proxy;
-    uwsgi_temp_path $folder/web/uwsgi;
-    scgi_temp_path $folder/web/scgi;
     server {
         listen $address:${ports[$1]} backlog=4096;
         location /static/ { root $programs/app; expires 1h; }
@@ -47,9 +32,7 @@ http {
             fastcgi_param CONTENT_LENGTH \$content_length;
         }
     }
-}
 CONF
-    exec nginx -e stderr -c "$folder/web.conf"
 }
 
-serve_each "${#ports[@]}"
+stand_each "${#ports[@]}" TERM

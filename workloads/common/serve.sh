@@ -2,8 +2,7 @@
 # A server that outlives the command that starts it.  The machinery asks:
 #   serve start NAME PROGRAM...   start it, its output kept apart
 #   serve state NAME              running, or its exit code
-#   serve end NAME SECONDS        ask it to end (SIGTERM), and wait as below
-#   serve wait NAME SECONDS       its exit code once it has ended; "killed" where it had to be
+#   serve end NAME SECONDS        ask it to end (SIGTERM); its exit code then, or "killed" where it had to be
 #   serve output NAME             what it printed
 set -euo pipefail
 
@@ -11,18 +10,6 @@ folder=/tmp/strata-servers
 form=$1 name=$2
 shift 2
 base=$folder/$name
-
-# The session of a server is ended as a whole: children that it left behind go with it.
-finish() {
-    for _ in $(seq $(($1 * 20))); do
-        [ ! -s "$base.exit" ] || break
-        sleep 0.05
-    done
-    local word=killed
-    [ ! -s "$base.exit" ] || word=$(cat "$base.exit")
-    kill -KILL -- "-$(cat "$base.session")" 2>/dev/null || true
-    echo "$word"
-}
 
 case $form in
 start)
@@ -49,10 +36,15 @@ state)
     ;;
 end)
     kill -TERM "$(cat "$base.process")" 2>/dev/null || true
-    finish "$1"
-    ;;
-wait)
-    finish "$1"
+    for _ in $(seq $(($1 * 20))); do
+        [ ! -s "$base.exit" ] || break
+        sleep 0.05
+    done
+    word=killed
+    [ ! -s "$base.exit" ] || word=$(cat "$base.exit")
+    # Its session is ended as a whole: children that it left behind go with it.
+    kill -KILL -- "-$(cat "$base.session")" 2>/dev/null || true
+    echo "$word"
     ;;
 output)
     cat "$base.output"

@@ -11,12 +11,11 @@ source "${0%/*}/../common/sourced/postgresql.sh"
 source "${0%/*}/../common/sourced/stand.sh"
 
 IFS=, read -r -a ports <<<"$1"
-bin=$(postgres_programs)
-standing=()
-for shop in "${!ports[@]}"; do
-    database_options "$home/$shop" "$2" 200
-    "${as_postgres[@]}" "$bin/postgres" "${options[@]}" &
-    standing+=($!)
-done
+buffer_bytes=$2 bin=$(postgres_programs)
+serve() {
+    database_options "$home/$1" "$buffer_bytes" 200
+    exec "${as_postgres[@]}" "$bin/postgres" "${options[@]}"
+}
+
 # Asked to end at once, without waiting for connections.
-stand INT
+stand_each "${#ports[@]}" INT

@@ -58,7 +58,7 @@ def main(form: str, hosts: str, ports: str, *words: str) -> int:
     """Do what is asked; an answer that is wrong ends it with its words and 1."""
     try:
         {"check": check, "point": load, "finish": finish}[form](sites(hosts, ports), *words)
-    except WrongAnswerError as error:
+    except (WrongAnswerError, OSError) as error:
         print(f"shopper: {error}", file=sys.stderr)
         return 1
     return 0

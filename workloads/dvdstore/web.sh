@@ -20,11 +20,10 @@ processes=$((most + 4))
 modules=/usr/lib/apache2/modules
 php=("$modules"/libphp*.so)
 key=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
-standing=()
 # What the servers log and what is said here are one file, to which all append.
 exec >>/dev/stderr 2>&1
-for shop in "${!ports[@]}"; do
-    folder=$home/$shop/web
+serve() {
+    local shop=$1 folder=$home/$1/web
     (
         umask 077
         cat >"$folder/apache.conf" <<END
@@ -69,7 +68,7 @@ php_admin_flag pgsql.allow_persistent on
 END
     )
     # In a session of its own: where it ends, it sends the signal to all of its group, not only to its children.
-    setsid apache2 -f "$folder/apache.conf" -DFOREGROUND &
-    standing+=($!)
-done
-stand TERM
+    exec setsid apache2 -f "$folder/apache.conf" -DFOREGROUND
+}
+
+stand_each "${#ports[@]}" TERM

@@ -14,11 +14,11 @@ name=$test-$threads
 
 # Usage: load ROWS SECONDS SEED
 load() {
-    sysbench --config-file=<(printf 'mysql-password=%s\n' "$(<"$secret")") "oltp_${test/-/_}" --db-driver=mysql --mysql-host="$address" --mysql-port="$port" \
-        --mysql-user="$user" --mysql-db="$schema" --mysql-ssl=off \
-        --tables=1 --table-size="$1" --threads="$threads" --time="$2" --events=0 --report-interval=0 \
-        --rand-type=special --rand-spec-iter=12 --rand-spec-pct=1 --rand-spec-res=75 --rand-seed="$3" \
-        --percentile=95 run
+    TRANSACTIONS=${test/-/_} sysbench --config-file=<(printf 'mysql-password=%s\n' "$(<"$secret")") \
+        "${0%/*}/report.lua" --db-driver=mysql --mysql-host="$address" --mysql-port="$port" --mysql-user="$user" \
+        --mysql-db="$schema" --mysql-ssl=off --tables=1 --table-size="$1" --threads="$threads" \
+        --time="$2" --events=0 --report-interval=0 --percentile=95 \
+        --rand-type=special --rand-spec-iter=12 --rand-spec-pct=1 --rand-spec-res=75 --rand-seed="$3" run
 }
 
 # A seed for each run of a cell, from 1: with 0 sysbench would take the time.  Usage: seed_for SEED NUMBER

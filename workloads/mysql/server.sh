@@ -1,6 +1,5 @@
 #!/bin/bash
-# The database server, in the foreground.  Its first act is to give the load an account with the cell's password.
-# Usage: server.sh ADDRESS PORT BUFFER_BYTES LOG_BYTES
+# The database server, in the foreground.  Usage: server.sh ADDRESS PORT BUFFER_BYTES LOG_BYTES
 set -euo pipefail
 
 # shellcheck source=workloads/mysql/options.sh
@@ -10,7 +9,6 @@ server_options "$3" "$4"
 options+=(
     --port="$2"
     --bind-address="$1"
-    --init-file="$home/account.sql"
     # As in the original's my.cnf.
     --query-cache-type=0
     --query-cache-size=0
@@ -25,12 +23,4 @@ options+=(
     # Versions that do not know this behave so anyway.
     --loose-innodb-snapshot-isolation=OFF
 )
-(
-    umask 077
-    cat >"$home/account.sql" <<END
-CREATE OR REPLACE USER $user@'%' IDENTIFIED BY '$(<"$secret")';
-GRANT ALL ON $schema.* TO $user@'%';
-END
-)
-chown mysql: "$home/account.sql"
-exec mariadbd --no-defaults "${options[@]}"
+run_database "$home" "$user" % "$schema" ALL

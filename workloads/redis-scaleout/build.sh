@@ -2,4 +2,6 @@
 # Nothing to compile: installs the scripts.  Run in the image, in this folder, with the target folder as argument.
 set -euo pipefail
 
-install -m 755 servers.sh ready.sh point.sh stop.sh "$1"
+install -D -m 644 -t "$1/../common/sourced" ../common/sourced/stand.sh
+install -m 644 ../kit/load/said.py "$1"
+install -m 755 servers.sh ready.sh point.py "$1"

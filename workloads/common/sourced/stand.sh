@@ -32,3 +32,19 @@ stand() {
     done
     exit "$worst"
 }
+
+# Runs `serve NUMBER`, from 0, for each of several servers, which stand as above.  Usage: stand_each COUNT SIGNAL
+stand_each() {
+    local number
+    standing=()
+    for ((number = 0; number < $1; number++)); do
+        serve "$number" &
+        standing+=($!)
+    done
+    stand "$2"
+}
+
+# Allows what is started from here as many open files as it may have, up to 65536: a user may keep a connection.
+allow_files() {
+    ulimit -S -n 65536 2>/dev/null || ulimit -S -n "$(ulimit -H -n)"
+}

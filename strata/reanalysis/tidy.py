@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from strata.base import files
 from strata.base.errors import UserError
 from strata.experiment import published
+from strata.host.observe import NOT_AVAILABLE
 from strata.reanalysis import logs, mysql, workbooks
 from strata.reanalysis.reading import Refusal, Value
 
@@ -63,7 +64,7 @@ def make(folder: str, to: str) -> None:
     refused = [(row.file, row.found.line or "", row.found.reason) for row in rows if isinstance(row.found, Refusal)]
     _write(os.path.join(to, "tidy.csv"), COLUMNS, told)
     _write(os.path.join(to, "unreadable.csv"), ["file", "line", "reason"], refused)
-    source = {"revision": published.revision(folder) or "not available", "files": len({row.file for row, _ in values})}
+    source = {"revision": published.revision(folder) or NOT_AVAILABLE, "files": len({row.file for row, _ in values})}
     files.write_json(os.path.join(to, "source.json"), source)
     for file, line, reason in refused:
         print(f"{file}{f':{line}' if line else ''}: {reason}", file=sys.stderr)

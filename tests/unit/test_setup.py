@@ -65,7 +65,7 @@ STUBS = {
     '*install*packer_1_amd64.deb) ln -s /bin/true "$TOOLS/packer" ;; *install*mmdebstrap*) '
     'ln -s /bin/true "$TOOLS/mmdebstrap" ;; esac',
     "apt-cache": 'case $2 in packer | vagrant-libvirt) ;; *) echo "$2 | 1 | here" ;; esac',
-    "Rscript": "echo r ggplot2 rmarkdown knitr tinytex jsonlite xml2 svglite testthat lintr",
+    "Rscript": "echo r ggplot2 rmarkdown knitr tinytex jsonlite svglite bookdown dplyr tidyr glue stringr scales",
     "kpsewhich": "echo found",
     "python3": 'echo "deb http://archive $5 main"',
     "docker": "true",

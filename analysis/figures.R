@@ -107,7 +107,7 @@ ratio_breaks <- function(ends, n) {
 forest_height <- function(told) {
   # All rows are as high as the longest label takes.
   series <- unique(told$series)
-  lines <- length(series) * (1 + 0.9 * max(nchar(series) %/% label_letters()))
+  lines <- length(series) * (1 + 0.9 * max(0, nchar(series) %/% label_letters()))
   0.95 + 0.165 * lines + 0.04 * n_distinct(told$workload) + 0.06 * max(0, n_distinct(told$label) - 3)
 }
 

@@ -51,7 +51,7 @@ def captured() -> list[str]:
 # The commands of the workflow's rule that make the tidy tables of logs, and all others of these.
 COMMANDS = {
     "table": [sys.executable, "-m", "strata", "tidy"],
-    "summary": ["Rscript", "analysis/tables.R", "--plan", "results/plan.json"],
+    "summary": ["Rscript", "analysis/tables.R", "results"],
 }
 
 

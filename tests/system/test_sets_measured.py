@@ -51,11 +51,9 @@ def sets_of(folder):
 @pytest.mark.parametrize(
     ("asked", "reason"),
     [
-        ({"max": 4, "target": "0.0001%"}, "the largest number of sets was reached"),
-        ({"max": 300, "target": "0.0001%", "budget": "15s"}, "the budget was spent"),
-        pytest.param(
-            {"max": 40, "target": "1000%"}, "the target was reached", marks=pytest.mark.long, id="a first stage"
-        ),
+        ({"max": 4, "target": "0.0001%"}, "the largest number of sets"),
+        ({"max": 300, "target": "0.0001%", "budget": "15s"}, "the budget pays for no more"),
+        pytest.param({"max": 40, "target": "1000%"}, "target", marks=pytest.mark.long, id="a first stage"),
     ],
 )
 def test_sets_are_added_until_one_of_the_bounds_is_reached(image, tmp_path, machine_stays, asked, reason):
@@ -63,18 +61,17 @@ def test_sets_are_added_until_one_of_the_bounds_is_reached(image, tmp_path, mach
     found = decisions(folder)
     assert [decision["enough"] for decision in found] == [False] * (len(found) - 1) + [True]
     assert found[0]["block"] == 2
-    assert found[-1]["reason"] == reason
+    assert reason in found[-1]["reason"]
     sets = sets_of(folder)
     # No set is torn apart by another's cells, and none is there twice.
     assert all(sorted(environments) == ["again", "native"] for _, environments in sets)
     assert len({key for key, _ in sets}) == len(sets)
     planned = [record["position"]["planned"] for record in projects.records(folder)]
     assert planned == list(range(1, len(planned) + 1))
-    for table in TABLES:
-        load = table.rpartition("/")[2].removesuffix(".csv")
+    for load, state in found[-1]["workloads"].items():
         number = sum(key[0] == load for key, _ in sets)
-        assert number == found[-1]["workloads"][load]["sets"] > 2
-        assert {row["n"] for row in rows(folder / table)} == {str(number)}
+        assert number == state["sets"] > 2
+        assert {row["n"] for row in rows(folder / TABLES[0]) if row["workload"] == load} == {str(number)}
     told = [(row["environment"], row["workload"], row["repetition"]) for row in rows(folder / "results/plan.csv")]
     assert len(told) == len(planned)
     systems = [record["system"]["id"] for record in projects.records(folder)]

@@ -203,7 +203,8 @@ emulated_table <- function(results) {
   if (nrow(results$emulated) == 0) return(NULL)
   found <- summarise_runs(results$emulated)
   native <- summarise_runs(results$tidy[results$tidy$environment == NATIVE, ])
-  at <- match(paste(found$series), paste(native$series))
-  found$ratio <- (found$mean / native$mean[at]) ^ ifelse(found$better == "higher", 1, -1)
+  # There may be no native beside them.
+  of_native <- if (is.null(native)) NA_real_ else native$mean[match(found$series, native$series)]
+  found$ratio <- (found$mean / of_native) ^ ifelse(found$better == "higher", 1, -1)
   found
 }

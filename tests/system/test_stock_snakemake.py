@@ -19,7 +19,7 @@ def typed(request, tmp_path_factory):
     room = tmp_path_factory.mktemp("stock")
     venv.create(room / "venv", symlinks=True)
     pip = [sys.executable, "-m", "pip", "--python", str(room / "venv/bin/python"), "install", "--quiet"]
-    subprocess.run([*pip, f"snakemake[reports]{request.param}"], check=True)
+    subprocess.run([*pip, f"snakemake{request.param}", "pygments"], check=True)
     clone = room / "clone"
     subprocess.run(["git", "clone", "--quiet", str(projects.ROOT), str(clone)], check=True)
     environments = projects.default()["environments"]

@@ -126,6 +126,8 @@ chosen <- function(want, rows) {
     number <- suppressWarnings(as.numeric(value))
     keep <- keep & if (identical(wanted, "largest")) {
       !is.na(number) & number == max(number[keep], -Inf, na.rm = TRUE)
+    } else if (identical(wanted, "smallest")) {
+      !is.na(number) & number == min(number[keep], Inf, na.rm = TRUE)
     } else {
       value %in% sub("^none$", "", wanted)
     }

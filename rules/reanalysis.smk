@@ -5,6 +5,7 @@ rule reanalysis:
     input:
         ANALYSIS,
         TEXTS,
+        code("strata/reanalysis/*.py"),
     output:
         tables=directory("results/reanalysis"),
         paper=report("paper/reanalysis.pdf", category="Papers"),

@@ -29,7 +29,7 @@ def facts() -> dict:
     except OSError:
         found = None
     mark = sha256((name() or os.uname().nodename).encode()).hexdigest()[:6]
-    return {"name": f"node {mark}", "boot": found[0] if found else None}
+    return {"name": f"node-{mark}", "boot": found[0] if found else None}
 
 
 def of_record(record: Mapping | None) -> str | None:

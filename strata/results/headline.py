@@ -25,9 +25,10 @@ def _chosen(want: dict, series: set[Series]) -> set[Series]:
     metrics = _listed(want.get("metric"))
     keep = {one for one in series if not metrics or one[0] in metrics}
     for name, wanted in want.get("where", {}).items():
-        if wanted == "largest":
+        if wanted in ("largest", "smallest"):
             numbers = {one: number for one in keep if (number := _number(_factor(one, name))) is not None}
-            keep = {one for one, number in numbers.items() if number == max(numbers.values())}
+            extreme = max if wanted == "largest" else min
+            keep = {one for one, number in numbers.items() if number == extreme(numbers.values())}
         else:
             among = ["" if value == "none" else value for value in _listed(wanted)]
             keep = {one for one in keep if _factor(one, name) in among}

@@ -85,12 +85,7 @@ def test_a_cell_that_waits_for_its_turn_ends_with_its_run_and_never_measures(pro
                 assert line, "it ended before its cell waited"
             # As a terminal asks all of it to end; a kill reaches Snakemake alone.
             (os.kill if number == signal.SIGKILL else os.killpg)(run.pid, number)
-            try:
-                _, errors = run.communicate(timeout=30)
-            except subprocess.TimeoutExpired:
-                # Snakemake itself may miss a signal that meets it between two steps; a person asks again.
-                os.killpg(run.pid, number)
-                _, errors = run.communicate(timeout=60)
+            _, errors = run.communicate(timeout=60)
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(run.pid, signal.SIGKILL)

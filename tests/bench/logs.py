@@ -15,7 +15,7 @@ from strata.experiment import plan
 ENVIRONMENTS = 4
 # The workload whose logs are the many ones.
 LOAD = "stream"
-# The parameters with which logs were captured, where they are not those of the smoke scale on two CPUs.
+# The parameters with which logs were captured, where they are not those of the tiny scale on two CPUs.
 CAPTURED = {**measured.page()["workloads"], "pxz": {"bytes": 25_165_824}, "randomaccess": {"log2": 24}}
 
 
@@ -40,12 +40,12 @@ def make(folder: Path, load: str, count: int, copy: bool = False) -> Path:
 
 def log_bytes(load: str) -> int:
     """Bytes of a workload's captured log."""
-    return (projects.ROOT / f"workloads/{load}/fixtures/smoke.log").stat().st_size
+    return (projects.ROOT / f"workloads/{load}/fixtures/tiny.log").stat().st_size
 
 
 def captured() -> list[str]:
     """The workloads of which there is a captured log."""
-    return sorted(path.parent.parent.name for path in projects.ROOT.glob("workloads/*/fixtures/smoke.log"))
+    return sorted(path.parent.parent.name for path in projects.ROOT.glob("workloads/*/fixtures/tiny.log"))
 
 
 # The commands of the workflow's rule that make the tidy tables of logs, and all others of these.

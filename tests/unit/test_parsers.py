@@ -97,62 +97,62 @@ def test_a_log_of_other_parameters_than_those_asked_for_is_refused(log):
 # One edit of a captured log (a text that is replaced wherever it is), and that it is refused.
 REFUSED = [
     # What the program itself says on its results.
-    ("stream/smoke", '"verified": true', '"verified": false'),
-    ("stream/smoke", '"error": 0', '"error": 1e-12'),
-    ("linpack/smoke", '"verified": true', '"verified": false'),
-    ("linpack/smoke", '"residual": 0.001838', '"residual": 17'),
-    ("randomaccess/smoke", '"verified": true', '"verified": false'),
-    ("randomaccess/smoke", '"wrong_share": 1.7e-06', '"wrong_share": 0.02'),
-    ("pxz/smoke", '"round_trip": true', '"round_trip": false'),
-    ("pxz/smoke", '"gcide"', '"given/data/enwik9"'),
-    ("startup/smoke", '"created"', '"moon"'),
-    ("startup/smoke", '"command_seconds": 0.091318', '"command_seconds": "1"'),
-    ("redis/smoke", "failed_calls=0", "failed_calls=1"),
-    ("redis/smoke", "rejected_calls=0", "rejected_calls=1"),
-    ("redis/smoke", "cmdstat_get:calls=10000", "cmdstat_get:calls=9999"),
-    ("redis/smoke", "keyspace_hits:", "keyspace_hits:1"),
-    ("redis-scaleout/smoke", '"failed": 0', '"failed": 1'),
-    ("redis-scaleout/smoke", '"kept": [55,9]', '"kept": [64,0]'),
-    ("fio/smoke", '"error" : 0', '"error" : 5'),
-    ("fio/smoke", '"short_ios" : 0', '"short_ios" : 1'),
-    ("fio/smoke", '"direct" : "1"', '"direct" : "0"'),
-    ("fio/smoke", '"iodepth" : "2"', '"iodepth" : "1"'),
-    ("mysql/smoke", '"reconnects": 0', '"reconnects": 1'),
-    ("mysql/smoke", '"ignored": 0', '"ignored": 1'),
-    ("mysql/smoke", "Threads started!", "Threads started!\nFATAL: the server went away"),
-    ("mysql/smoke", '"commits": 3223', '"commits": 3222'),
-    ("mysql/smoke", '"commits": 3223, "pages_from_disk": 316', '"commits": 3223, "pages_from_disk": 317'),
-    ("mysql/smoke", '"encryption": "DISABLED"', '"encryption": "YES"'),
-    ("netperf/smoke", "PROTOCOL=UDP", "PROTOCOL=TCP"),
-    ("nuttcp/smoke", "megabytes=599.0000", "nuttcp: no server, classic_mode\nmegabytes=599.0000"),
-    ("nuttcp/smoke", "REMOTE_BYTES_XFERD=724303872", "REMOTE_BYTES_XFERD=124303872"),
-    ("nuttcp/smoke", "DIRECTION=Receive", "DIRECTION=Send"),
-    ("dvdstore/smoke", '"torn": 0', '"torn": 1'),
-    ("dvdstore/smoke", '"fsync": "on"', '"fsync": "off"'),
-    ("dvdstore/smoke", '"new_cents": 32125027', '"new_cents": 32125026'),
-    ("dvdstore/smoke", '"busiest_share": 0.266156', '"busiest_share": 0.92'),
-    ("cloudstone/smoke", '"broken": 0', '"broken": 1'),
-    ("cloudstone/smoke", '"busiest_share": 0.10508', '"busiest_share": 0.95'),
-    ("cloudstone/smoke", '"late_seconds": 0.000926795656', '"late_seconds": 0.101'),
-    ("cloudstone/smoke", '"person": 2512', '"person": 2513'),
-    ("cloudstone/smoke", '"busy_seconds": 20414.97', '"busy_seconds": 30414.97'),
-    ("auction/smoke", '"stolen": 0', '"stolen": 1'),
-    ("auction/smoke", '"found": 200', '"found": 201'),
-    ("auction/smoke", '"passed": true', '"passed": false'),
-    ("auction/smoke", '"bids": 50', '"bids": 51'),
+    ("stream/tiny", '"verified": true', '"verified": false'),
+    ("stream/tiny", '"error": 0', '"error": 1e-12'),
+    ("linpack/tiny", '"verified": true', '"verified": false'),
+    ("linpack/tiny", '"residual": 0.001838', '"residual": 17'),
+    ("randomaccess/tiny", '"verified": true', '"verified": false'),
+    ("randomaccess/tiny", '"wrong_share": 1.7e-06', '"wrong_share": 0.02'),
+    ("pxz/tiny", '"round_trip": true', '"round_trip": false'),
+    ("pxz/tiny", '"gcide"', '"given/data/enwik9"'),
+    ("startup/tiny", '"created"', '"moon"'),
+    ("startup/tiny", '"command_seconds": 0.091318', '"command_seconds": "1"'),
+    ("redis/tiny", "failed_calls=0", "failed_calls=1"),
+    ("redis/tiny", "rejected_calls=0", "rejected_calls=1"),
+    ("redis/tiny", "cmdstat_get:calls=10000", "cmdstat_get:calls=9999"),
+    ("redis/tiny", "keyspace_hits:", "keyspace_hits:1"),
+    ("redis-scaleout/tiny", '"failed": 0', '"failed": 1'),
+    ("redis-scaleout/tiny", '"kept": [55,9]', '"kept": [64,0]'),
+    ("fio/tiny", '"error" : 0', '"error" : 5'),
+    ("fio/tiny", '"short_ios" : 0', '"short_ios" : 1'),
+    ("fio/tiny", '"direct" : "1"', '"direct" : "0"'),
+    ("fio/tiny", '"iodepth" : "2"', '"iodepth" : "1"'),
+    ("mysql/tiny", '"reconnects": 0', '"reconnects": 1'),
+    ("mysql/tiny", '"ignored": 0', '"ignored": 1'),
+    ("mysql/tiny", "Threads started!", "Threads started!\nFATAL: the server went away"),
+    ("mysql/tiny", '"commits": 3223', '"commits": 3222'),
+    ("mysql/tiny", '"commits": 3223, "pages_from_disk": 316', '"commits": 3223, "pages_from_disk": 317'),
+    ("mysql/tiny", '"encryption": "DISABLED"', '"encryption": "YES"'),
+    ("netperf/tiny", "PROTOCOL=UDP", "PROTOCOL=TCP"),
+    ("nuttcp/tiny", "megabytes=599.0000", "nuttcp: no server, classic_mode\nmegabytes=599.0000"),
+    ("nuttcp/tiny", "REMOTE_BYTES_XFERD=724303872", "REMOTE_BYTES_XFERD=124303872"),
+    ("nuttcp/tiny", "DIRECTION=Receive", "DIRECTION=Send"),
+    ("dvdstore/tiny", '"torn": 0', '"torn": 1'),
+    ("dvdstore/tiny", '"fsync": "on"', '"fsync": "off"'),
+    ("dvdstore/tiny", '"new_cents": 32125027', '"new_cents": 32125026'),
+    ("dvdstore/tiny", '"busiest_share": 0.266156', '"busiest_share": 0.92'),
+    ("cloudstone/tiny", '"broken": 0', '"broken": 1'),
+    ("cloudstone/tiny", '"busiest_share": 0.10508', '"busiest_share": 0.95'),
+    ("cloudstone/tiny", '"late_seconds": 0.000926795656', '"late_seconds": 0.101'),
+    ("cloudstone/tiny", '"person": 2512', '"person": 2513'),
+    ("cloudstone/tiny", '"busy_seconds": 20414.97', '"busy_seconds": 30414.97'),
+    ("auction/tiny", '"stolen": 0', '"stolen": 1'),
+    ("auction/tiny", '"found": 200', '"found": 201'),
+    ("auction/tiny", '"passed": true', '"passed": false'),
+    ("auction/tiny", '"bids": 50', '"bids": 51'),
     # A changed unit.
-    ("stream/smoke", '"gbps": ', '"gbps": 1000'),
-    ("linpack/smoke", '"gflops_of_all": ', '"gflops_of_all": 1000'),
-    ("randomaccess/smoke", '"gups_of_all": 0.', '"gups_of_all": 0.000'),
-    ("netperf/smoke", "RT_LATENCY=", "RT_LATENCY=1"),
-    ("nuttcp/smoke", "rate_Mbps=", "rate_Mbps=1"),
-    ("mysql/smoke", '"sum_ms": ', '"sum_ms": 1'),
-    ("redis/smoke", '","0.116"', '","0.000116"'),
-    ("redis-scaleout/smoke", '"seconds": 3.310042', '"seconds": 3310.042'),
-    ("fio/smoke", '"runtime" : 5', '"runtime" : 5000'),
-    ("dvdstore/smoke", '"mean_ms": ', '"mean_ms": 1'),
-    ("cloudstone/smoke", '"mean_ms": ', '"mean_ms": 1'),
-    ("auction/smoke", '"mean_ms": ', '"mean_ms": 1'),
+    ("stream/tiny", '"gbps": ', '"gbps": 1000'),
+    ("linpack/tiny", '"gflops_of_all": ', '"gflops_of_all": 1000'),
+    ("randomaccess/tiny", '"gups_of_all": 0.', '"gups_of_all": 0.000'),
+    ("netperf/tiny", "RT_LATENCY=", "RT_LATENCY=1"),
+    ("nuttcp/tiny", "rate_Mbps=", "rate_Mbps=1"),
+    ("mysql/tiny", '"sum_ms": ', '"sum_ms": 1'),
+    ("redis/tiny", '","0.116"', '","0.000116"'),
+    ("redis-scaleout/tiny", '"seconds": 3.310042', '"seconds": 3310.042'),
+    ("fio/tiny", '"runtime" : 5', '"runtime" : 5000'),
+    ("dvdstore/tiny", '"mean_ms": ', '"mean_ms": 1'),
+    ("cloudstone/tiny", '"mean_ms": ', '"mean_ms": 1'),
+    ("auction/tiny", '"mean_ms": ', '"mean_ms": 1'),
 ]
 
 
@@ -165,13 +165,13 @@ def test_errors_and_changed_units_are_refused(name, old, new):
 
 def test_a_lost_datagram_is_refused():
     # The round trips that were timed do not show it, but their number does.
-    log = BY_NAME["netperf/smoke"]
+    log = BY_NAME["netperf/tiny"]
     lines = [re.sub("(?<=^MEAN_LATENCY=).*", "20", line) for line in log.lines]
     assert log.parse(lines) is None
 
 
 def test_the_load_generator_may_be_busy_only_where_that_bounds_no_result():
-    log = BY_NAME["auction/smoke"]
+    log = BY_NAME["auction/tiny"]
     at = {users: f'"probe-{number}"' for number, users in enumerate((200, 400, 300), 1)}
 
     def busy(users):
@@ -290,7 +290,7 @@ def test_values_that_are_not_those_of_the_metrics_are_refused(text):
 
 
 def test_a_reason_can_be_printed_whatever_the_log_holds():
-    log = BY_NAME["stream/smoke"]
+    log = BY_NAME["stream/tiny"]
     with pytest.raises(BrokenLogError) as error:
         values.load_parser("stream")(['{"\udcff'], log.parameters)
     str(error.value).encode()

@@ -162,9 +162,9 @@ def test_a_small_host_gives_half():
 
 
 def test_sizes_by_scale():
-    profile = {"memory": {"smoke": "2GiB", "quick": "512MiB", "paper": "host"}}
-    assert settings.complete(profile, "smoke")["memory"] == "2GiB"
-    assert settings.size(settings.complete(profile, "quick")["memory"]) == 512 * 2**20
+    profile = {"memory": {"tiny": "2GiB", "standard": "512MiB", "paper": "host"}}
+    assert settings.complete(profile, "tiny")["memory"] == "2GiB"
+    assert settings.size(settings.complete(profile, "standard")["memory"]) == 512 * 2**20
     assert settings.complete(profile, "paper")["memory"] == "host"
 
 

@@ -61,6 +61,17 @@ workloads_table <- function(paper) {
   bind_rows(rows)
 }
 
+#' The size rules of the workloads, what they ask for, what it was here, and whether they hold
+sizes_table <- function(paper) {
+  quantity <- function(x) if_else(is.na(x), "\u2014", formatC(x, format = "fg", digits = 4, big.mark = ","))
+  cited <- if_else(startsWith(paper$sizes$source, "docs/"), paste0("`", paper$sizes$source, "`"), paste0("[@", paper$sizes$source, "]"))
+  titles <- vapply(paper$plan$workloads, function(one) one$title, "")
+  mutate(paper$sizes, title = unname(titles[workload])) |>
+    transmute(Workload = if_else(duplicated(title), "", title), Rule = markdown(paste(rule, cited)),
+              "At least" = quantity(least), Here = quantity(value),
+              Holds = case_when(told != "" ~ told, is.na(holds) ~ "not known", holds ~ "yes", TRUE ~ "no\u2020"))
+}
+
 #' Levels in the form of Table I of the original: mean, standard deviation and number of runs, by environment
 levels_table <- function(paper) {
   rows <- filter(paper$summary, headline == "yes") |>

@@ -20,7 +20,7 @@ from strata.base.signals import Interrupted
 from strata.cell import logs, parsing, prepared, record, spool
 from strata.cell.steps import Steps
 from strata.cell.surroundings import Surroundings
-from strata.experiment import plan, sets
+from strata.experiment import plan, sets, sizes
 from strata.host import node, observe
 from strata.image import cache
 from strata.system import testbed
@@ -334,9 +334,11 @@ class Cell:
             raise Unable(f"its check failed: {', '.join(failed)}")
         try:
             parse = parsing.load_parser(self.workload, os.getcwd())
-            parsing.of_log(content, self.known, self.plan["workloads"][self.workload]["metrics"], parse)
+            found = parsing.of_log(content, self.known, self.plan["workloads"][self.workload]["metrics"], parse)
         except parsing.BrokenLogError as broken:
             raise CellFailed(f"its parser refuses the log: {broken}") from None
+        metrics = [(one.metric, one.value) for one in found]
+        self.known["sizes"] = sizes.of_cell(self.plan, self.workload, self.known["parameters"], metrics)
         self.known |= parsing.program(content)
 
     def end(self, seconds: float | None = None) -> None:

@@ -15,7 +15,7 @@ from strata.experiment import sets
 # Equal systems at the same time, at most, and laps of a cell.
 MOST_SYSTEMS = 64
 MOST_LAPS = 1000
-FORMAT = 4
+FORMAT = 5
 
 
 def daemons(plan: dict) -> set[str]:

@@ -13,13 +13,13 @@ from itertools import groupby, pairwise
 from strata.base.contracts import result
 from strata.base.errors import UserError
 from strata.base.files import read_json, write_json
-from strata.experiment import claims, plan, precision, sets
+from strata.experiment import claims, plan, precision, sets, sizes
 from strata.experiment.precision import FIRST_STAGE, Claim, State
 from strata.results import headline, tidy
 
 # Environment, metric, factors.
 Series = tuple[str, str, str]
-# What a claim is not tested at, since it answers no question (analysis/read.R).
+# What tests no claim whatever its rules say (analysis/read.R).
 TINY = "tiny"
 
 
@@ -159,7 +159,7 @@ class _Round:
             if row["environment"] in self.order.paired
         }
         found: dict[str, list[Claim]] = {load: [] for load in self.loads}
-        for name, (low, high, series) in claims.ratios(there, here).items():
+        for name, (low, high, series) in claims.ratios(self._valid(there), here).items():
             for load in {one[1] for one in series}:
                 own = [one for one in series if one[1] == load]
                 keys = [(environment, metric, factors) for environment, _, metric, factors in own]
@@ -172,6 +172,12 @@ class _Round:
                     seconds = self._seconds(load, names)
                     found[load].append(Claim(name, pairs, state.again, most, width, target, names, seconds))
         return found
+
+    def _valid(self, series: set[tuple[str, str, str, str]]) -> set[tuple[str, str, str, str]]:
+        """Those of workloads whose size rules hold: the others test no claim."""
+        records = [record for cell, record in self.found.records.items() if cell[0] in self.order.paired]
+        small = {record["workload"] for record in records if sizes.broken(record.get("sizes", []))}
+        return {one for one in series if one[1] not in small}
 
     def _sockets(self) -> int | None:
         told = [record["observed"]["host"]["static"].get("sockets") for record in self.found.records.values()]

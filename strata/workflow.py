@@ -13,7 +13,7 @@ from typing import Any
 
 from strata import client, layers
 from strata.base import places, progress, run
-from strata.base.contracts import result
+from strata.base.constants import result
 from strata.base.errors import UserError
 from strata.base.files import read_json
 from strata.cell import spool

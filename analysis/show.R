@@ -37,7 +37,7 @@ environments_table <- function(paper) {
     left_join(paper$environments, by = "environment") |>
     left_join(runs, by = "environment") |>
     transmute(Environment = label, "Isolated by" = isolated, Network = coalesce(network, ""), Data = data,
-              Runs = if_else(available, paste0(coalesce(Runs, 0L), if_else(emulated, " (emulated)", "")),
+              Runs = if_else(available, paste0(coalesce(Runs, 0L), if_else(emulated & !beside, " (emulated)", "")),
                              paste("not available:", reason)))
 }
 

@@ -36,8 +36,9 @@ def of_cell(experiment: dict, workload: str, values: dict, metrics: Iterable[tup
 def outcomes(declared: dict, values: dict, machine: dict, metrics: Iterable[tuple[str, float]] = ()) -> list[dict]:
     """``[{rule, source, value, least, holds}, …]``: each size rule of a workload with these parameters.
 
-    declared: as in workload.yaml or in the plan's `cell`.  machine: as of :func:`strata.host.capacity.facts`.  metrics: names and values of the log; the smallest of each
-    counts.  `holds` is None for what is not known (yet), or only told; a parameter that is null is the tool's choice.
+    declared: as in workload.yaml or in the plan's `cell`.  machine: as of :func:`strata.host.capacity.facts`.
+    metrics: names and values of the log; the smallest of each counts.  `holds` is None for what is not known (yet) or
+    only told; a parameter that is null is the tool's own choice and holds.
     """
     found = []
     known = _known(declared, values, machine, metrics)

@@ -13,7 +13,7 @@ from strata.base import checking, constants, pages
 from strata.base.checking import Finding, describe, nearest, unknown
 from strata.base.errors import UserError
 from strata.base.placeholders import BUILT_IN, placeholder, several
-from strata.experiment import figures, plan, sizes
+from strata.experiment import figures, plan, sets, sizes
 from strata.host import sizing
 
 FOLDER = "workloads"
@@ -296,6 +296,16 @@ def planned(name: str, overrides: dict, scale: str, machine: dict) -> dict:
         # What a workload does not declare is no key, so that the analysis takes its own choice.
         **{key: declared[key] for key in ("question", "figures", "headline", "storage") if key in declared},
     }
+
+
+def small(name: str, overrides: dict, machine: dict) -> dict:
+    """What of a workload in the plan is another in emulated machines: `parameters` and `cell` at the smallest scale.
+
+    Parameters that the scale decides are that scale's, whatever the config says.
+    """
+    declared = load(name)["parameters"]
+    kept = {key: value for key, value in overrides.items() if "value" in declared[key]}
+    return {"parameters": resolve(name, kept, sets.SMALL, machine)[0], "cell": cell(name, sets.SMALL)}
 
 
 def resolve(name: str, overrides: dict, scale: str, machine: dict) -> tuple[dict, list[str]]:

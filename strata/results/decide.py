@@ -46,8 +46,6 @@ class _Round:
         self.found = tidy.values(blocks=block)
         self.rounds = [step for step in order.rounds if step.first <= block]
         self.loads = list(experiment["workloads"])
-        # An environment that is in a part of the sets alone plays no part but by its costs.
-        self.lasting = [name for name in order.paired if order.most.get(name, sets.MOST) >= experiment["repetitions"]]
         costs = _costs(self.found.records)
         self.spent = sum(costs.values())
         of_cells = defaultdict(list)
@@ -57,23 +55,12 @@ class _Round:
         self.asked = experiment["precision"]
         self.left = math.inf if self.asked["budget"] is None else self.asked["budget"] - self.spent
         self.aside, self.again = self._disturbed()
-        self.left -= self._still()
         self.widths = {load: self._widths(load) for load in self.loads}
 
     def _seconds(self, load: str, names: Iterable[str]) -> float:
         """What a set of environments takes."""
         able = [name for name in names if load not in self.order.cannot.get(name, ())]
         return sum(self.cost.get((name, load), 0) for name in able)
-
-    def _still(self) -> float:
-        """Seconds that environments with a largest number of sets of their own still take until they have it."""
-        short = [name for name in self.order.paired if name not in self.lasting]
-        return sum(
-            max(self.order.most[name] - len(self.order.repetitions(name, load, self.block)), 0)
-            * self._seconds(load, [name])
-            for name in short
-            for load in self.loads
-        )
 
     def _disturbed(self) -> tuple[set[tuple[str, int]], list[tuple[str, int]]]:
         """The sets (workload, number) that were set aside before, and those that are measured again now."""
@@ -93,7 +80,7 @@ class _Round:
         }
         again = []
         for load, number in sorted(flagged - aside, key=lambda one: (one[1], self.loads.index(one[0]))):
-            seconds = self._seconds(load, self.lasting)
+            seconds = self._seconds(load, self.order.paired)
             if tries[load, number] < self.asked["retries"] and seconds <= self.left:
                 again.append((load, number))
                 self.left -= seconds
@@ -103,12 +90,12 @@ class _Round:
         """Relative half-width and number of pairs of each headline ratio to native; of levels without such ratios."""
         values: dict[Series, dict[int, tuple[float, str]]] = defaultdict(dict)
         for row in self._rows(load):
-            if row["environment"] in self.lasting:
+            if row["environment"] in self.order.paired:
                 own = values[row["environment"], row["metric"], row["factors"]]
                 if self._counts(row):
                     own[row["repetition"]] = (float(row["value"]), row["laps"])
         told = headline.of_workload(self.experiment["workloads"][load], {one[1:] for one in values})
-        ratios = sets.REFERENCE in self.lasting and len(self.lasting) > 1
+        ratios = sets.REFERENCE in self.order.paired and len(self.order.paired) > 1
         found = {}
         for one, own in values.items():
             if one[1:] in told and not (ratios and one[0] == sets.REFERENCE):
@@ -146,7 +133,7 @@ class _Round:
         most = self.asked["max"] - lost
         width = max((width for width, _ in self.widths[load].values()), default=math.inf)
         again = sum(one[0] == load for one in self.again)
-        seconds = self._seconds(load, self.lasting)
+        seconds = self._seconds(load, self.order.paired)
         return State(len(counted - narrow), again, most - len(counted & narrow), width, seconds), most
 
     def claims(self, states: dict[str, tuple[State, int]]) -> dict[str, list[Claim]]:
@@ -196,7 +183,7 @@ class _Round:
         told: dict[str, dict] = {}
         for load, (state, _) in states.items():
             claim = of_claims[load][1] if load in of_claims else None
-            narrow = claim is not None and set(claim.environments) != set(self.lasting)
+            narrow = claim is not None and set(claim.environments) != set(self.order.paired)
             told[load] = {
                 "sets": self.order.sets(load, self.block),
                 "seconds": round(state.seconds, 3),

@@ -11,7 +11,7 @@ from strata.base.files import read_json, write_json
 from strata.commands import main
 from strata.experiment import claims, plan, precision
 from strata.experiment.precision import FIRST_STAGE, Claim, State
-from strata.results import decide, headline
+from strata.results import headline
 
 
 # R's qt(0.975, freedom).
@@ -191,18 +191,6 @@ def test_a_disturbed_set_is_measured_again_and_counts_in_no_width(made):
     found = decided(23)
     assert found["enough"]
     assert each(found, "again") == {"stream": [], "linpack": []}
-
-
-def test_an_environment_with_a_number_of_its_own_counts_by_its_costs_alone(made):
-    def environments(all_of_them):
-        return {**all_of_them, "few": {**all_of_them["docker"], "label": "Few", "max": 5}}
-
-    made(environments=environments, slower={"few": 3.0}, noise=0, budget="600s")
-    found = decided(3)
-    assert found["spent_seconds"] == 180
-    assert each(found, "seconds") == {"stream": 20, "linpack": 20}
-    # 2 further runs of each workload in it take 40 of the 420 s.
-    assert sum(each(found, "more").values()) == (420 - 40) / 20
 
 
 def test_a_claim_gets_sets_of_what_it_compares_when_all_is_within_the_target(made):

@@ -159,17 +159,6 @@ def test_a_failing_command_of_the_machinery_is_told_in_its_own_words():
         process.capture(["sleep", "5"], timeout=0.2)
 
 
-def test_a_watched_command_ends_by_itself_or_with_the_first_trouble():
-    done = process.capture_watched(["sh", "-c", "echo said; echo meant >&2; exit 3"], 20, lambda: None, 0.05)
-    assert (done.returncode, done.stdout, done.stderr) == (3, "said\n", "meant\n")
-    asked = iter([None, None, "it burns"])
-    with pytest.raises(UserError, match="it burns"):
-        process.capture_watched(["sleep", "66.6"], 20, lambda: next(asked), 0.05)
-    with pytest.raises(UserError, match=r"did not end within 0\.2 s"):
-        process.capture_watched(["sleep", "66.6"], 0.2, lambda: None, 0.05)
-    assert subprocess.run(["pgrep", "-f", "^sleep 66.6$"], capture_output=True, check=False).returncode == 1
-
-
 def test_rights_are_asked_for_only_where_they_are_lacking(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert process.as_root(["mount"]) == ["mount"]

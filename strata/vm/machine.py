@@ -128,7 +128,7 @@ class Machine:
         if "passthrough" in self.refused and profile.get("card"):
             self.refused["card"] = self.refused["passthrough"]
         profile |= {key: settings.DEFAULTS.get(key) for key in self.refused}
-        memory = this_host.memory_size()
+        memory = this_host.facts()["memory_bytes"]
         accelerator, topology = self.options["accelerator"], host.topology()
         every = [settings.resolve(profile, topology, memory, accelerator, number, of) for number in range(of)]
         wanted = every[part]

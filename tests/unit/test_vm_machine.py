@@ -41,7 +41,7 @@ def done(monkeypatch, tmp_path):
     facts = {"box": "b", "seen": [[1, 2]], "folder": str(tmp_path), "host_keys": ["ssh-ed25519 AAAA"], "bytes": 1}
     monkeypatch.setattr(disk, "require", lambda recipe: facts)
     monkeypatch.setattr(host, "topology", lambda: TOPOLOGY)
-    monkeypatch.setattr(machine.this_host, "memory_size", lambda: 32 * GIB)
+    monkeypatch.setattr(machine.this_host, "facts", lambda: {"memory_bytes": 32 * GIB})
     return noted
 
 

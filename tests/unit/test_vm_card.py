@@ -5,7 +5,7 @@ from strata.base.files import write_json
 from strata.client import namespace, remote
 from strata.host.context import Context
 from strata.layers.vm import Vm
-from strata.vm import card, passthrough
+from strata.vm import card
 
 DEVICE = "0000:03:10.0"
 WANTED = {"mac": "52:54:00:00:00:01", "passthrough": [DEVICE], "card": {"address": "192.0.2.20/24"}}
@@ -28,6 +28,15 @@ WANTED = {"mac": "52:54:00:00:00:01", "passthrough": [DEVICE], "card": {"address
 def test_addresses_that_lead_nowhere_are_told(given, found):
     profile = {"passthrough": [DEVICE], **({"card": given} if given else {})}
     assert [key for key, _ in card.complaints(profile)] == found
+
+
+def test_what_keeps_a_device_from_a_guest_is_said(tmp_path):
+    assert "lspci -D" in card.complaint(DEVICE, "kvm", str(tmp_path))
+    (tmp_path / DEVICE).mkdir()
+    assert "under KVM only" in card.complaint(DEVICE, "tcg", str(tmp_path))
+    assert "IOMMU on" in card.complaint(DEVICE, "kvm", str(tmp_path))
+    (tmp_path / DEVICE / "iommu_group").mkdir()
+    assert card.complaint(DEVICE, "kvm", str(tmp_path)) is None
 
 
 def test_an_address_needs_a_device():
@@ -59,7 +68,6 @@ def test_the_hosts_side_of_a_function_is_its_card(tmp_path):
     assert card.port(DEVICE, str(tmp_path)) == "enp3s0"
     with pytest.raises(UserError, match="a second machine may"):
         card.port("0000:03:00.0", str(tmp_path))
-    assert card.DEVICES == passthrough.DEVICES
 
 
 class Reached:

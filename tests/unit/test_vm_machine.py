@@ -255,7 +255,7 @@ def test_what_is_told_of_a_machine_is_as_the_schema_of_records_says(
     (one,) = machines(tmp_path, 1, **(tuned.PROFILE if golden == "kvm-tuned" else {}))
     one.options |= {"fresh": fresh, "accelerator": "kvm"}
     if device:
-        monkeypatch.setattr(machine.passthrough, "complaint", lambda address, accelerator: None)
+        monkeypatch.setattr(machine.card, "complaint", lambda address, accelerator: None)
     prepare = one.prepare
 
     def with_disks():

@@ -130,7 +130,7 @@ class Machine:
                 f"MiB do not fit in {memory // settings.MIB} MiB; give each less, or say host"
             )
         which = [part, of] if of > 1 else []
-        decides = json.dumps([self.options, wanted, facts["box"], facts["seen"], *which], sort_keys=True)
+        decides = json.dumps([self.options, wanted, facts["box"], facts["host_keys"], *which], sort_keys=True)
         key = sha256(decides.encode()).hexdigest()[:8]
         name = f"{libvirt.prefix()}-{key}"
         return {

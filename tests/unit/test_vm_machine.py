@@ -4,12 +4,10 @@ import json
 import os
 import signal
 import subprocess
-import time
 
 import pytest
 import tuned
 
-from strata import layers
 from strata.base import checking
 from strata.base.errors import UserError
 from strata.host import observe
@@ -92,18 +90,6 @@ def test_huge_pages_are_for_all_machines_or_for_none(tmp_path, done, monkeypatch
         assert one.refused == {"huge_pages": "the host could reserve 3 of 9"}
 
 
-def test_nothing_is_reserved_for_machines_that_want_none(tmp_path, done):
-    assert not machines(tmp_path, 1)[0].prepare()[0]["huge_pages"]
-    assert [name for name, *_ in done] == ["remove_domains", "bring_up_network", "bring_up_pool"]
-
-
-def test_a_machine_by_itself_keeps_its_name(tmp_path, done):
-    alone = machines(tmp_path, 1)[0]
-    (tmp_path / "again").mkdir()
-    context = Context("strata-y", str(tmp_path / "again"), {"recipe": "r"})
-    assert machine.Machine(alone.options, context).prepare()[0]["name"] == alone.prepare()[0]["name"]
-
-
 def test_a_failed_boot_removes_that_machine_alone(tmp_path, done, monkeypatch):
     _, second = machines(tmp_path, 2)
     wanted = {"name": "strata-mark-two", "console": "", "extra": {}}
@@ -149,24 +135,11 @@ def test_a_machine_is_booted_once_and_warmed_up_once_for_what_stands_on_it(tmp_p
     assert [plain._snapshot(wanted), warm._snapshot(wanted)] == ["k", "k-docker"]
 
 
-def test_what_stands_on_a_machine_warms_it_up():
-    stack = layers.build([{"vm": {}}, {"docker": {"network": "bridge", "data": "volume"}}], Context("i", "f", None))
-    assert [layer.name for layer in stack[1].above] == ["docker"]
-    assert list(stack[1]._machine.warmup) == ["docker"]
-    assert layers.build([{"vm": {}}], Context("i", "f", None))[1]._machine.warmup == {}
-
-
 def test_machines_that_do_not_fit_are_refused(tmp_path, done):
     first = machines(tmp_path, 3, memory="12GiB")[0]
     with pytest.raises(UserError, match=r"vm.profiles.p.memory: 3 machines of 12288 MiB do not fit in 32768 MiB"):
         first.prepare()
     assert done == []
-
-
-def test_a_device_goes_to_no_one_of_several(tmp_path, done):
-    for one in machines(tmp_path, 2, passthrough=["0000:03:10.0"]):
-        assert one.prepare()[0]["passthrough"] == []
-        assert one.refused["passthrough"] == "a device can be in one machine only"
 
 
 def test_only_the_domain_that_is_meant_is_removed_with_its_disks(tmp_path, monkeypatch):
@@ -205,26 +178,6 @@ def test_a_domain_is_ended_at_once_and_nothing_but_its_own_process(monkeypatch, 
         ended = process.wait(10) if whose == "the domain's" else process.poll()
         process.kill()
     assert ended == (-signal.SIGKILL if whose == "the domain's" else None)
-
-
-def test_a_boot_says_that_it_runs_and_how_long_it_took(tmp_path, done, monkeypatch, capsys):
-    monkeypatch.setattr(machine.Machine, "_make", lambda self, wanted: time.sleep(0.2))
-    monkeypatch.setattr(machine.Machine, "_wait", lambda self, wanted: None)
-    for name in ("tune", "virsh"):
-        monkeypatch.setattr(libvirt, name, lambda *words: None)
-    monkeypatch.setattr(machine, "_keep_console", lambda folder, name, attempt: "")
-    monkeypatch.setattr(machine, "make_data_disk", lambda wanted: None)
-    monkeypatch.setattr(machine.ssh, "run", lambda *words, **more: "")
-    booted = machines(tmp_path, 1)[0]._boot({"name": "m", "extra": {}})
-    assert booted["attempts"] == 1
-    # What Vagrant takes is no part of the boot.
-    assert booted["seconds"] < 0.2
-    assert capsys.readouterr().err.splitlines() == [
-        "vm: making the machine with Vagrant …",
-        "vm: making the machine with Vagrant: 0 s",
-        "vm: booting the machine, attempt 1 of 3 …",
-        "vm: booting the machine, attempt 1 of 3: 0 s",
-    ]
 
 
 # What a guest's shell prints of its disk, its card, its nodes and its caches; and what one says that knows none.

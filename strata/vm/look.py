@@ -35,7 +35,7 @@ def inside(folder: str) -> list[str]:
 
 
 def at(folder: str, wanted: dict, profile: dict, refused: dict[str, str]) -> dict:
-    """See that the data disk is mounted, and look: those facts of ``system.vm`` that are seen (docs/contracts.md).
+    """See that the data disk is mounted, and look: those facts of ``system.vm`` that are seen (docs/files.md).
 
     wanted: the machine's settings, as of :meth:`strata.vm.machine.Machine.settings`.  profile: complete.
     refused: key → why it was left out.

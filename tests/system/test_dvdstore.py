@@ -148,33 +148,6 @@ def test_nothing_is_lost_where_many_buy_the_same_at_the_same_time(shops):
     assert "deadlock" not in shops.said("postgresql")
 
 
-def test_two_who_want_the_last_pieces_do_not_both_get_them(sql):
-    from check import Customer, account
-    from data_set import Shop
-
-    shop, place = Shop("small", 1), address(6)
-    # Without new pieces.
-    assert sql(6, "ALTER TABLE inventory DISABLE TRIGGER restock").returncode == 0
-    last = next(number for number in range(1, shop.products + 1) if shop.product(number).stock == 4)
-
-    def buyer(number):
-        customer = Customer(place)
-        customer.log_in(f"user{number}")
-        return 'data-order="0"' in customer.buy({last: 1}).text
-
-    assert sum(together(buyer, range(1, 9))) == 4
-    assert account(place)["least_stock"] == 0
-
-
-def test_an_error_that_a_server_logs_is_found_by_its_pattern(shops, sql):
-    from check import Customer
-
-    assert sql(7, "DROP FUNCTION browse_by_title").returncode == 0
-    assert Customer(address(7)).get("/browse.php?by=title&words=Wolf").status_code == 500
-    said = serving.said_wrong(shops, "dvdstore")
-    assert all(any("browse_by_title" in line for line in said[server]) for server in ("apache", "postgresql"))
-
-
 def test_a_person_logs_in_looks_around_and_buys(shops):
     with pages.chromium() as browser:
         browser.implicitly_wait(10)
@@ -209,16 +182,6 @@ def test_a_person_logs_in_looks_around_and_buys(shops):
         find("[name=password]").send_keys("password")
         find("main form button").click()
         pages.shown(browser, "tbody tr", title)
-
-
-def test_a_person_becomes_a_customer(shops):
-    with pages.chromium() as browser:
-        browser.get(f"http://localhost:{PORTS[0]}/new.php")
-        for field in browser.find_elements("css selector", "form.rows input"):
-            name = field.get_attribute("name")
-            field.send_keys({"age": "41", "income": "20000", "email": "a@example.org"}.get(name, f"<b>{name}</b>"))
-        browser.find_element("css selector", "form.rows button").click()
-        pages.shown(browser, "h1", "Welcome, <b>first_name</b>")
 
 
 def test_cells_are_measured_in_a_container_as_on_the_host(project, machine_stays):

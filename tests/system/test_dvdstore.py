@@ -46,21 +46,21 @@ def address(number):
 
 
 def checked(number):
-    from check import Check
     from data_set import Shop
+    from shop import Check
 
     return Check(address(number), Shop("small", 1), 7).run()
 
 
 def test_every_operation_answers_as_the_data_and_arithmetic_say(shops):
-    assert checked(0) == 7
+    assert checked(0) == 4
     assert serving.said_wrong(shops, "dvdstore") == {}
 
 
 def test_nobody_gets_in_with_a_wrong_password_nor_buys_with_a_forged_mark(shops):
-    from check import Customer
     from data_set import PASSWORD
     from marks import marks
+    from shop import Customer
 
     for name, password in (("user1", "wrong"), ("nobody", PASSWORD), ("", "")):
         answer = Customer(address(0)).log_in(name, password)
@@ -79,9 +79,9 @@ def test_nobody_gets_in_with_a_wrong_password_nor_buys_with_a_forged_mark(shops)
 
 
 def test_a_name_is_given_once_and_what_a_visitor_writes_is_text(shops):
-    from check import Customer
     from marks import marks, search
     from orders import stranger
+    from shop import Customer
 
     fields = stranger({"username": "only once", "password": "fresh"})
     for changed, page, status in (({}, "new", 200), ({}, "new-form", 409), ({"city": ""}, "new-form", 422)):
@@ -98,7 +98,7 @@ def test_a_name_is_given_once_and_what_a_visitor_writes_is_text(shops):
         (1, "UPDATE products SET price = price + 0.01", "searches"),
         (2, "DROP TRIGGER restock ON inventory", "restock"),
         (3, "DELETE FROM cust_hist WHERE order_id = (SELECT max(order_id) FROM cust_hist)", "history"),
-        (4, "UPDATE inventory SET stock = stock + 1 WHERE product = 5", "newcomer: the books' adrift rows"),
+        (4, "UPDATE inventory SET stock = stock + 1 WHERE product = 5", "purchase: the books' adrift rows"),
     ],
 )
 def test_the_check_notices_what_is_wrong_and_names_it(sql, number, change, step):
@@ -120,9 +120,9 @@ def test_the_database_refuses_what_must_not_be(sql):
 
 
 def test_nothing_is_lost_where_many_buy_the_same_at_the_same_time(shops):
-    from check import Customer, account
     from data_set import Shop
     from marks import cents, marks
+    from shop import Customer, account
 
     shop, place = Shop("small", 1), address(5)
     # Few products, of which the stock is soon at its end, in baskets of other orders each.

@@ -100,14 +100,6 @@ def test_a_file_system_without_o_direct_is_refused(run, tmp_path):
     assert not (tmp_path / "asked").exists()
 
 
-@pytest.mark.parametrize(("variable", "reason"), [({"FIO_EXIT": "1"}, "could not be"), ({"FIO_WRITES": "9"}, "has 9")])
-def test_a_file_that_is_not_whole_is_refused_and_removed(run, tmp_path, variable, reason):
-    done = run("layout.sh", tmp_path / "file", BYTES, 7, stand_ins={"df": df("ext4", 10**12)}, **variable)
-    assert done.returncode == 1
-    assert f"the test file {reason}" in done.stderr
-    assert not (tmp_path / "file").exists()
-
-
 @pytest.mark.parametrize("job", JOBS)
 def test_a_job_is_asked_for_as_published(run, tmp_path, job):
     done = run("job.sh", job, tmp_path / "file", BYTES, "0.7", "0.3", 7)

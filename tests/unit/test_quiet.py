@@ -33,10 +33,6 @@ def flags_of(early, late, when="during", thresholds=THRESHOLDS, **moment):
     return [(flag["what"], flag["when"], flag["value"]) for flag in quiet.judge(when, early, late, seen, thresholds)]
 
 
-def test_a_quiet_time_has_no_flag():
-    assert flags_of(reading(), reading(10, idle=2000)) == []
-
-
 @pytest.mark.parametrize(
     ("late", "flag"),
     [
@@ -83,26 +79,6 @@ def test_children_that_were_waited_for_count_from_the_first_reading_on():
     # An id that was given to another process is another process.
     again = reading(10, processes={(51, "77"): usage(2.0)})
     assert quiet.used(early, again)[51, "77"] == 2.0
-
-
-def test_the_past_of_a_grandchild_is_not_charged_when_its_parent_ends_with_it():
-    tree = {(50, "7"): usage(1.0, name="A"), (51, "8"): usage(0.0, parent=50), (52, "9"): usage(90.0, parent=51)}
-    late = reading(10, processes={(50, "7"): usage(1.0, waited=91.5, name="A")})
-    assert quiet.used(reading(processes=tree), late)[50, "7"] == pytest.approx(1.5)
-    # As an orphan it may have been waited for by one still further above.
-    above = {(49, "6"): usage(0.0, name="above"), (50, "7"): usage(1.0, parent=49)}
-    late = reading(10, processes={(49, "6"): usage(0.0, waited=91.0), (50, "7"): usage(1.0, waited=0.5, parent=49)})
-    spent = quiet.used(reading(processes={**tree, **above}), late)
-    assert spent[49, "6"] + spent[50, "7"] == pytest.approx(1.5)
-
-
-def test_what_nobody_saw_makes_no_more_than_all_processors(monkeypatch):
-    monkeypatch.setattr(quiet.os, "cpu_count", lambda: 2)
-    # Its child came before the first reading and ended while that was taken: no reading has its past.
-    late = reading(10, processes={(50, "7"): usage(4.0, waited=500.0), (60, "8"): usage(3.0)})
-    seen = quiet.facts(reading(processes={(50, "7"): usage(0.0)}), late, set())
-    assert seen["others_share"] <= 2
-    assert quiet.used(reading(), late)[60, "8"] == pytest.approx(3.0)
 
 
 TREE = """

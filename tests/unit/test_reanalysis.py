@@ -2,7 +2,6 @@
 
 import csv
 import io
-import subprocess
 
 import openpyxl
 import pytest
@@ -265,20 +264,3 @@ def test_the_table_numbers_repetitions_and_missing_files_are_named(folder, tmp_p
     missing = {row["file"]: row["reason"] for row in table(tmp_path / "out/unreadable.csv")}
     assert missing["Stream/results/docker.log"] == "missing: no values of stream in docker"
     assert "netperf/results/netperf.xlsx: missing: no values of netperf" in capsys.readouterr().err
-
-
-def test_a_git_directory_gives_the_same_and_the_older_revision(folder, tmp_path):
-    def git(*words):
-        who = ("-c", "user.name=test", "-c", "user.email=test@localhost")
-        subprocess.run(["git", "-C", str(folder), *who, *words], check=True, capture_output=True)
-
-    git("init", "-q")
-    git("add", "-A")
-    git("commit", "-q", "-m", "results")
-    git("clone", "-q", "--bare", str(folder), str(tmp_path / "bare"))
-    for source, out in ((folder, "lying"), (tmp_path / "bare", "bare")):
-        tidy.make(str(source), str(tmp_path / out))
-    lying = [{**row, "file": row["file"]} for row in table(tmp_path / "lying/tidy.csv")]
-    assert [row for row in lying if row["workload"] == "stream"] == [
-        row for row in table(tmp_path / "bare/tidy.csv") if row["workload"] == "stream"
-    ]

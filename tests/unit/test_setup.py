@@ -33,15 +33,6 @@ def test_without_apt_it_says_exactly_what_to_install(poor):
     assert "shellcheck" not in done.stderr
 
 
-def test_what_is_there_is_not_asked_for(poor):
-    for name in ("packer", "mmdebstrap"):
-        (projects.Path(poor["PATH"]) / name).symlink_to("/bin/true")
-    script = os.path.join(projects.ROOT, "scripts/setup.sh")
-    done = subprocess.run([script, "test"], env=poor, capture_output=True, text=True, check=False)
-    assert "packer" not in done.stderr
-    assert "shellcheck   (Debian: shellcheck)" in done.stderr
-
-
 def test_a_paper_of_what_is_measured_needs_no_docker(poor):
     script = os.path.join(projects.ROOT, "scripts/setup.sh")
     done = subprocess.run([script, "paper"], env=poor, capture_output=True, text=True, check=False)
@@ -124,17 +115,6 @@ def test_what_no_release_has_is_told_with_where_to_get_it_and_nothing_is_install
     assert "get it from https://" in done.stderr
     assert "put it on the path, and run this again" in done.stderr
     assert not [note for note in notes if " install " in note]
-
-
-def test_a_release_without_gvisor_is_told_of_and_all_else_is_installed(newer, poor):
-    tools = projects.Path(poor["PATH"])
-    (tools / "runsc").unlink()
-    knows = tools / "apt-cache"
-    knows.write_text(knows.read_text().replace("libvirt-clients", "libvirt-clients | runsc"))
-    done, notes = newer("yes")
-    assert done.returncode == 0, done.stderr
-    assert "runsc is not in this distribution; environments with gVisor will be shown as not available" in done.stderr
-    assert not [note for note in notes if "runsc" in note]
 
 
 @pytest.mark.parametrize("target", ["paper", "archive", "summary", "plan"])

@@ -7,7 +7,6 @@ from strata.host.context import Context
 from strata.vm import card
 
 DEVICE = "0000:03:10.0"
-WANTED = {"mac": "52:54:00:00:00:01", "passthrough": [DEVICE], "card": {"address": "192.0.2.20/24"}}
 
 
 @pytest.mark.parametrize(
@@ -36,26 +35,6 @@ def test_what_keeps_a_device_from_a_guest_is_said(tmp_path):
     assert "IOMMU on" in card.complaint(DEVICE, "kvm", str(tmp_path))
     (tmp_path / DEVICE / "iommu_group").mkdir()
     assert card.complaint(DEVICE, "kvm", str(tmp_path)) is None
-
-
-@pytest.mark.parametrize(
-    ("said", "wrong"),
-    [
-        ("eth1 192.0.2.20/24\n", None),
-        ("eth1 \n", "eth1 has no address"),
-        ("0 cards:\n", "there must be one"),
-        ("2 cards: eth1 eth2\n", "there must be one"),
-    ],
-)
-def test_the_card_is_what_has_a_device_and_is_not_the_machines_other_one(monkeypatch, said, wrong):
-    asked = []
-    monkeypatch.setattr(card.ssh, "run", lambda folder, argv, **more: asked.append(argv) or said)
-    if wrong:
-        with pytest.raises(UserError, match=wrong):
-            card.give("folder", WANTED)
-    else:
-        assert card.give("folder", WANTED) == "192.0.2.20/24"
-    assert asked[0][3:] == ["strata", WANTED["mac"], "192.0.2.20/24"]
 
 
 def test_the_hosts_side_of_a_function_is_its_card(tmp_path):

@@ -9,7 +9,6 @@ import pytest
 import tuned
 
 from strata.base import checking
-from strata.base.errors import UserError
 from strata.host import observe
 from strata.host import topology as host
 from strata.host.context import Context
@@ -83,30 +82,6 @@ def test_the_first_makes_what_all_share_and_none_removes_another(tmp_path, done)
     assert 3 * found[0]["memory_mib"] * 2**20 <= settings.spare_memory(32 * GIB)
 
 
-def test_huge_pages_are_for_all_machines_or_for_none(tmp_path, done, monkeypatch):
-    monkeypatch.setattr(hugepages, "reserve", lambda memory, folder, nodes: "the host could reserve 3 of 9")
-    for one in machines(tmp_path, 2, huge_pages=True):
-        assert not one.prepare()[0]["huge_pages"]
-        assert one.refused == {"huge_pages": "the host could reserve 3 of 9"}
-
-
-def test_a_failed_boot_removes_that_machine_alone(tmp_path, done, monkeypatch):
-    _, second = machines(tmp_path, 2)
-    wanted = {"name": "strata-mark-two", "console": "", "extra": {}}
-    for name in ("make_data_disk", "say"):
-        monkeypatch.setattr(machine, name, lambda *words: None)
-    monkeypatch.setattr(machine, "ATTEMPTS", 2)
-    monkeypatch.setattr(machine.Machine, "_make", lambda *words: None)
-    monkeypatch.setattr(machine.Machine, "_wait", lambda *words: None)
-    for name in ("tune", "virsh"):
-        monkeypatch.setattr(libvirt, name, lambda *words: None)
-    for name in ("_keep_console", "forget_vagrant"):
-        monkeypatch.setattr(machine, name, lambda *words: None)
-    with pytest.raises(UserError, match="did not boot in 2 attempts"):
-        second._boot(wanted)
-    assert done == [("remove_domains", "strata-mark-two")] * 2
-
-
 def test_a_machine_is_booted_once_and_warmed_up_once_for_what_stands_on_it(tmp_path, done, monkeypatch):
     (plain,) = machines(tmp_path, 1)
     warm = machine.Machine(plain.options, plain.context, {"docker": [["systemctl", "start", "docker.service"]]})
@@ -133,36 +108,6 @@ def test_a_machine_is_booted_once_and_warmed_up_once_for_what_stands_on_it(tmp_p
     assert plain._see_snapshot({**wanted, "mac": "other"}, {}) == {"seconds": 60}
     assert steps == ["boot", "mount", "save k"]
     assert [plain._snapshot(wanted), warm._snapshot(wanted)] == ["k", "k-docker"]
-
-
-def test_machines_that_do_not_fit_are_refused(tmp_path, done):
-    first = machines(tmp_path, 3, memory="12GiB")[0]
-    with pytest.raises(UserError, match=r"vm.profiles.p.memory: 3 machines of 12288 MiB do not fit in 32768 MiB"):
-        first.prepare()
-    assert done == []
-
-
-def test_only_the_domain_that_is_meant_is_removed_with_its_disks(tmp_path, monkeypatch):
-    monkeypatch.setenv("STRATA_HOME", str(tmp_path))
-    names = [f"{libvirt.prefix()}-{mark}" for mark in ("aaaa", "bbbb")]
-    there, gone = set(names), []
-    monkeypatch.setattr(libvirt, "domains", lambda: sorted(there))
-
-    def virsh(command, name, *words, check=True):
-        if command == "undefine":
-            there.remove(name)
-            gone.append(name)
-
-    monkeypatch.setattr(libvirt, "virsh", virsh)
-    (tmp_path / "vm/pool").mkdir(parents=True)
-    files = [f"{name}{end}" for name in names for end in (".img", "-data.img")] + ["box.img"]
-    for name in files:
-        (tmp_path / "vm/pool" / name).write_text(json.dumps(name))
-    assert libvirt.remove_domains(names[1]) == [names[1]]
-    assert sorted(path.name for path in (tmp_path / "vm/pool").iterdir()) == sorted([*files[:2], "box.img"])
-    assert libvirt.remove_domains() == [names[0]]
-    assert [path.name for path in (tmp_path / "vm/pool").iterdir()] == ["box.img"]
-    assert gone == [names[1], names[0]]
 
 
 @pytest.mark.parametrize("whose", ["the domain's", "another's"])

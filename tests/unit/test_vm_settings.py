@@ -126,24 +126,6 @@ def test_more_machines_than_cpus_take_turns_and_none_has_more_than_another():
     assert [list(entry["affinity"].values()) for entry in found] == [["0"], ["1"], ["0"], ["1"]]
 
 
-def test_machines_of_a_given_size_lie_apart_as_long_as_there_is_room():
-    found = [resolve({"pin": True, "cpus": 4}, cpus(1, 8), part=part, of=4) for part in range(4)]
-    assert [entry["affinity"]["0"] for entry in found] == ["0", "4", "0", "4"]
-    few = [resolve({"pin": True, "cpus": 1}, cpus(1, 8), part=part, of=2) for part in range(2)]
-    assert [entry["affinity"]["0"] for entry in few] == ["0", "4"]
-
-
-def test_qemus_other_threads_keep_off_the_cpus_of_all_equal_machines():
-    def emulators(*shape, of, **more):
-        profile = {"pin": True, "pin_emulator": True, **more}
-        return [resolve(profile, cpus(*shape), part=part, of=of)["extra"]["emulator"] for part in range(of)]
-
-    assert emulators(1, 8, of=3) == ["6-7"] * 3
-    assert emulators(1, 8, of=2, cpus=1) == ["1-3,5-7"] * 2
-    # Where none is left, each keeps to its own.
-    assert emulators(1, 8, of=2) == ["0", "4"]
-
-
 @pytest.mark.parametrize(("values", "text"), [([0], "0"), ([0, 1, 2, 5], "0-2,5"), ([7, 3, 4], "3-4,7")])
 def test_ranges_and_back(values, text):
     assert settings.ranges(values) == text
@@ -176,9 +158,3 @@ def test_the_topology_is_read_from_the_kernel(tmp_path):
     assert host.shape(found) == {"sockets": 2, "cores": 2, "threads": 2}
     assert host.shape(found[:3]) is None
     assert host.caches(str(tmp_path / "cpu")) == "L1d 32K, L1i 64K, L3 8M"
-
-
-def test_a_kernel_that_says_nothing_gives_one_socket(tmp_path):
-    found = host.topology(str(tmp_path), str(tmp_path), {0, 1})
-    assert host.shape(found) == {"sockets": 1, "cores": 2, "threads": 1}
-    assert host.caches(str(tmp_path)) == ""

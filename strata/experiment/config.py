@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 
 from strata import client, layers
 from strata.base import checking, pages
+from strata.base.amounts import size
 from strata.base.checking import Finding, unknown
 from strata.base.errors import UserError
 from strata.experiment import plan, published, quiet, recipe, sets, workload
-from strata.host.sizing import size
 from strata.vm import card, settings
 from strata.vm.settings import GIB, MIB
 

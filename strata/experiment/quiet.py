@@ -1,6 +1,6 @@
 """The config's ``quiet``: what is done when something else uses the machine, and from which threshold on."""
 
-from strata.host.sizing import size
+from strata.base.amounts import size
 
 DEFAULTS: dict = {
     "action": "flag",

@@ -10,12 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 GIB = 1024**3
-UNIT = {"KiB": 1024, "MiB": 1024**2, "GiB": GIB}
-
-
-def size(text: str) -> int:
-    """Bytes of a size such as ``2GiB``."""
-    return int(text[:-3]) * UNIT[text[-3:]]
 
 
 def cache_multiple(machine: dict, factor: int, element_bytes: int, at_least: int) -> tuple[int, str | None]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from strata.base.amounts import UNIT, numbers, size
 from strata.base.errors import UserError
 from strata.host import observe
 from strata.host.observe import NOT_AVAILABLE
-from strata.host.sizing import UNIT, size
-from strata.host.topology import numbers
 
 CPUS = r"[0-9]{1,4}(-[0-9]{1,4})?"
 # Docker's own least.

@@ -7,7 +7,8 @@ domain by :mod:`strata.vm.domain` before the machine starts.
 import re
 from typing import Any
 
-from strata.host.sizing import at_scale, size
+from strata.base.amounts import size
+from strata.host.sizing import at_scale
 
 GIB = 1024**3
 MIB = 1024**2

@@ -10,7 +10,8 @@ CLAIM_COLUMNS <- c("environment", "reference", "series", "n", "ratio", "low", "h
 #' @param published as in published/claims.json
 #' @param values tidy rows (environment, workload, metric, factors, series, better, percentile, repetition,
 #'   value)
-#' @param here list: invalid (workloads whose sizes answer no question), sockets, processors (NA: not known), emulated
+#' @param here list: invalid (workloads whose sizes answer no question), sockets, processors (NA: not known),
+#'   emulated
 #'   (names of environments that were measured in emulation alone); paired, exact (both as of values that were
 #'   measured here, where they are left out)
 #' @return data frame, one row per claim, and one more where another product stands for the published
@@ -114,7 +115,8 @@ claim_parts <- function(claim, published, values, here) {
   rows <- values[claim$workload == "*" | values$workload %in% about, ]
   if (nrow(rows) == 0) return(cannot("workload", claim$workload, " was not measured"))
   small <- rows$workload %in% here$invalid
-  too_small <- if (any(small)) cannot("size", toString(unique(rows$workload[small])), " broke a rule of its size")
+  names_small <- toString(unique(rows$workload[small]))
+  too_small <- if (any(small)) cannot("size", names_small, " broke a rule of its size")
   rows <- rows[!small, ]
   if (nrow(rows) == 0) return(too_small)
   for (what in c("sockets", "processors")) {

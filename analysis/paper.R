@@ -38,9 +38,10 @@ read_paper <- function(folder, published, emulated) {
   paper
 }
 
-# Series whose sizes break a rule have a dagger; at the scale `tiny`, all of which do, the top of the page says so.
+# Series whose sizes break a rule have a dagger; at the scale `tiny` the top of the page says so of all.
 mark_sizes <- function(rows, paper) {
-  if (paper$valid) mutate(rows, series = paste0(series, if_else(workload %in% paper$invalid, "\u2020", ""))) else rows
+  if (!paper$valid) return(rows)
+  mutate(rows, series = paste0(series, if_else(workload %in% paper$invalid, "\u2020", "")))
 }
 
 #' Ratios to native of Table I of the original, beside what was measured of the environments that stand for
@@ -95,7 +96,9 @@ title_of <- function(paper) {
 #' One sentence with the finding: each family of environments against native
 finding_of <- function(paper) {
   told <- filter(paper$told, !workload %in% paper$invalid)
-  if (nrow(paper$told) > 0 && nrow(told) == 0) return("The sizes of these runs answer no question and test no claim.")
+  if (nrow(paper$told) > 0 && nrow(told) == 0) {
+    return("The sizes of these runs answer no question and test no claim.")
+  }
   if (nrow(told) == 0) {
     return("Nothing was measured beside native, so this paper reports levels and compares nothing.")
   }

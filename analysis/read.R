@@ -13,7 +13,8 @@ stack_rows <- function(rows) do.call(rbind, rows)
 #' The results of an experiment
 #'
 #' @param folder that holds plan.json, plan.csv, tidy/ and raw/
-#' @return list: plan; environments (native beside emulated machines is among the `emulated`), metrics (data frames in the plan's order); planned (cells); tidy (values
+#' @return list: plan; environments (native beside emulated machines is among the `emulated`), metrics (data
+#'   frames in the plan's order); planned (cells); tidy (values
 #'   that count, with
 #'   labels); emulated (the same of emulated machines); records (of planned cells, named by their log); looks
 #'   (how
@@ -90,7 +91,8 @@ read_environment <- function(name, entry) {
   family <- if (machine) "machines" else if (sandbox) "sandboxes" else "containers"
   if (name == NATIVE) family <- ""
   data.frame(environment = name, label = entry$label, available = entry$available,
-             reason = entry$reason %or% "", family = family, emulated = isTRUE(entry$emulated) || isTRUE(entry$beside), beside = isTRUE(entry$beside))
+             reason = entry$reason %or% "", family = family,
+             emulated = isTRUE(entry$emulated) || isTRUE(entry$beside), beside = isTRUE(entry$beside))
 }
 
 read_metrics <- function(workload, entry) {

@@ -90,8 +90,8 @@ def _known(
 ) -> dict[str, float | None]:
     """What the names of rules stand for: numbers; of a list its largest, of a metric its smallest."""
     found: dict[str, float | None] = {name: machine.get(key) for name, key in FACTS.items()} | {"laps": 1}
-    for name, value in metrics:
-        found[name] = min(value, found.get(name, math.inf))
+    for name, value in sorted(metrics, key=lambda one: one[1]):
+        found.setdefault(name, value)
     for name, value in values.items():
         numbers = [one for one in (value if isinstance(value, list) else [value]) if type(one) in (int, float)]
         found[name] = max(numbers, default=None)
@@ -102,5 +102,5 @@ def _known(
 
 
 def _product(known: Mapping[str, float | None], names: list[str], factor: float = 1) -> float | None:
-    numbers = [known.get(name) for name in names]
-    return None if None in numbers else math.prod(numbers, start=factor)  # type: ignore[arg-type]
+    numbers = [number for name in names if (number := known.get(name)) is not None]
+    return math.prod(numbers, start=factor) if len(numbers) == len(names) else None

@@ -89,7 +89,8 @@ made_experiment <- function(environments, workloads, blocks = 6, change = identi
   for (i in seq_len(nrow(cells))) {
     path <- file.path(dirname(folder), sub("log$", "json", cells$log[i]))
     dir.create(dirname(path), recursive = TRUE, showWarnings = FALSE)
-    record <- list(environment = cells$environment[i], workload = cells$workload[i], started = "2026-01-02T03:04:05Z", seconds = 2,
+    record <- list(environment = cells$environment[i], workload = cells$workload[i],
+                   started = "2026-01-02T03:04:05Z", seconds = 2,
                    system = list(up_seconds = i / 10),
                    quiet = list(flags = if (i %% 2 == 0) flags else list()),
                    observed = list(host = list(static = host, during = list(steal_share = 0)), inside = host))

@@ -1,1 +1,1 @@
-"""What the machinery costs, measured in one run: `make bench` (docs/performance.md)."""
+"""What the machinery costs, measured in one run: `make bench` (docs/architecture.md)."""

@@ -1,4 +1,4 @@
-"""Measure what the machinery costs: ``python -m bench`` (docs/performance.md).
+"""Measure what the machinery costs: ``python -m bench`` (docs/architecture.md).
 
 Prints each command as it was measured and then the tables; writes cost.csv, cost.md and the figure cost.png
 into a folder.

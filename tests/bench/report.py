@@ -1,4 +1,4 @@
-"""The bench's tables, as they stand in docs/performance.md, and whether its targets are met."""
+"""The bench's tables, as they stand in docs/architecture.md, and whether its targets are met."""
 
 import statistics
 from collections.abc import Callable

@@ -101,14 +101,17 @@ def test_every_document_has_a_page_and_every_kind_its_own(site):
     for page in docs.rglob("*.md"):
         assert (site / page.relative_to(docs)).with_suffix(".html").exists(), page
     home = Asked((site / "index.html").read_text())
-    for name in ("tutorial", "how-to/plan-an-experiment", "reference/config", "method", "gallery"):
+    for name in ("tutorial", "how-to/plan-an-experiment", "reference/workloads", "method", "gallery"):
         assert f"{name}.html" in home.leads
 
 
 def test_the_reference_tells_every_key_and_every_workload(site):
-    told = (site / "reference/config.html").read_text()
-    for key in ("repetitions.target", "client.ssh", "quiet.action", "environments.NAME.layers", "profiles.NAME.pin"):
-        assert f"<code>{key}</code>" in told
+    for page, key in (
+        ("config", "repetitions.target"),
+        ("config", "client.ssh"),
+        ("virtual-machines", "profiles.NAME.pin"),
+    ):
+        assert f"<code>{key}</code>" in (site / f"{page}.html").read_text()
     for folder in (projects.ROOT / "workloads").glob("*/workload.yaml"):
         name = folder.parent.name
         assert f'href="workloads/{name}.html"' in (site / "reference/workloads.html").read_text()
@@ -161,7 +164,7 @@ def served(folder):
 
 def test_in_a_browser_nothing_else_is_asked_and_the_search_finds(site):
     with served(site) as address, pages.chromium() as driver:
-        for name in ("index", "architecture", "gallery", "reference/config"):
+        for name in ("index", "architecture", "gallery", "config"):
             driver.get(f"{address}/{name}.html")
             asked = driver.execute_script("return performance.getEntriesByType('resource').map((entry) => entry.name)")
             assert asked

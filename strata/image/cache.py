@@ -27,7 +27,7 @@ def require(name: str) -> dict:
     image = find(name)
     if image is None:
         raise UserError(
-            f"the image {name[:12]} is not in {places.home()}: run `python -m strata image` to build it again"
+            f"the image {name[:12]} is not in {places.home()}: run `python3 -m strata image` to build it again"
         )
     return image
 
@@ -39,7 +39,7 @@ def lock() -> str:
 
 def kept() -> AbstractContextManager:
     """While it is held nothing is removed from the cache (:mod:`strata.image.prune`)."""
-    return locked(lock(), "image: another process removes what is not needed", shared=True)
+    return locked(lock(), "image: another process is removing old images", shared=True)
 
 
 def manifest_of(image: dict) -> dict:
@@ -50,7 +50,7 @@ def manifest_of(image: dict) -> dict:
     found = read_json(path)
     if digest(found) != image["manifest_sha256"]:
         raise UserError(
-            f"{path} is missing, cut short or altered: it is not what was built; run `python -m strata image --rebuild`"
+            f"{path} is missing, truncated or changed since it was built; run `python3 -m strata image --rebuild`"
         )
     assert found
     return found

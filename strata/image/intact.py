@@ -51,7 +51,7 @@ def _read_all(image: dict) -> None:
     from strata.image import manifest
 
     begun = time.monotonic()
-    say("image", "reading all its files again, since they are not as was noted after the build …")
+    say("image", "reading all its files again, since they changed after the build …")
     expected, found = manifest_of(image)["files"], manifest.hash_tree(_tree(image))
     wrong = sorted(path for path in {*expected, *found} if expected.get(path) != found.get(path))
     if wrong:
@@ -60,6 +60,6 @@ def _read_all(image: dict) -> None:
         more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
         raise UserError(
             f"{os.path.join(_tree(image), path)} {how}{more}: nothing is measured with it; "
-            "run `python -m strata image --rebuild`"
+            "run `python3 -m strata image --rebuild`"
         )
     say("image", f"all {len(found)} files are as they were built: {time.monotonic() - begun:.0f} s")

@@ -63,7 +63,7 @@ def known(device: str = DEVICE) -> dict:
     # What is damaged is tried again.
     if isinstance(finding, dict) and finding.get("accelerator") in ("kvm", "tcg") and "accelerator_reason" in finding:
         return finding
-    return {"accelerator": None, "accelerator_reason": f"{device} is there; whether it runs a guest was not tried yet"}
+    return {"accelerator": None, "accelerator_reason": f"{device} exists; whether it runs a guest was not tested yet"}
 
 
 def arguments(kernel: str, console: str) -> list[str]:
@@ -92,7 +92,7 @@ def understand(console: str, words: str, ended: bool, limit: float = LIMIT) -> d
     else:
         why = in_words(words) or in_words(console)
         said = "a short guest under KVM ended without its report" + (f" ({why})" if why else "")
-    return {"accelerator": "tcg", "accelerator_reason": f"{DEVICE} is there, but {said}"}
+    return {"accelerator": "tcg", "accelerator_reason": f"{DEVICE} exists, but {said}"}
 
 
 def attempt(kernel: str, limit: float = LIMIT) -> dict:

@@ -148,7 +148,7 @@ def test_a_box_that_is_not_what_was_made_is_not_whole(tmp_path, monkeypatch):
     os.unlink(os.path.join(disk.folder_of("r"), "kernel"))
     assert not disk.whole("r")
     assert disk.prune({"other"}) == ["box strata-r"]
-    with pytest.raises(UserError, match="python -m strata image"):
+    with pytest.raises(UserError, match="python3 -m strata image"):
         disk.require("r")
 
 

@@ -39,21 +39,7 @@ def lock() -> str:
 
 def kept() -> AbstractContextManager:
     """While it is held nothing is removed from the cache (:mod:`strata.image.prune`)."""
-    return locked(lock(), "image: another process is removing old images", shared=True)
-
-
-def manifest_of(image: dict) -> dict:
-    """The manifest of an image in the cache.  Raises UserError where it is not the one that was made with it."""
-    from strata.image.manifest import digest
-
-    path = os.path.join(image["folder"], "manifest.json")
-    found = read_json(path)
-    if digest(found) != image["manifest_sha256"]:
-        raise UserError(
-            f"{path} is missing, truncated or changed since it was built; run `python3 -m strata image --rebuild`"
-        )
-    assert found
-    return found
+    return locked(lock(), "image: another process removes what is not needed", shared=True)
 
 
 def names() -> list[str]:

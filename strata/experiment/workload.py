@@ -17,7 +17,7 @@ from strata.experiment import figures, plan
 from strata.host import sizing
 
 FOLDER = "workloads"
-SCALES = ("value", "smoke", "quick", "paper")
+SCALES = ("value", "tiny", "standard", "paper")
 # How a system may start for a step that asks for a fresh one.
 STARTS = ["restored", "booted"]
 

@@ -56,7 +56,7 @@ OF_THE_CELL = ("cpus", "client-last-cpu")
 
 
 def at_scale(value: object, scale: str) -> object:
-    """The value of a setting that may be given by scale (``{smoke: …, quick: …, paper: …}``)."""
+    """The value of a setting that may be given by scale (``{tiny: …, standard: …, paper: …}``)."""
     if isinstance(value, dict) and scale in value:
         return value[scale]
     return value

@@ -20,7 +20,7 @@ from strata.results import headline, tidy
 # Environment, metric, factors.
 Series = tuple[str, str, str]
 # What a claim is not tested at, since it answers no question (analysis/read.R).
-SMOKE = "smoke"
+TINY = "tiny"
 
 
 def decide(block: int) -> None:
@@ -184,7 +184,7 @@ class _Round:
         more, of_claims = dict.fromkeys(self.loads, 0), {}
         if target is not None:
             more = precision.further({load: state for load, (state, _) in states.items()}, target, budget, self.left)
-            if self.asked.get("claims") and not any(more.values()) and self.experiment["scale"] != SMOKE:
+            if self.asked.get("claims") and not any(more.values()) and self.experiment["scale"] != TINY:
                 of_claims = precision.for_claims(self.claims(states), budget, self.left)
                 more |= {load: number for load, (number, _) in of_claims.items()}
         told: dict[str, dict] = {}

@@ -1,4 +1,4 @@
-"""Workloads with a server, a client or a disk in them, at smoke scale, in the environments with a machine.
+"""Workloads with a server, a client or a disk in them, at tiny scale, in the environments with a machine.
 
 The long test measures all of them everywhere, tuned too; the short one, in one tuned machine with and without
 containers in it, one with a server (in both), one with a disk, one that starts, and one that leaves a process behind.

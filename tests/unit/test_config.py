@@ -67,7 +67,7 @@ MISTAKES = [
     ({"environments": {"native": {"layers": ["chroot", "host"]}}}, "environments.native.layers.1"),
     ({"environments": {"native": {"layers": [DOCKER, "vm"]}}}, "environments.native.layers.1"),
     ({"environments": {"vm": {"layers": [{"vm": {"profile": "big"}}]}}}, "environments.vm.layers.0.vm.profile"),
-    ({"vm": {"profiles": {"default": {"memory": {"smoke": "1MiB"}}}}}, "vm.profiles.default.memory.smoke"),
+    ({"vm": {"profiles": {"default": {"memory": {"tiny": "1MiB"}}}}}, "vm.profiles.default.memory.tiny"),
     ({"vm": {"profiles": {"default": {"memory": "99999999GiB"}}}}, "vm.profiles.default.memory"),
     ({"workloads": {"strem": {}}}, "workloads.strem"),
     ({"workloads": {"stream": {"elements": 10**15}}}, "workloads.stream.elements"),
@@ -129,11 +129,11 @@ def test_a_parser_is_python_with_a_function_parse(project, text):
 def test_words_and_pages_are_laid_over_the_page(checkout, tmp_path, monkeypatch):
     first = {"seed": 1, "environments": {"docker": {"layers": [{"docker": {**DOCKER["docker"], "cpuset-cpus": "0"}}]}}}
     (tmp_path / "a.yaml").write_text(yaml.safe_dump(first))
-    (tmp_path / "b.json").write_text('{"scale": "quick", "workloads": {"stream": {"trials": 4}}}')
+    (tmp_path / "b.json").write_text('{"scale": "standard", "workloads": {"stream": {"trials": 4}}}')
     words = parse_config(["seed=7", "partial=true", "workloads={stream: {trials: 5}, linpack: {sizes: [600]}}"])
     over = config.read_pages([str(tmp_path / "a.yaml"), str(tmp_path / "b.json")], words)
     settings = config.read(over)
-    assert (settings["seed"], settings["partial"], settings["scale"]) == (7, True, "quick")
+    assert (settings["seed"], settings["partial"], settings["scale"]) == (7, True, "standard")
     assert settings["workloads"]["stream"] == {"trials": 5}
     assert settings["workloads"]["linpack"] == {"sizes": [600]}
     # What is in quotes stays text where text is asked for.
@@ -147,7 +147,7 @@ def test_words_and_pages_are_laid_over_the_page(checkout, tmp_path, monkeypatch)
 
 def test_the_command_takes_pages_and_words_as_snakemake_does(project):
     (project() / "over.yaml").write_text("seed: 5\nscale: smok\n")
-    for words, good in ([], False), (["scale=quick"], True), (['{"scale": "quick"}'], True), (["scale=x"], False):
+    for words, good in ([], False), (["scale=standard"], True), (['{"scale": "standard"}'], True), (["scale=x"], False):
         options = ["--configfile", "over.yaml", *(["--config", "seed=6", *words] if words else [])]
         done = projects.run(projects.Path.cwd(), "strata", "plan", *options)
         assert (done.returncode == 0) is good, done.stderr

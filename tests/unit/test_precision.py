@@ -213,7 +213,7 @@ def test_a_claim_gets_sets_of_what_it_compares_when_all_is_within_the_target(mad
     measure_on(folder, noise=0.03)
     # Small sizes answer no question.
     assert decided(20)["enough"]
-    monkeypatch.setattr(decide, "SMOKE", "")
+    monkeypatch.setattr(decide, "TINY", "")
     found = decided(20)
     assert not found["enough"]
     linpack = found["workloads"]["linpack"]

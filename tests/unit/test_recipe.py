@@ -36,7 +36,7 @@ def test_comments_blank_lines_and_the_analysis_do_not_change_the_image(copy):
     (copy / "workloads/stream/parse.py").write_text("def parse(lines, parameters):\n    return []\n")
     (copy / "workloads/kit/logs.py").write_text("")
     (copy / "workloads/stream/README.md").write_text("STREAM\n")
-    edit(copy / "workloads/stream/workload.yaml", "smoke: 5000000", "smoke: 10000000")
+    edit(copy / "workloads/stream/workload.yaml", "tiny: 5000000", "tiny: 10000000")
     assert recipe.describe({}) == before
 
 

@@ -61,8 +61,8 @@ def taken(project, placed, units=1, machine=None):
     data = with_roles(placed)
     data |= {"parameters": data["parameters"] | {"systems": systems}, "systems": "systems"}
     project(workloads={"noop": data})
-    cell = workload.cell("noop", "smoke")
-    values, _ = workload.resolve("noop", {}, "smoke", MACHINE)
+    cell = workload.cell("noop", "tiny")
+    values, _ = workload.resolve("noop", {}, "tiny", MACHINE)
     count = plan.systems({"cell": cell, "parameters": values})
     tops = [Part(number, machine) for number in range(count)]
     system = types.SimpleNamespace(tops=tops, client=None)
@@ -121,7 +121,7 @@ def test_the_plan_counts_the_systems_of_all_roles(project, placed, count):
 def test_every_role_must_be_in_one_system(project, placed):
     project(workloads={"noop": with_roles(placed)})
     with pytest.raises(UserError, match=r"workloads.noop.placed: is .*must name each of web, database once"):
-        workload.resolve("noop", {}, "smoke", MACHINE)
+        workload.resolve("noop", {}, "tiny", MACHINE)
 
 
 ROLES = with_roles()["roles"]

@@ -14,7 +14,7 @@ def experiment(seed=1, repetitions=4, absent=(), order="blocks", emulated=(), pr
     return {
         "seed": seed,
         "order": order,
-        "scale": "smoke",
+        "scale": "tiny",
         "repetitions": repetitions,
         **({"precision": {"min": precision}} if precision else {}),
         **({"not_emulated": list(left_out)} if left_out else {}),

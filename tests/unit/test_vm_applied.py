@@ -5,7 +5,7 @@ import tuned
 from strata.vm import applied, settings
 
 TOPOLOGY = [{"cpu": cpu, "socket": 0, "core": cpu, "node": 0} for cpu in range(2)]
-TUNED = settings.complete(tuned.PROFILE, "smoke")
+TUNED = settings.complete(tuned.PROFILE, "tiny")
 
 
 def seen(**changes):

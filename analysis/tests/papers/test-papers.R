@@ -87,7 +87,7 @@ test_that("native alone compares nothing and says so", {
 test_that("a disturbed run at test sizes says so on its first page, and why there is no interval", {
   flag <- list(list(what = "busy", when = "during", value = 0.4, threshold = 0.05))
   folder <- made_experiment(c("native", "docker"), "stream", blocks = 2, flags = flag,
-                            change = function(plan) c(scale = "smoke", plan[names(plan) != "scale"]))
+                            change = function(plan) c(scale = "tiny", plan[names(plan) != "scale"]))
   papers <- papers_of(folder)
   expect_whole(papers)
   expect_says(papers$first, paste("before", sum(table_of(folder, "runs")$flags != "", na.rm = TRUE), "of 4"))

@@ -22,7 +22,7 @@ theme_set(theme_minimal(base_size = 9) + theme(
 ))
 
 # How many letters a label beside a figure may have in a line.
-label_letters <- function() if (knitr::is_html_output()) 26 else 44
+label_letters <- function(columns = 1) if (knitr::is_html_output()) 26 else if (columns > 6) 30 else 44
 
 wrap <- function(width) function(x) stringr::str_wrap(x, width)
 
@@ -76,8 +76,8 @@ draw_forest <- function(told, published = tibble()) {
                    filter(rows, !is.na(low)), linewidth = 0.6, show.legend = FALSE) +
     geom_point(size = 1.7) +
     facet_grid(rows = vars(workload), cols = vars(label), scales = "free_y", space = "free_y",
-               labeller = labeller(label = wrap(max(9, 48 %/% columns)))) +
-    scale_y_discrete(limits = rev, labels = wrap(label_letters())) +
+               labeller = labeller(label = wrap(max(7, 48 %/% columns)))) +
+    scale_y_discrete(limits = rev, labels = wrap(label_letters(columns))) +
     scale_x_log10(labels = of_hundred, breaks = ratio_breaks(ends, if (columns > 3) 2 else 4),
                   guide = guide_axis(check.overlap = TRUE)) +
     scale_colour_manual(values = OUTCOME_COLOURS) + scale_fill_manual(values = OUTCOME_COLOURS) +
@@ -85,7 +85,7 @@ draw_forest <- function(told, published = tibble()) {
     coord_cartesian(xlim = ends) +
     labs(x = OF_NATIVE, y = NULL) +
     theme(strip.text.y = element_blank(), panel.grid.major.y = element_line(colour = "grey92",
-      linewidth = 0.3), panel.spacing.y = unit(3, "pt"))
+      linewidth = 0.3), panel.spacing.y = unit(3, "pt"), strip.text.x = element_text(size = 8))
   if (nrow(published) == 0) return(plot)
   marks <- filter(published, series %in% rows$series) |>
     mutate(workload = factor(workload, levels(rows$workload)), label = factor(label, levels(rows$label)))
@@ -103,7 +103,7 @@ ratio_breaks <- function(ends, n) {
   if (diff(log(ends)) > log(2.5)) {
     all <- c(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
     all <- all[all >= ends[1] & all <= ends[2]]
-    return(if (length(all) > n + 1) unique(c(all[1], 1, all[length(all)])) else all)
+    if (length(all) > 2) return(if (length(all) > n + 1) unique(c(all[1], 1, all[length(all)])) else all)
   }
   scales::breaks_pretty(n)(ends)
 }
@@ -111,7 +111,7 @@ ratio_breaks <- function(ends, n) {
 forest_height <- function(told) {
   # All rows are as high as the longest label takes.
   series <- unique(told$series)
-  lines <- length(series) * (1 + 0.9 * max(0, nchar(series) %/% label_letters()))
+  lines <- length(series) * (1 + 0.9 * max(0, nchar(series) %/% label_letters(n_distinct(told$label))))
   0.95 + 0.165 * lines + 0.04 * n_distinct(told$workload) + 0.06 * max(0, n_distinct(told$label) - 3)
 }
 
@@ -133,7 +133,8 @@ panels_of <- function(rows, along = NULL) {
 cut_interval <- function(rows) {
   rows |>
     group_by(panel) |>
-    mutate(room = 0.4 * max(diff(range(level)), max(abs(level)) / 20),
+    mutate(level_low = if_else(n < 3, NA_real_, level_low), level_high = if_else(n < 3, NA_real_, level_high),
+           room = 0.4 * max(diff(range(level)), max(abs(level)) / 20),
            low = pmax(level_low, if (min(level) >= 0) max(min(level) - room, 0) else min(level) - room),
            high = pmin(level_high, max(level) + room)) |>
     ungroup()
@@ -252,9 +253,16 @@ figure_caption <- function(paper, name, figure) {
               "levels with 95 % intervals along {gsub('_', ' ', figure$along)} (n = {n})."))
 }
 
+# As many as a page holds, those that were decided first.
+drawn_claims <- function(claims) {
+  filter(claims, verdict != "not tested", !is.na(ratio)) |>
+    arrange(match(verdict, VERDICTS)) |>
+    head(if (knitr::is_html_output()) Inf else 24)
+}
+
 #' Claims that were tested: the interval that decides on the tolerance (grey), and what was published
 draw_claims <- function(claims) {
-  rows <- filter(claims, verdict != "not tested", !is.na(ratio)) |>
+  rows <- drawn_claims(claims) |>
     mutate(claim = wrap(if (knitr::is_html_output()) 34 else 58)(statement),
            verdict = factor(verdict, VERDICTS))
   limits <- range(rows$ratio, 0.9, 1.1) * c(0.8, 1.25)

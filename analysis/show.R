@@ -15,15 +15,29 @@ as_table <- function(data, caption, runs = FALSE) {
   web <- knitr::is_html_output()
   if (runs && web) caption <- paste(caption, "Logs and records: [Runs](#runs).")
   table <- knitr::kable(data, "pipe", caption = caption, align = ifelse(numeric, "r", "l"), row.names = FALSE)
-  # Where lines are longer than a page's, pandoc makes columns as wide as these dashes say: with room for the
-  # gap between columns.  Headings may be of several lines.
-  longest <- mapply(function(x, name) {
-    max(pmin(nchar(x, "width"), 50L), nchar(strsplit(name, " ")[[1]]) + 1L) + 2L
-  }, data, names(data))
+  # Where lines are longer than a page's, pandoc makes columns as wide as these dashes say.
+  longest <- column_widths(data)
   rule <- grep("^\\|:?-", table)
   dashes <- ifelse(numeric, paste0(strrep("-", longest - 1L), ":"), paste0(":", strrep("-", longest - 1L)))
   table[rule] <- paste0("|", paste(dashes, collapse = "|"), "|")
   knitr::asis_output(paste(c("", "::: {.table}", "", table, "", ":::", ""), collapse = "\n"))
+}
+
+# Letters that columns get, with the gap beside them: what is in them, and where that is more than a line holds,
+# less of those for which this makes the fewest lines, as far as their longest word allows.
+column_widths <- function(data, line = 112L) {
+  letters <- lapply(data, function(x) pmax(nchar(x, "width"), 1L))
+  least <- mapply(function(x, name) max(nchar(unlist(strsplit(c(x, name), " ")), "width")), data, names(data))
+  wide <- pmax(vapply(letters, max, 1L, 1L), least)
+  lines <- Map(`/`, letters, wide) |> lapply(ceiling)
+  while (sum(wide + 2L) > line && any(wide > least)) {
+    at <- which(wide > least)
+    cost <- vapply(at, function(i) sum(do.call(pmax, c(lines[-i], list(ceiling(letters[[i]] / (wide[i] - 1L)))))), 0)
+    best <- at[order(cost, -wide[at])[1]]
+    wide[best] <- wide[best] - 1L
+    lines[[best]] <- ceiling(letters[[best]] / wide[best])
+  }
+  wide + 2L
 }
 
 markdown <- function(x) structure(x, class = "markdown")

@@ -218,7 +218,8 @@ share_of_blocks <- function(tidy) {
     width <- length(unique(rows$environment))
     if (blocks < 3 || width < 2) return(NULL)
     rows$repetition <- factor(rows$repetition)
-    table <- stats::anova(stats::lm(log(value) ~ environment + repetition, rows))
+    # Values that do not vary at all fit perfectly, of which R warns.
+    table <- suppressWarnings(stats::anova(stats::lm(log(value) ~ environment + repetition, rows)))
     f <- table["repetition", "F value"]
     data.frame(blocks = blocks, share = max(0, (f - 1) / (f + width - 1)), p = table["repetition", "Pr(>F)"])
   })

@@ -1,7 +1,7 @@
 """Whether the machine is quiet: what else used it is read before and after a cell, and never while it measures.
 
 A :class:`Lookout` takes a reading at the cell's start, one before its first command and one after its last, and judges
-the two times between them by the thresholds of the config (docs/quiet-machine.md).
+the two times between them by the thresholds of the config (docs/method.md).
 """
 
 import os
@@ -11,7 +11,7 @@ import time
 from collections import namedtuple
 from collections.abc import Callable, Collection
 
-from strata.base import contracts, places, run
+from strata.base import constants, places, run
 from strata.base.errors import CellFailed
 from strata.experiment import quiet
 from strata.host import observe
@@ -250,7 +250,7 @@ def judge(when: str, early: Reading, late: Reading, seen: dict, thresholds: dict
 
 def sentence(flag: dict) -> str:
     """A flag in words."""
-    judged = contracts.read("quiet")[flag["what"]]
+    judged = constants.read("quiet")[flag["what"]]
     of = f" of {judged['of']}" if "of" in judged else ""
     value, threshold = (SHOWN[judged["shown"]](flag[key]) + of for key in ("value", "threshold"))
     by = ", ".join(f"{entry['name']} {100 * entry['share']:.1f}%" for entry in flag.get("by", []))

@@ -193,16 +193,3 @@ SERVERS = ["database", "geocoder", "php", "web"]
 def test_a_cell_of_two_instances_is_measured_in_every_environment_without_a_machine(project, machine_stays):
     for record in serving.measure(project, "cloudstone", "native", "docker", "docker-hostnet", "docker-layered"):
         assert [(server["name"], server["exit"]) for server in record["servers"]] == [(name, 0) for name in SERVERS]
-
-
-def test_web_server_and_database_work_together_from_a_system_each(tmp_path, machine_stays):
-    """Two instances again, in two native systems and in two containers: the same files, and an image that is there."""
-    apart = SHORT | {"roles": ["web", "database"], "database_ports": [18480, 18490]}
-    folder = serving.built(tmp_path / "p", {"cloudstone": apart})
-    for record in serving.measure(folder, "cloudstone", "native", "docker", "docker-hostnet"):
-        assert record["system"]["parts"] == 2
-        assert [(server["name"], server["system"], server["exit"]) for server in record["servers"]] == [
-            (name, int(name == "database"), 0) for name in SERVERS
-        ]
-        # Steps in the system were taken in both.
-        assert [command.get("system") for command in record["commands"] if command["step"] == "prepare"] == [0, 1]

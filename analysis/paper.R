@@ -11,7 +11,7 @@
 read_paper <- function(folder, published, emulated) {
   paper <- read_results(folder)
   text <- c("workload", "metric", "environment", "factors", "flags", "unit", "why", "direction",
-            "against_published", "because", "transferred")
+            "against_published", "because", "transferred", "ratios")
   for (name in c("summary", "comparisons", "choices", "emulated", "claims", "blocks", "runs", "left_out")) {
     paper[[name]] <- read_table(file.path(folder, paste0(name, ".csv")), text)
   }
@@ -134,7 +134,9 @@ questions_of <- function(paper) {
 figures_of <- function(paper, name) {
   declared <- paper$plan$workloads[[name]]$figures
   figures <- if (length(declared) > 0) declared else list(list(kind = "runs", name = "runs"))
-  Filter(function(figure) nrow(rows_of(paper$summary, name, figure)) > 0, figures)
+  Filter(function(figure) {
+    nrow(rows_of(if (figure$kind == "runs") paper$comparisons else paper$summary, name, figure)) > 0
+  }, figures)
 }
 
 #' The rows of a table that a figure shows

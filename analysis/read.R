@@ -108,7 +108,7 @@ label_rows <- function(tidy, metrics, environments) {
   at <- match(paste(tidy$workload, tidy$metric), paste(metrics$workload, metrics$metric))
   tidy <- cbind(tidy, metrics[at, c("title", "question", "metric_label", "better", "percentile")])
   tidy$label <- environments$label[match(tidy$environment, environments$environment)]
-  words <- gsub(";", ", ", gsub("[=_]", " ", tidy$factors))
+  words <- factor_words(tidy$factors)
   tidy$series <- paste0(tidy$title, " ", tidy$metric_label, ifelse(words == "", "", ", "), words)
   padded <- gsub("([0-9]+)", "000000000000\\1", tidy$factors)
   padded <- gsub("0*([0-9]{12})(?![0-9])", "\\1", padded, perl = TRUE)
@@ -116,6 +116,11 @@ label_rows <- function(tidy, metrics, environments) {
   tidy <- tidy[order(at, padded, place, tidy$repetition, method = "radix"), ]
   rownames(tidy) <- NULL
   tidy
+}
+
+# Factors as a reader names them: a name that its value explains is left out.
+factor_words <- function(factors) {
+  gsub(";", ", ", gsub("[=_]", " ", gsub("(^|;)(test|job|operation|setup|direction)=", "\\1", factors)))
 }
 
 #' The value of one factor, such as "4" of "test=SET;connections=4"; "" where there is none

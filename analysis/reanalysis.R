@@ -1,6 +1,6 @@
 # What the original printed, beside what its raw logs give: every value, and every claim of its text.
 
-#' @param folder where `python -m strata reanalyse` wrote
+#' @param folder where `python3 -m strata reanalyse` wrote
 #' @param published folder of the printed values and of the claims
 #' @return list: tidy (values of the runs that were shown), refused, source, differences, claims
 read_reanalysis <- function(folder, published) {

@@ -369,7 +369,7 @@ class Cell:
         try:
             testbed.take_down()
         except (UserError, OSError) as trouble:
-            print(f"strata: {trouble}; `python -m strata clean` tries again", file=sys.stderr)
+            print(f"strata: {trouble}; `python3 -m strata clean` tries again", file=sys.stderr)
         if isinstance(error, Interrupted):
             return CellFailed(f"{self.name} was ended by {error}; nothing of it is kept")
         reason = str(error) if isinstance(error, (UserError, OSError)) else f"{type(error).__name__}: {error}"

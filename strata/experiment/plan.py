@@ -194,7 +194,7 @@ def read() -> dict:
     plan = read_json(places.PLAN)
     if plan is None or plan.get("format") != FORMAT:
         wrong = f"no plan of format {FORMAT}: remove it and" if os.path.exists(places.PLAN) else "there is no plan yet:"
-        raise UserError(f"{places.PLAN}: {wrong} run `python -m strata plan` or snakemake")
+        raise UserError(f"{places.PLAN}: {wrong} run `python3 -m strata plan` or snakemake")
     return plan
 
 

@@ -157,7 +157,7 @@ class Order:
         states = (decision or {}).get("workloads")
         whole = isinstance(states, dict) and all(isinstance(state.get("again"), list) for state in states.values())
         if not whole or not isinstance((decision or {}).get("enough"), bool):
-            raise UserError(f"{path}: is no decision on more sets: remove it, and it is decided again")
+            raise UserError(f"{path}: is not a decision on more blocks: remove it, and Strata decides again")
         return decision
 
     def set_aside(self, blocks: int | None = None) -> list[tuple[str, int]]:
@@ -226,10 +226,10 @@ class Order:
     def missing(self, environment: str, workload: str, repetition: int) -> str:
         """Why a cell is none of the plan."""
         so_far = len(self.repetitions(environment, workload))
-        later = "" if self.decided else " so far, and what follows is decided when those were measured"
+        later = "" if self.decided else " so far; more are decided once these are measured"
         found = f"there is no repetition {repetition} of {environment} · {workload}: {so_far} are planned{later}"
         if environment in self.paired and 0 < repetition <= self.sets(workload):
-            found += f"; that set of {workload} is of {', '.join(self._of_set(workload, repetition))} alone"
+            found += f"; that block of {workload} holds {', '.join(self._of_set(workload, repetition))} only"
         return found
 
     def _shares(self, environment: str) -> bool:

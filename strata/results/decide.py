@@ -31,8 +31,8 @@ def decide(block: int) -> None:
     experiment = plan.read_checked()
     order = sets.Order(experiment)
     if block not in order.asked:
-        after = ", ".join(map(str, order.asked)) or "none: the config adds no sets"
-        raise UserError(f"after block {block} nothing is decided; it is after {after}")
+        after = ", ".join(map(str, order.asked)) or "none, since the config adds no blocks"
+        raise UserError(f"no decision is due after block {block}; one is due after {after}")
     decision = _Round(experiment, order, block).decision()
     write_json(result("precision", block=block), decision)
     print(f"after block {block} it {'ends' if decision['enough'] else 'goes on'}: {decision['reason']}")
@@ -197,7 +197,7 @@ class _Round:
         words: dict[str, list[str]] = defaultdict(list)
         for load, entry in told.items():
             words[entry["reason"]].append(load)
-        spent = f"; {self.spent:.0f} of {budget:.0f} s are spent" if budget is not None else ""
+        spent = f"; {self.spent:.0f} of {budget:.0f} s are used" if budget is not None else ""
         return {
             "block": self.block,
             "enough": not any(entry["again"] or entry["more"] for entry in told.values()),
@@ -218,7 +218,7 @@ def _reason(state: State, more: int, target: float | None, claim: Claim | None) 
     if more and claim:
         why = f"{more} more of {', '.join(claim.environments)} for {claim.name}, to be ± {100 * claim.target:.1f} %"
     elif more and kept < FIRST_STAGE:
-        why = f"{more} more, since widths decide from {FIRST_STAGE} sets on"
+        why = f"{more} more, since widths decide from {FIRST_STAGE} blocks on"
     elif more:
         after = precision.foreseen(state.half_width, state.counted, kept + more)
         why = f"{more} more ({width}, then about ± {100 * after:.1f} %)"
@@ -227,13 +227,13 @@ def _reason(state: State, more: int, target: float | None, claim: Claim | None) 
     elif not state.counted:
         why = "nothing could be measured"
     elif target is None:
-        why = "the number of sets is fixed"
+        why = "the number of blocks is fixed"
     elif state.half_width <= target and state.counted >= FIRST_STAGE:
         why = f"{width} is within the target of ± {100 * target:.1f} %"
     elif state.counted >= state.most:
-        why = f"the largest number of sets ({width})"
+        why = f"the largest number of blocks ({width})"
     else:
-        why = f"the budget pays for no more ({width})"
+        why = f"one more exceeds the budget ({width})"
     return ", ".join(part for part in (again, why) if part)
 
 

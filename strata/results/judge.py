@@ -27,7 +27,7 @@ def load(folder: str, name: str) -> dict:
     except (ValueError, RecursionError):
         raise UserError(f"{name}: is not JSON") from None
     if not isinstance(value, dict):
-        raise UserError(f"{name}: is no JSON object")
+        raise UserError(f"{name}: is not a JSON object")
     return value
 
 

@@ -123,7 +123,7 @@ def _note_unplanned(cells: Iterable[sets.Cell]) -> None:
     there = [os.path.join(where, name) for where, _, names in os.walk("results/raw") for name in names]
     others = sorted(path for path in there if path.endswith(".log") and path not in planned)
     if others:
-        print(f"tidy: left out, since the plan does not hold them: {_shortened(others)}", file=sys.stderr)
+        print(f"tidy: left out, since they are not in the plan: {_shortened(others)}", file=sys.stderr)
 
 
 def _shortened(names: Sequence[str]) -> str:

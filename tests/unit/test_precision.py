@@ -221,5 +221,5 @@ def test_a_claim_gets_sets_of_what_it_compares_when_all_is_within_the_target(mad
 
 def test_after_another_block_nothing_is_decided(made):
     made()
-    with pytest.raises(UserError, match="after block 2 nothing is decided; it is after 3"):
+    with pytest.raises(UserError, match="no decision is due after block 2; one is due after 3"):
         main(["decide", "2"])

@@ -101,7 +101,7 @@ class _Round:
             if one[1:] in told and not (ratios and one[0] == sets.REFERENCE):
                 base = values.get((sets.REFERENCE, *one[1:]), {})
                 kept = (
-                    [_ratio(own[at], base[at]) for at in own if at in base]
+                    [_ratio(own[at], base[at]) for at in sorted(own) if at in base]
                     if ratios
                     else [one[0] for one in own.values()]
                 )

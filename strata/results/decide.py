@@ -101,7 +101,7 @@ class _Round:
             if one[1:] in told and not (ratios and one[0] == sets.REFERENCE):
                 base = values.get((sets.REFERENCE, *one[1:]), {})
                 kept = (
-                    [_ratio(own[at], base[at]) for at in sorted(own) if at in base]
+                    [ratio(own[at], base[at]) for at in sorted(own) if at in base]
                     if ratios
                     else [one[0] for one in own.values()]
                 )
@@ -237,7 +237,7 @@ def _reason(state: State, more: int, target: float | None, claim: Claim | None) 
     return ", ".join(part for part in (again, why) if part)
 
 
-def _ratio(measured: tuple[float, str], reference: tuple[float, str]) -> float:
+def ratio(measured: tuple[float, str], reference: tuple[float, str]) -> float:
     """The ratio of two runs of a set: of laps the median of their pairs."""
     laps = [[float(lap) for lap in one[1].split(";") if lap] for one in (measured, reference)]
     if laps[0] and len(laps[0]) == len(laps[1]):

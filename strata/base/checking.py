@@ -45,7 +45,7 @@ RIGHT = {
 NAMES = ("known", "uniqueBy")
 Finding = tuple[str, str]
 # What is checked, for the keyword `known`: the whole document, and the names that it may use of other files.
-_document: contextvars.ContextVar[Mapping[str, Any]] = contextvars.ContextVar("document")
+_document: contextvars.ContextVar[Mapping[str, Any]] = contextvars.ContextVar("document", default={})
 
 
 def _matches(validator: Any, pattern: str, value: object, schema: dict) -> Iterator[jsonschema.ValidationError]:
@@ -132,8 +132,9 @@ def findings(validator: Any, data: object, prefix: str = "", **names: Any) -> li
 
     names: what the keyword `known` finds beside the sections of the data, by section.
     """
-    _document.set({**names, **data} if isinstance(data, dict) else names)
+    before = _document.set({**names, **data} if isinstance(data, dict) else names)
     errors = sorted(validator.iter_errors(data), key=lambda error: [str(part) for part in error.absolute_path])
+    _document.reset(before)
     return [(f"{prefix}.{key}".strip("."), sentence) for error in errors for key, sentence in _sentences(error)]
 
 
@@ -147,12 +148,12 @@ def _sentences(error: Any) -> list[Finding]:
     if error.validator == "required":
         words = {name: declared.get(name, {}).get("description", "required") for name in limit if name not in value}
         return [(f"{key}.{name}".lstrip("."), f"missing; it is {word}") for name, word in words.items()]
+    if "propertyNames" in error.absolute_schema_path:
+        key = f"{key}.{value}".lstrip(".")
     if error.validator in NAMES:
         return [(key, error.message)]
     if error.validator == "oneOf" and (inner := _of_choice(error)):
         return inner
-    if "propertyNames" in error.absolute_schema_path:
-        key = f"{key}.{value}".lstrip(".")
     if error.validator == "enum":
         right = f"be one of {', '.join('empty' if item is None else str(item) for item in limit)}"
     elif error.validator == "type":

@@ -12,9 +12,6 @@ from strata.base.placeholders import several
 from strata.base.process import capture
 from strata.experiment import sets
 
-# Equal systems at the same time, at most, and laps of a cell.
-MOST_SYSTEMS = 64
-MOST_LAPS = 1000
 FORMAT = 4
 
 
@@ -98,10 +95,10 @@ def ports(plan: dict, workloads: Iterable[str], number: int = 1) -> list[int]:
     They are those of the first system; in each further one all are higher by one (:func:`shifted`).
     """
     entries = [plan["workloads"][name] for name in workloads]
-    return sorted({port for entry in entries if systems(entry) == number for _, port in _ports_of(entry)})
+    return sorted({port for entry in entries if systems(entry) == number for _, port in ports_of(entry)})
 
 
-def _ports_of(planned: dict) -> list[tuple[str, int]]:
+def ports_of(planned: dict) -> list[tuple[str, int]]:
     """(parameter, port) of every port of a workload of the plan."""
     return [(name, port) for name in planned["cell"].get("ports", []) for port in several(planned["parameters"][name])]
 
@@ -109,25 +106,6 @@ def _ports_of(planned: dict) -> list[tuple[str, int]]:
 def shifted(ports: int | list[int], part: int) -> int | list[int]:
     """A port or a list of ports as they are in the system with a number (from 0)."""
     return [port + part for port in ports] if isinstance(ports, list) else ports + part
-
-
-def check_ports(workloads: dict) -> None:
-    """Raise UserError where the ports of one of several equal systems would be those of another.
-
-    workloads: those of a plan; the ones with as many systems share these.
-    """
-    taken: dict[tuple[int, int], str] = {}
-    for name, entry in workloads.items():
-        number = systems(entry)
-        for parameter, port in _ports_of(entry) if number > 1 else []:
-            where = f"config.yaml: workloads.{name}.{parameter}"
-            if port + number > 65536:
-                raise UserError(f"{where}: port {port} + {number} systems exceeds 65535")
-            for (count, other), owner in taken.items():
-                if count == number and 0 < abs(other - port) < number:
-                    near = f"{port} is too close to {other} of {owner}"
-                    raise UserError(f"{where}: {near}: {number} systems have {number} ports in a row; choose another")
-            taken.setdefault((number, port), f"{name}.{parameter}")
 
 
 def source(project: str) -> dict:
@@ -151,23 +129,11 @@ def faults(plan: dict) -> list[str]:
     """Where a plan is not as schemas/plan.schema.json says: sentences that name file and key."""
     from strata.base import checking
 
-    if plan.get("format") != FORMAT:
-        given = checking.describe(plan.get("format"))
-        return [f"{places.PLAN}: format: is {given}; this version of the project reads and makes format {FORMAT}"]
-    found = checking.findings(checking.schema("plan"), plan)
-    for name, entry in plan["workloads"].items() if not found else []:
-        for key, most in (("systems", MOST_SYSTEMS), ("laps", MOST_LAPS)):
-            parameter = entry["cell"].get(key)
-            number = 1 if parameter is None else entry["parameters"].get(parameter)
-            if not isinstance(number, int) or not 1 <= number <= most:
-                wrong = f"is {checking.describe(number)}; must be a number of {key} from 1 to {most}"
-                found.append((f"workloads.{name}.parameters.{parameter}", wrong))
-    return [f"{places.PLAN}: {key}: {sentence}" for key, sentence in found]
+    return [f"{places.PLAN}: {key}: {sentence}" for key, sentence in checking.findings(checking.schema("plan"), plan)]
 
 
 def write(plan: dict) -> None:
-    """Write results/plan.json and plan.csv, each only where it changed.  Raises UserError for what is no plan."""
-    _refuse(plan)
+    """Write results/plan.json and plan.csv, each only where it changed."""
     write_cells(plan)
     write_if_changed(places.PLAN, json.dumps(plan, indent=1, ensure_ascii=False) + "\n")
 
@@ -188,11 +154,7 @@ def read() -> dict:
 
 def read_checked() -> dict:
     """The plan in results/, checked against its schema.  Raises UserError that names file and key."""
-    return _refuse(read())
-
-
-def _refuse(plan: dict) -> dict:
-    """A plan that is as its schema says.  Raises UserError for another."""
+    plan = read()
     if wrong := faults(plan):
         raise UserError("\n".join(wrong))
     return plan

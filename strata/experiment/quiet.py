@@ -12,7 +12,7 @@ DEFAULTS: dict = {
 }
 # What has a threshold.
 JUDGED = ("load", "steal", "busy", "swap", "temperature", "throttled")
-_UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+_UNITS = {"%": 1 / 100, "s": 1, "min": 60, "h": 3600, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 
 def complete(given: dict | None, again: bool = False) -> dict:
@@ -21,13 +21,13 @@ def complete(given: dict | None, again: bool = False) -> dict:
     again: whether what was disturbed is measured again, where nothing is said of it.
     """
     chosen = {**DEFAULTS, **({"action": "retry"} if again else {}), **(given or {})}
-    thresholds = {key: _number(chosen[key]) for key in JUDGED}
+    thresholds = {key: number(chosen[key]) for key in JUDGED}
     return {"action": chosen["action"], "wait_seconds": chosen["wait_seconds"], "thresholds": thresholds}
 
 
-def _number(value: str | float | None) -> float | None:
+def number(value: str | float | None) -> float | None:
+    """The number that a text with a unit means: a share, seconds or bytes.  What is no text stays as it is."""
     if not isinstance(value, str):
         return value
-    if value.endswith("%"):
-        return float(value[:-1]) / 100
-    return int(value[:-3]) * _UNITS[value[-3:]]
+    digits = value.rstrip("%abcdefghijklmnopqrstuvwxyzKMGB")
+    return float(digits) * _UNITS[value[len(digits):]]

@@ -216,9 +216,6 @@ def test_the_checks_of_a_plan_name_file_and_key(project):
     edit(project / "results/plan.json", lambda told: told["environments"]["docker"].update(available="yes"))
     with pytest.raises(UserError, match=r'results/plan\.json: environments\.docker\.available: is "yes"; must be true'):
         plan.read_checked()
-    told = json.loads((project / "results/plan.json").read_text())
-    with pytest.raises(UserError, match="available: is"):
-        plan.write(told)
     (project / "results/plan.json").write_text("[]")
     with pytest.raises(UserError, match=r"^results/plan\.json: "):
         plan.read()

@@ -108,7 +108,7 @@ def _check(options: argparse.Namespace) -> int:
     checking.together(
         lambda: config.experiment(_settings(options), capacity.facts()),
         *(functools.partial(workload.check, name) for name in workload.known()),
-        functools.partial(claims.check, names=True),
+        claims.check,
     )
     print("config.yaml: good")
     return 0

@@ -17,10 +17,11 @@ from strata.base.contracts import result
 from strata.base.errors import UserError
 from strata.base.files import read_json
 from strata.cell import spool
-from strata.experiment import config, plan, published, sets
+from strata.experiment import config, plan, sets
 from strata.experiment.workload import check_files
 from strata.host import capacity
 from strata.image import build
+from strata.reanalysis import source
 from strata.results import products
 from strata.system import testbed
 from strata.vm import acceleration
@@ -210,17 +211,17 @@ class Workflow:
 
     def source(self) -> str:
         """What changes when a file of the project's source does."""
-        from strata.archive import source
+        from strata.archive import source as own
 
-        return source.state(os.getcwd())
+        return own.state(os.getcwd())
 
     def published_state(self) -> str:
         """What changes when the published raw results do."""
-        return published.state(self.published_raw())
+        return source.state(self.published_raw())
 
     def published_raw(self) -> str:
         """Where the published raw results are.  Raises UserError where the config does not say."""
-        return published.named(self.settings)
+        return source.named(self.settings)
 
     # How a run begins and ends.
 

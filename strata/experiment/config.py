@@ -9,7 +9,7 @@ from strata import client, layers
 from strata.base import checking, pages
 from strata.base.checking import Finding
 from strata.base.errors import UserError
-from strata.experiment import plan, published, quiet, recipe, sets, workload
+from strata.experiment import plan, quiet, recipe, sets, workload
 from strata.vm import card, settings
 
 FILE = "config.yaml"
@@ -101,8 +101,6 @@ def _cross_check(data: dict) -> Iterator[Finding]:
             yield f"{where}.label", f"is '{shown}', and no layer is a virtual machine; must be without {{vm}}"
     for name, profile in data.get("vm", {}).get("profiles", {}).items():
         yield from ((f"vm.profiles.{name}.{part}", words) for part, words in card.complaints(profile or {}))
-    if "published_raw" in data and (complaint := published.complaint(data["published_raw"])):
-        yield "published_raw", complaint
     for name, chosen in data["workloads"].items():
         # Mistakes in the workload's own file are reported of that file.
         with contextlib.suppress(UserError):

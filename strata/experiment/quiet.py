@@ -30,4 +30,4 @@ def number(value: str | float | None) -> float | None:
     if not isinstance(value, str):
         return value
     digits = value.rstrip("%abcdefghijklmnopqrstuvwxyzKMGB")
-    return float(digits) * _UNITS[value[len(digits):]]
+    return float(digits) * _UNITS[value[len(digits) :]]

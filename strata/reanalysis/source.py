@@ -34,12 +34,14 @@ def state(path: str) -> str:
 
 
 def named(settings: dict) -> str:
-    """The folder that the settings name.  Raises UserError where they name none."""
+    """The folder that the settings name.  Raises UserError where they name none, or one without published results."""
     if settings["published_raw"] is None:
         raise UserError(
             "paper/reanalysis.pdf needs the published raw results of the original paper: add"
             " --config published_raw=DIR, a checkout or git directory of them (docs/reanalysis.md)"
         )
+    if wrong := complaint(settings["published_raw"]):
+        raise UserError(f"config.yaml: published_raw: {wrong}")
     return settings["published_raw"]
 
 

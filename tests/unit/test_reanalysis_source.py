@@ -4,7 +4,8 @@ import subprocess
 import pytest
 
 from strata.base.errors import UserError
-from strata.experiment import config, published
+from strata.experiment import config
+from strata.reanalysis import source
 
 
 def git(folder, *arguments):
@@ -33,13 +34,13 @@ def repository(results):
 
 
 def test_a_folder_a_checkout_and_a_bare_directory_are_good(results, tmp_path):
-    assert published.complaint(str(results)) is None
+    assert source.complaint(str(results)) is None
     git(results, "init", "-q")
     git(results, "add", "-A")
     git(results, "commit", "-q", "-m", "results")
-    assert published.complaint(str(results)) is None
+    assert source.complaint(str(results)) is None
     git(results, "clone", "-q", "--bare", str(results), str(tmp_path / "bare"))
-    assert published.complaint(str(tmp_path / "bare")) is None
+    assert source.complaint(str(tmp_path / "bare")) is None
 
 
 def test_what_is_no_folder_of_results_is_refused_by_name(tmp_path):
@@ -47,35 +48,35 @@ def test_what_is_no_folder_of_results_is_refused_by_name(tmp_path):
     (tmp_path / "empty").mkdir()
     subprocess.run(["git", "init", "-q", "--bare", str(tmp_path / "repository")], check=True)
     for name in ("nowhere", "file", "empty", "repository"):
-        assert str(tmp_path / name) in (published.complaint(str(tmp_path / name)) or "")
+        assert str(tmp_path / name) in (source.complaint(str(tmp_path / name)) or "")
 
 
 def test_the_state_changes_with_the_results_and_opens_nothing(results):
-    before = published.state(str(results))
-    assert published.state(str(results)) == before
+    before = source.state(str(results))
+    assert source.state(str(results)) == before
     pipe = results / "Stream/results/common"
     os.mkfifo(pipe)  # opening it would wait for ever
-    changed = published.state(str(results))
+    changed = source.state(str(results))
     assert changed != before
     pipe.unlink()
     os.utime(results / "Stream/results/vm.log", (1, 1))
-    assert published.state(str(results)) not in (before, changed)
+    assert source.state(str(results)) not in (before, changed)
 
 
 def test_the_state_of_a_bare_directory_is_that_of_its_commit(repository, tmp_path):
     bare = str(tmp_path / "bare")
     git(repository, "clone", "-q", "--bare", str(repository), bare)
-    before = published.state(bare)
+    before = source.state(bare)
     (repository / "Stream/results/vm.log").write_text("Triad: 45.7\n")
     git(repository, "commit", "-q", "-a", "-m", "more")
     git(repository, "push", "-q", bare, "HEAD")
-    assert published.state(bare) != before
+    assert source.state(bare) != before
 
 
 def test_the_config_names_the_folder_or_says_what_is_missing(checkout, results):
     assert config.read({"published_raw": str(results)})["published_raw"] == str(results)
     for wrong in ("/nowhere", 2014):
         with pytest.raises(UserError, match=r"config\.yaml: published_raw: "):
-            config.read({"published_raw": wrong})
+            source.named(config.read({"published_raw": wrong}))
     with pytest.raises(UserError, match="published_raw"):
-        published.named(config.read())
+        source.named(config.read())

@@ -45,7 +45,7 @@ RIGHT = {
 NAMES = ("known", "uniqueBy")
 Finding = tuple[str, str]
 # What is checked, for the keyword `known`: the whole document, and the names that it may use of other files.
-_document: contextvars.ContextVar[Mapping[str, Any]] = contextvars.ContextVar("document", default={})
+_document: contextvars.ContextVar[Mapping[str, Any]] = contextvars.ContextVar("document")
 
 
 def _matches(validator: Any, pattern: str, value: object, schema: dict) -> Iterator[jsonschema.ValidationError]:
@@ -57,7 +57,7 @@ def _matches(validator: Any, pattern: str, value: object, schema: dict) -> Itera
 def _known(validator: Any, wanted: dict, value: object, schema: dict) -> Iterator[jsonschema.ValidationError]:
     """The keyword `known`: ``{in, what, like}``.  The value must be a name in that section of the whole document, and
     what stands under it there as the schema `like` says."""
-    section = _document.get().get(wanted["in"])
+    section = _document.get({}).get(wanted["in"])
     if isinstance(value, str) and isinstance(section, list | dict):
         like = validator.evolve(schema=wanted.get("like", {}))
         entries = section if isinstance(section, dict) else dict.fromkeys(filter(str.__instancecheck__, section))

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from strata.base import checking, contracts, pages
+from strata.base import checking, constants, pages
 from strata.base.checking import Finding, describe, nearest, unknown
 from strata.base.errors import UserError
 from strata.base.placeholders import BUILT_IN, placeholder
@@ -31,7 +31,7 @@ def load(name: str) -> dict:
     path = f"{FOLDER}/{name}/workload.yaml"
     data = pages.read(path)
     roles = data.get("roles")
-    others = {"questions": contracts.read("questions"), "role": roles.get("ports") if isinstance(roles, dict) else {}}
+    others = {"questions": constants.read("questions"), "role": roles.get("ports") if isinstance(roles, dict) else {}}
     checking.complain(path, checking.findings(checking.schema("workload"), data, **others))
     checking.complain(path, [*_cross_check(data)])
     return {"packages": [], "parameters": {}, "warmup": {"about": "none"}, **data}
@@ -220,7 +220,7 @@ def memory_needed(name: str, values: dict) -> list[tuple[str, int]]:
 
 
 def cell(name: str, scale: str) -> dict:
-    """What a cell of the workload does (docs/contracts.md): its steps and checks, and what only some have.
+    """What a cell of the workload does (docs/files.md): its steps and checks, and what only some have.
 
     `files` names the parameters whose values are files of the host, `ports` those that hold ports, `systems` the
     one that says in how many equal systems it is done at the same time, `laps` the one that says how many times its run

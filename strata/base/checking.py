@@ -127,12 +127,12 @@ def schema(name: str) -> Any:
     return validator(found[f"{name}.schema.json"], registry=referencing.Registry().with_resources(resources))
 
 
-def findings(validator: Any, data: object, prefix: str = "", **names: Any) -> list[Finding]:
+def findings(validator: Any, data: object, prefix: str = "", names: Mapping[str, Any] | None = None) -> list[Finding]:
     """Every (key, sentence) in which `data` breaks the schema; `prefix` is put before each key.
 
     names: what the keyword `known` finds beside the sections of the data, by section.
     """
-    before = _document.set({**names, **data} if isinstance(data, dict) else names)
+    before = _document.set({**(names or {}), **(data if isinstance(data, dict) else {})})
     errors = sorted(validator.iter_errors(data), key=lambda error: [str(part) for part in error.absolute_path])
     _document.reset(before)
     return [(f"{prefix}.{key}".strip("."), sentence) for error in errors for key, sentence in _sentences(error)]

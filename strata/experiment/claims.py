@@ -28,7 +28,7 @@ def check(path: str = FILE) -> None:
         raise UserError(f"{path}: not valid JSON: {error}") from None
     groups = data.get("workload_groups", {}) if isinstance(data, dict) else {}
     names = {"folders": workload.known(), "loads": [*workload.known(), *groups]}
-    found = checking.findings(checking.schema("claims"), data, **names) or [*_cross_check(data)]
+    found = checking.findings(checking.schema("claims"), data, names=names) or [*_cross_check(data)]
     checking.complain(path, [(_named(key, data), sentence) for key, sentence in found])
 
 

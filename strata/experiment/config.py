@@ -53,7 +53,7 @@ def read(over: dict | None = None, path: str = FILE) -> dict:
     schema = checking.schema("config")
     data = checking.converted(schema, merge(pages.read(path), over or {}))
     others = {"declared": workload.known(), "kinds": layers.LAYERS}
-    checking.complain(path, checking.findings(schema, data, **others))
+    checking.complain(path, checking.findings(schema, data, names=others))
     stacks = {name: [_normal(layer) for layer in entry["layers"]] for name, entry in data["environments"].items()}
     data["environments"] = {
         name: {**entry, "label": entry.get("label", name), "layers": stacks[name]}

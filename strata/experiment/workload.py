@@ -32,7 +32,7 @@ def load(name: str) -> dict:
     data = pages.read(path)
     roles = data.get("roles")
     others = {"questions": constants.read("questions"), "role": roles.get("ports") if isinstance(roles, dict) else {}}
-    checking.complain(path, checking.findings(checking.schema("workload"), data, **others))
+    checking.complain(path, checking.findings(checking.schema("workload"), data, names=others))
     checking.complain(path, [*_cross_check(data)])
     return {"packages": [], "parameters": {}, "warmup": {"about": "none"}, **data}
 

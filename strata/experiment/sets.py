@@ -222,7 +222,7 @@ class Order:
         later = "" if self.decided else " so far, and what follows is decided when those were measured"
         found = f"there is no repetition {repetition} of {environment} · {workload}: {so_far} are planned{later}"
         if environment in self.paired and 0 < repetition <= self.sets(workload):
-            found += f"; that set of {workload} is of {', '.join(self._of_set(workload, repetition))} alone"
+            found += f"; that set of {workload} is of {', '.join(self.of_set(workload, repetition))} alone"
         return found
 
     def _shares(self, environment: str) -> bool:
@@ -248,7 +248,7 @@ class Order:
         """The workloads whose cells may use one system with that of a workload, which is among them."""
         return self._loads(environment) if self._shares(environment) else [workload]
 
-    def _of_set(self, workload: str, number: int) -> list[str]:
+    def of_set(self, workload: str, number: int) -> list[str]:
         """The environments in the set of a workload with a number."""
         held = [name for name in self.paired if number <= self._most(name, workload)]
         return [name for name in held if number not in self._without(name, workload)]
@@ -270,7 +270,7 @@ class Order:
         chance = random.Random(f"{self.plan['seed']}/{block}")
         found = {load: step.before.get(load, 0) + step.until(load, block) for load in self.workloads}
         new = [load for load in self.workloads if step.until(load, block) > step.until(load, block - 1)]
-        sets = [[(name, load, found[load]) for name in self._of_set(load, found[load])] for load in new]
+        sets = [[(name, load, found[load]) for name in self.of_set(load, found[load])] for load in new]
         units = sets + (self._machines(block) if step.first == 1 else [])
         chance.shuffle(units)
         for unit in units:

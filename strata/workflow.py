@@ -40,7 +40,8 @@ def begin() -> None:
 class Workflow:
     """The experiment as the rules see it.
 
-    settings: the checked config.  plan: the object of results/plan.json.
+    settings: the checked config.  plan: the object of results/plan.json.  digest: what changes with it, so that tables
+    are made again.  rests_on: what of it a decision on more sets rests on.  tables: the files of all tables.
     """
 
     def __init__(self, over: dict, project: str) -> None:
@@ -66,6 +67,9 @@ class Workflow:
         self.plan = make_plan(self.settings)
         self.workloads = sorted(self.plan["workloads"])
         self.environments = sorted(sets.available(self.plan))
+        self.digest = hashlib.sha256(json.dumps(self.plan, sort_keys=True).encode()).hexdigest()[:16]
+        self.rests_on = sets.rests_on(self.plan)
+        self.tables = products.tables(self.plan)
         self._fingerprints: dict[tuple[str, str], str] = {}
         self._rank(sets.Order(self.plan))
 
@@ -146,18 +150,16 @@ class Workflow:
 
     def folders(self) -> list[str]:
         """The folders of all logs, which are made here: one is newer than the tables once a log in it was deleted."""
-        found = [os.path.dirname(places.cell_path("raw", *pair, 1, "log")) for pair in self._pairs()]
+        order = sets.Order(self.plan)
+        pairs = [(name, load) for name in self.environments for load in self.workloads if order.repetitions(name, load)]
+        found = [os.path.dirname(places.cell_path("raw", *pair, 1, "log")) for pair in pairs]
         for folder in found:
             os.makedirs(folder, exist_ok=True)
         return found
 
-    def _pairs(self) -> Iterable[tuple[str, str]]:
-        order = sets.Order(self.plan)
-        return [(name, load) for name in self.environments for load in self.workloads if order.repetitions(name, load)]
-
     def to_archive(self) -> list[str]:
         """What an archive is made of; nothing where that would measure and nobody asked for it."""
-        return [] if self.unmeasured() else [*self.tables(), *products.PAPERS]
+        return [] if self.unmeasured() else [*self.tables, *products.PAPERS]
 
     def unmeasured(self) -> str:
         """Why nothing is archived: how many cells are missing, and what measures them.  Nothing where none is."""
@@ -180,30 +182,16 @@ class Workflow:
 
     # What is made of it.
 
-    def needs_image(self) -> bool:
-        """Whether a configured environment runs anything of the image (the bare host does not)."""
-        stacks = [self.plan["environments"][name]["layers"] for name in self.environments]
-        return bool(layers.forms(name for stack in stacks for entry in stack for name in entry))
-
     def others(self) -> list[str]:
         """The machines besides this one whose names no archive may hold."""
         return [way["ssh"]] if (way := client.way(self.settings["client"])) else []
 
     def image(self) -> list[str]:
-        """What says which image it was."""
-        return [places.IMAGE, places.MANIFEST] if self.needs_image() else []
-
-    def tables(self) -> list[str]:
-        """All tables."""
-        return products.tables(self.plan)
-
-    def rests_on(self) -> str:
-        """What of the plan a decision on more sets rests on."""
-        return sets.rests_on(self.plan)
-
-    def digest(self) -> str:
-        """What changes with the plan: the tables are made again."""
-        return hashlib.sha256(json.dumps(self.plan, sort_keys=True).encode()).hexdigest()[:16]
+        """What says which image it was; nothing where no environment runs anything of it (the bare host does not)."""
+        used = [
+            kind for name in self.environments for layer in self.plan["environments"][name]["layers"] for kind in layer
+        ]
+        return [places.IMAGE, places.MANIFEST] if layers.forms(used) else []
 
     def circumstances(self) -> str:
         """What it holds for that KVM runs a guest here, or does not."""
@@ -217,13 +205,10 @@ class Workflow:
             return own.state(os.getcwd())
         return ""
 
-    def published_state(self) -> str:
-        """What changes when the published raw results do."""
-        return source.state(self.published_raw())
-
-    def published_raw(self) -> str:
-        """Where the published raw results are.  Raises UserError where the config does not say."""
-        return source.named(self.settings)
+    def published_raw(self) -> tuple[str, str]:
+        """Where the published raw results are, and what changes when they do.  Raises UserError where they are not."""
+        folder = source.named(self.settings)
+        return folder, source.state(folder)
 
     # How a run begins and ends.
 

@@ -93,20 +93,6 @@ def rests_on(plan: dict) -> str:
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def further(decision: dict) -> dict[str, tuple[int, int, list[str] | None]]:
-    """What follows a decision of results/precision, by workload; nothing where that is none.
-
-    Sets that are measured again; more sets; the environments that those hold, None for all that a set holds.
-    """
-    told = decision.get("workloads")
-    found = {}
-    for workload, state in told.items() if isinstance(told, dict) and decision.get("enough") is False else ():
-        again, more, names = state.get("again"), state.get("more"), state.get("environments")
-        if isinstance(again, list) and isinstance(more, int) and len(again) + more > 0:
-            found[workload] = (len(again), more, names if isinstance(names, list) else None)
-    return found
-
-
 class Order:
     """The order of a plan's cells, as far as it is decided.
 
@@ -127,14 +113,8 @@ class Order:
         self.rounds = [Round(1, least, {}, dict.fromkeys(self.workloads, least))]
         self.decided = "precision" not in plan
         self._aside: list[tuple[int, str, int]] = []
-        while not self.decided and results is not None:
-            decision = self._decision(results)
-            if decision is None:
-                break
-            self._aside += [
-                (self.last, load, number) for load, state in decision["workloads"].items() for number in state["again"]
-            ]
-            self.decided = not self.extend(decision)
+        while results is not None and not self.decided and (decision := self._decision(results)):
+            self.decided = not self._extend(decision)
 
     def _decision(self, results: str) -> dict | None:
         """What was decided after the last block of this experiment; None where it is open.
@@ -142,35 +122,35 @@ class Order:
         Raises UserError for what is no decision.
         """
         path = os.path.join(results, "precision", f"{self.last}.json")
-        decision = read_json(path)
-        if decision is None and not os.path.exists(path):
+        if not os.path.exists(path):
             return None
-        if decision is not None and decision.get("rests_on") != rests_on(self.plan):
+        decision = read_json(path) or {}
+        if decision and decision.get("rests_on") != rests_on(self.plan):
             return None
-        states = (decision or {}).get("workloads")
-        whole = isinstance(states, dict) and all(isinstance(state.get("again"), list) for state in states.values())
-        if not whole or not isinstance((decision or {}).get("enough"), bool):
+        states = decision.get("workloads")
+        if not isinstance(states, dict) or not all(isinstance(state.get("again"), list) for state in states.values()):
             raise UserError(f"{path}: is no decision on more sets: remove it, and it is decided again")
         return decision
+
+    def _extend(self, decision: dict) -> bool:
+        """Add the round that a decision asks for; whether it asks for one."""
+        before = {load: self.sets(load) for load in self.workloads}
+        new: dict[str, int] = {}
+        narrow: dict[str, tuple[int, frozenset[str]]] = {}
+        for load, state in decision["workloads"].items():
+            self._aside += [(self.last, load, number) for number in state["again"]]
+            if again_and_more := len(state["again"]) + state["more"]:
+                new[load] = again_and_more
+                if state.get("environments"):
+                    narrow[load] = (before[load] + len(state["again"]) + 1, frozenset(state["environments"]))
+        if new and not decision["enough"]:
+            self.rounds.append(Round(self.last + 1, max(new.values()), before, new, narrow))
+        return bool(new) and not decision["enough"]
 
     def set_aside(self, blocks: int | None = None) -> list[tuple[str, int]]:
         """The sets (workload, repetition) that were disturbed and are measured again, by the decisions before the last
         of the first blocks."""
         return [(load, number) for block, load, number in self._aside if blocks is None or block < blocks]
-
-    def extend(self, decision: dict) -> bool:
-        """Add the round that a decision asks for; whether it asks for one."""
-        asked = {load: found for load, found in further(decision).items() if load in self.workloads}
-        if asked:
-            before = {load: self.sets(load) for load in self.workloads}
-            new = {load: again + more for load, (again, more, _) in asked.items()}
-            narrow = {
-                load: (before[load] + again + 1, frozenset(names))
-                for load, (again, _, names) in asked.items()
-                if names is not None
-            }
-            self.rounds.append(Round(self.last + 1, max(new.values()), before, new, narrow))
-        return bool(asked)
 
     @property
     def last(self) -> int:
@@ -220,10 +200,7 @@ class Order:
         """Why a cell is none of the plan."""
         so_far = len(self.repetitions(environment, workload))
         later = "" if self.decided else " so far, and what follows is decided when those were measured"
-        found = f"there is no repetition {repetition} of {environment} · {workload}: {so_far} are planned{later}"
-        if environment in self.paired and 0 < repetition <= self.sets(workload):
-            found += f"; that set of {workload} is of {', '.join(self.of_set(workload, repetition))} alone"
-        return found
+        return f"there is no repetition {repetition} of {environment} · {workload}: {so_far} are planned{later}"
 
     def _shares(self, environment: str) -> bool:
         """Whether all cells of an environment in one block use one system, one after the other."""
@@ -288,22 +265,11 @@ class Order:
         if block is None:
             return None
         if self.sequential:
-            names = available(self.plan)
-            earlier = sum(len(self._loads(name)) * self._repeated(name) for name in names[: names.index(environment)])
-            own = self._loads(environment)
-            return earlier + (repetition - 1) * len(own) + own.index(workload) + 1
+            return self.cells().index((environment, workload, repetition)) + 1
         before = sum(len(self.repetitions(name, load, block - 1)) for load in self.workloads for name in self.paired)
         machines = sum(len(self._machines(number)) for number in range(1, min(block - 1, self.rounds[0].length) + 1))
-        return (
-            before
-            + machines * len(self.of_machines)
-            + self.in_block(block).index((environment, workload, repetition))
-            + 1
-        )
-
-    def _repeated(self, environment: str) -> int:
-        """How many repetitions of each workload a fixed number of them is in an environment."""
-        return min(self.plan["repetitions"], self.most.get(environment, MOST))
+        place = self.in_block(block).index((environment, workload, repetition))
+        return before + machines * len(self.of_machines) + place + 1
 
     def rows(self) -> Iterator[tuple[int, int, str, str, int]]:
         """(position, block, environment, workload, repetition) of every cell, in the planned order."""
@@ -311,7 +277,7 @@ class Order:
             cells = [
                 (number, name, load, number)
                 for name in available(self.plan)
-                for number in range(1, self._repeated(name) + 1)
+                for number in range(1, min(self.plan["repetitions"], self.most.get(name, MOST)) + 1)
                 for load in self._loads(name)
             ]
         else:

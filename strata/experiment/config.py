@@ -7,10 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from strata import client, layers
 from strata.base import checking, pages
+from strata.base.amounts import amount, size
 from strata.base.checking import Finding
 from strata.base.errors import UserError
 from strata.experiment import plan, quiet, recipe, sets, workload
 from strata.vm import card, settings
+from strata.vm.settings import GIB, MIB
 
 FILE = "config.yaml"
 # Where a key is left out.
@@ -125,8 +127,8 @@ def _check_memory(config: dict, machine: dict, workloads: dict) -> Iterator[Find
     """Machines with more memory than the host, and workloads that hold more than the layer they run in may."""
     for name, profile in config["vm"]["profiles"].items():
         memory = settings.complete(profile, config["scale"])["memory"]
-        if memory != "host" and settings.size(memory) > machine["memory_bytes"]:
-            there = f"this machine has {machine['memory_bytes'] / settings.GIB:.1f} GiB: choose less"
+        if memory != "host" and size(memory) > machine["memory_bytes"]:
+            there = f"this machine has {machine['memory_bytes'] / GIB:.1f} GiB: choose less"
             yield f"vm.profiles.{name}.memory", f"is {memory}; {there}"
     held = [(load, *one) for load in workloads for one in workload.memory_needed(load, workloads[load]["parameters"])]
     for name, entry in config["environments"].items():
@@ -136,7 +138,7 @@ def _check_memory(config: dict, machine: dict, workloads: dict) -> Iterator[Find
             for load, key, needs in held:
                 if most is not None and needs > 0.9 * most:
                     value = workloads[load]["parameters"][key]
-                    wants = f"{load} ({key}: {value}) needs {needs / settings.MIB:,.0f} MiB"
+                    wants = f"{load} ({key}: {value}) needs {needs / MIB:,.0f} MiB"
                     where = f"environments.{name}.layers.{number}.{kind}.memory"
                     yield where, f"is {options['memory']}, and {wants}: give more, or choose less there"
 
@@ -241,8 +243,8 @@ def _repetitions(config: dict, environments: dict) -> dict:
         precision = {
             "min": asked["min"],
             "max": min(asked["max"], max(most, asked["min"])),
-            "target": quiet.number(asked["target"]),
-            "budget": quiet.number(asked.get("budget")),
+            "target": amount(asked["target"]),
+            "budget": amount(asked.get("budget")),
             **({"claims": True} if asked.get("claims") else {}),
         }
     else:

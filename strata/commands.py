@@ -10,14 +10,15 @@ from typing import Any
 from strata import __version__
 from strata.base import places
 from strata.base.errors import UserError
+from strata.base.shapes import Fields
 
 
-def _over(configfile: list[str], words: list[str]) -> dict:
+def _over(configfile: list[str], words: list[str]) -> Fields:
     """What lies over config.yaml: pages, and over these the words of the command line."""
     from strata.base import pages
     from strata.experiment import config
 
-    over: dict = {}
+    over: Fields = {}
     for word in words:
         key, given, text = word.partition("=")
         if not word.startswith("{") and not given:
@@ -27,7 +28,7 @@ def _over(configfile: list[str], words: list[str]) -> dict:
     return config.read_pages(configfile, over)
 
 
-def _plan(over: dict, show: bool) -> None:
+def _plan(over: Fields, show: bool) -> None:
     from strata import workflow
     from strata.experiment import config
     from strata.results import forecast
@@ -46,7 +47,7 @@ def _machine(out: str) -> None:
     write_json(out, {**capacity.facts(), **found, "circumstances": acceleration.circumstances()})
 
 
-def _image(over: dict, rebuild: bool, planned: list[str] | None) -> None:
+def _image(over: Fields, rebuild: bool, planned: list[str] | None) -> None:
     from strata import layers
     from strata.experiment import config, plan
     from strata.image import build
@@ -70,7 +71,7 @@ def _image(over: dict, rebuild: bool, planned: list[str] | None) -> None:
         testbed.tidy()
 
 
-def _check(over: dict) -> None:
+def _check(over: Fields) -> None:
     from strata.base import checking
     from strata.experiment import claims, config, workload
     from strata.host import capacity
@@ -125,7 +126,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"Strata {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def add(name: str, function: Callable | str, text: str, pages: bool = False) -> Callable:
+    def add(name: str, function: Callable[..., Any] | str, text: str, pages: bool = False) -> Callable[..., Any]:
         """Add a command: its function, or where that is imported from when called; options are arguments."""
         command = commands.add_parser(name, help=text, description=text)
         command.set_defaults(function=function)

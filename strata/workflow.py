@@ -16,6 +16,7 @@ from strata.base import places, progress, run
 from strata.base.constants import result
 from strata.base.errors import UserError
 from strata.base.files import read_json
+from strata.base.shapes import Fields, Plan
 from strata.cell import spool
 from strata.experiment import config, plan, sets
 from strata.experiment.workload import check_files
@@ -44,7 +45,7 @@ class Workflow:
     are made again.  rests_on: what of it a decision on more sets rests on.  tables: the files of all tables.
     """
 
-    def __init__(self, over: dict, project: str) -> None:
+    def __init__(self, over: Fields, project: str) -> None:
         """Read the experiment: its page, and what is laid `over` it.  Raises UserError with all that is wrong."""
         # The rules' commands find this interpreter and this package, and know whose end to outlive.
         os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
@@ -171,7 +172,8 @@ class Workflow:
         count = f"{due} of {len(order.cells())} cells are not measured" + ("" if order.decided else " so far")
         known = read_json(places.PLAN) or {}
         other = {key: list(known[key]) for key in ("environments", "workloads") if key in known}
-        own = {key: list(self.plan[key]) for key in other}
+        now: Fields = dict(self.plan)
+        own = {key: list(now[key]) for key in other}
         page = ""
         if own != other:
             words = "; ".join(", ".join(names) for names in other.values())
@@ -247,14 +249,16 @@ class Workflow:
                 os.unlink(places.LAST)
 
 
-def make_plan(settings: dict) -> dict:
+def make_plan(settings: Fields) -> Plan:
     """The plan of a checked config on this machine."""
     found = config.experiment(settings, capacity.facts())
     found["image"]["settings"] = settings["image"]
-    return found | ({"spread": True} if settings.get("spread") else {})
+    if settings.get("spread"):
+        found["spread"] = True
+    return found
 
 
-def untried(experiment: dict, environments: Iterable[str]) -> bool:
+def untried(experiment: Plan, environments: Iterable[str]) -> bool:
     """Whether one of these environments has a machine of which it is not known what accelerates it."""
     stacks = [experiment["environments"][name] for name in environments]
     return any("accelerator" in entry and entry["accelerator"] is None for entry in stacks)

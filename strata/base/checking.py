@@ -18,6 +18,7 @@ from referencing.jsonschema import DRAFT202012
 
 from strata.base import places
 from strata.base.errors import UserError
+from strata.base.shapes import Fields
 
 SCHEMAS = os.path.join(places.PROJECT, "schemas")
 KINDS = {
@@ -48,13 +49,13 @@ Finding = tuple[str, str]
 _document: contextvars.ContextVar[Mapping[str, Any]] = contextvars.ContextVar("document")
 
 
-def _matches(validator: Any, pattern: str, value: object, schema: dict) -> Iterator[jsonschema.ValidationError]:
+def _matches(validator: Any, pattern: str, value: object, schema: Fields) -> Iterator[jsonschema.ValidationError]:
     """The keyword `pattern`, in which $ is the end of the text, and not a newline before it."""
     if isinstance(value, str) and not re.search(re.sub(r"(?<!\\)\$$", r"\\Z", pattern), value):
         yield jsonschema.ValidationError(f"{value!r} does not match {pattern!r}")
 
 
-def _known(validator: Any, wanted: dict, value: object, schema: dict) -> Iterator[jsonschema.ValidationError]:
+def _known(validator: Any, wanted: Fields, value: object, schema: Fields) -> Iterator[jsonschema.ValidationError]:
     """The keyword `known`: ``{in, what, like}``.  The value must be a name in that section of the whole document, and
     what stands under it there as the schema `like` says."""
     section = _document.get({}).get(wanted["in"])
@@ -66,7 +67,7 @@ def _known(validator: Any, wanted: dict, value: object, schema: dict) -> Iterato
             yield jsonschema.ValidationError(words)
 
 
-def _unique_by(validator: Any, key: str, items: object, schema: dict) -> Iterator[jsonschema.ValidationError]:
+def _unique_by(validator: Any, key: str, items: object, schema: Fields) -> Iterator[jsonschema.ValidationError]:
     """The keyword `uniqueBy`: no two entries of a list have the same text under a key."""
     seen: set[str] = set()
     for number, item in enumerate(items if isinstance(items, list) else []):
@@ -100,7 +101,8 @@ def _matches_something(value: object) -> bool:
     return not isinstance(value, str) or not re.search(value, "")
 
 
-_Validator: Any = jsonschema.validators.extend(
+_extend: Any = jsonschema.validators.extend
+_Validator = _extend(
     jsonschema.Draft202012Validator,
     {"pattern": _matches, "known": _known, "uniqueBy": _unique_by},
     type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine_many(
@@ -109,7 +111,7 @@ _Validator: Any = jsonschema.validators.extend(
 )
 
 
-def validator(schema: dict, **more: object) -> Any:
+def validator(schema: Fields, **more: object) -> Any:
     """The validator of a schema that is at hand."""
     return _Validator(schema, format_checker=_FORMATS, **more)
 
@@ -167,7 +169,7 @@ def _sentences(error: Any) -> list[Finding]:
 
 def _of_choice(error: Any) -> list[Finding]:
     """What is wrong inside of a value whose kind fits one of several schemas alone."""
-    meant: dict[Any, list] = {}
+    meant: dict[Any, list[Any]] = {}
     for inner in error.context:
         meant.setdefault(inner.schema_path[0], []).append(inner)
     of_kind = [errors for errors in meant.values() if all(inner.path and inner.validator for inner in errors)]

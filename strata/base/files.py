@@ -7,6 +7,7 @@ import os
 
 from strata.base.errors import UserError
 from strata.base.process import as_root, capture
+from strata.base.shapes import Any
 
 # For find: what the kernel keeps of every file.  A folder's times change with what is mounted in it; what it holds is
 # listed anyway.
@@ -16,7 +17,7 @@ SEEN = [
 ]
 
 
-def read_json(path: str) -> dict | None:
+def read_json(path: str) -> Any:
     """The object in a JSON file; None if the file is missing, cut short, or holds anything else."""
     try:
         with open(path, encoding="utf-8") as file:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from strata.base import checking
 from strata.base.checking import Finding, unknown
 from strata.base.errors import UserError
+from strata.base.shapes import Fields
 from strata.experiment import sets, workload
 
 FILE = "published/claims.json"
@@ -32,14 +33,14 @@ def check(path: str = FILE) -> None:
     checking.complain(path, [(_named(key, data), sentence) for key, sentence in found])
 
 
-def _named(key: str, data: dict) -> str:
+def _named(key: str, data: Fields) -> str:
     """A key with the claim's own name, by which it is found in the file."""
     parts = key.split(".")
     claim = data["claims"][int(parts[1])] if parts[0] == "claims" and len(parts) > 1 else None
     return f"{key} ({claim['id']})" if isinstance(claim, dict) and "id" in claim else key
 
 
-def _cross_check(data: dict) -> Iterator[Finding]:
+def _cross_check(data: Fields) -> Iterator[Finding]:
     """What a schema cannot say: limits in their order, and metrics that the workloads of tested claims declare."""
     for number, claim in enumerate(data["claims"]):
         low, high = (claim.get("tolerance", {}).get(limit) for limit in ("low", "high"))
@@ -75,7 +76,7 @@ def ratios(measured: Iterable[Series], here: dict[str, int | None]) -> dict[str,
     return found
 
 
-def _part(pair: list[dict], claim: dict, rows: list[Series]) -> list[Series]:
+def _part(pair: list[Fields], claim: Fields, rows: list[Series]) -> list[Series]:
     """The series of a pair of a claim; none where it is not measured or not compared with native."""
     own, others = (entry.get("factors", {}) for entry in pair)
     names = {one[0] for one in rows}

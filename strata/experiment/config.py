@@ -4,12 +4,14 @@ import contextlib
 import copy
 import functools
 from collections.abc import Iterator, Sequence
+from typing import cast
 
 from strata import client, layers
 from strata.base import checking, pages
 from strata.base.amounts import amount, size
 from strata.base.checking import Finding
 from strata.base.errors import UserError
+from strata.base.shapes import Fields, HostFacts, Plan, Stack
 from strata.experiment import plan, quiet, recipe, sets, workload
 from strata.vm import card, settings
 from strata.vm.settings import GIB, MIB
@@ -27,7 +29,7 @@ DEFAULTS = {
 }
 
 
-def merge(base: dict, over: dict) -> dict:
+def merge(base: Fields, over: Fields) -> Fields:
     """`base` with the values of `over` laid over it, mapping by mapping (as Snakemake does with --config)."""
     merged = copy.copy(base)
     for key, value in over.items():
@@ -36,7 +38,7 @@ def merge(base: dict, over: dict) -> dict:
     return merged
 
 
-def read_pages(names: Sequence[str], words: dict) -> dict:
+def read_pages(names: Sequence[str], words: Fields) -> Fields:
     """What pages say, each laid over those before it, and over them the words of the command line.
 
     Raises UserError that names the page and, where there is one, the line.
@@ -44,7 +46,7 @@ def read_pages(names: Sequence[str], words: dict) -> dict:
     return functools.reduce(merge, [*map(pages.read, names), words], {})
 
 
-def read(over: dict | None = None, path: str = FILE) -> dict:
+def read(over: Fields | None = None, path: str = FILE) -> Fields:
     """The checked config: the page at `path`, and `over` laid over it.
 
     over: values of some keys, or all of the page with such values in it, as Snakemake's ``config`` is.  A number or
@@ -79,14 +81,14 @@ def read(over: dict | None = None, path: str = FILE) -> dict:
     }
 
 
-def _normal(layer: str | dict) -> dict:
+def _normal(layer: str | Fields) -> Fields:
     """A layer as ``{name: options}``."""
     ((name, options),) = ({layer: {}} if isinstance(layer, str) else layer).items()
     options = {} if options is None else options
     return {name: checking.converted(checking.validator(layers.layer_class(name).options_schema), options)}
 
 
-def _cross_check(data: dict) -> Iterator[Finding]:
+def _cross_check(data: Fields) -> Iterator[Finding]:
     """What a schema cannot say: which layers stand on which, and what goes together."""
     asked = data["repetitions"]
     if isinstance(asked, dict) and asked["max"] < asked["min"]:
@@ -109,7 +111,7 @@ def _cross_check(data: dict) -> Iterator[Finding]:
             yield from workload.check_overrides(name, chosen or {})
 
 
-def _check_stack(key: str, stack: list[dict], data: dict) -> Iterator[Finding]:
+def _check_stack(key: str, stack: Stack, data: Fields) -> Iterator[Finding]:
     below = "host"
     for number, layer in enumerate(stack):
         ((name, options),) = layer.items()
@@ -123,7 +125,7 @@ def _check_stack(key: str, stack: list[dict], data: dict) -> Iterator[Finding]:
         below = name
 
 
-def _check_memory(config: dict, machine: dict, workloads: dict) -> Iterator[Finding]:
+def _check_memory(config: Fields, machine: HostFacts, workloads: Fields) -> Iterator[Finding]:
     """Machines with more memory than the host, and workloads that hold more than the layer they run in may."""
     for name, profile in config["vm"]["profiles"].items():
         memory = settings.complete(profile, config["scale"])["memory"]
@@ -143,7 +145,7 @@ def _check_memory(config: dict, machine: dict, workloads: dict) -> Iterator[Find
                     yield where, f"is {options['memory']}, and {wants}: give more, or choose less there"
 
 
-def _check_ports(workloads: dict) -> Iterator[Finding]:
+def _check_ports(workloads: Fields) -> Iterator[Finding]:
     """Ports of one of several equal systems that would be those of another, or of none."""
     taken: dict[tuple[int, int], str] = {}
     for name, entry in workloads.items():
@@ -159,13 +161,13 @@ def _check_ports(workloads: dict) -> Iterator[Finding]:
             taken.setdefault((number, port), f"{name}.{parameter}")
 
 
-def experiment(config: dict, machine: dict) -> dict:
+def experiment(config: Fields, machine: HostFacts) -> Plan:
     """The object of results/plan.json for a checked config on this machine (docs/files.md).
 
     machine: as of :func:`strata.host.capacity.facts`.
     Raises UserError where no environment at all can be measured here, or where something does not fit.
     """
-    workloads: dict[str, dict] = {}
+    workloads: dict[str, Fields] = {}
 
     def planned(name: str) -> None:
         workloads[name] = workload.planned(name, config["workloads"][name], config["scale"], machine)
@@ -178,7 +180,7 @@ def experiment(config: dict, machine: dict) -> dict:
     checking.complain(FILE, [*_check_memory(config, machine, workloads), *_check_ports(workloads)])
     described = recipe.describe(config["image"])
     left_out = [name for name in config.get("not_emulated", []) if name in workloads]
-    return {
+    made = {
         "format": plan.FORMAT,
         "scale": config["scale"],
         "seed": config["seed"],
@@ -193,15 +195,16 @@ def experiment(config: dict, machine: dict) -> dict:
         **({"not_emulated": left_out} if left_out else {}),
         "workloads": workloads,
     }
+    return cast(Plan, made)
 
 
-def _planned(entry: dict, config: dict, machine: dict) -> dict:
+def _planned(entry: Fields, config: Fields, machine: HostFacts) -> Fields:
     """An environment as the plan holds it."""
     reason: str | None = None
-    stack: list[dict] = []
-    told: list[dict] = []
+    stack: Stack = []
+    told: list[Fields] = []
     daemons: list[str] = []
-    described: dict = {}
+    described: Fields = {}
     doubtful, below = False, "host"
     for layer in entry["layers"]:
         ((kind, options),) = layer.items()
@@ -229,7 +232,7 @@ def _planned(entry: dict, config: dict, machine: dict) -> dict:
     }
 
 
-def _repetitions(config: dict, environments: dict) -> dict:
+def _repetitions(config: Fields, environments: Fields) -> Fields:
     """How many sets there are, and what more of them depends on: ``repetitions`` and ``precision`` of the plan."""
     # Nothing is left to compare with native once all else has its largest number of sets.
     compared = [

@@ -1,8 +1,9 @@
 """The config's ``quiet``: what is done when something else uses the machine, and from which threshold on."""
 
 from strata.base.amounts import amount
+from strata.base.shapes import Fields
 
-DEFAULTS: dict = {
+DEFAULTS: Fields = {
     "action": "flag",
     "wait_seconds": 300,
     "load": None,
@@ -16,7 +17,7 @@ DEFAULTS: dict = {
 JUDGED = ("load", "steal", "busy", "swap", "temperature", "throttled")
 
 
-def complete(given: dict | None, again: bool = False) -> dict:
+def complete(given: Fields | None, again: bool = False) -> Fields:
     """``{action, wait_seconds, thresholds}`` as the plan holds them; shares and bytes are numbers, None: not judged.
 
     again: whether what was disturbed is measured again, where nothing is said of it.

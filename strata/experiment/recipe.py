@@ -9,6 +9,7 @@ import json
 import os
 import re
 
+from strata.base.shapes import Chosen, Described, Fields
 from strata.experiment import workload
 from strata.host import distribution
 
@@ -47,7 +48,7 @@ def significant(name: str, content: bytes) -> bytes:
     return "\n".join(line for line in lines if line).encode(errors="surrogateescape")
 
 
-def brought(image: dict) -> list[str]:
+def brought(image: Fields) -> list[str]:
     """Names of the workloads that are in the image: all but those that come with a plan alone, and that it lacks.
 
     image: as from :func:`strata.experiment.config.read`, whose `workloads` are those of the plan.
@@ -56,7 +57,7 @@ def brought(image: dict) -> list[str]:
     return [name for name in workload.known() if name in planned or workload.load(name).get("image") != "planned"]
 
 
-def files(image: dict) -> list[str]:
+def files(image: Fields) -> list[str]:
     """Paths, relative to the project, of the files that go into the build."""
     found = [f"packer/{name}" for name in os.listdir("packer") if name.endswith((".hcl", ".rb", ".sh"))]
     for name in ["common", "kit/load", *brought(image)]:
@@ -77,14 +78,14 @@ def _content(path: str) -> bytes:
         return file.read()
 
 
-def packages(image: dict) -> list[str]:
+def packages(image: Fields) -> list[str]:
     """Names of the packages that the workloads and the build ask for."""
     return sorted(
         {*BASE_PACKAGES, *(package for name in brought(image) for package in workload.load(name)["packages"])}
     )
 
 
-def base_packages(image: dict, chosen: dict[str, str]) -> list[str]:
+def base_packages(image: Fields, chosen: Chosen) -> list[str]:
     """Names of all packages of the base root filesystem of a distribution and release."""
     # From Debian 13 on the client of Docker is a package of its own.
     client = chosen["distribution"] == "debian" and chosen["release"] not in ("bullseye", "bookworm")
@@ -92,7 +93,7 @@ def base_packages(image: dict, chosen: dict[str, str]) -> list[str]:
     return sorted({*packages(image), *MACHINE_PACKAGES, *["docker-cli"] * client, kernel})
 
 
-def describe(image: dict) -> dict:
+def describe(image: Fields) -> Described:
     """``{recipe, base, distribution, release}``: hashes of the whole recipe and of the base alone.
 
     And where there are any, `workloads`: those that are in it for the plan alone.
@@ -108,4 +109,8 @@ def describe(image: dict) -> dict:
         mode = "x" if os.access(path, os.X_OK) else "-"
         whole.update(f"{path} {mode} {hashlib.sha256(content).hexdigest()}\n".encode())
     alone = [name for name in brought(image) if workload.load(name).get("image") == "planned"]
-    return {"recipe": whole.hexdigest(), "base": base_hash, **chosen, **({"workloads": alone} if alone else {})}
+    named, release = chosen["distribution"], chosen["release"]
+    found: Described = {"recipe": whole.hexdigest(), "base": base_hash, "distribution": named, "release": release}
+    if alone:
+        found["workloads"] = alone
+    return found

@@ -19,12 +19,12 @@ Every order follows from the seed and the block alone, so that a cell's place is
 import json
 import os
 import random
-from collections import namedtuple
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 
 from strata.base.errors import UserError
 from strata.base.files import read_json
+from strata.base.shapes import Fields, Plan
 
 Cell = tuple[str, str, int]
 
@@ -36,8 +36,7 @@ MOST = 10000
 RETRIES = 2
 
 
-# The classes of typing say more of their fields, but every cell would pay for its import.
-class Round(namedtuple("Round", ["first", "length", "before", "new", "narrow"], defaults=[{}])):
+class Round:
     """Blocks whose sets were decided together.
 
     first: number of the first block.  length: how many there are.  before, new: by workload, how many sets there
@@ -45,7 +44,15 @@ class Round(namedtuple("Round", ["first", "length", "before", "new", "narrow"], 
     the number of the first such set, and the environments.
     """
 
-    __slots__ = ()
+    def __init__(
+        self,
+        first: int,
+        length: int,
+        before: dict[str, int],
+        new: dict[str, int],
+        narrow: dict[str, tuple[int, frozenset[str]]] | None = None,
+    ) -> None:
+        self.first, self.length, self.before, self.new, self.narrow = first, length, before, new, narrow or {}
 
     def until(self, workload: str, block: int) -> int:
         """How many of its sets of a workload are in its blocks up to a number."""
@@ -57,22 +64,22 @@ class Round(namedtuple("Round", ["first", "length", "before", "new", "narrow"], 
         return range(start, self.before[workload] + self.new[workload] + 1 if start and environment not in names else 0)
 
 
-def available(plan: dict) -> list[str]:
+def available(plan: Plan) -> list[str]:
     """Names of the environments that can be measured here, in the order of the config."""
     return [name for name, entry in plan["environments"].items() if entry["available"]]
 
 
-def emulated(plan: dict) -> list[str]:
+def emulated(plan: Plan) -> list[str]:
     """Those of them whose machine is emulated."""
     return [name for name in available(plan) if plan["environments"][name].get("emulated")]
 
 
-def paired(plan: dict) -> list[str]:
+def paired(plan: Plan) -> list[str]:
     """Those of them that every set holds."""
     return [name for name in available(plan) if not plan["environments"][name].get("emulated")]
 
 
-def cannot(plan: dict, results: str) -> dict[str, set[str]]:
+def cannot(plan: Plan, results: str) -> dict[str, set[str]]:
     """The workloads that an environment was found unable to do, by its name; it is asked no more after the first round.
 
     results: the folder of what was measured; the first repetition tells.
@@ -87,7 +94,7 @@ def cannot(plan: dict, results: str) -> dict[str, set[str]]:
     return found
 
 
-def rests_on(plan: dict) -> str:
+def rests_on(plan: Plan) -> str:
     """What of a plan decides how many sets there are, besides logs: a decision stands as long as it is the same."""
     parts = [plan.get("precision"), sorted(plan["workloads"]), sorted(available(plan))]
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
@@ -100,7 +107,7 @@ class Order:
     without the decisions.
     """
 
-    def __init__(self, plan: dict, results: str | None = "results") -> None:
+    def __init__(self, plan: Plan, results: str | None = "results") -> None:
         self.plan = plan
         self.sequential = plan["order"] == "sequential"
         self.paired, self.emulated = sorted(paired(plan)), sorted(emulated(plan))
@@ -116,7 +123,7 @@ class Order:
         while results is not None and not self.decided and (decision := self._decision(results)):
             self.decided = not self._extend(decision)
 
-    def _decision(self, results: str) -> dict | None:
+    def _decision(self, results: str) -> Fields | None:
         """What was decided after the last block of this experiment; None where it is open.
 
         Raises UserError for what is no decision.
@@ -132,7 +139,7 @@ class Order:
             raise UserError(f"{path}: is no decision on more sets: remove it, and it is decided again")
         return decision
 
-    def _extend(self, decision: dict) -> bool:
+    def _extend(self, decision: Fields) -> bool:
         """Add the round that a decision asks for; whether it asks for one."""
         before = {load: self.sets(load) for load in self.workloads}
         new: dict[str, int] = {}

@@ -12,6 +12,7 @@ from strata.base import checking, constants, pages
 from strata.base.checking import Finding, describe, nearest, unknown
 from strata.base.errors import UserError
 from strata.base.placeholders import BUILT_IN, placeholder
+from strata.base.shapes import Fields, HostFacts, Step
 from strata.host import sizing
 
 FOLDER = "workloads"
@@ -26,7 +27,7 @@ def known() -> list[str]:
 
 
 @functools.cache
-def load(name: str) -> dict:
+def load(name: str) -> Fields:
     """The declaration of a workload, checked.  Raises UserError that names file and key."""
     path = f"{FOLDER}/{name}/workload.yaml"
     data = pages.read(path)
@@ -60,7 +61,7 @@ def parser_faults(name: str) -> list[Finding]:
     return [] if "parse" in defined else [("parse.py", wanted)]
 
 
-def _missing_programs(folder: str, data: dict) -> Iterator[Finding]:
+def _missing_programs(folder: str, data: Fields) -> Iterator[Finding]:
     """Findings about programs of the workload's own or of the project's that nothing brings into the image."""
     common = f"{FOLDER}/common"
     shared = [file.removesuffix(".sh") for file in os.listdir(common)] if os.path.isdir(common) else []
@@ -78,7 +79,7 @@ def _missing_programs(folder: str, data: dict) -> Iterator[Finding]:
             yield f"{where}.0", f"is '{program}', which build.sh neither installs nor names"
 
 
-def _cross_check(data: dict) -> Iterator[Finding]:
+def _cross_check(data: Fields) -> Iterator[Finding]:
     """What the schema cannot say of a declaration that fits it."""
     parameters = data.get("parameters", {})
     for name, parameter in parameters.items():
@@ -101,7 +102,7 @@ def _cross_check(data: dict) -> Iterator[Finding]:
             yield "roles.ports", f"'{port}' is in {placed.count(port)} roles; each port must be in one"
 
 
-def sections(data: dict) -> list[tuple[str, list]]:
+def sections(data: Fields) -> list[tuple[str, list[Any]]]:
     """The declared steps in the order in which a cell takes them."""
     return [
         ("prepare", data.get("prepare", [])),
@@ -110,11 +111,11 @@ def sections(data: dict) -> list[tuple[str, list]]:
     ]
 
 
-def _walk(data: dict) -> list[tuple[str, dict]]:
+def _walk(data: Fields) -> list[tuple[str, Step]]:
     """Every declared step with its key, those in groups behind their group."""
     found = []
 
-    def visit(where: str, steps: list) -> None:
+    def visit(where: str, steps: list[Step]) -> None:
         for number, step in enumerate(steps):
             found.append((f"{where}.{number}", step))
             visit(f"{where}.{number}.steps", step.get("steps", []))
@@ -124,7 +125,7 @@ def _walk(data: dict) -> list[tuple[str, dict]]:
     return found
 
 
-def commands(data: dict) -> list[tuple[str, list[str]]]:
+def commands(data: Fields) -> list[tuple[str, list[str]]]:
     """Every declared command with its key."""
     found = [(f"{where}.argv", step["argv"]) for where, step in _walk(data) if "argv" in step]
     found += [("data.argv", data["data"]["argv"])] if "data" in data else []
@@ -134,13 +135,13 @@ def commands(data: dict) -> list[tuple[str, list[str]]]:
     return found
 
 
-def given(name: str, overrides: dict) -> dict:
+def given(name: str, overrides: Fields) -> Fields:
     """The parameters that the config sets for a workload, each of the kind that its schema asks for."""
     schemas = {key: entry["schema"] for key, entry in load(name)["parameters"].items()}
     return {key: checking.converted(checking.validator(schemas.get(key, {})), one) for key, one in overrides.items()}
 
 
-def check_overrides(name: str, overrides: dict) -> Iterator[Finding]:
+def check_overrides(name: str, overrides: Fields) -> Iterator[Finding]:
     """Findings about the parameters that the config sets for a workload."""
     declared = load(name)["parameters"]
     for key, value in given(name, overrides).items():
@@ -155,7 +156,7 @@ def check_overrides(name: str, overrides: dict) -> Iterator[Finding]:
             yield where, f"is {describe(value)}; there is no such file"
 
 
-def planned(name: str, overrides: dict, scale: str, machine: dict) -> dict:
+def planned(name: str, overrides: Fields, scale: str, machine: HostFacts) -> Fields:
     """A workload as the plan holds it.
 
     overrides: parameters that the config sets.  machine: as of :func:`strata.host.capacity.facts`.
@@ -174,7 +175,7 @@ def planned(name: str, overrides: dict, scale: str, machine: dict) -> dict:
     }
 
 
-def resolve(name: str, overrides: dict, scale: str, machine: dict) -> tuple[dict, list[str]]:
+def resolve(name: str, overrides: Fields, scale: str, machine: HostFacts) -> tuple[Fields, list[str]]:
     """Parameters of a workload on this machine and sentences on how they came about.
 
     Several equal systems share the machine's memory evenly.
@@ -194,7 +195,7 @@ def resolve(name: str, overrides: dict, scale: str, machine: dict) -> tuple[dict
             )
     systems = values[whole["systems"]] if "systems" in whole else 1
     memory = machine["memory_bytes"]
-    share = {**machine, "memory_bytes": memory // systems, "systems": systems}
+    share: Fields = {**machine, "memory_bytes": memory // systems, "systems": systems}
     for key in values:
         if key not in overrides:
             values[key], note = sizing.resolve(values[key], share)
@@ -209,7 +210,7 @@ def resolve(name: str, overrides: dict, scale: str, machine: dict) -> tuple[dict
     return values, notes
 
 
-def memory_needed(name: str, values: dict) -> list[tuple[str, int]]:
+def memory_needed(name: str, values: Fields) -> list[tuple[str, int]]:
     """(parameter, bytes) of what a workload with these parameters holds in each system."""
     declared = load(name)["parameters"]
     return [
@@ -219,7 +220,7 @@ def memory_needed(name: str, values: dict) -> list[tuple[str, int]]:
     ]
 
 
-def cell(name: str, scale: str) -> dict:
+def cell(name: str, scale: str) -> Fields:
     """What a cell of the workload does (docs/files.md): its steps and checks, and what only some have.
 
     `files` names the parameters whose values are files of the host, `ports` those that hold ports, `systems` the
@@ -228,13 +229,11 @@ def cell(name: str, scale: str) -> dict:
     """
     declared = load(name)
 
-    def planned(section: str, step: dict) -> dict:
-        step = {"step": section, **step}
-        if "steps" in step:
-            step["steps"] = [planned(section, inner) for inner in step["steps"]]
-        return timed(step)
+    def planned(section: str, step: Fields) -> Any:
+        inner = {"steps": [planned(section, one) for one in step["steps"]]} if "steps" in step else {}
+        return timed({"step": section, **step, **inner})
 
-    def timed(part: dict) -> dict:
+    def timed(part: Fields) -> Fields:
         return {**part, "timeout": sizing.at_scale(part["timeout"], scale)} if "timeout" in part else part
 
     servers = [
@@ -251,7 +250,7 @@ def cell(name: str, scale: str) -> dict:
     }
 
 
-def check_files(name: str, values: dict) -> None:
+def check_files(name: str, values: Fields) -> None:
     """Check the files that parameters name against their SHA-1.  Raises UserError with both hashes."""
     for key, parameter in load(name)["parameters"].items():
         if "file" not in parameter or values[key] is None:

@@ -9,10 +9,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from strata.base.shapes import Fields
+
 GIB = 1024**3
 
 
-def cache_multiple(machine: dict, factor: int, element_bytes: int, at_least: int) -> tuple[int, str | None]:
+def cache_multiple(machine: Fields, factor: int, element_bytes: int, at_least: int) -> tuple[int, str | None]:
     """Elements of an array of `factor` times the last-level cache (STREAM's rule asks for 4), at least `at_least`."""
     cache = machine["cache_bytes"]
     if cache is None:
@@ -20,13 +22,13 @@ def cache_multiple(machine: dict, factor: int, element_bytes: int, at_least: int
     return max(at_least, math.ceil(factor * cache / element_bytes)), None
 
 
-def memory_power(machine: dict, fraction: float, element_bytes: int) -> tuple[int, str | None]:
+def memory_power(machine: Fields, fraction: float, element_bytes: int) -> tuple[int, str | None]:
     """Largest k with 2^k elements within `fraction` of the memory (HPC Challenge asks for half)."""
     return int(math.log2(machine["memory_bytes"] * fraction / element_bytes)), None
 
 
 def fitting(
-    machine: dict, values: list[int], element_bytes: int, power: int, fraction: float, multiple: int
+    machine: Fields, values: list[int], element_bytes: int, power: int, fraction: float, multiple: int
 ) -> tuple[list[int], str | None]:
     """Those of the published orders whose matrix fits in `fraction` of the memory, or the largest that does."""
     room = machine["memory_bytes"] * fraction
@@ -62,7 +64,7 @@ def at_scale(value: object, scale: str) -> object:
     return value
 
 
-def resolve(value: object, machine: dict) -> tuple[object, str | None]:
+def resolve(value: object, machine: Fields) -> tuple[object, str | None]:
     """Apply a rule to the machine; literals and the rules of the cell stay as they are."""
     if not isinstance(value, dict) or value["rule"] in OF_THE_CELL:
         return value, None
@@ -75,4 +77,4 @@ def memory_needed(form: str, value: Any) -> int:
     factor, shape = form.split("*", 1)
     # Beyond 2^60 all is too much; the number itself would fill the memory.
     largest = min(max(value, default=0) if isinstance(value, list) else value, 2**60)
-    return int(factor) * {"n": largest, "n^2": largest**2, "2^n": 2 ** min(largest, 60)}[shape]
+    return int(factor) * int({"n": largest, "n^2": largest**2, "2^n": 2 ** min(largest, 60)}[shape])

@@ -5,6 +5,7 @@ import os
 import subprocess
 
 from strata.base.errors import UserError
+from strata.base.shapes import Fields
 
 # A folder that holds some of these with results below them is taken for the published results.
 FOLDERS = ("RandomAccess", "Stream", "linpack", "fio", "mysql", "netperf", "nuttcp", "redis")
@@ -33,7 +34,7 @@ def state(path: str) -> str:
     return found.hexdigest()
 
 
-def named(settings: dict) -> str:
+def named(settings: Fields) -> str:
     """The folder that the settings name.  Raises UserError where they name none, or one without published results."""
     if settings["published_raw"] is None:
         raise UserError(
@@ -42,7 +43,7 @@ def named(settings: dict) -> str:
         )
     if wrong := complaint(settings["published_raw"]):
         raise UserError(f"config.yaml: published_raw: {wrong}")
-    return settings["published_raw"]
+    return str(settings["published_raw"])
 
 
 def revision(path: str) -> str:

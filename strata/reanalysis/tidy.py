@@ -55,7 +55,7 @@ def make(folder: str, to: str) -> None:
     values = [(row, row.found) for row in rows if isinstance(row.found, Value)]
     if not values:
         raise UserError(f"{folder}: holds none of the logs and workbooks that the original's figures rest on")
-    count: collections.Counter = collections.Counter()
+    count: collections.Counter[tuple[str, ...]] = collections.Counter()
     told = []
     for row, value in values:
         series = (row.workload, row.environment, value.metric, value.unit, value.factors, value.selection)
@@ -162,7 +162,7 @@ def _database(source: Files, folder: str, environment: str) -> Iterator[Row]:
             yield from rows
 
 
-def _write(path: str, columns: list[str], rows: list[tuple]) -> None:
+def _write(path: str, columns: list[str], rows: list[tuple[Any, ...]]) -> None:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)

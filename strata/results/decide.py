@@ -12,6 +12,7 @@ from datetime import datetime
 from strata.base.constants import result
 from strata.base.errors import UserError
 from strata.base.files import read_json, write_json
+from strata.base.shapes import Fields, Plan
 from strata.experiment import claims, plan, precision, sets
 from strata.experiment.precision import Claim, State
 from strata.results import headline, tidy
@@ -40,7 +41,7 @@ def decide(block: int) -> None:
 class _Round:
     """What is known after the last block of a round."""
 
-    def __init__(self, experiment: dict, order: sets.Order, block: int) -> None:
+    def __init__(self, experiment: Plan, order: sets.Order, block: int) -> None:
         self.experiment, self.order, self.block = experiment, order, block
         self.asked, self.loads = experiment["precision"], list(experiment["workloads"])
         self.rounds = [step for step in order.rounds if step.first <= block]
@@ -48,7 +49,7 @@ class _Round:
         self.lasting = [name for name in order.paired if order.most.get(name, sets.MOST) >= experiment["repetitions"]]
         found = tidy.values(blocks=block)
         self.records = found.records
-        self.rows = {
+        self.rows: dict[str, list[Fields]] = {
             load: [dict(zip(tidy.COLUMNS, row, strict=True)) for row in rows] for load, rows in found.rows.items()
         }
         costs = _costs(self.records)
@@ -87,7 +88,7 @@ class _Round:
                 self.left -= self._seconds(load)
         return aside, again
 
-    def _counting(self, load: str) -> list[dict]:
+    def _counting(self, load: str) -> list[Fields]:
         """The rows that count of environments that are in all sets."""
         among = [row for row in self.rows[load] if row["environment"] in self.lasting and row["counts"] == "yes"]
         return [row for row in among if (load, row["repetition"]) not in self.again]
@@ -126,7 +127,7 @@ class _Round:
         told = [record["observed"]["host"]["static"].get("sockets") for record in self.records.values()]
         sockets = max((one for one in told if isinstance(one, int)), default=None)
         here = {"processors": self.experiment["machine"].get("cpus"), "sockets": sockets}
-        there = {
+        there: set[tuple[str, str, str, str]] = {
             (row["environment"], load, row["metric"], row["factors"])
             for load in self.loads
             for row in self.rows[load]
@@ -145,7 +146,7 @@ class _Round:
                     found[load].append(Claim(name, pairs, state.again, most, width, target, names, seconds))
         return found
 
-    def decision(self) -> dict:
+    def decision(self) -> Fields:
         """The decision, as it stands in results/precision (docs/files.md)."""
         target, budget = self.asked["target"], self.asked["budget"]
         states = {load: self.state(load) for load in self.loads}
@@ -155,7 +156,7 @@ class _Round:
             if self.asked.get("claims") and not any(more.values()) and self.experiment["scale"] != TINY:
                 of_claims = precision.for_claims(self.claims(states), self.left)
                 more |= {load: number for load, (number, _) in of_claims.items()}
-        told: dict[str, dict] = {}
+        told: dict[str, Fields] = {}
         for load, state in states.items():
             claim = of_claims[load][1] if load in of_claims else None
             told[load] = {
@@ -197,11 +198,11 @@ def _ratio(measured: tuple[float, str], reference: tuple[float, str]) -> float:
     """The ratio of two runs of a set: of laps the median of their pairs."""
     laps = [[float(lap) for lap in one[1].split(";") if lap] for one in (measured, reference)]
     if laps[0] and len(laps[0]) == len(laps[1]):
-        return statistics.median(one / other for one, other in zip(*laps, strict=True))
+        return float(statistics.median(one / other for one, other in zip(*laps, strict=True)))
     return measured[0] / reference[0]
 
 
-def _costs(records: dict[sets.Cell, dict]) -> dict[sets.Cell, float]:
+def _costs(records: dict[sets.Cell, Fields]) -> dict[sets.Cell, float]:
     """Seconds of each cell, and of what lies between two: the median, so that an interruption of the run is none.
 
     Cells that were measured in turns share what lies behind them.

@@ -9,16 +9,17 @@ from typing import Any
 from strata import layers
 from strata.base import checking, places
 from strata.base.errors import UserError
+from strata.base.shapes import Plan, Record
 from strata.experiment import plan
 from strata.host import node
 from strata.vm.acceleration import shown
 
 Cell = tuple[str, str, int]
 # What records have in common or each for itself → the first one's, and its name.
-Shared = dict[tuple, tuple[Any, str]]
+Shared = dict[tuple[Any, ...], tuple[Any, str]]
 
 
-def load(folder: str, name: str) -> dict:
+def load(folder: str, name: str) -> Any:
     """The object in a JSON file below a folder.  Raises UserError that names it."""
     try:
         with open(os.path.join(folder, name), encoding="utf-8") as file:
@@ -37,7 +38,7 @@ def measured(cells: Iterable[Cell], folder: str = ".") -> list[Cell]:
     return [cell for cell in cells if os.path.exists(os.path.join(folder, places.cell_path("raw", *cell, "log")))]
 
 
-def faults(experiment: dict, cells: Iterable[Cell], folder: str = ".") -> dict[Cell, list[str]]:
+def faults(experiment: Plan, cells: Iterable[Cell], folder: str = ".") -> dict[Cell, list[str]]:
     """What is wrong with the records of measured cells, by the cell: sentences that each name a file.
 
     folder: holds `results`.  Cells without a fault are left out.  A record is compared with those of the cells
@@ -64,21 +65,22 @@ def faults(experiment: dict, cells: Iterable[Cell], folder: str = ".") -> dict[C
     return found
 
 
-def _manifest(experiment: dict, folder: str) -> str | None:
+def _manifest(experiment: Plan, folder: str) -> str | None:
     """The digest of the image's manifest; None where no image was published.  Raises UserError for another image."""
     if not os.path.exists(os.path.join(folder, places.IMAGE)):
         return None
     try:
         image = load(folder, places.IMAGE)
         if image.get("recipe") == experiment["image"]["recipe"]:
-            return image.get("manifest_sha256")
+            digest: str | None = image.get("manifest_sha256")
+            return digest
         wrong = f"{places.IMAGE}: is of another image than the plan's"
     except UserError as error:
         wrong = str(error)
     raise UserError(f"{wrong}: remove it, and snakemake makes it again")
 
 
-def _of_plan(experiment: dict, cell: Cell, record: dict) -> Iterator[str]:
+def _of_plan(experiment: Plan, cell: Cell, record: Record) -> Iterator[str]:
     """Where a record is not what its path and the plan say."""
     environment, load_name, repetition = cell
     place = experiment["environments"][environment]
@@ -89,9 +91,10 @@ def _of_plan(experiment: dict, cell: Cell, record: dict) -> Iterator[str]:
         "seed": plan.cell_seed(experiment, load_name, repetition),
         "fingerprint": plan.fingerprint(experiment, environment, load_name),
     }
+    has = {key: value for key, value in record.items() if key in expected}
     for key, wants in expected.items():
-        if record[key] != wants:
-            yield f"its {key} is {record[key]}, and the plan's is {wants}"
+        if has[key] != wants:
+            yield f"its {key} is {has[key]}, and the plan's is {wants}"
     if record["block"] < repetition:
         yield (
             f"its block is {record['block']}, and that of set {repetition} is {repetition} or a later one, since each "
@@ -108,14 +111,14 @@ def _of_plan(experiment: dict, cell: Cell, record: dict) -> Iterator[str]:
         yield "it says that its environment cannot do the workload, and that one has to"
 
 
-def _beside(first: Shared, experiment: dict, cell: Cell, name: str, record: dict) -> list[str]:
+def _beside(first: Shared, experiment: Plan, cell: Cell, name: str, record: Record) -> list[str]:
     """What of a good record is not as in those before it, or is theirs alone; it is noted where that is nothing."""
     planned = experiment["workloads"][cell[1]]["parameters"]
     derived = {key: record["parameters"].get(key) for key, value in planned.items() if isinstance(value, dict)}
     # Of several nodes each counts for itself.
     own = node.of_record(record) if experiment.get("spread") else None
     image = record["image"]["manifest_sha256"]
-    shared: list[tuple[str, tuple, Any]] = [
+    shared: list[tuple[str, tuple[Any, ...], Any]] = [
         ("it was measured in an image with other files than that of", ("image",), image),
         ("its derived parameters are others than those of", ("parameters", *cell[:2]), derived),
         ("its place in the order of measurement is that of", ("position", own, record["position"]["actual"]), cell),
@@ -126,7 +129,7 @@ def _beside(first: Shared, experiment: dict, cell: Cell, name: str, record: dict
     return found
 
 
-def _is_log(record: dict, path: str) -> bool:
+def _is_log(record: Record, path: str) -> bool:
     """Whether a log is the one that a record tells; of a record that tells of none it is not asked."""
     told = record.get("log")
     if not isinstance(told, dict):

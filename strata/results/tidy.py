@@ -15,6 +15,7 @@ from strata.base import places
 from strata.base.constants import result
 from strata.base.errors import UserError
 from strata.base.files import write_text
+from strata.base.shapes import Fields, Plan, Record
 from strata.cell import parsing
 from strata.cell.cell import checks
 from strata.experiment import plan, sets
@@ -33,8 +34,8 @@ class Values(NamedTuple):
     out."""
 
     cells: list[sets.Cell]
-    rows: dict[str, list[Sequence]]
-    records: dict[sets.Cell, dict]
+    rows: dict[str, list[Sequence[object]]]
+    records: dict[sets.Cell, Fields]
     left_out: list[Sequence[object]]
 
 
@@ -69,7 +70,7 @@ def values(partial: bool = False, blocks: int | None = None) -> Values:
     records = {cell: judge.load(".", places.cell_path("raw", *cell, "json")) for cell in measured}
     paired = {cell: record for cell, record in records.items() if cell[0] in order.paired}
     aside = set(order.set_aside(blocks)) | set(_torn(paired))
-    rows: dict[str, list[Sequence]] = {load: [] for load in experiment["workloads"]}
+    rows: dict[str, list[Sequence[object]]] = {load: [] for load in experiment["workloads"]}
     left_out: list[Sequence[object]] = []
     for cell in measured:
         if "cannot" in records[cell]:
@@ -83,7 +84,7 @@ def values(partial: bool = False, blocks: int | None = None) -> Values:
     return Values(cells, rows, records, left_out)
 
 
-def _rows(experiment: dict, cell: sets.Cell, record: dict, counts: str) -> list[Sequence]:
+def _rows(experiment: Plan, cell: sets.Cell, record: Record, counts: str) -> list[Sequence[object]]:
     """The values of a cell.  Raises BrokenLogError where its log is not that of a good run."""
     path = places.cell_path("raw", *cell, "log")
     with open(path, "rb") as file:
@@ -109,9 +110,9 @@ def _number(value: float) -> str:
     return f"{value:.15g}"
 
 
-def _torn(records: dict[sets.Cell, dict]) -> list[tuple[str, int]]:
+def _torn(records: dict[sets.Cell, Fields]) -> list[tuple[str, int]]:
     """The sets (workload, repetition) that were not measured on one node: their runs are not compared."""
-    nodes: dict[tuple[str, int], set] = {}
+    nodes: dict[tuple[str, int], set[str | None]] = {}
     for cell, record in records.items():
         nodes.setdefault(cell[1:], set()).add((record.get("node") or {}).get("name"))
     return [key for key, names in nodes.items() if len(names) > 1]

@@ -130,14 +130,16 @@ def schema(name: str) -> Any:
 
 
 def findings(validator: Any, data: object, prefix: str = "", names: Mapping[str, Any] | None = None) -> list[Finding]:
-    """Every (key, sentence) in which `data` breaks the schema; `prefix` is put before each key.
+    """(key, sentence) for every key at which `data` breaks the schema; `prefix` is put before each.
 
     names: what the keyword `known` finds beside the sections of the data, by section.
     """
     before = _document.set({**(names or {}), **(data if isinstance(data, dict) else {})})
     errors = sorted(validator.iter_errors(data), key=lambda error: [str(part) for part in error.absolute_path])
     _document.reset(before)
-    return [(f"{prefix}.{key}".strip("."), sentence) for error in errors for key, sentence in _sentences(error)]
+    found = [(f"{prefix}.{key}".strip("."), sentence) for error in errors for key, sentence in _sentences(error)]
+    # One for each key: a name that may not be is unknown, too.
+    return [(key, sentence) for number, (key, sentence) in enumerate(found) if key not in dict(found[:number])]
 
 
 def _sentences(error: Any) -> list[Finding]:

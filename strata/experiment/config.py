@@ -57,14 +57,16 @@ def read(over: Fields | None = None, path: str = FILE) -> Fields:
     schema = checking.schema("config")
     data = checking.converted(schema, merge(pages.read(path), over or {}))
     others = {"declared": workload.known(), "kinds": layers.LAYERS}
-    checking.complain(path, checking.findings(schema, data, names=others))
+    found = checking.findings(schema, data, names=others)
+    if found and checking.findings(schema, data):
+        checking.complain(path, found)
     stacks = {name: [_normal(layer) for layer in entry["layers"]] for name, entry in data["environments"].items()}
     data["environments"] = {
         name: {**entry, "label": entry.get("label", name), "layers": stacks[name]}
         for name, entry in data["environments"].items()
     }
-    declared = [functools.partial(workload.load, name) for name in data["workloads"]]
-    checking.together(lambda: checking.complain(path, [*_cross_check(data)]), *declared)
+    declared = [functools.partial(workload.load, name) for name in data["workloads"] if name in others["declared"]]
+    checking.together(lambda: checking.complain(path, [*found, *_cross_check(data)]), *declared)
     # Of the whole page: an experiment that is narrowed down has the same image.
     image = {**data.get("image", {}), "workloads": list(data["workloads"])}
     only = data.pop("only", {})
@@ -85,6 +87,8 @@ def _normal(layer: str | Fields) -> Fields:
     """A layer as ``{name: options}``."""
     ((name, options),) = ({layer: {}} if isinstance(layer, str) else layer).items()
     options = {} if options is None else options
+    if name not in layers.LAYERS:
+        return {name: options}
     return {name: checking.converted(checking.validator(layers.layer_class(name).options_schema), options)}
 
 
@@ -115,6 +119,8 @@ def _check_stack(key: str, stack: Stack, data: Fields) -> Iterator[Finding]:
     below = "host"
     for number, layer in enumerate(stack):
         ((name, options),) = layer.items()
+        if name not in layers.LAYERS:
+            continue
         where, cls = f"{key}.{number}", layers.layer_class(name)
         wrong = checking.findings(checking.validator(cls.options_schema), options, f"{where}.{name}")
         yield from wrong or [(f"{where}.{name}.{at}", words) for at, words in cls.check(options, data, below)]

@@ -87,9 +87,10 @@ def test_a_mistake_is_refused_by_its_key(checkout, over, key):
 
 def test_all_that_is_wrong_is_said_at_once_and_what_was_meant(checkout):
     refused({"sede": 1, "scale": "smok", "environments": {"native": {"lable": "x"}}}, "sede", "scale")
-    names = {"workloads": {"strem": {}}, "environments": {"native": {"layers": ["chrot"]}}}
-    message = refused(names, "workloads.strem", "environments.native.layers.0")
-    message += refused({"workloads": {"stream": {"elemens": 1}}, "seed": 5}, "workloads.stream.elemens")
+    message = refused(
+        {"workloads": {"strem": {}, "stream": {"elemens": 1}}, "environments": {"native": {"layers": ["chrot"]}}},
+        *("workloads.strem", "workloads.stream.elemens", "environments.native.layers.0"),
+    )
     for meant in ("'stream'", "'elements'", "'chroot'"):
         assert f"did you mean {meant}?" in message
 

@@ -4,6 +4,7 @@ import contextlib
 import errno
 import json
 import os
+from collections.abc import Iterable, Sequence
 
 from strata.base.errors import UserError
 from strata.base.process import as_root, capture
@@ -50,6 +51,16 @@ def write_text(path: str, text: str, lasting: bool = True) -> None:
 def write_json(path: str, value: object, indent: int | None = 1) -> None:
     """Write a value as JSON, like :func:`write_text`."""
     write_text(path, json.dumps(value, indent=indent, ensure_ascii=False) + "\n")
+
+
+def write_csv(path: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Write a table, like :func:`write_text`."""
+    import csv
+    import io
+
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([columns, *rows])
+    write_text(path, text.getvalue())
 
 
 def note_json(path: str, value: object) -> None:

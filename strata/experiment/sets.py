@@ -27,6 +27,8 @@ from strata.base.files import read_json
 from strata.base.shapes import Fields, Plan
 
 Cell = tuple[str, str, int]
+Counts = dict[str, int]
+Narrow = dict[str, tuple[int, frozenset[str]]]
 
 # What others are compared with, in every set.
 REFERENCE = "native"
@@ -44,15 +46,8 @@ class Round:
     the number of the first such set, and the environments.
     """
 
-    def __init__(
-        self,
-        first: int,
-        length: int,
-        before: dict[str, int],
-        new: dict[str, int],
-        narrow: dict[str, tuple[int, frozenset[str]]] | None = None,
-    ) -> None:
-        self.first, self.length, self.before, self.new, self.narrow = first, length, before, new, narrow or {}
+    def __init__(self, first: int, length: int, before: Counts, new: Counts, narrow: Narrow) -> None:
+        self.first, self.length, self.before, self.new, self.narrow = first, length, before, new, narrow
 
     def until(self, workload: str, block: int) -> int:
         """How many of its sets of a workload are in its blocks up to a number."""
@@ -117,7 +112,7 @@ class Order:
         self.most = {name: entry["max"] for name, entry in plan["environments"].items() if "max" in entry}
         self.cannot = cannot(plan, results or "results")
         least = plan["precision"]["min"] if "precision" in plan else plan["repetitions"]
-        self.rounds = [Round(1, least, {}, dict.fromkeys(self.workloads, least))]
+        self.rounds = [Round(1, least, {}, dict.fromkeys(self.workloads, least), {})]
         self.decided = "precision" not in plan
         self._aside: list[tuple[int, str, int]] = []
         while results is not None and not self.decided and (decision := self._decision(results)):
@@ -142,8 +137,8 @@ class Order:
     def _extend(self, decision: Fields) -> bool:
         """Add the round that a decision asks for; whether it asks for one."""
         before = {load: self.sets(load) for load in self.workloads}
-        new: dict[str, int] = {}
-        narrow: dict[str, tuple[int, frozenset[str]]] = {}
+        new: Counts = {}
+        narrow: Narrow = {}
         for load, state in decision["workloads"].items():
             self._aside += [(self.last, load, number) for number in state["again"]]
             if again_and_more := len(state["again"]) + state["more"]:

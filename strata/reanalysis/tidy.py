@@ -4,9 +4,7 @@ Files are named here, and no others are opened: some folders of the repository h
 """
 
 import collections
-import csv
 import functools
-import io
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -62,8 +60,8 @@ def make(folder: str, to: str) -> None:
         count[series] += 1
         told.append((*series, count[series], f"{value.value:.15g}", row.file, value.line))
     refused = [(row.file, row.found.line or "", row.found.reason) for row in rows if isinstance(row.found, Refusal)]
-    _write(os.path.join(to, "tidy.csv"), COLUMNS, told)
-    _write(os.path.join(to, "unreadable.csv"), ["file", "line", "reason"], refused)
+    files.write_csv(os.path.join(to, "tidy.csv"), COLUMNS, told)
+    files.write_csv(os.path.join(to, "unreadable.csv"), ["file", "line", "reason"], refused)
     source = {"revision": revision(folder) or NOT_AVAILABLE, "files": len({row.file for row, _ in values})}
     files.write_json(os.path.join(to, "source.json"), source)
     for file, line, reason in refused:
@@ -160,11 +158,3 @@ def _database(source: Files, folder: str, environment: str) -> Iterator[Row]:
             if threads := [value.factors for value in values if value.metric == "throughput"]:
                 outputs.append(threads)
             yield from rows
-
-
-def _write(path: str, columns: list[str], rows: list[tuple[Any, ...]]) -> None:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    files.write_text(path, text.getvalue())

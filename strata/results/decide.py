@@ -15,6 +15,7 @@ from strata.base.files import read_json, write_json
 from strata.base.shapes import Fields, Plan
 from strata.experiment import claims, plan, precision, sets
 from strata.experiment.precision import Claim, State
+from strata.host import node
 from strata.results import headline, tidy
 
 # Environment, metric, factors.
@@ -210,7 +211,7 @@ def _costs(records: dict[sets.Cell, Fields]) -> dict[sets.Cell, float]:
 
     def key(cell: sets.Cell) -> tuple[str, int]:
         # Nodes measure at the same time, and each counts for itself.
-        return (records[cell].get("node") or {}).get("name") or "", records[cell]["position"]["actual"]
+        return node.of_record(records[cell]) or "", records[cell]["position"]["actual"]
 
     def moment(cell: sets.Cell, name: str) -> float:
         return datetime.fromisoformat(records[cell][name]).timestamp()

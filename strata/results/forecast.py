@@ -1,5 +1,6 @@
 """What a run would do: which cells are due, what would be built, and about how long it takes.  Nothing is written."""
 
+import itertools
 import statistics
 from collections import Counter, defaultdict
 
@@ -7,7 +8,7 @@ from strata import layers
 from strata.base import places
 from strata.base.files import read_json
 from strata.base.progress import duration
-from strata.base.shapes import Fields, Plan
+from strata.base.shapes import Fields, Plan, Record
 from strata.cell import spool
 from strata.experiment import sets
 from strata.image import cache
@@ -58,11 +59,9 @@ def _built(experiment: Plan, environments: Fields) -> list[str]:
 def _time(experiment: Plan, due: list[sets.Cell], decided: bool) -> str:
     """About how long the due cells take, by what others took."""
     took: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for environment in experiment["environments"]:
-        for load in experiment["workloads"]:
-            for number in range(1, 6):
-                seconds = (read_json(places.cell_path("raw", environment, load, number, "json")) or {}).get("seconds")
-                took[environment, load] += [seconds] if isinstance(seconds, int | float) else []
+    for cell in itertools.product(experiment["environments"], experiment["workloads"], range(1, 6)):
+        record: Record | None = read_json(places.cell_path("raw", *cell, "json"))
+        took[cell[:2]] += [record["seconds"]] if record else []
     known = [statistics.fmean(took[cell[:2]]) for cell in due if took[cell[:2]]]
     budget = experiment["precision"]["budget"] if "precision" in experiment else None
     bound = f"; after {duration(budget)} no more are added" if budget and not decided else ""

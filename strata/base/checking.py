@@ -56,13 +56,16 @@ def _matches(validator: Any, pattern: str, value: object, schema: Fields) -> Ite
 
 
 def _known(validator: Any, wanted: Fields, value: object, schema: Fields) -> Iterator[jsonschema.ValidationError]:
-    """The keyword `known`: ``{in, what, like}``.  The value must be a name in that section of the whole document, and
-    what stands under it there as the schema `like` says."""
-    section = _document.get({}).get(wanted["in"])
-    if isinstance(value, str) and isinstance(section, list | dict):
+    """The keyword `known`: ``{in, what, like}``.  The value must be a name in that section of the
+    whole document, or in one of several, and what stands under it there as the schema `like` says."""
+    sections = [wanted["in"]] if isinstance(wanted["in"], str) else wanted["in"]
+    found = [one for name in sections if isinstance(one := _document.get({}).get(name), list | dict)]
+    if isinstance(value, str) and found:
         like = validator.evolve(schema=wanted.get("like", {}))
-        entries = section if isinstance(section, dict) else dict.fromkeys(filter(str.__instancecheck__, section))
-        names = [name for name, entry in entries.items() if isinstance(name, str) and like.is_valid(entry)]
+        entries = [
+            pair for one in found for pair in (one.items() if isinstance(one, dict) else zip(one, one, strict=True))
+        ]
+        names = [name for name, entry in entries if isinstance(name, str) and like.is_valid(entry)]
         for _, words in unknown("", value, names, wanted["what"]):
             yield jsonschema.ValidationError(words)
 

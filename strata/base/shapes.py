@@ -79,7 +79,7 @@ else:
         daemons: list[str]
         emulated: bool
         doubtful: NotRequired[bool]
-        max: NotRequired[int]
+        beside: NotRequired[bool]
         accelerator: NotRequired[str | None]
         accelerator_reason: NotRequired[str | None]
 
@@ -115,6 +115,8 @@ else:
         laps: NotRequired[str]
         ports: NotRequired[list[str]]
         roles: NotRequired[Roles]
+        sizes: NotRequired[list[Fields]]
+        facts: NotRequired[Fields]
         servers: NotRequired[list[Fields]]
         data: NotRequired[Fields]
 
@@ -128,6 +130,7 @@ else:
         notes: list[str]
         warmup: str
         cell: CellWork
+        small: NotRequired[Fields]
         question: NotRequired[str]
         figures: NotRequired[list[Fields]]
         headline: NotRequired[list[Fields]]
@@ -239,6 +242,7 @@ else:
         interleaved: NotRequired[list[str]]
         together: NotRequired[dict[str, str]]
         program: NotRequired[Fields]
+        sizes: NotRequired[list[Fields]]
         servers: NotRequired[list[Fields]]
 
     # What is made on the machine.

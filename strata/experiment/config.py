@@ -22,6 +22,7 @@ DEFAULTS = {
     "client": "namespace",
     "order": "blocks",
     "partial": False,
+    "emulation": True,
     "published_raw": None,
     "vm": {"profiles": {"default": {}}},
     "archive_image": False,
@@ -183,6 +184,7 @@ def experiment(config: Fields, machine: HostFacts) -> Plan:
     if not any(entry["available"] for entry in environments.values()):
         reasons = "; ".join(f"{name}: {entry['reason']}" for name, entry in environments.items())
         raise UserError(f"{FILE}: environments: none can be measured on this machine ({reasons})")
+    _add_beside(config, machine, environments, workloads)
     checking.complain(FILE, [*_check_memory(config, machine, workloads), *_check_ports(workloads)])
     described = recipe.describe(config["image"])
     left_out = [name for name in config.get("not_emulated", []) if name in workloads]
@@ -191,7 +193,7 @@ def experiment(config: Fields, machine: HostFacts) -> Plan:
         "scale": config["scale"],
         "seed": config["seed"],
         "order": config["order"],
-        **_repetitions(config, environments),
+        **_repetitions(config),
         "client": client.settle(config["client"]),
         "quiet": config["quiet"],
         "image": {key: value for key, value in described.items() if key != "base"},
@@ -202,6 +204,17 @@ def experiment(config: Fields, machine: HostFacts) -> Plan:
         "workloads": workloads,
     }
     return cast(Plan, made)
+
+
+def _add_beside(config: Fields, machine: HostFacts, environments: Fields, workloads: Fields) -> None:
+    """Where machines are emulated: the workloads' sizes there, and native at these, which they are compared with."""
+    reference = environments.get(sets.REFERENCE)
+    if config["scale"] == sets.SMALL or not any(one["emulated"] and one["available"] for one in environments.values()):
+        return
+    for name, entry in workloads.items():
+        entry["small"] = workload.small(name, config["workloads"][name], machine)
+    if reference is not None:
+        environments[sets.BESIDE] = {**reference, "label": f"{reference['label']}, tiny sizes", "beside": True}
 
 
 def _planned(entry: Fields, config: Fields, machine: Fields) -> Fields:
@@ -224,6 +237,9 @@ def _planned(entry: Fields, config: Fields, machine: Fields) -> Fields:
         told.append({"kind": cls.kind, "title": cls.title, **cls.told(settled)})
         daemons += cls.daemons
         doubtful = doubtful or cls.doubtful(settled)
+    emulated = described.get("accelerator") == "tcg"
+    if emulated and not config["emulation"]:
+        reason = reason or "KVM runs no guest here, and emulation is switched off (emulation: false)"
     return {
         "label": entry["label"].replace("{vm}", described.pop("shown", "VM")),
         "layers": stack,
@@ -232,32 +248,24 @@ def _planned(entry: Fields, config: Fields, machine: Fields) -> Fields:
         "told": told,
         "daemons": daemons,
         **described,
-        "emulated": described.get("accelerator") == "tcg",
+        "emulated": emulated,
         **({"doubtful": True} if doubtful else {}),
-        **({"max": entry["max"]} if "max" in entry else {}),
     }
 
 
-def _repetitions(config: Fields, environments: Fields) -> Fields:
+def _repetitions(config: Fields) -> Fields:
     """How many sets there are, and what more of them depends on: ``repetitions`` and ``precision`` of the plan."""
-    # Nothing is left to compare with native once all else has its largest number of sets.
-    compared = [
-        entry.get("max", sets.MOST)
-        for name, entry in environments.items()
-        if entry["available"] and not entry["emulated"] and name != sets.REFERENCE
-    ]
-    asked, most = config["repetitions"], max(compared, default=sets.MOST)
+    asked = config["repetitions"]
     retries = sets.RETRIES if config["quiet"]["action"] == "retry" and config["order"] != "sequential" else 0
     if isinstance(asked, dict):
         precision = {
             "min": asked["min"],
-            "max": min(asked["max"], max(most, asked["min"])),
+            "max": asked["max"],
             "target": amount(asked["target"]),
             "budget": amount(asked.get("budget")),
             **({"claims": True} if asked.get("claims") else {}),
         }
     else:
-        asked = min(asked, most)
         precision = {"min": asked, "max": asked * (1 + retries), "target": None, "budget": None}
         if retries == 0:
             return {"repetitions": asked}

@@ -11,8 +11,9 @@ from typing import Any
 from strata.base import checking, constants, pages
 from strata.base.checking import Finding, describe, nearest, unknown
 from strata.base.errors import UserError
-from strata.base.placeholders import BUILT_IN, placeholder
+from strata.base.placeholders import BUILT_IN, placeholder, several
 from strata.base.shapes import Fields, HostFacts, Step
+from strata.experiment import sets, sizes
 from strata.host import sizing
 
 FOLDER = "workloads"
@@ -33,6 +34,7 @@ def load(name: str) -> Fields:
     data = pages.read(path)
     roles = data.get("roles")
     others = {"questions": constants.read("questions"), "role": roles.get("ports") if isinstance(roles, dict) else {}}
+    others |= {"facts of the machine": [*sizes.FACTS], "laps": ["laps"]}
     checking.complain(path, checking.findings(checking.schema("workload"), data, names=others))
     checking.complain(path, [*_cross_check(data)])
     return {"packages": [], "parameters": {}, "warmup": {"about": "none"}, **data}
@@ -175,6 +177,16 @@ def planned(name: str, overrides: Fields, scale: str, machine: HostFacts) -> Fie
     }
 
 
+def small(name: str, overrides: Fields, machine: HostFacts) -> Fields:
+    """What of a workload in the plan is another in emulated machines: `parameters` and `cell` at the smallest scale.
+
+    Parameters that the scale decides are that scale's, whatever the config says.
+    """
+    declared = load(name)["parameters"]
+    kept = {key: value for key, value in overrides.items() if "value" in declared[key]}
+    return {"parameters": resolve(name, kept, sets.SMALL, machine)[0], "cell": cell(name, sets.SMALL)}
+
+
 def resolve(name: str, overrides: Fields, scale: str, machine: HostFacts) -> tuple[Fields, list[str]]:
     """Parameters of a workload on this machine and sentences on how they came about.
 
@@ -194,12 +206,15 @@ def resolve(name: str, overrides: Fields, scale: str, machine: HostFacts) -> tup
                 f"{', '.join(roles)} once, a system in each entry, roles that share one with + between them"
             )
     systems = values[whole["systems"]] if "systems" in whole else 1
-    memory = machine["memory_bytes"]
-    share: Fields = {**machine, "memory_bytes": memory // systems, "systems": systems}
+    memory, share = machine["memory_bytes"], sizes.share_of(machine, systems)
     for key in values:
         if key not in overrides:
             values[key], note = sizing.resolve(values[key], share)
             notes += [note] if note else []
+    for key, value in values.items():
+        if isinstance(value, dict) and value["rule"] == sizing.SMALLEST:
+            least = sizes.smallest(whole, key, values, share, value["at_least"], value["multiple"])
+            values[key] = [least] if whole["parameters"][key]["schema"]["type"] == "array" else least
     for key, needs in memory_needed(name, values):
         if needs * systems > 0.9 * memory:
             where = f" in {systems} systems" if systems > 1 else ""
@@ -214,7 +229,7 @@ def memory_needed(name: str, values: Fields) -> list[tuple[str, int]]:
     """(parameter, bytes) of what a workload with these parameters holds in each system."""
     declared = load(name)["parameters"]
     return [
-        (key, sizing.memory_needed(declared[key]["memory"], value))
+        (key, int(sizes.in_bytes(declared[key]["memory"], max(several(value), default=0))))
         for key, value in values.items()
         if "memory" in declared[key] and isinstance(value, (int, list))
     ]
@@ -244,7 +259,7 @@ def cell(name: str, scale: str) -> Fields:
         "steps": [planned(section, step) for section, steps in sections(declared) for step in steps],
         "checks": declared["checks"],
         "files": [key for key, parameter in declared["parameters"].items() if "file" in parameter],
-        **{key: declared[key] for key in ("systems", "laps", "ports", "roles") if key in declared},
+        **{key: declared[key] for key in ("systems", "laps", "ports", "roles", "sizes", "facts") if key in declared},
         **({"servers": servers} if servers else {}),
         **({"data": timed(declared["data"])} if "data" in declared else {}),
     }

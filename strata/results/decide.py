@@ -13,14 +13,14 @@ from strata.base.constants import result
 from strata.base.errors import UserError
 from strata.base.files import read_json, write_json
 from strata.base.shapes import Fields, Plan
-from strata.experiment import claims, plan, precision, sets
+from strata.experiment import claims, plan, precision, sets, sizes
 from strata.experiment.precision import Claim, State
 from strata.host import node
 from strata.results import headline, tidy
 
 # Environment, metric, factors.
 Series = tuple[str, str, str]
-# What a claim is not tested at, since it answers no question (analysis/read.R).
+# What tests no claim whatever its rules say (analysis/read.R).
 TINY = "tiny"
 
 
@@ -32,8 +32,8 @@ def decide(block: int) -> None:
     experiment = plan.read_checked()
     order = sets.Order(experiment)
     if block not in order.asked:
-        after = ", ".join(map(str, order.asked)) or "none: the config adds no sets"
-        raise UserError(f"after block {block} nothing is decided; it is after {after}")
+        after = ", ".join(map(str, order.asked)) or "none, since the config adds no blocks"
+        raise UserError(f"no decision is due after block {block}; one is due after {after}")
     decision = _Round(experiment, order, block).decision()
     write_json(result("precision", block=block), decision)
     print(f"after block {block} it {'ends' if decision['enough'] else 'goes on'}: {decision['reason']}")
@@ -46,8 +46,6 @@ class _Round:
         self.experiment, self.order, self.block = experiment, order, block
         self.asked, self.loads = experiment["precision"], list(experiment["workloads"])
         self.rounds = [step for step in order.rounds if step.first <= block]
-        # An environment that is in a part of the sets alone plays no part but by its costs.
-        self.lasting = [name for name in order.paired if order.most.get(name, sets.MOST) >= experiment["repetitions"]]
         found = tidy.values(blocks=block)
         self.records = found.records
         self.rows: dict[str, list[Fields]] = {
@@ -91,17 +89,17 @@ class _Round:
 
     def _counting(self, load: str) -> list[Fields]:
         """The rows that count of environments that are in all sets."""
-        among = [row for row in self.rows[load] if row["environment"] in self.lasting and row["counts"] == "yes"]
+        among = [row for row in self.rows[load] if row["environment"] in self.order.paired and row["counts"] == "yes"]
         return [row for row in among if (load, row["repetition"]) not in self.again]
 
     def _widths(self, load: str) -> dict[Series, tuple[float, int]]:
         """Relative half-width and number of pairs of each headline ratio to native; of levels without such ratios."""
-        values: dict[Series, dict[int, tuple[float, str]]] = defaultdict(dict)
+        values: dict[Series, dict[int, tuple[float, str]]] = defaultdict(Fields)
         for row in self._counting(load):
             own = values[row["environment"], row["metric"], row["factors"]]
             own[row["repetition"]] = (float(row["value"]), row["laps"])
         told = headline.of_workload(self.experiment["workloads"][load], {one[1:] for one in values})
-        ratios = sets.REFERENCE in self.lasting and len(self.lasting) > 1
+        ratios = sets.REFERENCE in self.order.paired and len(self.order.paired) > 1
         found = {}
         for one, own in values.items():
             if one[1:] in told and not (ratios and one[0] == sets.REFERENCE):
@@ -135,7 +133,7 @@ class _Round:
             if row["environment"] in self.order.paired
         }
         found: dict[str, list[Claim]] = {load: [] for load in self.loads}
-        for name, (low, high, series) in claims.ratios(there, here).items():
+        for name, (low, high, series) in claims.ratios(self._valid(there), here).items():
             for load in {one[1] for one in series}:
                 own = [(one[0], *one[2:]) for one in series if one[1] == load]
                 known = [self.widths[load][key] for key in own if key in self.widths[load]]
@@ -146,6 +144,12 @@ class _Round:
                     target, seconds = precision.deciding(low, high), self._seconds(load, names)
                     found[load].append(Claim(name, pairs, state.again, most, width, target, names, seconds))
         return found
+
+    def _valid(self, series: set[tuple[str, str, str, str]]) -> set[tuple[str, str, str, str]]:
+        """Those of workloads whose size rules hold: the others test no claim."""
+        records = [record for cell, record in self.records.items() if cell[0] in self.order.paired]
+        small = {record["workload"] for record in records if sizes.broken(record.get("sizes", []))}
+        return {one for one in series if one[1] not in small}
 
     def decision(self) -> Fields:
         """The decision, as it stands in results/precision (docs/files.md)."""
@@ -160,20 +164,21 @@ class _Round:
         told: dict[str, Fields] = {}
         for load, state in states.items():
             claim = of_claims[load][1] if load in of_claims else None
+            narrow = claim.environments if claim and set(claim.environments) != set(self.order.paired) else []
             told[load] = {
                 "sets": self.order.sets(load, self.block),
                 "seconds": round(state.seconds, 3),
                 "half_width": state.half_width if math.isfinite(state.half_width) else None,
                 "again": [number for name, number in self.again if name == load],
                 "more": more[load],
-                "environments": claim.environments if claim and set(claim.environments) != set(self.lasting) else None,
+                "environments": narrow or None,
                 "claim": claim.name if claim else None,
                 "reason": _reason(state, more[load], target, claim),
             }
         words: dict[str, list[str]] = defaultdict(list)
         for load, entry in told.items():
             words[entry["reason"]].append(load)
-        spent = f"; {self.spent:.0f} of {budget:.0f} s are spent" if budget is not None else ""
+        spent = f"; {self.spent:.0f} of {budget:.0f} s are used" if budget is not None else ""
         return {
             "block": self.block,
             "enough": not any(entry["again"] or entry["more"] for entry in told.values()),

@@ -29,7 +29,7 @@ def load(folder: str, name: str) -> Any:
     except (ValueError, RecursionError):
         raise UserError(f"{name}: is not JSON") from None
     if not isinstance(value, dict):
-        raise UserError(f"{name}: is no JSON object")
+        raise UserError(f"{name}: is not a JSON object")
     return value
 
 
@@ -113,7 +113,7 @@ def _of_plan(experiment: Plan, cell: Cell, record: Record) -> Iterator[str]:
 
 def _beside(first: Shared, experiment: Plan, cell: Cell, name: str, record: Record) -> list[str]:
     """What of a good record is not as in those before it, or is theirs alone; it is noted where that is nothing."""
-    planned = experiment["workloads"][cell[1]]["parameters"]
+    planned = plan.of_environment(experiment, *cell[:2])["parameters"]
     derived = {key: record["parameters"].get(key) for key, value in planned.items() if isinstance(value, dict)}
     # Of several nodes each counts for itself.
     own = node.of_record(record) if experiment.get("spread") else None

@@ -10,7 +10,7 @@ import yaml
 from snakemake.cli import parse_config
 
 from strata.base.errors import UserError
-from strata.experiment import config, workload
+from strata.experiment import config, plan, sets, workload
 from strata.experiment.plan import fingerprint
 from strata.layers.docker import Docker
 from strata.layers.vm import Vm
@@ -191,17 +191,6 @@ def test_repetitions_are_a_number_or_follow_a_precision(checkout):
     assert "precision" not in planned(repetitions=4, order="sequential")
 
 
-@pytest.mark.parametrize(("names", "least", "most"), [(["docker"], 3, 90), ([], 3, 5), ([], 7, 7)])
-def test_there_are_no_more_sets_than_are_compared_with_native(checkout, monkeypatch, names, least, most):
-    monkeypatch.setattr(Docker, "unavailable", classmethod(lambda cls: None))
-    monkeypatch.setattr(Docker, "refusal", classmethod(lambda *_: None))
-    repetitions = {"min": least, "max": 90, "target": "2%", "budget": None}
-    assert (
-        planned(repetitions=repetitions, only={"environments": ["native", "docker-gvisor", *names]})["precision"]["max"]
-        == most
-    )
-
-
 @pytest.mark.parametrize(("accelerator", "label"), [("kvm", "KVM"), ("tcg", "VM (TCG emulation)"), (None, "VM")])
 def test_a_machine_is_called_what_it_is(checkout, monkeypatch, accelerator, label):
     finding = {"accelerator": accelerator, "accelerator_reason": "tried"}
@@ -222,3 +211,22 @@ def test_only_some_environments_and_workloads_can_be_asked_for(checkout):
     # What is not measured at all is left out by nobody.
     assert "not_emulated" not in one
     assert whole["not_emulated"] == ["stream"]
+
+
+def test_emulated_machines_have_a_size_of_their_own_and_native_beside_them(checkout, monkeypatch):
+    monkeypatch.setattr(Vm, "unavailable", classmethod(lambda cls: None))
+    monkeypatch.setattr(Vm, "refusal", classmethod(lambda *_: None))
+    finding = {"accelerator": "tcg", "accelerator_reason": "tried"}
+    monkeypatch.setattr("strata.vm.acceleration.known", lambda: finding)
+    found = planned()
+    stream = found["workloads"]["stream"]
+    beside = found["environments"][sets.BESIDE]
+    assert beside["layers"] == found["environments"]["native"]["layers"]
+    for name in ("vm", sets.BESIDE):
+        assert plan.of_environment(found, name, "stream")["parameters"]["elements"] == 5000000
+        assert plan.scale(found, name) == "tiny"
+    assert plan.of_environment(found, "docker", "stream")["parameters"] == stream["parameters"]
+    assert sets.BESIDE not in planned(scale="tiny")["environments"]
+    off = planned(emulation=False)["environments"]
+    assert sets.BESIDE not in off
+    assert not off["vm"]["available"]

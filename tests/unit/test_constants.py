@@ -4,7 +4,7 @@ import json
 
 import projects
 
-from strata.base import constants, places
+from strata.base import constants
 from strata.cell import logs, quiet
 from strata.experiment.quiet import JUDGED
 from strata.host import observe
@@ -61,12 +61,3 @@ def test_what_is_judged_is_what_the_constants_say():
 def test_accelerators_are_those_of_the_schema():
     accelerators = list(constants.read("accelerators"))
     assert schema("record")["$defs"]["vm"]["properties"]["accelerator"]["enum"] == accelerators
-
-
-def test_results_lie_where_the_constants_say():
-    cell = {"environment": "bare", "workload": "noop", "repetition": 3}
-    assert constants.result("plan") == places.PLAN
-    assert (constants.result("image"), constants.result("packages")) == (places.IMAGE, places.MANIFEST)
-    for name, kind in (("log", "raw"), ("record", "raw"), ("failed", "failed")):
-        suffix = "log" if name == "log" else "json"
-        assert constants.result(name, **cell) == places.cell_path(kind, *cell.values(), suffix)

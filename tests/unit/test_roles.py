@@ -9,7 +9,7 @@ import pytest
 from strata.base import clock
 from strata.base.errors import UserError
 from strata.cell import steps
-from strata.experiment import config, plan, workload
+from strata.experiment import plan, workload
 
 MACHINE = {"cpus": 2, "memory_bytes": 2**30, "cache_bytes": None}
 PORT = {"schema": {"type": "integer"}, "about": "x"}
@@ -104,15 +104,6 @@ def test_of_several_each_web_has_its_own_database(project):
     assert at_client["web_port"] == [7001, 7003, 7005]
     assert at_client["address.web"] == ["10.0.0.1", "10.0.0.3", "10.0.0.5"]
     assert at_client["database_port"] == [7100, 7102, 7104]
-
-
-@pytest.mark.parametrize(("placed", "count"), [(["database+web"], 1), (["web", "database"], 2)])
-def test_the_plan_counts_the_systems_of_all_roles(project, placed, count):
-    project(workloads={"noop": with_roles(placed)})
-    planned = config.experiment(config.read(), MACHINE)["workloads"]["noop"]
-    assert plan.systems(planned) == count
-    assert planned["cell"]["roles"] == with_roles()["roles"]
-    assert [server["role"] for server in planned["cell"]["servers"]] == ["database", "web"]
 
 
 @pytest.mark.parametrize(

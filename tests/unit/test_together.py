@@ -238,7 +238,7 @@ def test_a_lap_that_leaves_something_at_work_beside_the_others_fails_its_set(pro
     monkeypatch.chdir(project())
     monkeypatch.setattr(together, "Surroundings", Quiet)
     cells = [pretended(name, ["sleep 9"] if name == who else []) for name in ("one", "two")]
-    with pytest.raises(CellFailed, match=f"^{who} left running, while others of its set were measured: sleep 9"):
+    with pytest.raises(CellFailed, match=f"^{who} left running while others of its block were measured: sleep 9"):
         together.measure(cells[0], cells[1:])
     cells = [pretended(name, []) for name in ("one", "two")]
     together.measure(cells[0], cells[1:])

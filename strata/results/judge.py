@@ -9,7 +9,7 @@ from typing import Any
 from strata import layers
 from strata.base import checking, places
 from strata.base.errors import UserError
-from strata.cell.steps import expanded
+from strata.cell.inputs import expanded
 from strata.experiment import plan
 from strata.host import node
 from strata.vm.acceleration import shown

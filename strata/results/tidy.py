@@ -16,7 +16,7 @@ from strata.base.contracts import result
 from strata.base.errors import UserError
 from strata.base.files import write_text
 from strata.cell import parsing
-from strata.cell.cell import checks
+from strata.cell.logs import checks
 from strata.experiment import plan, sets
 from strata.results import judge
 

@@ -182,7 +182,7 @@ def test_what_a_command_leaves_is_seen_and_its_system_not_used_again(up, name):
     system = testbed.System(state.read()["system"], top.context.image)
     testbed.begin_cell(system)
     assert testbed.end_cell(system, last=False) == ["sleep 300"]
-    assert state.read()["system"] is None
+    assert not state.all_up()
     assert up(name).context.id != top.context.id
 
 

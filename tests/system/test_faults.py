@@ -49,7 +49,7 @@ def wait_until(condition, seconds=60):
 
 
 def settled():
-    return state.read()["system"] is None
+    return not state.all_up()
 
 
 def logs(folder):
@@ -236,7 +236,7 @@ def test_the_lock_needs_nobody(image, tmp_path, machine_stays):
     """Two runs of one folder at once: the second is told, the first goes on, and no lock is left."""
     folder = project(tmp_path / "p", ["native"], 2, pausing(2))
     first = start(folder, TARGET)
-    wait_until(lambda: state.read()["system"] is not None)
+    wait_until(lambda: state.all_up())
     second = projects.run(folder, "snakemake", "--cores", "1", TARGET)
     assert second.returncode != 0
     assert "Traceback" not in second.stderr

@@ -475,13 +475,13 @@ def test_a_killed_run_leaves_nothing_and_resumes(image, tmp_path, machine_stays,
         # Its cell ends with it.
         run.kill()
     elif victim == "cell":
-        os.kill(state.read()["cell"]["pid"], signal.SIGKILL)
+        os.kill(state.all_up()[-1]["owner"]["pid"], signal.SIGKILL)
     else:
         subprocess.run(["pkill", "-KILL", "-f", tool], check=True)
     run.communicate(timeout=120)
     assert run.returncode != 0
     assert not (folder / log).exists()
-    wait_until(lambda: state.read()["system"] is None, 60)
+    wait_until(lambda: not state.all_up(), 60)
     done = projects.run(folder, "snakemake", "--cores", "1", log)
     assert done.returncode == 0, done.stderr
     assert (folder / log).exists()
@@ -498,11 +498,11 @@ def test_an_interrupted_run_ends_its_cell_and_its_system(image, tmp_path, machin
         os.killpg(run.pid, signal.SIGINT)
     else:
         # As where the signal comes while Snakemake has no ear for it.
-        os.kill(state.read()["cell"]["pid"], signal.SIGINT)
+        os.kill(state.all_up()[-1]["owner"]["pid"], signal.SIGINT)
     run.communicate(timeout=120)
     assert run.returncode != 0
     assert not list(folder.glob("results/raw/*/*/*.log"))
-    wait_until(lambda: state.read()["system"] is None, 60)
+    wait_until(lambda: not state.all_up(), 60)
     assert process.start_time(run.pid) is None
 
 

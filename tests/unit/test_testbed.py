@@ -86,7 +86,7 @@ def test_what_an_unknown_layer_made_is_removed_by_what_it_noted(project, tmp_pat
     assert not system.exists()
     assert not thing.exists()
     assert process.wait(10) != 0
-    assert state.read() == state.NOTHING
+    assert state.all_up() == []
 
 
 WRONG = {
@@ -109,7 +109,7 @@ def test_state_that_makes_no_sense_is_put_aside_and_all_of_ours_swept(project, s
     text = WRONG[name] if isinstance(WRONG[name], bytes) else WRONG[name].encode()
     with open(state.path(), "wb") as file:
         file.write(text)
-    assert state.read() == state.NOTHING
+    assert state.all_up() == []
     assert testbed.take_down()
     assert swept == ["by marks"]
     assert "it is put aside as " in capsys.readouterr().err
@@ -131,7 +131,7 @@ def test_what_nobody_here_can_remove_is_told_and_the_rest_removed(project, tmp_p
     assert not system.exists()
     assert trace["id"] in capsys.readouterr().err
     assert swept == ["by marks"]
-    assert state.read() == state.NOTHING
+    assert state.all_up() == []
 
 
 @pytest.mark.parametrize(
@@ -166,11 +166,11 @@ def test_where_a_part_of_a_system_cannot_be_removed_yet_all_else_is(project, tmp
     with pytest.raises(UserError, match="zone z could not be removed"):
         testbed.take_down()
     assert not client.exists()
-    assert state.read()["system"]["id"] == "strata-x"
+    assert state.all_up()[-1]["id"] == "strata-x"
     thing.rmdir()
     assert testbed.take_down() == ["system strata-x (e)"]
     assert not thing.parent.exists()
-    assert state.read() == state.NOTHING
+    assert state.all_up() == []
 
 
 @pytest.mark.parametrize(("below", "kinds"), [([], ["container"]), ([{"vm": {}}], [])])
@@ -364,4 +364,4 @@ def test_what_is_measured_takes_the_machines_lock_whatever_a_variable_says(monke
     monkeypatch.setattr(turn, "OWN", str(tmp_path / "lock"))
     with pytest.raises(UserError, match="STRATA_TEST_LOCK is set, which is for tests on the bare host alone"):
         testbed.bring_up("native", [{"chroot": {}}], {"id": "x"})
-    assert state.read()["system"] is None
+    assert not state.all_up()

@@ -6,17 +6,17 @@ import os
 from hashlib import sha256
 
 from strata import layers
-from strata.base import patience, places, progress
+from strata.base import places, progress
 from strata.base.clock import Watch
 from strata.base.errors import CellFailed, Endless, Unable
 from strata.base.files import read_json
 from strata.base.placeholders import BUILT_IN
 from strata.base.process import capture
-from strata.cell import logs, parsing, prepared, record
+from strata.cell import logs, parsing, prepared
 from strata.cell.inputs import Inputs
 from strata.cell.steps import Steps
 from strata.experiment import plan, sets
-from strata.host import node, observe
+from strata.host import observe
 from strata.image import cache
 from strata.system import testbed
 
@@ -83,7 +83,8 @@ class Cell:
         return self.plan["environments"][self.environment]["layers"]
 
     @property
-    def _systems(self) -> int:
+    def systems(self) -> int:
+        """In how many systems it runs at the same time."""
         return plan.systems(self.plan["workloads"][self.workload])
 
     @property
@@ -94,26 +95,9 @@ class Cell:
     def _parameters(self) -> dict:
         return self.plan["workloads"][self.workload]["parameters"]
 
-    def begin(self) -> None:
-        """Begin its record."""
-        self.watch = Watch()
-        self.known = {
-            "format": record.FORMAT,
-            "environment": self.environment,
-            "workload": self.workload,
-            "repetition": self.repetition,
-            "block": self.order.block(*self.key),
-            "fingerprint": plan.fingerprint(self.plan, self.environment, self.workload),
-            "node": node.facts(),
-            "started": self.watch.begun(),
-            "scale": self.plan["scale"],
-            **({"patience": patience.factor()} if patience.factor() > 1 else {}),
-            "source": self.plan["source"],
-        }
-
     def bring_up(self, link: testbed.Link | None, system: testbed.System | None = None) -> None:
         """Bring its system up (`system`: which is), look at it, and put what it needs into it."""
-        log = logs.Log(self.draft, self._systems)
+        log = logs.Log(self.draft, self.systems)
         with progress.once():
             data = self._data()
         system = system or self._fresh(self._stack, link)
@@ -132,7 +116,7 @@ class Cell:
             "system": {
                 **{key: system.facts[key] for key in ("id", "layers", "up_started", "up_seconds")},
                 "cells_before": system.cells,
-                "parts": self._systems,
+                "parts": self.systems,
                 "cpus": cpus,
                 "vm": None,
                 **system.facts["facts"],
@@ -146,8 +130,8 @@ class Cell:
             self.known["servers"] = self.steps.servers.records
 
     def _fresh(self, stack: list[dict], link: testbed.Link | None) -> testbed.System:
-        ports = plan.ports(self.plan, self.sharing, self._systems)
-        return testbed.bring_up(self.environment, stack, self.image, link, ports, self._systems)
+        ports = plan.ports(self.plan, self.sharing, self.systems)
+        return testbed.bring_up(self.environment, stack, self.image, link, ports, self.systems)
 
     def _afresh(self, way: str) -> testbed.System:
         """Its system, brought up again in a way."""
@@ -178,7 +162,7 @@ class Cell:
     def check(self) -> None:
         """Look at its log.  Raises Unable where a check fails, and CellFailed where its parser refuses the log."""
         content = self._see_log()
-        self.known["checks"] = logs.checks(self._spec["checks"], content.decode(errors="replace"), self._systems)
+        self.known["checks"] = logs.checks(self._spec["checks"], content.decode(errors="replace"), self.systems)
         failed = [check["name"] for check in self.known["checks"] if not check["passed"]]
         if failed:
             raise Unable(f"its check failed: {', '.join(failed)}")
@@ -255,7 +239,7 @@ class Cell:
         seen = system.top.cpus() or inside["cpus"]
         if not isinstance(seen, int):
             return None
-        return seen if system.top.machine() else max(1, seen // self._systems)
+        return seen if system.top.machine() else max(1, seen // self.systems)
 
     def _values(self, cpus: int | None, client: dict | None) -> dict:
         """The parameters, with what only the system under test or the client can say, and the cell's seed."""

@@ -197,9 +197,10 @@ class Turns:
         """
         watch = time.monotonic()
         self.lookout.begin()
-        if system is None:
+        if system is None or len(system.tops) != self.first.systems:
+            system = None
             testbed.take_down()
-        self._each(Cell.begin)
+        self._each(record.begin)
         wanted = self.first.client
         link = system.link if system else testbed.Link(wanted, self.first.image) if wanted else None
         self._each(Cell.bring_up, link, system)

@@ -9,12 +9,14 @@ import contextlib
 import os
 import sys
 
-from strata.base import places, progress, run, signals
+from strata.base import patience, places, progress, run, signals
+from strata.base.clock import Watch
 from strata.base.errors import CellFailed, UserError
 from strata.base.files import move, read_json, write_json
 from strata.base.signals import Interrupted
 from strata.cell import spool
-from strata.host.node import of_record
+from strata.experiment import plan
+from strata.host import node
 from strata.layers.layer import TYPE_CHECKING
 from strata.system import testbed
 
@@ -36,6 +38,24 @@ COUNTER = "results/raw/.measured"
 def complete(known: dict) -> dict:
     """The record of a cell of which all is known.  Raises KeyError with what is not."""
     return {field: known[field] for field in FIELDS if field in known or field not in OPTIONAL}
+
+
+def begin(cell: Cell) -> None:
+    """Begin a cell's record, and to count its time."""
+    cell.watch = Watch()
+    cell.known = {
+        "format": FORMAT,
+        "environment": cell.environment,
+        "workload": cell.workload,
+        "repetition": cell.repetition,
+        "block": cell.order.block(*cell.key),
+        "fingerprint": plan.fingerprint(cell.plan, cell.environment, cell.workload),
+        "node": node.facts(),
+        "started": cell.watch.begun(),
+        "scale": cell.plan["scale"],
+        **({"patience": patience.factor()} if patience.factor() > 1 else {}),
+        "source": cell.plan["source"],
+    }
 
 
 def end(cell: Cell, seconds: float) -> None:
@@ -138,7 +158,7 @@ def take_number(node: str | None = None) -> int:
     return number
 
 
-def _numbers(node: str | None) -> list[int]:
+def _numbers(own: str | None) -> list[int]:
     """The numbers in all records that are there, or in those of a node."""
     found = []
     for kind in ("raw", "spool"):
@@ -147,6 +167,6 @@ def _numbers(node: str | None) -> list[int]:
             for record in records:
                 position = record.get("position")
                 number = position.get("actual") if isinstance(position, dict) else None
-                if isinstance(number, int) and node in (None, of_record(record)):
+                if isinstance(number, int) and own in (None, node.of_record(record)):
                     found.append(number)
     return found

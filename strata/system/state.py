@@ -1,6 +1,6 @@
 """What is up: of each thing a file that says how it is removed, a line for each part of it before that is made.
 
-The first line is the thing itself, ``{id, environment, owner, number}``, each further one a trace
+The first line is the thing itself, ``{id, environment, layers, owner, number}``, each further one a trace
 (:mod:`strata.system.traces`).  The files lie in a folder that only its user may enter; what is removed has none.
 """
 
@@ -39,9 +39,10 @@ def path(id: str) -> str:
     return os.path.join(folder(), f"{id}.up")
 
 
-def begin(id: str, environment: str, owner: dict) -> None:
-    """Write down that a thing is about to be made, by this process (`owner`), for an environment."""
-    _append(id, {"id": id, "environment": environment, "owner": owner, "number": time.monotonic_ns()})
+def begin(id: str, environment: str, layers: list[dict], owner: dict) -> None:
+    """Write down that a thing of these layers is about to be made, by this process (`owner`), for an environment."""
+    number = time.monotonic_ns()
+    _append(id, {"id": id, "environment": environment, "layers": layers, "owner": owner, "number": number})
 
 
 def note(id: str, trace: dict) -> None:
@@ -64,7 +65,7 @@ def forget(id: str) -> None:
 
 
 def all_up() -> list[dict]:
-    """``{id, environment, owner, number, traces}`` of all that is up, in the order in which it was begun.
+    """``{id, environment, layers, owner, number, traces}`` of all that is up, in the order in which it was begun.
 
     Of what was written down and makes no sense there is `complaint` in place of `number`, and no trace.
     """
@@ -86,7 +87,7 @@ def _read(file: str) -> dict | None:
         # What was not written to its end was not made.
         lines = opened.read().split(b"\n")[:-1]
     id = os.path.basename(file).removesuffix(".up")
-    unknown = {"id": id, "environment": "unknown", "owner": {"pid": 0, "start": None}, "traces": []}
+    unknown = {"id": id, "environment": "unknown", "layers": [], "owner": {"pid": 0, "start": None}, "traces": []}
     try:
         made, *traces = [json.loads(line) for line in lines] or [None]
     except (ValueError, RecursionError):
@@ -94,7 +95,9 @@ def _read(file: str) -> dict | None:
     if made is None:
         os.unlink(file)
         return None
-    if not isinstance(made, dict) or made.get("id") != id or not isinstance(made.get("number"), int):
+    kinds = {"environment": str, "layers": list, "number": int}
+    known = isinstance(made, dict) and all(isinstance(made.get(key), kind) for key, kind in kinds.items())
+    if not known or made.get("id") != id:
         return {**unknown, "complaint": "it says of nothing what it is"}
     wrong = [trace for trace in traces if not _is_trace(trace)]
     if wrong or not _is_process(made.get("owner")):

@@ -29,7 +29,7 @@ from strata.system.turn import exclusive as exclusive
 CLIENT = "(client)"
 
 
-def _begin(environment: str, image: dict | None, tree: bool) -> str:
+def _begin(environment: str, stack: list[dict], image: dict | None, tree: bool) -> str:
     """Write down that something of ours is about to be made; its id.
 
     tree: whether it runs the image's own files, which are looked at then.
@@ -39,7 +39,7 @@ def _begin(environment: str, image: dict | None, tree: bool) -> str:
     if image is not None and tree:
         intact.verify(image)
     id = f"strata-{os.urandom(5).hex()}"
-    state.begin(id, environment, identity(os.getpid()))
+    state.begin(id, environment, stack, identity(os.getpid()))
     return id
 
 
@@ -47,7 +47,7 @@ class Link:
     """A client (as of :func:`strata.client.settle`) that is brought up now, and the host's address on its link."""
 
     def __init__(self, settled: dict, image: dict | None) -> None:
-        id = _begin(CLIENT, image, tree=True)
+        id = _begin(CLIENT, [], image, tree=True)
         folder = os.path.join(places.systems(), id)
         context = layers.Context(id, folder, image, note=lambda trace: state.note(id, trace))
         self.client: Client = client_of.make(settled, context)
@@ -72,7 +72,7 @@ class System:
     def __init__(
         self, environment: str, stack: list[dict], image: dict | None, link: Link | None, ports: list[int], parts: int
     ) -> None:
-        id = _begin(environment, image, "tree" in layers.forms(name for entry in stack for name in entry))
+        id = _begin(environment, stack, image, "tree" in layers.forms(name for entry in stack for name in entry))
         self.id, self.environment, self.link, self.cells = id, environment, link, 0
         self.stacks = stacks(id, stack, image, link.address if link else "127.0.0.1", ports, parts)
         self.tops = [built[-1] for built in self.stacks]

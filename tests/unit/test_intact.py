@@ -9,7 +9,6 @@ from strata.base.files import write_json
 from strata.cell import prepared
 from strata.image import build, cache, intact, manifest, prune, rootfs
 from strata.image.cache import manifest_of
-from strata.system import testbed
 from strata.vm import disk
 
 FILES = {
@@ -126,13 +125,6 @@ def test_a_damaged_manifest_in_the_results_is_written_again(image, tmp_path, mon
     assert published.read_text() == whole
 
 
-def test_the_tree_is_looked_at_where_it_is_run():
-    client = {"kind": "namespace"}
-    assert testbed.runs_tree([{"chroot": {}}], None)
-    assert testbed.runs_tree([{"docker": {}}], client)
-    assert not testbed.runs_tree([{"docker": {}}], None)
-
-
 def test_a_box_that_is_not_what_was_made_is_not_whole(tmp_path, monkeypatch):
     monkeypatch.setenv("STRATA_HOME", str(tmp_path))
     made = tmp_path / "made"
@@ -197,7 +189,7 @@ def prepare(image, monkeypatch):
 
     system = type("System", (), {"top": Top()})()
     monkeypatch.setattr(prepared.testbed, "bring_up", lambda *words: system)
-    monkeypatch.setattr(prepared.testbed, "take_down", lambda: True)
+    monkeypatch.setattr(prepared.testbed, "take_down", lambda name: True)
 
     def ask():
         path = prepared.ensure("w", {"argv": ["make"], "timeout": 5}, {}, image)

@@ -97,7 +97,7 @@ def daemon():
 
 def victims(run):
     """Process ids of what can be killed under a run: the workflow, its cell, what that measures, Docker's daemon."""
-    cell = state.read()["cell"]
+    cell = state.all_up()[-1]["owner"] if state.all_up() else None
     found = {"workflow": run.pid}
     serves = daemon()
     if serves:

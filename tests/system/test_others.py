@@ -28,8 +28,8 @@ def up(system_of, variables):
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=variables) as owner:
         # Its variables can be read only a moment after it was started.
         owner.stdout.readline()
-        system = {"id": "strata-1", "environment": system_of, "owner": identity(owner.pid), "traces": []}
-        state.write({"system": system, "cell": None})
+        state.forget("strata-1")
+        state.begin("strata-1", system_of, [], identity(owner.pid))
         yield owner
 
 

@@ -136,23 +136,25 @@ def _archive(options: argparse.Namespace) -> int:
 
     if options.missing:
         raise UserError(options.missing)
-    make.make(options.out, options.image, options.allow, options.others)
+    make.make(options.out, options.image, options.allow, options.others, options.light)
     return 0
 
 
 def _verify(options: argparse.Namespace) -> int:
     from strata.archive import check
 
-    found = check.verify(options.archive)
+    found, notes = check.verify(options.archive, options.paper)
     for sentence in found:
         print(sentence)
+    for note in notes:
+        print(f"{options.archive}: note: {note}", file=sys.stderr)
     print(f"{options.archive}: {_count(found)}", file=sys.stderr)
     return 1 if found else 0
 
 
 def _count(found: list[str]) -> str:
     if not found:
-        return "good: every byte, checksum, record and log is what the archive says"
+        return "good: every file is as it was archived, every record fits its log, and all tables follow from the logs"
     return f"NOT good: {len(found)} {'finding' if len(found) == 1 else 'findings'}"
 
 
@@ -236,8 +238,11 @@ def _main(words: list[str]) -> int:
     text = "what may be published: a text that looks private, or its place as FILE:LINE"
     archive.add_argument("--allow", nargs="*", metavar="TEXT", help=text)
     archive.add_argument("--others", nargs="*", metavar="USER@HOST", help="machines besides this one, not to be named")
-    text = "check an archive: every byte, its crate, plan against records, records against logs"
+    text = "without the source, of which the commit is named, and without the list of the image's files"
+    archive.add_argument("--light", action="store_true", help=text)
+    text = "check an archive: every file, records against plan and logs, and the tables, made again of the logs"
     verify = add("verify", _verify, text)
+    verify.add_argument("--paper", action="store_true", help="make the papers again too, and compare them")
     text = "make the paper again from an archive's raw logs, and compare its tables; measures nothing"
     rebuild = add("rebuild", _rebuild, text)
     rebuild.add_argument("--to", metavar="FOLDER", help="where to (beside you, called after the archive)")

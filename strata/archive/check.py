@@ -156,6 +156,8 @@ def _of_commit(facts: dict) -> list[str]:
 def _described(folder: str) -> list[str]:
     """What describes the archive against what it follows from: plan, records and claims."""
     told = load(folder, guide.FACTS)
+    if plan.faults(load(folder, places.PLAN)):
+        return []
     again = guide.facts(folder, {key: told[key] for key in guide.GIVEN})
     found = [
         f"{guide.FACTS}: {key}: does not follow from plan and records"

@@ -13,7 +13,7 @@ from strata.results.judge import load
 # What of the results is measured or decided; the rest is made of it.
 INPUTS = ("plan.json", "plan.csv", "image.json", "image-manifest.json", "raw", "failed", "precision")
 # Folders of the project whose code and texts tables and papers are made by.
-_CODE = ("strata", "schemas", "contracts", "published", "workloads", "analysis", "paper")
+_CODE = ("strata", "schemas", "published", "workloads", "analysis", "paper")
 
 
 def own_code(work: str) -> None:

@@ -6,7 +6,7 @@ PAPERS := paper/report.pdf paper/report.html
 # make paper CONFIG=page.yaml: pages that are laid over config.yaml.
 PAGES = $(if $(CONFIG),--configfile $(CONFIG))
 
-.PHONY: paper everything paper-partial plan summary report archive verify rebuild test test-unit test-papers test-system test-long test-rig rig lint format files citation site aa bench gallery release lock doctor setup clean
+.PHONY: paper everything paper-partial plan summary report archive verify rebuild test test-unit test-papers test-system test-long test-rig rig lint format files citation site aa bench gallery release lock image-paper doctor setup clean
 
 paper: setup            ## measure what is missing and make paper/report.pdf and .html
 	@$(PYTHON) -m strata check $(PAGES)
@@ -109,6 +109,9 @@ aa: setup             ## the A/A test: one environment under two names
 
 bench: setup-paper            ## measure the machinery itself, beside other tools (docs/performance.md)
 	PYTHONPATH=tests $(PYTHON) -m bench $(BENCH)
+
+image-paper: setup      ## a container image in which archives are verified and rebuilt (docs/artifact-evaluation.md)
+	packer/paper/build.sh
 
 doctor:                 ## what this machine can and cannot measure; installs and starts nothing
 	@$(firstword $(wildcard $(PYTHON)) python3) -m strata doctor $(PAGES)

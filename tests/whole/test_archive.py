@@ -302,7 +302,7 @@ def test_a_missing_cell_makes_the_archive_partial_and_its_failure_goes_along(pro
     facts = json.loads((folder / "archive.json").read_text())
     assert (facts["partial"], facts["missing"]) == (True, ["docker/stream/2"])
     assert (folder / "results/failed/docker/stream/2.json").exists()
-    assert not list(folder.rglob("*pxz*"))
+    assert not list((folder / "results").rglob("*pxz*"))
     assert "1 planned cells are missing" in (folder / "README.md").read_text()
 
 

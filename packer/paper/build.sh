@@ -15,6 +15,7 @@ print(distribution.sources({"distribution": host["ID"], "release": host["VERSION
 END
 mapfile -t packages < <(awk '$1 == "paper" { print $3 }' scripts/packages.txt | sort -u)
 mapfile -t options < <(apt-config dump | grep '^Acquire::' | grep -v '"";' | sed 's/^/--aptopt=/')
+# shellcheck source=/dev/null
 release=$(. /etc/os-release && echo "$VERSION_CODENAME")
 include=$(IFS=, && echo "${packages[*]},python3-venv,ca-certificates")
 mmdebstrap --variant=minbase "--include=$include" "${options[@]}" \

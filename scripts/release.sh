@@ -11,7 +11,7 @@ fail() {
 version=$(sed -n 's/^__version__ = "\(.*\)"$/\1/p' strata/__init__.py)
 [ -z "$(git status --porcelain)" ] || fail "the tree is not clean: commit or remove what git status names"
 if git rev-parse --quiet --verify "refs/tags/v$version" >/dev/null; then fail "v$version is tagged already"; fi
-grep -q "^## $version" CHANGELOG.md || fail "CHANGELOG.md has no section $version"
+grep -q "^## \[$version\] – [0-9-]*$" CHANGELOG.md || fail "CHANGELOG.md has no dated section [$version]"
 python3 scripts/citation.py --check
 [ -e gallery.zip ] || fail "gallery.zip is missing: make gallery"
 make test site
@@ -24,7 +24,7 @@ rm -rf release
 mkdir release
 git archive --format=tar.gz --prefix="strata-$version/" --output="release/strata-$version.tar.gz" HEAD
 cp gallery.zip "release/strata-$version-gallery.zip"
-sed -n "/^## $version/,/^## /p" CHANGELOG.md | sed '1d;/^## /d' >release/notes.md
+awk -v version="[$version]" '/^## / { found = $2 == version; next } found' CHANGELOG.md >release/notes.md
 (cd release && sha256sum -- * >SHA256SUMS)
 cat >release/publish.txt <<END
 git tag --annotate v$version --message "Strata $version" $(git rev-parse HEAD)

@@ -507,6 +507,16 @@ def test_a_rebuild_says_which_file_is_another_and_makes_all_others_the_same(pape
     assert [said.split(":")[0] for said in found] == ["paper/report.html"]
 
 
+def test_the_small_archive_is_rebuilt_by_the_commit_that_it_names(tmp_path):
+    small = projects.ROOT / "docs/small.zip"
+    assert small.stat().st_size <= 500_000
+    if git(projects.ROOT, "rev-parse", "--is-shallow-repository") == "true":
+        pytest.skip("this clone has no history")
+    done = projects.run(tmp_path, "strata", "rebuild", str(small))
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert (tmp_path / "small-rebuilt/paper/report.pdf").exists()
+
+
 class Answers(requests.adapters.BaseAdapter):
     """Answers from the RO-Crate library's own copy of the vocabulary, in place of a network.
 

@@ -108,7 +108,8 @@ def _strange(folder: str, experiment: dict) -> list[str]:
     """Files that no archive of a plan holds."""
     known = {guide.FACTS, guide.README, crate.FILE, sums.NAME, *guide.ON_TOP, places.PLAN, places.CELLS}
     known |= {places.IMAGE, places.MANIFEST, *products.decisions(experiment, folder), *products.made(experiment)}
-    apart = ("source/", "image/", "environment/", "results/raw/", "results/failed/")
+    packed = ["source/"] if load(folder, guide.FACTS)["source"]["packed"] else []
+    apart = (*packed, "image/", "environment/", "results/raw/", "results/failed/")
     return [name for name in container.files_below(folder) if name not in known and not name.startswith(apart)]
 
 

@@ -29,11 +29,11 @@ def archived_code(folder: str, work: str) -> None:
 
     Raises UserError where this repository has no such commit.
     """
-    packed = os.path.join(folder, "source")
-    if os.path.isdir(packed):
-        shutil.copytree(packed, work, dirs_exist_ok=True)
+    source, tar = load(folder, "archive.json")["source"], os.path.join(work, "source.tar")
+    if source["packed"]:
+        shutil.copytree(os.path.join(folder, "source"), work, dirs_exist_ok=True)
         return
-    revision, tar = load(folder, "archive.json")["source"]["revision"], os.path.join(work, "source.tar")
+    revision = str(source["revision"])
     done = capture(["git", "-C", places.PROJECT, "archive", "--output", os.path.abspath(tar), revision], check=False)
     if done.returncode != 0:
         raise UserError(

@@ -107,7 +107,7 @@ gallery:                ## the small run of docs/gallery.md anew, from the last 
 aa: setup             ## the A/A test: one environment under two names
 	$(PYTHON) scripts/aa.py
 
-bench: setup-paper            ## measure the machinery itself, beside other tools (docs/performance.md)
+bench: setup-paper            ## measure the machinery itself, beside Snakemake, make and a loop (docs/performance.md)
 	PYTHONPATH=tests $(PYTHON) -m bench $(BENCH)
 
 image-paper: setup      ## a container image in which archives are verified and rebuilt (docs/artifact-evaluation.md)

@@ -6,7 +6,7 @@ PAPERS := paper/report.pdf paper/report.html
 # make paper CONFIG=page.yaml: pages that are laid over config.yaml.
 PAGES = $(if $(CONFIG),--configfile $(CONFIG))
 
-.PHONY: paper everything paper-partial plan summary report archive verify rebuild test test-unit test-papers test-system test-long test-rig rig lint format files citation site aa bench gallery release lock image-paper doctor setup clean
+.PHONY: paper everything paper-partial plan summary report archive verify rebuild test test-unit test-papers test-system test-long test-rig rig lint format keys citation site aa bench gallery release lock image-paper doctor setup clean
 
 paper: setup            ## measure what is missing and make paper/report.pdf and .html
 	@$(PYTHON) -m strata check $(PAGES)
@@ -91,8 +91,8 @@ lock:                   ## requirements*.txt as pyproject.toml asks, with hashes
 release: setup-test     ## check that this commit can be released, and make what a person then publishes, in release/
 	scripts/release.sh
 
-files:                  ## the tables of docs/files.md as the schemas are
-	$(PYTHON) scripts/files.py
+keys:                   ## the tables of docs/ that follow from schemas
+	$(PYTHON) scripts/site/keys.py
 
 citation:               ## .zenodo.json and codemeta.json as CITATION.cff is
 	$(PYTHON) scripts/citation.py
@@ -107,7 +107,7 @@ gallery:                ## the small run of docs/gallery.md anew, from the last 
 aa: setup             ## the A/A test: one environment under two names
 	$(PYTHON) scripts/aa.py
 
-bench: setup-paper            ## measure the machinery itself, beside Snakemake, make and a loop (docs/performance.md)
+bench: setup-paper            ## measure the machinery itself, beside Snakemake, make and a loop (docs/architecture.md)
 	PYTHONPATH=tests $(PYTHON) -m bench $(BENCH)
 
 image-paper: setup      ## a container image in which archives are verified and rebuilt (docs/artifact-evaluation.md)

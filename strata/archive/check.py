@@ -61,7 +61,7 @@ def verify(path: str, papers: bool = False) -> tuple[list[str], list[str]]:
 def findings(folder: str, papers: bool = False) -> list[str]:
     """Everything that is wrong with an unpacked archive, a sentence each."""
     if not os.path.exists(os.path.join(folder, guide.FACTS)) and not os.path.exists(os.path.join(folder, sums.NAME)):
-        return [f"{guide.FACTS}: missing; this is no archive of this project"]
+        return [f"{guide.FACTS}: missing; this is not an archive of Strata"]
     found = sums.findings(folder)
     checks: list[tuple[str, Callable[[str], list[str]]]] = [
         (places.PLAN, _of_plan),

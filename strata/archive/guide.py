@@ -59,7 +59,7 @@ def facts(folder: str, given: dict) -> dict:
     measured = judge.measured(cells, folder)
     records = [load(folder, places.cell_path("raw", *cell, "json")) for cell in measured]
     if not records:
-        raise UserError("nothing was measured yet, and so there is nothing to archive")
+        raise UserError("nothing was measured yet, so there is nothing to archive")
     missing = ["/".join(map(str, cell)) for cell in cells if cell not in set(measured)]
     citation = os.path.join(folder, "CITATION.cff")
     cited = pages.read(citation) if os.path.exists(citation) else {}

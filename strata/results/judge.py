@@ -10,7 +10,6 @@ from strata import layers
 from strata.base import checking, places
 from strata.base.errors import UserError
 from strata.base.shapes import Plan, Record
-from strata.cell.inputs import expanded
 from strata.experiment import plan
 from strata.host import node
 from strata.vm.acceleration import shown

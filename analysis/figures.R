@@ -146,7 +146,7 @@ axis_of <- function(rows) {
   wrap(if (knitr::is_html_output()) 48 else 80)(title)
 }
 
-#' The ratios to native of a workload, block by block, and of each environment their mean with its 95 % interval
+#' The ratios to native of a workload, block by block, and their mean with its 95 % interval
 draw_runs <- function(paper, name, figure) {
   rows <- rows_of(paper$comparisons, name, figure)
   rows$panel <- panels_of(rows)

@@ -163,7 +163,8 @@ missing_table <- function(paper) {
 choices_table <- function(paper) {
   filter(paper$choices, headline == "yes") |>
     transmute(Choice = if_else(duplicated(choice), "", choice), Series = series,
-              "Of its counterpart [95\u00a0%]" = share_interval(ratio, low, high), Blocks = n, Outcome = as.character(outcome),
+              "Of its counterpart [95\u00a0%]" = share_interval(ratio, low, high), Blocks = n,
+              Outcome = as.character(outcome),
               Control = if_else(control == "yes", "control", "")) |>
     select(where(function(x) !all(x == "")))
 }

@@ -183,7 +183,7 @@ class Layer(ABC):
         return None
 
     def group(self) -> str | None:
-        """The name of the host's control group that holds all that runs in it, which can be frozen; None without one."""
+        """The name of the host's control group that holds all that runs in it, to be frozen; None without one."""
         return None
 
     def left(self) -> list[str]:

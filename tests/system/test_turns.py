@@ -14,6 +14,7 @@ import projects
 import pytest
 
 from strata.client import namespace
+from strata.host import cgroups
 from strata.system import state
 
 LAPS = 4

@@ -106,7 +106,7 @@ class Cell:
         log = logs.Log(self.draft, self.systems)
         with progress.once():
             data = self._data()
-        system = system or self._fresh(self._stack, link, number * plan.MOST_SYSTEMS)
+        system = system or self._fresh(self._stack, link, number)
         inside, client = self._see(system)
         cpus = self._cpus(system, inside)
         values = self._values(cpus, client)
@@ -135,14 +135,15 @@ class Cell:
         if "servers" in self._spec:
             self.known["servers"] = self.steps.servers.records
 
-    def _fresh(self, stack: list[dict], link: testbed.Link | None, shift: int) -> testbed.System:
+    def _fresh(self, stack: list[dict], link: testbed.Link | None, number: int) -> testbed.System:
         ports = plan.ports(self.plan, self.sharing, self.systems)
+        shift = number * plan.apart(ports)
         return testbed.bring_up(self.environment, stack, self.image, link, ports, self.systems, shift)
 
     def _afresh(self, way: str) -> testbed.System:
         """Its system, brought up again in a way."""
         testbed.take_down(self.environment)
-        return self._fresh(layers.started(self._stack, way), self.system.link, self.system.shift)
+        return self._fresh(layers.started(self._stack, way), self.system.link, 0)
 
     @property
     def system(self) -> testbed.System:

@@ -38,9 +38,7 @@ def groups():
     """The folders of the groups that systems which are up note as frozen."""
     names = [trace["id"] for thing in state.all_up() for trace in thing["traces"] if trace["kind"] == "frozen"]
     found = [path for name in set(names) for path in glob.glob(f"/sys/fs/cgroup/**/{name}*", recursive=True)]
-    return [
-        path for path in found if os.path.exists(f"{path}/freezer.state") or os.path.exists(f"{path}/cgroup.freeze")
-    ]
+    return [path for path in found if any(os.path.exists(f"{path}/{name}") for name in (cgroups.OLD, cgroups.NEW))]
 
 
 def frozen(group):

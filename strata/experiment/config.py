@@ -202,7 +202,7 @@ def _check_memory(config: dict, machine: dict, workloads: dict) -> None:
 
 
 def experiment(config: dict, machine: dict) -> dict:
-    """The object of results/plan.json for a checked config on this machine (docs/contracts.md).
+    """The object of results/plan.json for a checked config on this machine (docs/files.md).
 
     machine: as of :func:`strata.host.capacity.facts`.
     Raises UserError where no environment at all can be measured here, or where something does not fit.

@@ -81,7 +81,7 @@ def _groups(text: str) -> list[str]:
 
 
 def understand(files: dict[str, str]) -> dict:
-    """The facts of ``observed.inside`` (docs/contracts.md); what is not there is "not available"."""
+    """The facts of ``observed.inside`` (docs/files.md); what is not there is "not available"."""
     cpuinfo = files.get("/proc/cpuinfo", "")
     cpu = _fields(cpuinfo.split("\n\n", 1)[0])
     lines = cpuinfo.splitlines()
@@ -137,9 +137,9 @@ def host() -> dict:
 
 def mark() -> str | None:
     """What the paper says of all that is measured on this host: where it is an emulated one; else None."""
-    from strata.base import contracts
+    from strata.base import constants
 
-    told = contracts.read("hosts")
+    told = constants.read("hosts")
     return told["mark"] if understand(read_files(FILES))["machine"] in told["emulated"] else None
 
 

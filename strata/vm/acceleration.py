@@ -11,7 +11,7 @@ import re
 import shutil
 import tempfile
 
-from strata.base import contracts, places
+from strata.base import constants, places
 from strata.base.files import read_json, write_json
 from strata.base.patience import stretched
 from strata.base.process import as_root, capture
@@ -27,7 +27,7 @@ LIMIT = 30.0
 
 def shown(accelerator: str | None) -> str:
     """What a machine with this accelerator is called; None: with one that is not known yet."""
-    return contracts.read("accelerators")[accelerator]["label"] if accelerator else "VM"
+    return constants.read("accelerators")[accelerator]["label"] if accelerator else "VM"
 
 
 def path() -> str:

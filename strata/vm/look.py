@@ -44,7 +44,7 @@ def at(
     versions: dict[str, str],
     card: str | None = None,
 ) -> dict:
-    """See that the data disk is mounted, and look: those facts of ``system.vm`` that are seen (docs/contracts.md).
+    """See that the data disk is mounted, and look: those facts of ``system.vm`` that are seen (docs/files.md).
 
     wanted: the machine's settings, as of :meth:`strata.vm.machine.Machine.settings`.  profile: complete.
     refused: key → why it was left out.  live: how it was started, as of :func:`strata.vm.domain.read`.

@@ -37,7 +37,7 @@ class Machine:
         self.refused: dict[str, str] = {}
 
     def up(self) -> dict:
-        """Bring the machine up, fresh; returns the facts of ``system.vm`` (docs/contracts.md).  Raises UserError."""
+        """Bring the machine up, fresh; returns the facts of ``system.vm`` (docs/files.md).  Raises UserError."""
         owner = run.owner()
         with once():
             wanted, facts = self.prepare()

@@ -510,7 +510,7 @@ def test_an_interrupted_run_ends_its_cell_and_its_system(image, tmp_path, machin
 def test_what_was_really_measured_is_archived_verified_and_rebuilt(image, tmp_path, machine_stays):
     page = projects.default(repetitions=2, workloads={"stream": {"elements": 2_000_000, "laps": LAPS}})
     page["environments"] = {"native": page["environments"]["native"]}
-    folder = projects.make(tmp_path / "project", page, copy=True)
+    folder = projects.track(projects.make(tmp_path / "project", page, copy=True))
     for target in ("all", "archive"):
         done = projects.run(folder, "snakemake", "--cores", "1", target)
         assert done.returncode == 0, done.stderr + done.stdout

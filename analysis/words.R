@@ -44,8 +44,8 @@ alone_sentence <- function(paper) {
   of <- unlist(lapply(paper$records, function(one) if (!is.null(one$alone)) one$workload))
   titles <- vapply(unique(of), function(name) paper$plan$workloads[[name]]$title, "")
   if (length(titles) > 0) {
-    glue("The memory did not hold all systems of {listed(titles)}: these took their laps one environment after",
-         " the other.")
+    glue("The memory did not hold all systems of {listed(titles)}: these took their laps one",
+         " environment after the other.")
   }
 }
 

@@ -96,7 +96,7 @@ gallery:                ## the small run of docs/gallery.md anew, from the last 
 aa: setup             ## the A/A test: one environment under two names
 	$(PYTHON) scripts/aa.py
 
-bench: setup-paper            ## measure the machinery itself, beside other tools (docs/performance.md)
+bench: setup-paper            ## measure the machinery itself, beside Snakemake, make and a loop (docs/performance.md)
 	PYTHONPATH=tests $(PYTHON) -m bench $(BENCH)
 
 doctor:                 ## what this machine can and cannot measure; installs and starts nothing

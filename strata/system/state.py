@@ -12,6 +12,7 @@ import time
 
 from strata.base import places
 from strata.base.errors import UserError
+from strata.base.files import note_json
 from strata.base.progress import say
 
 
@@ -42,18 +43,14 @@ def path(id: str) -> str:
 def begin(id: str, environment: str, layers: list[dict], owner: dict) -> None:
     """Write down that a thing of these layers is about to be made, by this process (`owner`), for an environment."""
     number = time.monotonic_ns()
-    _append(id, {"id": id, "environment": environment, "layers": layers, "owner": owner, "number": number})
+    note_json(path(id), {"id": id, "environment": environment, "layers": layers, "owner": owner, "number": number})
 
 
 def note(id: str, trace: dict) -> None:
     """Write down the trace of a part of it that is about to be made."""
-    _append(id, trace)
-
-
-def _append(id: str, line: dict) -> None:
-    descriptor = os.open(path(id), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(path(id), os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
     try:
-        os.write(descriptor, json.dumps(line).encode() + b"\n")
+        os.write(descriptor, json.dumps(trace).encode() + b"\n")
     finally:
         os.close(descriptor)
 
@@ -82,19 +79,19 @@ def put_aside(id: str, complaint: str) -> None:
 
 
 def _read(file: str) -> dict | None:
-    """What a file says; None where its thing was not even begun."""
-    with open(file, "rb") as opened:
-        # What was not written to its end was not made.
-        lines = opened.read().split(b"\n")[:-1]
+    """What a file says; None where it has gone meanwhile."""
+    try:
+        with open(file, "rb") as opened:
+            # What was not written to its end was not made.
+            lines = opened.read().split(b"\n")[:-1]
+    except FileNotFoundError:
+        return None
     id = os.path.basename(file).removesuffix(".up")
     unknown = {"id": id, "environment": "unknown", "layers": [], "owner": {"pid": 0, "start": None}, "traces": []}
     try:
         made, *traces = [json.loads(line) for line in lines] or [None]
     except (ValueError, RecursionError):
         return {**unknown, "complaint": "it is not JSON"}
-    if made is None:
-        os.unlink(file)
-        return None
     kinds = {"environment": str, "layers": list, "number": int}
     known = isinstance(made, dict) and all(isinstance(made.get(key), kind) for key, kind in kinds.items())
     if not known or made.get("id") != id:

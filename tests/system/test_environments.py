@@ -9,7 +9,6 @@ import projects
 import pytest
 
 from strata import layers as layers_of
-from strata.base.errors import UserError
 from strata.cell.shell import PROGRAM, Shell
 from strata.experiment import config
 from strata.host import capacity
@@ -141,17 +140,6 @@ def test_native_and_containers_stand_beside_each_other_in_every_hierarchy(up):
     assert set(parents["native"].values()) <= {"/strata", "/strata.slice"}
 
 
-def test_what_a_system_holds_goes_with_it(up):
-    first = up("docker")
-    inside(first, "touch", "/data/left", "/left")
-    fresh = up("docker")
-    assert fresh.context.id != first.context.id
-    assert (
-        inside(fresh, "sh", "-c", "ls /data /left 2>&1 || true")
-        == "ls: cannot access '/left': No such file or directory\n/data:"
-    )
-
-
 @pytest.mark.parametrize("name", every_layer())
 def test_a_file_goes_in_and_comes_back_byte_for_byte(up, name, tmp_path):
     top = up(name)
@@ -215,21 +203,6 @@ def test_a_sandbox_has_a_kernel_of_its_own_and_stands_beside_the_containers(up):
     lines = [line for line in open(f"/proc/{processes[-1]}/cgroup").read().splitlines() if not line.endswith(":/")]
     assert lines
     assert {os.path.dirname(line.split(":", 2)[2]) for line in lines} <= {"/strata", "/strata.slice"}
-
-
-def test_a_sandbox_that_does_not_start_leaves_nothing(up):
-    from strata.layers import sandbox
-
-    top = up("docker-gvisor")
-    testbed.take_down()
-    stack = [{"docker": {**top.options, "sandbox": {**top.options["sandbox"], "stack": "sandbox"}}}]
-    if sandbox.mistaken() is None:
-        pytest.skip("this gVisor gives a sandbox a network stack of its own here")
-    with pytest.raises(UserError):
-        testbed.bring_up("docker-gvisor", stack, top.context.image)
-    testbed.take_down()
-    left = [pid for pid in os.listdir("/proc") if pid.isdecimal() and "/strata/" in groups_of_process(pid)]
-    assert left == []
 
 
 def seconds_used():

@@ -1,10 +1,6 @@
 """What several modules know: it stands in schemas/constants/ once, and what has to be beside it is held equal."""
 
-import ast
 import json
-import re
-import subprocess
-import sys
 
 import projects
 
@@ -13,8 +9,6 @@ from strata.cell import logs, quiet
 from strata.experiment import figures
 from strata.experiment.quiet import JUDGED
 from strata.host import observe
-
-THEMES = sorted(path.stem for path in (projects.ROOT / "schemas/constants").iterdir())
 
 
 def schema(name):
@@ -26,42 +20,6 @@ def texts(value):
     if isinstance(value, dict | list):
         return [text for inner in (value.values() if isinstance(value, dict) else value) for text in texts(inner)]
     return [value] if isinstance(value, str) else []
-
-
-def literals(text):
-    """The texts in a file of Python, without its docstrings and what is put into texts."""
-    tree = ast.parse(text)
-    prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in prose]
-    return [node.value for node in nodes if isinstance(node.value, str)]
-
-
-def test_each_theme_is_read():
-    python = "".join(path.read_text() for path in projects.ROOT.glob("strata/*/*.py"))
-    # Of logs every cell has to know: it has that as constants.
-    assert set(re.findall(r'\bread\("(\w+)"\)', python)) & set(THEMES) == set(THEMES) - {"logs"}
-
-
-# The constants that stand beside the data, for the sake of cells; they are held equal below.
-BESIDE = {"strata/host/observe.py": "not available", "strata/cell/logs.py": ('{"system": ', '{"lap": ')}
-
-
-def test_no_module_has_a_copy_of_its_own():
-    told = constants.read("logs")
-    whole = {told["not_available"], *texts(constants.read("accelerators"))} - {"KVM"}  # a word as any other
-    whole |= {text for text in texts(constants.read("results")) if "{" in text}
-    begin = (
-        told["system"]["before"],
-        told["lap"]["before"],
-        *(entry["says"] for entry in constants.read("quiet").values()),
-    )
-    copies = []
-    for path in (projects.ROOT / "strata").glob("*/*.py"):
-        name = str(path.relative_to(projects.ROOT))
-        plain = {text.lstrip("^").replace("\\", "") for text in literals(path.read_text())}
-        found = {text for text in plain if text in whole or text.startswith(begin)}
-        copies += [f"{name}: {text!r}" for text in found if not text.startswith(BESIDE.get(name, text + " "))]
-    assert copies == []
 
 
 def test_the_marks_of_logs_are_those_of_the_constants():
@@ -117,12 +75,3 @@ def test_results_lie_where_the_constants_say():
     for name, kind in (("log", "raw"), ("record", "raw"), ("failed", "failed")):
         suffix = "log" if name == "log" else "json"
         assert constants.result(name, **cell) == places.cell_path(kind, *cell.values(), suffix)
-
-
-def test_a_cell_reads_no_file_of_constants():
-    code = (
-        "import sys\n"
-        "sys.addaudithook(lambda event, what: event == 'open' and '/constants/' in str(what[0]) and sys.exit(3))\n"
-        "import strata.cell.measure"
-    )
-    assert subprocess.run([sys.executable, "-S", "-c", code], cwd=projects.ROOT, check=False).returncode == 0

@@ -74,11 +74,3 @@ def test_a_configuration_of_the_users_own_is_changed_only_where_that_is_asked_fo
     found = json.loads(path.read_text())
     assert found["data-root"] == "/big"
     assert {"youki", "strata-runsc-systrap-sandbox"} <= set(found["runtimes"])
-
-
-def test_without_gvisor_nothing_is_changed(daemon, tmp_path):
-    (tmp_path / "bin/runsc").unlink()
-    done, notes = daemon()
-    assert (done.returncode, done.stderr, notes) == (0, "", [])
-    assert not (tmp_path / "daemon.json").exists()
-    assert daemon("runtimes")[0].returncode == 1

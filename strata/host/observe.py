@@ -145,7 +145,7 @@ def mark() -> str | None:
 
 def memory() -> int:
     """Bytes of memory that programs could still have."""
-    return int(_fields(read_files(["/proc/meminfo"])["/proc/meminfo"])["MemAvailable"].split()[0]) * 1024
+    return int(fields(read_files(["/proc/meminfo"])["/proc/meminfo"])["MemAvailable"].split()[0]) * 1024
 
 
 def cpu_times() -> tuple[int, ...]:

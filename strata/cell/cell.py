@@ -16,7 +16,7 @@ from strata.base.process import capture
 from strata.cell import logs, parsing, prepared
 from strata.cell.inputs import Inputs
 from strata.cell.steps import Steps
-from strata.experiment import plan, sets
+from strata.experiment import plan, sets, sizes
 from strata.host import observe
 from strata.image import cache
 from strata.system import testbed
@@ -67,7 +67,7 @@ class Cell:
     @property
     def client(self) -> dict | None:
         """The client beside its system, as the plan says."""
-        cells = [self.plan["workloads"][name]["cell"] for name in self.sharing]
+        cells = [plan.of_environment(self.plan, self.environment, name)["cell"] for name in self.sharing]
         return self.plan["client"] if any(map(plan.uses_client, cells)) else None
 
     @property
@@ -88,15 +88,19 @@ class Cell:
     @property
     def systems(self) -> int:
         """In how many systems it runs at the same time."""
-        return plan.systems(self.plan["workloads"][self.workload])
+        return plan.systems(self._planned)
+
+    @property
+    def _planned(self) -> dict:
+        return plan.of_environment(self.plan, self.environment, self.workload)
 
     @property
     def _spec(self) -> dict:
-        return self.plan["workloads"][self.workload]["cell"]
+        return self._planned["cell"]
 
     @property
     def _parameters(self) -> dict:
-        return self.plan["workloads"][self.workload]["parameters"]
+        return self._planned["parameters"]
 
     def bring_up(self, link: testbed.Link | None, system: testbed.System | None = None, number: int = 0) -> None:
         """Bring its system up (`system`: which is), look at it, and put what it needs into it.
@@ -190,9 +194,11 @@ class Cell:
             raise Unable(f"its check failed: {', '.join(failed)}")
         try:
             parse = parsing.load_parser(self.workload, os.getcwd())
-            parsing.of_log(content, self.known, self.plan["workloads"][self.workload]["metrics"], parse)
+            found = parsing.of_log(content, self.known, self.plan["workloads"][self.workload]["metrics"], parse)
         except parsing.BrokenLogError as broken:
             raise CellFailed(f"its parser refuses the log: {broken}") from None
+        metrics = [(one.metric, one.value) for one in found]
+        self.known["sizes"] = sizes.of_cell(self.plan, self.workload, self.known["parameters"], metrics)
         self.known |= parsing.program(content)
 
     def _see_log(self) -> bytes:

@@ -82,7 +82,7 @@ def _was_measured(cell: Cell) -> bool:
     if not killed or not spool.is_measured(cell.plan, cell.key):
         return False
     record.note(cell, "measured as the run before this one was ended")
-    progress.say("cell", f"{cell.name} was measured as the run before this one was ended")
+    progress.say("cell", f"{cell.name} was being measured when the previous run was killed")
     return True
 
 
@@ -138,7 +138,7 @@ def _in_one_system(cells: Sequence[Cell]) -> None:
             if isinstance(failure.__cause__, Interrupted):
                 break
             # Its own job measures it again, and says what is wrong if that stays so; those after it get a fresh system.
-            progress.say("cell", f"{cell.name} failed beside {first.name}, and is measured again by itself: {failure}")
+            progress.say("cell", f"{cell.name} failed beside {first.name} and is measured again alone: {failure}")
             system = None
     spool.take(first.plan, first.key)
 
@@ -264,7 +264,7 @@ class Turns:
 
     def _give_up(self, cell: Cell, trouble: Exception) -> None:
         del self.spent[cell]
-        progress.say("cell", f"{cell.name} takes no turns any more, and is measured alone: {trouble}")
+        progress.say("cell", f"{cell.name} no longer takes turns and is measured alone: {trouble}")
         cell.take_down()
 
     def _left(self) -> list[str]:
@@ -273,7 +273,7 @@ class Turns:
             left = [] if "cannot" in cell.known else cell.system.left()
             if left and len(self.spent) > 1:
                 raise CellFailed(
-                    f"{cell.name} left running, while others of its set were measured: {', '.join(left)}; set laps to "
+                    f"{cell.name} left running while others of its block were measured: {', '.join(left)}; set laps to "
                     "1 for a workload that does not end by itself"
                 )
         return left

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 # In the order of schemas/record.schema.json.
 FIELDS = (
     "format", "environment", "workload", "repetition", "block", "fingerprint", "node", "position", "started",
-    "ended", "seconds", "seed", "scale", "patience", "source", "parameters", "cannot", "commands", "interleaved",
-    "together", "alone", "program", "servers", "checks", "image", "system", "observed", "quiet", "log",
+    "ended", "seconds", "seed", "scale", "patience", "source", "parameters", "sizes", "cannot", "commands",
+    "interleaved", "together", "alone", "program", "servers", "checks", "image", "system", "observed", "quiet", "log",
 )  # fmt: skip
 # What only some workloads have, and what is there where a system cannot do one or where limits of time were stretched.
-OPTIONAL = {"servers", "cannot", "patience", "interleaved", "together", "alone", "program"}
-FORMAT = 2
+OPTIONAL = {"servers", "sizes", "cannot", "patience", "interleaved", "together", "alone", "program"}
+FORMAT = 3
 COUNTER = "results/raw/.measured"
 
 
@@ -52,7 +52,7 @@ def begin(cell: Cell) -> None:
         "fingerprint": plan.fingerprint(cell.plan, cell.environment, cell.workload),
         "node": node.facts(),
         "started": cell.watch.begun(),
-        "scale": cell.plan["scale"],
+        "scale": plan.scale(cell.plan, cell.environment),
         **({"patience": patience.factor()} if patience.factor() > 1 else {}),
         "source": cell.plan["source"],
     }
@@ -94,7 +94,7 @@ def give_up(cell: Cell, error: BaseException) -> CellFailed:
     try:
         testbed.take_down()
     except (UserError, OSError) as trouble:
-        print(f"strata: {trouble}; `python -m strata clean` tries again", file=sys.stderr)
+        print(f"strata: {trouble}; `python3 -m strata clean` tries again", file=sys.stderr)
     if isinstance(error, Interrupted):
         failure = CellFailed(f"{cell.name} was ended by {error}; nothing of it is kept")
     else:

@@ -36,7 +36,7 @@ def _begin(environment: str, stack: list[dict], image: dict | None, tree: bool) 
     tree: whether it runs the image's own files, which are looked at then.
     """
     if turn.OWN and image is not None:
-        raise UserError("STRATA_TEST_LOCK is set, which is for tests on the bare host alone: unset it to measure")
+        raise UserError("STRATA_TEST_LOCK is set, which is only for tests on the bare host: unset it to measure")
     if image is not None and tree:
         intact.verify(image)
     id = f"strata-{os.urandom(5).hex()}"
@@ -287,9 +287,9 @@ def clean(images: bool = False) -> list[str]:
 
     working = [owner["pid"] for thing in state.all_up() if alive(owner := thing["owner"])]
     if working and working[0] != os.getpid():
-        raise UserError(f"a run is at work (process {working[0]}); end it first")
+        raise UserError(f"a run is active (process {working[0]}); end it first")
     if held("results/tmp/run.lock"):
-        raise UserError("a run is at work in this folder; wait for it to end, or end it, first")
+        raise UserError("a run is active in this folder; wait for its end, or end it")
     removed = [*take_down(), *sweep()]
     remove_tree("results/tmp")
     return removed + prune.prune(0 if images else prune.KEPT)

@@ -162,7 +162,7 @@ def test_whoever_fails_takes_nobody_along(planned, failing):
         assert measure(folder, "one").returncode == 0
         assert record(folder, "one")["interleaved"] == ["three", "two"]
         return
-    (failed,) = re.findall(r"cell: (\w+) · noop · repetition 1 takes no turns any more", first.stderr)
+    (failed,) = re.findall(r"cell: (\w+) · noop · repetition 1 no longer takes turns", first.stderr)
     (other,) = record(folder, "two")["interleaved"]
     assert {failed, other} == {"one", "three"}
     for name in (failed, other):
@@ -207,7 +207,7 @@ def test_a_lap_that_leaves_something_at_work_beside_the_others_fails_its_set(pla
     for name in ("heed", "ignore"):
         monkeypatch.setattr(f"strata.base.signals.{name}", lambda: None)
     monkeypatch.setattr(testbed.System, "left", lambda self: ["sleep 9"] if self.environment == who else [])
-    with pytest.raises(CellFailed, match=f"{who} · noop · repetition 1 left running, while others .*: sleep 9"):
+    with pytest.raises(CellFailed, match=f"{who} · noop · repetition 1 left running while others .*: sleep 9"):
         measure_cell.measure("one", "noop", 1)
     assert state.all_up() == []
     assert not os.path.exists("results/raw/one/noop/1.log")
@@ -265,7 +265,7 @@ def test_laps_that_cannot_be_are_refused_by_key(project, change, key):
 def test_laps_are_of_the_plan_and_none_of_emulated_machines(checkout):
     from strata.experiment import plan
 
-    assert workload.cell("stream", "smoke")["laps"] == "laps"
+    assert workload.cell("stream", "tiny")["laps"] == "laps"
     planned = {"cell": {"laps": "laps"}, "parameters": {"laps": 5}}
     made = {"workloads": {"a": planned}, "environments": {"vm": {"emulated": True}, "docker": {}}}
     assert (plan.laps(made, "docker", "a"), plan.laps(made, "vm", "a")) == (5, 1)

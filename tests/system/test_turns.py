@@ -18,7 +18,10 @@ from strata.host import cgroups
 from strata.system import state
 
 LAPS = 4
-ENVIRONMENTS = {"native": {"layers": ["chroot"]}, "docker": {"layers": [{"docker": {"network": "bridge"}}]}}
+ENVIRONMENTS = {
+    "native": {"layers": ["chroot"]},
+    "docker": {"layers": [{"docker": {"network": "bridge", "data": "volume"}}]},
+}
 
 
 @pytest.fixture

@@ -225,10 +225,12 @@ def remove(id: str, patience: float = 10.0, notice: float = 1.0) -> None:
 def freezers(name: str, root: str = ROOT) -> list[str]:
     """The folders of the groups of a system or a container by which what runs in it is frozen; none where it has none.
 
-    name: of its group, as of :meth:`strata.layers.layer.Layer.group`.
+    name: of its group, as of :meth:`strata.layers.layer.Layer.group`; ``*`` for those of all.
     """
+    import glob
+
     places = [f"freezer/{GROUP}/{name}", f"{GROUP}/{name}", f"{SLICE}/{name}.scope", f"{SLICE}/docker-{name}.scope"]
-    folders = [os.path.join(root, place) for place in places]
+    folders = [folder for place in places for folder in glob.glob(os.path.join(root, place))]
     return [folder for folder in folders if any(os.path.exists(f"{folder}/{file}") for file in (OLD, NEW))]
 
 

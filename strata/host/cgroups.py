@@ -205,6 +205,8 @@ def remove(id: str, patience: float = 10.0, notice: float = 1.0) -> None:
 
     notice: seconds within which systemd removes its own; what is left then somebody else made, such as LXC.
     """
+    # What is frozen does not end.
+    freeze(freezers(id), False)
     deadline = time.monotonic() + patience
     while (processes := members(id)) and time.monotonic() < deadline:
         for process in processes:
@@ -225,12 +227,10 @@ def remove(id: str, patience: float = 10.0, notice: float = 1.0) -> None:
 def freezers(name: str, root: str = ROOT) -> list[str]:
     """The folders of the groups of a system or a container by which what runs in it is frozen; none where it has none.
 
-    name: of its group, as of :meth:`strata.layers.layer.Layer.group`; ``*`` for those of all.
+    name: of its group, as of :meth:`strata.layers.layer.Layer.group`.
     """
-    import glob
-
     places = [f"freezer/{GROUP}/{name}", f"{GROUP}/{name}", f"{SLICE}/{name}.scope", f"{SLICE}/docker-{name}.scope"]
-    folders = [folder for place in places for folder in glob.glob(os.path.join(root, place))]
+    folders = [os.path.join(root, place) for place in places]
     return [folder for folder in folders if any(os.path.exists(f"{folder}/{file}") for file in (OLD, NEW))]
 
 

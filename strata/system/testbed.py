@@ -254,8 +254,6 @@ def sweep() -> list[str]:
     """Remove whatever of ours was left on this machine, told by our marks alone; returns what it was, in words."""
     from strata.client import namespace
 
-    # What is frozen does not end.
-    cgroups.freeze(cgroups.freezers("*"), False)
     removed = [words for name in reversed(layers.LAYERS) for words in layers.layer_class(name).sweep()]
     if namespace.remove():
         removed.append(f"network namespace {namespace.name()}")

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from strata.base.errors import UserError
 from strata.base.process import alive, identity
+from strata.base.shapes import Fields
 
 # The process of the run, as ID:START, and the words by which it is started again.
 OWNER = "STRATA_OWNER"
@@ -48,7 +49,7 @@ def begin(words: Sequence[str]) -> None:
         os.environ[COMMAND] = command(words)
 
 
-def _named() -> dict | None:
+def _named() -> Fields | None:
     """The process that STRATA_OWNER names, as ``ID:START``; None where it names none."""
     pid, _, start = os.environ.get(OWNER, "").partition(":")
     if not re.fullmatch("[0-9]{1,9}", pid):
@@ -56,7 +57,7 @@ def _named() -> dict | None:
     return {"pid": int(pid), "start": start}
 
 
-def owner() -> dict:
+def owner() -> Fields:
     """The process of the run; this one where it belongs to none.  Raises UserError where the run has ended."""
     named = _named()
     if named is None:

@@ -126,5 +126,5 @@ WRONG = [
 @pytest.mark.parametrize(("change", "key"), WRONG)
 def test_wrong_roles_are_refused_by_key(project, change, key):
     project(workloads={"noop": with_roles(**change)})
-    with pytest.raises(UserError, match=rf"workload\.yaml: {key}: "):
+    with pytest.raises(UserError, match=rf"workload\.yaml: {key}[.:]"):
         workload.load("noop")

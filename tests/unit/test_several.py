@@ -309,7 +309,7 @@ def test_a_pattern_that_the_client_prints_counts_for_all():
 # The declaration, and what follows from it for a plan.
 
 DECLARED = {**projects.NOOP, "parameters": {"number": NUMBER}, "systems": "number"}
-WAY = {"about": "x", "schema": {"type": "string", "enum": workload.STARTS}, "value": "booted"}
+WAY = {"about": "x", "schema": {"type": "string", "enum": ["restored", "booted"]}, "value": "booted"}
 MISTAKES = [
     ({"systems": "numbers"}, "systems"),
     ({"parameters": {"number": {**NUMBER, "schema": {"type": "integer"}}}}, "systems"),
@@ -327,7 +327,7 @@ MISTAKES = [
 @pytest.mark.parametrize(("change", "key"), MISTAKES)
 def test_a_wrong_declaration_is_refused_by_its_key(project, change, key):
     project(workloads={"noop": {**DECLARED, **change}})
-    with pytest.raises(UserError, match=rf"workload\.yaml: {key}: "):
+    with pytest.raises(UserError, match=rf"workload\.yaml: {key}[.:]"):
         workload.load("noop")
 
 
@@ -367,15 +367,6 @@ def test_ports_are_those_of_the_workloads_with_as_many_systems():
     assert plan.ports(experiment, "bc") == []
     assert plan.ports(experiment, "c", 2) == [9]
     assert plan.shifted([3, 6, 9], 1) == [4, 7, 10]
-    plan.check_ports(experiment["workloads"])
-
-
-def test_ports_that_would_be_those_of_another_system_are_named():
-    with pytest.raises(UserError, match=r"config\.yaml: workloads\.b\.q: .*a\.p"):
-        plan.check_ports({"a": of_ports(8, p=7000), "b": of_ports(8, q=7007)})
-    with pytest.raises(UserError, match=r"config\.yaml: workloads\.a\.p: "):
-        plan.check_ports({"a": of_ports(8, p=65530)})
-    plan.check_ports({"a": of_ports(8, p=7000, q=7008), "b": of_ports(4, q=7007), "c": of_ports(1, q=65535)})
 
 
 def test_a_plan_with_such_ports_is_refused(project):

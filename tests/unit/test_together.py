@@ -258,7 +258,7 @@ WRONG = [
 @pytest.mark.parametrize(("change", "key"), WRONG)
 def test_laps_that_cannot_be_are_refused_by_key(project, change, key):
     project(workloads={"noop": {**projects.NOOP, **LAPS, **change}})
-    with pytest.raises(UserError, match=rf"workload\.yaml: {key}: "):
+    with pytest.raises(UserError, match=rf"workload\.yaml: {key}[.:]"):
         workload.load("noop")
 
 

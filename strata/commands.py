@@ -99,14 +99,16 @@ def _archive(missing: str | None, **options: Any) -> None:
     make.make(**options)
 
 
-def _verify(path: str) -> int:
+def _verify(path: str, papers: bool) -> int:
     from strata.archive import check
 
-    found = check.verify(path)
+    found, notes = check.verify(path, papers)
     for sentence in found:
         print(sentence)
+    for note in notes:
+        print(f"{path}: note: {note}", file=sys.stderr)
     outcome = f"NOT good: {len(found)} {'finding' if len(found) == 1 else 'findings'}"
-    good = "good: every byte, checksum, record and log is what the archive says"
+    good = "good: every file is as it was archived, every record fits its log, and all tables follow from the logs"
     print(f"{path}: {outcome if found else good}", file=sys.stderr)
     return 1 if found else 0
 
@@ -164,8 +166,11 @@ def _parser() -> argparse.ArgumentParser:
     text = "what may be published: a text that looks private, or its place as FILE:LINE"
     archive("--allow", dest="allowed", nargs="*", metavar="TEXT", help=text)
     archive("--others", nargs="*", metavar="USER@HOST", help="machines besides this one, not to be named")
-    text = "check an archive: every byte, its crate, plan against records, records against logs"
+    text = "without the source, of which the commit is named, and without the list of the image's files"
+    archive("--light", action="store_true", help=text)
+    text = "check an archive: every file, records against plan and logs, and the tables, made again of the logs"
     verify = add("verify", _verify, text)
+    verify("--paper", dest="papers", action="store_true", help="make the papers again too, and compare them")
     text = "make the paper again from an archive's raw logs, and compare its tables; measures nothing"
     rebuild = add("rebuild", "strata.archive.rebuild:rebuild", text)
     rebuild("--to", dest="target", metavar="FOLDER", help="where to (beside you, called after the archive)")

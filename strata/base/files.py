@@ -4,6 +4,7 @@ import contextlib
 import errno
 import json
 import os
+import time
 from collections.abc import Iterable, Sequence
 
 from strata.base.errors import UserError
@@ -142,10 +143,12 @@ def remove_tree(folder: str) -> None:
 
 def clear_tree(folder: str) -> None:
     """Unmount what is mounted in a folder of ours, and remove it with all in it.  Raises UserError."""
-    if points := mounts_below(folder):
-        # All at once; one that is still in use, or was within another and went with it, fails and is told below.
-        capture(as_root(["umount", "--", *points]), check=False)
-    for point in mounts_below(folder):
-        if point in mounts_below(folder):
-            capture(as_root(["umount", "-R", "--", point]))
+    deadline = time.monotonic() + 5
+    while points := mounts_below(folder):
+        # All at once; one that was within another goes with it.  Whoever looks into one keeps it for a moment.
+        done = capture(as_root(["umount", "--", *points]), check=False)
+        if mounts_below(folder) and time.monotonic() > deadline:
+            raise UserError(done.stderr.strip() or f"{folder}: {points[0]} is still mounted")
+        if done.returncode:
+            time.sleep(0.05)
     remove_tree(folder)

@@ -81,11 +81,12 @@ def end_with_it() -> None:
     # Whoever had the same id in between is not the one.
     if descriptor is None or not alive(process):
         raise UserError(f"the run that this belongs to ({OWNER}: process {process['pid']}) has ended")
-    _thread.start_new_thread(_watch, (descriptor,))
+    _thread.start_new_thread(_watch, (descriptor, _thread.get_ident()))
 
 
-def _watch(descriptor: int) -> None:
+def _watch(descriptor: int, thread: int) -> None:
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
     poll.poll()
-    os.kill(os.getpid(), signal.SIGTERM)
+    # That very thread: it may delay signals now, and sleep once it no longer does.
+    signal.pthread_kill(thread, signal.SIGTERM)

@@ -16,7 +16,7 @@ from strata.base.errors import UserError
 from strata.base.files import write_csv
 from strata.base.shapes import Fields, Plan, Record
 from strata.cell import parsing
-from strata.cell.cell import checks
+from strata.cell.logs import checks
 from strata.experiment import plan, sets
 from strata.host import node
 from strata.results import judge

@@ -55,7 +55,8 @@ environments_table <- function(paper) {
     left_join(paper$environments, by = "environment") |>
     left_join(runs, by = "environment") |>
     transmute(Environment = label, "Isolated by" = isolated, Network = coalesce(network, ""), Data = data,
-              Runs = if_else(available, paste0(coalesce(Runs, 0L), if_else(emulated, " (emulated)", "")),
+              Runs = if_else(available,
+                             paste0(coalesce(Runs, 0L), if_else(emulated & !beside, " (emulated)", "")),
                              paste("not available:", reason)))
 }
 
@@ -77,6 +78,19 @@ workloads_table <- function(paper) {
            Parameters = paste(gsub("_", " ", names(shown)), vapply(shown, words, ""), collapse = ", "))
   })
   bind_rows(rows)
+}
+
+#' The size rules of the workloads, what they ask for, what it was here, and whether they hold
+sizes_table <- function(paper) {
+  quantity <- function(x) if_else(is.na(x), "\u2014", formatC(x, format = "fg", digits = 4, big.mark = ","))
+  ours <- startsWith(paper$sizes$source, "docs/")
+  cited <- paste0(if_else(ours, "`", "[@"), paper$sizes$source, if_else(ours, "`", "]"))
+  titles <- vapply(paper$plan$workloads, function(one) one$title, "")
+  mutate(paper$sizes, title = unname(titles[workload])) |>
+    transmute(Workload = if_else(duplicated(title), "", title), Rule = markdown(paste(rule, cited)),
+              "At least" = quantity(least), Here = quantity(value),
+              Holds = case_when(told != "" ~ told, is.na(holds) ~ "not known", holds ~ "yes",
+                                TRUE ~ "no\u2020"))
 }
 
 #' Levels by environment: of native mean and standard deviation, as Table I of the original has them; of the

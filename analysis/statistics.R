@@ -230,7 +230,9 @@ share_of_blocks <- function(tidy) {
 emulated_table <- function(results) {
   if (nrow(results$emulated) == 0) return(NULL)
   found <- summarise_runs(results$emulated)
+  beside <- results$environments$environment[results$environments$beside %in% TRUE]
   native <- summarise_runs(results$tidy[results$tidy$environment == NATIVE, ])
+  if (length(beside) > 0) native <- found[found$environment %in% beside, ]
   # There may be no native beside them.
   of_native <- if (is.null(native)) NA_real_ else native$mean[match(found$series, native$series)]
   found$ratio <- (found$mean / of_native) ^ ifelse(found$better == "higher", 1, -1)

@@ -50,7 +50,7 @@ runs_table <- function(results) {
 main <- function(folder, claims) {
   results <- read_results(folder)
   write <- function(rows, name) {
-    if (!is.null(rows)) rows$valid <- results$valid
+    if (!is.null(rows)) rows$valid <- !rows$workload %in% results$invalid
     write_result(rows, name, folder)
   }
   compared <- compare_all(results)
@@ -61,7 +61,7 @@ main <- function(folder, claims) {
   write(share_of_blocks(results$tidy), "blocks")
   write(runs_table(results), "runs")
   sockets <- Filter(is.numeric, lapply(results$records, function(one) one$observed$host$static$sockets))
-  here <- list(valid = results$valid, sockets = if (length(sockets) == 0) NA else max(unlist(sockets)),
+  here <- list(invalid = results$invalid, sockets = if (length(sockets) == 0) NA else max(unlist(sockets)),
                processors = results$plan$machine$cpus %or% NA,
                emulated = results$environments$environment[results$environments$emulated])
   write(test_claims(jsonlite::read_json(claims), results$tidy, here), "claims")

@@ -10,6 +10,7 @@ from strata import layers
 from strata.base import pages, places
 from strata.base.errors import UserError
 from strata.base.process import capture
+from strata.base.shapes import Fields
 from strata.client import ends
 from strata.experiment import config
 from strata.host import capacity, cgroups, observe
@@ -22,7 +23,7 @@ PROGRAMS = {
     "Rscript": "aggregates and draws",
     "pdflatex": "sets the paper",
 }
-MARKS = {True: "yes", False: "NO", None: "not here"}
+MARKS = {True: "yes", False: "NO", None: "note"}
 
 
 def _program(name: str) -> ends.Row:
@@ -57,11 +58,11 @@ def _slurm(profile: str = "profiles/slurm") -> ends.Row:
     if not (shutil.which("sbatch") and shutil.which("sinfo")):
         return "Slurm", None, "no sbatch here: this machine measures all (docs/slurm.md: several nodes)"
     if importlib.util.find_spec("snakemake_executor_plugin_slurm") is None:
-        return "Slurm", None, "no executor for it: `pip install --requirement requirements-slurm.txt` brings it"
+        return "Slurm", None, "no executor for it: `pip install --requirement requirements-slurm.txt` installs it"
     told = capture(["sinfo", "--noheader", "--Node", "--format=%N %t"], check=False)
     nodes = {tuple(line.split()) for line in told.stdout.splitlines() if len(line.split()) == 2}
     up = [name for name, state in nodes if state.rstrip("*~#!%$@^-") in ("idle", "alloc", "mix", "comp")]
-    words = f"{len(up)} of {len(nodes)} nodes are up; `--workflow-profile {profile}` shares the sets out among them"
+    words = f"{len(up)} of {len(nodes)} nodes are up; `--workflow-profile {profile}` shares the blocks among them"
     return "Slurm", bool(up) or None, words
 
 
@@ -93,7 +94,7 @@ def _print(rows: list[ends.Row]) -> bool:
     return all(there is not False for _, there, _ in rows)
 
 
-def main(over: dict | None = None) -> int:
+def main(over: Fields | None = None) -> int:
     """Print the findings; returns 0 if every configured environment can be measured.
 
     over: values laid over config.yaml.

@@ -27,7 +27,7 @@ RULES = {
     "one ratio, target 1.4 %": (1, ["even"], 0.014, None, 20),
     "one ratio, target 2 %, first stage of 10": (1, ["even"], 0.02, None, 10),
 }
-# Drift and random walk over 25 minutes, correlation of neighbouring sets, share of runs whose noise is ten times as wide.
+# Drift and random walk over 25 minutes, correlation of neighbours, share of runs whose noise is ten times as wide.
 MACHINES = {
     "steady": (0.0, 0.0, 0.0, 0.0),
     "drift of 25 %": (0.25, 0.0, 0.0, 0.0),

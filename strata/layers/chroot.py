@@ -59,7 +59,7 @@ class Chroot(Layer):
     @classmethod
     def unavailable(cls) -> str | None:
         if os.geteuid() != 0 and not shutil.which("sudo"):
-            return "a change of root needs root: run as root or install sudo"
+            return "chroot needs root: run as root or install sudo"
         return None
 
     @classmethod

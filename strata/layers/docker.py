@@ -116,7 +116,7 @@ class Docker(Layer):
         if own and "name=userns" not in secured:
             return "the Docker daemon gives containers the host’s users: start it with --userns-remap to change that"
         if sandbox.asked(options) and sandbox.name(options) not in known:
-            return "the Docker daemon does not know gVisor’s runtimes: `scripts/dockerd.sh runtimes` changes that"
+            return "the Docker daemon does not know gVisor’s runtimes: `scripts/dockerd.sh runtimes` adds them"
         return runtime.refusal(options, known) if runtime.asked(options) else None
 
     @classmethod
@@ -394,7 +394,7 @@ class Docker(Layer):
             found = self.run_below(form).strip()
         if found != image["id"]:
             raise UserError(
-                f"Docker knows {tag(image)} as {found}, not as {image['id']}: run `python -m strata image --rebuild`"
+                f"Docker knows {tag(image)} as {found}, not as {image['id']}: run `python3 -m strata image --rebuild`"
             )
 
     def listen(self) -> str:

@@ -94,7 +94,7 @@ class Podman(Layer):
         if reason := here.unfit(options["runtime"]):
             return reason
         if not here.program(*here.INITS):
-            return "there is no program that takes in orphans: install the distribution’s package tini"
+            return "no init program for containers was found: install the distribution’s package tini"
         if options["network"] == "bridge" and not any(map(os.path.exists, here.MAKES_BRIDGES)):
             return "Podman has nothing here that makes a bridge: install the distribution’s package netavark"
         if options["network"] == "bridge" and here.lacks_firewall():
@@ -283,7 +283,7 @@ class Podman(Layer):
             known = self.run_below(self._podman("image", "ls", "--quiet", "--no-trunc")).split()
             raise UserError(
                 f"Podman knows the image in {archive} as {', '.join(known) or 'none'}, not as {wanted}: run "
-                "`python -m strata image --rebuild`"
+                "`python3 -m strata image --rebuild`"
             )
         return True
 

@@ -118,7 +118,7 @@ def rootless_refusal(runtime: str) -> str | None:
     if os.geteuid() == 0:
         return "root runs Strata here, whose containers are root’s: run it as another user (docs/privileges.md)"
     if cgroups.unified() and runtime != "crun":
-        return f"{runtime} wants control groups, which a user has not here: set runtime: crun"
+        return f"{runtime} needs control groups, which users do not have here: set runtime: crun"
     if not shutil.which("newuidmap"):
         return "newuidmap is not installed: install the distribution’s package uidmap"
     import getpass
@@ -133,7 +133,7 @@ def rootless_refusal(runtime: str) -> str | None:
         if not named & {user, str(os.geteuid())}:
             return f"{path} gives {user} no further users: run `usermod --add-subuids 100000-165535 --add-subgids …`"
     if capture(["unshare", "--user", "true"], check=False).returncode != 0:
-        return "this kernel gives users without root no namespaces (see the sysctl user.max_user_namespaces)"
+        return "this kernel gives no namespaces to users without root (see the sysctl user.max_user_namespaces)"
     return None
 
 

@@ -85,7 +85,7 @@ def refusal(options: dict) -> str | None:
         return f"this gVisor has the platforms {', '.join(known)}, not {platform}: choose one, or install another runsc"
     if options["sandbox"]["stack"] == "sandbox" and (path := mistaken()):
         return (
-            f"this gVisor takes {path} for a mark of the host’s own network, and this kernel shows it in every one: "
+            f"this gVisor takes {path} for a sign of the host’s own network, which this kernel shows in every one: "
             "set stack: host, or install a newer runsc"
         )
     if platform == "kvm":

@@ -67,7 +67,7 @@ class Vm(Layer):
             return []
         from strata.base.checking import nearest
 
-        return [("profile", f"'{wanted}' is no profile of vm.profiles; {nearest(wanted, list(profiles))}")]
+        return [("profile", f"unknown profile '{wanted}'; {nearest(wanted, list(profiles))}")]
 
     @classmethod
     def examine(cls) -> list[tuple[str, bool | None, str]]:
@@ -77,10 +77,10 @@ class Vm(Layer):
         from strata.vm import acceleration, libvirt
 
         words = "libvirt answers" if libvirt.answers() else "libvirt will be started with the first machine"
-        there = [("virtual machines", True, f"QEMU, libvirt and Vagrant are there; {words}")]
+        there = [("virtual machines", True, f"QEMU, libvirt and Vagrant are installed; {words}")]
         found = acceleration.known()
         if found["accelerator"] is None:
-            return [*there, ("KVM", None, f"{found['accelerator_reason']}: `python -m strata image` tries")]
+            return [*there, ("KVM", None, f"{found['accelerator_reason']}: `python3 -m strata image` tests it")]
         said = f"{acceleration.shown(found['accelerator'])}: {found['accelerator_reason']}"
         return [*there, ("KVM", True if found["accelerator"] == "kvm" else None, said)]
 

@@ -347,7 +347,7 @@ def test_why_gvisor_is_not_available_is_told_with_what_would_change_it(runsc, mo
     assert why(host) is None
     assert "ptrace, kvm, not systrap" in why({**host, "platform": "systrap"})
     monkeypatch.setattr(docker, "_offered", lambda: ({"runc"}, []))
-    assert "`scripts/dockerd.sh runtimes` changes that" in why(host)
+    assert "`scripts/dockerd.sh runtimes` adds them" in why(host)
     # A daemon that does not answer yet is started with them.
     monkeypatch.setattr(docker, "answers", lambda: False)
     assert why(host) is None

@@ -226,7 +226,7 @@ def test_image_and_network_are_brought_once_they_are_missing(monkeypatch):
 def test_an_image_that_is_another_is_never_run(monkeypatch):
     missing = subprocess.CompletedProcess([], 1, "", "")
     monkeypatch.setattr(podman, "capture", lambda argv, **_: missing)
-    with pytest.raises(UserError, match=f"as none, not as {ID}: run `python -m strata image --rebuild`"):
+    with pytest.raises(UserError, match=f"as none, not as {ID}: run `python3 -m strata image --rebuild`"):
         Fake({**PLAIN, "network": "host"}, [f"{ID}: image not known"]).up()
 
 

@@ -211,7 +211,7 @@ def test_sets_for_a_claim_hold_what_it_compares_alone(tmp_path):
     assert order.block("other", "a", 4) is None
     assert order.block("vm", "a", 2) == 2
     assert order.missing("other", "a", 4) == (
-        "there is no repetition 4 of other · a: 5 are planned; that set of a is of docker, native alone"
+        "there is no repetition 4 of other · a: 5 are planned; that block of a holds docker, native only"
     )
     assert order.missing("vm", "a", 4) == "there is no repetition 4 of vm · a: 2 are planned"
     assert order.missing("other", "a", 9) == "there is no repetition 9 of other · a: 5 are planned"
@@ -263,5 +263,5 @@ def test_decisions_of_another_course_are_left_alone_and_what_is_no_decision_is_r
     assert sets.Order(planned, str(tmp_path)).last == 7
     for text in ("[", json.dumps({"rests_on": sets.rests_on(planned), "enough": False, "workloads": "x"})):
         (tmp_path / "precision/3.json").write_text(text)
-        with pytest.raises(UserError, match=r"precision/3\.json: is no decision"):
+        with pytest.raises(UserError, match=r"precision/3\.json: is not a decision"):
             sets.Order(planned, str(tmp_path))

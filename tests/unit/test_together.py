@@ -163,7 +163,7 @@ def test_whoever_fails_takes_nobody_along(planned, failing):
         assert measure(folder, "one").returncode == 0
         assert record(folder, "one")["interleaved"] == ["three", "two"]
         return
-    (failed,) = re.findall(r"cell: (\w+) · noop · repetition 1 takes no turns any more", first.stderr)
+    (failed,) = re.findall(r"cell: (\w+) · noop · repetition 1 no longer takes turns", first.stderr)
     (other,) = record(folder, "two")["interleaved"]
     assert {failed, other} == {"one", "three"}
     for name in (failed, other):

@@ -105,7 +105,7 @@ own_claims <- function(published, print, tidy) {
     words <- gsub(";", ", ", gsub("=", " ", rows$factors))
     rows$series <- paste0(rows$metric, ifelse(words == "", "", ", "), words)
     rows$percentile <- rep(FALSE, nrow(rows))
-    here <- list(valid = TRUE, sockets = 2, processors = 32, emulated = character(), paired = FALSE,
+    here <- list(invalid = character(), sockets = 2, processors = 32, emulated = character(), paired = FALSE,
                  exact = source == "printed")
     found <- test_claims(own, rows, here)
     found$source <- source

@@ -246,9 +246,7 @@ class Workflow:
         plan.write({**self.plan, "source": plan.source(os.getcwd())})
         client.write_way(self.settings["client"])
         cells = sets.Order(self.plan).cells()
-        there = [cell for cell in cells if os.path.exists(places.cell_path("raw", *cell, "log"))]
-        stale = [cell for cell in there if not spool.is_measured(self.plan, cell)]
-        progress.begin(len(there) - len(stale), stale)
+        progress.begin(sum(not spool.due(self.plan, cell) for cell in cells))
 
     def end(self, good: bool) -> None:
         """Remove what cells of the run that were killed left up."""

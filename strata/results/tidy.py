@@ -88,7 +88,7 @@ def _rows(experiment: dict, cell: sets.Cell, record: dict, counts: str) -> list[
     path = places.cell_path("raw", *cell, "log")
     with open(path, "rb") as file:
         log = file.read()
-    planned = experiment["workloads"][cell[1]]
+    planned = plan.of_environment(experiment, *cell[:2])
     text = log.decode(errors="replace")
     failed = [
         one["name"] for one in checks(planned["cell"]["checks"], text, plan.systems(planned)) if not one["passed"]

@@ -312,7 +312,7 @@ def test_laps_that_cannot_be_are_refused_by_key(project, change, key):
 def test_laps_are_of_the_plan_and_none_of_emulated_machines(checkout):
     from strata.experiment import plan
 
-    assert workload.cell("stream", "smoke")["laps"] == "laps"
+    assert workload.cell("stream", "tiny")["laps"] == "laps"
     planned = {"cell": {"laps": "laps"}, "parameters": {"laps": 5}}
     made = {"workloads": {"a": planned}, "environments": {"vm": {"emulated": True}, "docker": {}}}
     assert (plan.laps(made, "docker", "a"), plan.laps(made, "vm", "a")) == (5, 1)

@@ -13,9 +13,9 @@ root=()
 # shellcheck source=/dev/null
 . /etc/os-release
 case ${ID:-} in
-    debian) releases=(bookworm) ;;
-    ubuntu) releases=(noble jammy) ;;
-    *) exit 1 ;;
+debian) releases=(bookworm) ;;
+ubuntu) releases=(noble jammy) ;;
+*) exit 1 ;;
 esac
 
 work=$(mktemp -d)

@@ -123,8 +123,8 @@ def shifted(ports: int | list[int], part: int) -> int | list[int]:
 
 
 def apart(ports: list[int]) -> int:
-    """How far the ports of systems that are up together lie apart, for those of one."""
-    return (ports[-1] - ports[0] + MOST_SYSTEMS - 1) // MOST_SYSTEMS * MOST_SYSTEMS + MOST_SYSTEMS if ports else 0
+    """How far the ports of systems that are up together lie apart, for those of one; each may have 64 equal parts."""
+    return (ports[-1] - ports[0] + 63) // 64 * 64 + 64 if ports else 0
 
 
 def source(project: str) -> Source:

@@ -94,7 +94,7 @@ class _Round:
 
     def _widths(self, load: str) -> dict[Series, tuple[float, int]]:
         """Relative half-width and number of pairs of each headline ratio to native; of levels without such ratios."""
-        values: dict[Series, dict[int, tuple[float, str]]] = defaultdict(Fields)
+        values: dict[Series, dict[int, tuple[float, str]]] = defaultdict(dict)
         for row in self._counting(load):
             own = values[row["environment"], row["metric"], row["factors"]]
             own[row["repetition"]] = (float(row["value"]), row["laps"])

@@ -36,6 +36,7 @@ unpaired <- function(x, y) {
 measured <- function(projects, loss) {
   rows <- stack_rows(lapply(projects, function(project) {
     results <- read_results(file.path(project, "results"))
+    results$tidy <- results$tidy[results$tidy$headline, ]
     native <- results$tidy$environment == NATIVE
     share <- (1 - loss) ^ ifelse(results$tidy$better == "higher", 1, -1)
     results$tidy$value[!native] <- (results$tidy$value * share)[!native]

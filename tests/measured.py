@@ -13,8 +13,8 @@ from strata.base import places
 from strata.base.clock import utc
 from strata.cell import logs, parsing
 from strata.cell import record as record_of
-from strata.cell.cell import checks
-from strata.cell.steps import expanded, fill
+from strata.cell.inputs import expanded, fill
+from strata.cell.logs import checks
 from strata.experiment import config, plan, sets, workload
 from strata.host import capacity
 from strata.image import manifest

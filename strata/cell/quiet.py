@@ -259,7 +259,9 @@ def sentence(flag: dict) -> str:
 
 
 class Lookout:
-    """The readings of one cell.  `report` is what its record says under `quiet`; it grows with the readings.
+    """The readings around the cells that are measured at the same time.
+
+    `report` is what their records say under `quiet`, and `host` what they say of the host; both grow with the readings.
 
     daemons: those that work for any environment of the experiment.
     """
@@ -277,6 +279,8 @@ class Lookout:
         }
         self._daemons, self._sleep = daemons, sleep
         self.reading: Reading | None = None
+        self.host: dict = {}
+        self._ticks: tuple[int, ...] = ()
 
     def begin(self) -> None:
         """Begin to watch, at the cell's start; wait until the machine is quiet, where that is asked for.
@@ -288,7 +292,20 @@ class Lookout:
             if flags and self.action == "wait":
                 flags = self._wait(flags)
             self._note(flags)
-        self.reading = take()
+        self.reading, self._ticks = take(), observe.cpu_times()
+        self.host = {"static": None, "before": observe.moment()}
+
+    def ready(self) -> None:
+        """Look before the first command of the run."""
+        early, self._ticks = self._ticks, observe.cpu_times()
+        before = self.host["before"]
+        before |= observe.shares(early, self._ticks) | self.before(before)
+
+    def end(self, daemons: Collection[str]) -> None:
+        """Look after the last command, in systems that these daemons work for; then `host` is whole."""
+        after = observe.moment()
+        during = observe.shares(self._ticks, observe.cpu_times()) | self.during(after, daemons)
+        self.host |= {"static": observe.host(), "after": after, "during": during}
 
     def before(self, moment: dict) -> dict:
         """What was seen from the start to now, before the first command; `moment` as of :mod:`strata.host.observe`."""

@@ -13,6 +13,7 @@ from strata.archive import check, container, crate, guide, private, source, sums
 from strata.base import places, run
 from strata.base.checking import legible
 from strata.base.errors import UserError
+from strata.base.shapes import Plan
 from strata.experiment import config, plan, recipe, sets
 from strata.image import cache
 from strata.results import products
@@ -101,7 +102,7 @@ def _given(folder: str, found: source.Source, light: bool) -> dict:
     }
 
 
-def _source(experiment: dict, found: source.Source) -> list[str]:
+def _source(experiment: Plan, found: source.Source) -> list[str]:
     """The project's own files.  Raises UserError where one that something was measured by is none of them."""
     image = {**config.read()["image"], "workloads": experiment["image"].get("workloads", [])}
     parsers = [f"workloads/{name}/{file}" for name in experiment["workloads"] for file in ("workload.yaml", "parse.py")]
@@ -111,7 +112,7 @@ def _source(experiment: dict, found: source.Source) -> list[str]:
     return found.files
 
 
-def _results(experiment: dict, light: bool) -> list[str]:
+def _results(experiment: Plan, light: bool) -> list[str]:
     """Plan, image's facts, logs, records, and what was made of them.  Raises UserError where a file is missing."""
     found = [places.PLAN, places.CELLS, places.IMAGE, *([] if light else [places.MANIFEST])]
     found = [name for name in found if os.path.exists(name)]
@@ -132,7 +133,7 @@ def _results(experiment: dict, light: bool) -> list[str]:
     return found + made
 
 
-def _image(experiment: dict) -> dict[str, str]:
+def _image(experiment: Plan) -> dict[str, str]:
     """The image from the machine's cache, without the tree that its archive holds too, and without keys."""
     cached = cache.require(experiment["image"]["recipe"])["folder"]
     found = {}
@@ -148,7 +149,7 @@ def _image(experiment: dict) -> dict[str, str]:
 
 
 def _private(
-    folder: str, experiment: dict, found: source.Source, allowed: list[str], others: list[str]
+    folder: str, experiment: Plan, found: source.Source, allowed: list[str], others: list[str]
 ) -> list[private.Found]:
     """What is private in the archive's files and not allowed.
 

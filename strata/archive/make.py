@@ -12,8 +12,9 @@ from strata import __version__
 from strata.archive import check, container, crate, guide, private, source, sums
 from strata.base import places, run
 from strata.base.checking import legible
+from strata.base.digest import of_file
 from strata.base.errors import UserError
-from strata.base.shapes import Plan
+from strata.base.shapes import Fields, Plan
 from strata.experiment import config, plan, recipe, sets
 from strata.image import cache
 from strata.results import products
@@ -87,7 +88,7 @@ def _write(folder: str, name: str, text: str) -> None:
         file.write(text)
 
 
-def _given(folder: str, found: source.Source, light: bool) -> dict:
+def _given(folder: str, found: source.Source, light: bool) -> Fields:
     """The facts that do not follow from other files."""
     return {
         "strata": __version__,
@@ -188,4 +189,4 @@ def _report(found: source.Source, notes: list[str], out: str, count: int) -> Non
     for text in notes:
         print(f"archive: note: {text}", file=sys.stderr)
     size = os.path.getsize(out)
-    print(f"archive: {out}: {count} files, {size:,} bytes, SHA-256 {sums.digest(out)}", file=sys.stderr)
+    print(f"archive: {out}: {count} files, {size:,} bytes, SHA-256 {of_file(out)}", file=sys.stderr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from hashlib import sha256
 
 from strata import layers
@@ -23,6 +24,8 @@ from strata.system import testbed
 
 # Lines of a log that tell why a system could not do what was asked of it.
 LAST_WORDS = 3
+# Seconds after a thaw that belong to no lap: a server is then as quick as before it was frozen (docs/method.md).
+THAWING = 0.2
 
 
 class Cell:
@@ -100,12 +103,15 @@ class Cell:
     def _parameters(self) -> Fields:
         return self._planned["parameters"]
 
-    def bring_up(self, link: testbed.Link | None, system: testbed.System | None = None) -> None:
-        """Bring its system up (`system`: which is), look at it, and put what it needs into it."""
+    def bring_up(self, link: testbed.Link | None, system: testbed.System | None = None, number: int = 0) -> None:
+        """Bring its system up (`system`: which is), look at it, and put what it needs into it.
+
+        number: of the systems that are up before it, whose servers have the ports below.
+        """
         log = logs.Log(self.draft, self.systems)
         with progress.once():
             data = self._data()
-        system = system or self._fresh(self._stack, link)
+        system = system or self._fresh(self._stack, link, number)
         inside, client = self._see(system)
         cpus = self._cpus(system, inside)
         values = self._values(cpus, client)
@@ -134,14 +140,15 @@ class Cell:
         if "servers" in self._spec:
             self.known["servers"] = self.steps.servers.records
 
-    def _fresh(self, stack: Stack, link: testbed.Link | None) -> testbed.System:
+    def _fresh(self, stack: Stack, link: testbed.Link | None, number: int) -> testbed.System:
         ports = plan.ports(self.plan, self.sharing, self.systems)
-        return testbed.bring_up(self.environment, stack, self.image, link, ports, self.systems)
+        shift = number * plan.apart(ports)
+        return testbed.bring_up(self.environment, stack, self.image, link, ports, self.systems, shift)
 
     def _afresh(self, way: str) -> testbed.System:
         """Its system, brought up again in a way."""
         testbed.take_down(self.environment)
-        return self._fresh(layers.started(self._stack, way), self.system.link)
+        return self._fresh(layers.started(self._stack, way), self.system.link, 0)
 
     @property
     def system(self) -> testbed.System:
@@ -152,17 +159,32 @@ class Cell:
         """Take its system down, and none beside it."""
         testbed.take_down(self.environment)
 
-    def prepare(self) -> None:
-        """Take the steps before its run."""
+    def prepare(self, aside: bool = False) -> None:
+        """Take the steps before its run.  aside: it then makes room for others, here as after each lap."""
         self.steps.prepare()
+        if aside:
+            self._stand_aside()
 
-    def run(self, lap: int) -> None:
+    def run(self, lap: int, aside: bool = False) -> None:
         """Take the steps of its run, in the lap with this number."""
+        if self.system.frozen:
+            self.system.freeze(False)
+            time.sleep(THAWING)
         self.steps.run(lap if self.laps > 1 else None)
+        if aside:
+            self._stand_aside()
 
     def finish(self) -> None:
         """End what waits and serves in its system."""
+        self.system.freeze(False)
         self.steps.finish()
+
+    def _stand_aside(self) -> None:
+        """Stand idle while others run: what it wrote is on the disk, and what serves is frozen."""
+        if self.plan["workloads"][self.workload].get("storage"):
+            os.sync()
+        if "servers" in self._spec:
+            self.system.freeze()
 
     def check(self) -> None:
         """Look at its log.  Raises Unable where a check fails, and CellFailed where its parser refuses the log."""

@@ -79,11 +79,12 @@ class Inputs:
 
     def of(self, part: int, values: Fields) -> Fields:
         """The values as they are in the system with this number: its own ports, its address; those of each role."""
-        own = {name: plan.shifted(values[name], part) for name in self.cell.get("ports", [])}
+        shift = self.system.shift
+        own = {name: plan.shifted(values[name], shift + part) for name in self.cell.get("ports", [])}
         places = {"address": self.system.tops[part].address(), "listen": self.system.listen(part)}
         for role, names in self.cell.get("roles", {}).get("ports", {}).items():
             other = self._part_of(role, part)
-            own |= {name: plan.shifted(values[name], other) for name in names}
+            own |= {name: plan.shifted(values[name], shift + other) for name in names}
             places[f"address.{role}"] = self.system.reached(other)
         return {**values, **own, **places, "part": part}
 

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 FIELDS = (
     "format", "environment", "workload", "repetition", "block", "fingerprint", "node", "position", "started",
     "ended", "seconds", "seed", "scale", "patience", "source", "parameters", "sizes", "cannot", "commands",
-    "interleaved", "together", "program", "servers", "checks", "image", "system", "observed", "quiet", "log",
+    "interleaved", "together", "alone", "program", "servers", "checks", "image", "system", "observed", "quiet", "log",
 )  # fmt: skip
 # What only some workloads have, and what is there where a system cannot do one or where limits of time were stretched.
-OPTIONAL = {"servers", "sizes", "cannot", "patience", "interleaved", "together", "program"}
+OPTIONAL = {"servers", "sizes", "cannot", "patience", "interleaved", "together", "alone", "program"}
 FORMAT = 3
 COUNTER = "results/raw/.measured"
 

@@ -90,12 +90,13 @@ class Server:
 
 
 def bring_password(system: System) -> None:
-    """Put a new password where the servers and their client read it.  It is in no command, log or record."""
+    """Put the password where the servers and their client read it.  It is in no command, log or record."""
+    assert system.link
     path = os.path.join(system.top.context.folder, "password")
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(os.urandom(16).hex() + "\n")
+        file.write(system.link.password + "\n")
     try:
         for place in [*system.tops, system.client]:
             if place is not None:

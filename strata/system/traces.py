@@ -31,6 +31,11 @@ def remove(trace: Fields) -> None:
         from strata.host import cgroups
 
         cgroups.remove(trace["id"])
+    elif kind == "frozen":
+        # What is frozen does not end, whoever asks it to.
+        from strata.host import cgroups
+
+        cgroups.freeze(cgroups.freezers(trace["id"]), False)
     elif kind == "process":
         _end(int(trace["id"]), trace.get("start"))
     elif kind == "machine":

@@ -66,7 +66,7 @@ def _image(options: argparse.Namespace) -> int:
         names, entries = options.planned, planned["environments"]
         image = planned["image"]["settings"]
     stacks = [entries[name]["layers"] for name in names]
-    can = {name for stack in stacks for layer in stack for name in layer if not layers.layer_class(name).unavailable()}
+    can = {name for stack in stacks for layer in stack for name in layer if not layers.kind(name).unavailable()}
     machines = "disk" in layers.forms(can)
     if machines:
         build.probe(image)

@@ -53,7 +53,7 @@ def checks(declared: list[dict], log: str, systems: int = 1) -> list[dict]:
 def stands_idle(experiment: dict, environment: str) -> bool:
     """Whether systems of an environment use nothing of the host while no command runs in them."""
     stack = experiment["environments"][environment]["layers"]
-    return all(layers.layer_class(name).stands_idle for entry in stack for name in entry)
+    return all(layers.kind(name).stands_idle for entry in stack for name in entry)
 
 
 class Cell:
@@ -239,10 +239,10 @@ class Cell:
 
     def _see_client(self, system: testbed.System) -> dict | None:
         """What was observed at the client, where this workload has a part there."""
-        if system.client is None or not plan.uses_client(self._spec()):
+        if system.client is None or system.link is None or not plan.uses_client(self._spec()):
             return None
         observed = capture(system.client.command_plain(observe.command()), check=False).stdout
-        return {**observe.understand(observe.split(observed)), "link": system.client.link()}
+        return {**observe.understand(observe.split(observed)), "link": system.link.facts()}
 
     def _parameters(self) -> dict:
         return self.plan["workloads"][self.workload]["parameters"]

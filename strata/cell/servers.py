@@ -9,7 +9,7 @@ from collections.abc import Callable
 from strata.base.errors import CellFailed, Unable, UserError
 from strata.base.patience import stretched
 from strata.base.process import capture
-from strata.layers.layer import Layer
+from strata.layers import Layer
 from strata.system.testbed import System
 
 SERVE = "/opt/strata/bin/serve"

@@ -19,7 +19,7 @@ from strata.cell.servers import Server, check_ports
 from strata.cell.shell import PROGRAM, Shell
 from strata.experiment import plan
 from strata.host.context import with_variables
-from strata.layers.layer import TYPE_CHECKING
+from strata.layers.common.layer import TYPE_CHECKING
 from strata.system.testbed import System
 
 if TYPE_CHECKING:

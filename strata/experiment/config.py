@@ -92,8 +92,8 @@ def _normal(layer: str | dict) -> dict:
     """A layer as ``{name: options}``."""
     ((name, options),) = ({layer: {}} if isinstance(layer, str) else layer).items()
     options = {} if options is None else options
-    if name in layers.LAYERS:
-        options = checking.converted(checking.validator(layers.layer_class(name).options_schema), options)
+    if name in layers.names():
+        options = checking.converted(checking.validator(layers.kind(name).options_schema), options)
     return {name: options}
 
 
@@ -159,19 +159,19 @@ def _check_repetitions(data: dict) -> Iterator[Finding]:
 
 def _check_stack(key: str, stack: list[dict], data: dict) -> Iterator[Finding]:
     below = "host"
-    for number, layer in enumerate(stack):
+    for number, entry in enumerate(stack):
         where = f"{key}.{number}"
-        ((name, options),) = layer.items()
-        if name not in layers.LAYERS:
-            yield from unknown(where, name, layers.LAYERS, "layer")
+        ((name, options),) = entry.items()
+        if name not in layers.names():
+            yield from unknown(where, name, layers.names(), "layer")
             continue
-        cls = layers.layer_class(name)
-        wrong = checking.findings(checking.validator(cls.options_schema), options, f"{where}.{name}")
-        yield from wrong or [(f"{where}.{name}.{at}", words) for at, words in cls.check(options, data, below)]
+        layer = layers.kind(name)
+        wrong = checking.findings(checking.validator(layer.options_schema), options, f"{where}.{name}")
+        yield from wrong or [(f"{where}.{name}.{at}", words) for at, words in layer.check(options, data, below)]
         if name == "host" and number > 0:
             yield where, "'host' is the bottom of a stack; it stands first or is left out"
-        elif name != "host" and below not in cls.stands_on:
-            yield where, f"'{name}' cannot stand on '{below}'; it stands on {' or '.join(cls.stands_on)}"
+        elif name != "host" and below not in layer.stands_on:
+            yield where, f"'{name}' cannot stand on '{below}'; it stands on {' or '.join(layer.stands_on)}"
         below = name
 
 
@@ -182,16 +182,16 @@ def _check_memory(config: dict, machine: dict, workloads: dict) -> None:
     """
     found = []
     for name, entry in config["environments"].items():
-        for number, layer in enumerate(entry["layers"]):
-            ((kind, options),) = layer.items()
-            cls = layers.layer_class(kind)
-            if cls.kind == "machine":
+        for number, given in enumerate(entry["layers"]):
+            ((kind, options),) = given.items()
+            layer = layers.kind(kind)
+            if layer.kind == "machine":
                 profile = options.get("profile", "default")
                 memory = settings.complete(config["vm"]["profiles"][profile], config["scale"])["memory"]
                 if memory != "host" and settings.size(memory) > machine["memory_bytes"]:
                     there = f"this machine has {machine['memory_bytes'] / settings.GIB:.1f} GiB: choose less"
                     found.append((f"vm.profiles.{profile}.memory", f"is {memory}; {there}"))
-            most = cls.memory(options)
+            most = layer.memory(options)
             for load, planned in workloads.items():
                 for key, needs in workload.memory_needed(load, planned["parameters"]):
                     if most is not None and needs > 0.9 * most:
@@ -246,18 +246,18 @@ def _planned(entry: dict, config: dict, machine: dict) -> dict:
     daemons: list[str] = []
     described: dict = {}
     doubtful, below = False, "host"
-    for layer in entry["layers"]:
-        ((kind, options),) = layer.items()
-        cls = layers.layer_class(kind)
-        settled = cls.settle(options, config)
-        reason = reason or cls.unavailable() or cls.refusal(settled, below, machine)
-        machine = cls.grants(settled, machine)
+    for given in entry["layers"]:
+        ((kind, options),) = given.items()
+        layer = layers.kind(kind)
+        settled = layer.settle(options, config)
+        reason = reason or layer.unavailable() or layer.refusal(settled, below, machine)
+        machine = layer.grants(settled, machine)
         below = kind
         stack.append({kind: settled})
-        described |= cls.describe(settled)
-        told.append({"kind": cls.kind, "title": cls.title, **cls.told(settled)})
-        daemons += cls.daemons
-        doubtful = doubtful or cls.doubtful(settled)
+        described |= layer.describe(settled)
+        told.append({"kind": layer.kind, "title": layer.title, **layer.labels(settled)})
+        daemons += layer.daemons
+        doubtful = doubtful or layer.doubtful(settled)
     return {
         "label": entry["label"].replace("{vm}", described.pop("shown", "VM")),
         "layers": stack,

@@ -22,7 +22,6 @@ from strata.base.locks import held
 from strata.base.placeholders import several
 from strata.base.process import alive, identity
 from strata.base.progress import say, seconds_once
-from strata.client.client import Client
 from strata.experiment import plan
 from strata.image import intact
 from strata.system import state, traces, turn
@@ -48,10 +47,10 @@ def _stacks(system: dict, image: dict | None) -> list[list[layers.Layer]]:
     return stacks
 
 
-def _client(system: dict, image: dict | None) -> Client | None:
-    """The client of a system, up or not; None where no workload has a part there."""
+def _client(system: dict, image: dict | None) -> list[layers.Layer]:
+    """The stack of a system's client, up or not: the host, the link, what is on it; none where no workload has one."""
     if system["client"] is None:
-        return None
+        return []
     id = f"{system['id']}-client"
     folder = os.path.join(places.systems(), id)
     return client_of.make(system["client"], layers.Context(id, folder, image, note=_noting(system)))
@@ -113,14 +112,17 @@ def take_down(environment: str | None = None) -> list[str]:
 class System:
     """A system under test that is up: the top of its stack, its client, and what is written down about it.
 
-    `tops` are those of all equal systems that it is made of, `top` that of the first.
+    `tops` are those of all equal systems that it is made of, `top` that of the first.  `client` is the top of the
+    client's stack, and `link` the layer by which that is joined to the system; None without a client.
     """
 
     def __init__(self, facts: dict, image: dict | None) -> None:
         self.facts = facts
         self.tops = [stack[-1] for stack in _stacks(facts, image)]
         self.top = self.tops[0]
-        self.client = _client(facts, image)
+        load = _client(facts, image)
+        self.client = load[-1] if load else None
+        self.link = client_of.link(load) if load else None
 
     def listen(self, part: int) -> str:
         """The address at which servers in the system with this number listen: where its client's words arrive."""
@@ -193,9 +195,10 @@ def bring_up(
         "traces": [],
     }
     _write(system, True)
-    load = _client(system, image)
-    if load is not None:
-        system["address"] = load.up()
+    if load := _client(system, image):
+        for layer in load:
+            layer.up()
+        system["address"] = client_of.link(load).address()
     begun, before = time.monotonic(), seconds_once()
     built = _stacks(system, image)
     facts = [_up(stack) for stack in built]
@@ -203,8 +206,8 @@ def bring_up(
     system["up_seconds"] = round(time.monotonic() - begun - (seconds_once() - before), 3)
     each = [{"id": id, **own} for id, own in zip(ids(system), facts, strict=True)]
     system["facts"] = {**facts[0], **({"each": each} if parts > 1 else {})}
-    if load is not None:
-        load.join([stack[-1] for stack in built])
+    if load:
+        client_of.link(load).join([stack[-1] for stack in built])
         system["listens"] = [stack[-1].listen() for stack in built]
     _write(system, False)
     return System(system, image)
@@ -265,8 +268,11 @@ def end_run(owner: dict) -> None:
 def sweep() -> list[str]:
     """Remove whatever of ours was left on this machine, told by our marks alone; returns what it was, in words."""
     from strata.client import namespace
+    from strata.image import build
 
-    removed = [words for name in reversed(layers.LAYERS) for words in layers.layer_class(name).sweep()]
+    # The folders, by which some find what is theirs, are the host's, and go last.
+    order = sorted(layers.names(), key=lambda name: name == "host")
+    removed = [*build.sweep(), *(words for name in order for words in layers.kind(name).sweep())]
     if namespace.remove():
         removed.append(f"network namespace {namespace.name()}")
     return removed

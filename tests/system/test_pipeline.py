@@ -20,7 +20,7 @@ import yaml
 
 from strata.base import process
 from strata.image import cache
-from strata.layers import docker
+from strata.layers.common import engine
 from strata.system import state
 
 ENVIRONMENTS = ["native", "docker", "docker-hostnet", "docker-layered"]
@@ -401,7 +401,7 @@ def test_a_workload_is_added_by_adding_its_folder(image, tmp_path, machine_stays
         assert [row["n"] for row in rows] == ["2"] * 2
         assert "Counting" in (folder / "paper/report.html").read_text()
     finally:
-        subprocess.run(["docker", "rmi", docker.tag(built)], check=True, capture_output=True)
+        subprocess.run(["docker", "rmi", engine.tag(built)], check=True, capture_output=True)
         shutil.rmtree(cache.folder_of(built["recipe"]))
 
 

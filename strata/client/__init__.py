@@ -48,12 +48,12 @@ def make(settled: dict, context: Context) -> list[Layer]:
 
     context: the client's own.  Raises UserError where nobody says the way to a second machine.
     """
-    bottom = host.Layer("host", None, {}, context)
+    bottom = host.Layer(None, {}, context)
     if settled["kind"] == "namespace":
         from strata.client.namespace import Namespace
 
-        link = Namespace("namespace", bottom, settled, context)
-        return [bottom, link, chroot.Layer("chroot", link, {}, context)]
+        link = Namespace(bottom, settled, context)
+        return [bottom, link, chroot.Layer(link, {}, context)]
     from strata.client.remote import Remote
 
     if "ssh" not in settled:
@@ -61,4 +61,4 @@ def make(settled: dict, context: Context) -> list[Layer]:
         if told is None:
             raise UserError(f"{places.CLIENT}: missing, which says the way to the client: run snakemake")
         settled = {**settled, **told}
-    return [bottom, Remote("ssh", bottom, settled, context)]
+    return [bottom, Remote(bottom, settled, context)]

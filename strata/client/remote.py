@@ -197,4 +197,4 @@ def _device(shown: str) -> str:
 
 def remove(settled: dict, id: str, folder: str) -> None:
     """Remove what a client of that id made, here and there."""
-    Remote("ssh", None, settled, Context(id, folder, None)).down()
+    Remote(None, settled, Context(id, folder, None)).down()

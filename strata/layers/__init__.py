@@ -37,7 +37,7 @@ def build(layers: list[dict], context: Context) -> list[Layer]:
         ((name, options),) = entry.items()
         if name != "host" or not stack:
             below = stack[-1] if stack else None
-            stack.append(importlib.import_module(f"{__name__}.{name}").Layer(name, below, options, context))
+            stack.append(importlib.import_module(f"{__name__}.{name}").Layer(below, options, context))
     for number, layer in enumerate(stack):
         layer.above = stack[number + 1 :]
     return stack

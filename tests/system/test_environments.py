@@ -194,7 +194,7 @@ def test_a_container_of_somebody_else_is_never_touched(up, image):
     try:
         up("docker")
         testbed.take_down()
-        docker.sweep()
+        layers_of.kind("docker").sweep()
         state = subprocess.check_output(["docker", "inspect", "-f", "{{.State.Running}}", other], text=True)
         assert state.strip() == "true"
     finally:

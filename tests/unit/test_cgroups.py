@@ -10,7 +10,6 @@ import pytest
 from strata.host import cgroups
 from strata.host.context import Context
 from strata.layers import chroot
-from strata.layers.chroot import Chroot
 
 # In the place of systemd-run: a scope with its first process, and no second one of its name.
 SYSTEMD_RUN = """#!/bin/sh
@@ -107,7 +106,7 @@ def test_what_holds_a_group_is_told_from_what_else_waits_in_it(monkeypatch):
 
 
 def test_commands_of_a_native_system_ask_systemd_for_nothing(systemd, tmp_path):
-    layer = Chroot(None, {"numactl": "--membind=0"}, Context("strata-x", str(tmp_path), None))
+    layer = chroot.Layer(None, {"numactl": "--membind=0"}, Context("strata-x", str(tmp_path), None))
     argv = layer.wrap(["env", "a b"])
     assert "systemd-run" not in argv
     assert str(systemd / "strata.slice/strata-x.scope") in argv
@@ -118,8 +117,8 @@ def test_what_holds_the_group_is_nothing_that_a_cell_left(systemd, tmp_path, mon
     monkeypatch.setattr(cgroups, "HOLDER", ["/usr/bin/sleep", "infinity"])
     lines = ["redis-server", "/usr/bin/sleep infinity", "/usr/bin/sleep infinity"]
     monkeypatch.setattr(cgroups, "command_lines", lambda printed: list(lines))
-    layer = Chroot(None, {}, Context("strata-x", str(tmp_path), None))
-    monkeypatch.setattr(Chroot, "run_below", lambda self, argv: "")
+    layer = chroot.Layer(None, {}, Context("strata-x", str(tmp_path), None))
+    monkeypatch.setattr(chroot.Layer, "run_below", lambda self, argv: "")
     # One of them is a cell's.
     assert layer.left() == ["redis-server", "/usr/bin/sleep infinity"]
     monkeypatch.setattr(cgroups, "managed_by_systemd", lambda: False)
@@ -131,7 +130,7 @@ def test_the_group_is_noted_before_it_is_made(systemd, tmp_path, monkeypatch):
     context = Context("strata-x", str(tmp_path), {"folder": "/nowhere"}, note=lambda trace: steps.append(trace["kind"]))
     monkeypatch.setattr(chroot, "capture", lambda argv: None)
     monkeypatch.setattr(cgroups, "hold", lambda id: steps.append(id))
-    Chroot(None, {}, context).up()
+    chroot.Layer(None, {}, context).up()
     assert steps == ["group", "strata-x"]
 
 

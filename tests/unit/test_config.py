@@ -9,11 +9,10 @@ import pytest
 import yaml
 from snakemake.cli import parse_config
 
+from strata import layers
 from strata.base.errors import UserError
 from strata.experiment import config, workload
 from strata.experiment.plan import fingerprint
-from strata.layers.docker import Docker
-from strata.layers.vm import Vm
 
 MACHINE = {"cpus": 4, "memory_bytes": 16 * 2**30, "cache_bytes": 32 * 2**20}
 DOCKER = {"docker": {"network": "host", "data": "volume"}}
@@ -164,8 +163,8 @@ def test_paper_scale_follows_the_published_rules(checkout):
 
 
 def test_what_cannot_be_had_keeps_its_place_and_its_reason(checkout, monkeypatch):
-    monkeypatch.setattr(Docker, "unavailable", classmethod(lambda cls: "no Docker"))
-    monkeypatch.setattr(Vm, "unavailable", classmethod(lambda cls: "no QEMU"))
+    monkeypatch.setattr(layers.kind("docker"), "unavailable", lambda: "no Docker")
+    monkeypatch.setattr(layers.kind("vm"), "unavailable", lambda: "no QEMU")
     environments = planned()["environments"]
     assert [environments[name]["reason"] for name in ("docker", "vm-docker")] == ["no Docker", "no QEMU"]
     assert "none can be measured" in refused({"only": {"environments": ["docker"]}}, "environments")
@@ -194,8 +193,8 @@ def test_repetitions_are_a_number_or_follow_a_precision(checkout):
 
 @pytest.mark.parametrize(("names", "least", "most"), [(["docker"], 3, 90), ([], 3, 5), ([], 7, 7)])
 def test_there_are_no_more_sets_than_are_compared_with_native(checkout, monkeypatch, names, least, most):
-    monkeypatch.setattr(Docker, "unavailable", classmethod(lambda cls: None))
-    monkeypatch.setattr(Docker, "refusal", classmethod(lambda *_: None))
+    monkeypatch.setattr(layers.kind("docker"), "unavailable", lambda: None)
+    monkeypatch.setattr(layers.kind("docker"), "refusal", lambda *_: None)
     repetitions = {"min": least, "max": 90, "target": "2%", "budget": None}
     assert (
         planned(repetitions=repetitions, only={"environments": ["native", "docker-gvisor", *names]})["precision"]["max"]
@@ -207,7 +206,7 @@ def test_there_are_no_more_sets_than_are_compared_with_native(checkout, monkeypa
 def test_a_machine_is_called_what_it_is(checkout, monkeypatch, accelerator, label):
     finding = {"accelerator": accelerator, "accelerator_reason": "tried"}
     monkeypatch.setattr("strata.vm.acceleration.known", lambda: finding)
-    monkeypatch.setattr(Vm, "unavailable", classmethod(lambda cls: None))
+    monkeypatch.setattr(layers.kind("vm"), "unavailable", lambda: None)
     entry = planned(vm={"profiles": {"default": {"cpus": "2", "memory": "1GiB"}}})["environments"]["vm"]
     assert (entry["label"], entry["emulated"]) == (label, accelerator == "tcg")
     assert entry["accelerator"] == entry["layers"][0]["vm"]["accelerator"] == accelerator

@@ -9,12 +9,12 @@ import time
 import projects
 import pytest
 
+from strata import layers
 from strata.base import places
 from strata.base.errors import CellFailed
 from strata.cell import quiet
 from strata.experiment import config, plan
 from strata.experiment import quiet as quiet_settings
-from strata.layers.docker import Docker
 
 THRESHOLDS = quiet_settings.complete(None)["thresholds"]
 CALM = {"load1": 0.1, "temperature_c": "not available"}
@@ -205,7 +205,7 @@ def test_processes_of_ours_are_known_by_their_place(tmp_path, monkeypatch):
     def ours(roots, daemons):
         return {pid for pid in processes if quiet.is_ours(pid, processes, roots, daemons, str(tmp_path))}
 
-    assert ours({10}, Docker.daemons) == {10, 11, 12, 20, 21, 30, 31, 33}
+    assert ours({10}, layers.kind("docker").daemons) == {10, 11, 12, 20, 21, 30, 31, 33}
     assert ours({11}, set()) == {11, 12, 30, 31, 33}
 
 

@@ -13,8 +13,7 @@ from strata.base.errors import UserError
 from strata.base.files import write_json
 from strata.base.process import identity
 from strata.host import cgroups
-from strata.layers import Context, build
-from strata.layers.docker import Docker
+from strata.layers import Context, build, docker
 from strata.system import state, testbed, traces, turn
 from strata.vm import snapshot
 
@@ -179,30 +178,10 @@ def test_a_container_is_noted_before_it_is_made_and_one_in_a_machine_goes_with_t
     monkeypatch.setattr("strata.layers.docker.PID_FILE", "/nowhere")
     options = {"docker": {"network": "host", "data": "layered"}}
     events = []
-    monkeypatch.setattr(Docker, "run_below", lambda self, argv, *_, **__: events.append(argv[1]) or "{}")
+    monkeypatch.setattr(docker.Layer, "run_below", lambda self, argv, *_, **__: events.append(argv[1]) or "{}")
     noting = {"note": lambda trace: events.append(trace["kind"])}
     build([*below, options], Context("strata-x", "/nowhere", IMAGE, **noting))[-1].up()
     assert events == ["info", *kinds, "run"]
-
-
-def test_an_image_that_the_daemon_lacks_is_brought_and_the_container_started_then(monkeypatch):
-    monkeypatch.setattr("strata.layers.docker.start_daemon", lambda: None)
-    monkeypatch.setattr("strata.layers.docker.PID_FILE", "/nowhere")
-    known, ran = [], []
-
-    def below(self, argv, *_, **__):
-        ran.append(argv[1])
-        if argv[1] == "run" and not known:
-            raise UserError("docker: Error response from daemon: No such image: sha256:f00.")
-        if argv[1] == "load":
-            known.append(IMAGE["id"])
-        return "{}" if argv[1] == "info" else "".join(known)
-
-    monkeypatch.setattr(Docker, "run_below", below)
-    options = {"docker": {"network": "host", "data": "layered"}}
-    build([options], Context("strata-x", "/nowhere", IMAGE, note=lambda trace: None))[-1].up()
-    assert ran == ["info", "run", "image", "load", "image", "run"]
-    assert IMAGE["id"] in known
 
 
 @pytest.mark.parametrize("serves", [True, False])

@@ -4,7 +4,7 @@ from strata.base.errors import UserError
 from strata.base.files import write_json
 from strata.client import namespace, remote
 from strata.host.context import Context
-from strata.layers.vm import Vm
+from strata.layers import vm
 from strata.vm import card, passthrough
 
 DEVICE = "0000:03:10.0"
@@ -82,7 +82,7 @@ def client(monkeypatch):
     monkeypatch.setattr(namespace, "_ip", lambda *words, check=True: made.append(words) or "")
     monkeypatch.setattr(namespace.card, "port", lambda device: "enp3s0")
     one = namespace.Namespace.__new__(namespace.Namespace)
-    one.settled = {"rate": None}
+    one.options = {"rate": None}
     return one, made
 
 
@@ -99,7 +99,7 @@ def test_a_client_of_this_host_is_put_on_the_card(client):
 )
 def test_what_it_lacks_for_that_is_named(client, address, rate, words):
     one, made = client
-    one.settled = {"rate": rate}
+    one.options = {"rate": rate}
     with pytest.raises(UserError, match=words):
         one.join([Reached(DEVICE, address)])
     assert made == []
@@ -109,7 +109,7 @@ def test_what_it_lacks_for_that_is_named(client, address, rate, words):
 def second(tmp_path, monkeypatch):
     """A client on a second machine, and what that says of the way to an address; nothing is to be set on this host."""
     monkeypatch.setattr(remote, "capture", lambda *words: pytest.fail("nothing is to be set"))
-    one = remote.Remote({"ssh": "other", "ssh_config": None, "rate": None}, Context("i", str(tmp_path), None))
+    one = remote.Remote(None, {"ssh": "other", "ssh_config": None, "rate": None}, Context("i", str(tmp_path), None))
     write_json(str(tmp_path / "remote.json"), {"device_there": "eth0"})
     said = {"ip -o route get 192.0.2.20": "192.0.2.20 dev eth1 src 192.0.2.21 uid 0"}
     said["ip -o link show eth1"] = "3: eth1: <BROADCAST> mtu 9000 qdisc mq"
@@ -123,8 +123,8 @@ def test_a_second_machine_is_given_no_way_over_this_host_and_no_rate_that_limits
     one, system, _ = second
     one.join([system])
     # What is told of the link is told of the card that leads there.
-    assert one.link() == {"kind": "network of a second machine", "mtu": 9000, "rate": "not limited"}
-    one.settled["rate"] = "1gbit"
+    assert one.facts() == {"kind": "network of a second machine", "mtu": 9000, "rate": "not limited"}
+    one.options["rate"] = "1gbit"
     with pytest.raises(UserError, match="leave it out"):
         one.join([system])
 
@@ -138,7 +138,7 @@ def test_a_second_machine_without_a_card_in_that_network_is_named(second, way):
 
 
 def test_a_machine_is_reached_at_the_address_of_its_card(tmp_path, monkeypatch):
-    one = Vm.__new__(Vm)
+    one = vm.Layer.__new__(vm.Layer)
     told = dict(WANTED)
     monkeypatch.setattr(one, "_wanted", lambda: told)
     assert (one.address(), one.bridge(), one.card()) == ("192.0.2.20", None, (DEVICE, None))

@@ -152,8 +152,8 @@ def test_a_machine_is_booted_once_and_warmed_up_once_for_what_stands_on_it(tmp_p
 def test_what_stands_on_a_machine_warms_it_up():
     stack = layers.build([{"vm": {}}, {"docker": {"network": "bridge", "data": "volume"}}], Context("i", "f", None))
     assert [layer.name for layer in stack[1].above] == ["docker"]
-    assert list(stack[1]._machine.warmup) == ["docker"]
-    assert layers.build([{"vm": {}}], Context("i", "f", None))[1]._machine.warmup == {}
+    assert list(stack[1].vagrant().warmup) == ["docker"]
+    assert layers.build([{"vm": {}}], Context("i", "f", None))[1].vagrant().warmup == {}
 
 
 def test_machines_that_do_not_fit_are_refused(tmp_path, done):

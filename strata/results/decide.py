@@ -13,6 +13,7 @@ from itertools import groupby, pairwise
 from strata.base.contracts import result
 from strata.base.errors import UserError
 from strata.base.files import read_json, write_json
+from strata.cell import quiet
 from strata.experiment import claims, plan, precision, sets
 from strata.experiment.precision import FIRST_STAGE, Claim, State
 from strata.results import headline, tidy
@@ -86,13 +87,9 @@ class _Round:
                     aside.add((load, number))
                     # A set may have taken the place of one that had taken another's.
                     tries[load, step.before[load] + at] = tries[load, number] + 1
-        flagged = {
-            cell[1:]
-            for cell, record in self.found.records.items()
-            if cell[0] in self.order.paired and record.get("quiet", {}).get("flags")
-        }
+        flagged = disturbed(self.order, self.found.records)
         again = []
-        for load, number in sorted(flagged - aside, key=lambda one: (one[1], self.loads.index(one[0]))):
+        for load, number in sorted(set(flagged) - aside, key=lambda one: (one[1], self.loads.index(one[0]))):
             seconds = self._seconds(load, self.lasting)
             if tries[load, number] < self.asked["retries"] and seconds <= self.left:
                 again.append((load, number))
@@ -187,6 +184,7 @@ class _Round:
             if self.asked.get("claims") and not any(more.values()) and self.experiment["scale"] != SMOKE:
                 of_claims = precision.for_claims(self.claims(states), budget, self.left)
                 more |= {load: number for load, (number, _) in of_claims.items()}
+        causes = disturbed(self.order, self.found.records)
         told: dict[str, dict] = {}
         for load, (state, _) in states.items():
             claim = of_claims[load][1] if load in of_claims else None
@@ -199,7 +197,7 @@ class _Round:
                 "more": more[load],
                 "environments": claim.environments if claim and narrow else None,
                 "claim": claim.name if claim else None,
-                "reason": _reason(state, more[load], target, claim),
+                "reason": _reason(state, more[load], target, claim, repeated(load, self.again, causes)),
             }
         words: dict[str, list[str]] = defaultdict(list)
         for load, entry in told.items():
@@ -217,11 +215,24 @@ class _Round:
         }
 
 
-def _reason(state: State, more: int, target: float | None, claim: Claim | None) -> str:
-    """Why a workload gets so many sets."""
+def disturbed(order: sets.Order, records: dict[sets.Cell, dict]) -> dict[tuple[str, int], str]:
+    """The sets (workload, number) of these records that something disturbed, and what, in words."""
+    found: dict[tuple[str, int], str] = {}
+    for cell, record in records.items():
+        if cell[0] in order.paired and (flags := record.get("quiet", {}).get("flags")):
+            found.setdefault(cell[1:], quiet.cause(flags))
+    return found
+
+
+def repeated(load: str, numbers: Iterable[tuple[str, int]], causes: dict[tuple[str, int], str]) -> str:
+    """Which sets of a workload are measured again, and why; nothing where none is."""
+    return ", ".join(f"block {one[1]} again: {causes[one]}" for one in numbers if one[0] == load)
+
+
+def _reason(state: State, more: int, target: float | None, claim: Claim | None, again: str) -> str:
+    """Why a workload gets so many sets; again: which of them take the place of disturbed ones, and why."""
     kept = state.counted + state.again
     width = f"± {100 * state.half_width:.1f} %" if math.isfinite(state.half_width) else "no interval"
-    again = f"{state.again} disturbed again" if state.again else ""
     if more and claim:
         why = f"{more} more of {', '.join(claim.environments)} for {claim.name}, to be ± {100 * claim.target:.1f} %"
     elif more and kept < FIRST_STAGE:

@@ -32,8 +32,7 @@ systemctl set-default --quiet multi-user.target
 
 # Nothing wakes up beside a measurement, and what a machine of one purpose has no use for does not start.
 for unit in apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service \
-    fstrim.timer systemd-tmpfiles-clean.timer getty@.service serial-getty@.service dictd.service \
-    netperf.service \
+    fstrim.timer systemd-tmpfiles-clean.timer getty@.service serial-getty@.service \
     systemd-networkd-wait-online.service systemd-network-generator.service systemd-networkd-persistent-storage.service \
     systemd-logind.service systemd-random-seed.service systemd-pstore.service systemd-hwdb-update.service \
     systemd-tpm2-setup.service systemd-tpm2-setup-early.service systemd-udev-load-credentials.service \
@@ -53,6 +52,13 @@ for folder in multi-user timers; do
         esac
     done
 done
+# Their daemons that no target wants may have an old script that does.
+for script in /etc/init.d/*; do
+    case ${script##*/} in
+    dbus | docker | kmod | procps | ssh | udev | '*') ;;
+    *) systemctl mask --quiet "${script##*/}.service" ;;
+    esac
+done
 
 # A small initial root file system: the modules for the root disk, not those for every machine there is.
 if [ -d /etc/initramfs-tools ]; then
@@ -65,6 +71,6 @@ fi
 # Keys and identities are of one machine; they are made for the disk of each.
 rm -f /etc/ssh/ssh_host_* /etc/hostname /var/lib/dbus/machine-id /var/lib/systemd/random-seed
 : >/etc/machine-id
-# The database that the server's package made is another in every build; a workload makes its own.
-rm -rf /var/lib/mysql/*
+# What servers' packages made for their users is another in every build; a workload makes its own.
+find /var/lib -mindepth 2 -type f ! -user root -delete
 mkdir -p /data

@@ -33,7 +33,7 @@ PARSERS = code(
     "strata/results/*.py",
     "strata/experiment/sets.py",
 )
-ANALYSIS = code("analysis/*.R", "published/*", "contracts/*.json")
+ANALYSIS = code("analysis/*.R", "published/*", "schemas/constants/*.json")
 TEXTS = code(
     "paper/**/*.Rmd",
     "paper/*.bib",

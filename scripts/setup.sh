@@ -11,104 +11,78 @@ root=()
 
 say() { echo "setup: $*" >&2; }
 
-# Packages for environments that are no condition, and that this distribution has not.
-without=
-# What such packages are for, by the first word of their lines.
+# What packages are for that are no condition, by the first word of their lines.
 declare -A optional=([vm]="environments with a virtual machine" [gvisor]="environments with gVisor")
 
-# Whether apt knows a package here.
-known() { [ -n "$(apt-cache madison "$1" 2>/dev/null || true)" ]; }
+install() { "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install "$@" >/dev/null; }
 
-# Packages that this release has no more, one by one from an older one.
-install_older() {
-    local package
-    for package in "$@"; do
-        if ! scripts/older-package.sh "$package"; then
-            say "$package is not in this distribution, nor in an older release of it that its sources hold"
-            if [ "$package" = packer ]; then
-                say "get it from https://developer.hashicorp.com/packer/install, put it on the path, and run this again"
-            fi
-            exit 1
-        fi
-    done
-}
-
-# The lines of packages.txt whose thing is not there, as "thing package".
+# The lines of packages.txt whose thing is not there.
 missing() {
     local r_packages
     r_packages=" $(Rscript -e 'cat(rownames(installed.packages(priority = "NA")))' 2>/dev/null || true) "
     while read -r kind thing package; do
-        if [[ $kind = "#" || ($kind = test && $purpose != test) || ($kind = run && $purpose = paper) ]]; then
-            continue
-        fi
-        if [[ -n ${optional[$kind]:-} && ($purpose = paper || " $without " == *" $package "*) ]]; then
-            continue
-        fi
+        case $kind:$purpose in
+        "#":* | test:run | *:paper) [ "$kind" = paper ] || continue ;;
+        esac
         case $thing in
         r:*) [[ $r_packages == *" ${thing#r:} "* ]] && continue ;;
         /*) [ -e "$thing" ] && continue ;;
         tex:*) [ -n "$(kpsewhich "${thing#tex:}" 2>/dev/null || true)" ] && continue ;;
         *) [ -n "$(PATH=$PATH:/usr/sbin:/sbin type -P "$thing" || true)" ] && continue ;;
         esac
-        echo "$thing $package"
+        echo "$kind $thing $package"
     done <scripts/packages.txt
 }
 
+# Ends with what is missing and to be got otherwise, if anything of it is a condition.
+give_up() {
+    local needed=0
+    while read -r kind thing package; do
+        [ -n "${optional[$kind]:-}" ] || needed=1
+        echo "  $thing   (Debian: $package${optional[$kind]:+; for ${optional[$kind]}})" >&2
+    done <<<"$1"
+    return "$needed"
+}
+
 install_packages() {
-    local lacking packages package here=() older=()
+    local lacking kind package here=()
     lacking=$(missing)
     [ -n "$lacking" ] || return 0
-    packages=$(cut -d ' ' -f 2 <<<"$lacking" | sort -u | tr '\n' ' ')
     if ! type -P apt-get >/dev/null; then
-        # These are no condition: without their programs the other environments are measured.
-        while read -r kind _ package; do
-            if [ -n "${optional[$kind]:-}" ]; then without="$without $package"; fi
-        done <scripts/packages.txt
-        if [ -z "$(missing)" ]; then
-            while read -r thing package; do
-                say "$package is missing, and this distribution has no apt; environments that need $thing are not available"
-            done <<<"$lacking"
-            return 0
-        fi
         say "this distribution has no apt; install what gives these, then run this again:"
-        while read -r thing package; do
-            echo "  $thing   (Debian: $package)" >&2
-        done <<<"$lacking"
-        exit 1
+        give_up "$lacking"
+        return
     fi
     if [ "$(id -u)" != 0 ] && ! sudo -n true 2>/dev/null; then
-        say "these packages are missing and sudo asks for a password; run: sudo apt-get install $packages"
-        exit 1
+        say "packages are missing and sudo asks for a password; install these:"
+        give_up "$lacking"
+        return
     fi
-    say "installing $packages"
-    export DEBIAN_FRONTEND=noninteractive
     "${root[@]}" apt-get -qq update
-    while read -r kind _ package; do
-        if [ -n "${optional[$kind]:-}" ] && [ "$purpose" != paper ] && ! known "$package"; then
-            without="$without $package"
-            say "$package is not in this distribution; ${optional[$kind]} will be shown as not available"
-        fi
-    done <scripts/packages.txt
-    if [ -n "$without" ]; then
-        packages=$(missing | cut -d ' ' -f 2 | sort -u | tr '\n' ' ')
-        [ -n "$packages" ] || return 0
-    fi
-    for package in $packages; do
-        if known "$package"; then here+=("$package"); else older+=("$package"); fi
-    done
     # First what may be wanting altogether: nothing is installed for a run that cannot be.
-    install_older "${older[@]}"
+    while read -r kind _ package; do
+        if [ -n "$(apt-cache madison "$package" 2>/dev/null || true)" ]; then
+            here+=("$package")
+        elif [ -n "${optional[$kind]:-}" ]; then
+            say "$package is not in this distribution; ${optional[$kind]} will be shown as not available"
+        elif ! scripts/older-package.sh "$package" </dev/null; then
+            say "$package is not in this distribution, nor in an older release of it that its sources hold"
+            [ "$package" != packer ] || say "get it from https://developer.hashicorp.com/packer/install, put it on the path, and run this again"
+            return 1
+        fi
+    done <<<"$lacking"
     if [ ${#here[@]} -gt 0 ]; then
-        "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install "${here[@]}" >/dev/null
+        say "installing ${here[*]}"
+        install "${here[@]}"
     fi
     # From Debian 13 on the client of Docker is a package of its own.
     if [ "$purpose" != paper ] && ! type -P docker >/dev/null; then
-        "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install docker-cli >/dev/null
+        install docker-cli
     fi
     lacking=$(missing)
-    if [ -n "$lacking" ]; then
-        say "still missing after the installation: $(cut -d ' ' -f 1 <<<"$lacking" | tr '\n' ' ')"
-        exit 1
+    if [ -n "$lacking" ] && ! give_up "$lacking"; then
+        say "these are still missing after the installation"
+        return 1
     fi
 }
 
@@ -134,7 +108,7 @@ install_python_packages() {
     if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
         say "installing python3-venv"
         "${root[@]}" apt-get -qq update
-        "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y install python3-venv >/dev/null
+        install python3-venv
     fi
     say "installing Python packages into .venv"
     [ -x .venv/bin/python ] || "$python" -m venv .venv

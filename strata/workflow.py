@@ -13,7 +13,7 @@ from typing import Any
 
 from strata import client, layers
 from strata.base import places, progress, run
-from strata.base.contracts import result
+from strata.base.constants import result
 from strata.base.errors import UserError
 from strata.base.files import read_json
 from strata.cell import spool
@@ -209,10 +209,12 @@ class Workflow:
         return json.dumps(acceleration.circumstances())
 
     def source(self) -> str:
-        """What changes when a file of the project's source does."""
+        """What changes when a file of the project's source does; where no file is known, the command says why."""
         from strata.archive import source
 
-        return source.state(os.getcwd())
+        with contextlib.suppress(UserError):
+            return source.state(os.getcwd())
+        return ""
 
     def published_state(self) -> str:
         """What changes when the published raw results do."""

@@ -18,7 +18,6 @@ SHARED = [
     "Snakefile",
     "rules",
     "schemas",
-    "contracts",
     "strata",
     "analysis",
     "published",

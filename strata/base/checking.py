@@ -85,7 +85,7 @@ def validator(schema: dict, **more: object) -> Any:
 def schema(name: str) -> Any:
     """The validator of schemas/NAME.schema.json, which may refer to the others there."""
     found = {}
-    for file_name in os.listdir(SCHEMAS):
+    for file_name in (name for name in os.listdir(SCHEMAS) if name.endswith(".schema.json")):
         with open(os.path.join(SCHEMAS, file_name), encoding="utf-8") as file:
             found[file_name] = json.load(file)
         # A schema that names its dialect would be checked by that one's validator, once another refers to it.

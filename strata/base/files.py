@@ -8,8 +8,6 @@ import os
 from strata.base.errors import UserError
 from strata.base.process import as_root, capture
 
-# With more files a program of its own is quicker.
-FEW = 100
 # For find: what the kernel keeps of every file.  A folder's times change with what is mounted in it; what it holds is
 # listed anyway.
 SEEN = [
@@ -105,40 +103,29 @@ def mounts_below(folder: str) -> list[str]:
 
 
 def remove_tree(folder: str) -> None:
-    """Remove a folder of ours with all in it.  Raises UserError while anything is mounted in it."""
+    """Remove a folder (or file) of ours with all in it.  Raises UserError while anything is mounted in it."""
     if not os.path.lexists(folder):
         return
     mounted = mounts_below(folder)
     if mounted:
         raise UserError(f"{folder} is not removed: {mounted[0]} is still mounted")
-    if _remove_few(folder):
-        return
-    done = capture(["rm", "-rf", "--one-file-system", "--", folder], timeout=600, check=False)
-    if done.returncode != 0:
-        capture(as_root(["rm", "-rf", "--one-file-system", "--", folder]), timeout=600)
-
-
-def _remove_few(folder: str) -> bool:
-    """Remove a folder in which nothing is mounted, if it holds few files, all of them ours; whether it is gone."""
-    files: list[str] = []
-    folders = [folder]
     try:
+        if os.path.islink(folder) or not os.path.isdir(folder):
+            os.unlink(folder)
+            return
         device = os.lstat(folder).st_dev
-        for one in folders:
-            if os.path.islink(one) or os.lstat(one).st_dev != device:
-                return False
-            with os.scandir(one) as entries:
-                for entry in entries:
-                    (folders if entry.is_dir(follow_symlinks=False) else files).append(entry.path)
-            if len(files) + len(folders) > FEW:
-                return False
-        for path in files:
-            os.unlink(path)
-        for path in reversed(folders):
-            os.rmdir(path)
+        for place, folders, names in os.walk(folder, topdown=False):
+            if os.lstat(place).st_dev != device:
+                raise OSError(errno.EXDEV, "another file system", place)
+            for name in [*folders, *names]:
+                path = os.path.join(place, name)
+                if name in names or os.path.islink(path):
+                    os.unlink(path)
+                else:
+                    os.rmdir(path)
+        os.rmdir(folder)
     except OSError:
-        return False
-    return True
+        capture(as_root(["rm", "-rf", "--one-file-system", "--", folder]), timeout=600)
 
 
 def clear_tree(folder: str) -> None:

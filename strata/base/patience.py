@@ -5,18 +5,13 @@ import os
 from strata.base.errors import UserError
 
 NAME = "STRATA_PATIENCE"
-MOST = 100
 
 
 def factor() -> int:
-    """What STRATA_PATIENCE says (1 to 100; 1 where it says nothing).  Raises UserError where it is something else."""
-    said = os.environ.get(NAME)
-    if not said:
-        return 1
-    if not said.isdecimal() or not 1 <= int(said) <= MOST:
-        raise UserError(
-            f"{NAME}: is '{said}'; must be a whole number from 1 to {MOST}, times which limits of time hold"
-        )
+    """What STRATA_PATIENCE says; 1 where it says nothing.  Raises UserError where it is no whole number."""
+    said = os.environ.get(NAME) or "1"
+    if not said.isdecimal() or said == "0":
+        raise UserError(f"{NAME}: is '{said}'; must be a whole number, times which limits of time hold")
     return int(said)
 
 

@@ -5,7 +5,7 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from strata.base import signals
 from strata.base.errors import UserError
@@ -162,35 +162,30 @@ def run_together(
             end(*(process for process in processes if process.returncode is None))
 
 
-def capture_watched(
-    argv: Sequence[str], timeout: float, trouble: Callable[[], str | None], every: float = 2.0
-) -> subprocess.CompletedProcess:
-    """Like :func:`capture` without `check`; ends the command as soon as `trouble`, asked now and then, names some.
+def capture(argv: Sequence[str], timeout: float = 120, check: bool = True) -> subprocess.CompletedProcess:
+    """Run a command of the machinery and return what it printed (text); it ends with whatever ends the wait for it.
 
-    Raises :class:`UserError` with that trouble, or after `timeout` seconds (as stretched).
+    Raises :class:`UserError` after `timeout` seconds (as stretched), and with the command's own words if it fails and
+    `check` is set.
     """
-    deadline = time.monotonic() + stretched(timeout)
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     process: subprocess.Popen | None = None
     try:
         with signals.undisturbed():
             process = subprocess.Popen(argv, text=True, errors="replace", **pipes)  # type: ignore[call-overload]
-        while True:
-            try:
-                said, complaint = process.communicate(timeout=max(0, min(every, deadline - time.monotonic())))
-                return subprocess.CompletedProcess(argv, process.returncode, said, complaint)
-            except subprocess.TimeoutExpired:
-                why = trouble()
-                if why is None and time.monotonic() >= deadline:
-                    why = f"`{' '.join(argv)}` did not end within {stretched(timeout):g} s"
-                if why is not None:
-                    raise UserError(why) from None
+        said, complaint = process.communicate(timeout=stretched(timeout))
+    except subprocess.TimeoutExpired:
+        raise UserError(f"`{' '.join(argv)}` did not end within {stretched(timeout):g} s") from None
     except FileNotFoundError:
         raise UserError(f"{argv[0]} is not installed: run `make setup`") from None
     finally:
         if process is not None:
             with signals.undisturbed():
                 _kill(process)
+    if check and process.returncode != 0:
+        words = (complaint or said).strip() or f"exit code {process.returncode}"
+        raise UserError(f"`{' '.join(argv)}` failed: {words}")
+    return subprocess.CompletedProcess(argv, process.returncode, said, complaint)
 
 
 def _kill(process: subprocess.Popen) -> None:
@@ -207,18 +202,6 @@ def _kill(process: subprocess.Popen) -> None:
     for pipe in (process.stdout, process.stderr):
         if pipe is not None:
             pipe.close()
-
-
-def capture(argv: Sequence[str], timeout: float = 120, check: bool = True) -> subprocess.CompletedProcess:
-    """Run a command of the machinery and return what it printed (text); it ends with whatever ends the wait for it.
-
-    Raises :class:`UserError` with the command's own words if it fails and `check` is set.
-    """
-    done = capture_watched(argv, timeout, lambda: None, timeout)
-    if check and done.returncode != 0:
-        words = (done.stderr or done.stdout).strip() or f"exit code {done.returncode}"
-        raise UserError(f"`{' '.join(argv)}` failed: {words}")
-    return done
 
 
 def as_root(argv: Sequence[str]) -> list[str]:

@@ -25,12 +25,11 @@ def begin(done: int, stale: Collection[Cell]) -> None:
 
 def _planned() -> list[Cell]:
     """The cells of results/plan.csv; none where there is no such table."""
-    try:
-        with open(places.CELLS, encoding="utf-8") as file:
-            rows = [line.rstrip("\n").split(",")[2:] for line in file][1:]
-        return [(environment, workload, int(repetition)) for environment, workload, repetition in rows]
-    except (OSError, ValueError):
+    if not os.path.exists(places.CELLS):
         return []
+    with open(places.CELLS, encoding="utf-8") as file:
+        rows = [line.rstrip("\n").split(",")[2:] for line in file][1:]
+    return [(environment, workload, int(repetition)) for environment, workload, repetition in rows]
 
 
 def _names(kind: str, environment: str, workload: str) -> set[str]:
@@ -55,11 +54,8 @@ def count() -> tuple[int, int, float | None]:
     takes, by the pace since the run began (None where nothing was done since)."""
     known = read_json(PATH) or {}
     cells = _planned()
-    try:
-        stale = {(one, load, number) for one, load, number in known.get("stale", [])}
-        begun, before = float(known.get("begun", 0)), int(known.get("done", 0))
-    except (TypeError, ValueError):
-        stale, begun, before = set(), 0.0, 0
+    stale = {(one, load, number) for one, load, number in known.get("stale", [])}
+    begun, before = known.get("begun", 0.0), known.get("done", 0)
     there = {pair: _names("raw", *pair) | _names("spool", *pair) for pair in {cell[:2] for cell in cells}}
     done = sum(f"{cell[2]}.log" in there[cell[:2]] and (cell not in stale or _is_new(cell, begun)) for cell in cells)
     passed = time.time() - begun

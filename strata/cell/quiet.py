@@ -11,7 +11,7 @@ import time
 from collections import namedtuple
 from collections.abc import Callable, Collection
 
-from strata.base import contracts, places, run
+from strata.base import constants, places, run
 from strata.base.errors import CellFailed
 from strata.experiment import quiet
 from strata.host import observe
@@ -250,7 +250,7 @@ def judge(when: str, early: Reading, late: Reading, seen: dict, thresholds: dict
 
 def sentence(flag: dict) -> str:
     """A flag in words."""
-    judged = contracts.read("quiet")[flag["what"]]
+    judged = constants.read("quiet")[flag["what"]]
     of = f" of {judged['of']}" if "of" in judged else ""
     value, threshold = (SHOWN[judged["shown"]](flag[key]) + of for key in ("value", "threshold"))
     by = ", ".join(f"{entry['name']} {100 * entry['share']:.1f}%" for entry in flag.get("by", []))
@@ -263,7 +263,7 @@ def cause(flags: list[dict]) -> str:
     for flag in sorted(flags, key=lambda flag: flag["what"] != "busy"):
         if flag.get("by"):
             return f"{flag['by'][0]['name']} used {100 * flag['by'][0]['share']:.0f} % of a CPU"
-        judged = contracts.read("quiet")[flag["what"]]
+        judged = constants.read("quiet")[flag["what"]]
         return f"{judged['says']} {SHOWN[judged['shown']](flag['value'])}"
     return ""
 

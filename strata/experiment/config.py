@@ -8,10 +8,12 @@ from collections.abc import Iterator, Sequence
 
 from strata import client, layers
 from strata.base import checking, pages
+from strata.base.amounts import size
 from strata.base.checking import Finding, unknown
 from strata.base.errors import UserError
 from strata.experiment import plan, published, quiet, recipe, sets, workload
 from strata.vm import card, settings
+from strata.vm.settings import GIB, MIB
 
 FILE = "config.yaml"
 # Where a key is left out.
@@ -126,8 +128,8 @@ def _cross_check(data: dict) -> Iterator[Finding]:
     for name, profile in data.get("vm", {}).get("profiles", {}).items():
         key, memory = f"vm.profiles.{name}", (profile or {}).get("memory", "host")
         for scale, text in memory.items() if isinstance(memory, dict) else [("", memory)]:
-            if text != "host" and settings.size(text) < settings.LEAST_MEMORY:
-                least = f"{settings.LEAST_MEMORY // settings.MIB}MiB, in which a system boots"
+            if text != "host" and size(text) < settings.LEAST_MEMORY:
+                least = f"{settings.LEAST_MEMORY // MIB}MiB, in which a system boots"
                 yield f"{key}.memory.{scale}".rstrip("."), f"is {text}; must be at least {least}"
         yield from ((f"{key}.{part}", words) for part, words in card.complaints(profile or {}))
     if "published_raw" in data and (complaint := published.complaint(data["published_raw"])):
@@ -188,21 +190,21 @@ def _check_memory(config: dict, machine: dict, workloads: dict) -> None:
             if layer.kind == "machine":
                 profile = options.get("profile", "default")
                 memory = settings.complete(config["vm"]["profiles"][profile], config["scale"])["memory"]
-                if memory != "host" and settings.size(memory) > machine["memory_bytes"]:
-                    there = f"this machine has {machine['memory_bytes'] / settings.GIB:.1f} GiB: choose less"
+                if memory != "host" and size(memory) > machine["memory_bytes"]:
+                    there = f"this machine has {machine['memory_bytes'] / GIB:.1f} GiB: choose less"
                     found.append((f"vm.profiles.{profile}.memory", f"is {memory}; {there}"))
             most = layer.memory(options)
             for load, planned in workloads.items():
                 for key, needs in workload.memory_needed(load, planned["parameters"]):
                     if most is not None and needs > 0.9 * most:
                         where = f"environments.{name}.layers.{number}.{kind}.memory"
-                        wants = f"{load} ({key}: {planned['parameters'][key]}) needs {needs / settings.MIB:,.0f} MiB"
+                        wants = f"{load} ({key}: {planned['parameters'][key]}) needs {needs / MIB:,.0f} MiB"
                         found.append((where, f"is {options['memory']}, and {wants}: give more, or choose less there"))
     checking.complain(FILE, found)
 
 
 def experiment(config: dict, machine: dict) -> dict:
-    """The object of results/plan.json for a checked config on this machine (docs/contracts.md).
+    """The object of results/plan.json for a checked config on this machine (docs/files.md).
 
     machine: as of :func:`strata.host.capacity.facts`.
     Raises UserError where no environment at all can be measured here, or where something does not fit.

@@ -1,10 +1,10 @@
 """The figures that a workload declares: what is wrong with them."""
 
-from strata.base import contracts
+from strata.base import constants
 from strata.base.checking import Finding, nearest, unknown
 
 # Kinds of figures: what each needs, and may have, besides name, kind, title and where.
-KINDS: dict[str, dict[str, list[str]]] = contracts.read("figures")["kinds"]
+KINDS: dict[str, dict[str, list[str]]] = constants.read("figures")["kinds"]
 _COMMON = ("name", "kind", "title", "where")
 _NAMES_METRICS = ("metric", "against")
 

@@ -1,5 +1,7 @@
 """The config's ``quiet``: what is done when something else uses the machine, and from which threshold on."""
 
+from strata.base.amounts import size
+
 DEFAULTS: dict = {
     "action": "flag",
     "wait_seconds": 300,
@@ -12,7 +14,6 @@ DEFAULTS: dict = {
 }
 # What has a threshold.
 JUDGED = ("load", "steal", "busy", "swap", "temperature", "throttled")
-_UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 
 def complete(given: dict | None, again: bool = False) -> dict:
@@ -30,4 +31,4 @@ def _number(value: str | float | None) -> float | None:
         return value
     if value.endswith("%"):
         return float(value[:-1]) / 100
-    return int(value[:-3]) * _UNITS[value[-3:]]
+    return size(value)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from strata.base import checking, contracts, pages
+from strata.base import checking, constants, pages
 from strata.base.checking import Finding, describe, nearest, unknown
 from strata.base.errors import UserError
 from strata.base.placeholders import BUILT_IN, placeholder, several
@@ -97,7 +97,7 @@ def _cross_check(data: dict) -> Iterator[Finding]:
     for name in parameters:
         yield from _check_parameter(name, parameters)
     if "question" in data:
-        yield from unknown("question", data["question"], contracts.read("questions"), "question")
+        yield from unknown("question", data["question"], constants.read("questions"), "question")
     for number, name in enumerate(data.get("ports", [])):
         yield from unknown(f"ports.{number}", name, parameters, "parameter")
     roles = [f"address.{role}" for role in data.get("roles", {}).get("ports", {})]
@@ -330,7 +330,7 @@ def memory_needed(name: str, values: dict) -> list[tuple[str, int]]:
 
 
 def cell(name: str, scale: str) -> dict:
-    """What a cell of the workload does (docs/contracts.md): its steps and checks, and what only some have.
+    """What a cell of the workload does (docs/files.md): its steps and checks, and what only some have.
 
     `files` names the parameters whose values are files of the host, `ports` those that hold ports, `systems` the
     one that says in how many equal systems it is done at the same time, `laps` the one that says how many times its run

@@ -3,32 +3,10 @@
 import os
 import re
 
+from strata.host import observe
+
 # The widest registers of floating-point numbers that the kernel's flags tell of, in bits.
 VECTORS = {"avx512f": 512, "avx": 256, "sse2": 128}
-
-
-def cache_size(cpu: str = "/sys/devices/system/cpu/cpu0/cache") -> int | None:
-    """Bytes of the last-level cache that the first CPU uses; None where the kernel does not say."""
-    largest = None
-    unit = {"K": 1024, "M": 1024**2, "G": 1024**3}
-    for index in range(8):
-        try:
-            with open(f"{cpu}/index{index}/size", encoding="utf-8") as file:
-                text = file.read().strip()
-        except OSError:
-            continue
-        size = int(text[:-1]) * unit[text[-1]] if text[-1] in unit else int(text)
-        largest = max(largest or 0, size)
-    return largest
-
-
-def memory_size(path: str = "/proc/meminfo") -> int:
-    """Bytes of memory that the kernel manages."""
-    with open(path, encoding="utf-8") as file:
-        for line in file:
-            if line.startswith("MemTotal:"):
-                return int(line.split()[1]) * 1024
-    raise OSError(f"{path} has no MemTotal")
 
 
 def arithmetic(
@@ -41,7 +19,7 @@ def arithmetic(
     """
     try:
         with open(path, encoding="utf-8") as file:
-            blocks = [_fields(block) for block in file.read().split("\n\n")]
+            blocks = [observe.fields(block) for block in file.read().split("\n\n")]
     except OSError:
         blocks = []
     blocks = [block for block in blocks if block.get("processor", "").isdecimal() and int(block["processor"]) in cpus]
@@ -57,11 +35,6 @@ def arithmetic(
     }
 
 
-def _fields(block: str) -> dict[str, str]:
-    pairs = (line.partition(":") for line in block.splitlines())
-    return {name.strip(): value.strip() for name, _, value in pairs}
-
-
 def _clock(highest: str, block: dict[str, str]) -> tuple[int | None, str | None]:
     """Megahertz, and what they are."""
     try:
@@ -74,11 +47,13 @@ def _clock(highest: str, block: dict[str, str]) -> tuple[int | None, str | None]
 
 
 def facts() -> dict:
-    """``{cpus, memory_bytes, cache_bytes, arithmetic}`` of this host."""
+    """``{cpus, memory_bytes, cache_bytes, arithmetic}`` of this host; cache_bytes may be None."""
     cpus = os.sched_getaffinity(0)
+    seen = observe.understand(observe.read_files(observe.FILES))
+    cache = seen["cache_bytes"]
     return {
         "cpus": len(cpus),
-        "memory_bytes": memory_size(),
-        "cache_bytes": cache_size(),
+        "memory_bytes": seen["memory_bytes"],
+        "cache_bytes": None if cache == observe.NOT_AVAILABLE else cache,
         "arithmetic": arithmetic(cpus),
     }

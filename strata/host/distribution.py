@@ -1,9 +1,9 @@
 """Which distribution the image is made of, and from which of the host's package sources."""
 
 import os
-import re
 
 from strata.base.errors import UserError
+from strata.base.process import capture
 
 DEFAULT_RELEASE = {"debian": "trixie", "ubuntu": "noble"}
 KEYRINGS = {
@@ -51,43 +51,16 @@ def choose(image: dict, host: dict[str, str]) -> dict[str, str]:
     return {"distribution": distribution, "release": release or DEFAULT_RELEASE[distribution]}
 
 
-def _stanzas(text: str) -> list[dict[str, str]]:
-    """Stanzas of a deb822 sources file."""
-    found = []
-    for block in re.split(r"\n\s*\n", text):
-        lines = [line for line in block.splitlines() if line.strip() and not line.startswith("#")]
-        fields = dict(line.split(":", 1) for line in lines if ":" in line and not line[0].isspace())
-        found.append({key.strip().lower(): value.strip() for key, value in fields.items()})
-    return found
+def host_sources() -> list[tuple[str, str]]:
+    """(address, suite) of every binary package source of the host, as apt has read them."""
+    told = capture(["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)", "Created-By: Packages"]).stdout
+    return [(address, suite) for address, _, suite in (line.partition(" ") for line in told.splitlines())]
 
 
-def host_sources(folder: str = "/etc/apt") -> list[tuple[str, str, str]]:
-    """(address, suite, keyring or empty) of every binary package source of the host."""
-    found = []
-    parts = f"{folder}/sources.list.d"
-    names = sorted(os.listdir(parts)) if os.path.isdir(parts) else []
-    for path in [f"{folder}/sources.list", *(f"{parts}/{name}" for name in names)]:
-        try:
-            with open(path, encoding="utf-8") as file:
-                text = file.read()
-        except OSError:
-            continue
-        if path.endswith(".sources"):
-            for stanza in _stanzas(text):
-                if "deb" in stanza.get("types", "").split() and stanza.get("enabled", "yes") != "no":
-                    signed = stanza.get("signed-by", "")
-                    keyring = signed if signed.startswith("/") else ""
-                    for address in stanza.get("uris", "").split():
-                        found += [(address, suite, keyring) for suite in stanza.get("suites", "").split()]
-        elif path.endswith(".list"):
-            for match in re.finditer(r"^deb\s+(?:\[([^\]]*)\]\s+)?(\S+)\s+(\S+)", text, re.MULTILINE):
-                option = re.search(r"signed-by=(/\S+)", match[1] or "")
-                found.append((match[2], match[3], option[1] if option else ""))
-    return found
-
-
-def sources(chosen: dict[str, str], mirror: str | None, host: dict[str, str], folder: str = "/etc/apt") -> str:
-    """Text of a sources.list for the chosen release, from the mirror or the host's own sources.
+def sources(
+    chosen: dict[str, str], mirror: str | None, host: dict[str, str], own: list[tuple[str, str]] | None = None
+) -> str:
+    """Text of a sources.list for the chosen release, from the mirror or the host's `own` sources.
 
     The host's suites (its release, -updates and -security) are replaced by those of the chosen one.
     """
@@ -98,14 +71,13 @@ def sources(chosen: dict[str, str], mirror: str | None, host: dict[str, str], fo
         return f"deb {option}{mirror} {release} {COMPONENTS[distribution]}\n"
     codename = host.get("VERSION_CODENAME", "")
     lines = []
-    for address, suite, signed in host_sources(folder):
+    for address, suite in host_sources() if own is None else own:
         base, dash, pocket = suite.partition("-")
         if base == codename and pocket in ("", "updates", "security"):
-            own = f"[signed-by={signed}] " if signed else option
-            lines.append(f"deb {own}{address} {release}{dash}{pocket} {COMPONENTS[distribution]}")
+            lines.append(f"deb {option}{address} {release}{dash}{pocket} {COMPONENTS[distribution]}")
     if not any(f" {release} " in line for line in lines):
         raise UserError(
-            f"{folder}: no package source of {codename or 'this release'} was found to take {release} from; "
-            "name image.mirror in config.yaml"
+            f"apt has no package source of {codename or 'this release'} to take {release} from: run `apt-get update`, "
+            "or name image.mirror in config.yaml"
         )
     return "\n".join(dict.fromkeys(lines)) + "\n"

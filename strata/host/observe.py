@@ -54,7 +54,7 @@ def read_files(paths: list[str]) -> dict[str, str]:
     return found
 
 
-def _fields(text: str) -> dict[str, str]:
+def fields(text: str) -> dict[str, str]:
     """The first value of each name that is not empty, from lines `name: value` or `name=value`."""
     found: dict[str, str] = {}
     for line in text.splitlines():
@@ -81,19 +81,19 @@ def _groups(text: str) -> list[str]:
 
 
 def understand(files: dict[str, str]) -> dict:
-    """The facts of ``observed.inside`` (docs/contracts.md); what is not there is "not available"."""
+    """The facts of ``observed.inside`` (docs/files.md); what is not there is "not available"."""
     cpuinfo = files.get("/proc/cpuinfo", "")
-    cpu = _fields(cpuinfo.split("\n\n", 1)[0])
+    cpu = fields(cpuinfo.split("\n\n", 1)[0])
     lines = cpuinfo.splitlines()
     sockets = len({line.rpartition(":")[2].strip() for line in lines if line.startswith("physical id")})
     cores, siblings = cpu.get("cpu cores"), cpu.get("siblings")
     caches = [_bytes(text) for path, text in files.items() if path.startswith(f"{CPU}/cpu0/cache/") and text]
-    memory = _fields(files.get("/proc/meminfo", "")).get("MemTotal")
+    memory = fields(files.get("/proc/meminfo", "")).get("MemTotal")
     version = files.get("/proc/version", "").split()
     flags = cpu.get("flags", "").split()
     facts = {
         "kernel": version[2] if len(version) > 2 else None,
-        "os": _fields(files.get("/etc/os-release", "")).get("PRETTY_NAME"),
+        "os": fields(files.get("/etc/os-release", "")).get("PRETTY_NAME"),
         "cpu_model": cpu.get("model name"),
         "cpus": sum(line.partition(":")[0].strip() == "processor" for line in lines) or None,
         "sockets": sockets or None,
@@ -137,9 +137,9 @@ def host() -> dict:
 
 def mark() -> str | None:
     """What the paper says of all that is measured on this host: where it is an emulated one; else None."""
-    from strata.base import contracts
+    from strata.base import constants
 
-    told = contracts.read("hosts")
+    told = constants.read("hosts")
     return told["mark"] if understand(read_files(FILES))["machine"] in told["emulated"] else None
 
 
@@ -162,7 +162,7 @@ def shares(before: tuple[int, ...], after: tuple[int, ...]) -> dict:
 def moment() -> dict:
     """What changes on the host: load, swap in use (bytes), temperature (°C) and frequency (MHz) of the first CPU."""
     files = read_files(["/proc/loadavg", "/proc/meminfo", TEMPERATURE, FREQUENCY])
-    memory = _fields(files.get("/proc/meminfo", ""))
+    memory = fields(files.get("/proc/meminfo", ""))
     total, free = memory.get("SwapTotal"), memory.get("SwapFree")
     temperature = files.get(TEMPERATURE)
     frequency = files.get(FREQUENCY)

@@ -3,17 +3,10 @@
 import os
 import re
 
+from strata.base.amounts import numbers
+
 CPUS = "/sys/devices/system/cpu"
 NODES = "/sys/devices/system/node"
-
-
-def numbers(text: str) -> list[int]:
-    """The numbers of a kernel's list: ``0-2,5`` gives 0, 1, 2, 5."""
-    found: list[int] = []
-    for part in filter(None, text.strip().split(",")):
-        first, _, last = part.partition("-")
-        found += range(int(first), int(last or first) + 1)
-    return found
 
 
 def _read(path: str) -> str:

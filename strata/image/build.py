@@ -5,7 +5,6 @@ native runs), ``image.tar`` (for Docker in a machine), ``manifest.json`` and ``i
 box of Vagrant's (:mod:`strata.vm.disk`) with the same files.
 """
 
-import contextlib
 import os
 import platform
 import shutil
@@ -19,7 +18,7 @@ from strata.base.process import as_root, capture
 from strata.base.progress import say, step
 from strata.experiment import recipe
 from strata.image import intact, manifest, rootfs
-from strata.image.cache import find, folder_of, kept, manifest_of, used
+from strata.image.cache import find, folder_of, kept, used
 from strata.layers import docker
 from strata.layers.common import engine
 from strata.vm import acceleration, disk
@@ -206,10 +205,8 @@ def _make_box(image: dict) -> None:
 
 def publish(image: dict) -> None:
     """Write what the image is into the results, where it is not written yet."""
-    there = (read_json(places.IMAGE) or {}).get("id") == image["id"]
-    with contextlib.suppress(ValueError):
-        if there and manifest.digest(read_json(places.MANIFEST)) == image["manifest_sha256"]:
-            return
-    known = {key: value for key, value in image.items() if key not in ("folder", "base")}
-    write_json(places.MANIFEST, manifest_of(image))
-    write_json(places.IMAGE, known)
+    if (read_json(places.IMAGE) or {}).get("id") == image["id"] and os.path.exists(places.MANIFEST):
+        return
+    os.makedirs(os.path.dirname(places.MANIFEST), exist_ok=True)
+    shutil.copyfile(os.path.join(image["folder"], "manifest.json"), places.MANIFEST)
+    write_json(places.IMAGE, {key: value for key, value in image.items() if key not in ("folder", "base")})

@@ -42,20 +42,6 @@ def kept() -> AbstractContextManager:
     return locked(lock(), "image: another process removes what is not needed", shared=True)
 
 
-def manifest_of(image: dict) -> dict:
-    """The manifest of an image in the cache.  Raises UserError where it is not the one that was made with it."""
-    from strata.image.manifest import digest
-
-    path = os.path.join(image["folder"], "manifest.json")
-    found = read_json(path)
-    if digest(found) != image["manifest_sha256"]:
-        raise UserError(
-            f"{path} is missing, cut short or altered: it is not what was built; run `python -m strata image --rebuild`"
-        )
-    assert found
-    return found
-
-
 def names() -> list[str]:
     """The recipes of the images in the cache, whole or not, the last used first."""
     there = os.path.join(places.home(), "images")

@@ -4,26 +4,20 @@ import hashlib
 import json
 import os
 import re
-import subprocess
 import tarfile
-from typing import IO
-
-from strata.base.errors import UserError
-from strata.base.process import as_root
 
 # Files that Docker lays over every container, and what the kernel mounts: no part of the image.
 LAID_OVER = {"etc/hostname", "etc/hosts", "etc/resolv.conf", "etc/mtab", ".dockerenv"}
 NOT_FILES = {"proc", "sys", "dev", "run", "tmp", "data"}
 
 
-def hash_archive(source: str | IO[bytes]) -> dict[str, str]:
+def hash_archive(path: str) -> dict[str, str]:
     """Path → ``sha256:…`` of a regular file or ``link:…`` of a symbolic link, sorted, of a tar archive of a container.
 
-    The archive (a path, or a stream) is read rather than its tree, of which some files are root's alone.
+    The archive is read rather than its tree, of which some files are root's alone.
     """
     found: dict[str, str] = {}
-    opened = tarfile.open(source) if isinstance(source, str) else tarfile.open(fileobj=source, mode="r|")
-    with opened as archive:
+    with tarfile.open(path) as archive:
         for member in archive:
             key = os.path.normpath(member.name)
             if key in LAID_OVER or key.split("/")[0] in NOT_FILES:
@@ -40,20 +34,6 @@ def hash_archive(source: str | IO[bytes]) -> dict[str, str]:
                     digest.update(block)
                 found[key] = f"sha256:{digest.hexdigest()}"
     return dict(sorted(found.items()))
-
-
-def hash_tree(tree: str) -> dict[str, str]:
-    """Like :func:`hash_archive`, of a tree: with the rights of root, by way of an archive that is nowhere kept."""
-    argv = as_root(["tar", "-C", tree, "-cf", "-", "."])
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as sender:
-        assert sender.stdout
-        assert sender.stderr
-        found = hash_archive(sender.stdout)
-        sender.stdout.read()
-        words = sender.stderr.read().decode(errors="replace").strip()
-    if sender.returncode != 0:
-        raise UserError(f"{tree} cannot be read: {words}")
-    return found
 
 
 def packages(tree: str) -> dict[str, str]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from itertools import groupby, pairwise
 
-from strata.base.contracts import result
+from strata.base.constants import result
 from strata.base.errors import UserError
 from strata.base.files import read_json, write_json
 from strata.cell import quiet
@@ -175,7 +175,7 @@ class _Round:
         return max((one for one in told if isinstance(one, int)), default=None)
 
     def decision(self) -> dict:
-        """The decision, as it stands in results/precision (docs/contracts.md)."""
+        """The decision, as it stands in results/precision (docs/files.md)."""
         target, budget = self.asked["target"], self.asked["budget"]
         states = {load: self.state(load) for load in self.loads}
         more, of_claims = dict.fromkeys(self.loads, 0), {}

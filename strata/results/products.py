@@ -2,7 +2,7 @@
 
 import os
 
-from strata.base.contracts import result
+from strata.base.constants import result
 from strata.experiment import sets
 
 PAPERS = ("paper/report.pdf", "paper/report.html")

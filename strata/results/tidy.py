@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from strata.base import places
-from strata.base.contracts import result
+from strata.base.constants import result
 from strata.base.errors import UserError
 from strata.base.files import write_text
 from strata.cell import parsing

@@ -7,19 +7,16 @@ QEMU changes.
 """
 
 import os
-import re
 import shutil
 import tempfile
 
-from strata.base import contracts, places
+from strata.base import constants, places
 from strata.base.files import read_json, write_json
 from strata.base.patience import stretched
 from strata.base.process import as_root, capture
 
 DEVICE = "/dev/kvm"
 PROGRAM = "qemu-system-x86_64"
-# Lines of registers, of code and of what lies on a stack.
-_DUMP = re.compile(r"[A-Z0-9]{2,6} ?=|(?:Code|Call Trace|RIP|RSP|extra data|EFER|CPU)\b", re.IGNORECASE)
 # A kernel that ran has looked for its root file system, of which this guest has none.
 WORD = "Unable to mount root fs"
 LIMIT = 30.0
@@ -27,7 +24,7 @@ LIMIT = 30.0
 
 def shown(accelerator: str | None) -> str:
     """What a machine with this accelerator is called; None: with one that is not known yet."""
-    return contracts.read("accelerators")[accelerator]["label"] if accelerator else "VM"
+    return constants.read("accelerators")[accelerator]["label"] if accelerator else "VM"
 
 
 def path() -> str:
@@ -59,10 +56,8 @@ def known(device: str = DEVICE) -> dict:
     if not os.path.exists(device):
         return {"accelerator": "tcg", "accelerator_reason": f"there is no {device}: the machine offers no KVM"}
     found = read_json(path()) or {}
-    finding = found.get("finding") if found.get("circumstances") == circumstances(device) else None
-    # What is damaged is tried again.
-    if isinstance(finding, dict) and finding.get("accelerator") in ("kvm", "tcg") and "accelerator_reason" in finding:
-        return finding
+    if found.get("circumstances") == circumstances(device):
+        return found["finding"]
     return {"accelerator": None, "accelerator_reason": f"{device} is there; whether it runs a guest was not tried yet"}
 
 
@@ -75,24 +70,12 @@ def arguments(kernel: str, console: str) -> list[str]:
     ]
 
 
-def in_words(text: str) -> str:
-    """What a dump of QEMU's or the kernel's says in words: what is told of a panic, else its first sentence; or ""."""
-    lines = [re.sub(r"^(\[[ 0-9.]+\] *|qemu-system-\w+: *)+", "", line.strip()) for line in text.splitlines()]
-    told = [line for line in lines if re.search(r"[a-z]{3,}[ ,:]+[A-Za-z]{2,}", line) and not _DUMP.match(line)]
-    panics = [line for line in told if "panic" in line.lower()]
-    return (panics or told or [""])[0].strip(" .:")[:160]
-
-
-def understand(console: str, words: str, ended: bool, limit: float = LIMIT) -> dict:
-    """The finding, from what the guest printed, what QEMU said, and whether it ended in time."""
+def understand(console: str, ended: bool, limit: float = LIMIT) -> dict:
+    """The finding, from what the guest printed, and whether QEMU ended in time."""
     if WORD in console:
         return {"accelerator": "kvm", "accelerator_reason": "a short guest booted under KVM and reported back"}
-    if not ended:
-        said = f"no report from a short guest under KVM within {limit:g} s"
-    else:
-        why = in_words(words) or in_words(console)
-        said = "a short guest under KVM ended without its report" + (f" ({why})" if why else "")
-    return {"accelerator": "tcg", "accelerator_reason": f"{DEVICE} is there, but {said}"}
+    said = "ended without its report" if ended else f"gave no report within {limit:g} s"
+    return {"accelerator": "tcg", "accelerator_reason": f"{DEVICE} is there, but a short guest under KVM {said}"}
 
 
 def attempt(kernel: str, limit: float = LIMIT) -> dict:
@@ -111,8 +94,7 @@ def attempt(kernel: str, limit: float = LIMIT) -> dict:
             capture(as_root(["rm", "-rf", "--", folder]), check=False)
             os.makedirs(folder, exist_ok=True)
     # timeout(1) gives 124 or, with KILL, 137.
-    finding = understand(text, done.stderr, done.returncode not in (124, 137), limit)
-    # What was seen stays beside the finding: the paper says it in words alone.
+    finding = understand(text, done.returncode not in (124, 137), limit)
     with open(log(), "w", encoding="utf-8", errors="replace") as file:
         file.write(f"QEMU's words:\n{done.stderr}\nthe guest's console:\n{text}\n")
     write_json(path(), {"circumstances": circumstances(), "finding": finding})

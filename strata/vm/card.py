@@ -1,4 +1,4 @@
-"""The network card that a guest has for itself: its address there, and how a client of this host is joined to it."""
+"""Devices that a guest has for itself, by PCI address (SR-IOV functions above all): whether it can, and its card."""
 
 import ipaddress
 import os
@@ -6,8 +6,8 @@ import re
 
 from strata.base.errors import UserError
 from strata.vm import ssh
-from strata.vm.passthrough import DEVICES
 
+DEVICES = "/sys/bus/pci/devices"
 # Seconds until a card that got an address shows it: its driver waits for the link.
 PATIENCE = 60
 # "$1": the hardware address of the machine's other card; "$2": the address for this one.  Prints the card's name, and
@@ -31,6 +31,18 @@ for _ in $(seq {PATIENCE}); do
 done
 echo "$2 $(ip -4 -o address show dev "$2" | sed -n 's/.* inet \\([^ ]*\\) .*/\\1/p')"
 """
+
+
+def complaint(address: str, accelerator: str | None, devices: str = DEVICES) -> str | None:
+    """Why the device cannot be handed to a guest here, with what would change that; None if it can."""
+    place = os.path.join(devices, address)
+    if not os.path.isdir(place):
+        return f"there is no PCI device {address}: `lspci -D` lists those of this host"
+    if accelerator != "kvm":
+        return f"device {address} can be handed to a guest under KVM only, which does not run here"
+    if not os.path.exists(os.path.join(place, "iommu_group")):
+        return f"device {address} is in no IOMMU group: switch the IOMMU on (firmware, and intel_iommu=on or its like)"
+    return None
 
 
 def complaints(profile: dict) -> list[tuple[str, str]]:

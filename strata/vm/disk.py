@@ -45,13 +45,12 @@ def put(name: str, made: str) -> None:
         "host_keys": [" ".join(_read(folder, "host_key.pub").split()[:2])],
         "kernel": _read(folder, "version").strip(),
         "bytes": os.stat(os.path.join(folder, "box.img")).st_blocks * 512,
-        "seen": _look(folder),
     }
     write_json(os.path.join(folder, "disk.json"), facts)
 
 
 def require(name: str) -> dict:
-    """``{box, host_keys, kernel, bytes, seen, folder}`` of the box of an image.  Raises UserError without one."""
+    """``{box, host_keys, kernel, bytes, folder}`` of the box of an image.  Raises UserError without one."""
     facts = read_json(os.path.join(folder_of(name), "disk.json"))
     if facts is None:
         raise UserError(
@@ -62,9 +61,8 @@ def require(name: str) -> dict:
 
 
 def whole(name: str) -> bool:
-    """Whether there is the box of an image, as it was made."""
-    facts = read_json(os.path.join(folder_of(name), "disk.json"))
-    return facts is not None and facts["seen"] == _look(folder_of(name))
+    """Whether there is the box of an image."""
+    return os.path.exists(os.path.join(folder_of(name), "disk.json"))
 
 
 def remove(name: str) -> None:
@@ -86,15 +84,6 @@ def prune(images: set[str]) -> list[str]:
 def _read(folder: str, name: str) -> str:
     with open(os.path.join(folder, name)) as file:
         return file.read()
-
-
-def _look(folder: str) -> list[list[int]] | None:
-    """Sizes and times of what a machine boots; None where some of it is not there."""
-    try:
-        found = [os.stat(os.path.join(folder, name)) for name in ("box.img", "kernel", "initrd")]
-    except FileNotFoundError:
-        return None
-    return [[one.st_size, int(one.st_mtime)] for one in found]
 
 
 def unsupported() -> str | None:

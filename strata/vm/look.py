@@ -10,7 +10,7 @@ from strata.base.files import read_json
 from strata.base.process import capture
 from strata.host import observe
 from strata.host import topology as host
-from strata.vm import applied, libvirt, ssh
+from strata.vm import applied, card, domain, libvirt, ssh
 
 DATA_LABEL = "strata-data"
 # Mounts the data disk where that was not done yet, and prints its file system, the numbers of queues (of the card by
@@ -34,25 +34,16 @@ def inside(folder: str) -> list[str]:
     return ssh.run(folder, ["sh", "-c", _SCRIPT]).splitlines()
 
 
-def at(
-    folder: str,
-    wanted: dict,
-    profile: dict,
-    refused: dict[str, str],
-    live: dict,
-    pid: int,
-    versions: dict[str, str],
-    card: str | None = None,
-) -> dict:
-    """See that the data disk is mounted, and look: those facts of ``system.vm`` that are seen (docs/contracts.md).
+def at(folder: str, wanted: dict, profile: dict, refused: dict[str, str]) -> dict:
+    """See that the data disk is mounted, and look: those facts of ``system.vm`` that are seen (docs/files.md).
 
     wanted: the machine's settings, as of :meth:`strata.vm.machine.Machine.settings`.  profile: complete.
-    refused: key → why it was left out.  live: how it was started, as of :func:`strata.vm.domain.read`.
-    pid: QEMU's process.  versions: of what runs it.  card: the address of the card that is the guest's own.
+    refused: key → why it was left out.
     """
     lines = inside(folder)
     known = observe.understand(observe.split(ssh.run(folder, observe.command(), check=False)))
-    process = applied.process(pid)
+    process = applied.process(process_of(wanted["name"]))
+    live = domain.read(libvirt.virsh("dumpxml", wanted["name"]))
     guest = {
         "cpus": known["cpus"],
         "memory_bytes": known["memory_bytes"] if isinstance(known["memory_bytes"], int) else None,
@@ -61,7 +52,7 @@ def at(
         "nodes": max(1, int(lines[2])),
         "caches": _caches(lines[3:]),
         "host_caches": host.caches(),
-        "card": card,
+        "card": card.give(folder, wanted) if wanted["card"] else None,
     }
     kind, options, size = lines[0].split()
     disks = [f"{wanted['name']}.img", wanted["data_disk"]]
@@ -80,7 +71,7 @@ def at(
             "host_file_system": own or observe.NOT_AVAILABLE,
         },
         "settings": applied.rows(profile, wanted, live, process, guest, refused),
-        "versions": versions,
+        "versions": versions(),
     }
 
 

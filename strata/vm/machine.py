@@ -17,7 +17,7 @@ from strata.host import capacity as this_host
 from strata.host import sockets
 from strata.host import topology as host
 from strata.host.context import Context
-from strata.vm import acceleration, card, disk, domain, hugepages, libvirt, look, passthrough, settings, snapshot, ssh
+from strata.vm import acceleration, card, disk, hugepages, libvirt, look, settings, snapshot, ssh
 
 ATTEMPTS = 3
 CONSOLES = os.path.join("results", "logs", "consoles")
@@ -37,7 +37,7 @@ class Machine:
         self.refused: dict[str, str] = {}
 
     def up(self) -> dict:
-        """Bring the machine up, fresh; returns the facts of ``system.vm`` (docs/contracts.md).  Raises UserError."""
+        """Bring the machine up, fresh; returns the facts of ``system.vm`` (docs/files.md).  Raises UserError."""
         owner = run.owner()
         with once():
             wanted, facts = self.prepare()
@@ -51,7 +51,7 @@ class Machine:
             booted = self._boot(wanted)
         restored = self._restore(self._snapshot(wanted)) if keeps else None
         with once():
-            seen = self._look(wanted)
+            seen = look.at(self.folder, wanted, self.options["settings"], self.refused)
         return {
             "accelerator": self.options["accelerator"],
             "accelerator_reason": acceleration.known()["accelerator_reason"],
@@ -69,17 +69,9 @@ class Machine:
         assert self.context.image
         return disk.require(self.context.image["recipe"])
 
-    def _look(self, wanted: dict) -> dict:
-        """What is seen of the machine that is up."""
-        live = domain.read(libvirt.virsh("dumpxml", wanted["name"]))
-        process = look.process_of(wanted["name"])
-        told = look.versions()
-        given = card.give(self.folder, wanted) if wanted["card"] else None
-        return look.at(self.folder, wanted, self.options["settings"], self.refused, live, process, told, given)
-
     def _left_out(self, profile: dict) -> dict[str, str]:
         """What of its profile the machine cannot have here: key → why."""
-        complaints = [passthrough.complaint(address, self.options["accelerator"]) for address in profile["passthrough"]]
+        complaints = [card.complaint(address, self.options["accelerator"]) for address in profile["passthrough"]]
         if self.context.of > 1 and complaints:
             complaints = ["a device can be in one machine only"]
         return {"passthrough": "; ".join(filter(None, complaints))} if any(complaints) else {}
@@ -128,7 +120,7 @@ class Machine:
         if "passthrough" in self.refused and profile.get("card"):
             self.refused["card"] = self.refused["passthrough"]
         profile |= {key: settings.DEFAULTS.get(key) for key in self.refused}
-        memory = this_host.memory_size()
+        memory = this_host.facts()["memory_bytes"]
         accelerator, topology = self.options["accelerator"], host.topology()
         every = [settings.resolve(profile, topology, memory, accelerator, number, of) for number in range(of)]
         wanted = every[part]
@@ -138,7 +130,7 @@ class Machine:
                 f"MiB do not fit in {memory // settings.MIB} MiB; give each less, or say host"
             )
         which = [part, of] if of > 1 else []
-        decides = json.dumps([self.options, wanted, facts["box"], facts["seen"], *which], sort_keys=True)
+        decides = json.dumps([self.options, wanted, facts["box"], facts["host_keys"], *which], sort_keys=True)
         key = sha256(decides.encode()).hexdigest()[:8]
         name = f"{libvirt.prefix()}-{key}"
         return {

@@ -7,6 +7,7 @@ domain by :mod:`strata.vm.domain` before the machine starts.
 import re
 from typing import Any
 
+from strata.base.amounts import size
 from strata.host.sizing import at_scale
 
 GIB = 1024**3
@@ -43,11 +44,6 @@ def complete(profile: dict | None, scale: str) -> dict:
     """A profile with every key that it leaves out, and of those that differ by scale the one of this scale."""
     chosen = {**DEFAULTS, **(profile or {})}
     return {key: at_scale(value, scale) for key, value in chosen.items()}
-
-
-def size(text: str) -> int:
-    """Bytes of a size such as ``4GiB`` or ``512MiB``."""
-    return int(text[:-3]) * (GIB if text.endswith("GiB") else MIB)
 
 
 def spare_memory(total: int) -> int:

@@ -3,7 +3,7 @@
 import base64
 from dataclasses import dataclass, field
 
-from strata.base import contracts
+from strata.base import constants
 
 # AMD's virtualisation is what QEMU emulates whole, with nested paging.
 PROCESSOR = "EPYC"
@@ -40,7 +40,7 @@ class Hardware:
         words += ["-smp", shape, "-m", f"{self.memory}M", "-nodefaults", "-no-user-config", "-no-reboot"]
         words += ["-display", "none"]
         # By this name the product knows that the host is none.
-        words += ["-smbios", f"type=1,product={contracts.read('hosts')['emulated'][0]}"]
+        words += ["-smbios", f"type=1,product={constants.read('hosts')['emulated'][0]}"]
         for name, value in self.credentials.items():
             coded = base64.b64encode(value.encode()).decode()
             words += ["-smbios", f"type=11,value=io.systemd.credential.binary:{name}={coded}"]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from strata.base import contracts
+from strata.base import constants
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(5400)]
 
@@ -39,7 +39,7 @@ def test_one_cell_each_without_and_with_a_machine(run, records):
     run(f"snakemake --cores 1 --quiet rules --config {config} -- {logs}", 3600)
     found = {environment: record for (environment, _, _), record in records().items()}
     assert set(found) == set(ENVIRONMENTS)
-    machine = contracts.read("hosts")["emulated"]
+    machine = constants.read("hosts")["emulated"]
     assert {record["observed"]["host"]["static"]["machine"] for record in found.values()} == set(machine)
     for name in ("vm", "vm-tuned"):
         seen = found[name]["system"]["vm"]

@@ -10,7 +10,7 @@ import pytest
 
 from rig import host
 from rig.test_short import LEFT
-from strata.base import contracts
+from strata.base import constants
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(7200)]
 
@@ -74,7 +74,7 @@ def test_the_paper_has_nine_environments_of_which_four_say_kvm(there, run, tmp_p
     assert "Emulated Virtual Machines" not in text
     assert "Virtual Machines" in text.partition("Abstract")[0]
     pages = text.strip("\f").split("\f")
-    assert [page for page in pages if contracts.read("hosts")["mark"] not in page] == []
+    assert [page for page in pages if constants.read("hosts")["mark"] not in page] == []
     assert there.good(LEFT) == ""
 
 

@@ -101,16 +101,6 @@ def test_events_that_are_added_at_the_same_time_are_all_there_with_their_tags(si
     assert "<p>12 events</p>" in requests.get(f"{SITE}/search?tag=jazz-x", timeout=60).text
 
 
-def test_who_attends_at_the_same_time_attends_once(site):
-    session = logged_in(30)
-    cookies = session.cookies.get_dict()
-    event = re.findall(r"/events/(\d+)", requests.get(SITE, timeout=60).text)[0]
-    before = status()["person_socialevent"]
-    pages = together(lambda _: requests.post(f"{SITE}/events/{event}/attend", cookies=cookies, timeout=60), range(8))
-    assert all("You attend" in page.text for page in pages)
-    assert status()["person_socialevent"] - before in (0, 1)
-
-
 def test_a_name_is_given_once_however_many_want_it(site, driver):
     before = status()
 

@@ -9,7 +9,6 @@ import projects
 import pytest
 
 from strata import layers as layers_of
-from strata.base.errors import UserError
 from strata.cell.shell import PROGRAM, Shell
 from strata.experiment import config
 from strata.host import capacity
@@ -136,19 +135,6 @@ def test_native_and_containers_stand_beside_each_other_in_every_hierarchy(up):
     assert set(parents["native"].values()) <= {"/strata", "/strata.slice"}
 
 
-def test_a_process_uses_its_system_again_until_its_last_cell_ended(up):
-    first = up("docker")
-    inside(first, "touch", "/data/left", "/left")
-    assert up("docker").context.id == first.context.id
-    testbed.end_cell(testbed.System(state.read()["system"], first.context.image), last=True)
-    fresh = up("docker")
-    assert fresh.context.id != first.context.id
-    assert (
-        inside(fresh, "sh", "-c", "ls /data /left 2>&1 || true")
-        == "ls: cannot access '/left': No such file or directory\n/data:"
-    )
-
-
 @pytest.mark.parametrize("name", every_layer())
 def test_a_file_goes_in_and_comes_back_byte_for_byte(up, name, tmp_path):
     top = up(name)
@@ -214,18 +200,6 @@ def test_a_sandbox_has_a_kernel_of_its_own_and_stands_beside_the_containers(up):
     lines = [line for line in open(f"/proc/{processes[-1]}/cgroup").read().splitlines() if not line.endswith(":/")]
     assert lines
     assert {os.path.dirname(line.split(":", 2)[2]) for line in lines} <= {"/strata", "/strata.slice"}
-
-
-def test_a_sandbox_that_does_not_start_leaves_nothing(up):
-    top = up("docker-gvisor")
-    testbed.take_down()
-    # gVisor of Debian 12 does not give a sandbox a network stack of its own on this machine's kernel; others do.
-    stack = [{"docker": {**top.options, "sandbox": {**top.options["sandbox"], "stack": "sandbox"}}}]
-    with contextlib.suppress(UserError):
-        testbed.bring_up("docker-gvisor", stack, top.context.image)
-    testbed.take_down()
-    left = [pid for pid in os.listdir("/proc") if pid.isdecimal() and "/strata/" in groups_of_process(pid)]
-    assert left == []
 
 
 def seconds_used():

@@ -14,7 +14,7 @@ import pytest
 from disks import small_disk
 
 from strata.layers.common import engine
-from strata.system import state, testbed, turn
+from strata.system import state
 
 TARGET = "cells"
 
@@ -144,39 +144,6 @@ def test_a_kill_at_any_moment_costs_one_cell_at_the_most(image, tmp_path, docker
     finish(folder, 2 * moments)
 
 
-def test_ctrl_c_twice_ends_at_once_and_leaves_nothing(image, tmp_path, machine_stays):
-    folder = project(tmp_path / "p", ["docker"], 2, pausing(61.3))
-    run = start(folder, TARGET)
-    wait_until(
-        lambda: subprocess.run(["pgrep", "-f", "^sleep 61.3$"], capture_output=True, check=False).returncode == 0
-    )
-    for _ in range(2):
-        os.killpg(run.pid, signal.SIGINT)
-        time.sleep(0.2)
-    run.communicate(timeout=120)
-    assert run.returncode != 0
-    assert logs(folder) == {}
-    wait_until(settled)
-    # The next run needs no unlocking.
-    projects.write_yaml(folder / "workloads/pausing/workload.yaml", pausing())
-    finish(folder, 2)
-
-
-def test_dockers_daemon_killed_under_a_cell(image, tmp_path, machine_stays):
-    folder = project(tmp_path / "p", ["docker"], 2, pausing(3.21))
-    run = start(folder, TARGET)
-    wait_until(
-        lambda: subprocess.run(["pgrep", "-f", "^sleep 3.21$"], capture_output=True, check=False).returncode == 0
-    )
-    os.kill(daemon(), signal.SIGKILL)
-    _, words = run.communicate(timeout=180)
-    assert run.returncode != 0
-    assert "cell failed: docker · pausing" in words
-    assert whole(folder)
-    projects.write_yaml(folder / "workloads/pausing/workload.yaml", pausing())
-    finish(folder, 2)
-
-
 def test_an_image_deleted_under_a_run_is_told_and_comes_back(image, tmp_path, monkeypatch, machine_stays):
     # A copy of the cached image, so that no other test loses it.
     home = tmp_path / "home"
@@ -230,19 +197,3 @@ def test_a_full_cache_is_told_and_the_image_is_built_once_there_is_room(
         assert done.returncode == 0, done.stderr
         assert whole(folder)
         assert len(logs(folder)) == len(list(home.glob("images/*/image.json"))) == 1
-
-
-def test_the_lock_needs_nobody(image, tmp_path, machine_stays):
-    """Two runs of one folder at once: the second is told, the first goes on, and no lock is left."""
-    folder = project(tmp_path / "p", ["native"], 2, pausing(2))
-    first = start(folder, TARGET)
-    wait_until(lambda: state.read()["system"] is not None)
-    second = projects.run(folder, "snakemake", "--cores", "1", TARGET)
-    assert second.returncode != 0
-    assert "Traceback" not in second.stderr
-    first.communicate(timeout=120)
-    assert first.returncode == 0
-    assert len(logs(folder)) == 2
-    assert os.path.exists(turn.path())
-    with testbed.exclusive():
-        pass

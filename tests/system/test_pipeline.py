@@ -7,7 +7,6 @@ import json
 import math
 import os
 import re
-import shutil
 import signal
 import statistics
 import subprocess
@@ -19,8 +18,6 @@ import pytest
 import yaml
 
 from strata.base import process
-from strata.image import cache
-from strata.layers.common import engine
 from strata.system import state
 
 ENVIRONMENTS = ["native", "docker", "docker-hostnet", "docker-layered"]
@@ -97,13 +94,6 @@ def test_the_paper_is_made_and_nothing_is_left_to_do(made):
     assert (folder / "paper/report.pdf").read_bytes().startswith(b"%PDF")
     assert (folder / "paper/report.html").read_text().startswith("<!DOCTYPE html>")
     assert needed(folder, "paper/report.pdf", "paper/report.html") == {}
-
-
-def test_progress_counts_the_cells_and_tells_the_time_left(made):
-    _, done = made
-    assert "[0 of 16 done] " in done.stderr
-    assert re.search(r"\[1[0-5] of 16 done\] .* to go, about \d", done.stderr)
-    assert "[16 of 16 done]" in done.stderr
 
 
 def test_cells_were_measured_in_the_planned_order(made):
@@ -246,46 +236,6 @@ def test_the_page_is_one_file_that_needs_no_network(made):
     assert not re.search(r'<link[^>]*href="(?!data:)|@import|url\((?!#|data:)|<script src|fetch\(|XMLHttpRequest', text)
 
 
-def test_an_edited_comment_or_script_reruns_nothing(made):
-    folder, _ = made
-    edited = ["rules/measure.smk", "strata/cell/measure.py", "workloads/stream/workload.yaml", "packer/provision.sh"]
-    for name in edited:
-        path = folder / name
-        path.write_text(path.read_text() + "\n# An edited comment.\n")
-    page = folder / "config.yaml"
-    page.write_text("# Another comment.\n" + page.read_text())
-    program = folder / "workloads/stream/src/stream.c"
-    program.write_text("// A comment.\n" + program.read_text())
-    assert needed(folder, "paper/report.pdf") == {}
-
-
-def test_a_deleted_log_reruns_that_cell_and_what_depends_on_it(made, machine_stays):
-    folder, _ = made
-    kept = {path: path.stat().st_mtime_ns for path in folder.glob("results/raw/*/*/*.log")}
-    gone = folder / "results/raw/docker/stream/2.log"
-    gone.unlink()
-    assert needed(folder, "paper/report.pdf") == {
-        "cell": 1,
-        "tables": 1,
-        "paper": 1,
-    }
-    done = projects.run(folder, "snakemake", "--cores", "1", "results/raw/docker/stream/2.log")
-    assert done.returncode == 0, done.stderr
-    assert "[16 of 16 done] docker · stream · repetition 2" in done.stderr
-    assert {path for path in kept if path.stat().st_mtime_ns != kept[path]} == {gone}
-    again = json.loads(gone.with_suffix(".json").read_text())
-    assert again["position"]["actual"] == 17
-    assert snakemake(folder, "results/comparisons.csv").returncode == 0
-    assert needed(folder, "results/comparisons.csv") == {}
-
-
-def test_a_changed_parameter_reruns_just_its_workload(made):
-    folder, _ = made
-    over = folder / "over.yaml"
-    projects.write_yaml(over, {"workloads": {"stream": {"trials": 7}}})
-    assert needed(folder, "--configfile", str(over), "--", "all")["cell"] == 8
-
-
 def test_a_plan_that_grows_keeps_what_was_measured(made, machine_stays):
     folder, _ = made
     before = {path: path.read_bytes() for path in folder.glob("results/raw/*/*/*.json")}
@@ -304,122 +254,6 @@ def test_a_plan_that_grows_keeps_what_was_measured(made, machine_stays):
     assert {row["environment"] for row in table(folder / "results/tidy/pxz.csv")} == set(ENVIRONMENTS)
 
 
-def test_another_seed_gives_another_order(made, tmp_path):
-    folder, _ = made
-    orders = []
-    for seed in (2014, 2014, 2015):
-        other = projects.make(tmp_path / f"seed-{seed}-{len(orders)}", config(seed=seed))
-        projects.plan(other)
-        orders.append((other / "results/plan.csv").read_text())
-    assert orders[0] == orders[1] != orders[2]
-    assert orders[0] == (folder / "results/plan.csv").read_text()
-
-
-# What a partial paper shows is in analysis/tests/papers.
-def test_what_is_partial_is_made_of_what_is_there(made, machine_stays):
-    folder, _ = made
-    log, record = folder / "results/raw/native/pxz/1.log", folder / "results/raw/native/pxz/1.json"
-    kept = log.read_bytes(), record.read_bytes()
-    log.unlink()
-    record.unlink()
-    assert "paper" in needed(folder, "--config", "partial=true", "--", "paper/report.pdf")
-    done = snakemake(folder, "--config", "partial=true", "--", "results/tidy/pxz.csv")
-    assert done.returncode == 0, done.stderr + done.stdout
-    assert not log.exists()
-    assert len(table(folder / "results/tidy/pxz.csv")) == 7
-    log.write_bytes(kept[0])
-    record.write_bytes(kept[1])
-    assert "paper" in needed(folder, "paper/report.pdf")
-    done = snakemake(folder, "results/tidy/pxz.csv")
-    assert done.returncode == 0, done.stderr
-    assert len(table(folder / "results/tidy/pxz.csv")) == 8
-
-
-def test_a_broken_log_is_an_error_that_names_it_and_never_a_number(made):
-    folder, _ = made
-    log = folder / "results/raw/docker/pxz/1.log"
-    whole = log.read_bytes()
-    log.write_bytes(whole[: len(whole) // 2])
-    try:
-        before = (folder / "results/tidy/pxz.csv").read_bytes()
-        done = snakemake(folder, "results/tidy/pxz.csv")
-        assert done.returncode != 0
-        assert "results/raw/docker/pxz/1.log" in done.stdout + done.stderr
-        table_now = folder / "results/tidy/pxz.csv"
-        assert not table_now.exists() or table_now.read_bytes() == before
-    finally:
-        log.write_bytes(whole)
-    assert snakemake(folder, "results/tidy/pxz.csv").returncode == 0
-
-
-COUNT = {
-    "title": "Counting",
-    "about": "Counts to a number.",
-    "packages": ["bash"],
-    "metrics": {"rate": {"label": "Rate", "unit": "1/s", "better": "higher"}},
-    "parameters": {"number": {"about": "Where to stop", "schema": {"type": "integer"}, "value": 200_000}},
-    "warmup": {"about": "none"},
-    "run": [{"argv": ["count", "{number}"], "timeout": 60}],
-    "checks": [{"name": "ran to its end", "pattern": "^done$"}],
-}
-COUNT_PROGRAM = """\
-#!/bin/bash
-set -euo pipefail
-start=${EPOCHREALTIME/[.,]/}
-for ((i = 0; i < $1; i++)); do :; done
-echo "rate $(($1 * 1000000 / (${EPOCHREALTIME/[.,]/} - start)))"
-echo done
-"""
-COUNT_PARSER = """\
-from kit.checks import require
-from kit.logs import value
-
-
-def parse(lines, parameters):
-    rates = [float(line.removeprefix("rate ")) for line in lines if line.startswith("rate ")]
-    require(len(rates) == 1 and lines[-1] == "done", "not one rate and an end")
-    return [value("rate", "1/s", rates[0])]
-"""
-
-
-# Short: test_new_layer.py adds one too, which needs no image of its own; test_image.py builds another image.
-@pytest.mark.long
-def test_a_workload_is_added_by_adding_its_folder(image, tmp_path, machine_stays):
-    page = config(repetitions=2, workloads={"count": None})
-    page["environments"] = {name: page["environments"][name] for name in ("native", "docker")}
-    folder = projects.make(tmp_path / "counting", page, copy=True)
-    own = folder / "workloads/count"
-    projects.write_yaml(own / "workload.yaml", COUNT)
-    (own / "count").write_text(COUNT_PROGRAM)
-    (own / "build.sh").write_text('#!/bin/bash\nset -euo pipefail\ninstall -m 755 count "$1"\n')
-    (own / "parse.py").write_text(COUNT_PARSER)
-    done = snakemake(folder, "paper/report.html", timeout=900)
-    built = json.loads((folder / "results/image.json").read_text())
-    try:
-        assert done.returncode == 0, done.stderr + done.stdout
-        rows = table(folder / "results/summary.csv")
-        assert [row["n"] for row in rows] == ["2"] * 2
-        assert "Counting" in (folder / "paper/report.html").read_text()
-    finally:
-        subprocess.run(["docker", "rmi", engine.tag(built)], check=True, capture_output=True)
-        shutil.rmtree(cache.folder_of(built["recipe"]))
-
-
-def test_two_runs_at_once_in_one_folder_are_told_apart(image, tmp_path, machine_stays):
-    # A cell that lasts until the second run has begun.
-    folder = projects.make(
-        tmp_path / "twice", config(workloads={"stream": {"laps": 1}, "pxz": {"laps": 1, "min_seconds": 6}})
-    )
-    first = start(folder, "results/raw/native/pxz/1.log", "results/raw/native/stream/1.log")
-    wait_until(lambda: list(folder.glob("results/tmp/native/*/1.log")))
-    second = projects.run(folder, "snakemake", "--cores", "1", "results/raw/docker/stream/1.log")
-    assert second.returncode != 0
-    assert "another run is at work in this folder" in second.stderr
-    assert "Traceback" not in second.stderr
-    _, errors = first.communicate(timeout=300)
-    assert first.returncode == 0, errors
-
-
 def test_two_runs_at_once_in_two_folders_never_overlap(image, tmp_path, machine_stays):
     folders = [projects.make(tmp_path / name, config()) for name in ("one", "other")]
     targets = [f"results/raw/{name}/stream/1.log" for name in ("native", "docker")]
@@ -430,27 +264,6 @@ def test_two_runs_at_once_in_two_folders_never_overlap(image, tmp_path, machine_
     found = sorted(spans(folders[0]) + spans(folders[1]))
     assert len(found) == 4 * LAPS
     assert all(earlier[1] <= later[0] + 0.002 for earlier, later in itertools.pairwise(found))
-
-
-def test_a_cell_that_fails_fails_alone(image, tmp_path, machine_stays):
-    page = config(repetitions=1)
-    page["environments"] = {name: page["environments"][name] for name in ("native", "docker")}
-    folder = projects.make(tmp_path / "failing", page, copy=True)
-    declared = folder / "workloads/stream/workload.yaml"
-    declared.write_text(declared.read_text().replace("'\"verified\": true'", "'never printed'"))
-    done = snakemake(folder, "paper/report.html")
-    assert done.returncode != 0
-    assert len(projects.records(folder)) == 2
-    assert {record["workload"] for record in projects.records(folder)} == {"pxz"}
-    assert done.stderr.count("cell failed: ") == 2
-    assert "its check failed: result verified" in done.stderr
-    assert "snakemake --cores 1 results/raw/docker/stream/1.log" in done.stderr
-    assert (folder / "results/failed/docker/stream/1.log").read_text().count("gbps") == 4 * LAPS
-    assert not (folder / "paper/report.html").exists()
-    assert "Traceback" not in done.stderr
-    done = snakemake(folder, "--config", "partial=true", "--", "results/comparisons.csv")
-    assert done.returncode == 0, done.stderr + done.stdout
-    assert {row["workload"] for row in table(folder / "results/comparisons.csv")} == {"pxz"}
 
 
 @pytest.mark.parametrize(
@@ -510,7 +323,7 @@ def test_an_interrupted_run_ends_its_cell_and_its_system(image, tmp_path, machin
 def test_what_was_really_measured_is_archived_verified_and_rebuilt(image, tmp_path, machine_stays):
     page = projects.default(repetitions=2, workloads={"stream": {"elements": 2_000_000, "laps": LAPS}})
     page["environments"] = {"native": page["environments"]["native"]}
-    folder = projects.make(tmp_path / "project", page, copy=True)
+    folder = projects.track(projects.make(tmp_path / "project", page, copy=True))
     for target in ("all", "archive"):
         done = projects.run(folder, "snakemake", "--cores", "1", target)
         assert done.returncode == 0, done.stderr + done.stdout

@@ -140,7 +140,7 @@ def test_two_machines_share_the_host_and_run_at_the_same_time(tmp_path, image, m
     (record,) = projects.records(folder)
     machines = [one["vm"] for one in record["system"]["each"]]
     assert record["system"]["vm"] == machines[0]
-    given = machine_settings.spare_memory(capacity.memory_size())
+    given = machine_settings.spare_memory(capacity.facts()["memory_bytes"])
     cpus = len(os.sched_getaffinity(0))
     pins = []
     for vm in machines:

@@ -121,7 +121,7 @@ def test_two_machines_share_the_host_without_being_in_each_others_way(network, i
     assert {first["name"], second["name"]} <= set(libvirt.domains())
     assert all(first[key] != second[key] for key in ("name", "address", "card"))
     assert first["memory"] == second["memory"]
-    spare = settings.spare_memory(capacity.memory_size())
+    spare = settings.spare_memory(capacity.facts()["memory_bytes"])
     assert spare - 2**22 <= 2 * first["memory"] <= spare
     cpus = len(os.sched_getaffinity(0))
     assert first["vcpus"] == second["vcpus"] == max(1, cpus // 2) == len(first["pins"])

@@ -11,7 +11,6 @@ import subprocess
 import listening
 import projects
 import pytest
-import yaml
 
 from strata.layers import podman
 
@@ -133,28 +132,6 @@ def test_data_were_prepared_once_and_are_the_same_everywhere(made, cells, image)
         if "mysql" in cells[environment]
     }
     assert all(len(found) == 1 for found in left.values())
-
-
-@pytest.mark.parametrize("workload", ["redis", pytest.param("mysql", marks=pytest.mark.long)])
-def test_a_cell_can_be_run_first_alone_and_twice(image, tmp_path, machine_stays, workload):
-    folder = projects.make(tmp_path / "p", projects.default(workloads=dict.fromkeys(WORKLOADS), repetitions=2))
-    log = f"results/raw/docker/{workload}/2.log"
-    for words in ([], ["--force"]):
-        done = projects.run(folder, "snakemake", "--cores", "1", *words, "--", log, timeout=600)
-        assert done.returncode == 0, done.stderr
-    assert len(projects.records(folder)) == 1
-
-
-def declared_ports(workload):
-    page = yaml.safe_load((projects.ROOT / f"workloads/{workload}/workload.yaml").read_text())
-    values = [page["parameters"][name]["value"] for name in page.get("ports", [])]
-    return sorted(port for value in values for port in (value if isinstance(value, list) else [value]))
-
-
-def test_every_port_is_watched():
-    assert {name: declared_ports(name) for name in WORKLOADS if declared_ports(name)} == {
-        name: sorted(ports) for name, ports in PORTS.items()
-    }
 
 
 def test_servers_listen_where_their_client_comes_and_nowhere_else(run, cells):

@@ -8,7 +8,6 @@ import time
 import pytest
 
 from strata.host import cgroups
-from strata.host.context import Context
 from strata.layers import chroot
 
 # In the place of systemd-run: a scope with its first process, and no second one of its name.
@@ -87,13 +86,6 @@ def test_a_server_runs_beside_other_commands_of_a_native_system(systemd):
     assert run(cgroups.enter("strata-x"), "true").returncode == 1
 
 
-def test_what_holds_the_group_outlives_the_command_that_started_it(systemd):
-    cgroups.hold("strata-x")
-    # A session of its own: what ends that of a command does not end it.
-    pid = holder(systemd.parent)
-    assert os.getsid(pid) == pid
-
-
 def test_what_holds_a_group_is_told_from_what_else_waits_in_it(monkeypatch):
     both = [subprocess.Popen(argv) for argv in (cgroups.HOLDER, ["sleep", "infinity"])]
     monkeypatch.setattr(cgroups, "members", lambda id: {one.pid for one in both} | {os.getpid()})
@@ -103,35 +95,6 @@ def test_what_holds_a_group_is_told_from_what_else_waits_in_it(monkeypatch):
         for one in both:
             one.kill()
             one.wait()
-
-
-def test_commands_of_a_native_system_ask_systemd_for_nothing(systemd, tmp_path):
-    layer = chroot.Layer(None, {"numactl": "--membind=0"}, Context("strata-x", str(tmp_path), None))
-    argv = layer.wrap(["env", "a b"])
-    assert "systemd-run" not in argv
-    assert str(systemd / "strata.slice/strata-x.scope") in argv
-    assert argv[-7:] == ["numactl", "--membind=0", "--", "chroot", str(tmp_path / "root"), "env", "a b"]
-
-
-def test_what_holds_the_group_is_nothing_that_a_cell_left(systemd, tmp_path, monkeypatch):
-    monkeypatch.setattr(cgroups, "HOLDER", ["/usr/bin/sleep", "infinity"])
-    lines = ["redis-server", "/usr/bin/sleep infinity", "/usr/bin/sleep infinity"]
-    monkeypatch.setattr(cgroups, "command_lines", lambda printed: list(lines))
-    layer = chroot.Layer(None, {}, Context("strata-x", str(tmp_path), None))
-    monkeypatch.setattr(chroot.Layer, "run_below", lambda self, argv: "")
-    # One of them is a cell's.
-    assert layer.left() == ["redis-server", "/usr/bin/sleep infinity"]
-    monkeypatch.setattr(cgroups, "managed_by_systemd", lambda: False)
-    assert layer.left() == lines
-
-
-def test_the_group_is_noted_before_it_is_made(systemd, tmp_path, monkeypatch):
-    steps = []
-    context = Context("strata-x", str(tmp_path), {"folder": "/nowhere"}, note=lambda trace: steps.append(trace["kind"]))
-    monkeypatch.setattr(chroot, "capture", lambda argv: None)
-    monkeypatch.setattr(cgroups, "hold", lambda id: steps.append(id))
-    chroot.Layer(None, {}, context).up()
-    assert steps == ["group", "strata-x"]
 
 
 @pytest.mark.parametrize("removed", [True, False], ids=["systemd's", "somebody else's"])

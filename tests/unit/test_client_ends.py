@@ -46,17 +46,3 @@ def test_a_machine_that_is_no_client_is_named_with_the_reason(ssh, monkeypatch, 
     ((topic, there, words),) = ssh(script)
     assert (topic, there) == ("client", False)
     assert says in words
-
-
-def test_unequal_mtus_are_named(ssh):
-    client_row, link = ssh("echo address 127.0.0.1; echo root yes; echo mtu 9")
-    assert client_row[1] is True
-    assert link[1] is None
-    assert "9 there" in link[2]
-
-
-def test_without_ssh_it_is_said_what_installs_it(tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    ((_, there, words),) = ends.examine(SSH)
-    assert there is False
-    assert "make setup" in words

@@ -8,8 +8,6 @@ import sys
 import projects
 import pytest
 
-from strata.layers.common import gvisor
-
 # A daemon that answers, and knows the runtimes once its configuration has them and it was told to read that again.
 STUBS = {
     "docker": 'case $1 in version) exit 0 ;; info) cat "$FOLDER/known" ;; esac',
@@ -76,45 +74,3 @@ def test_a_configuration_of_the_users_own_is_changed_only_where_that_is_asked_fo
     found = json.loads(path.read_text())
     assert found["data-root"] == "/big"
     assert {"youki", "strata-runsc-systrap-sandbox"} <= set(found["runtimes"])
-
-
-def test_without_gvisor_nothing_is_changed(daemon, tmp_path):
-    (tmp_path / "bin/runsc").unlink()
-    done, notes = daemon()
-    assert (done.returncode, done.stderr, notes) == (0, "", [])
-    assert not (tmp_path / "daemon.json").exists()
-    assert daemon("runtimes")[0].returncode == 1
-
-
-def merged(path, runsc="/usr/bin/runsc"):
-    script = [sys.executable, str(projects.ROOT / "scripts/runtimes.py"), str(path), runsc]
-    return subprocess.run(script, capture_output=True, text=True, check=False)
-
-
-def test_a_configuration_of_dockers_keeps_all_that_it_says(tmp_path):
-    path = tmp_path / "daemon.json"
-    assert set(json.loads(merged(path).stdout)) == {"runtimes"}
-    own = {"path": "/opt/own", "runtimeArgs": []}
-    said = {"data-root": "/big", "runtimes": {"youki": {"path": "youki"}, "strata-runsc-ptrace-host": own}}
-    path.write_text(json.dumps(said))
-    found = json.loads(merged(path).stdout)
-    assert found["data-root"] == "/big"
-    assert found["runtimes"]["youki"] == {"path": "youki"}
-    assert found["runtimes"]["strata-runsc-ptrace-host"] == own
-    assert found["runtimes"]["strata-runsc-systrap-sandbox"]["runtimeArgs"] == [
-        "--platform=systrap",
-        "--network=sandbox",
-    ]
-    names = {f"strata-runsc-{platform}-{stack}" for platform in gvisor.PLATFORMS for stack in gvisor.STACKS}
-    assert names <= set(found["runtimes"])
-    assert json.loads(path.read_text()) == said
-
-
-@pytest.mark.parametrize("text", ["{", "[]", '{"runtimes": 3}'])
-def test_a_configuration_that_makes_no_sense_is_named(tmp_path, text):
-    path = tmp_path / "daemon.json"
-    path.write_text(text)
-    done = merged(path)
-    assert done.returncode == 1
-    assert str(path) in done.stderr
-    assert "Traceback" not in done.stderr

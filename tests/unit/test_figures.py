@@ -31,15 +31,6 @@ def test_figures_of_every_kind_reach_the_plan_as_they_are(project):
     assert entry["headline"] == HEADLINE
 
 
-def test_what_is_not_declared_is_no_key(project):
-    project()
-    entry = config.experiment(config.read(), {"cpus": 2, "memory_bytes": 2**30, "cache_bytes": None})["workloads"][
-        "noop"
-    ]
-    assert "figures" not in entry
-    assert "headline" not in entry
-
-
 MISTAKES = [
     ({"figures": []}, "figures"),
     ({"figures": [{"kind": "sweep"}]}, "figures.0.name"),

@@ -61,12 +61,6 @@ def test_no_link_is_followed_to_a_lock(tmp_path):
     assert not (tmp_path / "victim").exists()
 
 
-def test_a_lock_that_cannot_be_made_is_told_with_its_place(tmp_path):
-    (tmp_path / "file").touch()
-    with pytest.raises(UserError, match=r"one\.lock: .*opened: "), locks.locked(str(tmp_path / "file/one.lock")):
-        pass
-
-
 def test_a_lock_is_held_until_its_end(tmp_path):
     path = str(tmp_path / "new/one.lock")
     with locks.locked(path):
@@ -96,12 +90,6 @@ def test_two_measurements_never_overlap_and_who_waits_is_told_who_holds(other, f
     assert told.endswith("waiting\n")
     holder.communicate("\n", timeout=20)
     assert waiter.stdout.readline() == "held\n"
-
-
-def test_who_does_not_want_to_wait_goes_on_at_once(other):
-    assert other().stdout.readline() == "held\n"
-    with pytest.raises(turn.Taken, match="another measurement is under way"), turn.exclusive(wait=False):
-        pass
 
 
 def test_a_killed_holder_keeps_nobody_waiting(other):

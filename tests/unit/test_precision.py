@@ -177,9 +177,10 @@ def test_a_disturbed_set_is_measured_again_and_counts_in_no_width(made, capsys):
     os.unlink("results/precision/3.json")
     flag("docker/stream/2")
     assert main(["plan"]) == 0
-    assert "to be measured again: stream, block 2 again: the load average over one minute was 2.00\n" in capsys.readouterr().out
+    why = "block 2 again: the load average over one minute was 2.00"
+    assert f"to be measured again: stream, {why}\n" in capsys.readouterr().out
     found = decided(3)
-    assert "block 2 again: the load average over one minute was 2.00" in found["reason"]
+    assert why in found["reason"]
     assert each(found, "again") == {"stream": [2], "linpack": []}
     assert each(found, "more") == {"stream": 17, "linpack": 17}
     assert each(found, "half_width") == pytest.approx(calm)

@@ -1,4 +1,3 @@
-import contextlib
 import os
 import resource
 import signal
@@ -44,12 +43,6 @@ def test_a_command_over_its_time_is_ended_with_all_its_children(output):
     assert process.wait_for(int(text(output)), 5)
 
 
-def test_a_command_that_ends_well_leaves_no_child_either(output):
-    code, _ = run(["sh", "-c", "sleep 300 & echo $!"], output, 10)
-    assert code == 0
-    assert process.wait_for(int(text(output)), 5)
-
-
 def test_a_command_that_ignores_the_request_is_forced(output, monkeypatch):
     monkeypatch.setattr(process.end, "__kwdefaults__", {"patience": 0.3})
     begun = time.monotonic()
@@ -78,16 +71,6 @@ def test_commands_run_at_the_same_time_and_each_has_its_own_output(outputs):
     found = process.run_together(shells(*scripts), outputs, 20)
     assert [code for code, _ in found] == [0, 0, 0]
     assert [text(output) for output in outputs] == ["here 0\n", "here 1\n", "here 2\n"]
-
-
-def test_each_command_has_its_own_time(outputs):
-    found = process.run_together(shells("sleep 0.1", "sleep 0.6", ":"), outputs, 20)
-    assert [code for code, _ in found] == [0, 0, 0]
-    first, second, third = (seconds for _, seconds in found)
-    # Never less than it sleeps, whatever a busy machine adds; those that end earlier do not wait for the others.
-    assert first >= 0.1
-    assert second >= 0.6
-    assert third < first < second
 
 
 def test_one_bad_end_ends_the_others_with_their_children(outputs):
@@ -121,11 +104,6 @@ def test_the_end_of_what_commands_need_ends_them(outputs):
     assert text(outputs[2]) == ""
 
 
-def test_what_commands_need_may_outlive_them(outputs):
-    found = process.run_together(shells("exit 0", "exit 0"), outputs[:2], 60, [os.getpid()])
-    assert [code for code, _ in found] == [0, 0]
-
-
 def test_a_program_that_is_not_there_ends_those_that_were_started(outputs):
     with pytest.raises(FileNotFoundError):
         process.run_together([["sleep", "4321"], ["/no/such"]], outputs[:2], 60)
@@ -157,17 +135,6 @@ def test_a_failing_command_of_the_machinery_is_told_in_its_own_words():
         process.capture(["no-such-program"])
     with pytest.raises(UserError, match="did not end within"):
         process.capture(["sleep", "5"], timeout=0.2)
-
-
-def test_a_watched_command_ends_by_itself_or_with_the_first_trouble():
-    done = process.capture_watched(["sh", "-c", "echo said; echo meant >&2; exit 3"], 20, lambda: None, 0.05)
-    assert (done.returncode, done.stdout, done.stderr) == (3, "said\n", "meant\n")
-    asked = iter([None, None, "it burns"])
-    with pytest.raises(UserError, match="it burns"):
-        process.capture_watched(["sleep", "66.6"], 20, lambda: next(asked), 0.05)
-    with pytest.raises(UserError, match=r"did not end within 0\.2 s"):
-        process.capture_watched(["sleep", "66.6"], 0.2, lambda: None, 0.05)
-    assert subprocess.run(["pgrep", "-f", "^sleep 66.6$"], capture_output=True, check=False).returncode == 1
 
 
 def test_rights_are_asked_for_only_where_they_are_lacking(monkeypatch):
@@ -206,14 +173,6 @@ def test_a_child_that_starts_while_the_end_is_asked_for_is_ended_too(heeding, ou
         with pytest.raises(signals.Interrupted, match="SIGTERM"):
             start()
     assert [process.start_time(child) for child in children] == [None, None]
-
-
-def test_only_the_first_request_to_end_is_heard(heeding):
-    with contextlib.suppress(signals.Interrupted):
-        os.kill(os.getpid(), signal.SIGINT)
-        pytest.fail("it was not heard")
-    os.kill(os.getpid(), signal.SIGTERM)
-    os.kill(os.getpid(), signal.SIGINT)
 
 
 def test_whoever_brings_something_up_notices_the_end_of_its_run():

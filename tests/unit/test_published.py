@@ -1,4 +1,3 @@
-import os
 import subprocess
 
 import pytest
@@ -48,18 +47,6 @@ def test_what_is_no_folder_of_results_is_refused_by_name(tmp_path):
     subprocess.run(["git", "init", "-q", "--bare", str(tmp_path / "repository")], check=True)
     for name in ("nowhere", "file", "empty", "repository"):
         assert str(tmp_path / name) in (published.complaint(str(tmp_path / name)) or "")
-
-
-def test_the_state_changes_with_the_results_and_opens_nothing(results):
-    before = published.state(str(results))
-    assert published.state(str(results)) == before
-    pipe = results / "Stream/results/common"
-    os.mkfifo(pipe)  # opening it would wait for ever
-    changed = published.state(str(results))
-    assert changed != before
-    pipe.unlink()
-    os.utime(results / "Stream/results/vm.log", (1, 1))
-    assert published.state(str(results)) not in (before, changed)
 
 
 def test_the_state_of_a_bare_directory_is_that_of_its_commit(repository, tmp_path):

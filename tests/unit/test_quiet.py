@@ -9,8 +9,6 @@ import time
 import projects
 import pytest
 
-from strata import layers
-from strata.base import places
 from strata.base.errors import CellFailed
 from strata.cell import quiet
 from strata.experiment import config, plan
@@ -33,30 +31,6 @@ def usage(own, waited=0.0, parent=1, name="cc1"):
 def flags_of(early, late, when="during", thresholds=THRESHOLDS, **moment):
     seen = {**CALM, **moment, **quiet.facts(early, late, (), measuring=True)}
     return [(flag["what"], flag["when"], flag["value"]) for flag in quiet.judge(when, early, late, seen, thresholds)]
-
-
-def test_defaults_are_complete_and_numbers():
-    assert quiet_settings.complete(None) == {
-        "action": "flag",
-        "wait_seconds": 300,
-        "thresholds": {
-            "load": None,
-            "steal": 0.02,
-            "busy": 0.05,
-            "swap": 2**20,
-            "temperature": 90,
-            "throttled": 0,
-        },
-    }
-    given = quiet_settings.complete({"action": "refuse", "busy": None, "swap": "512KiB", "steal": "0.5%", "load": 4})
-    assert given["action"] == "refuse"
-    assert given["thresholds"] | {"temperature": 90} == {
-        "load": 4, "steal": 0.005, "busy": None, "swap": 2**19, "temperature": 90, "throttled": 0,
-    }  # fmt: skip
-
-
-def test_a_quiet_time_has_no_flag():
-    assert flags_of(reading(), reading(10, idle=2000)) == []
 
 
 @pytest.mark.parametrize(
@@ -94,16 +68,6 @@ def test_nothing_is_judged_that_cannot_be_read_or_has_no_threshold():
     assert flags_of(reading(swapped=0), busy, thresholds=dict.fromkeys(THRESHOLDS)) == []
 
 
-def test_a_tick_of_a_short_time_is_no_share():
-    # 0.04 s of 0.1 s are 40 %, and four ticks of the kernel's clock.
-    short = reading(0.1, steal=4, idle=6, processes={(50, "7"): usage(0.04)})
-    assert flags_of(reading(), short) == []
-    assert [
-        what
-        for what, _, _ in flags_of(reading(), short._replace(processes={**short.processes, (50, "7"): usage(0.06)}))
-    ] == ["busy"]
-
-
 def test_children_that_were_waited_for_count_from_the_first_reading_on():
     make = {(50, "7"): usage(1.0, waited=10.0, name="make")}
     early = reading(processes={**make, (51, "8"): usage(3.0, parent=50), (52, "9"): usage(0.5, parent=50)})
@@ -115,26 +79,6 @@ def test_children_that_were_waited_for_count_from_the_first_reading_on():
     # An id that was given to another process is another process.
     again = reading(10, processes={(51, "77"): usage(2.0)})
     assert quiet.used(early, again)[51, "77"] == 2.0
-
-
-def test_the_past_of_a_grandchild_is_not_charged_when_its_parent_ends_with_it():
-    tree = {(50, "7"): usage(1.0, name="A"), (51, "8"): usage(0.0, parent=50), (52, "9"): usage(90.0, parent=51)}
-    late = reading(10, processes={(50, "7"): usage(1.0, waited=91.5, name="A")})
-    assert quiet.used(reading(processes=tree), late)[50, "7"] == pytest.approx(1.5)
-    # As an orphan it may have been waited for by one still further above.
-    above = {(49, "6"): usage(0.0, name="above"), (50, "7"): usage(1.0, parent=49)}
-    late = reading(10, processes={(49, "6"): usage(0.0, waited=91.0), (50, "7"): usage(1.0, waited=0.5, parent=49)})
-    spent = quiet.used(reading(processes={**tree, **above}), late)
-    assert spent[49, "6"] + spent[50, "7"] == pytest.approx(1.5)
-
-
-def test_what_nobody_saw_makes_no_more_than_all_processors(monkeypatch):
-    monkeypatch.setattr(quiet.os, "cpu_count", lambda: 2)
-    # Its child came before the first reading and ended while that was taken: no reading has its past.
-    late = reading(10, processes={(50, "7"): usage(4.0, waited=500.0), (60, "8"): usage(3.0)})
-    seen = quiet.facts(reading(processes={(50, "7"): usage(0.0)}), late, set())
-    assert seen["others_share"] <= 2
-    assert quiet.used(reading(), late)[60, "8"] == pytest.approx(3.0)
 
 
 TREE = """
@@ -173,40 +117,6 @@ def test_a_tree_that_ended_is_charged_what_it_used_meanwhile(kind):
     (seconds,) = [spent for (pid, _), spent in quiet.used(early, late).items() if pid == top.pid]
     assert max(now.waited for (pid, _), now in late.processes.items() if pid == top.pid) >= 0.7
     assert seconds < 0.3
-
-
-def test_processes_of_ours_are_known_by_their_place(tmp_path, monkeypatch):
-    monkeypatch.setenv("STRATA_HOME", "/somewhere/strata")
-    processes = {
-        10: usage(0, parent=1, name="snakemake"),
-        11: usage(0, parent=10, name="python"),
-        12: usage(0, parent=11, name="sh"),
-        20: usage(0, parent=1, name="dockerd"),
-        21: usage(0, parent=1, name="containerd-shim"),
-        30: usage(0, parent=1, name="stream"),
-        31: usage(0, parent=1, name="qemu-system-x86"),
-        32: usage(0, parent=1, name="qemu-system-x86"),
-        33: usage(0, parent=1, name="ssh"),
-        40: usage(0, parent=1, name="cc1"),
-        41: usage(0, parent=42, name="loop"),
-        42: usage(0, parent=41, name="loop"),
-    }
-    texts = {
-        30: ("cgroup", "0::/strata/8d3f\n"),
-        31: ("cmdline", f"qemu\0-name\0guest=strata-{places.home_mark()[:8]}-x,debug-threads=on\0"),
-        32: ("cmdline", "qemu\0-name\0guest=other\0"),
-        33: ("cmdline", "ssh\0-F\0/somewhere/strata/systems/strata-1/ssh_config\0"),
-        40: ("cgroup", "0::/user.slice/strata-like\n"),
-    }
-    for pid, (name, text) in texts.items():
-        (tmp_path / str(pid)).mkdir()
-        (tmp_path / str(pid) / name).write_text(text)
-
-    def ours(roots, daemons):
-        return {pid for pid in processes if quiet.is_ours(pid, processes, roots, daemons, str(tmp_path))}
-
-    assert ours({10}, layers.kind("docker").daemons) == {10, 11, 12, 20, 21, 30, 31, 33}
-    assert ours({11}, set()) == {11, 12, 30, 31, 33}
 
 
 def test_this_machine_can_be_read_and_a_busy_process_is_seen():
@@ -257,36 +167,6 @@ def lookout(script, **settings):
     return quiet.Lookout(quiet_settings.complete(settings), (), script.sleep)
 
 
-def test_where_flags_are_enough_nothing_waits(monkeypatch):
-    script = Scripted(monkeypatch)
-    watch = lookout(script)
-    watch.begin()
-    script.clock, script.own = 10.0, 5.0
-    seen = watch.before(dict(CALM))
-    assert seen["others_share"] == 0.5
-    script.clock, script.own = 20.0, 6.0
-    watch.during(dict(CALM), {"chroot"})
-    assert script.slept == []
-    assert watch.report == {
-        "action": "flag",
-        "flags": [
-            {"what": "busy", "when": "before", "value": 0.5, "threshold": 0.05, "by": [{"name": "cc1", "share": 0.5}]},
-            {"what": "busy", "when": "during", "value": 0.1, "threshold": 0.05, "by": [{"name": "cc1", "share": 0.1}]},
-        ],
-        "waited_seconds": 0.0,
-        "thresholds": THRESHOLDS,
-    }
-
-
-def test_a_quiet_machine_is_not_waited_for(monkeypatch):
-    script = Scripted(monkeypatch, 0.0)
-    watch = lookout(script, action="wait")
-    watch.begin()
-    assert script.slept == [quiet.LOOK_SECONDS]
-    assert watch.report["waited_seconds"] == 0.0
-    assert watch.report["flags"] == []
-
-
 def test_a_busy_machine_is_waited_for(monkeypatch, capsys):
     script = Scripted(monkeypatch, 0.9, 0.5, 0.0)
     watch = lookout(script, action="wait")
@@ -325,17 +205,6 @@ def test_a_cell_is_refused_before_it_starts_and_after_it_was_disturbed(monkeypat
 
 def record_of(folder, kind="raw"):
     return json.loads((folder / f"results/{kind}/bare/noop/1.json").read_text())
-
-
-def test_the_record_of_a_cell_says_whether_it_was_quiet(project):
-    folder = project()
-    projects.plan(folder)
-    assert projects.run(folder, "strata", "cell", "bare", "noop", "1").returncode == 0
-    record = record_of(folder)
-    assert record["quiet"]["action"] == "flag"
-    assert record["quiet"]["thresholds"] == THRESHOLDS
-    assert {"others_share", "others", "swapped_bytes", "throttled"} <= set(record["observed"]["host"]["before"])
-    assert {"others_share", "others", "swapped_bytes", "throttled"} <= set(record["observed"]["host"]["during"])
 
 
 def test_a_cell_that_is_refused_leaves_its_reason_and_can_be_measured_later(project):

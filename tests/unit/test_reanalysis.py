@@ -2,12 +2,10 @@
 
 import csv
 import io
-import subprocess
 
 import openpyxl
 import pytest
 
-from strata.base.errors import UserError
 from strata.reanalysis import logs, mysql, tidy, workbooks
 from strata.reanalysis.reading import Refusal, Value
 
@@ -266,34 +264,3 @@ def test_the_table_numbers_repetitions_and_missing_files_are_named(folder, tmp_p
     missing = {row["file"]: row["reason"] for row in table(tmp_path / "out/unreadable.csv")}
     assert missing["Stream/results/docker.log"] == "missing: no values of stream in docker"
     assert "netperf/results/netperf.xlsx: missing: no values of netperf" in capsys.readouterr().err
-
-
-def test_links_and_what_is_no_text_are_not_read(folder, tmp_path):
-    secret = tmp_path / "secret"
-    secret.write_text("\n".join(stream()))
-    (folder / "Stream/results/docker.log").symlink_to(secret)
-    (folder / "Stream/results/vm.log").write_bytes(b"\0")
-    tidy.make(str(folder), str(tmp_path / "out"))
-    assert {row["environment"] for row in table(tmp_path / "out/tidy.csv") if row["workload"] == "stream"} == {"native"}
-    refused = {row["file"]: row["reason"] for row in table(tmp_path / "out/unreadable.csv")}
-    assert "NUL" in refused["Stream/results/vm.log"]
-    for wrong in (tmp_path / "nowhere", tmp_path):
-        with pytest.raises(UserError, match=str(wrong)):
-            tidy.make(str(wrong), str(tmp_path / "none"))
-
-
-def test_a_git_directory_gives_the_same_and_the_older_revision(folder, tmp_path):
-    def git(*words):
-        who = ("-c", "user.name=test", "-c", "user.email=test@localhost")
-        subprocess.run(["git", "-C", str(folder), *who, *words], check=True, capture_output=True)
-
-    git("init", "-q")
-    git("add", "-A")
-    git("commit", "-q", "-m", "results")
-    git("clone", "-q", "--bare", str(folder), str(tmp_path / "bare"))
-    for source, out in ((folder, "lying"), (tmp_path / "bare", "bare")):
-        tidy.make(str(source), str(tmp_path / out))
-    lying = [{**row, "file": row["file"]} for row in table(tmp_path / "lying/tidy.csv")]
-    assert [row for row in lying if row["workload"] == "stream"] == [
-        row for row in table(tmp_path / "bare/tidy.csv") if row["workload"] == "stream"
-    ]

@@ -82,16 +82,6 @@ def names(found, part):
     return [server["name"] for server in found.cell["servers"] if found._is_of(server, part)]
 
 
-def test_together_all_is_in_one_system(project):
-    found, values = taken(project, ["web+database"])
-    assert found.parts == 1
-    assert names(found, 0) == ["database", "web"]
-    assert found._own_ports(0) == ["web_port", "database_port"]
-    assert command(found, values, 0) == ["172.17.0.0", "7000", "172.17.0.0", "7100"]
-    at_client = found._values_of_all(values)
-    assert (at_client["address.web"], at_client["web_port"]) == (["192.168.0.1"], [7000])
-
-
 def test_apart_each_has_its_servers_and_reaches_the_other(project):
     found, values = taken(project, ["web", "database"])
     assert found.parts == 2
@@ -103,12 +93,6 @@ def test_apart_each_has_its_servers_and_reaches_the_other(project):
     at_client = found._values_of_all(values)
     assert (at_client["web_port"], at_client["database_port"]) == ([7000], [7101])
     assert at_client["address.web"] == at_client["address.database"] == ["192.168.0.1"]
-
-
-def test_of_machines_the_address_is_their_own(project):
-    found, values = taken(project, ["web", "database"], machine="a machine")
-    assert command(found, values, 0) == ["172.17.0.0", "7000", "10.0.0.1", "7101"]
-    assert found._values_of_all(values)["address.database"] == ["10.0.0.1"]
 
 
 def test_of_several_each_web_has_its_own_database(project):
@@ -156,14 +140,4 @@ WRONG = [
 def test_wrong_roles_are_refused_by_key(project, change, key):
     project(workloads={"noop": with_roles(**change)})
     with pytest.raises(UserError, match=rf"workload\.yaml: {key}: "):
-        workload.load("noop")
-
-
-def test_a_role_without_roles_is_refused(project):
-    data = with_roles()
-    del data["roles"]
-    data["run"] = projects.NOOP["run"]
-    data["servers"] = [{**one, "argv": ["/bin/server"]} for one in data["servers"]]
-    project(workloads={"noop": data})
-    with pytest.raises(UserError, match=r"workload\.yaml: servers\.0\.role: "):
         workload.load("noop")

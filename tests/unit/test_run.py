@@ -28,18 +28,6 @@ def test_the_same_experiment_is_run_again_by_its_pages_and_words(words, again):
     assert run.command(["/usr/bin/snakemake", *shlex.split(words)]) == again
 
 
-def test_the_program_is_named_as_a_person_types_it(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    own = tmp_path / ".venv/bin/snakemake"
-    assert run.command([str(own)]) == ".venv/bin/snakemake --cores 1"
-    assert run.command(["/else/where/snakemake"]) == "snakemake --cores 1"
-    assert run.command(["/lib/python3/site-packages/snakemake/__main__.py"]) == "snakemake --cores 1"
-    own.parent.mkdir(parents=True)
-    own.touch(0o755)
-    monkeypatch.setenv("PATH", str(own.parent))
-    assert run.command([str(own)]) == "snakemake --cores 1"
-
-
 def test_a_process_begins_a_run_unless_it_belongs_to_one_that_lives(monkeypatch):
     for variable in (run.OWNER, run.COMMAND):
         monkeypatch.delenv(variable, raising=False)
@@ -107,26 +95,9 @@ def test_the_rest_follows_from_the_pace_since_the_run_began(planned):
     assert progress.count()[2] == 0
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"stale": 7}', '{"stale": [[1]], "begun": 1}', '{"begun": "x"}'])
-def test_what_makes_no_sense_is_no_reason_to_fail(planned, text):
-    write_text(progress.PATH, text)
-    put(CELLS[0])
-    assert progress.count()[:2] == (1, 4)
-    write_text(places.CELLS, "x,y\n1,2\n")
-    assert progress.count() == (0, 0, None)
+def test_a_run_without_a_plan_counts_nothing(planned):
     os.unlink(places.CELLS)
     assert progress.count() == (0, 0, None)
-
-
-def test_a_cell_is_told_with_what_is_left(planned, capsys):
-    progress.begin(0, [])
-    progress.announce("one · a · repetition 1")
-    put(CELLS[0])
-    progress.done("one · a · repetition 1", 2.5, more=True)
-    first, second = capsys.readouterr().err.splitlines()
-    assert first == "[0 of 4 done] one · a · repetition 1 …"
-    assert second.startswith("[1 of 4 done] one · a · repetition 1: 2.5 s; 3 to go")
-    assert second.endswith("; then it is decided whether more are needed")
 
 
 def test_what_runs_once_is_summed_without_what_it_holds(monkeypatch):

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from strata.base import process
-from strata.cell.shell import Shell, _beginning
+from strata.cell.shell import Shell
 
 
 @pytest.fixture
@@ -68,18 +68,6 @@ def test_words_arrive_as_they_are(printed, word):
     assert printed("printf", "[%s]", word) == (0, f"[{word}]".encode())
 
 
-def test_what_is_printed_in_pieces_is_put_together(printed):
-    assert printed("sh", "-c", r"printf 'a\n'; sleep 0.1; printf '\n'; sleep 0.1; printf b") == (0, b"a\n\nb")
-
-
-@pytest.mark.parametrize(
-    ("text", "held"),
-    [(b"", 0), (b"a", 0), (b"a\n", 1), (b"\n\n", 1), (b"a\nm", 2), (b"a\nmark", 5), (b"\nmark7", 6), (b"a\nmak", 0)],
-)
-def test_of_what_may_be_the_mark_nothing_is_written_yet(text, held):
-    assert _beginning(text, b"\nmark") == held
-
-
 def test_a_command_that_does_not_end_is_ended_and_the_shell_with_it(printed, shell, tmp_path):
     begun = time.monotonic()
     code, text = printed("sh", "-c", f"echo begun; echo $$ >{tmp_path}/id; sleep 60; echo ended", timeout=1)
@@ -95,20 +83,7 @@ def test_a_shell_that_is_killed_under_a_command_tells_its_own_end(printed, shell
     assert shell._process.returncode == -9
 
 
-def test_a_shell_that_has_ended_runs_nothing(printed, shell):
-    os.kill(shell._process.pid, 9)
-    process.wait_for(shell._process.pid, 10)
-    assert printed("echo", "1") == (137, b"")
-
-
 def test_what_prints_on_behind_a_command_is_not_waited_for(printed):
     code, text = printed("sh", "-c", "(while :; do echo more; done) & echo begun; sleep 0.2")
     assert code == 0
     assert b"begun\n" in text
-
-
-def test_it_ends_when_it_is_sent_nothing_more(shell):
-    pid = shell._process.pid
-    shell.close()
-    assert process.start_time(pid) is None
-    assert shell._process.returncode == 0

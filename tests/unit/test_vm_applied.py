@@ -79,12 +79,6 @@ def test_huge_pages_in_the_domain_alone_do_not_count():
     assert row["why"].startswith("the host could reserve 3")
 
 
-def test_what_cannot_be_read_is_not_available_and_not_applied():
-    row = only_wrong(rows(process__huge_bytes=applied.NOT_AVAILABLE))
-    assert row["seen"] == applied.NOT_AVAILABLE
-    assert only_wrong(rows(process__vhost=None))["seen"] == applied.NOT_AVAILABLE
-
-
 def test_one_disk_of_two_is_not_all():
     found = seen()["live"]
     found["disks"][1] = {**found["disks"][1], "cache": None, "iothread": None}
@@ -147,10 +141,3 @@ def test_memory_of_each_node_is_seen_beside_its_vcpus():
     assert good["applied"]
     assert row({"0": 4096})["why"] == "it is not bound to these nodes"
     assert row({})["seen"] == applied.NOT_AVAILABLE
-
-
-def test_a_process_that_is_gone_has_nothing_to_show(tmp_path):
-    found = applied.process(42, str(tmp_path))
-    assert found["resident_bytes"] == applied.NOT_AVAILABLE
-    assert found["vcpus"] == {}
-    assert found["vhost"] is None

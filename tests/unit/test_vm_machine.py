@@ -4,14 +4,11 @@ import json
 import os
 import signal
 import subprocess
-import time
 
 import pytest
 import tuned
 
-from strata import layers
 from strata.base import checking
-from strata.base.errors import UserError
 from strata.host import observe
 from strata.host import topology as host
 from strata.host.context import Context
@@ -38,10 +35,10 @@ def done(monkeypatch, tmp_path):
         monkeypatch.setattr(libvirt, name, note(name, answer))
     monkeypatch.setattr(libvirt, "start_daemon", lambda: None)
     monkeypatch.setattr(hugepages, "reserve", note("reserve"))
-    facts = {"box": "b", "seen": [[1, 2]], "folder": str(tmp_path), "host_keys": ["ssh-ed25519 AAAA"], "bytes": 1}
+    facts = {"box": "b", "folder": str(tmp_path), "host_keys": ["ssh-ed25519 AAAA"], "bytes": 1}
     monkeypatch.setattr(disk, "require", lambda recipe: facts)
     monkeypatch.setattr(host, "topology", lambda: TOPOLOGY)
-    monkeypatch.setattr(machine.this_host, "memory_size", lambda: 32 * GIB)
+    monkeypatch.setattr(machine.this_host, "facts", lambda: {"memory_bytes": 32 * GIB})
     return noted
 
 
@@ -85,42 +82,6 @@ def test_the_first_makes_what_all_share_and_none_removes_another(tmp_path, done)
     assert 3 * found[0]["memory_mib"] * 2**20 <= settings.spare_memory(32 * GIB)
 
 
-def test_huge_pages_are_for_all_machines_or_for_none(tmp_path, done, monkeypatch):
-    monkeypatch.setattr(hugepages, "reserve", lambda memory, folder, nodes: "the host could reserve 3 of 9")
-    for one in machines(tmp_path, 2, huge_pages=True):
-        assert not one.prepare()[0]["huge_pages"]
-        assert one.refused == {"huge_pages": "the host could reserve 3 of 9"}
-
-
-def test_nothing_is_reserved_for_machines_that_want_none(tmp_path, done):
-    assert not machines(tmp_path, 1)[0].prepare()[0]["huge_pages"]
-    assert [name for name, *_ in done] == ["remove_domains", "bring_up_network", "bring_up_pool"]
-
-
-def test_a_machine_by_itself_keeps_its_name(tmp_path, done):
-    alone = machines(tmp_path, 1)[0]
-    (tmp_path / "again").mkdir()
-    context = Context("strata-y", str(tmp_path / "again"), {"recipe": "r"})
-    assert machine.Machine(alone.options, context).prepare()[0]["name"] == alone.prepare()[0]["name"]
-
-
-def test_a_failed_boot_removes_that_machine_alone(tmp_path, done, monkeypatch):
-    _, second = machines(tmp_path, 2)
-    wanted = {"name": "strata-mark-two", "console": "", "extra": {}}
-    for name in ("make_data_disk", "say"):
-        monkeypatch.setattr(machine, name, lambda *words: None)
-    monkeypatch.setattr(machine, "ATTEMPTS", 2)
-    monkeypatch.setattr(machine.Machine, "_make", lambda *words: None)
-    monkeypatch.setattr(machine.Machine, "_wait", lambda *words: None)
-    for name in ("tune", "virsh"):
-        monkeypatch.setattr(libvirt, name, lambda *words: None)
-    for name in ("_keep_console", "forget_vagrant"):
-        monkeypatch.setattr(machine, name, lambda *words: None)
-    with pytest.raises(UserError, match="did not boot in 2 attempts"):
-        second._boot(wanted)
-    assert done == [("remove_domains", "strata-mark-two")] * 2
-
-
 def test_a_machine_is_booted_once_and_warmed_up_once_for_what_stands_on_it(tmp_path, done, monkeypatch):
     (plain,) = machines(tmp_path, 1)
     warm = machine.Machine(plain.options, plain.context, {"docker": [["systemctl", "start", "docker.service"]]})
@@ -149,49 +110,6 @@ def test_a_machine_is_booted_once_and_warmed_up_once_for_what_stands_on_it(tmp_p
     assert [plain._snapshot(wanted), warm._snapshot(wanted)] == ["k", "k-docker"]
 
 
-def test_what_stands_on_a_machine_warms_it_up():
-    stack = layers.build([{"vm": {}}, {"docker": {"network": "bridge", "data": "volume"}}], Context("i", "f", None))
-    assert [layer.name for layer in stack[1].above] == ["docker"]
-    assert list(stack[1].vagrant().warmup) == ["docker"]
-    assert layers.build([{"vm": {}}], Context("i", "f", None))[1].vagrant().warmup == {}
-
-
-def test_machines_that_do_not_fit_are_refused(tmp_path, done):
-    first = machines(tmp_path, 3, memory="12GiB")[0]
-    with pytest.raises(UserError, match=r"vm.profiles.p.memory: 3 machines of 12288 MiB do not fit in 32768 MiB"):
-        first.prepare()
-    assert done == []
-
-
-def test_a_device_goes_to_no_one_of_several(tmp_path, done):
-    for one in machines(tmp_path, 2, passthrough=["0000:03:10.0"]):
-        assert one.prepare()[0]["passthrough"] == []
-        assert one.refused["passthrough"] == "a device can be in one machine only"
-
-
-def test_only_the_domain_that_is_meant_is_removed_with_its_disks(tmp_path, monkeypatch):
-    monkeypatch.setenv("STRATA_HOME", str(tmp_path))
-    names = [f"{libvirt.prefix()}-{mark}" for mark in ("aaaa", "bbbb")]
-    there, gone = set(names), []
-    monkeypatch.setattr(libvirt, "domains", lambda: sorted(there))
-
-    def virsh(command, name, *words, check=True):
-        if command == "undefine":
-            there.remove(name)
-            gone.append(name)
-
-    monkeypatch.setattr(libvirt, "virsh", virsh)
-    (tmp_path / "vm/pool").mkdir(parents=True)
-    files = [f"{name}{end}" for name in names for end in (".img", "-data.img")] + ["box.img"]
-    for name in files:
-        (tmp_path / "vm/pool" / name).write_text(json.dumps(name))
-    assert libvirt.remove_domains(names[1]) == [names[1]]
-    assert sorted(path.name for path in (tmp_path / "vm/pool").iterdir()) == sorted([*files[:2], "box.img"])
-    assert libvirt.remove_domains() == [names[0]]
-    assert [path.name for path in (tmp_path / "vm/pool").iterdir()] == ["box.img"]
-    assert gone == [names[1], names[0]]
-
-
 @pytest.mark.parametrize("whose", ["the domain's", "another's"])
 def test_a_domain_is_ended_at_once_and_nothing_but_its_own_process(monkeypatch, whose):
     name = "strata-mark-aaaa"
@@ -205,26 +123,6 @@ def test_a_domain_is_ended_at_once_and_nothing_but_its_own_process(monkeypatch, 
         ended = process.wait(10) if whose == "the domain's" else process.poll()
         process.kill()
     assert ended == (-signal.SIGKILL if whose == "the domain's" else None)
-
-
-def test_a_boot_says_that_it_runs_and_how_long_it_took(tmp_path, done, monkeypatch, capsys):
-    monkeypatch.setattr(machine.Machine, "_make", lambda self, wanted: time.sleep(0.2))
-    monkeypatch.setattr(machine.Machine, "_wait", lambda self, wanted: None)
-    for name in ("tune", "virsh"):
-        monkeypatch.setattr(libvirt, name, lambda *words: None)
-    monkeypatch.setattr(machine, "_keep_console", lambda folder, name, attempt: "")
-    monkeypatch.setattr(machine, "make_data_disk", lambda wanted: None)
-    monkeypatch.setattr(machine.ssh, "run", lambda *words, **more: "")
-    booted = machines(tmp_path, 1)[0]._boot({"name": "m", "extra": {}})
-    assert booted["attempts"] == 1
-    # What Vagrant takes is no part of the boot.
-    assert booted["seconds"] < 0.2
-    assert capsys.readouterr().err.splitlines() == [
-        "vm: making the machine with Vagrant …",
-        "vm: making the machine with Vagrant: 0 s",
-        "vm: booting the machine, attempt 1 of 3 …",
-        "vm: booting the machine, attempt 1 of 3: 0 s",
-    ]
 
 
 # What a guest's shell prints of its disk, its card, its nodes and its caches; and what one says that knows none.
@@ -255,7 +153,7 @@ def test_what_is_told_of_a_machine_is_as_the_schema_of_records_says(
     (one,) = machines(tmp_path, 1, **(tuned.PROFILE if golden == "kvm-tuned" else {}))
     one.options |= {"fresh": fresh, "accelerator": "kvm"}
     if device:
-        monkeypatch.setattr(machine.passthrough, "complaint", lambda address, accelerator: None)
+        monkeypatch.setattr(machine.card, "complaint", lambda address, accelerator: None)
     prepare = one.prepare
 
     def with_disks():

@@ -113,12 +113,6 @@ def test_an_uneven_part_of_a_host_has_no_topology_to_show():
     assert found["numa"] is None
 
 
-def test_more_vcpus_than_cpus_take_turns():
-    found = resolve({"cpus": 5, "pin": True, "topology": "host"})
-    assert list(found["affinity"].values()) == ["0", "1", "0", "1", "0"]
-    assert found["topology"] is None
-
-
 def test_equal_machines_share_the_host_without_overlap():
     found = [resolve({"pin": True}, cpus(2, 8), part=part, of=8) for part in range(8)]
     assert {entry["cpus"] for entry in found} == {2}
@@ -132,50 +126,10 @@ def test_more_machines_than_cpus_take_turns_and_none_has_more_than_another():
     assert [list(entry["affinity"].values()) for entry in found] == [["0"], ["1"], ["0"], ["1"]]
 
 
-def test_machines_of_a_given_size_lie_apart_as_long_as_there_is_room():
-    found = [resolve({"pin": True, "cpus": 4}, cpus(1, 8), part=part, of=4) for part in range(4)]
-    assert [entry["affinity"]["0"] for entry in found] == ["0", "4", "0", "4"]
-    few = [resolve({"pin": True, "cpus": 1}, cpus(1, 8), part=part, of=2) for part in range(2)]
-    assert [entry["affinity"]["0"] for entry in few] == ["0", "4"]
-
-
-def test_qemus_other_threads_keep_off_the_cpus_of_all_equal_machines():
-    def emulators(*shape, of, **more):
-        profile = {"pin": True, "pin_emulator": True, **more}
-        return [resolve(profile, cpus(*shape), part=part, of=of)["extra"]["emulator"] for part in range(of)]
-
-    assert emulators(1, 8, of=3) == ["6-7"] * 3
-    assert emulators(1, 8, of=2, cpus=1) == ["1-3,5-7"] * 2
-    # Where none is left, each keeps to its own.
-    assert emulators(1, 8, of=2) == ["0", "4"]
-
-
-@pytest.mark.parametrize(("total", "left"), [(24 * GIB, 3 * GIB), (8 * GIB, 2 * GIB), (256 * GIB, 32 * GIB)])
-def test_the_host_keeps_what_it_needs(total, left):
-    given = settings.spare_memory(total)
-    assert left <= total - given < left + 64 * 2**20
-    assert given % (64 * 2**20) == 0
-
-
-def test_a_small_host_gives_half():
-    assert settings.spare_memory(3 * GIB) == 1.5 * GIB
-
-
-def test_sizes_by_scale():
-    profile = {"memory": {"smoke": "2GiB", "quick": "512MiB", "paper": "host"}}
-    assert settings.complete(profile, "smoke")["memory"] == "2GiB"
-    assert settings.size(settings.complete(profile, "quick")["memory"]) == 512 * 2**20
-    assert settings.complete(profile, "paper")["memory"] == "host"
-
-
 @pytest.mark.parametrize(("values", "text"), [([0], "0"), ([0, 1, 2, 5], "0-2,5"), ([7, 3, 4], "3-4,7")])
 def test_ranges_and_back(values, text):
     assert settings.ranges(values) == text
     assert host.numbers(text) == sorted(values)
-
-
-def test_pci_addresses():
-    assert settings.pci_parts("0000:03:1f.7") == {"domain": "0x0000", "bus": "0x03", "slot": "0x1f", "function": "0x7"}
 
 
 def write_cpu(folder, cpu, socket, core, caches=()):
@@ -204,9 +158,3 @@ def test_the_topology_is_read_from_the_kernel(tmp_path):
     assert host.shape(found) == {"sockets": 2, "cores": 2, "threads": 2}
     assert host.shape(found[:3]) is None
     assert host.caches(str(tmp_path / "cpu")) == "L1d 32K, L1i 64K, L3 8M"
-
-
-def test_a_kernel_that_says_nothing_gives_one_socket(tmp_path):
-    found = host.topology(str(tmp_path), str(tmp_path), {0, 1})
-    assert host.shape(found) == {"sockets": 1, "cores": 2, "threads": 1}
-    assert host.caches(str(tmp_path)) == ""

@@ -9,11 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from strata import client
 from strata.cell import steps
 from strata.host import cgroups
-from strata.host.context import Context
-from strata.layers import build
 from strata.vm import ssh
 
 HOSTILE = [
@@ -70,13 +67,6 @@ def received(argv, **more):
     return json.loads(done.stdout)
 
 
-def words_of(text):
-    """The words that a shell makes of a text."""
-    return received(
-        ["sh", "-c", f'set -- {text}\nexec "$0" -c "$STRATA_SHOW" "$@"', WORDS[0]], env={"STRATA_SHOW": WORDS[2]}
-    )
-
-
 def test_parameters_become_the_very_words():
     assert parameters_as_words() == [*WORDS, *HOSTILE]
     assert steps.fill(["a", "{list}"], {"list": ["$(x)", "b c"]}, "/p") == ["/p/a", "$(x),b c"]
@@ -108,45 +98,3 @@ def test_the_groups_of_a_native_system_hand_the_very_words_over(tmp_path, monkey
     assert received([*cgroups.enter("strata-x"), *parameters_as_words()], cwd=tmp_path) == HOSTILE
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "two words"]
     assert all(re.fullmatch(r"\d+\n", (group / "cgroup.procs").read_text()) for group in groups)
-
-
-STACKS = [
-    ["host"],
-    ["chroot"],
-    [{"chroot": {"numactl": "--cpunodebind=0 --membind=0,1"}}],
-    [{"docker": {"network": "host", "data": "volume"}}],
-    [{"vm": {"profile": "default", "fresh": "boot"}}],
-    [{"vm": {"profile": "default", "fresh": "boot"}}, {"docker": {"network": "host", "data": "volume"}}],
-]
-
-
-@pytest.mark.parametrize("stack", STACKS, ids=["host", "chroot", "numactl", "docker", "vm", "docker in vm"])
-def test_every_stack_wraps_a_command_in_words_alone(tmp_path, monkeypatch, stack):
-    monkeypatch.setattr(cgroups, "managed_by_systemd", lambda: False)
-    layers = [{layer: {}} if isinstance(layer, str) else layer for layer in stack]
-    top = build(layers, Context("strata-0123456789", str(tmp_path), {"folder": "/x", "recipe": "0" * 64, "id": "x"}))[
-        -1
-    ]
-    argv = top.command(parameters_as_words())
-    assert all(isinstance(word, str) for word in argv)
-    kinds = [kind for layer in layers for kind in layer]
-    if "vm" not in kinds:
-        assert argv[-len(HOSTILE) :] == HOSTILE
-        return
-    words = words_of(argv[-1])
-    assert words[-len(HOSTILE) :] == HOSTILE
-    assert words[: 2 if "docker" in kinds else 1] == (["docker", "exec"] if "docker" in kinds else ["env"])
-
-
-@pytest.mark.parametrize("chosen", ["namespace", {"ssh": "someone@elsewhere"}], ids=["namespace", "second machine"])
-def test_every_client_wraps_a_command_in_words_alone(tmp_path, monkeypatch, chosen):
-    monkeypatch.setattr(cgroups, "managed_by_systemd", lambda: False)
-    context = Context("strata-0123456789-client", str(tmp_path), None)
-    argv = client.make({**client.settle(chosen), **client.way(chosen)}, context)[-1].command(parameters_as_words())
-    assert all(isinstance(word, str) for word in argv)
-    if chosen == "namespace":
-        assert argv[-len(HOSTILE) :] == HOSTILE
-    else:
-        assert argv[0] == "ssh"
-        assert argv[-3:-1] == ["someone@elsewhere", "--"]
-        assert words_of(argv[-1])[-len(HOSTILE) :] == HOSTILE

@@ -101,7 +101,7 @@ def test_tables_and_papers_are_made_of_nothing_but_the_inputs_of_their_rules(pap
     inputs |= {paper / f"results/{name}" for name in rebuild.INPUTS if (paper / f"results/{name}").is_file()}
     inputs |= set(paper.glob("results/raw/*/*/*"))
     # Of the package the rules name what reads logs; the rest is how it is started.
-    inputs |= set(paper.glob("strata/**/*.py")) | set(paper.glob("schemas/*"))
+    inputs |= set(paper.glob("strata/**/*.py")) | set(paper.glob("schemas/*.json"))
     for path in inputs:
         target = alone / path.relative_to(paper)
         target.parent.mkdir(parents=True, exist_ok=True)

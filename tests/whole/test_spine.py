@@ -167,14 +167,6 @@ def test_a_cell_that_is_missing_is_measured_alone_and_the_tables_follow(project,
     assert not project.jobs
 
 
-def test_a_missing_cell_is_a_target_of_its_own(project):
-    project.path("results/raw/docker/load/2.log").unlink()
-    project.good("results/raw/docker/load/2.log")
-    assert project.measured == ["docker/load/2"]
-    project.good(TABLES)
-    assert project.jobs == {"tables": 1}
-
-
 def test_a_whole_folder_of_logs_that_is_deleted_is_measured_again(project):
     shutil.rmtree(project.path("results/raw/docker/load"))
     project.good(TABLES)
@@ -217,12 +209,6 @@ def test_a_table_that_was_edited_is_refused(project):
     assert "results/comparisons.csv" in project.said
     table.unlink()
     project.good(PAPER)
-
-
-def test_a_table_that_was_deleted_is_made_again(project):
-    project.path("results/comparisons.csv").unlink()
-    project.good("results/comparisons.csv")
-    assert project.jobs == {"tables": 1}
 
 
 def test_a_changed_parameter_measures_its_workload_again_in_sets_and_back(project):
@@ -465,17 +451,6 @@ def test_a_decision_stands_whatever_becomes_of_code_and_logs(adaptive):
     adaptive.good(TABLES)
     assert adaptive.measured == ["docker/load/2"]
     assert "decide" not in adaptive.jobs
-
-
-def test_a_decision_that_is_deleted_is_made_again(adaptive):
-    [*_, last] = sorted(adaptive.path("results/precision").glob("*.json"))
-    last.unlink()
-    # Snakemake makes what stands between two files again only where the later one needs it.
-    adaptive.good("cells")
-    assert adaptive.jobs["decide"] == 1
-    assert not adaptive.measured
-    adaptive.good(TABLES)
-    assert last.exists()
 
 
 @pytest.mark.parametrize("text", ["", "[", '{"enough": tru'])

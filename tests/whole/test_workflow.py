@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import re
 import signal
 import subprocess
 import time
@@ -46,30 +45,6 @@ def test_the_controller_is_idle_while_a_cell_measures(project):
         run.terminate()
         run.wait(30)
     assert count <= 4
-
-
-@pytest.mark.parametrize("cores", ["1", "4"])
-def test_cells_run_in_the_planned_order_whatever_the_number_of_cores(project, cores):
-    two = {"noop": projects.NOOP, "again": projects.NOOP}
-    folder = project(projects.on_host(repetitions=4, workloads={"noop": None, "again": None}), two)
-    done = projects.run(folder, "snakemake", "--cores", cores, "--", "cells")
-    assert done.returncode == 0, done.stderr
-    assert [record["position"]["planned"] for record in projects.records(folder)] == list(range(1, 9))
-
-
-def test_a_cell_has_no_input():
-    """With one, a cell that is missing and one whose parameters changed would hide each other from Snakemake."""
-    rule = re.search(r"rule cell:\n(.*?)\n\n", (projects.ROOT / "rules/measure.smk").read_text(), re.DOTALL)[1]
-    assert "output:" in rule
-    assert "input:" not in rule
-
-
-def test_a_target_that_is_not_planned_is_refused(project):
-    folder = project()
-    for target in ("results/raw/moon/noop/1.log", "results/raw/bare/noop/0.log", "results/raw/bare/../x/1.log"):
-        done = projects.run(folder, "snakemake", "--cores", "1", target)
-        assert done.returncode != 0
-        assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])

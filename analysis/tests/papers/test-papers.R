@@ -71,7 +71,7 @@ test_that("a partial run names what is missing, and an emulated host itself", {
   papers <- papers_of(folder)
   expect_whole(papers)
   expect_says(papers$first, "3 planned runs are missing")
-  mark <- jsonlite::read_json(file.path(root, "contracts", "hosts.json"))$mark
+  mark <- jsonlite::read_json(file.path(root, "schemas/constants/hosts.json"))$mark
   for (text in c(papers$first, papers$html)) expect_says(text, mark)
   expect_equal(vapply(cells_of(papers, "Planned runs that are missing"), `[[`, "", 3), c("2", "1"))
 })
@@ -95,6 +95,6 @@ test_that("a disturbed run at test sizes says so on its first page, and why ther
   expect_says(papers$first, "no performance results")
   expect_says(papers$text, "busy during a run")
   # On a real host no page is marked as of an emulated one.
-  mark <- jsonlite::read_json(file.path(root, "contracts", "hosts.json"))$mark
+  mark <- jsonlite::read_json(file.path(root, "schemas/constants/hosts.json"))$mark
   expect_says(papers$text, mark, not = TRUE)
 })

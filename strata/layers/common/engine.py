@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection
 
 from strata.base import places
+from strata.base.amounts import numbers, size
 from strata.base.errors import UserError
 from strata.base.progress import once, step
 from strata.host import cgroups
@@ -62,7 +63,7 @@ class Kind(layer.Kind):
         return limits.check(options)
 
     def memory(self, settled: dict) -> int | None:
-        return limits.size(settled["memory"]) if "memory" in settled else None
+        return size(settled["memory"]) if "memory" in settled else None
 
     def labels(self, settled: dict) -> dict:
         return {"network": NETWORKS[settled["network"]], "data": DATA[settled["data"]]}
@@ -199,7 +200,7 @@ class Layer(layer.Layer):
         return self.inspect("{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}")
 
     def cpus(self) -> int | None:
-        return len(limits.cpus(self.options["cpuset-cpus"])) if "cpuset-cpus" in self.options else None
+        return len(set(numbers(self.options["cpuset-cpus"]))) if "cpuset-cpus" in self.options else None
 
     def processes(self) -> list[int]:
         machine = self.machine()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from strata.base.amounts import UNIT, numbers, size
 from strata.base.errors import UserError
 from strata.host import observe
 from strata.host.observe import NOT_AVAILABLE
 
 CPUS = r"[0-9]{1,4}(-[0-9]{1,4})?"
-UNIT = {"KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
 # Docker's own least.
 LEAST_MEMORY = 6 * UNIT["MiB"]
 
@@ -34,16 +34,7 @@ LOOK = ["tail", "-v", "-n", "+1", *FILES]
 
 def cpus(text: str) -> set[int]:
     """The numbers in a list of CPUs such as ``0-1,3``."""
-    found: set[int] = set()
-    for part in text.split(","):
-        first, _, last = part.partition("-")
-        found.update(range(int(first), int(last or first) + 1))
-    return found
-
-
-def size(text: str) -> int:
-    """Bytes of a size such as ``2GiB``."""
-    return int(text[:-3]) * UNIT[text[-3:]]
+    return set(numbers(text))
 
 
 def check(options: dict) -> list[tuple[str, str]]:

@@ -1,20 +1,14 @@
-"""What several modules know: it stands in contracts/ once, and what has to be beside it is held equal."""
+"""What several modules know: it stands in schemas/constants/ once, and what has to be beside it is held equal."""
 
-import ast
 import json
-import re
-import subprocess
-import sys
 
 import projects
 
-from strata.base import contracts, places
+from strata.base import constants, places
 from strata.cell import logs, quiet
 from strata.experiment import figures
 from strata.experiment.quiet import JUDGED
 from strata.host import observe
-
-THEMES = sorted(path.stem for path in (projects.ROOT / "contracts").iterdir())
 
 
 def schema(name):
@@ -28,44 +22,8 @@ def texts(value):
     return [value] if isinstance(value, str) else []
 
 
-def literals(text):
-    """The texts in a file of Python, without its docstrings and what is put into texts."""
-    tree = ast.parse(text)
-    prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in prose]
-    return [node.value for node in nodes if isinstance(node.value, str)]
-
-
-def test_each_theme_is_read():
-    python = "".join(path.read_text() for path in projects.ROOT.glob("strata/*/*.py"))
-    # Of logs every cell has to know: it has that as constants.
-    assert set(re.findall(r'\bread\("(\w+)"\)', python)) & set(THEMES) == set(THEMES) - {"logs"}
-
-
-# The constants that stand beside the data, for the sake of cells; they are held equal below.
-BESIDE = {"strata/host/observe.py": "not available", "strata/cell/logs.py": ('{"system": ', '{"lap": ')}
-
-
-def test_no_module_has_a_copy_of_its_own():
-    told = contracts.read("logs")
-    whole = {told["not_available"], *texts(contracts.read("accelerators"))} - {"KVM"}  # a word as any other
-    whole |= {text for text in texts(contracts.read("results")) if "{" in text}
-    begin = (
-        told["system"]["before"],
-        told["lap"]["before"],
-        *(entry["says"] for entry in contracts.read("quiet").values()),
-    )
-    copies = []
-    for path in (projects.ROOT / "strata").glob("*/*.py"):
-        name = str(path.relative_to(projects.ROOT))
-        plain = {text.lstrip("^").replace("\\", "") for text in literals(path.read_text())}
-        found = {text for text in plain if text in whole or text.startswith(begin)}
-        copies += [f"{name}: {text!r}" for text in found if not text.startswith(BESIDE.get(name, text + " "))]
-    assert copies == []
-
-
-def test_the_marks_of_logs_are_those_of_the_contract():
-    told = contracts.read("logs")
+def test_the_marks_of_logs_are_those_of_the_constants():
+    told = constants.read("logs")
     mark = told["system"]
     assert logs.mark(None) == mark["before"] + mark["none"] + mark["after"]
     assert logs.mark(3) == f"{mark['before']}3{mark['after']}"
@@ -79,8 +37,8 @@ def test_the_marks_of_logs_are_those_of_the_contract():
         assert schema("record")["$defs"][name]["oneOf"][1] == {"const": told["not_available"]}
 
 
-def test_what_is_judged_is_what_the_contract_says():
-    told = contracts.read("quiet")
+def test_what_is_judged_is_what_the_constants_say():
+    told = constants.read("quiet")
     assert set(JUDGED) == set(told)
     flag = schema("record")["properties"]["quiet"]["properties"]["flags"]["items"]["properties"]
     assert set(flag["what"]["enum"]) == set(told)
@@ -95,14 +53,14 @@ def test_what_is_judged_is_what_the_contract_says():
         assert {flag["what"] for flag in flags} == {name for name, entry in told.items() if when in entry["when"]}
         for flag in flags:
             assert quiet.sentence(flag).startswith(told[flag["what"]]["says"])
-    # Each is seen where the contract says: without it nothing is judged.  Stolen time is counted by the judge itself.
+    # Each is seen where the constants say: without it nothing is judged.  Stolen time is counted by the judge itself.
     for name in set(told) - {"steal"}:
         unseen = {**seen, told[name]["field"]: observe.NOT_AVAILABLE}
         assert name not in [flag["what"] for flag in quiet.judge("before", early, late, unseen, dict.fromkeys(told, 0))]
 
 
 def test_accelerators_and_figures_are_those_of_the_schemas():
-    accelerators = list(contracts.read("accelerators"))
+    accelerators = list(constants.read("accelerators"))
     assert schema("record")["$defs"]["vm"]["properties"]["accelerator"]["enum"] == accelerators
     figure = schema("workload")["properties"]["figures"]["items"]
     assert figure["properties"]["kind"]["enum"] == list(figures.KINDS)
@@ -110,19 +68,10 @@ def test_accelerators_and_figures_are_those_of_the_schemas():
     assert keys | {"name", "kind", "title", "where"} == set(figure["properties"])
 
 
-def test_results_lie_where_the_contract_says():
+def test_results_lie_where_the_constants_say():
     cell = {"environment": "bare", "workload": "noop", "repetition": 3}
-    assert contracts.result("plan") == places.PLAN
-    assert (contracts.result("image"), contracts.result("packages")) == (places.IMAGE, places.MANIFEST)
+    assert constants.result("plan") == places.PLAN
+    assert (constants.result("image"), constants.result("packages")) == (places.IMAGE, places.MANIFEST)
     for name, kind in (("log", "raw"), ("record", "raw"), ("failed", "failed")):
         suffix = "log" if name == "log" else "json"
-        assert contracts.result(name, **cell) == places.cell_path(kind, *cell.values(), suffix)
-
-
-def test_a_cell_reads_no_contract():
-    code = (
-        "import sys\n"
-        "sys.addaudithook(lambda event, what: event == 'open' and 'contracts/' in str(what[0]) and sys.exit(3))\n"
-        "import strata.cell.measure"
-    )
-    assert subprocess.run([sys.executable, "-S", "-c", code], cwd=projects.ROOT, check=False).returncode == 0
+        assert constants.result(name, **cell) == places.cell_path(kind, *cell.values(), suffix)

@@ -1,4 +1,4 @@
-"""What several parts of Strata have to know, as data in contracts/."""
+"""What several parts of Strata have to know, as data in schemas/constants/."""
 
 import functools
 import json
@@ -6,7 +6,7 @@ import os
 
 from strata.base import places
 
-FOLDER = os.path.join(places.PROJECT, "contracts")
+FOLDER = os.path.join(places.PROJECT, "schemas/constants")
 
 
 @functools.cache
@@ -17,5 +17,5 @@ def read(name: str) -> dict:
 
 
 def result(name: str, **values: object) -> str:
-    """The path, below the project, of a file of the results (contracts/results.json)."""
+    """The path, below the project, of a file of the results (schemas/constants/results.json)."""
     return "results/" + read("results")[name].format(**values)

@@ -1,6 +1,6 @@
-"""Writes the tables of docs/contracts.md that tell of the plan and of the record, from their schemas.
+"""Writes the tables of docs/files.md that tell of the plan and of the record, from their schemas.
 
-Usage: python scripts/contracts.py [--check]; with --check nothing is written, and a difference is an error.
+Usage: python scripts/files.py [--check]; with --check nothing is written, and a difference is an error.
 """
 
 import json
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs/contracts.md"
+PAGE = ROOT / "docs/files.md"
 
 
 def rows(properties: dict, prefix: str = "") -> list[tuple[str, str]]:
@@ -49,6 +49,6 @@ if __name__ == "__main__":
     there = PAGE.read_text()
     if sys.argv[1:] == ["--check"]:
         if page(there) != there:
-            sys.exit("docs/contracts.md is not as the schemas are: run `make contracts`")
+            sys.exit("docs/files.md is not as the schemas are: run `make files`")
     else:
         PAGE.write_text(page(there))

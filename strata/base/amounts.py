@@ -1,0 +1,17 @@
+"""Sizes as people write them, and lists of numbers as the kernel does.  A cell needs no more to read them."""
+
+UNIT = {"KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
+
+
+def size(text: str) -> int:
+    """Bytes of a size such as ``2GiB``."""
+    return int(text[:-3]) * UNIT[text[-3:]]
+
+
+def numbers(text: str) -> list[int]:
+    """The numbers of a list: ``0-2,5`` gives 0, 1, 2, 5."""
+    found: list[int] = []
+    for part in filter(None, text.strip().split(",")):
+        first, _, last = part.partition("-")
+        found += range(int(first), int(last or first) + 1)
+    return found

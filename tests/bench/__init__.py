@@ -1,1 +1,0 @@
-"""What the machinery costs, measured in one run: `make bench` (docs/performance.md)."""

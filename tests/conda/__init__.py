@@ -1,1 +1,0 @@
-"""A file channel of stub packages, and a `conda` that solves and installs from it: what tests of environments need."""

@@ -165,9 +165,17 @@ testbed_table <- function(records) {
     }))
     paste(unique(values), collapse = "; ")
   }
-  tibble(Observed = unname(facts),
-         "On the host" = vapply(names(facts), seen, "", of = function(x) x$host$static),
-         "Inside the environments" = vapply(names(facts), seen, "", of = function(x) x$inside))
+  program <- function(of) paste(unique(unlist(lapply(records, function(one) of(one$system)))), collapse = "; ")
+  programs <- c(Docker = program(function(x) x$docker$engine), gVisor = program(function(x) {
+    one <- x$docker$sandbox
+    if (!is.null(one)) paste0(one$version, ", platform ", one$platform)
+  }), "Other containers" = program(function(x) if (!is.null(x$container)) paste(x$container$program, x$container$version)))
+  programs <- programs[programs != ""]
+  bind_rows(
+    tibble(Observed = unname(facts),
+           "On the host" = vapply(names(facts), seen, "", of = function(x) x$host$static),
+           "Inside the environments" = vapply(names(facts), seen, "", of = function(x) x$inside)),
+    tibble(Observed = names(programs), "On the host" = unname(programs), "Inside the environments" = ""))
 }
 
 #' A row for each workload and environment, with links to the raw logs and records of its runs

@@ -165,11 +165,13 @@ testbed_table <- function(records) {
     }))
     paste(unique(values), collapse = "; ")
   }
-  program <- function(of) paste(unique(unlist(lapply(records, function(one) of(one$system)))), collapse = "; ")
-  programs <- c(Docker = program(function(x) x$docker$engine), gVisor = program(function(x) {
-    one <- x$docker$sandbox
-    if (!is.null(one)) paste0(one$version, ", platform ", one$platform)
-  }), "Other containers" = program(function(x) if (!is.null(x$container)) paste(x$container$program, x$container$version)))
+  systems <- lapply(records, function(one) one$system)
+  several <- function(of) paste(unique(unlist(lapply(systems, of))), collapse = "; ")
+  version <- function(one) if (!is.null(one)) paste(c(one$program, one$version), collapse = SPACE)
+  platform <- function(one) if (!is.null(one)) paste0(one$version, ", platform ", one$platform)
+  programs <- c(Docker = several(function(x) x$docker$engine),
+                gVisor = several(function(x) platform(x$docker$sandbox)),
+                "Other containers" = several(function(x) version(x$container)))
   programs <- programs[programs != ""]
   bind_rows(
     tibble(Observed = unname(facts),

@@ -6,7 +6,7 @@ PAPERS := paper/report.pdf paper/report.html
 # make paper CONFIG=page.yaml: pages that are laid over config.yaml.
 PAGES = $(if $(CONFIG),--configfile $(CONFIG))
 
-.PHONY: paper everything paper-partial plan summary report archive verify rebuild test test-unit test-papers test-system test-long test-rig rig lint format files citation site aa bench gallery doctor setup clean
+.PHONY: paper everything paper-partial plan summary report archive verify rebuild test test-unit test-papers test-system test-long test-rig rig lint format keys citation site aa bench gallery doctor setup clean
 
 paper: setup            ## measure what is missing and make paper/report.pdf and .html
 	@$(PYTHON) -m strata check $(PAGES)
@@ -79,8 +79,8 @@ format:                 ## what can be formatted by a tool
 	.venv/bin/ruff format .
 	.venv/bin/snakefmt Snakefile rules
 
-files:                  ## the tables of docs/files.md as the schemas are
-	$(PYTHON) scripts/files.py
+keys:                   ## the tables of docs/ that follow from schemas
+	$(PYTHON) scripts/site/keys.py
 
 citation:               ## .zenodo.json and codemeta.json as CITATION.cff is
 	$(PYTHON) scripts/citation.py
@@ -96,7 +96,7 @@ gallery:                ## the small run of docs/gallery.md anew, from the last 
 aa: setup             ## the A/A test: one environment under two names
 	$(PYTHON) scripts/aa.py
 
-bench: setup-paper            ## measure the machinery itself, beside Snakemake, make and a loop (docs/performance.md)
+bench: setup-paper            ## measure the machinery itself, beside Snakemake, make and a loop (docs/architecture.md)
 	PYTHONPATH=tests $(PYTHON) -m bench $(BENCH)
 
 doctor:                 ## what this machine can and cannot measure; installs and starts nothing

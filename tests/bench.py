@@ -1,4 +1,4 @@
-"""Measure what the machinery costs: ``make bench`` (docs/performance.md).
+"""Measure what the machinery costs: ``make bench`` (docs/architecture.md).
 
 Prints CPU seconds of whole process trees and writes every measured command into a table.
 """

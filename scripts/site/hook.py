@@ -32,10 +32,8 @@ def _named(entries: list) -> set[str]:
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Give pages of docs/ that the navigation does not name a place at the end of what explains."""
     pages = {path.relative_to(config.docs_dir).as_posix() for path in Path(config.docs_dir).rglob("*.md")}
-    of_workloads = sorted(page for page in pages if page.startswith("workloads/"))
-    more = sorted(pages - set(of_workloads) - _named(config.nav))
+    more = sorted(pages - _named(config.nav))
     explained = next(entry["Explanation"] for entry in config.nav if "Explanation" in entry)
-    explained += [{"Workloads": of_workloads}] if of_workloads else []
     explained += [{"More": more}] if more else []
     return config
 

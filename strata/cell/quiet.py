@@ -1,7 +1,7 @@
 """Whether the machine is quiet: what else used it is read before and after a cell, and never while it measures.
 
 A :class:`Lookout` takes a reading at the cell's start, one before its first command and one after its last, and judges
-the two times between them by the thresholds of the config (docs/quiet-machine.md).
+the two times between them by the thresholds of the config (docs/method.md).
 """
 
 import os

@@ -49,7 +49,7 @@ def test_every_document_has_a_page_and_every_kind_its_own(site):
     for page in docs.rglob("*.md"):
         assert (site / page.relative_to(docs)).with_suffix(".html").exists(), page
     home = (site / "index.html").read_text()
-    for name in ("tutorial", "how-to/plan-an-experiment", "reference/config", "method", "gallery"):
+    for name in ("tutorial", "how-to/plan-an-experiment", "reference/workloads", "method", "gallery"):
         assert f'href="{name}.html' in home
 
 
@@ -94,7 +94,7 @@ def served(folder):
 
 def test_in_a_browser_nothing_else_is_asked_and_the_search_finds(site):
     with served(site) as address, pages.chromium() as driver:
-        for name in ("index", "architecture", "gallery", "reference/config"):
+        for name in ("index", "architecture", "gallery", "config"):
             driver.get(f"{address}/{name}.html")
             asked = driver.execute_script("return performance.getEntriesByType('resource').map((entry) => entry.name)")
             assert asked

@@ -59,9 +59,12 @@ class Namespace(Link):
 
     def join(self, systems: Sequence[Layer]) -> None:
         # All equal systems are in one network.
-        if own := systems[0].card():
+        machine = systems[0].machine()
+        if machine is None:
+            return
+        if own := machine.card():
             self._join_card(*own)
-        elif bridge := systems[0].bridge():
+        elif bridge := machine.bridge():
             # The client's end of the pair is at the machine's bridge, as another machine's cable would be.
             _ip("address", "flush", "dev", device())
             _ip("link", "set", device(), "master", bridge)

@@ -123,12 +123,14 @@ class Remote(Link):
 
     def join(self, systems: Sequence[Layer]) -> None:
         # All equal systems are in one network.
-        address = systems[0].address()
-        if systems[0].card():
+        machine = systems[0].machine()
+        if machine is None:
+            return
+        if machine.card():
             self.see_no_rate()
-            self._see_own_way(address)
-        elif bridge := systems[0].bridge():
-            self._join_bridge(systems, bridge, addresses.member(f"{address}/24", 0) + "/24")
+            self._see_own_way(machine.address())
+        elif bridge := machine.bridge():
+            self._join_bridge(systems, bridge, addresses.member(f"{machine.address()}/24", 0) + "/24")
 
     def _join_bridge(self, systems: Sequence[Layer], bridge: str, subnet: str) -> None:
         """The machines' network is behind this host: each end learns the way, and nothing is translated."""

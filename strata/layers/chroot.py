@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 
 from strata.base import places
 from strata.base.process import as_root, capture
@@ -41,6 +40,7 @@ class Kind(layer.Kind):
     title = "change of root"
     forms = ("tree",)
     stands_idle = True
+    needs_root = True
     options_schema: ClassVar[dict] = {
         "type": "object",
         "additionalProperties": False,
@@ -53,13 +53,8 @@ class Kind(layer.Kind):
         },
     }
 
-    def unavailable(self) -> str | None:
-        if os.geteuid() != 0 and not shutil.which("sudo"):
-            return "a change of root needs root: run as root or install sudo"
-        return None
-
     def refusal(self, settled: dict, below: str, machine: dict) -> str | None:
-        if "numactl" in settled and not shutil.which("numactl"):
+        if "numactl" in settled and not layer.where("numactl"):
             return "numactl is not installed: install the distribution's package of that name"
         return None
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 
 from strata.base import places
 from strata.base.errors import UserError
@@ -14,7 +13,7 @@ from strata.base.process import as_root, capture, start_time
 from strata.host import cgroups, daemons
 from strata.host.observe import NOT_AVAILABLE
 from strata.layers.common import engine, gvisor, limits
-from strata.layers.common.layer import TYPE_CHECKING
+from strata.layers.common.layer import TYPE_CHECKING, where
 
 if TYPE_CHECKING:
     from typing import ClassVar
@@ -54,6 +53,7 @@ class Kind(engine.Kind):
     title = "Docker container"
     stands_on = ("host", "vm")
     stands_idle = True
+    programs = ("docker",)
     daemons = ("dockerd", "containerd", "containerd-shim", "docker-proxy", "docker-init", "runsc")
     options_schema: ClassVar[dict] = {
         "type": "object",
@@ -66,14 +66,12 @@ class Kind(engine.Kind):
         return ["docker", *words]
 
     def answers(self) -> bool:
-        return bool(shutil.which("docker")) and answers()
+        return where("docker") is not None and answers()
 
     def unavailable(self) -> str | None:
-        if not shutil.which("docker"):
-            return "Docker is not installed: run `make setup`"
-        if not answers() and not shutil.which("dockerd"):
-            return "no Docker daemon answers and none is installed: start it, or run `make setup`"
-        return None
+        if (reason := super().unavailable()) or answers() or where("dockerd"):
+            return reason
+        return "no Docker daemon answers and none is installed: start it, or run `make setup`"
 
     def check(self, options: dict, config: dict, below: str = "host") -> list[tuple[str, str]]:
         found = [*gvisor.check(options), *super().check(options, config, below)]

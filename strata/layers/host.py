@@ -20,6 +20,9 @@ class Kind(layer.Kind):
     def labels(self, settled: dict) -> dict:
         return NETWORK_AND_DATA
 
+    def examine(self) -> list[tuple[str, bool | None, str]]:
+        return []
+
     def sweep(self) -> list[str]:
         from strata.base.files import clear_tree
 
@@ -46,11 +49,5 @@ class Layer(layer.Layer):
     def listen(self) -> str:
         return self.context.address
 
-    def bridge(self) -> str | None:
-        return None
-
-    def card(self) -> tuple[str, str | None] | None:
-        return None
-
-    def machine(self) -> layer.Layer | None:
+    def machine(self) -> None:
         return None

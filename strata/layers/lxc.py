@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 
 from strata.base.errors import UserError
 from strata.base.process import as_root, capture
@@ -31,13 +30,9 @@ class Kind(layer.Kind):
 
     title = "LXC container"
     forms = ("tree",)
-
-    def unavailable(self) -> str | None:
-        if not shutil.which("lxc-start") or not os.path.exists(COMMON):
-            return "LXC is not installed: install the distribution's package lxc"
-        if os.geteuid() != 0 and not shutil.which("sudo"):
-            return "LXC needs root: run as root or install sudo"
-        return None
+    programs = ("lxc-start",)
+    installed_by = "install the distribution's package lxc"
+    needs_root = True
 
     def refusal(self, settled: dict, below: str, machine: dict) -> str | None:
         try:
@@ -55,10 +50,6 @@ class Kind(layer.Kind):
 
     def labels(self, settled: dict) -> dict:
         return NETWORK_AND_DATA
-
-    def examine(self) -> list[tuple[str, bool | None, str]]:
-        reason = self.unavailable()
-        return [("LXC", None if reason else True, reason or version())]
 
 
 class Layer(layer.Layer):
@@ -104,7 +95,8 @@ class Layer(layer.Layer):
         return self._command("lxc-attach", "--clear-env", "--", *argv)
 
     def facts(self) -> dict:
-        return {"container": {"program": "lxc-start", "version": version()}}
+        version = capture(["lxc-start", "--version"]).stdout.splitlines()[0].strip()
+        return {"container": {"program": "lxc-start", "version": version}}
 
     def processes(self) -> list[int]:
         return sorted(cgroups.members(self.context.id))
@@ -115,8 +107,3 @@ class Layer(layer.Layer):
         inner = [f"{group}/{names}" for group in groups for names in ("*", ".[!.]*")]
         lines = cgroups.command_lines(self.run_below(cgroups.look([*groups, *inner])))
         return [line for line in cgroups.but_holder(lines) if line != " ".join(IDLE)]
-
-
-def version() -> str:
-    """The version of LXC."""
-    return capture(["lxc-start", "--version"]).stdout.splitlines()[0].strip()

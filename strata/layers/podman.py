@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 
 from strata.base import places
 from strata.base.errors import UserError
-from strata.base.process import as_root, capture
+from strata.base.process import as_root
 from strata.host import cgroups, firewall
 from strata.host.observe import NOT_AVAILABLE
 from strata.layers.common import engine, limits
-from strata.layers.common.layer import TYPE_CHECKING
+from strata.layers.common.layer import TYPE_CHECKING, where
 
 if TYPE_CHECKING:
     from typing import ClassVar
@@ -35,15 +34,9 @@ def alone(argv: list[str]) -> list[str]:
     return ["flock", "--close", os.path.join(places.home(), "podman.lock"), *argv]
 
 
-def program(*names: str) -> str | None:
-    """The first of these programs that is there, root's among them."""
-    path = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
-    return next((place for name in names if (place := shutil.which(name, path=path))), None)
-
-
 def unfit(runtime: str) -> str | None:
     """Why a runtime makes no container on this machine; None if it does."""
-    if not program(runtime):
+    if not where(runtime):
         return f"{runtime} is not installed: install the distribution’s package of that name, or choose another runtime"
     try:
         with open(f"{cgroups.ROOT}/unified/cgroup.controllers", encoding="utf-8") as file:
@@ -63,6 +56,9 @@ class Kind(engine.Kind):
 
     title = "Podman container"
     daemons = ("conmon",)
+    programs = ("podman",)
+    installed_by = "install the distribution’s package podman"
+    needs_root = True
     options_schema: ClassVar[dict] = {
         "type": "object",
         "additionalProperties": False,
@@ -79,13 +75,6 @@ class Kind(engine.Kind):
     def answers(self) -> bool:
         return self.unavailable() is None
 
-    def unavailable(self) -> str | None:
-        if not shutil.which("podman"):
-            return "Podman is not installed: install the distribution’s package podman"
-        if os.geteuid() != 0 and not shutil.which("sudo"):
-            return "Podman’s containers need root here: run as root or install sudo"
-        return None
-
     def settle(self, options: dict, config: dict) -> dict:
         # crun is what Podman takes by itself.  The user is in the plans of cells that were measured.
         return {"runtime": RUNTIMES[0], "user": "root", **options}
@@ -93,18 +82,11 @@ class Kind(engine.Kind):
     def refusal(self, settled: dict, below: str, machine: dict) -> str | None:
         if reason := unfit(settled["runtime"]):
             return reason
-        if not program(*INITS):
+        if not where(*INITS):
             return "there is no program that takes in orphans: install the distribution’s package tini"
         if settled["network"] == "bridge" and not any(map(os.path.exists, MAKES_BRIDGES)):
             return "Podman has nothing here that makes a bridge: install the distribution’s package netavark"
         return limits.refusal(settled, os.sched_getaffinity(0), machine["memory_bytes"])
-
-    def examine(self) -> list[tuple[str, bool | None, str]]:
-        if reason := self.unavailable():
-            return [("Podman", None, reason)]
-        said = capture(["podman", "--version"], check=False).stdout.strip()
-        each = {name: unfit(name) for name in RUNTIMES}
-        return [("Podman", True if None in each.values() else None, "; ".join([said, *filter(None, each.values())]))]
 
 
 class Layer(engine.Layer):
@@ -131,7 +113,7 @@ class Layer(engine.Layer):
                 self.context, ["--match", "conntrack", "--ctstate", "DNAT", "--ctorigdst", self.below.listen()]
             )
         parent = cgroups.parent_for("systemd" if cgroups.managed_by_systemd() else "cgroupfs")
-        words = ["--init-path", program(*INITS) or INITS[0], "--cgroups", "no-conmon", "--cgroup-parent", parent]
+        words = ["--init-path", where(*INITS) or INITS[0], "--cgroups", "no-conmon", "--cgroup-parent", parent]
         # Podman raises limits otherwise, which nobody may in a container without CAP_SYS_RESOURCE.
         return [*words, "--replace", "--ulimit", "host"]
 

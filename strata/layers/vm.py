@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 
 from strata.base.process import capture
 from strata.host import cgroups
@@ -29,6 +28,8 @@ class Kind(layer.Kind):
     kind = "machine"
     title = "virtual machine"
     forms = ("disk",)
+    programs = PROGRAMS
+    needs_root = True
     daemons = ("libvirtd", "virtlogd", "virtqemud", "virtnetworkd", "virtstoraged", "dnsmasq")
     options_schema: ClassVar[dict] = {
         "type": "object",
@@ -42,14 +43,7 @@ class Kind(layer.Kind):
     def unavailable(self) -> str | None:
         from strata.vm import disk
 
-        if reason := disk.unsupported():
-            return reason
-        path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
-        if missing := [program for program in PROGRAMS if not shutil.which(program, path=path)]:
-            return f"{missing[0]} is not installed: run `make setup`"
-        if os.geteuid() != 0 and not shutil.which("sudo"):
-            return "virtual machines need root: run as root or install sudo"
-        return None
+        return disk.unsupported() or super().unavailable()
 
     def check(self, options: dict, config: dict, below: str = "host") -> list[tuple[str, str]]:
         section = config.get("vm", {"profiles": {"default": {}}})
@@ -145,11 +139,13 @@ class Layer(layer.Layer):
         return self.address()
 
     def bridge(self) -> str | None:
+        """The bridge of the host to which a client is joined; None where a card leads to the machine."""
         from strata.vm import libvirt
 
         return None if self.card() else libvirt.bridge()
 
     def card(self) -> tuple[str, str | None] | None:
+        """(PCI address, the client's address) of the passed-through card by which the machine is reached, if any."""
         wanted = self._wanted()
         return (wanted["passthrough"][0], wanted["card"].get("client")) if wanted.get("card") else None
 
@@ -159,7 +155,7 @@ class Layer(layer.Layer):
 
         return read_json(os.path.join(self.context.folder, "vm.json")) or {}
 
-    def machine(self) -> layer.Layer | None:
+    def machine(self) -> Layer:
         return self
 
     def processes(self) -> list[int]:

@@ -83,7 +83,7 @@ def table(monkeypatch, tmp_path):
             return subprocess.CompletedProcess(argv, 1, "", str(said))
         return subprocess.CompletedProcess(argv, 0, said, "")
 
-    for module in (layer, engine, docker, podman, lxc, gvisor, firewall):
+    for module in (layer, engine, docker, lxc, gvisor, firewall):
         monkeypatch.setattr(module, "capture", capture)
     for module in (docker, podman, lxc, firewall):
         monkeypatch.setattr(module, "as_root", list)
@@ -91,7 +91,7 @@ def table(monkeypatch, tmp_path):
     monkeypatch.setattr(docker, "start_daemon", lambda: None)
     monkeypatch.setattr(docker, "answers", lambda: True)
     monkeypatch.setattr(docker, "PID_FILE", "/nowhere")
-    monkeypatch.setattr(docker.shutil, "which", lambda name, path=None: f"/usr/bin/{name}")
+    monkeypatch.setattr(layer.shutil, "which", lambda name, path=None: f"/usr/bin/{name}")
     monkeypatch.setattr(podman, "unfit", lambda runtime: None)
     monkeypatch.setattr(cgroups, "managed_by_systemd", lambda: False)
     gvisor.flags.cache_clear()
@@ -366,7 +366,7 @@ def test_what_podman_lacks_on_this_machine_is_named(monkeypatch, tmp_path):
     def why(**entry):
         return kind.refusal(kind.settle({**RUNC, **entry}, {}), "host", MACHINE)
 
-    monkeypatch.setattr(podman, "program", lambda *names: f"/usr/bin/{names[0]}")
+    monkeypatch.setattr(podman, "where", lambda *names: f"/usr/bin/{names[0]}")
     monkeypatch.setattr(cgroups, "ROOT", str(tmp_path))
     monkeypatch.setattr(podman, "MAKES_BRIDGES", ("/",))
     assert why() is why(runtime="crun") is None
@@ -377,15 +377,15 @@ def test_what_podman_lacks_on_this_machine_is_named(monkeypatch, tmp_path):
     monkeypatch.setattr(podman, "MAKES_BRIDGES", ("/no/such/program",))
     assert "package netavark" in why()
     assert why(network="host") is None
-    monkeypatch.setattr(podman, "program", lambda *names: None if "catatonit" in names else "/there")
+    monkeypatch.setattr(podman, "where", lambda *names: None if "catatonit" in names else "/there")
     assert "package tini" in why()
-    monkeypatch.setattr(podman, "program", lambda *names: None)
+    monkeypatch.setattr(podman, "where", lambda *names: None)
     assert "runc is not installed" in why()
 
 
 @pytest.mark.parametrize("name", ["docker", "podman", "lxc"])
 def test_without_its_program_it_is_told_what_installs_it(monkeypatch, name):
-    monkeypatch.setattr(docker.shutil, "which", lambda program, path=None: None)
+    monkeypatch.setattr(layer.shutil, "which", lambda program, path=None: None)
     kind = layers.kind(name)
     assert "is not installed" in kind.unavailable()
     assert kind.examine()[0][1] in (None, False)

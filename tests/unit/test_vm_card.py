@@ -50,6 +50,9 @@ class Reached:
     def __init__(self, *own):
         self.own = own
 
+    def machine(self):
+        return self
+
     def card(self):
         return self.own
 

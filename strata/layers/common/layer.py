@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -15,12 +16,20 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from typing import ClassVar
 
+    from strata.layers.vm import Layer as Machine
+
 # A file goes in and out as what a command in the layer reads and prints.
 FEED = 'here=$1; shift; exec "$@" <"$here"'
 KEEP = 'here=$1; shift; exec "$@" >"$here"'
 WRITE = 'umask 077; cat >"$1"; chmod "$2" "$1"'
 # Seconds for a file of any size.
 COPYING = 3600
+
+
+def where(*programs: str) -> str | None:
+    """The path of the first of these programs that is there, root's among them."""
+    path = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
+    return next((found for name in programs if (found := shutil.which(name, path=path))), None)
 
 
 class Kind:
@@ -43,12 +52,21 @@ class Kind:
     # Whether a system of it uses no CPU while no command runs in it: then it may be up while others are measured.
     stands_idle: ClassVar[bool] = False
     options_schema: ClassVar[dict] = {"type": "object", "additionalProperties": False}
+    # Programs without which it is not available, and what installs them.
+    programs: ClassVar[tuple[str, ...]] = ()
+    installed_by: ClassVar[str] = "run `make setup`"
+    needs_root: ClassVar[bool] = False
 
     def unavailable(self) -> str | None:
         """Why this machine cannot provide the layer, and what would change that; None if it can.
 
         Must be quick: it is asked whenever the workflow is read.
         """
+        for program in self.programs:
+            if not where(program):
+                return f"{program} is not installed: {self.installed_by}"
+        if self.needs_root and os.geteuid() != 0 and not where("sudo"):
+            return f"{self.title} needs root: run as root or install sudo"
         return None
 
     def check(self, options: dict, config: dict, below: str = "host") -> list[tuple[str, str]]:
@@ -85,7 +103,8 @@ class Kind:
 
     def examine(self) -> list[tuple[str, bool | None, str]]:
         """The lines of `make doctor`: (topic, whether it is available, text); None: missing, and no fault."""
-        return []
+        reason = self.unavailable()
+        return [(self.title, None if reason else True, reason or "can be made")]
 
     def sweep(self) -> list[str]:
         """Remove all systems of this layer on this machine, found by our marks alone; what they were, in words."""
@@ -145,17 +164,9 @@ class Layer(ABC):
         """The layer's own address, at which packets for :meth:`address` arrive: servers listen there alone."""
         return self.below.listen()
 
-    def machine(self) -> Layer | None:
+    def machine(self) -> Machine | None:
         """The layer of the stack that is a virtual machine; None where there is none."""
         return self.below.machine()
-
-    def bridge(self) -> str | None:
-        """The bridge of the host to which a client is joined; None if the host routes to the system."""
-        return self.below.bridge()
-
-    def card(self) -> tuple[str, str | None] | None:
-        """(PCI address, the client's address) of the passed-through card by which the system is reached, if any."""
-        return self.below.card()
 
     def cpus(self) -> int | None:
         """To how many of the CPUs that it sees the layer is bound; None where it may use all."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 
 from strata.base import places
 from strata.base.errors import UserError
@@ -21,6 +22,8 @@ RUNTIMES = ("crun", "runc")
 # What a container's first program takes in orphans by; Docker's own, so that both have the same, and others.
 INITS = ("docker-init", "tini-static", "catatonit")
 MAKES_BRIDGES = ("/usr/lib/podman/netavark", "/usr/libexec/podman/netavark", "/usr/lib/cni/bridge")
+# The bit of CAP_SYS_RESOURCE.
+SYS_RESOURCE = 24
 
 
 def podman(*words: str) -> list[str]:
@@ -49,6 +52,18 @@ def unfit(runtime: str) -> str | None:
         f"crun makes no container where control groups are hybrid, as here, where version 2 has {controllers} and "
         "version 1 the others: set runtime: runc, or start the machine with one version alone"
     )
+
+
+def ulimits(status: str = "/proc/self/status") -> list[str]:
+    """Words by which limits stay as they are where nobody may raise them, as Podman would; none elsewhere."""
+    with open(status, encoding="utf-8") as file:
+        bound = re.search(r"^CapBnd:\t([0-9a-f]+)$", file.read(), re.MULTILINE)
+    if bound is None or int(bound[1], 16) >> SYS_RESOURCE & 1:
+        return []
+    files, processes = (resource.getrlimit(kind) for kind in (resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC))
+    # Podman holds itself, and so what it starts, to so many processes.
+    soft, hard = (min(limit, 32768) if limit >= 0 else 32768 for limit in processes)
+    return ["--ulimit", f"nofile={files[0]}:{files[1]}", "--ulimit", f"nproc={soft}:{hard}"]
 
 
 class Kind(engine.Kind):
@@ -114,8 +129,7 @@ class Layer(engine.Layer):
             )
         parent = cgroups.parent_for("systemd" if cgroups.managed_by_systemd() else "cgroupfs")
         words = ["--init-path", where(*INITS) or INITS[0], "--cgroups", "no-conmon", "--cgroup-parent", parent]
-        # Podman raises limits otherwise, which nobody may in a container without CAP_SYS_RESOURCE.
-        return [*words, "--replace", "--ulimit", "host"]
+        return [*words, "--replace", *ulimits()]
 
     def trace(self) -> dict:
         found = super().trace()

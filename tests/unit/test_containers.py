@@ -93,6 +93,7 @@ def table(monkeypatch, tmp_path):
     monkeypatch.setattr(docker, "PID_FILE", "/nowhere")
     monkeypatch.setattr(layer.shutil, "which", lambda name, path=None: f"/usr/bin/{name}")
     monkeypatch.setattr(podman, "unfit", lambda runtime: None)
+    monkeypatch.setattr(podman, "ulimits", list)
     monkeypatch.setattr(cgroups, "managed_by_systemd", lambda: False)
     gvisor.flags.cache_clear()
     gvisor.version.cache_clear()
@@ -128,7 +129,7 @@ def made(table, tmp_path):
             "podman",
             [
                 *["--init-path", "/usr/bin/docker-init", "--cgroups", "no-conmon", "--cgroup-parent", "/strata"],
-                *["--replace", "--ulimit", "host"],
+                "--replace",
             ],
         ),
     ],
@@ -381,6 +382,15 @@ def test_what_podman_lacks_on_this_machine_is_named(monkeypatch, tmp_path):
     assert "package tini" in why()
     monkeypatch.setattr(podman, "where", lambda *names: None)
     assert "runc is not installed" in why()
+
+
+def test_limits_stay_as_they_are_where_nobody_may_raise_them(tmp_path, monkeypatch):
+    monkeypatch.undo()
+    status = tmp_path / "status"
+    status.write_text("CapEff:\t0\nCapBnd:\t000001ffffffffff\n")
+    assert podman.ulimits(str(status)) == []
+    status.write_text("CapEff:\t0\nCapBnd:\t000001fffeffffff\n")
+    assert [word.partition("=")[0] for word in podman.ulimits(str(status))[1::2]] == ["nofile", "nproc"]
 
 
 @pytest.mark.parametrize("name", ["docker", "podman", "lxc"])

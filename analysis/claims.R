@@ -10,7 +10,8 @@ CLAIM_COLUMNS <- c("environment", "reference", "series", "n", "ratio", "low", "h
 #' @param published as in published/claims.json
 #' @param values tidy rows (environment, workload, metric, factors, series, better, percentile, repetition,
 #'   value)
-#' @param here list: valid (whether sizes answer a question), sockets, processors (NA: not known), emulated
+#' @param here list: invalid (workloads whose sizes answer no question), sockets, processors (NA: not known),
+#'   emulated
 #'   (names of environments that were measured in emulation alone); paired, exact (both as of values that were
 #'   measured here, where they are left out)
 #' @return data frame, one row per claim, and one more where another product stands for the published
@@ -113,7 +114,11 @@ claim_parts <- function(claim, published, values, here) {
   about <- unlist(published$workload_groups[[claim$workload]] %or% claim$workload)
   rows <- values[claim$workload == "*" | values$workload %in% about, ]
   if (nrow(rows) == 0) return(cannot("workload", claim$workload, " was not measured"))
-  if (!here$valid) return(cannot("size", "it was measured at a size that answers no question"))
+  small <- rows$workload %in% here$invalid
+  names_small <- toString(unique(rows$workload[small]))
+  too_small <- if (any(small)) cannot("size", names_small, " broke a rule of its size")
+  rows <- rows[!small, ]
+  if (nrow(rows) == 0) return(too_small)
   for (what in c("sockets", "processors")) {
     needed <- claim$conditions[[what]] %or% claim[[what]] %or% 0
     if (needed > 0 && !(here[[what]] >= needed) %in% TRUE) {
@@ -122,7 +127,7 @@ claim_parts <- function(claim, published, values, here) {
   }
   if (!is.null(claim$metrics)) rows <- rows[rows$metric %in% unlist(claim$metrics), ]
   if (nrow(rows) == 0) return(cannot("metric", toString(unlist(claim$metrics)), " was not measured"))
-  unlist(lapply(claim$pairs, pair_parts, claim, published, rows, here), recursive = FALSE)
+  c(unlist(lapply(claim$pairs, pair_parts, claim, published, rows, here), recursive = FALSE), too_small)
 }
 
 pair_parts <- function(pair, claim, published, rows, here) {

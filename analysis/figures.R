@@ -22,7 +22,7 @@ theme_set(theme_minimal(base_size = 9) + theme(
 ))
 
 # How many letters a label beside a figure may have in a line.
-label_letters <- function() if (knitr::is_html_output()) 26 else 44
+label_letters <- function(columns = 1) if (knitr::is_html_output()) 26 else if (columns > 6) 30 else 44
 
 wrap <- function(width) function(x) stringr::str_wrap(x, width)
 
@@ -76,17 +76,16 @@ draw_forest <- function(told, published = tibble()) {
                    filter(rows, !is.na(low)), linewidth = 0.6, show.legend = FALSE) +
     geom_point(size = 1.7) +
     facet_grid(rows = vars(workload), cols = vars(label), scales = "free_y", space = "free_y",
-               labeller = labeller(label = wrap(max(9, 48 %/% columns)))) +
-    scale_y_discrete(limits = rev, labels = wrap(label_letters())) +
-    scale_x_log10(labels = scales::label_percent(if (apart < 0.03) 0.1 else 1),
-                  breaks = ratio_breaks(ends, if (columns > 3) 2 else 4),
+               labeller = labeller(label = wrap(max(7, 48 %/% columns)))) +
+    scale_y_discrete(limits = rev, labels = wrap(label_letters(columns))) +
+    scale_x_log10(labels = of_hundred, breaks = ratio_breaks(ends, if (columns > 3) 2 else 4),
                   guide = guide_axis(check.overlap = TRUE)) +
     scale_colour_manual(values = OUTCOME_COLOURS) + scale_fill_manual(values = OUTCOME_COLOURS) +
     scale_shape_manual(values = OUTCOME_SHAPES) +
     coord_cartesian(xlim = ends) +
-    labs(x = "Performance, % of native\u2019s (logarithmic)", y = NULL) +
+    labs(x = OF_NATIVE, y = NULL) +
     theme(strip.text.y = element_blank(), panel.grid.major.y = element_line(colour = "grey92",
-      linewidth = 0.3), panel.spacing.y = unit(3, "pt"))
+      linewidth = 0.3), panel.spacing.y = unit(3, "pt"), strip.text.x = element_text(size = 8))
   if (nrow(published) == 0) return(plot)
   marks <- filter(published, series %in% rows$series) |>
     mutate(workload = factor(workload, levels(rows$workload)), label = factor(label, levels(rows$label)))
@@ -94,12 +93,17 @@ draw_forest <- function(told, published = tibble()) {
                     position = position_nudge(y = -0.28))
 }
 
+OF_NATIVE <- "Performance, % of native\u2019s (logarithmic)"
+
+# Ratios as per cent, under an axis that says so.
+of_hundred <- function(x) format(100 * x, trim = TRUE, drop0trailing = TRUE)
+
 # Round ratios: 1 and others on either side.
 ratio_breaks <- function(ends, n) {
   if (diff(log(ends)) > log(2.5)) {
     all <- c(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
     all <- all[all >= ends[1] & all <= ends[2]]
-    return(if (length(all) > n + 1) unique(c(all[1], 1, all[length(all)])) else all)
+    if (length(all) > 2) return(if (length(all) > n + 1) unique(c(all[1], 1, all[length(all)])) else all)
   }
   scales::breaks_pretty(n)(ends)
 }
@@ -107,7 +111,7 @@ ratio_breaks <- function(ends, n) {
 forest_height <- function(told) {
   # All rows are as high as the longest label takes.
   series <- unique(told$series)
-  lines <- length(series) * (1 + 0.9 * max(0, nchar(series) %/% label_letters()))
+  lines <- length(series) * (1 + 0.9 * max(0, nchar(series) %/% label_letters(n_distinct(told$label))))
   0.95 + 0.165 * lines + 0.04 * n_distinct(told$workload) + 0.06 * max(0, n_distinct(told$label) - 3)
 }
 
@@ -117,8 +121,7 @@ panels_of <- function(rows, along = NULL) {
   parts <- lapply(parts, function(one) one[!startsWith(one, paste0(along %or% " ", "="))])
   shared <- Reduce(intersect, parts)
   rest <- vapply(parts, function(one) {
-    own <- sub("^(test|job|operation|setup|direction)=", "", setdiff(one, shared))
-    gsub("[=_]", " ", paste(own, collapse = ", "))
+    factor_words(paste(setdiff(one, shared), collapse = ";"))
   }, "")
   several <- n_distinct(rows$metric_label, rows$unit) > 1
   metric <- if (several) paste0(rows$metric_label, " (", rows$unit, ")") else ""
@@ -126,15 +129,14 @@ panels_of <- function(rows, along = NULL) {
   factor(panel, unique(panel))
 }
 
-# An interval as far as it fits beside the values of its panel; of fewer than three runs there is none.
-cut_interval <- function(rows, value, low, high) {
+# An interval as far as it fits beside the levels of its panel.
+cut_interval <- function(rows) {
   rows |>
     group_by(panel) |>
-    mutate(room = 0.4 * max(diff(range(.data[[value]])), max(abs(.data[[value]])) / 20),
-           least = min(.data[[value]]) - room,
-           least = if (min(.data[[value]]) >= 0) pmax(least, 0) else least,
-           low = if_else(n < 3, NA_real_, pmax(.data[[low]], least)),
-           high = if_else(n < 3, NA_real_, pmin(.data[[high]], max(.data[[value]]) + room))) |>
+    mutate(level_low = if_else(n < 3, NA_real_, level_low), level_high = if_else(n < 3, NA_real_, level_high),
+           room = 0.4 * max(diff(range(level)), max(abs(level)) / 20),
+           low = pmax(level_low, if (min(level) >= 0) max(min(level) - room, 0) else min(level) - room),
+           high = pmin(level_high, max(level) + room)) |>
     ungroup()
 }
 
@@ -144,31 +146,32 @@ axis_of <- function(rows) {
   wrap(if (knitr::is_html_output()) 48 else 80)(title)
 }
 
-#' Every run of a workload, and the mean of each environment with its 95 % interval
+#' The ratios to native of a workload, block by block, and of each environment their mean with its 95 % interval
 draw_runs <- function(paper, name, figure) {
-  means <- rows_of(paper$summary, name, figure)
-  runs <- rows_of(paper$tidy, name, figure)
-  bottom_up <- rev(paper$measured$environment)
-  key <- paste(means$metric, means$factors)
-  panels <- panels_of(distinct(means, metric, factors, .keep_all = TRUE))
-  means$panel <- panels[match(key, unique(key))]
-  runs$panel <- panels[match(paste(runs$metric, runs$factors), unique(key))]
-  means <- cut_interval(means, "mean", "mean_low", "mean_high")
-  mutate(runs, environment = factor(environment, bottom_up)) |>
-    ggplot(aes(value, environment, colour = environment)) +
-    geom_vline(aes(xintercept = mean), filter(means, environment == NATIVE), linetype = "22", linewidth = 0.3,
-               colour = "grey40") +
+  rows <- rows_of(paper$comparisons, name, figure)
+  rows$panel <- panels_of(rows)
+  rows$environment <- factor(rows$environment, rev(paper$measured$environment))
+  blocks <- tidyr::separate_longer_delim(select(rows, panel, environment, ratios), ratios, ";") |>
+    mutate(ratio = as.numeric(ratios))
+  # An interval that is much wider than the blocks are apart goes on beyond the panel.
+  ends <- group_by(blocks, panel) |>
+    summarise(away = 1.3 * max(abs(log(ratio)), -2 * log(1 - MARGIN)))
+  rows <- left_join(rows, ends, by = "panel") |>
+    mutate(low = pmax(low, exp(-away)), high = pmin(high, exp(away)))
+  ggplot(blocks, aes(ratio, environment, colour = environment)) +
+    annotate("rect", xmin = 1 - MARGIN, xmax = 1 / (1 - MARGIN), ymin = -Inf, ymax = Inf, fill = "grey85") +
+    geom_vline(xintercept = 1, linewidth = 0.3, colour = "grey40") +
     geom_point(position = position_jitter(height = 0.14, width = 0, seed = 1), size = 0.9, alpha = 0.55) +
-    geom_linerange(aes(mean, xmin = low, xmax = high), filter(means, !is.na(low)),
+    geom_linerange(aes(xmin = low, xmax = high), filter(rows, !is.na(low)),
                    position = position_nudge(y = -0.32), linewidth = 0.6) +
-    geom_point(aes(mean), means, position = position_nudge(y = -0.32), size = 1.5, shape = 18) +
-    facet_wrap(vars(panel), scales = "free_x", ncol = columns_of(panels),
+    geom_point(data = rows, position = position_nudge(y = -0.32), size = 1.5, shape = 18) +
+    facet_wrap(vars(panel), scales = "free_x", ncol = columns_of(rows$panel),
                labeller = labeller(panel = wrap(22))) +
     scale_y_discrete(labels = function(x) wrap(28)(label_of(paper, x))) +
-    scale_x_continuous(labels = scales::label_comma(), n.breaks = 4,
-                       guide = guide_axis(check.overlap = TRUE)) +
+    scale_x_log10(labels = of_hundred, breaks = function(ends) ratio_breaks(ends, 3),
+                  guide = guide_axis(check.overlap = TRUE)) +
     environment_scales(paper) + guides(colour = "none", fill = "none", shape = "none") +
-    labs(x = axis_of(means), y = NULL)
+    labs(x = OF_NATIVE, y = NULL)
 }
 
 columns_of <- function(panels) {
@@ -185,13 +188,13 @@ draw_curves <- function(paper, name, figure) {
   log_x <- identical(figure$scale, "log")
   if (figure$kind == "against") {
     across <- filter(paper$summary, workload == name, metric == figure$against) |>
-      select(environment, factors, x_mean = mean, x_label = metric_label, x_unit = unit)
-    rows <- inner_join(rows, across, by = c("environment", "factors")) |> mutate(x = x_mean)
+      select(environment, factors, x_level = level, x_label = metric_label, x_unit = unit)
+    rows <- inner_join(rows, across, by = c("environment", "factors")) |> mutate(x = x_level)
     titles[1] <- glue("{rows$x_label[1]} ({rows$x_unit[1]}), along {titles[1]}")
   }
-  plot <- cut_interval(rows, "mean", "mean_low", "mean_high") |>
+  plot <- cut_interval(rows) |>
     mutate(environment = factor(environment, paper$measured$environment)) |>
-    ggplot(aes(x, mean, colour = environment, shape = environment)) +
+    ggplot(aes(x, level, colour = environment, shape = environment)) +
     geom_linerange(aes(ymin = low, ymax = high), \(d) filter(d, !is.na(low)), linewidth = 0.4, alpha = 0.6,
                    show.legend = FALSE) +
     geom_path(linewidth = 0.4, show.legend = FALSE) + geom_point(size = 1.5) +
@@ -213,7 +216,7 @@ draw_cdf <- function(paper, name, figure) {
   rows$panel <- panels_of(rows, figure$along)
   mutate(rows, environment = factor(environment, paper$measured$environment)) |>
     arrange(environment, panel, share) |>
-    ggplot(aes(median, share, colour = environment, shape = environment)) +
+    ggplot(aes(level, share, colour = environment, shape = environment)) +
     geom_path(linewidth = 0.4, show.legend = FALSE) + geom_point(size = 1) +
     facet_wrap(vars(panel), scales = "free_x", ncol = columns_of(rows$panel),
                labeller = labeller(panel = wrap(24))) +
@@ -235,7 +238,7 @@ figure_height <- function(paper, name, figure) {
   lines <- ceiling(nlevels(panels) / columns_of(panels))
   if (figure$kind != "runs") return(0.6 + 1.55 * lines + legend_height(paper))
   head <- 0.13 * max(ceiling(nchar(levels(panels)) / 22), 1)
-  0.45 + lines * (0.2 + head + 0.24 * nrow(paper$measured))
+  0.45 + lines * (0.2 + head + 0.24 * n_distinct(rows_of(paper$comparisons, name, figure)$environment))
 }
 
 figure_caption <- function(paper, name, figure) {
@@ -243,19 +246,25 @@ figure_caption <- function(paper, name, figure) {
   n <- paste(unique(range(rows$n)), collapse = " to ")
   title <- paste(c(paper$plan$workloads[[name]]$title, in_sentence(figure$title)), collapse = ", ")
   switch(figure$kind,
-         runs = glue("{title}. Points: every run; diamonds below them: the mean with its 95 % interval ",
-                     "(n = {n}; from three runs on, cut where it leaves the figure). Dashed: ",
-                     "native\u2019s mean."),
-         cdf = glue("{title}: distribution, the median over runs at each percentile (n = {n})."),
+         runs = glue("{title}. Points: the ratio of every block; diamonds below them: their mean with its 95 % ",
+                     "interval (n = {n}; cut where it leaves the figure). Grey: within \u00b1 2 % of native."),
+         cdf = glue("{title}: distribution, the level at each percentile (n = {n})."),
          glue("{title}: {in_sentence(rows$metric_label[1])}, {rows$better[1]} is better, ",
-              "means with 95 % intervals along {gsub('_', ' ', figure$along)} (n = {n})."))
+              "levels with 95 % intervals along {gsub('_', ' ', figure$along)} (n = {n})."))
+}
+
+# As many as a page holds, those that were decided first.
+drawn_claims <- function(claims) {
+  filter(claims, verdict != "not tested", !is.na(ratio)) |>
+    arrange(match(verdict, VERDICTS)) |>
+    head(if (knitr::is_html_output()) Inf else 24)
 }
 
 #' Claims that were tested: the interval that decides on the tolerance (grey), and what was published
 draw_claims <- function(claims) {
-  rows <- filter(claims, verdict != "not tested", !is.na(ratio)) |>
+  rows <- drawn_claims(claims) |>
     mutate(claim = wrap(if (knitr::is_html_output()) 34 else 58)(statement),
-           verdict = factor(verdict, unique(verdict)))
+           verdict = factor(verdict, VERDICTS))
   limits <- range(rows$ratio, 0.9, 1.1) * c(0.8, 1.25)
   ggplot(rows, aes(ratio, claim, colour = verdict)) +
     geom_linerange(aes(xmin = pmax(coalesce(tolerance_low, 0), limits[1] / 2),
@@ -265,11 +274,11 @@ draw_claims <- function(claims) {
     geom_point(size = 1.6) +
     geom_point(aes(published), \(d) filter(d, unit == "ratio"), shape = 5, size = 1.8, colour = "black") +
     facet_grid(rows = vars(verdict), scales = "free_y", space = "free_y") +
-    scale_x_log10(labels = scales::label_percent(1), breaks = ratio_breaks(limits, 5)) +
+    scale_x_log10(labels = of_hundred, breaks = ratio_breaks(limits, 5), guide = guide_axis(check.overlap = TRUE)) +
     scale_colour_manual(values = c(reproduced = "#009E73", contradicted = "#D55E00", undecided = "grey40",
-                                   "tested in part" = "grey40"), guide = "none") +
-    coord_cartesian(xlim = limits) + labs(x = "Ratio of the two environments (logarithmic)", y = NULL) +
-    theme(strip.text.y = element_text(angle = 0, hjust = 0))
+                                   "tested in part" = "#0072B2")) +
+    coord_cartesian(xlim = limits) + theme(strip.text.y = element_blank()) +
+    labs(x = "Ratio of the two environments, % (logarithmic)", y = NULL)
 }
 
 #' Every value as its deviation from the mean of its environment, in the order of measurement
@@ -287,6 +296,7 @@ draw_order <- function(paper) {
     geom_point(size = 3.2, shape = 1, colour = "grey60", data = \(d) filter(d, disturbed)) +
     geom_point(size = 1.2, alpha = 0.8) +
     facet_wrap(vars(title), scales = "free_y", ncol = 2) +
+    scale_x_continuous(breaks = scales::breaks_width(max(1, ceiling(max(order) / 50) * 10))) +
     scale_y_continuous(labels = scales::label_percent()) + environment_scales(paper) +
     labs(x = "Place in the order of measurement", y = "Deviation from the mean")
 }

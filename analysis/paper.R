@@ -7,11 +7,11 @@
 #' @return list: what read_results gives; the tables summary, comparisons, choices, claims (rows with an
 #'   `outcome` each), emulated, blocks, runs, left_out; `told` (the headline comparisons); `measured`
 #'   (environments that stand in the text), `missing`, `published`, `facts` (words and numbers of the testbed)
-#'   and `mark` (of an emulated host)
+#'   and `mark` (of an emulated host or tiny sizes)
 read_paper <- function(folder, published, emulated) {
   paper <- read_results(folder)
   text <- c("workload", "metric", "environment", "factors", "flags", "unit", "why", "direction",
-            "against_published", "because", "transferred")
+            "against_published", "because", "transferred", "ratios")
   for (name in c("summary", "comparisons", "choices", "emulated", "claims", "blocks", "runs", "left_out")) {
     paper[[name]] <- read_table(file.path(folder, paste0(name, ".csv")), text)
   }
@@ -26,11 +26,22 @@ read_paper <- function(folder, published, emulated) {
            why = case_when(unable != "" ~ paste("cannot be done there:", unable), !is.na(refused) ~ refused,
                            reason != "" ~ reason, TRUE ~ "not measured")) |>
     count(workload, label, why)
+  for (name in c("tidy", "summary", "comparisons", "choices", "told", "blocks")) {
+    paper[[name]] <- mark_sizes(paper[[name]], paper)
+  }
   paper$published <- if (paper$valid) published_ratios(published, paper$told) else tibble()
   paper$facts <- facts_of(paper)
   hosts <- jsonlite::read_json(emulated)
-  paper$mark <- if (any(paper$facts$hosts %in% unlist(hosts$emulated))) hosts$mark else ""
+  emulated_host <- any(paper$facts$hosts %in% unlist(hosts$emulated))
+  tiny <- "Tiny sizes: a test of the pipeline, which answers no question"
+  paper$mark <- paste(c(if (emulated_host) hosts$mark, if (!paper$valid) tiny), collapse = ". ")
   paper
+}
+
+# Series whose sizes break a rule have a dagger; at the scale `tiny` the top of the page says so of all.
+mark_sizes <- function(rows, paper) {
+  if (!paper$valid) return(rows)
+  mutate(rows, series = paste0(series, if_else(workload %in% paper$invalid, "\u2020", "")))
 }
 
 #' Ratios to native of Table I of the original, beside what was measured of the environments that stand for
@@ -84,7 +95,10 @@ title_of <- function(paper) {
 
 #' One sentence with the finding: each family of environments against native
 finding_of <- function(paper) {
-  told <- paper$told
+  told <- filter(paper$told, !workload %in% paper$invalid)
+  if (nrow(paper$told) > 0 && nrow(told) == 0) {
+    return("The sizes of these runs answer no question and test no claim.")
+  }
   if (nrow(told) == 0) {
     return("Nothing was measured beside native, so this paper reports levels and compares nothing.")
   }
@@ -97,7 +111,7 @@ finding_of <- function(paper) {
 next_step <- function(paper) {
   undecided <- filter(paper$told, outcome == "undecided", !is.na(more))
   if (!paper$valid) {
-    "These sizes check the pipeline and are no performance results; measure at the scale `paper` next."
+    "They check the pipeline; measure at the scale `standard` next."
   } else if (nrow(paper$told) == 0) {
     "Add an environment to `config.yaml` next."
   } else if (any(paper$told$outcome == "no interval")) {
@@ -120,7 +134,9 @@ questions_of <- function(paper) {
 figures_of <- function(paper, name) {
   declared <- paper$plan$workloads[[name]]$figures
   figures <- if (length(declared) > 0) declared else list(list(kind = "runs", name = "runs"))
-  Filter(function(figure) nrow(rows_of(paper$summary, name, figure)) > 0, figures)
+  Filter(function(figure) {
+    nrow(rows_of(if (figure$kind == "runs") paper$comparisons else paper$summary, name, figure)) > 0
+  }, figures)
 }
 
 #' The rows of a table that a figure shows

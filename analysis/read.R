@@ -13,12 +13,13 @@ stack_rows <- function(rows) do.call(rbind, rows)
 #' The results of an experiment
 #'
 #' @param folder that holds plan.json, plan.csv, tidy/ and raw/
-#' @return list: plan; environments, metrics (data frames in the plan's order); planned (cells); tidy (values
+#' @return list: plan; environments (native beside emulated machines is among the `emulated`), metrics (data
+#'   frames in the plan's order); planned (cells); tidy (values
 #'   that count, with
 #'   labels); emulated (the same of emulated machines); records (of planned cells, named by their log); looks
 #'   (how
-#'   often it was looked whether there are enough blocks, and found so); valid (whether the sizes answer a
-#'   question)
+#'   often it was looked whether there are enough blocks, and found so); valid (whether the scale answers a
+#'   question); invalid (workloads that answer none, since a size rule is broken); sizes (their rules)
 #' @section Errors: no plan; no values; an environment or workload that is not in the plan
 read_results <- function(folder) {
   path <- file.path(folder, "plan.json")
@@ -45,12 +46,34 @@ read_results <- function(folder) {
   decisions <- list.files(file.path(folder, "precision"), "[.]json$", full.names = TRUE)
   decisions <- lapply(decisions, jsonlite::read_json)
   looks <- sum(vapply(decisions, function(one) isTRUE(one$enough), NA))
-  apart <- tidy$environment %in% environments$environment[environments$emulated]
+  apart_names <- environments$environment[environments$emulated]
+  apart <- tidy$environment %in% apart_names
   counts <- tidy$counts == "yes"
+  sizes <- size_rules(Filter(function(one) !one$environment %in% apart_names, records))
+  valid <- plan$scale != "tiny"
   list(folder = folder, plan = plan, environments = environments, metrics = metrics, all = tidy,
        planned = planned, tidy = tidy[!apart & counts, ], emulated = tidy[apart & counts, ],
        records = records,
-       looks = max(looks, 1), valid = !plan$scale %in% c("smoke", "tiny"))
+       looks = max(looks, 1), valid = valid, sizes = sizes,
+       invalid = if (valid) unique(sizes$workload[sizes$holds %in% FALSE]) else names(plan$workloads))
+}
+
+#' The size rules of workloads, and whether they held in all runs
+#'
+#' @return data frame: workload, rule, source, told, value, least, holds (NA: not known); NULL of none
+size_rules <- function(records) {
+  rows <- stack_rows(lapply(unname(records), function(one) {
+    stack_rows(lapply(one$sizes, function(rule) {
+      data.frame(workload = one$workload, rule = rule$rule, source = rule$source, told = rule$told %or% "",
+                 value = rule$value %or% NA_real_, least = rule$least %or% NA_real_,
+                 holds = rule$holds %or% NA)
+    }))
+  }))
+  if (is.null(rows)) return(NULL)
+  # A rule that is broken anywhere is broken.
+  at <- match(paste(rows$workload, rows$rule), unique(paste(rows$workload, rows$rule)))
+  rows <- rows[order(at, !rows$holds %in% FALSE, rows$value), ]
+  rows[!duplicated(rows[c("workload", "rule")]), ]
 }
 
 # A CSV table whose other columns are read as what they look like.
@@ -68,7 +91,8 @@ read_environment <- function(name, entry) {
   family <- if (machine) "machines" else if (sandbox) "sandboxes" else "containers"
   if (name == NATIVE) family <- ""
   data.frame(environment = name, label = entry$label, available = entry$available,
-             reason = entry$reason %or% "", family = family, emulated = isTRUE(entry$emulated))
+             reason = entry$reason %or% "", family = family,
+             emulated = isTRUE(entry$emulated) || isTRUE(entry$beside), beside = isTRUE(entry$beside))
 }
 
 read_metrics <- function(workload, entry) {
@@ -84,7 +108,7 @@ label_rows <- function(tidy, metrics, environments) {
   at <- match(paste(tidy$workload, tidy$metric), paste(metrics$workload, metrics$metric))
   tidy <- cbind(tidy, metrics[at, c("title", "question", "metric_label", "better", "percentile")])
   tidy$label <- environments$label[match(tidy$environment, environments$environment)]
-  words <- gsub(";", ", ", gsub("[=_]", " ", tidy$factors))
+  words <- factor_words(tidy$factors)
   tidy$series <- paste0(tidy$title, " ", tidy$metric_label, ifelse(words == "", "", ", "), words)
   padded <- gsub("([0-9]+)", "000000000000\\1", tidy$factors)
   padded <- gsub("0*([0-9]{12})(?![0-9])", "\\1", padded, perl = TRUE)
@@ -92,6 +116,11 @@ label_rows <- function(tidy, metrics, environments) {
   tidy <- tidy[order(at, padded, place, tidy$repetition, method = "radix"), ]
   rownames(tidy) <- NULL
   tidy
+}
+
+# Factors as a reader names them: a name that its value explains is left out.
+factor_words <- function(factors) {
+  gsub(";", ", ", gsub("[=_]", " ", gsub("(^|;)(test|job|operation|setup|direction)=", "\\1", factors)))
 }
 
 #' The value of one factor, such as "4" of "test=SET;connections=4"; "" where there is none

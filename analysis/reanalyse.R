@@ -1,5 +1,5 @@
 #!/usr/bin/env Rscript
-# Usage: reanalyse.R FOLDER OUT.pdf: from the tables of `python -m strata reanalyse` in FOLDER to
+# Usage: reanalyse.R FOLDER OUT.pdf: from the tables of `python3 -m strata reanalyse` in FOLDER to
 # differences.csv and claims.csv beside them, and the document.
 
 here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)))

@@ -1,6 +1,6 @@
 # What the original printed, beside what its raw logs give: every value, and every claim of its text.
 
-#' @param folder where `python -m strata reanalyse` wrote
+#' @param folder where `python3 -m strata reanalyse` wrote
 #' @param published folder of the printed values and of the claims
 #' @return list: tidy (values of the runs that were shown), refused, source, differences, claims
 read_reanalysis <- function(folder, published) {
@@ -105,7 +105,7 @@ own_claims <- function(published, print, tidy) {
     words <- gsub(";", ", ", gsub("=", " ", rows$factors))
     rows$series <- paste0(rows$metric, ifelse(words == "", "", ", "), words)
     rows$percentile <- rep(FALSE, nrow(rows))
-    here <- list(valid = TRUE, sockets = 2, processors = 32, emulated = character(), paired = FALSE,
+    here <- list(invalid = character(), sockets = 2, processors = 32, emulated = character(), paired = FALSE,
                  exact = source == "printed")
     found <- test_claims(own, rows, here)
     found$source <- source

@@ -16,12 +16,28 @@ as_table <- function(data, caption, runs = FALSE) {
   if (runs && web) caption <- paste(caption, "Logs and records: [Runs](#runs).")
   table <- knitr::kable(data, "pipe", caption = caption, align = ifelse(numeric, "r", "l"), row.names = FALSE)
   # Where lines are longer than a page's, pandoc makes columns as wide as these dashes say.
-  longest <- mapply(function(x, name) max(pmin(nchar(x, "width"), 44L), nchar(name) + 1L, 4L), data,
-                    names(data))
+  longest <- column_widths(data)
   rule <- grep("^\\|:?-", table)
   dashes <- ifelse(numeric, paste0(strrep("-", longest - 1L), ":"), paste0(":", strrep("-", longest - 1L)))
   table[rule] <- paste0("|", paste(dashes, collapse = "|"), "|")
   knitr::asis_output(paste(c("", "::: {.table}", "", table, "", ":::", ""), collapse = "\n"))
+}
+
+# Letters that columns get, with the gap beside them: what is in them, and where that is more than a line holds,
+# less of those for which this makes the fewest lines, as far as their longest word allows.
+column_widths <- function(data, line = 120L) {
+  letters <- lapply(data, function(x) pmax(nchar(x, "width"), 1L))
+  least <- mapply(function(x, name) max(nchar(unlist(strsplit(c(x, name), " ")), "width")), data, names(data))
+  wide <- pmax(vapply(letters, max, 1L, 1L), least)
+  lines <- Map(`/`, letters, wide) |> lapply(ceiling)
+  while (sum(wide + 2L) > line && any(wide > least)) {
+    at <- which(wide > least)
+    cost <- vapply(at, function(i) sum(do.call(pmax, c(lines[-i], list(ceiling(letters[[i]] / (wide[i] - 1L)))))), 0)
+    best <- at[order(cost, -wide[at])[1]]
+    wide[best] <- wide[best] - 1L
+    lines[[best]] <- ceiling(letters[[best]] / wide[best])
+  }
+  wide + 2L
 }
 
 markdown <- function(x) structure(x, class = "markdown")
@@ -37,7 +53,8 @@ environments_table <- function(paper) {
     left_join(paper$environments, by = "environment") |>
     left_join(runs, by = "environment") |>
     transmute(Environment = label, "Isolated by" = isolated, Network = coalesce(network, ""), Data = data,
-              Runs = if_else(available, paste0(coalesce(Runs, 0L), if_else(emulated, " (emulated)", "")),
+              Runs = if_else(available,
+                             paste0(coalesce(Runs, 0L), if_else(emulated & !beside, " (emulated)", "")),
                              paste("not available:", reason)))
 }
 
@@ -61,16 +78,28 @@ workloads_table <- function(paper) {
   bind_rows(rows)
 }
 
-#' Levels in the form of Table I of the original: mean, standard deviation and number of runs, by environment
+#' The size rules of the workloads, what they ask for, what it was here, and whether they hold
+sizes_table <- function(paper) {
+  quantity <- function(x) if_else(is.na(x), "\u2014", formatC(x, format = "fg", digits = 4, big.mark = ","))
+  ours <- startsWith(paper$sizes$source, "docs/")
+  cited <- paste0(if_else(ours, "`", "[@"), paper$sizes$source, if_else(ours, "`", "]"))
+  titles <- vapply(paper$plan$workloads, function(one) one$title, "")
+  mutate(paper$sizes, title = unname(titles[workload])) |>
+    transmute(Workload = if_else(duplicated(title), "", title), Rule = markdown(paste(rule, cited)),
+              "At least" = quantity(least), Here = quantity(value),
+              Holds = case_when(told != "" ~ told, is.na(holds) ~ "not known", holds ~ "yes",
+                                TRUE ~ "no\u2020"))
+}
+
+#' Levels by environment: of native mean and standard deviation, as Table I of the original has them; of the
+#' others native's level times the ratio, and what stands behind it
 levels_table <- function(paper) {
-  rows <- filter(paper$summary, headline == "yes") |>
-    mutate(cell = paste0(number(mean, sd), ifelse(is.na(sd), "", paste0(SPACE, "(", number(sd, sd), ")"))),
-           series = paste0(series, ", ", unit))
-  same <- n_distinct(rows$n) == 1
-  if (!same) rows$cell <- paste0(rows$cell, "; ", rows$n)
-  list(rows = tidyr::pivot_wider(rows, id_cols = series, names_from = label, values_from = cell,
-                                 values_fill = "\u2014") |> rename(Series = series),
-       note = if (same) glue("n = {rows$n[1]}") else "behind them the number of runs")
+  filter(paper$summary, headline == "yes") |>
+    mutate(series = paste0(series, ", ", unit), half = coalesce((level_high - level_low) / 2, sd),
+           cell = if_else(environment == NATIVE & !is.na(sd),
+                          paste0(number(mean, sd), SPACE, "(", number(sd, sd), ")"), number(level, half))) |>
+    tidyr::pivot_wider(id_cols = series, names_from = label, values_from = cell, values_fill = "\u2014") |>
+    rename(Series = series)
 }
 
 comparisons_table <- function(rows) {
@@ -99,7 +128,7 @@ expected_table <- function(told) {
 
 claims_table <- function(claims) {
   filter(claims, verdict != "not tested") |>
-    arrange(match(verdict, c("contradicted", "reproduced", "undecided", "tested in part"))) |>
+    arrange(match(verdict, VERDICTS)) |>
     transmute(Claim = statement, Source = paste0(publication, ", ", place),
               Published = if_else(unit == "ratio", percent(published), "\u2014"),
               Tolerated = paste0(percent(tolerance_low), " to ",
@@ -145,9 +174,10 @@ missing_table <- function(paper) {
 
 choices_table <- function(paper) {
   filter(paper$choices, headline == "yes") |>
-    transmute(Choice = choice, Series = series, "Of its counterpart [95\u00a0%]" = share_interval(ratio, low,
+    transmute(Choice = if_else(duplicated(choice), "", choice), Series = series, "Of its counterpart [95\u00a0%]" = share_interval(ratio, low,
       high), Blocks = n, Outcome = as.character(outcome),
-              Control = if_else(control == "yes", "control", ""))
+              Control = if_else(control == "yes", "control", "")) |>
+    select(where(function(x) !all(x == "")))
 }
 
 #' What records saw of the host and from inside the environments; several values where runs differ

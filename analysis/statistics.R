@@ -97,7 +97,7 @@ SERIES <- c("workload", "title", "question", "metric", "metric_label", "factors"
 
 #' Mean with Student's interval, median with that of order statistics
 summarise_runs <- function(tidy) {
-  keys <- c(setdiff(SERIES, "question"), "environment", "label")
+  keys <- c(setdiff(SERIES, "question"), "percentile", "environment", "label")
   by_group(tidy, keys, function(rows) {
     x <- rows$value
     n <- length(x)
@@ -110,6 +110,32 @@ summarise_runs <- function(tidy) {
                median_low = median[[1]], median_high = median[[2]], min = min(x),
                max = max(x))
   })
+}
+
+#' Levels that agree with the ratios: native's own, and of the others native's times the ratio of the blocks
+#'
+#' The interval is native's own, of the others that of the ratio.  Where there is no ratio, it is their own
+#' level, without an interval.
+#'
+#' @param summary,compared tables of summarise_runs and compare_all; NULL where nothing was measured, or compared
+#' @return summary with level, level_low, level_high
+add_levels <- function(summary, compared) {
+  if (is.null(summary)) return(NULL)
+  key <- function(rows) paste(rows$workload, rows$metric, rows$factors)
+  value <- function(mean, median) ifelse(summary$percentile, summary[[median]], summary[[mean]])
+  own <- value("mean", "median")
+  native <- summary$environment == NATIVE
+  base <- own[native][match(key(summary), key(summary)[native])]
+  at <- match(paste(key(summary), summary$environment), paste(key(compared), compared$environment))
+  of_ratio <- function(column) {
+    ratio <- if (is.null(compared)) rep(NA_real_, length(at)) else compared[[column]][at]
+    base * ratio ^ ifelse(summary$better == "higher", 1, -1)
+  }
+  ends <- cbind(of_ratio("low"), of_ratio("high"))
+  summary$level <- ifelse(is.na(of_ratio("ratio")), own, of_ratio("ratio"))
+  summary$level_low <- ifelse(native, value("mean_low", "median_low"), pmin(ends[, 1], ends[, 2]))
+  summary$level_high <- ifelse(native, value("mean_high", "median_high"), pmax(ends[, 1], ends[, 2]))
+  summary
 }
 
 # What a function makes of each group of rows, behind the columns that make the group; in their order.
@@ -159,8 +185,8 @@ compare_environments <- function(rows, reference, looks = 1) {
     row <- compare_pairs(ratio, 1, own$percentile[[1]])
     wide <- compare_pairs(ratio, 1, own$percentile[[1]], 1 - ALPHA / looks)
     row[c("p", "p_equivalent")] <- lapply(row[c("p", "p_equivalent")], function(p) pmin(p * looks, 1))
-    cbind(reference = reference$environment[[1]], row, looks = looks, wide_low = wide$low,
-          wide_high = wide$high, slow_n = nrow(pairs),
+    cbind(reference = reference$environment[[1]], row, ratios = paste(signif(ratio, 6), collapse = ";"),
+          looks = looks, wide_low = wide$low, wide_high = wide$high, slow_n = nrow(pairs),
           slow = if (nrow(pairs) >= 10) stats::quantile(pairs$ratio, 0.1, names = FALSE) else NA_real_)
   })
 }
@@ -192,7 +218,8 @@ share_of_blocks <- function(tidy) {
     width <- length(unique(rows$environment))
     if (blocks < 3 || width < 2) return(NULL)
     rows$repetition <- factor(rows$repetition)
-    table <- stats::anova(stats::lm(log(value) ~ environment + repetition, rows))
+    # Values that do not vary at all fit perfectly, of which R warns.
+    table <- suppressWarnings(stats::anova(stats::lm(log(value) ~ environment + repetition, rows)))
     f <- table["repetition", "F value"]
     data.frame(blocks = blocks, share = max(0, (f - 1) / (f + width - 1)), p = table["repetition", "Pr(>F)"])
   })
@@ -202,7 +229,9 @@ share_of_blocks <- function(tidy) {
 emulated_table <- function(results) {
   if (nrow(results$emulated) == 0) return(NULL)
   found <- summarise_runs(results$emulated)
+  beside <- results$environments$environment[results$environments$beside %in% TRUE]
   native <- summarise_runs(results$tidy[results$tidy$environment == NATIVE, ])
+  if (length(beside) > 0) native <- found[found$environment %in% beside, ]
   # There may be no native beside them.
   of_native <- if (is.null(native)) NA_real_ else native$mean[match(found$series, native$series)]
   found$ratio <- (found$mean / of_native) ^ ifelse(found$better == "higher", 1, -1)

@@ -9,10 +9,10 @@ for (file in c("read", "statistics", "claims", "choices")) source(file.path(here
 SERIES_KEYS <- "workload,title,metric,metric_label,factors,series,unit,better,environment,label"
 LEVELS <- "n,mean,sd,mean_low,mean_high,median,median_low,median_high,min,max"
 OF_RATIO <- "n,ratio,low,high,looks,wide_low,wide_high,p,p_adjusted,p_equivalent,verdict,direction,why"
-AND_MORE <- "slow,slow_n,more,scatter"
+AND_MORE <- "slow,slow_n,more,scatter,ratios"
 OF_PAIR <- "question,reference,family,valid,headline"
 TABLES <- c(
-  summary = paste(SERIES_KEYS, LEVELS, "valid,headline", sep = ","),
+  summary = paste(SERIES_KEYS, LEVELS, "level,level_low,level_high,valid,headline", sep = ","),
   comparisons = paste(SERIES_KEYS, OF_PAIR, OF_RATIO, AND_MORE, sep = ","),
   choices = paste(SERIES_KEYS, "choice,control", OF_PAIR, OF_RATIO, AND_MORE, sep = ","),
   emulated = paste(SERIES_KEYS, LEVELS, "ratio", sep = ","),
@@ -50,17 +50,18 @@ runs_table <- function(results) {
 main <- function(folder, claims) {
   results <- read_results(folder)
   write <- function(rows, name) {
-    if (!is.null(rows)) rows$valid <- results$valid
+    if (!is.null(rows)) rows$valid <- !rows$workload %in% results$invalid
     write_result(rows, name, folder)
   }
-  write(summarise_runs(results$tidy), "summary")
-  write(compare_all(results), "comparisons")
+  compared <- compare_all(results)
+  write(add_levels(summarise_runs(results$tidy), compared), "summary")
+  write(compared, "comparisons")
   write(compare_choices(results), "choices")
   write(emulated_table(results), "emulated")
   write(share_of_blocks(results$tidy), "blocks")
   write(runs_table(results), "runs")
   sockets <- Filter(is.numeric, lapply(results$records, function(one) one$observed$host$static$sockets))
-  here <- list(valid = results$valid, sockets = if (length(sockets) == 0) NA else max(unlist(sockets)),
+  here <- list(invalid = results$invalid, sockets = if (length(sockets) == 0) NA else max(unlist(sockets)),
                processors = results$plan$machine$cpus %or% NA,
                emulated = results$environments$environment[results$environments$emulated])
   write(test_claims(jsonlite::read_json(claims), results$tidy, here), "claims")

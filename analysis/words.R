@@ -46,6 +46,8 @@ outcome_of <- function(rows) {
 }
 OUTCOMES <- c("slower", "faster", "equivalent", "undecided", "no interval")
 
+VERDICTS <- c("contradicted", "reproduced", "undecided", "tested in part")
+
 FAMILIES <- c(containers = "Containers", sandboxes = "Sandboxed containers", machines = "Virtual machines")
 
 #' What was found in a family of environments, as one sentence

@@ -32,7 +32,7 @@ def make(folder: Path, order: str, seed: int, repetitions: int | dict) -> None:
             (folder / path.name).symlink_to(path)
     names = {"native": "Native", "native-again": "Native again"}
     config = {
-        "scale": "smoke",
+        "scale": "tiny",
         "repetitions": repetitions,
         "seed": seed,
         "order": order,

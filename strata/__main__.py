@@ -14,7 +14,7 @@ def _cell(words: list[str]) -> None:
     from strata.cell import measure
 
     if len(words) != 3 or not re.fullmatch("[0-9]{1,6}", words[2]):
-        raise UserError("usage: python -m strata cell ENVIRONMENT WORKLOAD REPETITION")
+        raise UserError("usage: python3 -m strata cell ENVIRONMENT WORKLOAD REPETITION")
     measure.measure(words[0], words[1], int(words[2]))
 
 

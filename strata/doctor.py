@@ -22,7 +22,7 @@ PROGRAMS = {
     "Rscript": "aggregates and draws",
     "pdflatex": "sets the paper",
 }
-MARKS = {True: "yes", False: "NO", None: "not here"}
+MARKS = {True: "yes", False: "NO", None: "note"}
 
 
 def _program(name: str) -> ends.Row:
@@ -57,11 +57,11 @@ def _slurm(profile: str = "profiles/slurm") -> ends.Row:
     if not (shutil.which("sbatch") and shutil.which("sinfo")):
         return "Slurm", None, "no sbatch here: this machine measures all (docs/slurm.md: several nodes)"
     if importlib.util.find_spec("snakemake_executor_plugin_slurm") is None:
-        return "Slurm", None, "no executor for it: `pip install --requirement requirements-slurm.txt` brings it"
+        return "Slurm", None, "no executor for it: `pip install --requirement requirements-slurm.txt` installs it"
     told = capture(["sinfo", "--noheader", "--Node", "--format=%N %t"], check=False)
     nodes = {tuple(line.split()) for line in told.stdout.splitlines() if len(line.split()) == 2}
     up = [name for name, state in nodes if state.rstrip("*~#!%$@^-") in ("idle", "alloc", "mix", "comp")]
-    words = f"{len(up)} of {len(nodes)} nodes are up; `--workflow-profile {profile}` shares the sets out among them"
+    words = f"{len(up)} of {len(nodes)} nodes are up; `--workflow-profile {profile}` shares the blocks among them"
     return "Slurm", bool(up) or None, words
 
 

@@ -234,21 +234,19 @@ class Workflow:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UserError(
-                "another run is at work in this folder; wait for it to end (nothing needs to be unlocked)"
+                "another run is active in this folder; wait for its end (nothing needs to be unlocked)"
             ) from None
         for workload in self.workloads:
             check_files(workload, self.plan["workloads"][workload]["parameters"])
         self._write()
         if shutil.which("Rscript") is None:
-            progress.say("setup", "R is not installed, which tables and papers need: `make setup` installs it")
+            progress.say("setup", "R is not installed, but tables and papers need it: `make setup` installs it")
 
     def _write(self) -> None:
         plan.write({**self.plan, "source": plan.source(os.getcwd())})
         client.write_way(self.settings["client"])
         cells = sets.Order(self.plan).cells()
-        there = [cell for cell in cells if os.path.exists(places.cell_path("raw", *cell, "log"))]
-        stale = [cell for cell in there if not spool.is_measured(self.plan, cell)]
-        progress.begin(len(there) - len(stale), stale)
+        progress.begin(sum(not spool.due(self.plan, cell) for cell in cells))
 
     def end(self, good: bool) -> None:
         """Remove what cells of the run that were killed left up."""

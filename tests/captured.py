@@ -1,6 +1,6 @@
 """The captured logs of the workloads, with the parameters of their runs and the values that they hold.
 
-`PYTHONPATH=. python tests/captured.py WORKLOAD LOG [NAME]` keeps the log of a cell as a fixture, NAME being `smoke`
+`PYTHONPATH=. python tests/captured.py WORKLOAD LOG [NAME]` keeps the log of a cell as a fixture, NAME being `tiny`
 unless given.
 """
 
@@ -56,7 +56,7 @@ def same(found: list[Value] | None, expected: list[Value]) -> bool:
     return all(abs(one.value - other.value) <= 1e-12 * abs(other.value) for one, other in pairs)
 
 
-def keep(workload: str, log: str, name: str = "smoke") -> None:
+def keep(workload: str, log: str, name: str = "tiny") -> None:
     """Keep the log of a cell, with the parameters in its record and the values that its parser finds now."""
     folder = projects.ROOT / "workloads" / workload / "fixtures"
     folder.mkdir(exist_ok=True)

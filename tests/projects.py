@@ -122,7 +122,7 @@ def beside_real(folder: Path, config: dict, workloads: dict[str, dict]) -> Path:
 def on_host(**more: object) -> dict:
     """A config whose only environment is the host itself."""
     return {
-        "scale": "smoke",
+        "scale": "tiny",
         "repetitions": 2,
         "seed": 1,
         "environments": {"bare": {"layers": ["host"]}},

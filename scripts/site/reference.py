@@ -17,7 +17,7 @@ from strata import layers
 each = {name: layers.kind(name) for name in layers.names()}
 print(json.dumps({name: [one.title, one.kind, one.stands_on, one.options_schema] for name, one in each.items()}))
 """
-SCALES = ("smoke", "quick", "paper")
+SCALES = ("tiny", "standard", "paper")
 
 
 def pages(project: Path) -> dict[str, str]:

@@ -54,7 +54,7 @@ def verify(path: str) -> list[str]:
 def findings(folder: str) -> list[str]:
     """Everything that is wrong with an unpacked archive, a sentence each."""
     if not os.path.exists(os.path.join(folder, guide.FACTS)) and not os.path.exists(os.path.join(folder, sums.NAME)):
-        return [f"{guide.FACTS}: missing; this is no archive of this project"]
+        return [f"{guide.FACTS}: missing; this is not an archive of Strata"]
     found = sums.findings(folder)
     checks: list[tuple[str, Callable[[str], list[str]]]] = [
         (crate.FILE, crate.findings),

@@ -31,7 +31,7 @@ def name_fault(name: str) -> str | None:
     """Why a name cannot stand in an archive; None where it can."""
     parts = name.split("/")
     if not name or name.startswith("/") or re.match(r"[A-Za-z]:", name):
-        return "is no relative path"
+        return "is not a relative path"
     if ".." in parts:
         return "leaves the folder"
     if "" in parts or "." in parts:
@@ -131,7 +131,7 @@ def unpack(path: str, folder: str) -> list[str]:
     if not os.path.exists(path):
         raise UserError(f"{path}: there is no such file")
     if not os.path.isfile(path):
-        raise UserError(f"{path}: is no file; name an archive, or the folder of an unpacked one")
+        raise UserError(f"{path}: is not a file; name an archive, or the folder of an unpacked one")
     found = []
     try:
         with zipfile.ZipFile(path) as archive:

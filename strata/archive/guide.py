@@ -88,7 +88,7 @@ def facts(stage: Stage, with_image: bool) -> dict:
     """The object of archive.json.  Raises UserError where nothing was measured."""
     records = [read_json(stage.path(f"results/raw/{name}/{load}/{n}.json")) or {} for name, load, n in stage.measured]
     if not records:
-        raise UserError("nothing was measured yet, and so there is nothing to archive")
+        raise UserError("nothing was measured yet, so there is nothing to archive")
     citation = pages.read("CITATION.cff") if os.path.exists("CITATION.cff") else {}
     names = [entry.get("name") or f"{entry.get('given-names')} {entry.get('family-names')}" for entry in
              citation.get("authors", [])]  # fmt: skip
@@ -208,7 +208,7 @@ def add_recipe(stage: Stage) -> None:
     image = {**config.read()["image"], "workloads": made.get("workloads", [])}
     described = recipe.describe(image)
     if described["recipe"] != made["recipe"]:
-        stage.warnings.append("The source that made the image has changed since; its recipe is not told file by file.")
+        stage.warnings.append("The source that made the image has changed since; its recipe lists no files.")
         return
     lacking = [name for name in recipe.files(image) if name not in stage.source.files]
     if lacking:

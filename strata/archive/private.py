@@ -66,7 +66,7 @@ def is_text(content: bytes) -> bool:
 
 
 def said(content: bytes) -> str | None:
-    """The text of a content: UTF-8, UTF-16, or either of them packed by gzip, bzip2 or xz; None where it is none."""
+    """The text of a content: UTF-8, UTF-16, or either of them packed by gzip, bzip2 or xz; None for binary content."""
     for mark, unpack in _PACKED.items():
         if content.startswith(mark):
             with contextlib.suppress(OSError, EOFError, ValueError, lzma.LZMAError):

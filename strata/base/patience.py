@@ -8,7 +8,7 @@ NAME = "STRATA_PATIENCE"
 
 
 def factor() -> int:
-    """What STRATA_PATIENCE says; 1 where it says nothing.  Raises UserError where it is no whole number."""
+    """The value of STRATA_PATIENCE, 1 if unset.  Raises UserError unless it is a whole number."""
     said = os.environ.get(NAME) or "1"
     if not said.isdecimal() or said == "0":
         raise UserError(f"{NAME}: is '{said}'; must be a whole number, times which limits of time hold")

@@ -4,12 +4,12 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from strata.base import places
 from strata.base.files import note_json, read_json
 
-# When the run began, and the cells that it found measured otherwise than the plan says.
+# When the run began, and how many cells it found measured as the plan says.
 PATH = "results/tmp/run.json"
 
 Cell = tuple[str, str, int]
@@ -18,9 +18,9 @@ Cell = tuple[str, str, int]
 _once = 0.0
 
 
-def begin(done: int, stale: Collection[Cell]) -> None:
-    """Note that a run begins with so many cells done; the `stale` are measured, but not as the plan says."""
-    note_json(PATH, {"begun": time.time(), "done": done, "stale": sorted(map(list, stale))})
+def begin(done: int) -> None:
+    """Note that a run begins with so many cells done; those that are measured otherwise than the plan says are none."""
+    note_json(PATH, {"begun": time.time(), "done": done})
 
 
 def _planned() -> list[Cell]:
@@ -32,16 +32,8 @@ def _planned() -> list[Cell]:
     return [(environment, workload, int(repetition)) for environment, workload, repetition in rows]
 
 
-def _names(kind: str, environment: str, workload: str) -> set[str]:
-    """The names of the files in a folder of logs."""
-    try:
-        return set(os.listdir(os.path.dirname(places.cell_path(kind, environment, workload, 1, "log"))))
-    except OSError:
-        return set()
-
-
 def _is_new(cell: Cell, begun: float) -> bool:
-    """Whether a cell that was stale has a log of this run."""
+    """Whether a cell has a log of this run."""
     for kind in ("raw", "spool"):
         with contextlib.suppress(OSError):
             if os.stat(places.cell_path(kind, *cell, "log")).st_mtime >= begun:
@@ -52,14 +44,12 @@ def _is_new(cell: Cell, begun: float) -> bool:
 def count() -> tuple[int, int, float | None]:
     """``(done, planned, seconds)``: how many cells are done, how many are planned so far, and about how long the rest
     takes, by the pace since the run began (None where nothing was done since)."""
-    known = read_json(PATH) or {}
+    known = read_json(PATH) or {"begun": 0.0, "done": 0}
     cells = _planned()
-    stale = {(one, load, number) for one, load, number in known.get("stale", [])}
-    begun, before = known.get("begun", 0.0), known.get("done", 0)
-    there = {pair: _names("raw", *pair) | _names("spool", *pair) for pair in {cell[:2] for cell in cells}}
-    done = sum(f"{cell[2]}.log" in there[cell[:2]] and (cell not in stale or _is_new(cell, begun)) for cell in cells)
-    passed = time.time() - begun
-    return done, len(cells), passed / (done - before) * (len(cells) - done) if 0 <= before < done and begun else None
+    new = sum(_is_new(cell, known["begun"]) for cell in cells)
+    done = min(known["done"] + new, len(cells))
+    pace = (time.time() - known["begun"]) / new if new and known["begun"] else None
+    return done, len(cells), None if pace is None else pace * (len(cells) - done)
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""What asks this process to end, and when that is heard: never while a child starts of which nobody knows yet."""
+"""Signals that end this process, held back while a child starts that is not registered yet."""
 
 import contextlib
 import signal

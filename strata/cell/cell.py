@@ -20,7 +20,7 @@ from strata.base.signals import Interrupted
 from strata.cell import logs, parsing, prepared, record, spool
 from strata.cell.steps import Steps
 from strata.cell.surroundings import Surroundings
-from strata.experiment import plan, sets
+from strata.experiment import plan, sets, sizes
 from strata.host import node, observe
 from strata.image import cache
 from strata.system import testbed
@@ -67,7 +67,7 @@ class Cell:
         self.key = (environment, workload, repetition)
         self.order = order or sets.Order(experiment)
         self.block = self.order.block(*self.key)
-        self.systems = plan.systems(experiment["workloads"][workload])
+        self.systems = plan.systems(plan.of_environment(experiment, environment, workload))
         self.laps = plan.laps(experiment, environment, workload)
         self.target = places.cell_path("raw", *self.key, "log")
         self.draft = places.cell_path("tmp", *self.key, "log")
@@ -119,7 +119,7 @@ class Cell:
             "fingerprint": plan.fingerprint(self.plan, self.environment, self.workload),
             "node": node.facts(),
             "started": self.watch.begun(),
-            "scale": self.plan["scale"],
+            "scale": plan.scale(self.plan, self.environment),
             **({"patience": patience.factor()} if patience.factor() > 1 else {}),
             "source": self.plan["source"],
         }
@@ -216,7 +216,7 @@ class Cell:
 
     def _client(self) -> dict | None:
         """The client beside the system."""
-        cells = [self.plan["workloads"][name]["cell"] for name in self._sharing()]
+        cells = [plan.of_environment(self.plan, self.environment, name)["cell"] for name in self._sharing()]
         return self.plan["client"] if any(map(plan.uses_client, cells)) else None
 
     def _data(self, image: dict | None) -> str | None:
@@ -245,7 +245,7 @@ class Cell:
         return {**observe.understand(observe.split(observed)), "link": system.link.facts()}
 
     def _parameters(self) -> dict:
-        return self.plan["workloads"][self.workload]["parameters"]
+        return plan.of_environment(self.plan, self.environment, self.workload)["parameters"]
 
     def _cpus(self, system: testbed.System, inside: dict) -> int | None:
         """How many CPUs one system has for itself; None where it does not say how many it sees.
@@ -289,7 +289,7 @@ class Cell:
         return inside
 
     def _spec(self) -> dict:
-        return self.plan["workloads"][self.workload]["cell"]
+        return plan.of_environment(self.plan, self.environment, self.workload)["cell"]
 
     def _make_steps(self, system: testbed.System, values: dict, image: dict | None) -> None:
         """Make the steps, and an empty log for them."""
@@ -334,9 +334,11 @@ class Cell:
             raise Unable(f"its check failed: {', '.join(failed)}")
         try:
             parse = parsing.load_parser(self.workload, os.getcwd())
-            parsing.of_log(content, self.known, self.plan["workloads"][self.workload]["metrics"], parse)
+            found = parsing.of_log(content, self.known, self.plan["workloads"][self.workload]["metrics"], parse)
         except parsing.BrokenLogError as broken:
             raise CellFailed(f"its parser refuses the log: {broken}") from None
+        metrics = [(one.metric, one.value) for one in found]
+        self.known["sizes"] = sizes.of_cell(self.plan, self.workload, self.known["parameters"], metrics)
         self.known |= parsing.program(content)
 
     def end(self, seconds: float | None = None) -> None:
@@ -367,7 +369,7 @@ class Cell:
         try:
             testbed.take_down()
         except (UserError, OSError) as trouble:
-            print(f"strata: {trouble}; `python -m strata clean` tries again", file=sys.stderr)
+            print(f"strata: {trouble}; `python3 -m strata clean` tries again", file=sys.stderr)
         if isinstance(error, Interrupted):
             return CellFailed(f"{self.name} was ended by {error}; nothing of it is kept")
         reason = str(error) if isinstance(error, (UserError, OSError)) else f"{type(error).__name__}: {error}"

@@ -73,7 +73,7 @@ def _was_measured(cell: Cell) -> bool:
     if not killed or not spool.is_measured(cell.plan, cell.key):
         return False
     cell.note("measured as the run before this one was ended")
-    progress.say("cell", f"{cell.name} was measured as the run before this one was ended")
+    progress.say("cell", f"{cell.name} was being measured when the previous run was killed")
     return True
 
 
@@ -121,7 +121,7 @@ def _in_one_system(cell: Cell, others: Sequence[sets.Cell]) -> None:
             if isinstance(failure.__cause__, Interrupted):
                 break
             # Its own job measures it again, and says what is wrong if that stays so; those after it get a fresh system.
-            progress.say("cell", f"{one.name} failed beside {cell.name}, and is measured again by itself: {failure}")
+            progress.say("cell", f"{one.name} failed beside {cell.name} and is measured again alone: {failure}")
     spool.take(cell.plan, cell.key)
 
 

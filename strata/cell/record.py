@@ -11,12 +11,12 @@ from strata.host.node import of_record
 # In the order of schemas/record.schema.json.
 FIELDS = (
     "format", "environment", "workload", "repetition", "block", "fingerprint", "node", "position", "started",
-    "ended", "seconds", "seed", "scale", "patience", "source", "parameters", "cannot", "commands", "interleaved",
-    "together", "program", "servers", "checks", "image", "system", "observed", "quiet", "log",
+    "ended", "seconds", "seed", "scale", "patience", "source", "parameters", "sizes", "cannot", "commands",
+    "interleaved", "together", "program", "servers", "checks", "image", "system", "observed", "quiet", "log",
 )  # fmt: skip
 # What only some workloads have, and what is there where a system cannot do one or where limits of time were stretched.
-OPTIONAL = {"servers", "cannot", "patience", "interleaved", "together", "program"}
-FORMAT = 2
+OPTIONAL = {"servers", "sizes", "cannot", "patience", "interleaved", "together", "program"}
+FORMAT = 3
 COUNTER = "results/raw/.measured"
 
 

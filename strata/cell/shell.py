@@ -115,7 +115,7 @@ class Shell:
 
 
 def _beginning(text: bytes, mark: bytes) -> int:
-    """How many bytes at the end of a text may be the mark, whole or not, of which more is to come."""
+    """How many bytes at the end of a text may be the beginning of the mark, or all of it."""
     if mark in text:
         return len(text) - text.index(mark)
     return next((size for size in range(min(len(mark), len(text)), 0, -1) if mark.startswith(text[-size:])), 0)

@@ -90,7 +90,7 @@ class _Turns:
             if cell is self.first:
                 raise
             self.spent.pop(cell, None)
-            progress.say("cell", f"{cell.name} takes no turns any more, and is measured alone: {trouble}")
+            progress.say("cell", f"{cell.name} no longer takes turns and is measured alone: {trouble}")
             testbed.take_down(cell.environment)
             return
         self.spent[cell] = self.spent.get(cell, 0.0) + time.monotonic() - begun
@@ -113,6 +113,6 @@ def _see_that_it_ended(cell: Cell) -> None:
     if left := cell.steps.system.left():
         lines = ", ".join(sorted(set(left)))
         raise CellFailed(
-            f"{cell.name} left running, while others of its set were measured: {lines}; set laps to 1 for a workload "
+            f"{cell.name} left running while others of its block were measured: {lines}; set laps to 1 for a workload "
             "that does not end by itself"
         )

@@ -1,4 +1,4 @@
-"""Whether a second machine can be the client: the way in, what it lacks, and the MTU of both ends of the link."""
+"""Whether a second machine can be the client: ssh access, missing programs, and the MTU of both ends of the link."""
 
 import re
 import shlex
@@ -7,7 +7,7 @@ from strata.base.errors import UserError
 from strata.base.process import capture
 from strata.host.observe import NOT_AVAILABLE
 
-# A line of `make doctor`: what it is about, whether it is there (None: it lacks, and that is no fault), and in words.
+# A line of `make doctor`: its subject, whether it is available (None: neither needed nor an error), and the details.
 Row = tuple[str, bool | None, str]
 # "$1": the address of the other end; without it, that from which ssh came.
 LOOK = r"""

@@ -43,7 +43,7 @@ def bits_per_second(rate: str) -> int:
     """The number that a rate such as ``1gbit`` stands for."""
     found = re.fullmatch(r"([1-9][0-9]*)(kbit|mbit|gbit)", rate)
     if not found:
-        raise UserError(f"config.yaml: client.rate: '{rate}' is no rate; such as 100mbit or 1gbit")
+        raise UserError(f"config.yaml: client.rate: '{rate}' is not a rate such as 100mbit or 1gbit")
     return int(found[1]) * UNITS[found[2]]
 
 

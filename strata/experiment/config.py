@@ -21,6 +21,7 @@ DEFAULTS = {
     "client": "namespace",
     "order": "blocks",
     "partial": False,
+    "emulation": True,
     "published_raw": None,
     "vm": {"profiles": {"default": {}}},
     "archive_image": False,
@@ -109,8 +110,8 @@ def _cross_check(data: dict) -> Iterator[Finding]:
         if shown in labels:
             yield f"environments.{name}.label", f"is also that of {labels[shown]}; each needs its own"
         labels[shown] = name
-    if "max" in data["environments"].get(sets.REFERENCE, {}):
-        yield f"environments.{sets.REFERENCE}.max", "all others are compared with it; must be left out"
+    if sets.BESIDE in data["environments"]:
+        yield f"environments.{sets.BESIDE}", "is the name of native beside emulated machines; choose another"
     named = [(f"only.{section}", names, section) for section, names in data.get("only", {}).items()]
     for key, names, section in [*named, ("not_emulated", data.get("not_emulated", []), "workloads")]:
         for number, name in enumerate(names):
@@ -219,6 +220,7 @@ def experiment(config: dict, machine: dict) -> dict:
     if not any(entry["available"] for entry in environments.values()):
         reasons = "; ".join(f"{name}: {entry['reason']}" for name, entry in environments.items())
         raise UserError(f"{FILE}: environments: none can be measured on this machine ({reasons})")
+    _add_beside(config, machine, environments, workloads)
     _check_memory(config, machine, workloads)
     plan.check_ports(workloads)
     described = recipe.describe(config["image"])
@@ -228,7 +230,7 @@ def experiment(config: dict, machine: dict) -> dict:
         "scale": config["scale"],
         "seed": config["seed"],
         "order": config["order"],
-        **_repetitions(config, environments),
+        **_repetitions(config),
         "client": client.settle(config["client"]),
         "quiet": config["quiet"],
         "image": {key: value for key, value in described.items() if key != "base"},
@@ -238,6 +240,17 @@ def experiment(config: dict, machine: dict) -> dict:
         **({"not_emulated": left_out} if left_out else {}),
         "workloads": workloads,
     }
+
+
+def _add_beside(config: dict, machine: dict, environments: dict, workloads: dict) -> None:
+    """Where machines are emulated: the workloads' sizes there, and native at these, which they are compared with."""
+    reference = environments.get(sets.REFERENCE)
+    if config["scale"] == sets.SMALL or not any(one["emulated"] and one["available"] for one in environments.values()):
+        return
+    for name, entry in workloads.items():
+        entry["small"] = workload.small(name, config["workloads"][name], machine)
+    if reference is not None:
+        environments[sets.BESIDE] = {**reference, "label": f"{reference['label']}, tiny sizes", "beside": True}
 
 
 def _planned(entry: dict, config: dict, machine: dict) -> dict:
@@ -260,6 +273,9 @@ def _planned(entry: dict, config: dict, machine: dict) -> dict:
         told.append({"kind": layer.kind, "title": layer.title, **layer.labels(settled)})
         daemons += layer.daemons
         doubtful = doubtful or layer.doubtful(settled)
+    emulated = described.get("accelerator") == "tcg"
+    if emulated and not config["emulation"]:
+        reason = reason or "KVM runs no guest here, and emulation is switched off (emulation: false)"
     return {
         "label": entry["label"].replace("{vm}", described.pop("shown", "VM")),
         "layers": stack,
@@ -268,32 +284,24 @@ def _planned(entry: dict, config: dict, machine: dict) -> dict:
         "told": told,
         "daemons": daemons,
         **described,
-        "emulated": described.get("accelerator") == "tcg",
+        "emulated": emulated,
         **({"doubtful": True} if doubtful else {}),
-        **({"max": entry["max"]} if "max" in entry else {}),
     }
 
 
-def _repetitions(config: dict, environments: dict) -> dict:
+def _repetitions(config: dict) -> dict:
     """How many sets there are, and what more of them depends on: ``repetitions`` and ``precision`` of the plan."""
-    # Nothing is left to compare with native once all else has its largest number of sets.
-    compared = [
-        entry.get("max", sets.MOST)
-        for name, entry in environments.items()
-        if entry["available"] and not entry["emulated"] and name != sets.REFERENCE
-    ]
-    asked, most = config["repetitions"], max(compared, default=sets.MOST)
+    asked = config["repetitions"]
     retries = sets.RETRIES if config["quiet"]["action"] == "retry" and config["order"] != "sequential" else 0
     if isinstance(asked, dict):
         precision = {
             "min": asked["min"],
-            "max": min(asked["max"], max(most, asked["min"])),
+            "max": asked["max"],
             "target": percent(asked["target"]),
             "budget": seconds(asked["budget"]) if asked.get("budget") else None,
             **({"claims": True} if asked.get("claims") else {}),
         }
     else:
-        asked = min(asked, most)
         precision = {"min": asked, "max": asked * (1 + retries), "target": None, "budget": None}
         if retries == 0:
             return {"repetitions": asked}

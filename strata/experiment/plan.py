@@ -15,12 +15,23 @@ from strata.experiment import sets
 # Equal systems at the same time, at most, and laps of a cell.
 MOST_SYSTEMS = 64
 MOST_LAPS = 1000
-FORMAT = 4
+FORMAT = 5
 
 
 def daemons(plan: dict) -> set[str]:
     """Names of the processes that work for any environment of the plan."""
     return {name for entry in plan["environments"].values() for name in entry["daemons"]}
+
+
+def of_environment(plan: dict, environment: str, workload: str) -> dict:
+    """A workload of the plan, of the size that it has in an environment: emulated machines have one of their own."""
+    entry = plan["workloads"][workload]
+    return {**entry, **entry.get("small", {})} if sets.is_apart(plan["environments"][environment]) else entry
+
+
+def scale(plan: dict, environment: str) -> str:
+    """The scale of an environment's sizes."""
+    return sets.SMALL if sets.is_apart(plan["environments"][environment]) else plan["scale"]
 
 
 def cell_seed(plan: dict, workload: str, repetition: int) -> int:
@@ -31,13 +42,14 @@ def cell_seed(plan: dict, workload: str, repetition: int) -> int:
 
 def fingerprint(plan: dict, environment: str, workload: str) -> str:
     """What decides a cell's result besides chance; a cell is measured again when it changes."""
-    cell = plan["workloads"][workload]["cell"]
+    planned = of_environment(plan, environment, workload)
+    cell = planned["cell"]
     parts = {
         "seed": plan["seed"],
-        "scale": plan["scale"],
+        "scale": scale(plan, environment),
         "image": plan["image"]["recipe"],
         "layers": plan["environments"][environment]["layers"],
-        "parameters": plan["workloads"][workload]["parameters"],
+        "parameters": planned["parameters"],
         "steps": [_signature(step) for step in cell["steps"]],
     }
     if "servers" in cell or "data" in cell:
@@ -46,8 +58,8 @@ def fingerprint(plan: dict, environment: str, workload: str) -> str:
         parts["data"] = cell.get("data", {}).get("argv")
     if uses_client(cell):
         parts["client"] = plan["client"]
-    if systems(plan["workloads"][workload]) > 1:
-        parts["systems"] = systems(plan["workloads"][workload])
+    if systems(planned) > 1:
+        parts["systems"] = systems(planned)
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -77,10 +89,10 @@ def systems(planned: dict) -> int:
 
 
 def laps(plan: dict, environment: str, workload: str) -> int:
-    """How many times a cell takes its run; once in emulated machines, which test no claim."""
-    planned = plan["workloads"][workload]
+    """How many times a cell takes its run; once in emulated machines and beside them, which test no claim."""
+    planned = of_environment(plan, environment, workload)
     name = planned["cell"].get("laps")
-    return 1 if name is None or plan["environments"][environment].get("emulated") else planned["parameters"][name]
+    return 1 if name is None or sets.is_apart(plan["environments"][environment]) else planned["parameters"][name]
 
 
 def groups(cell: dict, values: dict) -> list[list[str]]:
@@ -182,7 +194,7 @@ def read() -> dict:
     plan = read_json(places.PLAN)
     if plan is None or plan.get("format") != FORMAT:
         wrong = f"no plan of format {FORMAT}: remove it and" if os.path.exists(places.PLAN) else "there is no plan yet:"
-        raise UserError(f"{places.PLAN}: {wrong} run `python -m strata plan` or snakemake")
+        raise UserError(f"{places.PLAN}: {wrong} run `python3 -m strata plan` or snakemake")
     return plan
 
 

@@ -22,7 +22,7 @@ def complaint(path: str) -> str | None:
 
 
 def state(path: str) -> str:
-    """A hash of the commit, and of names, sizes and times of the files, none of which is opened."""
+    """A hash of the commit and of the files' names, sizes and times; opens no file."""
     found = hashlib.sha256(revision(path).encode())
     for folder in FOLDERS:
         for where, folders, files in os.walk(os.path.join(path, folder)):
@@ -44,7 +44,7 @@ def named(settings: dict) -> str:
 
 
 def revision(path: str) -> str:
-    """The commit that HEAD points to; nothing where the folder is no repository."""
+    """The commit that HEAD points to; empty if the folder is not a repository."""
     return _told(path, "rev-parse", "--verify", "--quiet", "HEAD^{commit}").strip()
 
 
@@ -67,7 +67,7 @@ class Files:
         self.names = sorted(found)
 
     def read(self, file: str) -> bytes | None:
-        """What a file holds, ``at-REVISION/FILE`` that of an older revision; None where there is no such file."""
+        """The content of a file (of an older revision for ``at-REVISION/FILE``); None if it does not exist."""
         whole = os.path.join(self._path, file)
         if os.path.isfile(whole) and os.path.realpath(whole) == whole:
             with open(whole, "rb") as content:
@@ -83,7 +83,7 @@ def _told(path: str, *arguments: str) -> str:
 
 
 def _git(path: str, *arguments: str) -> bytes | None:
-    """What git says of the repository at a path itself; None where it is none, it fails, or there is no git."""
+    """Output of git for the repository at exactly this path; None if there is none, git fails or is not installed."""
     inner = os.path.join(path, ".git")
     place = inner if os.path.exists(inner) else path
     safe = ("-c", f"safe.directory={os.path.realpath(path)}", "-c", "core.fsmonitor=false")

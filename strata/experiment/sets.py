@@ -8,9 +8,9 @@ many further sets, and these are spread evenly over the blocks of the next.  Set
 hold the environments that it compares alone.
 
 Emulated machines are compared with nothing that was published, and restoring one takes longer than most cells: each
-has all its workloads but those that the page of the experiment leaves out there, in random order, once in every
-block of the first round, and no more.  An environment may also have a largest number of sets of its own: the later
-ones are without it, as they are without one that was found unable to do the workload.
+has all its workloads but those that the page of the experiment leaves out there, in random order, in the first block
+alone, at the smallest scale, and so has native beside them.  An environment that was found unable to do a workload is
+in no sets of it after the first round.
 
 Every order follows from the seed and the block alone, so that a cell's place is known without making the whole plan.
 (``order: sequential`` is the naive alternative, for comparison: all repetitions of one environment, then of the next.)
@@ -30,6 +30,9 @@ Cell = tuple[str, str, int]
 
 # What others are compared with, in every set.
 REFERENCE = "native"
+# What emulated machines are compared with: native at their size, which no set holds.
+BESIDE = "native-beside"
+SMALL = "tiny"
 # Sets of a workload at most, whatever is asked for.
 MOST = 10000
 # How often a set is measured again in which something else used the machine.
@@ -62,14 +65,19 @@ def available(plan: dict) -> list[str]:
     return [name for name, entry in plan["environments"].items() if entry["available"]]
 
 
+def is_apart(entry: dict) -> bool:
+    """Whether an environment of the plan is an emulated machine or native beside such, which no set holds."""
+    return bool(entry.get("emulated") or entry.get("beside"))
+
+
 def emulated(plan: dict) -> list[str]:
-    """Those of them whose machine is emulated."""
-    return [name for name in available(plan) if plan["environments"][name].get("emulated")]
+    """Those of them whose machine is emulated, and native beside them."""
+    return [name for name in available(plan) if is_apart(plan["environments"][name])]
 
 
 def paired(plan: dict) -> list[str]:
     """Those of them that every set holds."""
-    return [name for name in available(plan) if not plan["environments"][name].get("emulated")]
+    return [name for name in available(plan) if not is_apart(plan["environments"][name])]
 
 
 def cannot(plan: dict, results: str) -> dict[str, set[str]]:
@@ -121,7 +129,6 @@ class Order:
         self.workloads = sorted(plan["workloads"])
         left_out = plan.get("not_emulated", [])
         self.of_machines = [name for name in self.workloads if name not in left_out]
-        self.most = {name: entry["max"] for name, entry in plan["environments"].items() if "max" in entry}
         self.cannot = cannot(plan, results or "results")
         least = plan["precision"]["min"] if "precision" in plan else plan["repetitions"]
         self.rounds = [Round(1, least, {}, dict.fromkeys(self.workloads, least))]
@@ -150,7 +157,7 @@ class Order:
         states = (decision or {}).get("workloads")
         whole = isinstance(states, dict) and all(isinstance(state.get("again"), list) for state in states.values())
         if not whole or not isinstance((decision or {}).get("enough"), bool):
-            raise UserError(f"{path}: is no decision on more sets: remove it, and it is decided again")
+            raise UserError(f"{path}: is not a decision on more blocks: remove it, and Strata decides again")
         return decision
 
     def set_aside(self, blocks: int | None = None) -> list[tuple[str, int]]:
@@ -192,7 +199,7 @@ class Order:
         if environment in self.emulated and workload not in self.of_machines:
             return range(0)
         if environment in self.emulated:
-            number = min(self.last if blocks is None else blocks, self.rounds[0].length)
+            number = min(self.last if blocks is None else blocks, 1)
         else:
             number = self.sets(workload, blocks)
         found = range(1, min(number, self._most(environment, workload)) + 1)
@@ -202,7 +209,7 @@ class Order:
     def _most(self, environment: str, workload: str) -> int:
         """How many repetitions of a workload there are in an environment at most."""
         unable = workload in self.cannot.get(environment, ())
-        return min(self.most.get(environment, MOST), self.rounds[0].length if unable else MOST)
+        return self.rounds[0].length if unable else MOST
 
     def block(self, environment: str, workload: str, repetition: int) -> int | None:
         """The block of a cell; None where no such cell is planned, or not yet."""
@@ -219,10 +226,10 @@ class Order:
     def missing(self, environment: str, workload: str, repetition: int) -> str:
         """Why a cell is none of the plan."""
         so_far = len(self.repetitions(environment, workload))
-        later = "" if self.decided else " so far, and what follows is decided when those were measured"
+        later = "" if self.decided else " so far; more are decided once these are measured"
         found = f"there is no repetition {repetition} of {environment} · {workload}: {so_far} are planned{later}"
         if environment in self.paired and 0 < repetition <= self.sets(workload):
-            found += f"; that set of {workload} is of {', '.join(self._of_set(workload, repetition))} alone"
+            found += f"; that block of {workload} holds {', '.join(self._of_set(workload, repetition))} only"
         return found
 
     def _shares(self, environment: str) -> bool:
@@ -271,16 +278,15 @@ class Order:
         found = {load: step.before.get(load, 0) + step.until(load, block) for load in self.workloads}
         new = [load for load in self.workloads if step.until(load, block) > step.until(load, block - 1)]
         sets = [[(name, load, found[load]) for name in self._of_set(load, found[load])] for load in new]
-        units = sets + (self._machines(block) if step.first == 1 else [])
+        units = sets + self._machines(block)
         chance.shuffle(units)
         for unit in units:
             chance.shuffle(unit)
         return [cell for unit in units for cell in unit]
 
     def _machines(self, block: int) -> list[list[Cell]]:
-        """The cells of a block in each of the emulated machines."""
-        measured = [name for name in self.emulated if block <= self.most.get(name, MOST)]
-        return [[(name, load, block) for load in self.of_machines] for name in measured]
+        """The cells of a block in each of the emulated machines, and in native beside them."""
+        return [[(name, load, block) for load in self.of_machines] for name in self.emulated] if block == 1 else []
 
     def position(self, environment: str, workload: str, repetition: int) -> int | None:
         """The place of a cell in the plan, from 1; None where no such cell is planned, or not yet."""
@@ -293,17 +299,12 @@ class Order:
             own = self._loads(environment)
             return earlier + (repetition - 1) * len(own) + own.index(workload) + 1
         before = sum(len(self.repetitions(name, load, block - 1)) for load in self.workloads for name in self.paired)
-        machines = sum(len(self._machines(number)) for number in range(1, min(block - 1, self.rounds[0].length) + 1))
-        return (
-            before
-            + machines * len(self.of_machines)
-            + self.in_block(block).index((environment, workload, repetition))
-            + 1
-        )
+        machines = len(self.emulated) * len(self.of_machines) if block > 1 else 0
+        return before + machines + self.in_block(block).index((environment, workload, repetition)) + 1
 
     def _repeated(self, environment: str) -> int:
         """How many repetitions of each workload a fixed number of them is in an environment."""
-        return min(self.plan["repetitions"], self.most.get(environment, MOST))
+        return 1 if environment in self.emulated else self.plan["repetitions"]
 
     def rows(self) -> Iterator[tuple[int, int, str, str, int]]:
         """(position, block, environment, workload, repetition) of every cell, in the planned order."""

@@ -13,11 +13,11 @@ from strata.base import checking, constants, pages
 from strata.base.checking import Finding, describe, nearest, unknown
 from strata.base.errors import UserError
 from strata.base.placeholders import BUILT_IN, placeholder, several
-from strata.experiment import figures, plan
+from strata.experiment import figures, plan, sets, sizes
 from strata.host import sizing
 
 FOLDER = "workloads"
-SCALES = ("value", "smoke", "quick", "paper")
+SCALES = ("value", "tiny", "standard", "paper")
 # How a system may start for a step that asks for a fresh one.
 STARTS = ["restored", "booted"]
 
@@ -120,6 +120,7 @@ def _cross_check(data: dict) -> Iterator[Finding]:
     if "laps" in data:
         yield from _check_laps(data)
     yield from _check_roles(data)
+    yield from _check_sizes(data)
     yield from figures.findings(data)
 
 
@@ -144,8 +145,9 @@ def _check_parameter(name: str, parameters: dict) -> Iterator[Finding]:
 def _check_rule(value: dict, key: str) -> Iterator[Finding]:
     """Findings about a rule by which a value follows from the machine, and its arguments."""
     rule, given = str(value.get("rule")), {name: one for name, one in value.items() if name != "rule"}
-    yield from unknown(f"{key}.rule", rule, [*sizing.OF_THE_CELL, *sizing.RULES], "rule")
+    yield from unknown(f"{key}.rule", rule, [sizing.SMALLEST, *sizing.OF_THE_CELL, *sizing.RULES], "rule")
     takes = [*inspect.signature(sizing.RULES[rule]).parameters][1:] if rule in sizing.RULES else []
+    takes = ["at_least", "multiple"] if rule == sizing.SMALLEST else takes
     lists = [name for name, one in given.items() if isinstance(one, list)]
     numbers = [type(each) in (int, float) and each > 0 for one in given.values() for each in several(one)]
     if sorted(given) != sorted(takes) or lists != [name for name in given if name == "values"] or not all(numbers):
@@ -174,6 +176,18 @@ def _check_steps(data: dict) -> Iterator[Finding]:
                 yield f"{where}.fresh", "cannot be in a workload with systems or roles: one is brought up afresh"
         if "roles" in data and step.get("at") == "client" and "{address}" in step.get("argv", []):
             yield f"{where}.argv", "'{address}' may be of several systems; name a role, as in {address.ROLE}"
+
+
+def _check_sizes(data: dict) -> Iterator[Finding]:
+    """Findings about the size rules: names that they are about."""
+    parameters, facts = data["parameters"], data.get("facts", {})
+    for name, fact in facts.items():
+        yield from unknown(f"facts.{name}.of", fact["of"], parameters, "parameter")
+    for number, rule in enumerate(data.get("sizes", [])):
+        known = {"value": [*parameters, *data["metrics"], "laps"], "of": [*parameters, *facts, *sizes.FACTS]}
+        for key, names in known.items():
+            for name in several(rule.get(key, [])):
+                yield from unknown(f"sizes.{number}.{key}", name, names, "parameter, metric or fact")
 
 
 def _is_count(parameter: dict, most: int) -> bool:
@@ -284,6 +298,16 @@ def planned(name: str, overrides: dict, scale: str, machine: dict) -> dict:
     }
 
 
+def small(name: str, overrides: dict, machine: dict) -> dict:
+    """What of a workload in the plan is another in emulated machines: `parameters` and `cell` at the smallest scale.
+
+    Parameters that the scale decides are that scale's, whatever the config says.
+    """
+    declared = load(name)["parameters"]
+    kept = {key: value for key, value in overrides.items() if "value" in declared[key]}
+    return {"parameters": resolve(name, kept, sets.SMALL, machine)[0], "cell": cell(name, sets.SMALL)}
+
+
 def resolve(name: str, overrides: dict, scale: str, machine: dict) -> tuple[dict, list[str]]:
     """Parameters of a workload on this machine and sentences on how they came about.
 
@@ -303,12 +327,15 @@ def resolve(name: str, overrides: dict, scale: str, machine: dict) -> tuple[dict
                 f"{', '.join(roles)} once, a system in each entry, roles that share one with + between them"
             )
     systems = values[whole["systems"]] if "systems" in whole else 1
-    memory = machine["memory_bytes"]
-    share = {**machine, "memory_bytes": memory // systems, "systems": systems}
+    memory, share = machine["memory_bytes"], sizes.share_of(machine, systems)
     for key in values:
         if key not in overrides:
             values[key], note = sizing.resolve(values[key], share)
             notes += [note] if note else []
+    for key, value in values.items():
+        if isinstance(value, dict) and value["rule"] == sizing.SMALLEST:
+            least = sizes.smallest(whole, key, values, share, value["at_least"], value["multiple"])
+            values[key] = [least] if whole["parameters"][key]["schema"]["type"] == "array" else least
     for key, needs in memory_needed(name, values):
         if needs * systems > 0.9 * memory:
             where = f" in {systems} systems" if systems > 1 else ""
@@ -323,7 +350,7 @@ def memory_needed(name: str, values: dict) -> list[tuple[str, int]]:
     """(parameter, bytes) of what a workload with these parameters holds in each system."""
     declared = load(name)["parameters"]
     return [
-        (key, sizing.memory_needed(declared[key]["memory"], value))
+        (key, int(sizes.in_bytes(declared[key]["memory"], max(several(value), default=0))))
         for key, value in values.items()
         if "memory" in declared[key] and isinstance(value, (int, list))
     ]
@@ -355,7 +382,7 @@ def cell(name: str, scale: str) -> dict:
         "steps": [planned(section, step) for section, steps in sections(declared) for step in steps],
         "checks": declared["checks"],
         "files": [key for key, parameter in declared["parameters"].items() if "file" in parameter],
-        **{key: declared[key] for key in ("systems", "laps", "ports", "roles") if key in declared},
+        **{key: declared[key] for key in ("systems", "laps", "ports", "roles", "sizes", "facts") if key in declared},
         **({"servers": servers} if servers else {}),
         **({"data": timed(declared["data"])} if "data" in declared else {}),
     }

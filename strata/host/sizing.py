@@ -12,14 +12,6 @@ from typing import Any
 GIB = 1024**3
 
 
-def cache_multiple(machine: dict, factor: int, element_bytes: int, at_least: int) -> tuple[int, str | None]:
-    """Elements of an array of `factor` times the last-level cache (STREAM's rule asks for 4), at least `at_least`."""
-    cache = machine["cache_bytes"]
-    if cache is None:
-        return at_least, "The size of the last-level cache is not available; the arrays have the rule's minimum."
-    return max(at_least, math.ceil(factor * cache / element_bytes)), None
-
-
 def memory_power(machine: dict, fraction: float, element_bytes: int) -> tuple[int, str | None]:
     """Largest k with 2^k elements within `fraction` of the memory (HPC Challenge asks for half)."""
     return int(math.log2(machine["memory_bytes"] * fraction / element_bytes)), None
@@ -44,35 +36,28 @@ def fitting(
 
 
 RULES: dict[str, Callable[..., tuple[Any, str | None]]] = {
-    "cache-multiple": cache_multiple,
     "memory-power": memory_power,
     "fitting": fitting,
 }
 
 
+# The smallest value with which the workload's size rules hold: strata.experiment.sizes.
+SMALLEST = "smallest"
 # cpus: how many the system under test has, of several that share the host's its part.  client-last-cpu: the number
 # of the last one of the client.
 OF_THE_CELL = ("cpus", "client-last-cpu")
 
 
 def at_scale(value: object, scale: str) -> object:
-    """The value of a setting that may be given by scale (``{smoke: …, quick: …, paper: …}``)."""
+    """The value of a setting that may be given by scale (``{tiny: …, standard: …, paper: …}``)."""
     if isinstance(value, dict) and scale in value:
         return value[scale]
     return value
 
 
 def resolve(value: object, machine: dict) -> tuple[object, str | None]:
-    """Apply a rule to the machine; literals and the rules of the cell stay as they are."""
-    if not isinstance(value, dict) or value["rule"] in OF_THE_CELL:
+    """Apply a rule to the machine; literals, the smallest and the rules of the cell stay as they are."""
+    if not isinstance(value, dict) or value["rule"] in (SMALLEST, *OF_THE_CELL):
         return value, None
     arguments = {key: item for key, item in value.items() if key != "rule"}
     return RULES[value["rule"]](machine, **arguments)
-
-
-def memory_needed(form: str, value: Any) -> int:
-    """Bytes that a parameter's value makes a workload hold; `form` is such as ``24*n``, ``8*n^2`` or ``8*2^n``."""
-    factor, shape = form.split("*", 1)
-    # Beyond 2^60 all is too much; the number itself would fill the memory.
-    largest = min(max(value, default=0) if isinstance(value, list) else value, 2**60)
-    return int(factor) * {"n": largest, "n^2": largest**2, "2^n": 2 ** min(largest, 60)}[shape]

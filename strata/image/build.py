@@ -50,7 +50,7 @@ def probe(config: dict) -> dict:
     """What accelerates virtual machines here; tried now, with the image's own kernel, if it is not known."""
     found = acceleration.known()
     if found["accelerator"] is None:
-        with kept(), step("vm", "trying whether KVM runs a guest here"):
+        with kept(), step("vm", "testing whether KVM runs a guest"):
             found = acceleration.attempt(rootfs.ensure_kernel(config, recipe.describe(config)))
         say("vm", f"{acceleration.shown(found['accelerator'])}: {found['accelerator_reason']}")
     return found
@@ -71,7 +71,7 @@ def _build(config: dict, described: dict, machines: bool) -> dict:
         # What was read while it was built must be what the name stands for.
         if recipe.describe(config)["recipe"] != name:
             raise UserError(
-                "files that go into the image changed while it was built: run `python -m strata image` again"
+                "files that go into the image changed while it was built: run `python3 -m strata image` again"
             )
         if machines:
             disk.put(name, os.path.join(work, "box"))
@@ -193,7 +193,7 @@ def _make_box(image: dict) -> None:
     remove_tree(work)
     begun = time.monotonic()
     try:
-        with step("vm", "making the disk of machines of the image's files"):
+        with step("vm", "making the machines' disk from the image's files"):
             parts = [os.path.join(image["folder"], name) for name in ("tree", "image.tar")]
             capture(as_root([os.path.abspath("packer/box.sh"), *parts, work]), timeout=1800)
         disk.put(image["recipe"], work)

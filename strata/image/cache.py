@@ -27,7 +27,7 @@ def require(name: str) -> dict:
     image = find(name)
     if image is None:
         raise UserError(
-            f"the image {name[:12]} is not in {places.home()}: run `python -m strata image` to build it again"
+            f"the image {name[:12]} is not in {places.home()}: run `python3 -m strata image` to build it again"
         )
     return image
 

@@ -20,7 +20,7 @@ def verify(image: dict) -> None:
     look = _look(image)
     if noted.get("look") != look:
         raise UserError(
-            f"{_tree(image)} is not as it was built, so nothing is measured: run `python -m strata image --rebuild`"
+            f"{_tree(image)} is not as it was built, so nothing is measured: run `python3 -m strata image --rebuild`"
         )
     write_json(_path(image), {"look": look, "owner": owner})
 

@@ -60,9 +60,9 @@ def ensure_kernel(config: dict, described: dict) -> str:
 def ensure_tag(config: dict, described: dict, tag: str) -> None:
     """See that Docker has the base."""
     if capture(["docker", "image", "inspect", tag], check=False).returncode == 0:
-        say("image", "the base root filesystem is there")
+        say("image", "the base root filesystem is in the cache")
         return
     archive = ensure_archive(config, described)
-    with step("image", "giving the base root filesystem to Docker"):
+    with step("image", "importing the base root filesystem into Docker"):
         whose = f"LABEL strata.image={places.home_mark()}"
         capture(["docker", "import", "--change", whose, archive, tag], timeout=600)

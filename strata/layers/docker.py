@@ -97,7 +97,7 @@ class Kind(engine.Kind):
         if remapped and "name=userns" not in secured:
             return "the Docker daemon gives containers the host’s users: start it with --userns-remap to change that"
         if sandbox and gvisor.name(settled) not in runtimes:
-            return "the Docker daemon does not know gVisor’s runtimes: `scripts/dockerd.sh runtimes` changes that"
+            return "the Docker daemon does not know gVisor’s runtimes: `scripts/dockerd.sh runtimes` adds them"
         # The daemon looks itself for those that begin so.
         if other and other not in runtimes and not other.startswith("io.containerd."):
             known = ", ".join(sorted(name for name in runtimes if not name.startswith("strata-")))

@@ -98,7 +98,7 @@ class Kind(engine.Kind):
         if reason := unfit(settled["runtime"]):
             return reason
         if not where(*INITS):
-            return "there is no program that takes in orphans: install the distribution’s package tini"
+            return "no init program for containers was found: install the distribution’s package tini"
         if settled["network"] == "bridge" and not any(map(os.path.exists, MAKES_BRIDGES)):
             return "Podman has nothing here that makes a bridge: install the distribution’s package netavark"
         return limits.refusal(settled, os.sched_getaffinity(0), machine["memory_bytes"])

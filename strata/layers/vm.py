@@ -53,7 +53,7 @@ class Kind(layer.Kind):
             return []
         from strata.base.checking import nearest
 
-        return [("profile", f"'{wanted}' is no profile of vm.profiles; {nearest(wanted, list(profiles))}")]
+        return [("profile", f"unknown profile '{wanted}'; {nearest(wanted, list(profiles))}")]
 
     def examine(self) -> list[tuple[str, bool | None, str]]:
         if reason := self.unavailable():
@@ -61,10 +61,10 @@ class Kind(layer.Kind):
         from strata.vm import acceleration, libvirt
 
         words = "libvirt answers" if libvirt.answers() else "libvirt will be started with the first machine"
-        machines = ("virtual machines", True, f"QEMU, libvirt and Vagrant are there; {words}")
+        machines = ("virtual machines", True, f"QEMU, libvirt and Vagrant are installed; {words}")
         found = acceleration.known()
         if found["accelerator"] is None:
-            return [machines, ("KVM", None, f"{found['accelerator_reason']}: `python -m strata image` tries")]
+            return [machines, ("KVM", None, f"{found['accelerator_reason']}: `python3 -m strata image` tests it")]
         said = f"{acceleration.shown(found['accelerator'])}: {found['accelerator_reason']}"
         return [machines, ("KVM", True if found["accelerator"] == "kvm" else None, said)]
 

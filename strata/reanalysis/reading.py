@@ -44,7 +44,7 @@ class Block(NamedTuple):
         return None
 
     def place(self, pattern: str) -> int:
-        """The number of the first line of that form; that of the block where there is none."""
+        """The number of the first line of that form, or else that of the block."""
         return self.first + next((at for at, line in enumerate(self.lines) if re.search(pattern, line)), 0)
 
     def holds(self, pattern: str) -> bool:

@@ -58,7 +58,7 @@ def nuttcp(content: bytes) -> Found:
 
 
 def _sheet(content: bytes) -> Any:
-    """The first sheet of a workbook, with the values of its formulas.  Raises ValueError where it is none."""
+    """The first sheet of a workbook, with the values of its formulas.  Raises ValueError if it is not a workbook."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of extensions that say nothing of values

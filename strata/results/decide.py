@@ -14,14 +14,14 @@ from strata.base.constants import result
 from strata.base.errors import UserError
 from strata.base.files import read_json, write_json
 from strata.cell import quiet
-from strata.experiment import claims, plan, precision, sets
+from strata.experiment import claims, plan, precision, sets, sizes
 from strata.experiment.precision import FIRST_STAGE, Claim, State
 from strata.results import headline, tidy
 
 # Environment, metric, factors.
 Series = tuple[str, str, str]
-# What a claim is not tested at, since it answers no question (analysis/read.R).
-SMOKE = "smoke"
+# What tests no claim whatever its rules say (analysis/read.R).
+TINY = "tiny"
 
 
 def decide(block: int) -> None:
@@ -32,8 +32,8 @@ def decide(block: int) -> None:
     experiment = plan.read_checked()
     order = sets.Order(experiment)
     if block not in order.asked:
-        after = ", ".join(map(str, order.asked)) or "none: the config adds no sets"
-        raise UserError(f"after block {block} nothing is decided; it is after {after}")
+        after = ", ".join(map(str, order.asked)) or "none, since the config adds no blocks"
+        raise UserError(f"no decision is due after block {block}; one is due after {after}")
     decision = _Round(experiment, order, block).decision()
     write_json(result("precision", block=block), decision)
     print(f"after block {block} it {'ends' if decision['enough'] else 'goes on'}: {decision['reason']}")
@@ -47,8 +47,6 @@ class _Round:
         self.found = tidy.values(blocks=block)
         self.rounds = [step for step in order.rounds if step.first <= block]
         self.loads = list(experiment["workloads"])
-        # An environment that is in a part of the sets alone plays no part but by its costs.
-        self.lasting = [name for name in order.paired if order.most.get(name, sets.MOST) >= experiment["repetitions"]]
         costs = _costs(self.found.records)
         self.spent = sum(costs.values())
         of_cells = defaultdict(list)
@@ -58,23 +56,12 @@ class _Round:
         self.asked = experiment["precision"]
         self.left = math.inf if self.asked["budget"] is None else self.asked["budget"] - self.spent
         self.aside, self.again = self._disturbed()
-        self.left -= self._still()
         self.widths = {load: self._widths(load) for load in self.loads}
 
     def _seconds(self, load: str, names: Iterable[str]) -> float:
         """What a set of environments takes."""
         able = [name for name in names if load not in self.order.cannot.get(name, ())]
         return sum(self.cost.get((name, load), 0) for name in able)
-
-    def _still(self) -> float:
-        """Seconds that environments with a largest number of sets of their own still take until they have it."""
-        short = [name for name in self.order.paired if name not in self.lasting]
-        return sum(
-            max(self.order.most[name] - len(self.order.repetitions(name, load, self.block)), 0)
-            * self._seconds(load, [name])
-            for name in short
-            for load in self.loads
-        )
 
     def _disturbed(self) -> tuple[set[tuple[str, int]], list[tuple[str, int]]]:
         """The sets (workload, number) that were set aside before, and those that are measured again now."""
@@ -90,7 +77,7 @@ class _Round:
         flagged = disturbed(self.order, self.found.records)
         again = []
         for load, number in sorted(set(flagged) - aside, key=lambda one: (one[1], self.loads.index(one[0]))):
-            seconds = self._seconds(load, self.lasting)
+            seconds = self._seconds(load, self.order.paired)
             if tries[load, number] < self.asked["retries"] and seconds <= self.left:
                 again.append((load, number))
                 self.left -= seconds
@@ -100,12 +87,12 @@ class _Round:
         """Relative half-width and number of pairs of each headline ratio to native; of levels without such ratios."""
         values: dict[Series, dict[int, tuple[float, str]]] = defaultdict(dict)
         for row in self._rows(load):
-            if row["environment"] in self.lasting:
+            if row["environment"] in self.order.paired:
                 own = values[row["environment"], row["metric"], row["factors"]]
                 if self._counts(row):
                     own[row["repetition"]] = (float(row["value"]), row["laps"])
         told = headline.of_workload(self.experiment["workloads"][load], {one[1:] for one in values})
-        ratios = sets.REFERENCE in self.lasting and len(self.lasting) > 1
+        ratios = sets.REFERENCE in self.order.paired and len(self.order.paired) > 1
         found = {}
         for one, own in values.items():
             if one[1:] in told and not (ratios and one[0] == sets.REFERENCE):
@@ -143,7 +130,7 @@ class _Round:
         most = self.asked["max"] - lost
         width = max((width for width, _ in self.widths[load].values()), default=math.inf)
         again = sum(one[0] == load for one in self.again)
-        seconds = self._seconds(load, self.lasting)
+        seconds = self._seconds(load, self.order.paired)
         return State(len(counted - narrow), again, most - len(counted & narrow), width, seconds), most
 
     def claims(self, states: dict[str, tuple[State, int]]) -> dict[str, list[Claim]]:
@@ -156,7 +143,7 @@ class _Round:
             if row["environment"] in self.order.paired
         }
         found: dict[str, list[Claim]] = {load: [] for load in self.loads}
-        for name, (low, high, series) in claims.ratios(there, here).items():
+        for name, (low, high, series) in claims.ratios(self._valid(there), here).items():
             for load in {one[1] for one in series}:
                 own = [one for one in series if one[1] == load]
                 keys = [(environment, metric, factors) for environment, _, metric, factors in own]
@@ -170,6 +157,12 @@ class _Round:
                     found[load].append(Claim(name, pairs, state.again, most, width, target, names, seconds))
         return found
 
+    def _valid(self, series: set[tuple[str, str, str, str]]) -> set[tuple[str, str, str, str]]:
+        """Those of workloads whose size rules hold: the others test no claim."""
+        records = [record for cell, record in self.found.records.items() if cell[0] in self.order.paired]
+        small = {record["workload"] for record in records if sizes.broken(record.get("sizes", []))}
+        return {one for one in series if one[1] not in small}
+
     def _sockets(self) -> int | None:
         told = [record["observed"]["host"]["static"].get("sockets") for record in self.found.records.values()]
         return max((one for one in told if isinstance(one, int)), default=None)
@@ -181,14 +174,14 @@ class _Round:
         more, of_claims = dict.fromkeys(self.loads, 0), {}
         if target is not None:
             more = precision.further({load: state for load, (state, _) in states.items()}, target, budget, self.left)
-            if self.asked.get("claims") and not any(more.values()) and self.experiment["scale"] != SMOKE:
+            if self.asked.get("claims") and not any(more.values()) and self.experiment["scale"] != TINY:
                 of_claims = precision.for_claims(self.claims(states), budget, self.left)
                 more |= {load: number for load, (number, _) in of_claims.items()}
         causes = disturbed(self.order, self.found.records)
         told: dict[str, dict] = {}
         for load, (state, _) in states.items():
             claim = of_claims[load][1] if load in of_claims else None
-            narrow = claim is not None and set(claim.environments) != set(self.lasting)
+            narrow = claim is not None and set(claim.environments) != set(self.order.paired)
             told[load] = {
                 "sets": self.order.sets(load, self.block),
                 "seconds": round(state.seconds, 3),
@@ -202,7 +195,7 @@ class _Round:
         words: dict[str, list[str]] = defaultdict(list)
         for load, entry in told.items():
             words[entry["reason"]].append(load)
-        spent = f"; {self.spent:.0f} of {budget:.0f} s are spent" if budget is not None else ""
+        spent = f"; {self.spent:.0f} of {budget:.0f} s are used" if budget is not None else ""
         return {
             "block": self.block,
             "enough": not any(entry["again"] or entry["more"] for entry in told.values()),
@@ -236,7 +229,7 @@ def _reason(state: State, more: int, target: float | None, claim: Claim | None, 
     if more and claim:
         why = f"{more} more of {', '.join(claim.environments)} for {claim.name}, to be ± {100 * claim.target:.1f} %"
     elif more and kept < FIRST_STAGE:
-        why = f"{more} more, since widths decide from {FIRST_STAGE} sets on"
+        why = f"{more} more, since widths decide from {FIRST_STAGE} blocks on"
     elif more:
         after = precision.foreseen(state.half_width, state.counted, kept + more)
         why = f"{more} more ({width}, then about ± {100 * after:.1f} %)"
@@ -245,13 +238,13 @@ def _reason(state: State, more: int, target: float | None, claim: Claim | None, 
     elif not state.counted:
         why = "nothing could be measured"
     elif target is None:
-        why = "the number of sets is fixed"
+        why = "the number of blocks is fixed"
     elif state.half_width <= target and state.counted >= FIRST_STAGE:
         why = f"{width} is within the target of ± {100 * target:.1f} %"
     elif state.counted >= state.most:
-        why = f"the largest number of sets ({width})"
+        why = f"the largest number of blocks ({width})"
     else:
-        why = f"the budget pays for no more ({width})"
+        why = f"one more exceeds the budget ({width})"
     return ", ".join(part for part in (again, why) if part)
 
 

@@ -25,7 +25,7 @@ def show(experiment: dict, order: bool = False) -> None:
             print(f"{place:6d}  block {block:<5d} {environment} · {load} · repetition {repetition}")
     cells = found.cells()
     due = [cell for cell in cells if spool.due(experiment, cell)]
-    more = "" if found.decided else "; how many more is decided when they are measured"
+    more = "" if found.decided else "; further ones are decided once these are measured"
     print(f"{len(due)} of {len(cells)} cells are due at {experiment['scale']} scale{more}")
     of_environment: dict[str, Counter] = defaultdict(Counter)
     for environment, load, _ in due:
@@ -80,10 +80,10 @@ def _time(experiment: dict, due: list[sets.Cell], decided: bool) -> str:
                 took[environment, load] += [seconds] if isinstance(seconds, int | float) else []
     known = [statistics.fmean(took[cell[:2]]) for cell in due if took[cell[:2]]]
     budget = (experiment.get("precision") or {}).get("budget")
-    bound = f"; after {duration(budget)} no more are added" if budget and not decided else ""
+    bound = f"; blocks are added until {duration(budget)} were measured" if budget and not decided else ""
     if not due:
         return "nothing to measure"
     if not known:
         return f"not known before the first cells are measured{bound}"
-    rest = f"; of the other {len(due) - len(known)} none was measured yet" if len(known) < len(due) else ""
+    rest = f"; nothing like the other {len(due) - len(known)} was measured yet" if len(known) < len(due) else ""
     return f"about {duration(sum(known))} for {len(known)} of these cells{rest}{bound}"

@@ -27,7 +27,7 @@ def load(folder: str, name: str) -> dict:
     except (ValueError, RecursionError):
         raise UserError(f"{name}: is not JSON") from None
     if not isinstance(value, dict):
-        raise UserError(f"{name}: is no JSON object")
+        raise UserError(f"{name}: is not a JSON object")
     return value
 
 
@@ -85,14 +85,15 @@ def _layout(record: dict) -> list[str]:
 def _of_plan(experiment: dict, cell: Cell, record: dict) -> list[str]:
     """Where a record is not what its path and the plan say."""
     environment, load_name, repetition = cell
-    planned, place = experiment["workloads"][load_name], experiment["environments"][environment]
+    planned = plan.of_environment(experiment, environment, load_name)
+    place = experiment["environments"][environment]
     fixed = {key: value for key, value in planned["parameters"].items() if not isinstance(value, dict)}
     parameters = record["parameters"]
     expected: list[tuple[str, Any, Any]] = [
         ("environment", record["environment"], environment),
         ("workload", record["workload"], load_name),
         ("repetition", record["repetition"], repetition),
-        ("scale", record["scale"], experiment["scale"]),
+        ("scale", record["scale"], plan.scale(experiment, environment)),
         ("seed", record["seed"], plan.cell_seed(experiment, load_name, repetition)),
         ("names of parameters", sorted(parameters), sorted(planned["parameters"])),
         ("parameters", {key: parameters.get(key) for key in fixed}, fixed),
@@ -175,7 +176,7 @@ class _Among:
         environment, load_name, _ = cell
         derived = {
             key: record["parameters"][key]
-            for key, value in self.experiment["workloads"][load_name]["parameters"].items()
+            for key, value in plan.of_environment(self.experiment, environment, load_name)["parameters"].items()
             if isinstance(value, dict)
         }
         image = record["image"]["manifest_sha256"]

@@ -88,7 +88,7 @@ def _rows(experiment: dict, cell: sets.Cell, record: dict, counts: str) -> list[
     path = places.cell_path("raw", *cell, "log")
     with open(path, "rb") as file:
         log = file.read()
-    planned = experiment["workloads"][cell[1]]
+    planned = plan.of_environment(experiment, *cell[:2])
     text = log.decode(errors="replace")
     failed = [
         one["name"] for one in checks(planned["cell"]["checks"], text, plan.systems(planned)) if not one["passed"]
@@ -123,7 +123,7 @@ def _note_unplanned(cells: Iterable[sets.Cell]) -> None:
     there = [os.path.join(where, name) for where, _, names in os.walk("results/raw") for name in names]
     others = sorted(path for path in there if path.endswith(".log") and path not in planned)
     if others:
-        print(f"tidy: left out, since the plan does not hold them: {_shortened(others)}", file=sys.stderr)
+        print(f"tidy: left out, since they are not in the plan: {_shortened(others)}", file=sys.stderr)
 
 
 def _shortened(names: Sequence[str]) -> str:

@@ -181,7 +181,7 @@ def bring_up(
     if fits and there["cell"] is None and not beside:
         return System(system, image)
     if turn.OWN and layers.forms(name for entry in stack for name in entry):
-        raise UserError("STRATA_TEST_LOCK is set, which is for tests on the bare host alone: unset it to measure")
+        raise UserError("STRATA_TEST_LOCK is set, which is only for tests on the bare host: unset it to measure")
     if not beside:
         take_down()
     if image and runs_tree(stack, client):
@@ -305,9 +305,9 @@ def clean(images: bool = False) -> list[str]:
 
     system = state.read()["system"]
     if system and alive(system["owner"]) and system["owner"]["pid"] != os.getpid():
-        raise UserError(f"a run is at work (process {system['owner']['pid']}); end it first")
+        raise UserError(f"a run is active (process {system['owner']['pid']}); end it first")
     if held("results/tmp/run.lock"):
-        raise UserError("a run is at work in this folder; wait for it to end, or end it, first")
+        raise UserError("a run is active in this folder; wait for its end, or end it")
     removed = [*take_down(), *sweep()]
     remove_tree("results/tmp")
     return removed + prune.prune(0 if images else prune.KEPT)

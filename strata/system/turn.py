@@ -1,4 +1,4 @@
-"""Whose turn it is: one lock for the whole machine, so that no two measurements overlap, whoever makes them."""
+"""The machine's lock: no two measurements overlap, whichever user or checkout starts them."""
 
 import contextlib
 import os

@@ -58,7 +58,7 @@ def known(device: str = DEVICE) -> dict:
     found = read_json(path()) or {}
     if found.get("circumstances") == circumstances(device):
         return found["finding"]
-    return {"accelerator": None, "accelerator_reason": f"{device} is there; whether it runs a guest was not tried yet"}
+    return {"accelerator": None, "accelerator_reason": f"{device} exists; whether it runs a guest was not tested yet"}
 
 
 def arguments(kernel: str, console: str) -> list[str]:
@@ -75,7 +75,7 @@ def understand(console: str, ended: bool, limit: float = LIMIT) -> dict:
     if WORD in console:
         return {"accelerator": "kvm", "accelerator_reason": "a short guest booted under KVM and reported back"}
     said = "ended without its report" if ended else f"gave no report within {limit:g} s"
-    return {"accelerator": "tcg", "accelerator_reason": f"{DEVICE} is there, but a short guest under KVM {said}"}
+    return {"accelerator": "tcg", "accelerator_reason": f"{DEVICE} exists, but a short guest under KVM {said}"}
 
 
 def attempt(kernel: str, limit: float = LIMIT) -> dict:

@@ -55,7 +55,7 @@ def require(name: str) -> dict:
     if facts is None:
         raise UserError(
             f"the virtual machine's disk of image {name[:12]} is not in {places.home()}: "
-            "run `python -m strata image` to build it again"
+            "run `python3 -m strata image` to build it again"
         )
     return {**facts, "folder": folder_of(name)}
 

@@ -83,7 +83,7 @@ class Machine:
         Returns the machine's settings, and the facts of the disk.
         """
         if self.options["accelerator"] is None:
-            raise UserError("whether KVM runs a guest here was not tried yet: run `python -m strata image`")
+            raise UserError("whether KVM runs a guest was not tested yet: run `python3 -m strata image`")
         facts = self._disk()
         wanted = self.settings(facts)
         # Noted before anything is made: remove() looks for it, also after a kill in the middle.

@@ -1,4 +1,4 @@
-"""Reads, while cells run, which sockets wait for somebody: on the host, in containers and in machines."""
+"""Reads, while cells run, which sockets wait for somebody: on the host and in containers."""
 
 import contextlib
 import glob
@@ -9,14 +9,8 @@ import threading
 from strata.base import places
 from strata.client import namespace
 from strata.system import state
-from strata.vm import ssh
 
 TABLES = ("tcp", "tcp6", "udp", "udp6")
-# In a guest: its own sockets, and those of a container in it.
-GUEST = (
-    "for p in self $(pgrep -o -f '^sleep infinity'); do echo place $(readlink /proc/$p/ns/net); "
-    "for t in tcp tcp6 udp udp6; do echo table $t; cat /proc/$p/net/$t; done; done; ip -o -4 address; echo whole"
-)
 
 
 def address_of(word: str) -> str:
@@ -62,8 +56,7 @@ def _addresses(text: str) -> set[str]:
 class Watcher(threading.Thread):
     """Begins with `with`, ends with it.
 
-    seen: {environment: {(place, address, port)}}, the place being host, client, inside (a container, a machine, a
-    container in one) or between (a machine around a container).
+    seen: {environment: {(place, address, port)}}, the place being host, client or inside (a container).
     allowed: {(environment, place): addresses} at which somebody may wait there.  passwords: all that lay about.
     """
 
@@ -111,14 +104,10 @@ class Watcher(threading.Thread):
         self.allowed.setdefault((name, place), set()).update(addresses)
 
     def look(self, system: dict) -> None:
-        machine = any("vm" in layer for layer in system["layers"])
         host = {one for one in self._places("/proc/self") if one[1] in self.ports or self._is_ours(one)}
-        self.note(system, "host", host, set() if machine else self._link())
+        self.note(system, "host", host, self._link())
         for path in glob.glob(f"{places.systems()}/*/data/password"):
             self.passwords.add(read(path).strip())
-        if machine:
-            self._look_into(system)
-            return
         outside = os.stat("/proc/self/ns/net").st_ino
         with contextlib.suppress(OSError):
             client = os.stat(f"/run/netns/{namespace.name()}").st_ino
@@ -151,32 +140,3 @@ class Watcher(threading.Thread):
             check=False,
         )
         return _addresses(shown.stdout)
-
-    def _look_into(self, system: dict) -> None:
-        """Ask a machine, by the connection that its cell has anyway."""
-        folder = os.path.join(places.systems(), system["id"])
-        done = subprocess.run(
-            ssh.command(folder, ["sh", "-c", GUEST]), capture_output=True, text=True, timeout=60, check=False
-        )
-        # Of a system that comes up or goes down meanwhile, the answer is cut short or without its container.
-        if done.stdout.count("place net:") != len(system["layers"]) or not done.stdout.endswith("whole\n"):
-            self.over.wait(0.5)
-            return
-        blocks: dict[str, set[tuple[str, int]]] = {}
-        place = table = ""
-        for line in done.stdout.splitlines():
-            if line.startswith("place "):
-                place = line
-            elif line.startswith("table "):
-                table = line.split()[1]
-            elif place:
-                blocks.setdefault(place, set()).update(waiting(line, table))
-        inner = "inside"
-        for found in reversed(blocks.values()):
-            # A guest's own: its way in, what asks for its address, and daemons that only it reaches.
-            own = {one for one in found if one[0] == "127.0.0.1" and one[1] not in self.ports}
-            others = {one for one in found - own if one[1] not in (22, 68)}
-            addresses = _addresses(done.stdout) if len(blocks) == 1 or inner == "between" else set(system["listens"])
-            self.note(system, inner, others, addresses)
-            inner = "between"
-        self.over.wait(2)

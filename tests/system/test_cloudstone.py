@@ -6,11 +6,9 @@ import random
 import re
 import types
 
-import pages
 import pytest
 import requests
 import serving
-from selenium.webdriver.common.by import By
 from serving import together
 
 pytestmark = pytest.mark.long
@@ -145,64 +143,9 @@ def test_a_wrong_password_and_what_is_not_there_are_refused(site):
     assert "<p>0 events</p>" in answered("/search?tag=none-has-this")[1]
 
 
-def test_a_person_logs_in_adds_an_event_and_sees_it_in_a_browser(site, driver, tmp_path):
-    for name, content in (
-        ("picture.png", driver.rows.picture(random.Random(1), 160, 120, 3)),
-        ("read.txt", b"Read"),
-    ):
-        (tmp_path / name).write_bytes(content)
-    with pages.chromium() as browser:
-        wait = pages.patient(browser, 60)
-        browser.get(f"http://localhost:{WEB}/")
-        browser.find_element(By.LINK_TEXT, "Log in").click()
-        for name, value in (("username", "person5"), ("password", "open-5-sesame")):
-            browser.find_element(By.NAME, name).send_keys(value)
-        browser.find_element(By.CSS_SELECTOR, "main button").click()
-        wait.until(lambda seen: seen.find_elements(By.LINK_TEXT, "person5"))
-        browser.find_element(By.LINK_TEXT, "Add an event").click()
-        fields = {"title": "Seen in a browser", "summary": "Short", "description": "Long", "telephone": "555",
-                  "tags": "seen here", "street1": "1 Way", "city": "Town", "state": "CA", "zip": "90210",
-                  "country": "USA", "picture": str(tmp_path / "picture.png"),
-                  "literature": str(tmp_path / "read.txt")}  # fmt: skip
-        for name, value in fields.items():
-            browser.find_element(By.NAME, name).send_keys(value)
-        browser.execute_script("document.getElementsByName('takes_place')[0].value = '2031-05-06T19:30'")
-        browser.find_element(By.CSS_SELECTOR, "main button").click()
-        wait.until(lambda seen: seen.find_element(By.TAG_NAME, "h1").text == "Seen in a browser")
-        text = browser.find_element(By.TAG_NAME, "main").text
-        assert "2031-05-06 19:30:00" in text
-        place = driver.population.place(["1 Way", "", "Town", "CA", "90210", "USA"])
-        assert browser.find_element(By.CLASS_NAME, "place").text == " ".join(place)
-        # Every picture is really shown.
-        sizes = "return [...document.images].map((one) => one.naturalWidth)"
-        wait.until(lambda seen: all(seen.execute_script(sizes)))
-        browser.find_element(By.CSS_SELECTOR, "form[action$=attend] button").click()
-        wait.until(lambda seen: "You attend" in seen.find_element(By.TAG_NAME, "main").text)
-        browser.find_element(By.LINK_TEXT, "seen").click()
-        wait.until(lambda seen: seen.find_elements(By.LINK_TEXT, "Seen in a browser"))
-        browser.find_element(By.LINK_TEXT, "Events").click()
-        wait.until(lambda seen: seen.find_elements(By.LINK_TEXT, "Seen in a browser"))
-        assert browser.find_element(By.CSS_SELECTOR, "nav a.here").text == "Events"
-        assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
-        browser.save_screenshot(str(tmp_path / "events.png"))
-
-
 SERVERS = ["database", "geocoder", "php", "web"]
 
 
 def test_a_cell_of_two_instances_is_measured_in_every_environment_without_a_machine(project, machine_stays):
     for record in serving.measure(project, "cloudstone", "native", "docker", "docker-hostnet", "docker-layered"):
         assert [(server["name"], server["exit"]) for server in record["servers"]] == [(name, 0) for name in SERVERS]
-
-
-def test_web_server_and_database_work_together_from_a_system_each(tmp_path, machine_stays):
-    """Two instances again, in two native systems and in two containers: the same files, and an image that is there."""
-    apart = SHORT | {"roles": ["web", "database"], "database_ports": [18480, 18490]}
-    folder = serving.built(tmp_path / "p", {"cloudstone": apart})
-    for record in serving.measure(folder, "cloudstone", "native", "docker", "docker-hostnet"):
-        assert record["system"]["parts"] == 2
-        assert [(server["name"], server["system"], server["exit"]) for server in record["servers"]] == [
-            (name, int(name == "database"), 0) for name in SERVERS
-        ]
-        # Steps in the system were taken in both.
-        assert [command.get("system") for command in record["commands"] if command["step"] == "prepare"] == [0, 1]

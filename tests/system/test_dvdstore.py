@@ -3,7 +3,6 @@
 import random
 import re
 
-import pages
 import pytest
 import serving
 from serving import together
@@ -146,42 +145,6 @@ def test_nothing_is_lost_where_many_buy_the_same_at_the_same_time(shops):
     assert after["reorders"] > len(scarce)
     assert after["least_stock"] >= 0
     assert "deadlock" not in shops.said("postgresql")
-
-
-def test_a_person_logs_in_looks_around_and_buys(shops):
-    with pages.chromium() as browser:
-        browser.implicitly_wait(10)
-
-        def find(selector):
-            return browser.find_element("css selector", selector)
-
-        browser.get(f"http://localhost:{PORTS[0]}/")
-        assert "Welcome" in find("h1").text
-        find("[name=username]").send_keys("user17")
-        find("[name=password]").send_keys("password")
-        find("main form button").click()
-        pages.shown(browser, "h1", "Hello, ")
-        find("input[name=words]").send_keys("Wolf")
-        browser.find_elements("css selector", "form.search button")[1].click()
-        title = pages.shown(browser, "tbody td", "Wolf")
-        quantity = find("tbody tr input")
-        quantity.clear()
-        quantity.send_keys("2")
-        find("main > form:last-of-type button").click()
-        assert pages.shown(browser, "h1", "Thank you") == "Thank you"
-        assert title in find("tbody").text
-        amounts = [cell.text for cell in browser.find_elements("css selector", "tfoot td")]
-        assert float(amounts[0]) + float(amounts[1]) == pytest.approx(float(amounts[2]))
-        # The page has its style, and is no list of plain text.
-        assert (
-            browser.execute_script("return getComputedStyle(document.querySelector('header')).backgroundColor")
-            != "rgba(0, 0, 0, 0)"
-        )
-        browser.get(f"http://localhost:{PORTS[0]}/")
-        find("[name=username]").send_keys("user17")
-        find("[name=password]").send_keys("password")
-        find("main form button").click()
-        pages.shown(browser, "tbody tr", title)
 
 
 def test_cells_are_measured_in_a_container_as_on_the_host(project, machine_stays):

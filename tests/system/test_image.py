@@ -158,7 +158,7 @@ def test_an_image_removed_from_docker_comes_back_from_the_cache(image, see_image
 
 
 def test_a_missing_image_is_told_with_the_command_that_builds_it():
-    with pytest.raises(Exception, match="python -m strata image"):
+    with pytest.raises(Exception, match="python3 -m strata image"):
         cache.require("0" * 64)
 
 

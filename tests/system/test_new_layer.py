@@ -65,8 +65,3 @@ def test_its_options_are_checked_like_those_of_any_layer(made):
     done = projects.run(made, "strata", "check", "--config", over, PYTHONPATH=str(made))
     assert done.returncode == 1
     assert "environments.toy.layers.1.toy.nice" in done.stderr
-
-
-def test_doctor_and_clean_know_it(made):
-    done = projects.run(made, "strata", "doctor", PYTHONPATH=str(made))
-    assert "toy" in done.stdout

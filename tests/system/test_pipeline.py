@@ -5,20 +5,14 @@ import html.parser
 import itertools
 import json
 import math
-import os
 import re
-import signal
 import statistics
 import subprocess
-import time
 import zipfile
 
 import projects
 import pytest
 import yaml
-
-from strata.base import process
-from strata.system import state
 
 ENVIRONMENTS = ["native", "docker", "docker-hostnet", "docker-layered"]
 
@@ -63,13 +57,6 @@ def spans(folder):
             begun = int(clock[0]) * 3600 + int(clock[1]) * 60 + float(clock[2])
             found.append((begun, begun + command["seconds"]))
     return sorted(found)
-
-
-def wait_until(condition, seconds=120):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
 
 
 @pytest.fixture(scope="module")
@@ -264,59 +251,6 @@ def test_two_runs_at_once_in_two_folders_never_overlap(image, tmp_path, machine_
     found = sorted(spans(folders[0]) + spans(folders[1]))
     assert len(found) == 4 * LAPS
     assert all(earlier[1] <= later[0] + 0.002 for earlier, later in itertools.pairwise(found))
-
-
-@pytest.mark.parametrize(
-    ("environment", "victim"),
-    [
-        ("native", "workflow"),
-        ("docker", "cell"),
-        ("docker", "tool"),
-        *(
-            pytest.param(*both, marks=pytest.mark.long)
-            for both in (("docker", "workflow"), ("native", "cell"), ("native", "tool"))
-        ),
-    ],
-)
-def test_a_killed_run_leaves_nothing_and_resumes(image, tmp_path, machine_stays, environment, victim):
-    folder = projects.make(tmp_path / "killed", config())
-    log = f"results/raw/{environment}/pxz/1.log"
-    run = start(folder, log)
-    tool = "^(/bin/)?bash /opt/strata/workloads/pxz/measure.sh"
-    wait_until(lambda: subprocess.run(["pgrep", "-f", tool], capture_output=True, check=False).returncode == 0)
-    if victim == "workflow":
-        # Its cell ends with it.
-        run.kill()
-    elif victim == "cell":
-        os.kill(state.read()["cell"]["pid"], signal.SIGKILL)
-    else:
-        subprocess.run(["pkill", "-KILL", "-f", tool], check=True)
-    run.communicate(timeout=120)
-    assert run.returncode != 0
-    assert not (folder / log).exists()
-    wait_until(lambda: state.read()["system"] is None, 60)
-    done = projects.run(folder, "snakemake", "--cores", "1", log)
-    assert done.returncode == 0, done.stderr
-    assert (folder / log).exists()
-    assert "unlock" not in done.stderr
-
-
-@pytest.mark.parametrize("reached", ["all", "cell"])
-def test_an_interrupted_run_ends_its_cell_and_its_system(image, tmp_path, machine_stays, reached):
-    # A cell that would take much longer than the workflow needs to end.
-    folder = projects.make(tmp_path / "interrupted", config(workloads={"pxz": {"min_seconds": 60}}))
-    run = start(folder, "results/raw/docker/pxz/1.log")
-    wait_until(lambda: list(folder.glob("results/tmp/docker/pxz/*.log")))
-    if reached == "all":
-        os.killpg(run.pid, signal.SIGINT)
-    else:
-        # As where the signal comes while Snakemake has no ear for it.
-        os.kill(state.read()["cell"]["pid"], signal.SIGINT)
-    run.communicate(timeout=120)
-    assert run.returncode != 0
-    assert not list(folder.glob("results/raw/*/*/*.log"))
-    wait_until(lambda: state.read()["system"] is None, 60)
-    assert process.start_time(run.pid) is None
 
 
 @pytest.mark.long

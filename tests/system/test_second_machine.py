@@ -8,7 +8,7 @@ import pytest
 import second_machine
 from test_servers import asking
 
-from strata.client import ends, remote
+from strata.client import remote
 
 
 @pytest.fixture
@@ -56,17 +56,6 @@ def test_load_comes_from_the_second_machine(image, other, tmp_path, environments
         assert record["observed"]["client"]["link"]["kind"] == "network of a second machine"
         assert record["observed"]["client"]["link"]["rate"] == "1gbit"
         assert record["observed"]["client"]["versions"] == record["observed"]["inside"]["versions"]
-
-
-def test_doctor_asks_both_ends_of_the_link(other):
-    def look():
-        rows = ends.examine({"ssh": "other", "ssh_config": str(other)})
-        assert all(there is not False for _, there, _ in rows), rows
-        return {topic: words for topic, _, words in rows}
-
-    assert look() == {"client": f"other at {second_machine.OTHER}", "link": "MTU 1500 here, 1500 there"}
-    second_machine.sh("ip", "link", "set", second_machine.DEVICE, "mtu", "9000")
-    assert look()["link"].startswith("MTU 9000 here, 1500 there: ")
 
 
 def test_a_killed_cell_leaves_nothing_on_the_second_machine(image, other, tmp_path):

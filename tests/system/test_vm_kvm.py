@@ -98,7 +98,7 @@ def stopped_before_its_start(given, folder):
 def test_two_machines_share_the_host_without_being_in_each_others_way(network, image, checkout, tmp_path):
     """Booted and reached they are in test_vm.py, by the long test; here both are defined at the same time."""
     accelerator = acceleration.known()["accelerator"]
-    half = settings.complete({"memory": "host", "pin": True}, "smoke")
+    half = settings.complete({"memory": "host", "pin": True}, "tiny")
     options = {"profile": "half", "fresh": "boot", "settings": half, "accelerator": accelerator}
     found = []
     for part in (0, 1):

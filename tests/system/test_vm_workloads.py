@@ -1,4 +1,4 @@
-"""Workloads with a server, a client or a disk in them, at smoke scale, in the environments with a machine.
+"""Workloads with a server, a client or a disk in them, at tiny scale, in the environments with a machine.
 
 The long test measures all of them everywhere, tuned too; the short one, in one tuned machine with and without
 containers in it, one with a server (in both), one with a disk, one that starts, and one that leaves a process behind.
@@ -11,7 +11,6 @@ import csv
 import os
 import threading
 
-import listening
 import projects
 import pytest
 import yaml
@@ -116,7 +115,7 @@ def somebody_follows(folder, cells):
 
 @pytest.fixture(scope="module")
 def run(image, cells, environments, logs, tmp_path_factory):
-    """A project in which they were measured once in the machines, up to the tables; what the run said; who listened."""
+    """A project in which they were measured once in the machines, up to the tables; what the run said."""
     folder = tmp_path_factory.mktemp("machines") / "p"
     extra = {"leaving": LEAVING, "pausing": pausing(40)}
     # Each port that a workload declares is one more that Docker opens in a machine, which takes it seconds there.
@@ -129,16 +128,15 @@ def run(image, cells, environments, logs, tmp_path_factory):
     # As on a machine on which nothing was tried yet: the run finds out what accelerates it.
     if os.path.exists(acceleration.path()):
         os.unlink(acceleration.path())
-    ports = {port for ports in PORTS.values() for port in ports}
     with somebody_else() as name:
-        with listening.Watcher(ports) as watcher, machine_killed_under(folder, KILLED):
+        with machine_killed_under(folder, KILLED):
             done = snakemake(folder, "--keep-going", *logs, KILLED)
         assert there(name), "what is not ours should stay when ours goes"
     assert all((folder / log).exists() for log in logs), done.stderr
     tables = {f"results/tidy/{name}.csv" for names in cells.values() for name in names if name in MEASURED}
     made = snakemake(folder, "--config", "partial=true", "--", *sorted(tables))
     assert made.returncode == 0, made.stderr
-    return folder, done, watcher
+    return folder, done
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +146,7 @@ def made(run):
 
 
 def test_a_machine_killed_under_a_cell_costs_that_cell_alone(run):
-    folder, done, _ = run
+    folder, done = run
     assert "vm · pausing · repetition 1" in done.stderr
     assert "its run step was ended: its virtual machine ended" in done.stderr
     assert "Traceback" not in done.stderr
@@ -198,7 +196,6 @@ def test_nothing_of_a_cell_lasts_into_the_next_one(made, cells):
     for one in projects.records(made):
         key = (one["environment"], one["workload"])
         note = (made / f"results/logs/cells/{key[0]}/{key[1]}/1.log").read_text()
-        # What looks for listening sockets may be met in the machine, too.
         assert ("left running" in note and "sleep 300" in note) == (key[1] == "leaving"), note
         systems[key] = one["system"]["id"]
     for name in [name for name in cells if "leaving" in cells[name]]:
@@ -236,13 +233,3 @@ def test_load_came_to_the_machine_from_outside_of_it(made, cells):
         assert host not in inside["kernel"]
         assert client["versions"] == inside["versions"]
         assert all(server["exit"] in (0, 143) for server in found["servers"])
-
-
-def test_servers_in_machines_listen_where_their_client_comes(run, cells):
-    watcher = run[2]
-    assert {name: watcher.misplaced(name) for name in cells} == {name: [] for name in cells}
-    for environment in cells:
-        there = {port for place, _, port in watcher.seen[environment] if place == "inside"}
-        # Those that are up for the whole of a cell; emulated machines are asked every few seconds.
-        expected = {PORTS[name][0] for name in cells[environment] if name in PORTS}
-        assert there >= expected

@@ -1,4 +1,4 @@
-"""Every workload with a server, a client or a disk in it, at smoke scale, in environments without a machine.
+"""Every workload with a server, a client or a disk in it, at tiny scale, in environments without a machine.
 
 The long test measures all of them everywhere; the short one all of them on the host and in a container, and on the
 host's network those with a client, in the container's layers one with a disk.

@@ -86,17 +86,6 @@ def test_a_server_runs_beside_other_commands_of_a_native_system(systemd):
     assert run(cgroups.enter("strata-x"), "true").returncode == 1
 
 
-def test_what_holds_a_group_is_told_from_what_else_waits_in_it(monkeypatch):
-    both = [subprocess.Popen(argv) for argv in (cgroups.HOLDER, ["sleep", "infinity"])]
-    monkeypatch.setattr(cgroups, "members", lambda id: {one.pid for one in both} | {os.getpid()})
-    try:
-        assert cgroups.holders("x") == {both[0].pid}
-    finally:
-        for one in both:
-            one.kill()
-            one.wait()
-
-
 @pytest.mark.parametrize("removed", [True, False], ids=["systemd's", "somebody else's"])
 def test_a_group_that_systemd_does_not_remove_is_removed_after_a_while(systemd, monkeypatch, removed):
     group = systemd / "strata.slice/strata-x.scope"

@@ -11,7 +11,7 @@ from snakemake.cli import parse_config
 
 from strata import layers
 from strata.base.errors import UserError
-from strata.experiment import config, workload
+from strata.experiment import config, plan, sets, workload
 from strata.experiment.plan import fingerprint
 
 MACHINE = {"cpus": 4, "memory_bytes": 16 * 2**30, "cache_bytes": 32 * 2**20}
@@ -66,7 +66,7 @@ MISTAKES = [
     ({"environments": {"native": {"layers": ["chroot", "host"]}}}, "environments.native.layers.1"),
     ({"environments": {"native": {"layers": [DOCKER, "vm"]}}}, "environments.native.layers.1"),
     ({"environments": {"vm": {"layers": [{"vm": {"profile": "big"}}]}}}, "environments.vm.layers.0.vm.profile"),
-    ({"vm": {"profiles": {"default": {"memory": {"smoke": "1MiB"}}}}}, "vm.profiles.default.memory.smoke"),
+    ({"vm": {"profiles": {"default": {"memory": {"tiny": "1MiB"}}}}}, "vm.profiles.default.memory.tiny"),
     ({"vm": {"profiles": {"default": {"memory": "99999999GiB"}}}}, "vm.profiles.default.memory"),
     ({"workloads": {"strem": {}}}, "workloads.strem"),
     ({"workloads": {"stream": {"elements": 10**15}}}, "workloads.stream.elements"),
@@ -128,11 +128,11 @@ def test_a_parser_is_python_with_a_function_parse(project, text):
 def test_words_and_pages_are_laid_over_the_page(checkout, tmp_path, monkeypatch):
     first = {"seed": 1, "environments": {"docker": {"layers": [{"docker": {**DOCKER["docker"], "cpuset-cpus": "0"}}]}}}
     (tmp_path / "a.yaml").write_text(yaml.safe_dump(first))
-    (tmp_path / "b.json").write_text('{"scale": "quick", "workloads": {"stream": {"trials": 4}}}')
+    (tmp_path / "b.json").write_text('{"scale": "standard", "workloads": {"stream": {"trials": 4}}}')
     words = parse_config(["seed=7", "partial=true", "workloads={stream: {trials: 5}, linpack: {sizes: [600]}}"])
     over = config.read_pages([str(tmp_path / "a.yaml"), str(tmp_path / "b.json")], words)
     settings = config.read(over)
-    assert (settings["seed"], settings["partial"], settings["scale"]) == (7, True, "quick")
+    assert (settings["seed"], settings["partial"], settings["scale"]) == (7, True, "standard")
     assert settings["workloads"]["stream"] == {"trials": 5}
     assert settings["workloads"]["linpack"] == {"sizes": [600]}
     # What is in quotes stays text where text is asked for.
@@ -146,7 +146,7 @@ def test_words_and_pages_are_laid_over_the_page(checkout, tmp_path, monkeypatch)
 
 def test_the_command_takes_pages_and_words_as_snakemake_does(project):
     (project() / "over.yaml").write_text("seed: 5\nscale: smok\n")
-    for words, good in ([], False), (["scale=quick"], True), (['{"scale": "quick"}'], True), (["scale=x"], False):
+    for words, good in ([], False), (["scale=standard"], True), (['{"scale": "standard"}'], True), (["scale=x"], False):
         options = ["--configfile", "over.yaml", *(["--config", "seed=6", *words] if words else [])]
         done = projects.run(projects.Path.cwd(), "strata", "plan", *options)
         assert (done.returncode == 0) is good, done.stderr
@@ -191,17 +191,6 @@ def test_repetitions_are_a_number_or_follow_a_precision(checkout):
     assert "precision" not in planned(repetitions=4, order="sequential")
 
 
-@pytest.mark.parametrize(("names", "least", "most"), [(["docker"], 3, 90), ([], 3, 5), ([], 7, 7)])
-def test_there_are_no_more_sets_than_are_compared_with_native(checkout, monkeypatch, names, least, most):
-    monkeypatch.setattr(layers.kind("docker"), "unavailable", lambda: None)
-    monkeypatch.setattr(layers.kind("docker"), "refusal", lambda *_: None)
-    repetitions = {"min": least, "max": 90, "target": "2%", "budget": None}
-    assert (
-        planned(repetitions=repetitions, only={"environments": ["native", "docker-gvisor", *names]})["precision"]["max"]
-        == most
-    )
-
-
 @pytest.mark.parametrize(("accelerator", "label"), [("kvm", "KVM"), ("tcg", "VM (TCG emulation)"), (None, "VM")])
 def test_a_machine_is_called_what_it_is(checkout, monkeypatch, accelerator, label):
     finding = {"accelerator": accelerator, "accelerator_reason": "tried"}
@@ -222,3 +211,22 @@ def test_only_some_environments_and_workloads_can_be_asked_for(checkout):
     # What is not measured at all is left out by nobody.
     assert "not_emulated" not in one
     assert whole["not_emulated"] == ["stream"]
+
+
+def test_emulated_machines_have_a_size_of_their_own_and_native_beside_them(checkout, monkeypatch):
+    monkeypatch.setattr(Vm, "unavailable", classmethod(lambda cls: None))
+    monkeypatch.setattr(Vm, "refusal", classmethod(lambda *_: None))
+    finding = {"accelerator": "tcg", "accelerator_reason": "tried"}
+    monkeypatch.setattr("strata.vm.acceleration.known", lambda: finding)
+    found = planned()
+    stream = found["workloads"]["stream"]
+    beside = found["environments"][sets.BESIDE]
+    assert beside["layers"] == found["environments"]["native"]["layers"]
+    for name in ("vm", sets.BESIDE):
+        assert plan.of_environment(found, name, "stream")["parameters"]["elements"] == 5000000
+        assert plan.scale(found, name) == "tiny"
+    assert plan.of_environment(found, "docker", "stream")["parameters"] == stream["parameters"]
+    assert sets.BESIDE not in planned(scale="tiny")["environments"]
+    off = planned(emulation=False)["environments"]
+    assert sets.BESIDE not in off
+    assert not off["vm"]["available"]

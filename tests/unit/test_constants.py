@@ -4,7 +4,7 @@ import json
 
 import projects
 
-from strata.base import constants, places
+from strata.base import constants
 from strata.cell import logs, quiet
 from strata.experiment import figures
 from strata.experiment.quiet import JUDGED
@@ -66,12 +66,3 @@ def test_accelerators_and_figures_are_those_of_the_schemas():
     assert figure["properties"]["kind"]["enum"] == list(figures.KINDS)
     keys = {key for kind in figures.KINDS.values() for part in kind.values() for key in part}
     assert keys | {"name", "kind", "title", "where"} == set(figure["properties"])
-
-
-def test_results_lie_where_the_constants_say():
-    cell = {"environment": "bare", "workload": "noop", "repetition": 3}
-    assert constants.result("plan") == places.PLAN
-    assert (constants.result("image"), constants.result("packages")) == (places.IMAGE, places.MANIFEST)
-    for name, kind in (("log", "raw"), ("record", "raw"), ("failed", "failed")):
-        suffix = "log" if name == "log" else "json"
-        assert constants.result(name, **cell) == places.cell_path(kind, *cell.values(), suffix)

@@ -42,9 +42,3 @@ def test_a_damaged_text_is_told_and_not_repeated(lay_out, damaged):
     assert done.returncode == 1
     assert "the corpus could not be read" in done.stderr or "holds no text" in done.stderr
     assert not done.stdout
-
-
-def test_a_full_disk_is_told(lay_out):
-    done, _ = lay_out(gzip.compress(TEXT), 5000, output="/dev/full")
-    assert done.returncode == 1
-    assert "is the disk full?" in done.stderr

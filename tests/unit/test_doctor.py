@@ -22,23 +22,6 @@ def here(tmp_path, monkeypatch):
     return build
 
 
-def test_without_conda_it_is_the_distribution_and_this_python(here):
-    mark, words = here("scheduler: greedy\n")
-    assert mark is True
-    assert words.startswith("this machine's R and the Python of ")
-    assert "conda" not in words
-
-
-def test_a_conda_that_could_be_taken_is_named(here):
-    mark, words = here("scheduler: greedy\n", "26.7.1")
-    assert mark is True
-    assert words.endswith("; conda 26.7.1 is here: `--software-deployment-method conda` takes envs/ instead")
-
-
-def test_a_conda_that_snakemake_would_refuse_is_no_way(here):
-    assert "envs/" not in here("scheduler: greedy\n", "4.12.0")[1]
-
-
 @pytest.mark.parametrize(
     "profile",
     ["software-deployment-method: conda\n", "sdm: [conda]\n", "deployment-method:\n  - conda\n", "use-conda: true\n"],

@@ -4,7 +4,7 @@ import projects
 import pytest
 
 from strata.base.errors import UserError
-from strata.experiment import config, plan, workload
+from strata.experiment import config, workload
 
 METRICS = {
     "rate": {"label": "Rate", "unit": "1/s", "better": "higher"},
@@ -55,13 +55,3 @@ def test_a_mistake_in_a_figure_is_refused_by_its_key(project, change, key):
     project(workloads={"noop": declared(**change)})
     with pytest.raises(UserError, match=rf"workloads/noop/workload\.yaml: {key}: "):
         workload.load("noop")
-
-
-def test_a_change_of_what_the_analysis_alone_reads_measures_nothing_again(project):
-    project(workloads={"noop": declared(figures=FIGURES, headline=HEADLINE, storage=False, question="storage")})
-    machine = {"cpus": 2, "memory_bytes": 2**30, "cache_bytes": None}
-    before = config.experiment(config.read(), machine)
-    after = config.experiment(config.read(), machine)
-    for key in ("figures", "headline", "storage", "question"):
-        del after["workloads"]["noop"][key]
-    assert plan.fingerprint(before, "bare", "noop") == plan.fingerprint(after, "bare", "noop")

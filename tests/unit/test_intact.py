@@ -90,7 +90,7 @@ def test_a_box_is_kept_with_its_facts_and_goes_with_its_image(tmp_path, monkeypa
     assert disk.whole("r")
     assert disk.require("r")["host_keys"] == ["one two"]
     assert disk.prune({"other"}) == ["box strata-r"]
-    with pytest.raises(UserError, match="python -m strata image"):
+    with pytest.raises(UserError, match="python3 -m strata image"):
         disk.require("r")
 
 

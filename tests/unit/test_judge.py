@@ -128,7 +128,7 @@ def test_the_archive_refuses_it_by_name_too(tmp_path, monkeypatch, copied, says)
         (lambda told: told["observed"]["host"].pop("during"), "observed.host.during: missing"),
         (lambda told: told["observed"]["inside"].update(cpus="two"), "observed.inside.cpus: "),
         (lambda told: told.update(more=1), "more: unknown key"),
-        (lambda told: told.update(format=1), "format: is 1; must be 2"),
+        (lambda told: told.update(format=1), "format: is 1; must be 3"),
     ],
 )
 def test_a_record_that_breaks_its_schema_is_refused_by_file_and_key(project, change, says):

@@ -1,5 +1,3 @@
-import pytest
-
 from strata.host import observe
 
 CPUINFO = "\n\n".join(
@@ -37,20 +35,6 @@ def test_facts_are_read_from_the_kernels_files():
 def test_what_is_not_there_is_not_available_and_never_invented():
     facts = observe.understand({})
     assert set(facts.values()) == {"not available"}
-
-
-@pytest.mark.parametrize("missing", list(FILES))
-def test_each_file_may_be_missing(missing):
-    facts = observe.understand({path: text for path, text in FILES.items() if path != missing})
-    assert None not in facts.values()
-
-
-def test_what_tail_prints_is_taken_apart():
-    text = "==> /proc/version <==\nLinux version 1\n\n==> /etc/os-release <==\nA=1\n==> not a header <==\nB=2\n\n"
-    assert observe.split(text) == {
-        "/proc/version": "Linux version 1",
-        "/etc/os-release": "A=1\n==> not a header <==\nB=2",
-    }
 
 
 def test_shares_are_of_all_ticks_and_not_invented_without_one():

@@ -14,7 +14,7 @@ def test_a_seed_is_shared_by_environments_and_differs_between_sets_and_workloads
     ("path", "value", "same"),
     [
         (["seed"], 2, False),
-        (["scale"], "quick", False),
+        (["scale"], "standard", False),
         (["image", "recipe"], "other", False),
         (["environments", "native", "layers"], [{"native": {"option": 1}}], False),
         (["workloads", "a", "parameters", "size"], 2, False),

@@ -1,5 +1,4 @@
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -104,20 +103,6 @@ def test_the_end_of_what_commands_need_ends_them(outputs):
     assert text(outputs[2]) == ""
 
 
-def test_a_program_that_is_not_there_ends_those_that_were_started(outputs):
-    with pytest.raises(FileNotFoundError):
-        process.run_together([["sleep", "4321"], ["/no/such"]], outputs[:2], 60)
-    assert subprocess.run(["pgrep", "-f", "^sleep 4321$"], capture_output=True, check=False).returncode == 1
-
-
-def test_waiting_costs_no_cpu_time(output):
-    before = resource.getrusage(resource.RUSAGE_SELF)
-    run(["sleep", "1"], output, 10)
-    after = resource.getrusage(resource.RUSAGE_SELF)
-    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    assert used < 0.01
-
-
 def test_a_process_is_named_by_more_than_its_id():
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     name = process.identity(child.pid)
@@ -135,17 +120,6 @@ def test_a_failing_command_of_the_machinery_is_told_in_its_own_words():
         process.capture(["no-such-program"])
     with pytest.raises(UserError, match="did not end within"):
         process.capture(["sleep", "5"], timeout=0.2)
-
-
-def test_rights_are_asked_for_only_where_they_are_lacking(monkeypatch):
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert process.as_root(["mount"]) == ["mount"]
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    monkeypatch.setattr("shutil.which", lambda name: "/usr/bin/sudo")
-    assert process.as_root(["mount"]) == ["sudo", "-n", "--", "mount"]
-    monkeypatch.setattr("shutil.which", lambda name: None)
-    with pytest.raises(UserError, match="needs root"):
-        process.as_root(["mount"])
 
 
 @pytest.fixture

@@ -49,16 +49,6 @@ def test_what_is_no_folder_of_results_is_refused_by_name(tmp_path):
         assert str(tmp_path / name) in (published.complaint(str(tmp_path / name)) or "")
 
 
-def test_the_state_of_a_bare_directory_is_that_of_its_commit(repository, tmp_path):
-    bare = str(tmp_path / "bare")
-    git(repository, "clone", "-q", "--bare", str(repository), bare)
-    before = published.state(bare)
-    (repository / "Stream/results/vm.log").write_text("Triad: 45.7\n")
-    git(repository, "commit", "-q", "-a", "-m", "more")
-    git(repository, "push", "-q", bare, "HEAD")
-    assert published.state(bare) != before
-
-
 def test_the_config_names_the_folder_or_says_what_is_missing(checkout, results):
     assert config.read({"published_raw": str(results)})["published_raw"] == str(results)
     for wrong in ("/nowhere", 2014):

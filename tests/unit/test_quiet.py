@@ -49,15 +49,6 @@ def test_what_crosses_its_threshold_is_flagged(late, flag):
     assert flags_of(early, reading(10, **{**settled, **late})) == [flag]
 
 
-def test_temperature_and_load_are_judged_where_they_can_be():
-    hot = {"temperature_c": 95.0, "load1": 9.0}
-    assert flags_of(reading(), reading(1), **hot) == [("temperature", "during", 95.0)]
-    limits = {**THRESHOLDS, "load": 2}
-    assert flags_of(reading(), reading(1), "before", limits, **hot)[0] == ("load", "before", 9.0)
-    # While a cell runs, its load is its own.
-    assert ("load", "during", 9.0) not in flags_of(reading(), reading(1), "during", limits, **hot)
-
-
 def test_nothing_is_judged_that_cannot_be_read_or_has_no_threshold():
     nothing = quiet.Reading(0, (0,) * 10, None, None, None)
     seen = quiet.facts(nothing, nothing, ())
@@ -176,14 +167,6 @@ def test_a_busy_machine_is_waited_for(monkeypatch, capsys):
     assert watch.report["waited_seconds"] == 2 * (look + pause)
     assert watch.report["flags"] == []
     assert "waiting for at most 300 s: other processes used 90.0% of a CPU before the cell" in capsys.readouterr().err
-
-
-def test_a_wait_that_is_over_is_flagged_with_what_disturbed_last(monkeypatch):
-    script = Scripted(monkeypatch, *[0.5] * 99)
-    watch = lookout(script, action="wait", wait_seconds=25)
-    watch.begin()
-    assert 25 <= watch.report["waited_seconds"] <= 25 + quiet.LOOK_SECONDS
-    assert [(flag["what"], flag["when"], flag["value"]) for flag in watch.report["flags"]] == [("busy", "before", 0.5)]
 
 
 def test_a_cell_is_refused_before_it_starts_and_after_it_was_disturbed(monkeypatch):

@@ -1,12 +1,10 @@
 """The readers of the published raw results, on small imitations that are written here."""
 
 import csv
-import io
 
-import openpyxl
 import pytest
 
-from strata.reanalysis import logs, mysql, tidy, workbooks
+from strata.reanalysis import logs, mysql, tidy
 from strata.reanalysis.reading import Refusal, Value
 
 
@@ -84,15 +82,6 @@ def redis(run, connections, tests=logs.REDIS_TESTS, rate=50000.0):
     for test in tests:
         lines += [f"====== {test} ======", f"  {connections} parallel clients", f"{rate:.2f} requests per second"]
     return lines
-
-
-def book(cells):
-    made = openpyxl.Workbook()
-    for place, value in cells.items():
-        made.active[place] = value
-    content = io.BytesIO()
-    made.save(content)
-    return content.getvalue()
 
 
 def values(found):
@@ -184,26 +173,6 @@ def test_redis_leaves_out_a_last_run_that_was_cut_off():
     assert refusals(found) == [(len(lines) + 1, "run 3 was cut off after 50 to 50 connections; it is not used")]
     lost = refusals(logs.redis([*redis(1, 50, ("SET", "SADD")), *redis(2, 50)]))
     assert len(lost) == 5
-
-
-def test_workbooks_name_environments_in_their_heads():
-    cells = {"B3": "Native /s", "C3": "Native", "D3": "Docker NAT /s", "A4": "TCP_RR", "B4": 20000, "C4": 50}
-    found = list(workbooks.netperf(book(cells)))
-    assert [(one.environment, one.metric, one.value, one.line) for one in values(found)] == [
-        ("native", "rate", 20000, 4),
-        ("native", "latency", 50, 4),
-    ]
-    assert refusals(found) == [(4, "TCP_RR: no rate is given for docker")]
-    cells = {"B4": "Native", "C4": "Docker Host", "A5": "C->S", "B5": 9348.1, "C5": 0, "A7": "S->C", "C7": 9300}
-    cells |= {"A19": "Connections", "B19": "KVM", "A20": 1, "B20": 9.3}
-    assert [(one.environment, one.factors, one.value) for one in values(workbooks.nuttcp(book(cells)))] == [
-        ("native", "direction=transmit", 9348.1),
-        ("docker-hostnet", "direction=receive", 9300),
-        ("vm", "connections=1", 9.3),
-    ]
-    for content in (b"", b"no workbook", book({})[:300]):
-        with pytest.raises(ValueError, match="not an Excel workbook"):
-            list(workbooks.netperf(content))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from strata.base import clock
 from strata.base.errors import UserError
 from strata.cell import steps
-from strata.experiment import config, plan, workload
+from strata.experiment import plan, workload
 
 MACHINE = {"cpus": 2, "memory_bytes": 2**30, "cache_bytes": None}
 PORT = {"schema": {"type": "integer"}, "about": "x"}
@@ -61,8 +61,8 @@ def taken(project, placed, units=1, machine=None):
     data = with_roles(placed)
     data |= {"parameters": data["parameters"] | {"systems": systems}, "systems": "systems"}
     project(workloads={"noop": data})
-    cell = workload.cell("noop", "smoke")
-    values, _ = workload.resolve("noop", {}, "smoke", MACHINE)
+    cell = workload.cell("noop", "tiny")
+    values, _ = workload.resolve("noop", {}, "tiny", MACHINE)
     count = plan.systems({"cell": cell, "parameters": values})
     tops = [Part(number, machine) for number in range(count)]
     system = types.SimpleNamespace(tops=tops, client=None)
@@ -106,22 +106,13 @@ def test_of_several_each_web_has_its_own_database(project):
     assert at_client["database_port"] == [7100, 7102, 7104]
 
 
-@pytest.mark.parametrize(("placed", "count"), [(["database+web"], 1), (["web", "database"], 2)])
-def test_the_plan_counts_the_systems_of_all_roles(project, placed, count):
-    project(workloads={"noop": with_roles(placed)})
-    planned = config.experiment(config.read(), MACHINE)["workloads"]["noop"]
-    assert plan.systems(planned) == count
-    assert planned["cell"]["roles"] == with_roles()["roles"]
-    assert [server["role"] for server in planned["cell"]["servers"]] == ["database", "web"]
-
-
 @pytest.mark.parametrize(
     "placed", [[], ["web"], ["web+web", "database"], ["web", "database", "cache"], ["web,database"]]
 )
 def test_every_role_must_be_in_one_system(project, placed):
     project(workloads={"noop": with_roles(placed)})
     with pytest.raises(UserError, match=r"workloads.noop.placed: is .*must name each of web, database once"):
-        workload.resolve("noop", {}, "smoke", MACHINE)
+        workload.resolve("noop", {}, "tiny", MACHINE)
 
 
 ROLES = with_roles()["roles"]

@@ -68,7 +68,7 @@ def put(*cells, kind="raw", ago=0.0):
 
 
 def test_cells_are_counted_that_are_in_their_place_or_wait_for_it(planned):
-    progress.begin(0, [])
+    progress.begin(0)
     assert progress.count() == (0, 4, None)
     put(CELLS[0])
     put(CELLS[1], kind="spool")
@@ -79,7 +79,7 @@ def test_cells_are_counted_that_are_in_their_place_or_wait_for_it(planned):
 
 def test_one_that_was_measured_otherwise_counts_once_it_has_a_new_log(planned):
     put(*CELLS[:3], ago=60)
-    progress.begin(2, [CELLS[0]])
+    progress.begin(2)
     assert progress.count()[:2] == (2, 4)
     put(CELLS[0], ago=-1)
     assert progress.count()[:2] == (3, 4)
@@ -87,7 +87,7 @@ def test_one_that_was_measured_otherwise_counts_once_it_has_a_new_log(planned):
 
 def test_the_rest_follows_from_the_pace_since_the_run_began(planned):
     put(CELLS[0], ago=600)
-    write_json(progress.PATH, {"begun": time.time() - 100, "done": 1, "stale": []})
+    write_json(progress.PATH, {"begun": time.time() - 100, "done": 1})
     assert progress.count()[2] is None
     put(CELLS[1])
     assert progress.count()[2] == pytest.approx(200, abs=5)

@@ -352,8 +352,8 @@ def test_systems_share_the_memory_of_the_machine(checkout):
 
 @pytest.mark.parametrize("name", ["stream", "linpack", "pxz", "randomaccess"])
 def test_workloads_of_a_processor_can_run_in_several_systems(checkout, name):
-    assert workload.cell(name, "smoke")["systems"] == "systems"
-    assert workload.resolve(name, {}, "smoke", MACHINE)[0]["systems"] == 1
+    assert workload.cell(name, "tiny")["systems"] == "systems"
+    assert workload.resolve(name, {}, "tiny", MACHINE)[0]["systems"] == 1
 
 
 def of_ports(number, **ports):
@@ -390,7 +390,7 @@ def test_a_plan_with_such_ports_is_refused(project):
 def fingerprint(number, **cell_of):
     planned = {"parameters": {"n": number}, "cell": {"steps": [], **cell_of}}
     environments = {"e": {"layers": []}}
-    facts = {"seed": 1, "scale": "smoke", "image": {"recipe": "r"}, "environments": environments}
+    facts = {"seed": 1, "scale": "tiny", "image": {"recipe": "r"}, "environments": environments}
     return plan.fingerprint({**facts, "workloads": {"w": planned}}, "e", "w")
 
 

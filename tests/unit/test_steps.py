@@ -79,7 +79,7 @@ def test_a_wrong_step_is_refused_by_its_key(project, path, value, key):
         workload.load("noop")
 
 
-def planned(data, tmp_path, monkeypatch, scale="smoke"):
+def planned(data, tmp_path, monkeypatch, scale="tiny"):
     monkeypatch.chdir(tmp_path)
     projects.write_yaml(tmp_path / "workloads/w/workload.yaml", data)
     workload.load.cache_clear()
@@ -91,7 +91,7 @@ def planned(data, tmp_path, monkeypatch, scale="smoke"):
 def experiment(cell):
     return {
         "seed": 1,
-        "scale": "smoke",
+        "scale": "tiny",
         "image": {"recipe": "r"},
         "client": {"kind": "namespace", "rate": None},
         "environments": {"e": {"layers": []}},
@@ -137,7 +137,7 @@ def test_the_ports_of_workloads_are_in_order_and_each_once():
 
 
 def test_timeouts_are_those_of_the_scale(tmp_path, monkeypatch):
-    by_scale = {"smoke": 1, "quick": 2, "paper": 3}
+    by_scale = {"tiny": 1, "standard": 2, "paper": 3}
     server = {"name": "a", "argv": ["x"], "ready": {"argv": ["y"], "timeout": by_scale}, "stop": {"timeout": by_scale}}
     data = changed(["run", 0, "steps", 0, "timeout"], by_scale)
     cell = planned({**data, "servers": [server], "data": {"argv": ["x"], "timeout": by_scale}}, tmp_path, monkeypatch)

@@ -238,7 +238,7 @@ def test_a_lap_that_leaves_something_at_work_beside_the_others_fails_its_set(pro
     monkeypatch.chdir(project())
     monkeypatch.setattr(together, "Surroundings", Quiet)
     cells = [pretended(name, ["sleep 9"] if name == who else []) for name in ("one", "two")]
-    with pytest.raises(CellFailed, match=f"^{who} left running, while others of its set were measured: sleep 9"):
+    with pytest.raises(CellFailed, match=f"^{who} left running while others of its block were measured: sleep 9"):
         together.measure(cells[0], cells[1:])
     cells = [pretended(name, []) for name in ("one", "two")]
     together.measure(cells[0], cells[1:])
@@ -312,7 +312,7 @@ def test_laps_that_cannot_be_are_refused_by_key(project, change, key):
 def test_laps_are_of_the_plan_and_none_of_emulated_machines(checkout):
     from strata.experiment import plan
 
-    assert workload.cell("stream", "smoke")["laps"] == "laps"
+    assert workload.cell("stream", "tiny")["laps"] == "laps"
     planned = {"cell": {"laps": "laps"}, "parameters": {"laps": 5}}
     made = {"workloads": {"a": planned}, "environments": {"vm": {"emulated": True}, "docker": {}}}
     assert (plan.laps(made, "docker", "a"), plan.laps(made, "vm", "a")) == (5, 1)

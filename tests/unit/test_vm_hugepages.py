@@ -45,14 +45,3 @@ def test_pages_are_reserved_on_the_nodes_that_are_asked_for(host, tmp_path):
     }
     hugepages.release(str(tmp_path))
     assert host() == {"host": 0, "0": 1, "1": 2}
-
-
-def test_a_node_that_has_too_few_is_told_and_nothing_stays_reserved(host, tmp_path):
-    words = hugepages.reserve(2048, str(tmp_path), {"0": 256, "1": 1792})
-    assert words == "the host could reserve 726 of 1024 huge pages of 2 MiB on the memory nodes of its CPUs"
-    assert host() == {"host": 0, "0": 1, "1": 2}
-
-
-def test_a_kernel_without_them_is_told(host, tmp_path):
-    assert hugepages.reserve(2048, str(tmp_path), {"7": 2048}) == "the host's kernel has no huge pages of 2 MiB"
-    assert not (tmp_path / "huge_pages.json").exists()

@@ -47,7 +47,7 @@ def machines(tmp_path, of, **profile):
     options = {
         "profile": "p",
         "fresh": "boot",
-        "settings": settings.complete(profile, "smoke"),
+        "settings": settings.complete(profile, "tiny"),
         "accelerator": "tcg",
     }
     found = []

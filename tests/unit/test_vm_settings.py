@@ -1,6 +1,5 @@
 """From a profile and a host to a machine's settings, for KVM as well as for emulation."""
 
-import pytest
 import tuned
 
 from strata.host import topology as host
@@ -86,11 +85,6 @@ def test_memory_is_bound_to_nodes_where_vcpus_stay_on_them():
     assert settings.memory_by_node([resolve({}, two)]) is None
 
 
-def test_each_node_has_whole_huge_pages():
-    found = resolve({**TUNED, "memory": "514MiB"}, cpus(2, 3))
-    assert [cell["memory"] for cell in found["numa"]] == [256, 258]
-
-
 def test_emulation_never_asks_for_what_only_hardware_has():
     found = resolve(TUNED, accelerator="tcg")
     assert found["driver"] == "qemu"
@@ -99,18 +93,6 @@ def test_emulation_never_asks_for_what_only_hardware_has():
     assert found["topology"] == {"sockets": 1, "cores": 2, "threads": 1}
     assert not found["extra"]["host_caches"]
     assert not found["extra"]["vhost"]
-
-
-def test_cpus_that_are_left_over_run_qemus_other_threads():
-    found = resolve({"cpus": 4, "pin": True, "pin_emulator": True}, cpus(1, 8))
-    assert found["affinity"] == {"0": "0", "1": "1", "2": "2", "3": "3"}
-    assert found["extra"]["emulator"] == "4-7"
-
-
-def test_an_uneven_part_of_a_host_has_no_topology_to_show():
-    found = resolve({"cpus": 3, "topology": "host"}, cpus(1, 2, 2))
-    assert found["topology"] is None
-    assert found["numa"] is None
 
 
 def test_equal_machines_share_the_host_without_overlap():
@@ -124,12 +106,6 @@ def test_equal_machines_share_the_host_without_overlap():
 def test_more_machines_than_cpus_take_turns_and_none_has_more_than_another():
     found = [resolve({"pin": True}, cpus(1, 2), part=part, of=4) for part in range(4)]
     assert [list(entry["affinity"].values()) for entry in found] == [["0"], ["1"], ["0"], ["1"]]
-
-
-@pytest.mark.parametrize(("values", "text"), [([0], "0"), ([0, 1, 2, 5], "0-2,5"), ([7, 3, 4], "3-4,7")])
-def test_ranges_and_back(values, text):
-    assert settings.ranges(values) == text
-    assert host.numbers(text) == sorted(values)
 
 
 def write_cpu(folder, cpu, socket, core, caches=()):

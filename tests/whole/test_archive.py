@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 
-import layout
 import measured
 import pages
 import projects
@@ -217,10 +216,6 @@ def test_the_crate_is_valid_by_the_published_validator(paper, tmp_path):
             )
         )
         assert [issue.message for issue in result.get_issues()] == [], profile
-
-
-def test_the_paper_keeps_its_layout(paper):
-    assert layout.findings(paper / "paper/report.pdf") == []
 
 
 def test_the_page_is_for_everybody(paper):

@@ -266,7 +266,7 @@ def test_a_broken_file_is_a_finding_and_never_a_traceback(unpacked, name, conten
 
 
 def test_a_folder_of_something_else_is_told_from_an_archive(tmp_path):
-    assert check.verify(str(tmp_path)) == ["archive.json: missing; this is no archive of this project"]
+    assert check.verify(str(tmp_path)) == ["archive.json: missing; this is not an archive of Strata"]
 
 
 def test_the_command_says_what_is_wrong_and_ends_with_one(packed, tmp_path):
@@ -388,7 +388,7 @@ def test_the_image_goes_along_without_its_tree_and_without_keys(project, tmp_pat
 
 def test_an_image_that_is_not_in_the_cache_is_an_error_that_says_so(project, tmp_path, monkeypatch):
     monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
-    with pytest.raises(UserError, match=r"is not in .* run `python -m strata image`"):
+    with pytest.raises(UserError, match=r"is not in .* run `python3 -m strata image`"):
         make.make("archive.zip", True)
 
 

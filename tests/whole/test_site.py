@@ -51,6 +51,8 @@ def test_every_document_has_a_page_and_every_kind_its_own(site):
     home = (site / "index.html").read_text()
     for name in ("tutorial", "how-to/plan-an-experiment", "reference/workloads", "method", "gallery"):
         assert f'href="{name}.html' in home
+    for page, key in (("config", "repetitions.target"), ("virtual-machines", "profiles.NAME.pin")):
+        assert f"<code>{key}</code>" in (site / f"{page}.html").read_text()
 
 
 def test_a_broken_link_fails_the_build(site, tmp_path):

@@ -140,28 +140,3 @@ def test_a_paper_is_measured_on_two_nodes_one_of_which_dies(nodes):
     rows = [line.split(",") for line in (folder / "results/tidy/noop.csv").read_text().splitlines()]
     counts = {row[rows[0].index("counts")] for row in rows if row[rows[0].index("repetition")] == str(kept)}
     assert counts == {"no" if torn else "yes"}
-
-
-@pytest.mark.long
-@pytest.mark.timeout(3600)
-def test_a_cell_that_fails_ends_the_job_of_its_set_and_comes_last_the_next_time(nodes):
-    folder, both = nodes
-    both.kill("n2")
-    # One of the two fails, whichever comes first.
-    broken = f"[ -e {folder}/mended ] || [ ! -e {folder}/results/tmp/again/noop/1.log ]; sleep 1; echo 7"
-    once = {"argv": ["/bin/sh", "-ec", broken], "timeout": 60}
-    projects.write_yaml(folder / "workloads/noop/workload.yaml", {**LOAD, "run": [once]})
-    targets = [f"results/raw/{name}/noop/1.log" for name in ("native", "again")]
-    for _ in range(2):
-        run = begun(folder, both, *targets)
-        printed, _ = run.communicate(timeout=900)
-        assert run.returncode != 0, printed
-        assert "Traceback" not in printed
-    assert [record["environment"] for record in projects.records(folder)] == ["native"], printed
-    kept = projects.records(folder)
-    (folder / "mended").touch()
-    run = begun(folder, both, *targets)
-    printed, _ = run.communicate(timeout=900)
-    assert run.returncode == 0, printed
-    assert kept[0] in projects.records(folder)
-    assert by_set(folder) == {1: ["n1", "n1"]}

@@ -20,7 +20,7 @@ LAPS = {"about": "How often it is run", "schema": {"type": "integer", "minimum":
 # A workload that takes turns with others of its set, and needs only the host.
 LOAD = {**projects.NOOP, "parameters": {**projects.NOOP["parameters"], "laps": LAPS}, "laps": "laps"}
 PAGE = {
-    "scale": "smoke",
+    "scale": "tiny",
     "repetitions": 3,
     "seed": 1,
     "quiet": {"action": "flag"},

@@ -1,4 +1,4 @@
-"""Live auctions: the most users whose operations are answered in time, found by a search of which every probe is in
+"""Live auctions: the most users whose operations are answered in time, found by a search; every probe is in
 the log; and latencies, rate and load of the first probe, which is the same everywhere."""
 
 import math

@@ -6,7 +6,7 @@ from kit.logs import Object, Value, read, value
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
     """The rates, in GFLOPS, by `order` of the matrix."""
-    log = read(lines, " tool( n)+")
+    log = read(lines, " tool( first( n)+)+")
     header = log.objects["tool"][0]
     require_equal("the program", header["tool"], "strata-linpack")
     require_asked(header, parameters, "threads")
@@ -20,7 +20,10 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
             trials = []
     require_equal("the sizes", [each["n"] for each in sizes], parameters["sizes"])
     require(not trials, "the last size has no result")
-    return [value("gflops", "GFLOPS", each["gflops_of_all"], order=each["n"]) for each in sizes]
+    firsts = log.objects["first"]
+    require_equal("the sizes of the first solutions", [each["first"] for each in firsts], parameters["sizes"])
+    rates = [value("gflops", "GFLOPS", each["gflops_of_all"], order=each["n"]) for each in sizes]
+    return [*rates, *(value("first", "GFLOPS", number(each, "gflops"), order=each["first"]) for each in firsts)]
 
 
 def check_size(size: Object, trials: list[Object], parameters: Object) -> None:

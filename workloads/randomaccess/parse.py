@@ -6,7 +6,7 @@ from kit.logs import Object, Value, read, value
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
     """The rate, in GUPS."""
-    log = read(lines, " tool( pass)+ passes")
+    log = read(lines, " tool first( pass)+ passes")
     [header], [total], passes = log.objects["tool"], log.objects["passes"], log.objects["pass"]
     require_equal("the program", header["tool"], "strata-randomaccess")
     require_asked(header, parameters, "threads", "log2")
@@ -20,4 +20,5 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     # Times are printed with nine digits.
     enough = seconds >= parameters["min_seconds"] * (1 - 1e-8)
     require(enough, f"the passes took {seconds} s, less than was asked for")
-    return [value("gups", "GUPS", total["gups_of_all"])]
+    [first] = log.objects["first"]
+    return [value("gups", "GUPS", total["gups_of_all"]), value("first", "GUPS", number(first, "first"))]

@@ -10,7 +10,7 @@ BYTES = {"copy": 16, "scale": 16, "add": 24, "triad": 24}
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
     """The rates, in GB/s."""
-    log = read(lines, f" tool( kernel){{{len(BYTES)}}} verified")
+    log = read(lines, f" tool first( kernel){{{len(BYTES)}}} verified")
     [header], [check], kernels = log.objects["tool"], log.objects["verified"], log.objects["kernel"]
     require_equal("the program", header["tool"], "strata-stream")
     require_asked(header, parameters, "threads", "elements", "trials")
@@ -20,4 +20,5 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     for each in kernels:
         gigabytes = 1e-9 * BYTES[each["kernel"]] * header["elements"]
         require_close("rate × time", number(each, "gbps") * number(each, "best_seconds"), gigabytes)
-    return [value(each["kernel"], "GB/s", each["gbps"]) for each in kernels]
+    first = value("first", "GB/s", number(log.objects["first"][0], "first"))
+    return [*(value(each["kernel"], "GB/s", each["gbps"]) for each in kernels), first]

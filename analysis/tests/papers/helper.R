@@ -55,10 +55,11 @@ WORKLOADS <- list(
 #' @param lost logs that are missing, such as "docker/stream/2"
 #' @param flags of the quiet record, of every other run
 #' @param host what records saw of it besides
+#' @param sizes whether a workload kept the rule of its size, by its name
 #' @return path
 made_experiment <- function(environments, workloads, blocks = 6, change = identity, lost = character(),
                             flags = list(),
-                            host = list()) {
+                            host = list(), sizes = c()) {
   set.seed(1)
   folder <- file.path(tempfile("made"), "results")
   dir.create(file.path(folder, "tidy"), recursive = TRUE)
@@ -88,10 +89,15 @@ made_experiment <- function(environments, workloads, blocks = 6, change = identi
   for (i in seq_len(nrow(cells))) {
     path <- file.path(dirname(folder), sub("log$", "json", cells$log[i]))
     dir.create(dirname(path), recursive = TRUE, showWarnings = FALSE)
-    record <- list(environment = cells$environment[i], started = "2026-01-02T03:04:05Z", seconds = 2,
+    record <- list(environment = cells$environment[i], workload = cells$workload[i],
+                   started = "2026-01-02T03:04:05Z", seconds = 2,
                    system = list(up_seconds = i / 10),
                    quiet = list(flags = if (i %% 2 == 0) flags else list()),
                    observed = list(host = list(static = host, during = list(steal_share = 0)), inside = host))
+    if (cells$workload[i] %in% names(sizes)) {
+      record$sizes <- list(list(rule = "It is large enough", source = "mccalpin1995", value = 5, least = 4,
+                                holds = sizes[[cells$workload[i]]]))
+    }
     writeLines(jsonlite::toJSON(record, auto_unbox = TRUE), path)
     file.create(file.path(dirname(folder), cells$log[i]))
   }

@@ -84,15 +84,27 @@ test_that("native alone compares nothing and says so", {
   expect_says(papers$text, "Comparisons with native", not = TRUE)
 })
 
-test_that("a disturbed run at test sizes says so on its first page, and why there is no interval", {
+test_that("tiny sizes say on every page that they answer no question", {
+  papers <- papers_of(made_experiment("native", "stream", blocks = 2, change = function(plan) {
+    c(scale = "tiny", plan[names(plan) != "scale"])
+  }))
+  expect_whole(papers)
+  expect_equal(lengths(regmatches(papers$text, gregexpr("Tiny sizes", papers$text))), papers$pages)
+  expect_says(papers$html, "Tiny sizes")
+})
+
+test_that("a disturbed run of which a size breaks a rule says so, and why there is no interval", {
   flag <- list(list(what = "busy", when = "during", value = 0.4, threshold = 0.05))
-  folder <- made_experiment(c("native", "docker"), "stream", blocks = 2, flags = flag,
-                            change = function(plan) c(scale = "smoke", plan[names(plan) != "scale"]))
+  folder <- made_experiment(c("native", "docker"), c("stream", "startup"), blocks = 2, flags = flag,
+                            sizes = c(stream = FALSE, startup = TRUE))
   papers <- papers_of(folder)
   expect_whole(papers)
-  expect_says(papers$first, paste("before", sum(table_of(folder, "runs")$flags != "", na.rm = TRUE), "of 4"))
-  expect_says(papers$first, "2 without an interval")
-  expect_says(papers$first, "no performance results")
+  expect_says(papers$first, paste("before", sum(table_of(folder, "runs")$flags != "", na.rm = TRUE), "of 8"))
+  expect_says(papers$first, "1 comparison with native, 1 without an interval")
+  expect_says(papers$text, "STREAM broke a rule of its size")
+  expect_says(papers$text, "STREAM Triad\u2020")
+  expect_says(papers$text, "command\u2019s end\u2020|command's end\u2020", not = TRUE)
+  expect_equal(vapply(cells_of(papers, "Size rules"), `[[`, "", 5), c("no\u2020", "yes"))
   expect_says(papers$text, "busy during a run")
   # On a real host no page is marked as of an emulated one.
   mark <- jsonlite::read_json(file.path(root, "schemas/constants/hosts.json"))$mark

@@ -2,7 +2,7 @@
 root <- normalizePath(file.path(testthat::test_path(), "..", "..", ".."))
 for (file in c("read.R", "statistics.R", "claims.R", "choices.R")) source(file.path(root, "analysis", file))
 
-HERE <- list(valid = TRUE, sockets = 1, processors = 8, emulated = character())
+HERE <- list(invalid = character(), sockets = 1, processors = 8, emulated = character())
 
 #' Values of one metric in environments, in blocks that share their noise
 #'

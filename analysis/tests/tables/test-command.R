@@ -87,7 +87,7 @@ test_that("claims on machines are tested where they were accelerated", {
 })
 
 test_that("sizes that answer nothing are told in every row", {
-  found <- tables_of(made_folder(scale = "smoke"))
+  found <- tables_of(made_folder(scale = "tiny"))
   expect_equal(unique(c(found$summary$valid, found$comparisons$valid)), "no")
   expect_equal(unique(found$claims$verdict), "not tested")
 })

@@ -57,7 +57,7 @@ test_that("emulated machines are compared with emulated ones alone", {
   vm <- rows[rows$environment == "vm", ]
   expect_equal(vm$outcome, rep("no interval", 2))
   expect_equal(vm$why, c("measured on kvm alone", "measured on other alone"))
-  expect_error(compare_sides(list(kvm, made_side("small", native = 1, scale = "smoke"))), "of one scale")
+  expect_error(compare_sides(list(kvm, made_side("small", native = 1, scale = "tiny"))), "of one scale")
 })
 
 test_that("the origins tell what differs, once", {

@@ -182,7 +182,7 @@ class Layer(layer.Layer):
             said = capture(["sh", "-euc", layer.FEED, "strata", archive, *load], layer.COPYING).stdout
         if self.run_below(asked, check=False).strip() != self.image:
             raise UserError(
-                f"{archive} holds another image than {self.image} ({said.strip()}): run `python -m strata image "
+                f"{archive} holds another image than {self.image} ({said.strip()}): run `python3 -m strata image "
                 "--rebuild`"
             )
         return True

@@ -59,7 +59,7 @@ pack_database() {
     mariadb-admin "${at_socket[@]}" shutdown
     trap - EXIT
     wait "$server"
-    # Fast rather than small: what is small at smoke scale is so anyway, and at paper scale the time counts.
+    # Fast rather than small: what is small at tiny scale is so anyway, and at paper scale the time counts.
     tar -C "$1" --create --sparse --numeric-owner --exclude=ibtmp1 . | gzip -1 >/data/prepared.part
     mv -- /data/prepared.part /data/prepared
     rm -rf -- "$1"

@@ -6,8 +6,8 @@
  * LINPACK benchmark: past, present and future, 2003); a solution counts when its
  * scaled residual  ||Ax - b|| / (eps (||A|| ||x|| + ||b||) n)  in the infinity
  * norm is below 16, HPL's threshold.  Every size is solved at least MIN-TRIALS
- * times and for at least MIN-SECONDS; smaller ones, for WARMUP_SECONDS, wake the
- * threads before it and are not counted.
+ * times and for at least MIN-SECONDS, after a first solution, which touches all
+ * memory for the first time and is printed apart.
  *
  * Usage:  linpack --threads N --sizes N[,N...] --min-trials N --min-seconds S --seed N
  * Output: one JSON object a line; the last one is {"done": true}.
@@ -23,8 +23,6 @@
 #include "strata.h"
 
 #define RESIDUAL_LIMIT 16.0
-/* The first tenth of a second was measured to be a sixth slower than the next ones. */
-#define WARMUP_SECONDS 0.1
 
 /* LAPACK's driver, as Fortran compilers name it. */
 extern void dgesv_(const int *n, const int *columns_of_b, double *a, const int *lda, int *pivot,
@@ -91,12 +89,11 @@ static int measure(long n, long min_trials, double min_seconds, uint64_t seed)
     double total = 0, worst = 0;
     long trial = 0;
 
-    long small = n < 500 ? n : 500;
+    fill(a, b, n, seed);
     double begun = now();
-    do {
-        fill(a, b, small, seed);
-        solve(a, b, pivot, small);
-    } while (now() - begun < WARMUP_SECONDS);
+    solve(a, b, pivot, n);
+    double first = now() - begun;
+    printf("{\"first\": %ld, \"gflops\": %.6g, \"seconds\": %.9g}\n", n, 1e-9 * operations / first, first);
     while (trial < min_trials || total < min_seconds) {
         uint64_t trial_seed = seed + (uint64_t)++trial;
         fill(a, b, n, trial_seed);

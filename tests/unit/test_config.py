@@ -214,8 +214,8 @@ def test_only_some_environments_and_workloads_can_be_asked_for(checkout):
 
 
 def test_emulated_machines_have_a_size_of_their_own_and_native_beside_them(checkout, monkeypatch):
-    monkeypatch.setattr(Vm, "unavailable", classmethod(lambda cls: None))
-    monkeypatch.setattr(Vm, "refusal", classmethod(lambda *_: None))
+    monkeypatch.setattr(layers.kind("vm"), "unavailable", lambda: None)
+    monkeypatch.setattr(layers.kind("vm"), "refusal", lambda *_: None)
     finding = {"accelerator": "tcg", "accelerator_reason": "tried"}
     monkeypatch.setattr("strata.vm.acceleration.known", lambda: finding)
     found = planned()

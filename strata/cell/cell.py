@@ -104,7 +104,7 @@ class Cell:
             if not self._shows_inability(failure):
                 raise
             self._note_that_it_cannot(failure)
-        self.observe(around.end([self.environment]), around)
+        self.observe(around.end([self.environment], [self.steps.commands]), around)
         return self.steps.system
 
     def begin(self, around: Surroundings, beside: bool = False) -> None:

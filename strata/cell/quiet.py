@@ -9,7 +9,7 @@ import re
 import sys
 import time
 from collections import namedtuple
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 from strata.base import constants, places, run
 from strata.base.errors import CellFailed
@@ -25,6 +25,7 @@ SHOWN: dict[str, Callable[[float], str]] = {
     "bytes": lambda value: f"{value / 2**20:.1f} MiB",
     "degrees": lambda value: f"{value:.0f} °C",
     "times": lambda value: f"{value:.0f} times",
+    "seconds": lambda value: f"{value:.1f} s",
 }
 # Shares of less CPU time than this say nothing: the kernel counts in hundredths of a second.
 LEAST_SECONDS = 0.05
@@ -219,6 +220,18 @@ def facts(early: Reading, late: Reading, daemons: Collection[str], measuring: bo
     }
 
 
+def stalled(commands: list[dict]) -> float:
+    """For how many seconds a command of a cell stood still in one lap: those beyond twice its median of all laps.
+
+    Half of a lap's time may be noise; a command that waits for a machine that stands still takes any.
+    """
+    took: dict[tuple, list[float]] = {}
+    for command in commands:
+        if command.get("lap") is not None and command["exit"] is not None:
+            took.setdefault((*command["argv"], command.get("system")), []).append(command["seconds"])
+    return max((max(each) - 2 * sorted(each)[len(each) // 2] for each in took.values() if len(each) > 2), default=0.0)
+
+
 def judge(when: str, early: Reading, late: Reading, seen: dict, thresholds: dict) -> list[dict]:
     """``[{what, when, value, threshold}]`` of what crossed its threshold; for busy also `by` whom.
 
@@ -238,10 +251,11 @@ def judge(when: str, early: Reading, late: Reading, seen: dict, thresholds: dict
         "swap": seen["swapped_bytes"],
         "temperature": seen["temperature_c"],
         "throttled": seen["throttled"],
+        "stall": seen.get("stalled_seconds", NOT_AVAILABLE) if when == "during" else NOT_AVAILABLE,
     }
     flags = []
     for what, value in values.items():
-        limit = thresholds[what]
+        limit = thresholds.get(what)
         if limit is not None and value != NOT_AVAILABLE and value > limit:
             by = {"by": seen["others"]} if what == "busy" else {}
             flags.append({"what": what, "when": when, "value": value, "threshold": limit, **by})
@@ -304,14 +318,20 @@ class Lookout:
         """What was seen from the start to now, before the first command; `moment` as of :mod:`strata.host.observe`."""
         return self._judge("before", moment, self._daemons, False)
 
-    def during(self, moment: dict, daemons: Collection[str]) -> dict:
-        """What was seen from the first command to now, after the last, beside a system that these daemons work for."""
-        return self._judge("during", moment, daemons, True)
+    def during(self, moment: dict, daemons: Collection[str], commands: Sequence[list[dict]] = ()) -> dict:
+        """What was seen from the first command to now, after the last, beside a system that these daemons work for.
 
-    def _judge(self, when: str, moment: dict, daemons: Collection[str], measuring: bool) -> dict:
+        commands: those of each cell that was measured meanwhile.
+        """
+        longest = max(map(stalled, commands), default=0.0)
+        return self._judge("during", moment, daemons, True, {"stalled_seconds": round(max(longest, 0.0), 3)})
+
+    def _judge(
+        self, when: str, moment: dict, daemons: Collection[str], measuring: bool, more: dict | None = None
+    ) -> dict:
         assert self.reading
         early, self.reading = self.reading, take()
-        seen = facts(early, self.reading, daemons, measuring)
+        seen = facts(early, self.reading, daemons, measuring) | (more or {})
         self._note(judge(when, early, self.reading, {**moment, **seen}, self.report["thresholds"]))
         return seen
 

@@ -27,10 +27,13 @@ class Surroundings:
         self.ticks.append(observe.cpu_times())
         self.before |= observe.shares(*self.ticks) | self.lookout.before(self.before)
 
-    def end(self, environments: Sequence[str]) -> dict:
-        """Look after the last command in systems of these environments; what the record says of the host."""
+    def end(self, environments: Sequence[str], commands: Sequence[list[dict]]) -> dict:
+        """Look after the last command in systems of these environments; what the record says of the host.
+
+        commands: those of each cell.
+        """
         after = observe.moment()
         during = observe.shares(self.ticks[1], observe.cpu_times())
         working = {name for environment in environments for name in self.plan["environments"][environment]["daemons"]}
-        during |= self.lookout.during(after, working)
+        during |= self.lookout.during(after, working, commands)
         return {"static": observe.host(), "before": self.before, "after": after, "during": during}

@@ -56,7 +56,7 @@ def measure(first: Cell, others: Sequence[Cell]) -> testbed.System:
             turns.take(cell, partial(_lap, cell, lap))
     for cell in list(turns.spent):
         turns.take(cell, cell.check)
-    host = around.end([cell.environment for cell in turns.spent])
+    host = around.end([cell.environment for cell in turns.spent], [cell.steps.commands for cell in turns.spent])
     for cell in turns.spent:
         _see_that_it_ended(cell)
     for cell in list(turns.spent):

@@ -11,9 +11,10 @@ DEFAULTS: dict = {
     "swap": "1MiB",
     "temperature": 90,
     "throttled": 0,
+    "stall": 1,
 }
 # What has a threshold.
-JUDGED = ("load", "steal", "busy", "swap", "temperature", "throttled")
+JUDGED = ("load", "steal", "busy", "swap", "temperature", "throttled", "stall")
 
 
 def complete(given: dict | None, again: bool = False) -> dict:

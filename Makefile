@@ -6,7 +6,7 @@ PAPERS := paper/report.pdf paper/report.html
 # make paper CONFIG=page.yaml: pages that are laid over config.yaml.
 PAGES = $(if $(CONFIG),--configfile $(CONFIG))
 
-.PHONY: paper everything paper-partial plan summary report archive verify rebuild test test-unit test-papers test-system test-long test-rig rig lint format keys citation site aa bench gallery doctor setup clean
+.PHONY: paper everything paper-partial plan summary report archive verify rebuild test test-unit test-papers test-system test-long test-rig rig lint format keys citation site aa bench gallery release lock image-paper doctor setup clean
 
 paper: setup            ## measure what is missing and make paper/report.pdf and .html
 	@$(PYTHON) -m strata check $(PAGES)
@@ -78,6 +78,18 @@ lint: setup-test        ## Python, R, shell and Snakemake
 format:                 ## what can be formatted by a tool
 	.venv/bin/ruff format .
 	.venv/bin/snakefmt Snakefile rules
+	git ls-files '*.sh' .ci/run | xargs .venv/bin/shfmt --write
+
+lock: UV = uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-annotate \
+    --custom-compile-command "make lock" pyproject.toml
+lock:                   ## requirements*.txt as pyproject.toml asks, with hashes (needs uv: pip install uv)
+	$(UV) --output-file requirements.txt
+	$(UV) --constraint requirements.txt --group test --output-file requirements-test.txt
+	$(UV) --constraint requirements.txt --group slurm --output-file requirements-slurm.txt
+	$(subst pyproject.toml,--group pyproject.toml:site,$(UV)) --python-version 3.11.5 --output-file requirements-site.txt
+
+release: setup-test     ## check that this commit can be released, and make what a person then publishes, in release/
+	scripts/release.sh
 
 keys:                   ## the tables of docs/ that follow from schemas
 	$(PYTHON) scripts/site/keys.py
@@ -89,15 +101,17 @@ citation:               ## .zenodo.json and codemeta.json as CITATION.cff is
 site:                   ## the documentation site of docs/, in site/ (make site SITE=FOLDER)
 	scripts/site.sh "$(SITE)"
 
-gallery:                ## the small run of docs/gallery.md anew, from the last commit
+gallery:                ## the small run of docs/gallery.md anew, from the last commit: gallery.zip, and docs/small.zip of it
 	scripts/gallery.sh
-
 
 aa: setup             ## the A/A test: one environment under two names
 	$(PYTHON) scripts/aa.py
 
 bench: setup-paper            ## measure the machinery itself, beside Snakemake, make and a loop (docs/architecture.md)
 	PYTHONPATH=tests $(PYTHON) -m bench $(BENCH)
+
+image-paper: setup      ## a container image in which archives are verified and rebuilt (docs/artifact-evaluation.md)
+	packer/paper/build.sh
 
 doctor:                 ## what this machine can and cannot measure; installs and starts nothing
 	@$(firstword $(wildcard $(PYTHON)) python3) -m strata doctor $(PAGES)

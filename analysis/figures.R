@@ -133,7 +133,7 @@ panels_of <- function(rows, along = NULL) {
 cut_interval <- function(rows) {
   rows |>
     group_by(panel) |>
-    mutate(level_low = if_else(n < 3, NA_real_, level_low), level_high = if_else(n < 3, NA_real_, level_high),
+    mutate(across(c(level_low, level_high), \(end) if_else(n < 3, NA_real_, end)),
            room = 0.4 * max(diff(range(level)), max(abs(level)) / 20),
            low = pmax(level_low, if (min(level) >= 0) max(min(level) - room, 0) else min(level) - room),
            high = pmin(level_high, max(level) + room)) |>
@@ -146,7 +146,7 @@ axis_of <- function(rows) {
   wrap(if (knitr::is_html_output()) 48 else 80)(title)
 }
 
-#' The ratios to native of a workload, block by block, and of each environment their mean with its 95 % interval
+#' The ratios to native of a workload, block by block, and their mean with its 95 % interval
 draw_runs <- function(paper, name, figure) {
   rows <- rows_of(paper$comparisons, name, figure)
   rows$panel <- panels_of(rows)
@@ -246,8 +246,8 @@ figure_caption <- function(paper, name, figure) {
   n <- paste(unique(range(rows$n)), collapse = " to ")
   title <- paste(c(paper$plan$workloads[[name]]$title, in_sentence(figure$title)), collapse = ", ")
   switch(figure$kind,
-         runs = glue("{title}. Points: the ratio of every block; diamonds below them: their mean with its 95 % ",
-                     "interval (n = {n}; cut where it leaves the figure). Grey: within \u00b1 2 % of native."),
+         runs = glue("{title}. Points: the ratio of every block; diamonds below them: their mean with its ",
+                     "95 % interval (n = {n}; cut where it leaves the figure). Grey: within \u00b1 2 %."),
          cdf = glue("{title}: distribution, the level at each percentile (n = {n})."),
          glue("{title}: {in_sentence(rows$metric_label[1])}, {rows$better[1]} is better, ",
               "levels with 95 % intervals along {gsub('_', ' ', figure$along)} (n = {n})."))
@@ -267,14 +267,15 @@ draw_claims <- function(claims) {
            verdict = factor(verdict, VERDICTS))
   limits <- range(rows$ratio, 0.9, 1.1) * c(0.8, 1.25)
   ggplot(rows, aes(ratio, claim, colour = verdict)) +
-    geom_linerange(aes(xmin = pmax(coalesce(tolerance_low, 0), limits[1] / 2),
-                       xmax = pmin(coalesce(tolerance_high, Inf), limits[2] * 2)), linewidth = 4,
+    geom_linerange(aes(xmin = pmax(coalesce(tolerance_low, 0), limits[1]),
+                       xmax = pmin(coalesce(tolerance_high, Inf), limits[2])), linewidth = 4,
                        colour = "grey85") +
     geom_linerange(aes(xmin = low, xmax = high), \(d) filter(d, !is.na(low)), linewidth = 0.6) +
     geom_point(size = 1.6) +
     geom_point(aes(published), \(d) filter(d, unit == "ratio"), shape = 5, size = 1.8, colour = "black") +
     facet_grid(rows = vars(verdict), scales = "free_y", space = "free_y") +
-    scale_x_log10(labels = of_hundred, breaks = ratio_breaks(limits, 5), guide = guide_axis(check.overlap = TRUE)) +
+    scale_x_log10(labels = of_hundred, breaks = ratio_breaks(limits, 5),
+                  guide = guide_axis(check.overlap = TRUE), expand = c(0, 0)) +
     scale_colour_manual(values = c(reproduced = "#009E73", contradicted = "#D55E00", undecided = "grey40",
                                    "tested in part" = "#0072B2")) +
     coord_cartesian(xlim = limits) + theme(strip.text.y = element_blank()) +

@@ -23,8 +23,8 @@ as_table <- function(data, caption, runs = FALSE) {
   knitr::asis_output(paste(c("", "::: {.table}", "", table, "", ":::", ""), collapse = "\n"))
 }
 
-# Letters that columns get, with the gap beside them: what is in them, and where that is more than a line holds,
-# less of those for which this makes the fewest lines, as far as their longest word allows.
+# Letters that columns get, with the gap beside them: what is in them, and where that is more than a line
+# holds, less of those for which this makes the fewest lines, as far as their longest word allows.
 column_widths <- function(data, line = 120L) {
   letters <- lapply(data, function(x) pmax(nchar(x, "width"), 1L))
   least <- mapply(function(x, name) max(nchar(unlist(strsplit(c(x, name), " ")), "width")), data, names(data))
@@ -32,7 +32,9 @@ column_widths <- function(data, line = 120L) {
   lines <- Map(`/`, letters, wide) |> lapply(ceiling)
   while (sum(wide + 2L) > line && any(wide > least)) {
     at <- which(wide > least)
-    cost <- vapply(at, function(i) sum(do.call(pmax, c(lines[-i], list(ceiling(letters[[i]] / (wide[i] - 1L)))))), 0)
+    cost <- vapply(at, function(i) {
+      sum(do.call(pmax, c(lines[-i], list(ceiling(letters[[i]] / (wide[i] - 1L))))))
+    }, 0)
     best <- at[order(cost, -wide[at])[1]]
     wide[best] <- wide[best] - 1L
     lines[[best]] <- ceiling(letters[[best]] / wide[best])
@@ -174,8 +176,9 @@ missing_table <- function(paper) {
 
 choices_table <- function(paper) {
   filter(paper$choices, headline == "yes") |>
-    transmute(Choice = if_else(duplicated(choice), "", choice), Series = series, "Of its counterpart [95\u00a0%]" = share_interval(ratio, low,
-      high), Blocks = n, Outcome = as.character(outcome),
+    transmute(Choice = if_else(duplicated(choice), "", choice), Series = series,
+              "Of its counterpart [95\u00a0%]" = share_interval(ratio, low, high), Blocks = n,
+              Outcome = as.character(outcome),
               Control = if_else(control == "yes", "control", "")) |>
     select(where(function(x) !all(x == "")))
 }

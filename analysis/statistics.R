@@ -117,7 +117,8 @@ summarise_runs <- function(tidy) {
 #' The interval is native's own, of the others that of the ratio.  Where there is no ratio, it is their own
 #' level, without an interval.
 #'
-#' @param summary,compared tables of summarise_runs and compare_all; NULL where nothing was measured, or compared
+#' @param summary,compared tables of summarise_runs and compare_all; NULL where nothing was measured, or
+#'   compared
 #' @return summary with level, level_low, level_high
 add_levels <- function(summary, compared) {
   if (is.null(summary)) return(NULL)

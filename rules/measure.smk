@@ -60,7 +60,7 @@ checkpoint decide:
     resources:
         testbed=1,
     params:
-        rests_on=lambda decide: experiment.rests_on(),
+        rests_on=lambda decide: experiment.rests_on,
     shell:
         "python3 -m strata decide {wildcards.block} 2>&1 | tee {log}"
 

@@ -3,7 +3,7 @@
 
 rule paper:
     input:
-        experiment.tables(),
+        experiment.tables,
         ANALYSIS,
         TEXTS,
         FOLDERS,
@@ -18,7 +18,7 @@ rule paper:
     conda:
         "../envs/analysis.yaml"
     params:
-        plan=lambda paper: experiment.digest(),
+        plan=lambda paper: experiment.digest,
     # What was edited by hand since it was made is refused.
     shell:
         "(sha256sum --check --quiet {input.sums} && Rscript analysis/report.R {output}) 2>&1 | tee {log}"

@@ -16,7 +16,6 @@ rule reanalysis:
         "../envs/analysis.yaml"
     params:
         raw=lambda _: told(experiment.published_raw),
-        state=lambda _: told(experiment.published_state),
     shell:
-        "(python3 -m strata reanalyse {params.raw:q} --to {output.tables}"
+        "(python3 -m strata reanalyse {params.raw[0]:q} --to {output.tables}"
         " && Rscript analysis/reanalyse.R {output.tables} {output.paper}) 2>&1 | tee {log}"

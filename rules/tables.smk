@@ -10,7 +10,7 @@ rule tables:
         ANALYSIS,
         FOLDERS,
     output:
-        tables=report(experiment.tables(), category="Tables"),
+        tables=report(experiment.tables, category="Tables"),
         sums="results/SHA256SUMS",
     log:
         "results/logs/tables.log",
@@ -18,7 +18,7 @@ rule tables:
     conda:
         "../envs/analysis.yaml"
     params:
-        plan=lambda tables: experiment.digest(),
+        plan=lambda tables: experiment.digest,
         partial="--partial" if experiment.partial else "",
     shell:
         "(python3 -m strata tidy {params.partial} && Rscript analysis/tables.R results"

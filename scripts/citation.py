@@ -1,9 +1,11 @@
 """Writes .zenodo.json and codemeta.json from CITATION.cff, the one place where authors, version and licence stand.
 
-Usage: python scripts/citation.py [--check]; with --check nothing is written, and a difference is an error.
+Usage: python scripts/citation.py [--check]; with --check nothing is written, and a difference is an error.  So is a
+version that is not that of strata/__init__.py.
 """
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -66,7 +68,7 @@ def codemeta(cited: dict) -> dict:
         "keywords": KEYWORDS,
         "programmingLanguage": ["Python", "R", "Snakemake"],
         "operatingSystem": "Linux",
-        "softwareRequirements": "requirements.txt, scripts/packages.txt",
+        "softwareRequirements": "pyproject.toml, scripts/packages.txt",
         "referencePublication": [
             {
                 "@type": "ScholarlyArticle",
@@ -82,7 +84,9 @@ def codemeta(cited: dict) -> dict:
 
 if __name__ == "__main__":
     page = yaml.load((ROOT / "CITATION.cff").read_text(), Loader=yaml.BaseLoader)
-    page["date-released"] = str(page["date-released"])
+    version = re.search(r'^__version__ = "(.+)"$', (ROOT / "strata/__init__.py").read_text(), re.MULTILINE)
+    if version is None or version[1] != page["version"]:
+        sys.exit("CITATION.cff and strata/__init__.py name different versions")
     for file, told in ((".zenodo.json", zenodo(page)), ("codemeta.json", codemeta(page))):
         text = json.dumps(told, indent=2, ensure_ascii=False) + "\n"
         if sys.argv[1:] != ["--check"]:

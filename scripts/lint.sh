@@ -13,7 +13,9 @@ trap '{ pkill -P "$r"; kill "$r"; } 2>/dev/null || true' EXIT
 .venv/bin/ruff check --quiet .
 .venv/bin/mypy
 .venv/bin/mypy --strict --explicit-package-bases --exclude kit/load/ workloads/kit workloads/*/parse.py
+.venv/bin/lint-imports --no-cache >/dev/null || .venv/bin/lint-imports --no-cache
 shellcheck "${shell[@]}"
+.venv/bin/shfmt --diff "${shell[@]}"
 .venv/bin/snakefmt --check Snakefile rules
 .venv/bin/python -m snakemake --lint
 wait "$r"

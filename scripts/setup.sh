@@ -122,7 +122,10 @@ install_python_packages() {
     [ -x .venv/bin/python ] || "$python" -m venv .venv
     .venv/bin/python -m pip install --quiet --disable-pip-version-check --use-pep517 --requirement "$list"
     # The tests' list holds the run's: having it is having both.
-    { echo "$wanted"; [ "$purpose" != test ] || cat requirements.txt requirements.txt | sha256sum | cut -c -32; } >.venv/strata-stamp
+    {
+        echo "$wanted"
+        [ "$purpose" != test ] || cat requirements.txt requirements.txt | sha256sum | cut -c -32
+    } >.venv/strata-stamp
 }
 
 # What looks at the papers' pages, as it is in no package of Python.

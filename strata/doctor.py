@@ -10,6 +10,7 @@ from strata import layers
 from strata.base import pages, places
 from strata.base.errors import UserError
 from strata.base.process import capture
+from strata.base.shapes import Fields
 from strata.client import ends
 from strata.experiment import config
 from strata.host import capacity, cgroups, observe
@@ -93,7 +94,7 @@ def _print(rows: list[ends.Row]) -> bool:
     return all(there is not False for _, there, _ in rows)
 
 
-def main(over: dict | None = None) -> int:
+def main(over: Fields | None = None) -> int:
     """Print the findings; returns 0 if every configured environment can be measured.
 
     over: values laid over config.yaml.

@@ -16,11 +16,13 @@ from strata.base import places, progress, run
 from strata.base.constants import result
 from strata.base.errors import UserError
 from strata.base.files import read_json
+from strata.base.shapes import Fields, Plan
 from strata.cell import spool
-from strata.experiment import config, plan, published, sets
+from strata.experiment import config, plan, sets
 from strata.experiment.workload import check_files
 from strata.host import capacity
 from strata.image import build
+from strata.reanalysis import source
 from strata.results import products
 from strata.system import testbed
 from strata.vm import acceleration
@@ -39,10 +41,11 @@ def begin() -> None:
 class Workflow:
     """The experiment as the rules see it.
 
-    settings: the checked config.  plan: the object of results/plan.json.
+    settings: the checked config.  plan: the object of results/plan.json.  digest: what changes with it, so that tables
+    are made again.  rests_on: what of it a decision on more sets rests on.  tables: the files of all tables.
     """
 
-    def __init__(self, over: dict, project: str) -> None:
+    def __init__(self, over: Fields, project: str) -> None:
         """Read the experiment: its page, and what is laid `over` it.  Raises UserError with all that is wrong."""
         # The rules' commands find this interpreter and this package, and know whose end to outlive.
         os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
@@ -65,6 +68,9 @@ class Workflow:
         self.plan = make_plan(self.settings)
         self.workloads = sorted(self.plan["workloads"])
         self.environments = sorted(sets.available(self.plan))
+        self.digest = hashlib.sha256(json.dumps(self.plan, sort_keys=True).encode()).hexdigest()[:16]
+        self.rests_on = sets.rests_on(self.plan)
+        self.tables = products.tables(self.plan)
         self._fingerprints: dict[tuple[str, str], str] = {}
         self._rank(sets.Order(self.plan))
 
@@ -145,18 +151,16 @@ class Workflow:
 
     def folders(self) -> list[str]:
         """The folders of all logs, which are made here: one is newer than the tables once a log in it was deleted."""
-        found = [os.path.dirname(places.cell_path("raw", *pair, 1, "log")) for pair in self._pairs()]
+        order = sets.Order(self.plan)
+        pairs = [(name, load) for name in self.environments for load in self.workloads if order.repetitions(name, load)]
+        found = [os.path.dirname(places.cell_path("raw", *pair, 1, "log")) for pair in pairs]
         for folder in found:
             os.makedirs(folder, exist_ok=True)
         return found
 
-    def _pairs(self) -> Iterable[tuple[str, str]]:
-        order = sets.Order(self.plan)
-        return [(name, load) for name in self.environments for load in self.workloads if order.repetitions(name, load)]
-
     def to_archive(self) -> list[str]:
         """What an archive is made of; nothing where that would measure and nobody asked for it."""
-        return [] if self.unmeasured() else [*self.tables(), *products.PAPERS]
+        return [] if self.unmeasured() else [*self.tables, *products.PAPERS]
 
     def unmeasured(self) -> str:
         """Why nothing is archived: how many cells are missing, and what measures them.  Nothing where none is."""
@@ -168,7 +172,8 @@ class Workflow:
         count = f"{due} of {len(order.cells())} cells are not measured" + ("" if order.decided else " so far")
         known = read_json(places.PLAN) or {}
         other = {key: list(known[key]) for key in ("environments", "workloads") if key in known}
-        own = {key: list(self.plan[key]) for key in other}
+        now: Fields = dict(self.plan)
+        own = {key: list(now[key]) for key in other}
         page = ""
         if own != other:
             words = "; ".join(", ".join(names) for names in other.values())
@@ -179,30 +184,16 @@ class Workflow:
 
     # What is made of it.
 
-    def needs_image(self) -> bool:
-        """Whether a configured environment runs anything of the image (the bare host does not)."""
-        stacks = [self.plan["environments"][name]["layers"] for name in self.environments]
-        return bool(layers.forms(name for stack in stacks for entry in stack for name in entry))
-
     def others(self) -> list[str]:
         """The machines besides this one whose names no archive may hold."""
         return [way["ssh"]] if (way := client.way(self.settings["client"])) else []
 
     def image(self) -> list[str]:
-        """What says which image it was."""
-        return [places.IMAGE, places.MANIFEST] if self.needs_image() else []
-
-    def tables(self) -> list[str]:
-        """All tables."""
-        return products.tables(self.plan)
-
-    def rests_on(self) -> str:
-        """What of the plan a decision on more sets rests on."""
-        return sets.rests_on(self.plan)
-
-    def digest(self) -> str:
-        """What changes with the plan: the tables are made again."""
-        return hashlib.sha256(json.dumps(self.plan, sort_keys=True).encode()).hexdigest()[:16]
+        """What says which image it was; nothing where no environment runs anything of it (the bare host does not)."""
+        used = [
+            kind for name in self.environments for layer in self.plan["environments"][name]["layers"] for kind in layer
+        ]
+        return [places.IMAGE, places.MANIFEST] if layers.forms(used) else []
 
     def circumstances(self) -> str:
         """What it holds for that KVM runs a guest here, or does not."""
@@ -210,19 +201,16 @@ class Workflow:
 
     def source(self) -> str:
         """What changes when a file of the project's source does; where no file is known, the command says why."""
-        from strata.archive import source
+        from strata.archive import source as own
 
         with contextlib.suppress(UserError):
-            return source.state(os.getcwd())
+            return own.state(os.getcwd())
         return ""
 
-    def published_state(self) -> str:
-        """What changes when the published raw results do."""
-        return published.state(self.published_raw())
-
-    def published_raw(self) -> str:
-        """Where the published raw results are.  Raises UserError where the config does not say."""
-        return published.named(self.settings)
+    def published_raw(self) -> tuple[str, str]:
+        """Where the published raw results are, and what changes when they do.  Raises UserError where they are not."""
+        folder = source.named(self.settings)
+        return folder, source.state(folder)
 
     # How a run begins and ends.
 
@@ -259,14 +247,16 @@ class Workflow:
                 os.unlink(places.LAST)
 
 
-def make_plan(settings: dict) -> dict:
+def make_plan(settings: Fields) -> Plan:
     """The plan of a checked config on this machine."""
     found = config.experiment(settings, capacity.facts())
     found["image"]["settings"] = settings["image"]
-    return found | ({"spread": True} if settings.get("spread") else {})
+    if settings.get("spread"):
+        found["spread"] = True
+    return found
 
 
-def untried(experiment: dict, environments: Iterable[str]) -> bool:
+def untried(experiment: Plan, environments: Iterable[str]) -> bool:
     """Whether one of these environments has a machine of which it is not known what accelerates it."""
     stacks = [experiment["environments"][name] for name in environments]
     return any("accelerator" in entry and entry["accelerator"] is None for entry in stacks)

@@ -1,6 +1,6 @@
 #!/usr/bin/env Rscript
 # Usage: studies/intervals.R [RUNS]: how often intervals and verdicts are right, by simulation; a Markdown
-# table. Noise of a block's ratio: normal; autocorrelated (0.3); one in ten ten times as wide.  A/A: no
+# table. Noise of a block's ratio: normal; autocorrelated (0.3); one in ten ten times as wide; both.  A/A: no
 # difference; positive controls: 2 % and 5 %.
 
 here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)))
@@ -9,7 +9,8 @@ runs <- as.integer(c(commandArgs(TRUE), 2000)[[1]])
 NOISE <- list(
   normal = function(n) stats::rnorm(n),
   autocorrelated = function(n) as.vector(stats::arima.sim(list(ar = 0.3), n, sd = sqrt(1 - 0.09))),
-  contaminated = function(n) stats::rnorm(n) * ifelse(stats::runif(n) < 0.1, 10, 1)
+  contaminated = function(n) stats::rnorm(n) * ifelse(stats::runif(n) < 0.1, 10, 1),
+  both = function(n) NOISE$autocorrelated(n) * ifelse(stats::runif(n) < 0.1, 10, 1)
 )
 SD <- 0.02
 

@@ -27,12 +27,14 @@ RULES = {
     "one ratio, target 1.4 %": (1, ["even"], 0.014, None, 20),
     "one ratio, target 2 %, first stage of 10": (1, ["even"], 0.02, None, 10),
 }
-# Drift and random walk over 25 minutes, correlation of neighbouring sets.
+# Drift and random walk over 25 minutes, correlation of neighbours, share of runs whose noise is ten times as wide.
 MACHINES = {
-    "steady": (0.0, 0.0, 0.0),
-    "drift of 25 %": (0.25, 0.0, 0.0),
-    "random walk of 25 %": (0.0, 0.25, 0.0),
-    "neighbouring sets alike (0.3)": (0.0, 0.0, 0.3),
+    "steady": (0.0, 0.0, 0.0, 0.0),
+    "drift of 25 %": (0.25, 0.0, 0.0, 0.0),
+    "random walk of 25 %": (0.0, 0.25, 0.0, 0.0),
+    "neighbouring sets alike (0.3)": (0.0, 0.0, 0.3, 0.0),
+    "contaminated (one run in ten)": (0.0, 0.0, 0.0, 0.1),
+    "alike and contaminated": (0.0, 0.0, 0.3, 0.1),
 }
 LEAST, MOST, PERIOD = 3, 300, 1500.0
 
@@ -47,7 +49,7 @@ class Ratios:
 
     def measure(self, sets: int) -> None:
         """Add so many sets."""
-        drift, walk, alike = self.machine
+        drift, walk, alike, wild = self.machine
         for _ in range(sets):
             level, values = 0.0, [0.0] * len(self.last)
             for name in self.chance.sample(range(len(self.last)), len(self.last)):
@@ -55,7 +57,7 @@ class Ratios:
                     0, 1
                 )
                 self.last[name] = alike * self.last[name] + math.sqrt(1 - alike**2) * self.chance.gauss(0, 1)
-                values[name] = level + self.noise * self.last[name]
+                values[name] = level + self.noise * self.last[name] * (10 if self.chance.random() < wild else 1)
             for ratios, value in zip(self.found, values[1:], strict=True):
                 ratios.append(value - values[0])
 

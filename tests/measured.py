@@ -8,13 +8,13 @@ from pathlib import Path
 
 import projects
 
-from strata.archive import sums
+from strata.archive import derive
 from strata.base import places
 from strata.base.clock import utc
 from strata.cell import logs, parsing
 from strata.cell import record as record_of
-from strata.cell.cell import checks
-from strata.cell.steps import expanded, fill
+from strata.cell.inputs import expanded, fill
+from strata.cell.logs import checks
 from strata.experiment import config, plan, sets, workload
 from strata.host import capacity
 from strata.image import manifest
@@ -229,23 +229,7 @@ def project(folder: Path, monkeypatch, settings: dict | None = None, slower: dic
 
 
 def pretend(folder: Path) -> None:
-    """Files in the places of tables and papers, where a test is not about what they hold."""
-    experiment = json.loads((folder / places.PLAN).read_text())
-    columns = "id,publication,place,statement,workload,n,verdict,reason,transferred"
-    texts = {
-        "results/claims.csv": f"""{columns}
-stream-alike,ibm2014,Fig. 5,All alike.,stream,2,reproduced,,
-fio-slow,ibm2014,Fig. 13,Slow.,fio,,not tested,workload,
-""",
-        "paper/report.pdf": "%PDF-1.5 pretended\n",
-        "paper/report.html": "<!DOCTYPE html><p>pretended</p>\n",
-    }
-    for name in dict.fromkeys([*products.made(experiment), *texts]):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(texts.get(name, f"{name}\n"))
-    sign(folder)
-
-
-def sign(folder: Path) -> None:
-    """Checksums of all tables as they are now, as the rule that makes them writes them."""
-    sums.write_tables(str(folder), products.tables(json.loads((folder / places.PLAN).read_text())))
+    """All tables of a project, and files in the places of its papers, where a test is not about these."""
+    derive.make_tables(str(folder), ["--partial"])
+    for name in products.PAPERS:
+        (folder / name).write_text(f"{name}\n")

@@ -1,6 +1,6 @@
 """One file that holds all that a result rests on, its verification, and the paper made from it again.
 
-``container`` is the file, ``source`` the project's own files, ``swhid`` the name that follows from them,
-``private`` what must not leave the machine, ``stage`` what goes in and from where, ``guide`` and ``crate`` what
-describes it, ``sums`` its checksums, ``check`` whether it holds together, ``rebuild`` the paper from it.
+``make`` puts it together and ``container`` is the file; ``source`` has the project's own files and their name,
+``private`` what must not leave the machine, ``guide`` and ``crate`` what describes it, ``sums`` its checksums;
+``check`` says whether it holds together, ``derive`` makes tables and papers of it again, ``rebuild`` the paper.
 """

@@ -1,11 +1,15 @@
-"""Whether an archive holds together: its bytes, its crate, its plan and records, its records and logs."""
+"""Whether an archive holds together, and whether what it says follows from what was measured.
+
+What is judged is judged by the code of this checkout, never by the archive's: its tables are made again of its logs,
+its description of its plan and records, and its source is held against the commit that it names.
+"""
 
 import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from strata.archive import container, crate, guide, sums, swhid
+from strata.archive import container, crate, derive, guide, source, sums
 from strata.base import places
 from strata.base.errors import UserError
 from strata.experiment import plan, sets
@@ -15,7 +19,6 @@ from strata.results.judge import load
 
 # What a file that is not laid out as it should be makes its reader stumble over.
 MISSHAPEN = (KeyError, TypeError, AttributeError, ValueError, IndexError)
-ORDER = "results/plan.csv"
 
 
 @contextmanager
@@ -28,11 +31,7 @@ def unpacked(path: str) -> Iterator[tuple[str, list[str]]]:
         yield path, _links(path)
         return
     with tempfile.TemporaryDirectory(prefix="strata-archive-") as folder:
-        found = container.unpack(path, folder)
-        if not found:
-            stray = container.stray_byte(path, folder)
-            found = [stray] if stray else []
-        yield folder, found
+        yield folder, container.unpack(path, folder)
 
 
 def _links(folder: str) -> list[str]:
@@ -45,22 +44,30 @@ def _links(folder: str) -> list[str]:
     return found
 
 
-def verify(path: str) -> list[str]:
-    """Everything that is wrong with an archive, or with the folder of an unpacked one, a sentence each."""
+def verify(path: str, papers: bool = False) -> tuple[list[str], list[str]]:
+    """What is wrong with an archive, or with the folder of an unpacked one, and what else a reader should know.
+
+    papers: whether they are made again too, not tables alone.
+    """
     with unpacked(path) as (folder, found):
-        return found + findings(folder)
+        found = found + findings(folder, papers)
+        try:
+            facts = load(folder, guide.FACTS)
+            return found, [*guide.notes(facts), *_of_commit(facts)]
+        except (UserError, *MISSHAPEN):
+            return found, []
 
 
-def findings(folder: str) -> list[str]:
+def findings(folder: str, papers: bool = False) -> list[str]:
     """Everything that is wrong with an unpacked archive, a sentence each."""
     if not os.path.exists(os.path.join(folder, guide.FACTS)) and not os.path.exists(os.path.join(folder, sums.NAME)):
         return [f"{guide.FACTS}: missing; this is not an archive of Strata"]
     found = sums.findings(folder)
     checks: list[tuple[str, Callable[[str], list[str]]]] = [
-        (crate.FILE, crate.findings),
         (places.PLAN, _of_plan),
-        (guide.FACTS, _of_source),
         (places.IMAGE, _of_image),
+        (guide.FACTS, _of_source),
+        (guide.FACTS, _described),
     ]
     for name, check in checks:
         try:
@@ -69,11 +76,12 @@ def findings(folder: str) -> list[str]:
             found.append(str(error))
         except MISSHAPEN:
             found.append(f"{name}: it is not laid out as in an archive")
-    return list(dict.fromkeys(found))
+    # What is made of files that are wrong themselves says nothing more.
+    return list(dict.fromkeys(found)) or _derived(folder, papers)
 
 
 def _of_plan(folder: str) -> list[str]:
-    """The plan against its own order, the facts of the archive, the records, and what was made of them."""
+    """The plan against its own order and the records, and these against their logs."""
     facts, experiment = load(folder, guide.FACTS), load(folder, places.PLAN)
     if facts["format"] != guide.FORMAT:
         return [f"{guide.FACTS}: its format is {facts['format']}; this version reads format {guide.FORMAT}"]
@@ -81,60 +89,105 @@ def _of_plan(folder: str) -> list[str]:
     if wrong:
         return wrong
     found = []
-    results = os.path.join(folder, "results")
-    order = os.path.join(folder, ORDER)
-    if not os.path.isfile(order):
-        found.append(f"{ORDER}: missing")
-    elif not _holds(order, sets.Order(experiment, results).as_csv()):
-        found.append(f"{ORDER}: it is not the order that {places.PLAN} gives")
-    cells = sets.Order(experiment, results).cells()
-    measured = judge.measured(cells, folder)
-    found += [sentence for wrong in judge.faults(experiment, measured, folder).values() for sentence in wrong]
-    missing = ["/".join(map(str, cell)) for cell in cells if cell not in set(measured)]
-    if missing != facts["missing"] or bool(missing) != facts["partial"]:
-        strange = sorted(set(missing) ^ set(facts["missing"])) or ["their order"]
-        found.append(f"{guide.FACTS}: the cells that it calls missing are not those that are: {', '.join(strange)}")
-    return found + _unplanned(folder, cells) + sums.of_tables(folder, products.tables(experiment))
-
-
-def _of_source(folder: str) -> list[str]:
-    """The SWHID of the source."""
-    told, found = load(folder, guide.FACTS)["source"]["swhid"], swhid.of_folder(os.path.join(folder, "source"))
-    if told == found:
-        return []
-    return [f"{guide.FACTS}: the SWHID of the source is {told}, and that of the folder source is {found}"]
-
-
-def _holds(path: str, text: str) -> bool:
-    with open(path, "rb") as file:
-        return file.read() == text.encode()
-
-
-def _unplanned(folder: str, cells: list[tuple[str, str, int]]) -> list[str]:
-    """Logs and records of no planned cell."""
+    order = sets.Order(experiment, os.path.join(folder, "results"))
+    with open(os.path.join(folder, places.CELLS), "rb") as file:
+        if file.read() != order.as_csv().encode():
+            found.append(f"{places.CELLS}: it is not the order that {places.PLAN} gives")
+    cells = order.cells()
+    faults = judge.faults(experiment, judge.measured(cells, folder), folder)
+    found += [sentence for sentences in faults.values() for sentence in sentences]
     planned = {places.cell_path("raw", *cell, "log").removesuffix("log") for cell in cells}
-    found = []
     for name in container.files_below(os.path.join(folder, "results", "raw")):
-        where, _, file = f"results/raw/{name}".rpartition("/")
-        if f"{where}/{file.split('.')[0]}." not in planned:
+        where, _, file_name = f"results/raw/{name}".rpartition("/")
+        if f"{where}/{file_name.split('.')[0]}." not in planned:
             found.append(f"results/raw/{name}: the plan does not hold its cell")
-    return found
+    return found + [f"{name}: no file of this plan's archive" for name in _strange(folder, experiment)]
+
+
+def _strange(folder: str, experiment: dict) -> list[str]:
+    """Files that no archive of a plan holds."""
+    known = {guide.FACTS, guide.README, crate.FILE, sums.NAME, *guide.ON_TOP, places.PLAN, places.CELLS}
+    known |= {places.IMAGE, places.MANIFEST, *products.decisions(experiment, folder), *products.made(experiment)}
+    packed = ["source/"] if load(folder, guide.FACTS)["source"]["packed"] else []
+    apart = (*packed, "image/", "environment/", "results/raw/", "results/failed/")
+    return [name for name in container.files_below(folder) if name not in known and not name.startswith(apart)]
 
 
 def _of_image(folder: str) -> list[str]:
-    """The image's manifest against its digest, the recipe against the source, the image against what is archived."""
-    found = []
-    if os.path.exists(os.path.join(folder, places.IMAGE)):
-        about = load(folder, places.IMAGE)
-        listing = load(folder, "results/image-manifest.json")
-        if manifest.digest(listing) != about["manifest_sha256"]:
-            found.append(f"results/image-manifest.json: it is not the manifest that {places.IMAGE} names")
-    if os.path.exists(os.path.join(folder, "image/recipe.json")):
-        told = load(folder, "image/recipe.json")
-        if told["recipe"] != load(folder, places.PLAN)["image"]["recipe"]:
-            found.append("image/recipe.json: it is of another image than the plan's")
-        for name, checksum in told["files"].items():
-            path = os.path.join(folder, "source", name)
-            if not os.path.isfile(path) or sums.digest(path) != checksum:
-                found.append(f"source/{name}: it is not the file that image/recipe.json names")
+    """The image's list of files against its digest."""
+    if not os.path.exists(os.path.join(folder, places.MANIFEST)):
+        return []
+    if manifest.digest(load(folder, places.MANIFEST)) == load(folder, places.IMAGE)["manifest_sha256"]:
+        return []
+    return [f"{places.MANIFEST}: it is not the manifest that {places.IMAGE} names"]
+
+
+def _of_source(folder: str) -> list[str]:
+    """The source, or the commit that stands for it, against its SWHID, and against the commit that it is said to be."""
+    told = load(folder, guide.FACTS)["source"]
+    commit = source.committed(places.PROJECT, told["revision"])
+    here = source.tree(os.path.join(folder, "source")) if told["packed"] else commit
+    if here is None:
+        return []
+    if told["swhid"] != here.swhid:
+        return [f"{guide.FACTS}: the SWHID of the source is {told['swhid']}, and that of what it names is {here.swhid}"]
+    found = [
+        f"{name}: it is not the file of the source"
+        for name in guide.ON_TOP
+        if os.path.exists(path := os.path.join(folder, name)) and source.blob(path) != here.files.get(name, ("", ""))[1]
+    ]
+    if commit is not None:
+        names = here.files.keys() | commit.files.keys()
+        differ = {name for name in names if here.files.get(name) != commit.files.get(name)}
+        found += [
+            f"source/{name}: it is not that of commit {told['revision']}, and {guide.FACTS} does not say so"
+            for name in sorted(differ - set(told["changed"]) - set(told["left_out"]))
+        ]
     return found
+
+
+def _of_commit(facts: dict) -> list[str]:
+    """What could not be checked of an archive's source here."""
+    revision = facts["source"]["revision"]
+    if revision is None or source.committed(places.PROJECT, revision) is not None:
+        return []
+    return [f"This repository has no commit {revision}, with which the archive's source could be compared."]
+
+
+def _described(folder: str) -> list[str]:
+    """What describes the archive against what it follows from: plan, records and claims."""
+    told = load(folder, guide.FACTS)
+    if plan.faults(load(folder, places.PLAN)):
+        return []
+    again = guide.facts(folder, {key: told[key] for key in guide.GIVEN})
+    found = [
+        f"{guide.FACTS}: {key}: does not follow from plan and records"
+        for key in sorted(told.keys() | again.keys())
+        if told.get(key) != again.get(key)
+    ]
+    for name, text in ((guide.README, guide.readme(folder, told)), (crate.FILE, crate.text(folder, told))):
+        with open(os.path.join(folder, name), "rb") as file:
+            if file.read() != text.encode():
+                found.append(f"{name}: it is not what follows from {guide.FACTS} and the archive's files")
+    return found
+
+
+def _derived(folder: str, papers: bool) -> list[str]:
+    """Tables, and papers if asked, against those that follow from the logs."""
+    experiment = load(folder, places.PLAN)
+    lacking = [name for name in experiment["workloads"] if not os.path.isdir(f"{places.PROJECT}/workloads/{name}")]
+    if lacking:
+        return [f"workloads/{name}: this checkout has none by which its logs could be read" for name in lacking]
+    with tempfile.TemporaryDirectory(prefix="strata-derived-") as work:
+        derive.own_code(work)
+        try:
+            derive.remake(folder, work, papers)
+        except UserError as error:
+            return [str(error)]
+        names = products.made(experiment) if papers else products.tables(experiment)
+        states = derive.states(folder, work, names)
+    return [
+        f"{name}: it is not what the code of this checkout makes of the logs"
+        for name, state in states.items()
+        if state != "identical"
+    ]

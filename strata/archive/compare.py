@@ -13,7 +13,6 @@ from strata.archive import check, sums
 from strata.base import places
 from strata.base.errors import UserError
 from strata.base.files import read_json, write_json
-from strata.experiment.config import percent
 
 # Exit statuses, for use in CI.
 SAME, DIFFERENT, NOT_COMPARABLE = 0, 1, 2
@@ -104,7 +103,7 @@ def _name_of(path: str) -> str:
 def share(effect: str) -> float:
     """The minimum effect that was given, as a share.  Raises UserError where it is none."""
     try:
-        given = percent(effect)
+        given = float(effect.removesuffix("%")) / 100
     except ValueError:
         given = -1.0
     if not 0 <= given < 1:

@@ -1,23 +1,19 @@
-"""The RO-Crate of an archive: ro-crate-metadata.json, which describes it to machines, and its check.
+"""The RO-Crate of an archive: ro-crate-metadata.json, which describes it to machines.
 
-It is a Workflow Run Crate 0.5 (https://w3id.org/ro/wfrun/workflow/0.5), written as the JSON-LD that it is.
+It is a Workflow Run Crate 0.5 (https://w3id.org/ro/wfrun/workflow/0.5), written as the JSON-LD that it is.  The
+project's source is one folder in it, named by its SWHID; checksums are in SHA256SUMS.
 """
 
-import importlib.metadata
 import json
 import os
 import urllib.parse
 from typing import Any
 
+from strata.archive import sums
 from strata.archive.container import files_below
-from strata.archive.private import is_text
-from strata.archive.sums import NAME as SUMS
-from strata.archive.sums import digest
-from strata.results.judge import load
 
 FILE = "ro-crate-metadata.json"
 VERSION = "1.1"
-WORKFLOW = "source/Snakefile"
 _SPECIFICATION = f"https://w3id.org/ro/crate/{VERSION}"
 _WORKFLOW_CRATE = "https://w3id.org/workflowhub/workflow-ro-crate/1.0"
 _PROFILES = {
@@ -28,27 +24,24 @@ _PROFILES = {
 _TYPES = {
     ".csv": "text/csv",
     ".json": "application/json",
-    ".log": "text/plain",
     ".md": "text/markdown",
     ".pdf": "application/pdf",
     ".html": "text/html",
-    ".txt": "text/plain",
-    ".py": "text/x-python",
-    ".yaml": "application/yaml",
     ".cff": "application/yaml",
+    ".tar": "application/x-tar",
+    ".qcow2": "application/octet-stream",
+    ".box": "application/octet-stream",
+    ".img": "application/octet-stream",
 }
 _ABOUT = {
     "README.md": "What the archive holds, and how to review it",
     "archive.json": "Facts of this archive",
-    "claims-map.csv": "Every published claim, its verdict and the commands that show it",
     "paper/report.pdf": "The paper",
     "paper/report.html": "The paper as a web page",
     "results/plan.json": "The experiment with every default filled in",
     "results/plan.csv": "The planned order of measurement",
     "results/comparisons.csv": "All ratios to native",
     "results/claims.csv": "Published claims and their verdicts",
-    "source/config.yaml": "The page that sets the experiment",
-    WORKFLOW: "The workflow that measures and makes the paper",
 }
 
 
@@ -63,37 +56,32 @@ def _to(*identifiers: str) -> Any:
 
 
 def _file(folder: str, name: str) -> dict[str, Any]:
-    path = os.path.join(folder, name)
     found = _entity(urllib.parse.quote(name), "File", name=_ABOUT.get(name, name))
-    # The list of checksums is made last and can be listed here, but with neither size nor checksum.
-    if name != SUMS:
-        found |= {"contentSize": str(os.path.getsize(path)), "sha256": digest(path)}
-    if name == WORKFLOW:
-        found["@type"] = ["File", "SoftwareSourceCode", "ComputationalWorkflow"]
-        found["conformsTo"] = _to("https://bioschemas.org/profiles/ComputationalWorkflow/1.0-RELEASE")
-        found["programmingLanguage"] = _to("#snakemake")
-    found["encodingFormat"] = "text/plain" if name == SUMS else _type(path)
+    found["encodingFormat"] = _TYPES.get(os.path.splitext(name)[1], "text/plain")
+    # The list of checksums is made last.
+    if name != sums.NAME:
+        found["contentSize"] = str(os.path.getsize(os.path.join(folder, name)))
     return found
 
 
-def _type(path: str) -> str:
-    known = _TYPES.get(os.path.splitext(path)[1])
-    if known:
-        return known
-    with open(path, "rb") as file:
-        return "text/plain" if is_text(file.read(1 << 16)) else "application/octet-stream"
-
-
-def write(folder: str, facts: dict) -> None:
-    """Write the crate's metadata for the files that are in a folder; `facts` is the object of archive.json."""
-    names = sorted({*files_below(folder), SUMS} - {FILE})
+def text(folder: str, facts: dict) -> str:
+    """The crate's metadata for the files that are in a folder; `facts` is the object of archive.json."""
+    code, packed = facts["source"]["swhid"], facts["source"]["packed"]
+    main = "source/Snakefile" if packed else "Snakefile"
+    there = {*files_below(folder), sums.NAME} - {FILE}
+    names = sorted(name for name in there if not name.startswith("source/") or name == main)
     files = {name: _file(folder, name) for name in names}
-    licence, code = facts["license"], facts["source"]["swhid"]
-    terms = f"https://spdx.org/licenses/{licence}" if licence else "#no-licence"
-    measured = facts["measured"]
-    made_of = [name for name in ("source/config.yaml", "results/plan.json") if name in files]
-    results = [name for name in names if name.startswith(("results/raw/", "paper/"))]
-    workflow = importlib.metadata.version("snakemake")
+    files[main] |= {
+        "@type": ["File", "SoftwareSourceCode", "ComputationalWorkflow"],
+        "name": "The workflow that measures and makes the paper",
+        "conformsTo": _to("https://bioschemas.org/profiles/ComputationalWorkflow/1.0-RELEASE"),
+        "programmingLanguage": _to("#snakemake"),
+    }
+    about = {"name": "The project's own files", "identifier": code}
+    source = _entity("source/", "Dataset", **about) if packed else _entity(code, "CreativeWork", **about)
+    terms = f"https://spdx.org/licenses/{facts['license']}" if facts["license"] else "#no-licence"
+    results = [files[name]["@id"] for name in names if name.startswith(("results/raw/", "paper/"))]
+    parts = [*(entity["@id"] for entity in files.values()), *(["source/"] if packed else [])]
     graph = [
         _entity(FILE, "CreativeWork", about=_to("./"), conformsTo=_to(_SPECIFICATION, _WORKFLOW_CRATE)),
         _entity(
@@ -101,62 +89,33 @@ def write(folder: str, facts: dict) -> None:
             "Dataset",
             name=facts["title"],
             description=facts["description"],
-            datePublished=measured["to"],
+            datePublished=facts["measured"]["to"],
             license=_to(terms),
             author=_to("#authors"),
             publisher=_to("#authors"),
             version=facts["source"]["revision"] or facts["strata"],
             conformsTo=_to(*_PROFILES),
-            mainEntity=_to(WORKFLOW),
-            mentions=_to("#measurement", code),
-            hasPart=[_to(entity["@id"]) for entity in files.values()],
+            mainEntity=_to(main),
+            mentions=_to("#measurement", source["@id"]),
+            hasPart=[_to(part) for part in parts],
         ),
         *files.values(),
+        source,
         *(_entity(address, "CreativeWork", name=name, version=of) for address, (name, of) in _PROFILES.items()),
-        _entity(terms, "CreativeWork", name=licence or "No licence is named"),
+        _entity(terms, "CreativeWork", name=facts["license"] or "No licence is named"),
         _entity("#authors", "Organization", name=facts["authors"]),
-        _entity(code, "CreativeWork", name="The project's own files, in the folder source", identifier=code),
-        _entity(
-            "#snakemake", "ComputerLanguage", name="Snakemake", url="https://snakemake.github.io", version=workflow
-        ),
+        _entity("#snakemake", "ComputerLanguage", name="Snakemake", url="https://snakemake.github.io",
+                version=facts["snakemake"]),
         _entity(
             "#measurement",
             "CreateAction",
             name="Measurement of the archived runs",
-            startTime=measured["from"],
-            endTime=measured["to"],
-            instrument=_to(WORKFLOW),
-            object=[_to(files[name]["@id"]) for name in made_of],
-            result=[_to(files[name]["@id"]) for name in results],
+            startTime=facts["measured"]["from"],
+            endTime=facts["measured"]["to"],
+            instrument=_to(main),
+            object=_to("results/plan.json"),
+            result=[_to(result) for result in results],
             agent=_to("#authors"),
         ),
-    ]
-    # Version 1.1 has no word for a checksum of its own.
-    crate = {"@context": [f"{_SPECIFICATION}/context", {"sha256": "http://schema.org/sha256"}], "@graph": graph}
-    with open(os.path.join(folder, FILE), "w", encoding="utf-8") as file:
-        file.write(json.dumps(crate, indent=1, ensure_ascii=False) + "\n")
-
-
-def findings(folder: str) -> list[str]:
-    """What is wrong with the crate of an unpacked archive, a sentence each.
-
-    Raises UserError for what is no JSON, and KeyError and its like for what is laid out as no crate is.
-    """
-    entities = {entity["@id"]: entity for entity in load(folder, FILE)["@graph"]}
-    root = entities[entities[FILE]["about"]["@id"]]
-    found = [
-        f"{FILE}: the crate does not say its {key}"
-        for key in ("name", "description", "datePublished", "license")
-        if not root.get(key)
-    ]
-    parts = {urllib.parse.unquote(part["@id"]): entities[part["@id"]] for part in root["hasPart"]}
-    for name in files_below(folder):
-        if name != FILE and name not in parts:
-            found.append(f"{FILE}: it does not describe {name}")
-    for name, entity in sorted(parts.items()):
-        path = os.path.join(folder, name)
-        if not os.path.isfile(path):
-            found.append(f"{FILE}: it describes {name}, which is not there")
-        elif name != SUMS and entity.get("sha256") != digest(path):
-            found.append(f"{FILE}: the checksum that it gives {name} is another than the file's")
-    return found
+    ]  # fmt: skip
+    return json.dumps({"@context": f"{_SPECIFICATION}/context", "@graph": graph}, indent=1, ensure_ascii=False) + "\n"

@@ -1,62 +1,190 @@
-"""An archive of the project in the working directory, from its files to the checked whole."""
+"""An archive of the project in the working directory: copies of its files as they are, and what describes them."""
 
+import importlib.metadata
+import json
 import os
+import shutil
+import stat
 import sys
 import tempfile
 
-from strata.archive import check, container, crate, guide, sums
-from strata.archive.stage import Stage
+from strata import __version__
+from strata.archive import check, container, crate, guide, private, source, sums
+from strata.base import places, run
 from strata.base.checking import legible
 from strata.base.errors import UserError
+from strata.experiment import config, plan, recipe, sets
+from strata.image import cache
+from strata.results import products
 
 # More than this many lines are no help to look through in a terminal.
 MOST = 40
-
-
-def make(out: str, with_image: bool, allowed: list[str] | None = None, others: list[str] | None = None) -> None:
-    """Write the archive to `out` and say on standard error what it holds.
-
-    allowed, others: as of :class:`strata.archive.private.Private`.
-    Raises UserError where something lacks or is private, or where what was put together does not pass its own
-    verification.
-    """
-    os.makedirs("results/tmp", exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="archive-", dir="results/tmp") as folder:
-        stage = Stage(os.getcwd(), folder)
-        stage.add_source()
-        stage.add_results()
-        guide.add_recipe(stage)
-        if with_image:
-            stage.add_image()
-        guide.add_packages(stage)
-        about = guide.facts(stage, with_image)
-        guide.add_guide(stage, about, crate.VERSION)
-        if found := stage.look(allowed or [], others or []):
-            lines = [f"{one.place}: {one.what}: {legible(one.text, 80)}" for one in found]
-            raise UserError("\n".join(["archive: not written, since this is private:", *_some(lines), _REMEDY]))
-        crate.write(folder, about)
-        sums.write(folder)
-        if wrong := check.findings(folder):
-            raise UserError("\n".join(["archive: not written, since it would not verify:", *wrong]))
-        container.pack(folder, out)
-        _report(stage, out, len(container.files_below(folder)))
-
-
+# Of an image's folder in the cache, what makes up the image; never a key.
+IMAGE_FILES = (".tar", ".qcow2", ".box", ".img", "image.json", "manifest.json", "disk.json")
 _REMEDY = (
     "take it out and measure or write that anew, or allow it: archive_allow in config.yaml lists such texts, or places "
     "as FILE:LINE"
 )
 
 
+def make(
+    out: str,
+    with_image: bool = False,
+    allowed: list[str] | None = None,
+    others: list[str] | None = None,
+    light: bool = False,
+) -> None:
+    """Write the archive to `out` and say on standard error what it holds.
+
+    allowed, others: as of :class:`strata.archive.private.Private`.  light: without the source, of which the commit is
+    named alone, and without the list of the image's files.
+    Raises UserError where something is missing or private, or where what was put together would not verify.
+    """
+    os.makedirs("results/tmp", exist_ok=True)
+    found = source.listing(os.getcwd())
+    if light and (found.revision is None or found.changed or found.left_out):
+        raise UserError("an archive without its source is of a commit: commit all changes first")
+    experiment = plan.read_checked()
+    with tempfile.TemporaryDirectory(prefix="archive-", dir="results/tmp") as folder:
+        names = [name for name in guide.ON_TOP if name in found.files]
+        _copy(folder, {name: name for name in [*names, *_results(experiment, light)]})
+        _copy(folder, {f"source/{name}": name for name in _source(experiment, found)})
+        if with_image:
+            _copy(folder, _image(experiment))
+        for name, lines in guide.packages().items():
+            _write(folder, name, "".join(f"{line}\n" for line in lines))
+        told = _given(folder, found, light)
+        facts = guide.facts(folder, told)
+        _write(folder, guide.FACTS, json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
+        _write(folder, guide.README, guide.readme(folder, facts))
+        if wrong := _private(folder, experiment, found, allowed or [], others or []):
+            lines = [f"{one.place}: {one.what}: {legible(one.text, 80)}" for one in wrong]
+            raise UserError("\n".join(["archive: not written, since this is private:", *_some(lines), _REMEDY]))
+        if light:
+            shutil.rmtree(os.path.join(folder, "source"))
+        _write(folder, crate.FILE, crate.text(folder, facts))
+        sums.write(folder)
+        if faults := check.findings(folder):
+            raise UserError("\n".join(["archive: not written, since it would not verify:", *faults]))
+        container.pack(folder, out)
+        _report(found, guide.notes(facts), out, len(container.files_below(folder)))
+
+
+def _copy(folder: str, files: dict[str, str]) -> None:
+    """Copy files of this machine, by their names in the archive."""
+    for name, origin in files.items():
+        target = os.path.join(folder, name)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        shutil.copyfile(origin, target)
+        os.chmod(target, 0o755 if os.stat(origin).st_mode & stat.S_IXUSR else 0o644)
+
+
+def _write(folder: str, name: str, text: str) -> None:
+    path = os.path.join(folder, name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        file.write(text)
+
+
+def _given(folder: str, found: source.Source, light: bool) -> dict:
+    """The facts that do not follow from other files."""
+    return {
+        "strata": __version__,
+        "snakemake": importlib.metadata.version("snakemake"),
+        "source": {
+            "revision": found.revision,
+            "changed": found.changed,
+            "left_out": found.left_out,
+            "swhid": source.tree(os.path.join(folder, "source")).swhid,
+            "packed": not light,
+        },
+    }
+
+
+def _source(experiment: dict, found: source.Source) -> list[str]:
+    """The project's own files.  Raises UserError where one that something was measured by is none of them."""
+    image = {**config.read()["image"], "workloads": experiment["image"].get("workloads", [])}
+    parsers = [f"workloads/{name}/{file}" for name in experiment["workloads"] for file in ("workload.yaml", "parse.py")]
+    needed = {*parsers, *recipe.files(image)}
+    if lacking := sorted(name for name in needed - set(found.files) if os.path.exists(name)):
+        raise UserError(f"the paper rests on files that git does not track: {', '.join(lacking)}; `git add` them first")
+    return found.files
+
+
+def _results(experiment: dict, light: bool) -> list[str]:
+    """Plan, image's facts, logs, records, and what was made of them.  Raises UserError where a file is missing."""
+    found = [places.PLAN, places.CELLS, places.IMAGE, *([] if light else [places.MANIFEST])]
+    found = [name for name in found if os.path.exists(name)]
+    for cell in sets.Order(experiment).cells():
+        log, record = (places.cell_path("raw", *cell, kind) for kind in ("log", "json"))
+        if not os.path.exists(log):
+            failed = (places.cell_path("failed", *cell, kind) for kind in ("json", "log"))
+            found += [name for name in failed if os.path.exists(name)]
+            continue
+        if not os.path.exists(record):
+            raise UserError(f"{record}: missing; remove {log} too, so that snakemake measures the cell again")
+        folder, number = os.path.split(log.removesuffix(".log"))
+        found += [f"{folder}/{name}" for name in sorted(os.listdir(folder)) if name.startswith(f"{number}.")]
+    made = [*products.decisions(experiment), *products.made(experiment)]
+    for name in made:
+        if not os.path.exists(name):
+            raise UserError(f"{name}: missing; `{run.again('archive')}` makes it first")
+    return found + made
+
+
+def _image(experiment: dict) -> dict[str, str]:
+    """The image from the machine's cache, without the tree that its archive holds too, and without keys."""
+    cached = cache.require(experiment["image"]["recipe"])["folder"]
+    found = {}
+    for where, folders, names in os.walk(cached):
+        folders[:] = sorted(name for name in folders if name != "tree")
+        for name in sorted(names):
+            path = os.path.join(where, name)
+            below = os.path.relpath(path, cached)
+            regular = os.path.isfile(path) and not os.path.islink(path)
+            if name.endswith(IMAGE_FILES) and regular and not source.KEY_FILES.search(below):
+                found[f"image/{below}"] = path
+    return found
+
+
+def _private(
+    folder: str, experiment: dict, found: source.Source, allowed: list[str], others: list[str]
+) -> list[private.Found]:
+    """What is private in the archive's files and not allowed.
+
+    The image's files are its own, and its manifest lists their names.
+    """
+    changed = {*found.changed, "config.yaml"}
+    texts = [*experiment["environments"], *experiment["workloads"]]
+    for name in set(found.files) - changed:
+        with open(name, "rb") as file:
+            content = file.read()
+        texts += [content.decode()] if private.is_text(content) else []
+    given = [
+        value
+        for entry in experiment["workloads"].values()
+        for key in entry["cell"]["files"]
+        if os.path.isabs(str(value := entry["parameters"].get(key) or ""))
+    ]
+    folders = {os.path.dirname(value) for value in given} - {"/"}
+    look = private.Private(os.getcwd(), private.words_of(texts), allowed, folders, others)
+    seen: list[private.Found] = []
+    for name in container.files_below(folder):
+        if not name.startswith("image/") and name not in (places.IMAGE, places.MANIFEST):
+            with open(os.path.join(folder, name), "rb") as file:
+                public = name.startswith("source/") and name.removeprefix("source/") not in changed
+                seen += look.look(name, file.read(), public)
+    return seen
+
+
 def _some(lines: list[str]) -> list[str]:
     return lines[:MOST] + ([f"… and {len(lines) - MOST} more"] if len(lines) > MOST else [])
 
 
-def _report(stage: Stage, out: str, count: int) -> None:
-    if untracked := [legible(name, 80) for name in stage.source.untracked]:
-        told = ", ".join(_some(untracked))
-        print(f"archive: not in it, since git does not track them: {told}", file=sys.stderr)
-    for text in stage.warnings:
-        print(f"archive: warning: {text}", file=sys.stderr)
+def _report(found: source.Source, notes: list[str], out: str, count: int) -> None:
+    if untracked := [legible(name, 80) for name in found.untracked]:
+        print(f"archive: not in it, since git does not track them: {', '.join(_some(untracked))}", file=sys.stderr)
+    for text in notes:
+        print(f"archive: note: {text}", file=sys.stderr)
     size = os.path.getsize(out)
     print(f"archive: {out}: {count} files, {size:,} bytes, SHA-256 {sums.digest(out)}", file=sys.stderr)

@@ -1,14 +1,19 @@
-"""The project's own files, as they go into an archive: those that git tracks, or those of the archive it came from."""
+"""The project's own files, as they go into an archive: those that git tracks, under the names that git gives them.
+
+The id that git gives the tree of a folder is its SWHID too, by which Software Heritage knows it; where nothing differs
+from a commit it is that commit's.
+"""
 
 import hashlib
 import os
 import re
-import subprocess
+import tempfile
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from strata.archive import sums
 from strata.base.digest import of_file
 from strata.base.errors import UserError
+from strata.base.process import capture
 
 # Names of files that hold keys or passwords wherever they lie.
 KEY_FILES = re.compile(
@@ -16,6 +21,8 @@ KEY_FILES = re.compile(
     r"|id_(?:rsa|dsa|ecdsa|ed25519)[^/]*|insecure_private_key|private_key|[^/]*\.(?:pem|key|p12|pfx|ppk|kdbx))$"
     r"|(?:^|/)\.(?:ssh|gnupg|aws|docker|kube)/"
 )
+# What a user or a machine sets for git changes nothing.
+_ALONE = ["-u", "GIT_INDEX_FILE", "-u", "GIT_OBJECT_DIRECTORY", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1"]
 
 
 @dataclass
@@ -33,53 +40,51 @@ class Source:
     untracked: list[str] = field(default_factory=list)
 
 
+class Tree(NamedTuple):
+    """The id that git gives a tree, and of each file in it, by its path, mode and id."""
+
+    id: str
+    files: dict[str, tuple[str, str]]
+
+    @property
+    def swhid(self) -> str:
+        """The name by which Software Heritage knows the tree."""
+        return f"swh:1:dir:{self.id}"
+
+
 def _git(project: str, *words: str) -> str | None:
     try:
-        done = subprocess.run(["git", "-C", project, *words], capture_output=True, check=False)
-    except FileNotFoundError:
+        done = capture(["git", "-C", project, *words], check=False)
+    except UserError:
         return None
-    return done.stdout.decode(errors="surrogateescape") if done.returncode == 0 else None
+    return done.stdout if done.returncode == 0 else None
 
 
 def _names(text: str | None) -> list[str]:
     return [name for name in (text or "").split("\0") if name]
 
 
-def _archived(project: str) -> list[str]:
-    """The source's files by the list of the archive that was unpacked, or rebuilt here."""
-    for place in (project, os.path.dirname(os.path.abspath(project))):
-        names = [name.removeprefix("source/") for name in sums.read(place)[0] if name.startswith("source/")]
-        if names:
-            return names
-    return []
-
-
 def listing(project: str) -> Source:
-    """The files of a project's source, as they are now: those that git tracks, or those that its archive listed.
+    """The files of a project's source that git tracks, as they are now.
 
-    Left out are files that hold keys by their name, and links that lead out of the project.  Raises UserError where
-    neither git nor an archive tells which files are the project's.
+    Left out are links, and files that hold keys by their name.  Raises UserError where git does not say which files
+    are the project's.
     """
     names = _names(_git(project, "ls-files", "-z"))
-    found = Source()
-    if "Snakefile" in names:
-        found.revision = (_git(project, "rev-parse", "--verify", "--quiet", "HEAD") or "").strip() or None
-        found.untracked = sorted(_names(_git(project, "ls-files", "-z", "--others", "--exclude-standard")))
-        found.changed = sorted(_names(_git(project, "diff", "-z", "--name-only", "--relative", "HEAD", "--", ".")))
-    else:
-        names = _archived(project)
     if "Snakefile" not in names:
-        raise UserError(
-            "neither git nor an archive says which files are the project's: in a clone git does; "
-            "elsewhere `git init && git add .` tells it"
-        )
+        raise UserError("git does not say which files are the project's: `git init && git add .` tells it")
+    found = Source(revision=(_git(project, "rev-parse", "--verify", "--quiet", "HEAD") or "").strip() or None)
     for name in sorted(set(names)):
-        reason = _unfit(project, name)
-        if reason is None:
+        path = os.path.join(project, name)
+        if KEY_FILES.search(name):
+            found.left_out[name] = "by its name it holds a key or a password"
+        elif os.path.islink(path) or (os.path.exists(path) and not os.path.isfile(path)):
+            found.left_out[name] = "it is no regular file"
+        elif os.path.exists(path):
             found.files.append(name)
-        elif reason:
-            found.left_out[name] = reason
-    found.changed = [name for name in found.changed if name not in found.left_out]
+    found.untracked = sorted(_names(_git(project, "ls-files", "-z", "--others", "--exclude-standard")))
+    differ = _names(_git(project, "diff", "-z", "--name-only", "--relative", "HEAD", "--", "."))
+    found.changed = sorted(name for name in differ if name not in found.left_out)
     return found
 
 
@@ -91,17 +96,38 @@ def state(project: str) -> str:
     return found.hexdigest()
 
 
-def _unfit(project: str, name: str) -> str | None:
-    """Why a file is left out; None where it is not, "" where it is gone."""
-    path = os.path.join(project, name)
-    if KEY_FILES.search(name):
-        return "by its name it holds a key or a password"
-    if os.path.islink(path):
-        target, root = os.path.realpath(path), os.path.realpath(project)
-        if not target.startswith(root + os.sep) or not os.path.isfile(target):
-            return "it is a link to something that is no file of the project"
-    elif not os.path.lexists(path):
-        return ""
-    elif not os.path.isfile(path):
-        return "it is no regular file"
-    return None
+def tree(folder: str) -> Tree:
+    """The tree of all files in a folder, as bytes.  Raises UserError where there is no git."""
+    with tempfile.TemporaryDirectory(prefix="strata-tree-") as room:
+        git = ["env", "-C", folder, *_ALONE, "git", f"--git-dir={room}", f"--work-tree={os.path.abspath(folder)}"]
+        capture([*git, "init", "--quiet", "--object-format=sha1"])
+        os.makedirs(os.path.join(room, "info"), exist_ok=True)
+        with open(os.path.join(room, "info/attributes"), "w") as file:
+            # Over any .gitattributes of the folder: bytes count as they are.
+            file.write("* -text -filter -ident -working-tree-encoding\n")
+        capture([*git, "-c", "core.looseCompression=0", "add", "--all", "--force", "."])
+        files = capture([*git, "ls-files", "--stage", "-z"]).stdout
+        return _tree(capture([*git, "write-tree"]).stdout, files, 1)
+
+
+def committed(project: str, revision: str | None) -> Tree | None:
+    """The tree of a commit of a project's repository; None where it has no such commit."""
+    if revision is None or not re.fullmatch(r"[0-9a-f]{40,64}", revision):
+        return None
+    found = _git(project, "rev-parse", "--verify", "--quiet", f"{revision}^{{tree}}")
+    if found is None:
+        return None
+    return _tree(found, _git(project, "ls-tree", "-r", "-z", "--full-tree", found.strip()) or "", 2)
+
+
+def _tree(name: str, entries: str, place: int) -> Tree:
+    """What git lists as MODE … ID … TAB PATH, the id being the word at a place."""
+    rows = [entry.partition("\t") for entry in _names(entries)]
+    return Tree(name.strip(), {path: (words.split()[0], words.split()[place]) for words, _, path in rows})
+
+
+def blob(path: str) -> str:
+    """The id that git gives a file's bytes."""
+    with open(path, "rb") as file:
+        content = file.read()
+    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()

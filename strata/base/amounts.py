@@ -1,11 +1,20 @@
 """Sizes as people write them, and lists of numbers as the kernel does.  A cell needs no more to read them."""
 
 UNIT = {"KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
+_OTHER = {"%": 1 / 100, "s": 1, "min": 60, "h": 3600}
 
 
 def size(text: str) -> int:
     """Bytes of a size such as ``2GiB``."""
     return int(text[:-3]) * UNIT[text[-3:]]
+
+
+def amount(value: str | float | None) -> float | None:
+    """The number that a text with a unit means: a share, seconds or bytes.  What is no text stays as it is."""
+    if not isinstance(value, str):
+        return value
+    digits = value.rstrip("%bhimnsBGKM")
+    return float(digits) * (UNIT | _OTHER)[value[len(digits) :]]
 
 
 def numbers(text: str) -> list[int]:

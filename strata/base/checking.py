@@ -1,5 +1,6 @@
 """Check data against a JSON Schema and say what is wrong in words that help."""
 
+import contextvars
 import copy
 import difflib
 import functools
@@ -8,7 +9,7 @@ import math
 import operator
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import jsonschema
@@ -17,6 +18,7 @@ from referencing.jsonschema import DRAFT202012
 
 from strata.base import places
 from strata.base.errors import UserError
+from strata.base.shapes import Fields
 
 SCHEMAS = os.path.join(places.PROJECT, "schemas")
 KINDS = {
@@ -40,13 +42,43 @@ RIGHT = {
     "format": "be a regular expression",
     "const": "be {}",
 }
+# Of these keywords of our own the findings are whole sentences.
+NAMES = ("known", "uniqueBy")
 Finding = tuple[str, str]
+# What is checked, for the keyword `known`: the whole document, and the names that it may use of other files.
+_document: contextvars.ContextVar[Mapping[str, Any]] = contextvars.ContextVar("document")
 
 
-def _matches(validator: Any, pattern: str, value: object, schema: dict) -> Iterator[jsonschema.ValidationError]:
+def _matches(validator: Any, pattern: str, value: object, schema: Fields) -> Iterator[jsonschema.ValidationError]:
     """The keyword `pattern`, in which $ is the end of the text, and not a newline before it."""
     if isinstance(value, str) and not re.search(re.sub(r"(?<!\\)\$$", r"\\Z", pattern), value):
         yield jsonschema.ValidationError(f"{value!r} does not match {pattern!r}")
+
+
+def _known(validator: Any, wanted: Fields, value: object, schema: Fields) -> Iterator[jsonschema.ValidationError]:
+    """The keyword `known`: ``{in, what, like}``.  The value must be a name in that section of the
+    whole document, or in one of several, and what stands under it there as the schema `like` says."""
+    sections = [wanted["in"]] if isinstance(wanted["in"], str) else wanted["in"]
+    found = [one for name in sections if isinstance(one := _document.get({}).get(name), list | dict)]
+    if isinstance(value, str) and found:
+        like = validator.evolve(schema=wanted.get("like", {}))
+        entries = [
+            pair for one in found for pair in (one.items() if isinstance(one, dict) else zip(one, one, strict=True))
+        ]
+        names = [name for name, entry in entries if isinstance(name, str) and like.is_valid(entry)]
+        for _, words in unknown("", value, names, wanted["what"]):
+            yield jsonschema.ValidationError(words)
+
+
+def _unique_by(validator: Any, key: str, items: object, schema: Fields) -> Iterator[jsonschema.ValidationError]:
+    """The keyword `uniqueBy`: no two entries of a list have the same text under a key."""
+    seen: set[str] = set()
+    for number, item in enumerate(items if isinstance(items, list) else []):
+        name = item.get(key) if isinstance(item, dict) else None
+        if isinstance(name, str) and name in seen:
+            words = f"'{name}' is also that of an earlier entry; each needs its own"
+            yield jsonschema.ValidationError(words, path=[number, key])
+        seen |= {name} if isinstance(name, str) else set()
 
 
 def _is_whole(checker: object, value: object) -> bool:
@@ -67,16 +99,22 @@ def _is_expression(value: object) -> bool:
     return not isinstance(value, str) or bool(re.compile(value))
 
 
-_Validator: Any = jsonschema.validators.extend(
+@_FORMATS.checks("regex-of-something", raises=(re.error, OverflowError, RecursionError))
+def _matches_something(value: object) -> bool:
+    return not isinstance(value, str) or not re.search(value, "")
+
+
+_extend: Any = jsonschema.validators.extend
+_Validator = _extend(
     jsonschema.Draft202012Validator,
-    {"pattern": _matches},
+    {"pattern": _matches, "known": _known, "uniqueBy": _unique_by},
     type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine_many(
         {"integer": _is_whole, "number": _is_number}
     ),
 )
 
 
-def validator(schema: dict, **more: object) -> Any:
+def validator(schema: Fields, **more: object) -> Any:
     """The validator of a schema that is at hand."""
     return _Validator(schema, format_checker=_FORMATS, **more)
 
@@ -94,10 +132,17 @@ def schema(name: str) -> Any:
     return validator(found[f"{name}.schema.json"], registry=referencing.Registry().with_resources(resources))
 
 
-def findings(validator: Any, data: object, prefix: str = "") -> list[Finding]:
-    """Every (key, sentence) in which `data` breaks the schema; `prefix` is put before each key."""
+def findings(validator: Any, data: object, prefix: str = "", names: Mapping[str, Any] | None = None) -> list[Finding]:
+    """(key, sentence) for every key at which `data` breaks the schema; `prefix` is put before each.
+
+    names: what the keyword `known` finds beside the sections of the data, by section.
+    """
+    before = _document.set({**(names or {}), **(data if isinstance(data, dict) else {})})
     errors = sorted(validator.iter_errors(data), key=lambda error: [str(part) for part in error.absolute_path])
-    return [(f"{prefix}.{key}".strip("."), sentence) for error in errors for key, sentence in _sentences(error)]
+    _document.reset(before)
+    found = [(f"{prefix}.{key}".strip("."), sentence) for error in errors for key, sentence in _sentences(error)]
+    # One for each key: a name that may not be is unknown, too.
+    return [(key, sentence) for number, (key, sentence) in enumerate(found) if key not in dict(found[:number])]
 
 
 def _sentences(error: Any) -> list[Finding]:
@@ -110,10 +155,12 @@ def _sentences(error: Any) -> list[Finding]:
     if error.validator == "required":
         words = {name: declared.get(name, {}).get("description", "required") for name in limit if name not in value}
         return [(f"{key}.{name}".lstrip("."), f"missing; it is {word}") for name, word in words.items()]
-    if error.validator == "oneOf" and (inner := _of_choice(error)):
-        return inner
     if "propertyNames" in error.absolute_schema_path:
         key = f"{key}.{value}".lstrip(".")
+    if error.validator in NAMES:
+        return [(key, error.message)]
+    if error.validator == "oneOf" and (inner := _of_choice(error)):
+        return inner
     if error.validator == "enum":
         right = f"be one of {', '.join('empty' if item is None else str(item) for item in limit)}"
     elif error.validator == "type":
@@ -127,7 +174,7 @@ def _sentences(error: Any) -> list[Finding]:
 
 def _of_choice(error: Any) -> list[Finding]:
     """What is wrong inside of a value whose kind fits one of several schemas alone."""
-    meant: dict[Any, list] = {}
+    meant: dict[Any, list[Any]] = {}
     for inner in error.context:
         meant.setdefault(inner.schema_path[0], []).append(inner)
     of_kind = [errors for errors in meant.values() if all(inner.path and inner.validator for inner in errors)]

@@ -5,17 +5,19 @@ import json
 import os
 
 from strata.base import places
+from strata.base.shapes import Fields
 
 FOLDER = os.path.join(places.PROJECT, "schemas/constants")
 
 
 @functools.cache
-def read(name: str) -> dict:
+def read(name: str) -> Fields:
     """The data of one theme.  A cell that goes well asks for none."""
     with open(os.path.join(FOLDER, f"{name}.json"), encoding="utf-8") as file:
-        return json.load(file)
+        found: Fields = json.load(file)
+    return found
 
 
 def result(name: str, **values: object) -> str:
     """The path, below the project, of a file of the results (schemas/constants/results.json)."""
-    return "results/" + read("results")[name].format(**values)
+    return f"results/{read('results')[name].format(**values)}"

@@ -4,9 +4,12 @@ import contextlib
 import errno
 import json
 import os
+import time
+from collections.abc import Iterable, Sequence
 
 from strata.base.errors import UserError
 from strata.base.process import as_root, capture
+from strata.base.shapes import Any
 
 # For find: what the kernel keeps of every file.  A folder's times change with what is mounted in it; what it holds is
 # listed anyway.
@@ -16,7 +19,7 @@ SEEN = [
 ]
 
 
-def read_json(path: str) -> dict | None:
+def read_json(path: str) -> Any:
     """The object in a JSON file; None if the file is missing, cut short, or holds anything else."""
     try:
         with open(path, encoding="utf-8") as file:
@@ -49,6 +52,16 @@ def write_text(path: str, text: str, lasting: bool = True) -> None:
 def write_json(path: str, value: object, indent: int | None = 1) -> None:
     """Write a value as JSON, like :func:`write_text`."""
     write_text(path, json.dumps(value, indent=indent, ensure_ascii=False) + "\n")
+
+
+def write_csv(path: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Write a table, like :func:`write_text`."""
+    import csv
+    import io
+
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([columns, *rows])
+    write_text(path, text.getvalue())
 
 
 def note_json(path: str, value: object) -> None:
@@ -130,10 +143,12 @@ def remove_tree(folder: str) -> None:
 
 def clear_tree(folder: str) -> None:
     """Unmount what is mounted in a folder of ours, and remove it with all in it.  Raises UserError."""
-    if points := mounts_below(folder):
-        # All at once; one that is still in use, or was within another and went with it, fails and is told below.
-        capture(as_root(["umount", "--", *points]), check=False)
-    for point in mounts_below(folder):
-        if point in mounts_below(folder):
-            capture(as_root(["umount", "-R", "--", point]))
+    deadline = time.monotonic() + 5
+    while points := mounts_below(folder):
+        # All at once; one that was within another goes with it.  Whoever looks into one keeps it for a moment.
+        done = capture(as_root(["umount", "--", *points]), check=False)
+        if mounts_below(folder) and time.monotonic() > deadline:
+            raise UserError(done.stderr.strip() or f"{folder}: {points[0]} is still mounted")
+        if done.returncode:
+            time.sleep(0.05)
     remove_tree(folder)

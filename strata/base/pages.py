@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from strata.base.errors import UserError
+from strata.base.shapes import Fields
 
 MAX_DEPTH = 40
 MAX_VALUES = 100_000
@@ -18,7 +19,7 @@ _Loader: Any = type("_Loader", (getattr(yaml, "CSafeLoader", yaml.SafeLoader),),
 _Loader.add_constructor(_TAG + "timestamp", yaml.SafeLoader.construct_yaml_str)
 
 
-def read(path: str) -> dict:
+def read(path: str) -> Fields:
     """The mapping in a YAML file.  Raises UserError with file, line and reason."""
     try:
         with open(path, "rb") as file:
@@ -31,7 +32,7 @@ def read(path: str) -> dict:
         raise UserError(f"{path}: line {line}: not UTF-8 text (byte {error.start})") from None
 
 
-def mapping(source: str, text: str) -> dict:
+def mapping(source: str, text: str) -> Fields:
     """The mapping in a YAML text; `source` names it in messages.  Raises UserError."""
     data = parse(source, text)
     if not isinstance(data, dict):

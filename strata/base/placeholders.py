@@ -4,6 +4,8 @@ A cell needs no more of a declaration than this: it starts without what checks d
 alone would double its cost.
 """
 
+from strata.base.shapes import Any
+
 # Words of commands that stand for what only a cell knows: its seed, where the client reaches the system, at which
 # address of its own the system is reached there, and which of several equal systems it is (from 0).
 BUILT_IN = ("seed", "address", "listen", "part")
@@ -14,6 +16,6 @@ def placeholder(word: str) -> str | None:
     return word[1:-1] if word.startswith("{") and word.endswith("}") else None
 
 
-def several(value: object) -> list:
+def several(value: Any) -> list[Any]:
     """The values of a parameter, which may be one or a list."""
     return value if isinstance(value, list) else [value]

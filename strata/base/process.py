@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from strata.base import signals
 from strata.base.errors import UserError
 from strata.base.patience import stretched
+from strata.base.shapes import Any, Fields
 
 
 def start_time(pid: int) -> str | None:
@@ -22,16 +23,16 @@ def start_time(pid: int) -> str | None:
     return None if fields[0] in "ZX" else fields[19]
 
 
-def identity(pid: int) -> dict:
+def identity(pid: int) -> Fields:
     """What names a process even after its id was given to another one."""
     return {"pid": pid, "start": start_time(pid)}
 
 
-def alive(process: dict | None) -> bool:
+def alive(process: Fields | None) -> bool:
     """Whether the process of :func:`identity` still runs."""
     if process is None or process["start"] is None:
         return False
-    return start_time(process["pid"]) == process["start"]
+    return bool(start_time(process["pid"]) == process["start"])
 
 
 def wait_for(pid: int, timeout: float | None) -> bool:
@@ -66,7 +67,7 @@ def descendants(pid: int) -> list[tuple[int, list[str]]]:
     return [(process, words[process]) for process in sorted(found - {pid}) if process in words]
 
 
-def end(*processes: subprocess.Popen, patience: float = 5.0) -> None:
+def end(*processes: subprocess.Popen[Any], patience: float = 5.0) -> None:
     """End children and the sessions that they lead: all are first asked, then forced."""
     for number, wait in ((signal.SIGTERM, patience), (signal.SIGKILL, None)):
         left = [process for process in processes if not wait_for(process.pid, 0)]
@@ -79,7 +80,7 @@ def end(*processes: subprocess.Popen, patience: float = 5.0) -> None:
         reap(process)
 
 
-def reap(process: subprocess.Popen) -> int:
+def reap(process: subprocess.Popen[Any]) -> int:
     """Wait for the end of a child, end what is left of the session that it leads, and return its exit code.
 
     While a group has members its number is not given out again.
@@ -108,7 +109,7 @@ def run_together(
     of a process of `needed`, or `timeout` seconds (as stretched), end all others: their code is None.  However they
     end, their sessions are gone afterwards.
     """
-    processes: list[subprocess.Popen] = []
+    processes: list[subprocess.Popen[Any]] = []
     begun: list[float] = []
     found: list[tuple[int | None, float]] = [(None, 0.0)] * len(commands)
     running: dict[int, int] = {}
@@ -162,14 +163,14 @@ def run_together(
             end(*(process for process in processes if process.returncode is None))
 
 
-def capture(argv: Sequence[str], timeout: float = 120, check: bool = True) -> subprocess.CompletedProcess:
+def capture(argv: Sequence[str], timeout: float = 120, check: bool = True) -> subprocess.CompletedProcess[str]:
     """Run a command of the machinery and return what it printed (text); it ends with whatever ends the wait for it.
 
     Raises :class:`UserError` after `timeout` seconds (as stretched), and with the command's own words if it fails and
     `check` is set.
     """
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    process: subprocess.Popen | None = None
+    process: subprocess.Popen[Any] | None = None
     try:
         with signals.undisturbed():
             process = subprocess.Popen(argv, text=True, errors="replace", **pipes)  # type: ignore[call-overload]
@@ -188,7 +189,7 @@ def capture(argv: Sequence[str], timeout: float = 120, check: bool = True) -> su
     return subprocess.CompletedProcess(argv, process.returncode, said, complaint)
 
 
-def _kill(process: subprocess.Popen) -> None:
+def _kill(process: subprocess.Popen[Any]) -> None:
     """End a child at once, if it has not ended; with sudo it is another user's, and what it runs is asked first."""
     if process.poll() is None:
         try:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from strata.base.errors import UserError
 from strata.base.process import alive, identity
+from strata.base.shapes import Fields
 
 # The process of the run, as ID:START, and the words by which it is started again.
 OWNER = "STRATA_OWNER"
@@ -48,7 +49,7 @@ def begin(words: Sequence[str]) -> None:
         os.environ[COMMAND] = command(words)
 
 
-def _named() -> dict | None:
+def _named() -> Fields | None:
     """The process that STRATA_OWNER names, as ``ID:START``; None where it names none."""
     pid, _, start = os.environ.get(OWNER, "").partition(":")
     if not re.fullmatch("[0-9]{1,9}", pid):
@@ -56,7 +57,7 @@ def _named() -> dict | None:
     return {"pid": int(pid), "start": start}
 
 
-def owner() -> dict:
+def owner() -> Fields:
     """The process of the run; this one where it belongs to none.  Raises UserError where the run has ended."""
     named = _named()
     if named is None:
@@ -80,11 +81,12 @@ def end_with_it() -> None:
     # Whoever had the same id in between is not the one.
     if descriptor is None or not alive(process):
         raise UserError(f"the run that this belongs to ({OWNER}: process {process['pid']}) has ended")
-    _thread.start_new_thread(_watch, (descriptor,))
+    _thread.start_new_thread(_watch, (descriptor, _thread.get_ident()))
 
 
-def _watch(descriptor: int) -> None:
+def _watch(descriptor: int, thread: int) -> None:
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
     poll.poll()
-    os.kill(os.getpid(), signal.SIGTERM)
+    # That very thread: it may delay signals now, and sleep once it no longer does.
+    signal.pthread_kill(thread, signal.SIGTERM)

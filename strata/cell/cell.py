@@ -1,27 +1,22 @@
-"""One cell on its way from the plan to its log and record."""
+"""One cell: what is measured, in which system, and what its record says of it so far."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-import re
-import sys
-from collections.abc import Iterator, Sequence
 from hashlib import sha256
 
 from strata import layers
-from strata.base import patience, places, progress, run, signals
+from strata.base import places, progress
 from strata.base.clock import Watch
-from strata.base.errors import CellFailed, Endless, Unable, UserError
-from strata.base.files import move, read_json, write_json
+from strata.base.errors import CellFailed, Endless, Unable
+from strata.base.files import read_json
 from strata.base.placeholders import BUILT_IN
 from strata.base.process import capture
-from strata.base.signals import Interrupted
-from strata.cell import logs, parsing, prepared, record, spool
+from strata.cell import logs, parsing, prepared
+from strata.cell.inputs import Inputs
 from strata.cell.steps import Steps
-from strata.cell.surroundings import Surroundings
 from strata.experiment import plan, sets, sizes
-from strata.host import node, observe
+from strata.host import observe
 from strata.image import cache
 from strata.system import testbed
 
@@ -29,108 +24,91 @@ from strata.system import testbed
 LAST_WORDS = 3
 
 
-def checks(declared: list[dict], log: str, systems: int = 1) -> list[dict]:
-    """``[{name, passed}, …]``: whether a line of the log matches each declared pattern.
-
-    Of several systems each must have such a line, unless it is among those that are of none of them; and so must each
-    lap, unless it was printed before all of them.
-    """
-
-    def found(pattern: str, text: str) -> bool:
-        return re.search(pattern, text, re.MULTILINE) is not None
-
-    def passed(pattern: str) -> bool:
-        for lap in logs.laps(log):
-            parts = logs.split(lap, systems)
-            shared = parts.pop(None)
-            if not (found(pattern, shared) or all(found(pattern, text) for text in parts.values())):
-                return False
-        return True
-
-    return [{"name": check["name"], "passed": passed(check["pattern"])} for check in declared]
-
-
-def stands_idle(experiment: dict, environment: str) -> bool:
-    """Whether systems of an environment use nothing of the host while no command runs in them."""
-    stack = experiment["environments"][environment]["layers"]
-    return all(layers.kind(name).stands_idle for entry in stack for name in entry)
-
-
 class Cell:
-    """One cell on its way from the plan to its log and record."""
+    """One cell on its way from the plan to its log and record; `known` are the parts of the record so far."""
 
     def __init__(
         self, experiment: dict, environment: str, workload: str, repetition: int, order: sets.Order | None = None
     ) -> None:
         self.plan, self.environment, self.workload, self.repetition = experiment, environment, workload, repetition
-        self.name = f"{environment} · {workload} · repetition {repetition}"
-        self.key = (environment, workload, repetition)
         self.order = order or sets.Order(experiment)
-        self.block = self.order.block(*self.key)
-        self.systems = plan.systems(plan.of_environment(experiment, environment, workload))
-        self.laps = plan.laps(experiment, environment, workload)
-        self.target = places.cell_path("raw", *self.key, "log")
-        self.draft = places.cell_path("tmp", *self.key, "log")
         self.watch = Watch()
-        # The parts of the record, each as soon as it is known.
         self.known: dict = {}
-        self.inside: dict = {}
-        self.client: dict | None = None
         self.steps: Steps
 
-    def start(self) -> None:
-        """Begin to count its time; the wait for another measurement is no part of it."""
-        self.watch = Watch()
+    @property
+    def key(self) -> sets.Cell:
+        """What names it in the plan."""
+        return (self.environment, self.workload, self.repetition)
 
-    def tell(self, left: Sequence[str] = ()) -> None:
-        """Say that the cell is measured; `left`: command lines of what it left running."""
-        beside = ", ".join(left)
-        self.note(f"measured in {self.known['seconds']} s" + (f"; it left running: {beside}" if left else ""))
-        if left:
-            progress.say("cell", f"{self.name} left running: {beside}; the next cell gets a fresh system")
-        progress.done(self.name, self.known["seconds"], not self.order.decided)
+    @property
+    def name(self) -> str:
+        """Its name for a person."""
+        return f"{self.environment} · {self.workload} · repetition {self.repetition}"
 
-    def measure(self) -> testbed.System:
-        """Measure it alone; the system that is up at the end."""
-        around = Surroundings(self.plan)
-        around.begin()
-        self.begin(around)
-        around.ready()
-        try:
-            with self.at_work():
-                self.steps.run()
-            self.check()
-        except Unable as failure:
-            if not self._shows_inability(failure):
-                raise
-            self._note_that_it_cannot(failure)
-        self.observe(around.end([self.environment], [self.steps.commands]), around)
-        return self.steps.system
+    @property
+    def draft(self) -> str:
+        """Where its log grows."""
+        return places.cell_path("tmp", *self.key, "log")
 
-    def begin(self, around: Surroundings, beside: bool = False) -> None:
-        """Bring the system up (`beside` those that are), look at it, and put what it needs into it."""
-        os.makedirs(os.path.dirname(self.draft), exist_ok=True)
-        self.known = {
-            "format": record.FORMAT,
-            "environment": self.environment,
-            "workload": self.workload,
-            "repetition": self.repetition,
-            "block": self.block,
-            "fingerprint": plan.fingerprint(self.plan, self.environment, self.workload),
-            "node": node.facts(),
-            "started": self.watch.begun(),
-            "scale": plan.scale(self.plan, self.environment),
-            **({"patience": patience.factor()} if patience.factor() > 1 else {}),
-            "source": self.plan["source"],
-        }
-        entry = self.plan["environments"][self.environment]
-        image = self._image(entry["layers"])
+    @property
+    def laps(self) -> int:
+        """How many times it takes its run."""
+        return plan.laps(self.plan, self.environment, self.workload)
+
+    @property
+    def sharing(self) -> list[str]:
+        """The workloads that may share its system: ports and client are those that one of them needs."""
+        return self.order.sharing(self.environment, self.workload)
+
+    @property
+    def client(self) -> dict | None:
+        """The client beside its system, as the plan says."""
+        cells = [plan.of_environment(self.plan, self.environment, name)["cell"] for name in self.sharing]
+        return self.plan["client"] if any(map(plan.uses_client, cells)) else None
+
+    @property
+    def image(self) -> dict | None:
+        """The image that its system is made of; None where that is of none."""
+        forms = layers.forms(name for entry in self._stack for name in entry)
+        return cache.require(self.plan["image"]["recipe"]) if forms else None
+
+    @property
+    def stands_idle(self) -> bool:
+        """Whether its system uses nothing of the host while no command runs in it."""
+        return all(layers.kind(name).stands_idle for entry in self._stack for name in entry)
+
+    @property
+    def _stack(self) -> list[dict]:
+        return self.plan["environments"][self.environment]["layers"]
+
+    @property
+    def systems(self) -> int:
+        """In how many systems it runs at the same time."""
+        return plan.systems(self._planned)
+
+    @property
+    def _planned(self) -> dict:
+        return plan.of_environment(self.plan, self.environment, self.workload)
+
+    @property
+    def _spec(self) -> dict:
+        return self._planned["cell"]
+
+    @property
+    def _parameters(self) -> dict:
+        return self._planned["parameters"]
+
+    def bring_up(self, link: testbed.Link | None, system: testbed.System | None = None) -> None:
+        """Bring its system up (`system`: which is), look at it, and put what it needs into it."""
+        log = logs.Log(self.draft, self.systems)
         with progress.once():
-            data = self._data(image)
-        system = self._bring_up(entry["layers"], image, beside)
-        self.inside = self._see_inside(system)
-        self.client = self._see_client(system)
-        values = self._values(self._cpus(system, self.inside), self.client)
+            data = self._data()
+        system = system or self._fresh(self._stack, link)
+        inside, client = self._see(system)
+        cpus = self._cpus(system, inside)
+        values = self._values(cpus, client)
+        image = self.image
         self.known |= {
             "seed": values["seed"],
             "parameters": {key: value for key, value in values.items() if key not in BUILT_IN},
@@ -140,23 +118,74 @@ class Cell:
                 "manifest_sha256": image["manifest_sha256"] if image else None,
             },
             "system": {
-                **{key: system.facts[key] for key in ("id", "layers", "up_started", "up_seconds", "cells_before")},
+                **{key: system.facts[key] for key in ("id", "layers", "up_started", "up_seconds")},
+                "cells_before": system.cells,
                 "parts": self.systems,
-                "cpus": self._cpus(system, self.inside),
+                "cpus": cpus,
                 "vm": None,
                 **system.facts["facts"],
             },
-            "quiet": around.lookout.report,
+            "observed": {"inside": inside, "client": client},
         }
-        values = self._bring_files(system, values, data)
-        self._make_steps(system, values, image)
+        inputs = Inputs(self.workload, self._spec, system, self._bring_files(system, values, data))
+        self.steps = Steps(inputs, log, self.watch, self._afresh, self.laps > 1 and self.stands_idle)
+        self.known["commands"] = self.steps.commands
+        if "servers" in self._spec:
+            self.known["servers"] = self.steps.servers.records
 
-    def observe(self, host: dict, around: Surroundings) -> None:
-        """Note what was seen of the host, of the inside of the system and of the client."""
-        self.known["observed"] = {"inside": self.inside, "host": host, "client": self.client}
-        self.known["quiet"] = around.lookout.report
+    def _fresh(self, stack: list[dict], link: testbed.Link | None) -> testbed.System:
+        ports = plan.ports(self.plan, self.sharing, self.systems)
+        return testbed.bring_up(self.environment, stack, self.image, link, ports, self.systems)
 
-    def _shows_inability(self, failure: Unable) -> bool:
+    def _afresh(self, way: str) -> testbed.System:
+        """Its system, brought up again in a way."""
+        testbed.take_down(self.environment)
+        return self._fresh(layers.started(self._stack, way), self.system.link)
+
+    @property
+    def system(self) -> testbed.System:
+        """Its system, which is up."""
+        return self.steps.inputs.system
+
+    def take_down(self) -> None:
+        """Take its system down, and none beside it."""
+        testbed.take_down(self.environment)
+
+    def prepare(self) -> None:
+        """Take the steps before its run."""
+        self.steps.prepare()
+
+    def run(self, lap: int) -> None:
+        """Take the steps of its run, in the lap with this number."""
+        self.steps.run(lap if self.laps > 1 else None)
+
+    def finish(self) -> None:
+        """End what waits and serves in its system."""
+        self.steps.finish()
+
+    def check(self) -> None:
+        """Look at its log.  Raises Unable where a check fails, and CellFailed where its parser refuses the log."""
+        content = self._see_log()
+        self.known["checks"] = logs.checks(self._spec["checks"], content.decode(errors="replace"), self.systems)
+        failed = [check["name"] for check in self.known["checks"] if not check["passed"]]
+        if failed:
+            raise Unable(f"its check failed: {', '.join(failed)}")
+        try:
+            parse = parsing.load_parser(self.workload, os.getcwd())
+            found = parsing.of_log(content, self.known, self.plan["workloads"][self.workload]["metrics"], parse)
+        except parsing.BrokenLogError as broken:
+            raise CellFailed(f"its parser refuses the log: {broken}") from None
+        metrics = [(one.metric, one.value) for one in found]
+        self.known["sizes"] = sizes.of_cell(self.plan, self.workload, self.known["parameters"], metrics)
+        self.known |= parsing.program(content)
+
+    def _see_log(self) -> bytes:
+        """What was printed, whose size and digest are now known."""
+        content = self.steps.log.whole()
+        self.known["log"] = {"bytes": len(content), "sha256": sha256(content).hexdigest()}
+        return content
+
+    def shows_inability(self, failure: Unable) -> bool:
         """Whether a failure shows what its environment cannot do, and not a chance or a fault of ours.
 
         It does not where another repetition of the same cell was measured, and what came to no end does only where
@@ -166,12 +195,13 @@ class Cell:
 
         if not self.plan["environments"][self.environment].get("doubtful"):
             return False
-        paths = glob.glob(os.path.join(glob.escape(os.path.dirname(self.target)), "*.json"))
+        folder = os.path.dirname(places.cell_path("raw", *self.key, "log"))
         mark = self.known["fingerprint"]
-        others = [other for other in map(read_json, paths) if other is not None and other.get("fingerprint") == mark]
+        found = [read_json(path) or {} for path in glob.glob(os.path.join(glob.escape(folder), "*.json"))]
+        others = [other for other in found if other.get("fingerprint") == mark]
         return all("cannot" in other for other in others) and (bool(others) or not isinstance(failure, Endless))
 
-    def _note_that_it_cannot(self, failure: CellFailed) -> None:
+    def note_that_it_cannot(self, failure: CellFailed) -> None:
         """Make a result of a failure in a system that may be unable to do what was asked of it."""
         content = self._see_log()
         words = [line.strip() for line in content.decode(errors="replace").splitlines() if line.strip()][-LAST_WORDS:]
@@ -184,68 +214,27 @@ class Cell:
         self.known |= {"servers": ended} if ended else {}
         self.known["checks"] = []
 
-    def tell_that_it_cannot(self) -> None:
-        """Say what its system could not do."""
-        told = f"cannot be done there: {self.known['cannot']['reason']}"
-        self.note(told)
-        progress.done(self.name, self.known["seconds"], not self.order.decided)
-        progress.say("cell", f"{self.name} {told}")
-
-    def _image(self, stack: list[dict]) -> dict | None:
-        if not layers.forms(name for entry in stack for name in entry):
-            return None
-        return cache.require(self.plan["image"]["recipe"])
-
-    def _bring_up(self, stack: list[dict], image: dict | None, beside: bool = False) -> testbed.System:
-        """The system for this cell, with the cell noted."""
-        system = testbed.bring_up(
-            self.environment,
-            stack,
-            image,
-            client=self._client(),
-            ports=plan.ports(self.plan, self._sharing(), self.systems),
-            parts=self.systems,
-            beside=beside,
-        )
-        testbed.begin_cell(system)
-        return system
-
-    def _sharing(self) -> list[str]:
-        """The workloads that may share the system: ports and client are those that one of them needs."""
-        return self.order.sharing(self.environment, self.workload)
-
-    def _client(self) -> dict | None:
-        """The client beside the system."""
-        cells = [plan.of_environment(self.plan, self.environment, name)["cell"] for name in self._sharing()]
-        return self.plan["client"] if any(map(plan.uses_client, cells)) else None
-
-    def _data(self, image: dict | None) -> str | None:
+    def _data(self) -> str | None:
         """The file that the workload's data were made into, made now if this is the first cell that asks."""
-        declared = self._spec().get("data")
+        declared, image = self._spec.get("data"), self.image
         if declared is None:
             return None
         assert image
-        values = {**self._parameters(), "seed": plan.cell_seed(self.plan, self.workload, 0)}
+        values = {**self._parameters, "seed": plan.cell_seed(self.plan, self.workload, 0)}
         return prepared.ensure(self.workload, declared, values, image)
 
-    def _see_inside(self, system: testbed.System) -> dict:
-        """What the first cell of the system observed inside; a look that showed no kernel is not kept for others."""
-        known = system.facts.get("inside")
-        if known is None:
+    def _see(self, system: testbed.System) -> tuple[dict, dict | None]:
+        """What is observed inside, by its first cell, and at the client, where this workload has a part there."""
+        inside = system.inside
+        if inside is None:
             observed = capture(system.top.command_plain(observe.command()), check=False).stdout
-            known = observe.understand(observe.split(observed))
-            system.facts["inside"] = known if known["kernel"] != observe.NOT_AVAILABLE else None
-        return known
-
-    def _see_client(self, system: testbed.System) -> dict | None:
-        """What was observed at the client, where this workload has a part there."""
-        if system.client is None or system.link is None or not plan.uses_client(self._spec()):
-            return None
-        observed = capture(system.client.command_plain(observe.command()), check=False).stdout
-        return {**observe.understand(observe.split(observed)), "link": system.link.facts()}
-
-    def _parameters(self) -> dict:
-        return plan.of_environment(self.plan, self.environment, self.workload)["parameters"]
+            inside = observe.understand(observe.split(observed))
+            # A look that showed no kernel is not kept for others.
+            system.inside = inside if inside["kernel"] != observe.NOT_AVAILABLE else None
+        if system.link is None or not plan.uses_client(self._spec):
+            return inside, None
+        observed = capture(system.link.client.command_plain(observe.command()), check=False).stdout
+        return inside, {**observe.understand(observe.split(observed)), "link": system.link.layer.facts()}
 
     def _cpus(self, system: testbed.System, inside: dict) -> int | None:
         """How many CPUs one system has for itself; None where it does not say how many it sees.
@@ -260,7 +249,7 @@ class Cell:
 
     def _values(self, cpus: int | None, client: dict | None) -> dict:
         """The parameters, with what only the system under test or the client can say, and the cell's seed."""
-        values = dict(self._parameters())
+        values = dict(self._parameters)
         for key, value in values.items():
             if isinstance(value, dict):
                 of_client = value["rule"] == "client-last-cpu"
@@ -279,7 +268,7 @@ class Cell:
         """
         inside = dict(values)
         files = {} if data is None else {prepared.INSIDE: data}
-        for key in self._spec()["files"]:
+        for key in self._spec["files"]:
             if values[key] is not None:
                 inside[key] = f"/data/given-{key}"
                 files[inside[key]] = values[key]
@@ -287,117 +276,3 @@ class Cell:
             for target, source in files.items():
                 top.put(source, target)
         return inside
-
-    def _spec(self) -> dict:
-        return plan.of_environment(self.plan, self.environment, self.workload)["cell"]
-
-    def _make_steps(self, system: testbed.System, values: dict, image: dict | None) -> None:
-        """Make the steps, and an empty log for them."""
-
-        def afresh(way: str) -> testbed.System:
-            testbed.take_down()
-            stack = self.plan["environments"][self.environment]["layers"]
-            return self._bring_up(layers.started(stack, way), image)
-
-        with open(self.draft, "wb"):
-            pass
-        waits = stands_idle(self.plan, self.environment)
-        self.steps = Steps(self.workload, self._spec(), system, values, -1, self.watch, afresh, self.laps, waits)
-        self.known["commands"] = self.steps.commands
-        if "servers" in self._spec():
-            self.known["servers"] = self.steps.servers
-
-    @contextlib.contextmanager
-    def at_work(self) -> Iterator[None]:
-        """While it takes steps: what they print goes to the end of its log."""
-        output = os.open(self.draft, os.O_WRONLY | os.O_APPEND)
-        self.steps.output = output
-        try:
-            yield
-        finally:
-            os.close(output)
-
-    def _see_log(self) -> bytes:
-        """What was printed, whose size and digest are now known."""
-        with open(self.draft, "rb") as file:
-            os.fsync(file.fileno())
-            content = file.read()
-        self.known["log"] = {"bytes": len(content), "sha256": sha256(content).hexdigest()}
-        return content
-
-    def check(self) -> None:
-        """Look at its log.  Raises Unable where a check fails, and CellFailed where its parser refuses the log."""
-        content = self._see_log()
-        self.known["checks"] = checks(self._spec()["checks"], content.decode(errors="replace"), self.systems)
-        failed = [check["name"] for check in self.known["checks"] if not check["passed"]]
-        if failed:
-            raise Unable(f"its check failed: {', '.join(failed)}")
-        try:
-            parse = parsing.load_parser(self.workload, os.getcwd())
-            found = parsing.of_log(content, self.known, self.plan["workloads"][self.workload]["metrics"], parse)
-        except parsing.BrokenLogError as broken:
-            raise CellFailed(f"its parser refuses the log: {broken}") from None
-        metrics = [(one.metric, one.value) for one in found]
-        self.known["sizes"] = sizes.of_cell(self.plan, self.workload, self.known["parameters"], metrics)
-        self.known |= parsing.program(content)
-
-    def end(self, seconds: float | None = None) -> None:
-        """Note that it ended, and how long it took: all the time since its start, unless `seconds` were its own."""
-        self.known |= {"ended": self.watch.now(), "seconds": round(seconds or self.watch.passed(), 3)}
-
-    def take_number(self) -> None:
-        """Take its place in the order of measurement, if it has none yet."""
-        if "position" not in self.known:
-            own = self.known["node"]["name"] if self.plan.get("spread") else None
-            number = record.take_number(own)
-            self.known["position"] = {"planned": self.order.position(*self.key), "actual": number}
-
-    def put_in_place(self, kind: str = "raw") -> None:
-        """The record first and the log last: where the log is, all is.  `kind`: raw, or spool until it is asked for."""
-        self.take_number()
-        if "ended" not in self.known:
-            self.end()
-        write_json(places.cell_path(kind, *self.key, "json"), record.complete(self.known))
-        move(self.draft, places.cell_path(kind, *self.key, "log"))
-        for suffix in ("log", "json"):
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(places.cell_path("failed", *self.key, suffix))
-
-    def give_up(self, error: BaseException) -> CellFailed:
-        """Take the system down, keep what was printed for the person who looks, and say what to do."""
-        signals.ignore()
-        try:
-            testbed.take_down()
-        except (UserError, OSError) as trouble:
-            print(f"strata: {trouble}; `python3 -m strata clean` tries again", file=sys.stderr)
-        if isinstance(error, Interrupted):
-            return CellFailed(f"{self.name} was ended by {error}; nothing of it is kept")
-        reason = str(error) if isinstance(error, (UserError, OSError)) else f"{type(error).__name__}: {error}"
-        log = places.cell_path("failed", *self.key, "log")
-        try:
-            self._keep_traces(log, reason)
-        except (OSError, UserError) as trouble:
-            log = f"could not be kept: {trouble}"
-        return CellFailed(f"cell failed: {self.name}: {reason}\n  log:   {log}\n  rerun: {run.again(self.target)}")
-
-    def note(self, text: str, error: BaseException | None = None) -> None:
-        """Write down how the cell went; an error that nobody foresaw with its traceback."""
-        path = places.cell_path("logs/cells", *self.key, "log")
-        if error is not None and not isinstance(error, (UserError, OSError, Interrupted)):
-            import traceback
-
-            text += "\n" + "".join(traceback.format_exception(error))
-        with contextlib.suppress(OSError):
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(f"{self.watch.now()} {self.name}: {text}\n")
-            spool.keep_note(self.key)
-
-    def _keep_traces(self, log: str, reason: str) -> None:
-        os.makedirs(os.path.dirname(log), exist_ok=True)
-        if os.path.exists(self.draft):
-            move(self.draft, log)
-        else:
-            open(log, "w", encoding="utf-8").close()
-        self.end()
-        write_json(places.cell_path("failed", *self.key, "json"), record.of_failed(self.known, reason))

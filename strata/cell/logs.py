@@ -6,8 +6,14 @@ no such lines.  Where a cell's run is taken several times, each lap's output sta
 and what came before all of them at the beginning.
 """
 
+import contextlib
+import fcntl
 import json
+import os
 import re
+from collections.abc import Iterator, Sequence
+
+from strata.base.errors import CellFailed
 
 # The largest log, in bytes: far beyond what any tool prints, and small enough to be read at once.
 LARGEST = 64 * 2**20
@@ -46,3 +52,100 @@ def split(log: str, systems: int) -> dict[int | None, str]:
         else:
             found.setdefault(current, []).append(line)
     return {number: "\n".join(lines) for number, lines in found.items()}
+
+
+def checks(declared: list[dict], log: str, systems: int = 1) -> list[dict]:
+    """``[{name, passed}, …]``: whether a line of the log matches each declared pattern.
+
+    Of several systems each must have such a line, unless it is among those that are of none of them; and so must each
+    lap, unless it was printed before all of them.
+    """
+
+    def found(pattern: str, text: str) -> bool:
+        return re.search(pattern, text, re.MULTILINE) is not None
+
+    def passed(pattern: str) -> bool:
+        for lap in laps(log):
+            parts = split(lap, systems)
+            shared = parts.pop(None)
+            if not (found(pattern, shared) or all(found(pattern, text) for text in parts.values())):
+                return False
+        return True
+
+    return [{"name": check["name"], "passed": passed(check["pattern"])} for check in declared]
+
+
+class Log:
+    """The log of a cell of so many systems while it grows, by way of its `descriptor`."""
+
+    def __init__(self, path: str, systems: int = 1) -> None:
+        self._systems = systems
+        self._marked: int | None = None
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        self.descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC)
+
+    def write(self, line: str) -> None:
+        """Write a line of ours."""
+        os.write(self.descriptor, line.encode() + b"\n")
+
+    def begin_lap(self, number: int) -> None:
+        """Say that a lap begins."""
+        self.write(lap_mark(number))
+        self._marked = None
+
+    def mark(self, system: int | None) -> None:
+        """Say whose the next lines are: those of one of several systems, or of none (the client's, say)."""
+        if self._systems > 1 and (system is not None or self._marked is not None):
+            self.write(mark(system))
+        self._marked = system
+
+    @contextlib.contextmanager
+    def outputs(self, systems: Sequence[int | None]) -> Iterator[list[int]]:
+        """Descriptors for what systems (None: none of them) print at the same time.
+
+        Of several the outputs are put into the log one after the other, once all have ended.
+        """
+        if self._systems == 1:
+            yield [self.descriptor]
+            return
+        import tempfile
+
+        with contextlib.ExitStack() as files:
+            outputs = [files.enter_context(tempfile.TemporaryFile()).fileno() for _ in systems]
+            for output in outputs:
+                fcntl.fcntl(output, fcntl.F_SETFL, os.O_APPEND)
+            try:
+                yield outputs
+            finally:
+                for system, output in zip(systems, outputs, strict=True):
+                    self.mark(system)
+                    self._take(output)
+
+    def _take(self, output: int) -> None:
+        """Put a whole output into the log; what follows begins a line of its own."""
+        import shutil
+
+        size = os.lseek(output, 0, os.SEEK_END)
+        os.lseek(output, 0, os.SEEK_SET)
+        with open(output, "rb", closefd=False) as source, open(self.descriptor, "wb", closefd=False) as log:
+            shutil.copyfileobj(source, log)
+            if size and os.pread(output, 1, size - 1) != b"\n":
+                log.write(b"\n")
+
+    def see_size(self, name: str) -> None:
+        """Refuse a log that nothing could read any more; what is kept of it is its beginning.
+
+        name: of the step that wrote to it last.
+        """
+        size = os.fstat(self.descriptor).st_size
+        if size > LARGEST:
+            os.ftruncate(self.descriptor, LARGEST)
+            most = f"{LARGEST / 2**20:g} MiB"
+            raise CellFailed(f"{name} printed too much: the log has {size / 2**20:.0f} MiB, and {most} is the most")
+
+    def whole(self) -> bytes:
+        """All of it, which lasts from now on."""
+        os.fsync(self.descriptor)
+        os.lseek(self.descriptor, 0, os.SEEK_SET)
+        with open(self.descriptor, "rb", closefd=False) as file:
+            return file.read()

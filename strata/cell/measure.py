@@ -1,13 +1,19 @@
 """Measure a cell, and with it the others of its set or of its machine's block that are due: one process, after which
 nothing of them is up.
 
-The cell that was asked for goes to results/raw, the others wait in results/spool until they are asked for.
+The cells of a set take turns (:class:`Turns`): what disturbs a machine for a moment meets them all alike, and a system
+that is up serves for many runs.  Machines, which have a clock of their own to serve, are measured alone.
+
+The cell that was asked for goes to results/raw, the others wait in results/spool until they are asked for
+(:mod:`strata.cell.spool`).  One that fails is given up, and measured by itself once it is asked for.
 """
 
 import os
+import random
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 
 from strata import layers
 from strata.base import places, progress, run, signals
@@ -15,12 +21,11 @@ from strata.base.errors import CellFailed, Unable, UserError
 from strata.base.files import note_json, read_json
 from strata.base.process import alive
 from strata.base.signals import Interrupted
-from strata.cell import spool, together
+from strata.cell import quiet, record, spool
 from strata.cell.cell import Cell
-from strata.experiment import plan, sets
+from strata.experiment import plan
 from strata.image import cache
 from strata.system import testbed
-from strata.vm import disk
 
 
 def measure(environment: str, workload: str, repetition: int) -> None:
@@ -34,7 +39,7 @@ def measure(environment: str, workload: str, repetition: int) -> None:
     experiment = plan.read()
     _check_name(experiment, environment, workload)
     cell = Cell(experiment, environment, workload, repetition)
-    if cell.block is None:
+    if cell.order.block(*cell.key) is None:
         raise UserError(f"{places.PLAN}: {cell.order.missing(*cell.key)}")
     try:
         with testbed.exclusive():
@@ -72,19 +77,19 @@ def _was_measured(cell: Cell) -> bool:
         spool.forget(last["cell"])
     if not killed or not spool.is_measured(cell.plan, cell.key):
         return False
-    cell.note("measured as the run before this one was ended")
+    record.note(cell, "measured as the run before this one was ended")
     progress.say("cell", f"{cell.name} was being measured when the previous run was killed")
     return True
 
 
 def _was_waiting(cell: Cell) -> bool:
     """Put the cell in its place if it was measured before with another one; whether it was."""
-    record = spool.take(cell.plan, cell.key)
-    if record is not None:
+    waited = spool.take(cell.plan, cell.key)
+    if waited is not None:
         # How it went was noted then.
         spool.take_note(cell.key)
-        progress.done(cell.name, record["seconds"], not cell.order.decided)
-    return record is not None
+        progress.done(cell.name, waited["seconds"], not cell.order.decided)
+    return waited is not None
 
 
 def _provide(experiment: dict, environment: str) -> None:
@@ -92,69 +97,180 @@ def _provide(experiment: dict, environment: str) -> None:
     entry = experiment["environments"][environment]
     forms = layers.forms(name for layer in entry["layers"] for name in layer)
     recipe = experiment["image"]["recipe"]
-    if forms and (cache.find(recipe) is None or ("disk" in forms and not disk.whole(recipe))):
+    if forms and (cache.find(recipe) is None or ("disk" in forms and not _has_disk(recipe))):
         # With the packages that a cell does without.
         done = subprocess.run([sys.executable, "-m", "strata", "image", "--planned", environment], check=False)
         if done.returncode:
             raise CellFailed(f"the image of {environment} could not be made (see above)")
 
 
+def _has_disk(recipe: str) -> bool:
+    from strata.vm import disk
+
+    return disk.whole(recipe)
+
+
 def _measure(cell: Cell) -> None:
     """Measure it, and those of its unit that are due."""
-    others = [key for key in cell.order.unit(*cell.key) if key != cell.key and spool.due(cell.plan, key)]
-    if cell.order.sharing(cell.environment, cell.workload) != [cell.workload]:
-        _in_one_system(cell, others)
-        return
-    mates = together.mates(cell, others)
-    _run(cell, mates)
+    due = [key for key in cell.order.unit(*cell.key) if key != cell.key and spool.due(cell.plan, key)]
+    others = [Cell(cell.plan, *key, cell.order) for key in due]
+    if cell.sharing != [cell.workload]:
+        _in_one_system([cell, *others])
+    elif cell.laps > 1 and cell.stands_idle:
+        _run(cell, [other for other in others if other.stands_idle])
+    else:
+        _run(cell)
 
 
-def _in_one_system(cell: Cell, others: Sequence[sets.Cell]) -> None:
+def _in_one_system(cells: Sequence[Cell]) -> None:
     """Measure cells one after the other in one system, which goes with the last; each is kept as it ends."""
-    coming = [cell, *(Cell(cell.plan, *key, cell.order) for key in others)]
-    for number, one in enumerate(coming, 1):
+    first, system = cells[0], None
+    for cell in cells:
         try:
-            _run(one, kind="spool", last=number == len(coming))
+            system = _run(cell, kind="spool", system=system, last=cell is cells[-1])
         except CellFailed as failure:
-            if one is cell:
+            if cell is first:
                 raise
             if isinstance(failure.__cause__, Interrupted):
                 break
             # Its own job measures it again, and says what is wrong if that stays so; those after it get a fresh system.
-            progress.say("cell", f"{one.name} failed beside {cell.name} and is measured again alone: {failure}")
-    spool.take(cell.plan, cell.key)
+            progress.say("cell", f"{cell.name} failed beside {first.name} and is measured again alone: {failure}")
+            system = None
+    spool.take(first.plan, first.key)
 
 
-def _run(cell: Cell, mates: Sequence[Cell] = (), kind: str = "raw", last: bool = True) -> None:
+def _run(
+    cell: Cell,
+    mates: Sequence[Cell] = (),
+    kind: str = "raw",
+    system: testbed.System | None = None,
+    last: bool = True,
+) -> testbed.System | None:
     """Measure, in turns with `mates`; whatever goes wrong, nothing of it stays up and nothing looks complete.
 
-    kind: where log and record go.  last: whether no other cell uses its system.
+    kind: where log and record go.  system: in which it is measured, if not in a fresh one, and returned where another
+    cell may use it, unless this is the `last`.
     """
-    cell.start()
-    progress.announce(cell.name + together.words(mates))
+    beside = f", in turns with {', '.join(mate.environment for mate in mates)}" if mates else ""
+    progress.announce(cell.name + beside)
     try:
-        system = _taken(cell, mates)
-        cell.put_in_place(kind)
-        if "cannot" in cell.known:
-            testbed.take_down()
-            cell.tell_that_it_cannot()
-            return
-        left = sorted(set(testbed.end_cell(system, last)))
-    except BaseException as error:
-        failure = cell.give_up(error)
-        cell.note(str(failure), error)
-        raise failure from error
-    cell.tell(left)
-
-
-def _taken(cell: Cell, mates: Sequence[Cell]) -> testbed.System:
-    """Take the cell's steps, in turns with those of `mates`; the system that is up at the end."""
-    if mates:
         try:
-            return together.measure(cell, mates)
+            left = Turns(cell, mates).measure(kind, system)
         except Unable:
-            if not cell.plan["environments"][cell.environment].get("doubtful"):
+            if not mates or not cell.plan["environments"][cell.environment].get("doubtful"):
                 raise
             # What a system cannot do, it is to show alone.
+            left = Turns(cell).measure(kind)
+    except BaseException as error:
+        raise record.give_up(cell, error) from error
+    record.tell(cell, left)
+    progress.done(cell.name, cell.known["seconds"], not cell.order.decided)
+    if left or last or "cannot" in cell.known:
+        try:
             testbed.take_down()
-    return cell.measure()
+        except (UserError, OSError) as trouble:
+            progress.say("testbed", f"{trouble}; whoever measures next tries again")
+        return None
+    cell.system.cells += 1
+    return cell.system
+
+
+class Turns:
+    """Cells that are measured at the same time, mostly one alone: each takes its run once in every lap.
+
+    Within a lap they come one right after the other, in random order.  `spent`: those that still take part, and how
+    many seconds each has used for itself.
+    """
+
+    def __init__(self, first: Cell, others: Sequence[Cell] = ()) -> None:
+        self.first = first
+        self.spent = dict.fromkeys([first, *others], 0.0)
+        self.lookout = quiet.Lookout(first.plan.get("quiet"), plan.daemons(first.plan))
+
+    def measure(self, kind: str = "raw", system: testbed.System | None = None) -> list[str]:
+        """Measure them, and put them in their places: the first, whose system alone stays up, into `kind`.
+
+        system: that of the first, where it is up.  Returns the command lines of what the first left running.
+
+        Raises what goes wrong with the first, and CellFailed where one of them was at work beside the others.  With
+        which of the others anything else goes wrong, that one is given up.
+        """
+        watch = time.monotonic()
+        self.lookout.begin()
+        if system is None or len(system.tops) != self.first.systems:
+            system = None
+            testbed.take_down()
+        self._each(record.begin)
+        wanted = self.first.client
+        link = system.link if system else testbed.Link(wanted, self.first.image) if wanted else None
+        self._each(Cell.bring_up, link, system)
+        self._each(Cell.prepare)
+        self.lookout.ready()
+        for lap in range(1, self.first.laps + 1):
+            self._each(Cell.run, lap, order=self._shuffled(lap))
+        self._each(Cell.finish)
+        working = [self.first.plan["environments"][cell.environment]["daemons"] for cell in self.spent]
+        commands = [cell.known["commands"] for cell in self.spent]
+        self.lookout.end({name for daemons in working for name in daemons}, commands)
+        left = self._left()
+        self._each(Cell.check)
+        for cell in list(self.spent):
+            if cell is not self.first:
+                self._each(Cell.take_down, order=[cell])
+        self._complete(time.monotonic() - watch)
+        for cell in self.spent:
+            if cell is not self.first:
+                record.put_in_place(cell, "spool")
+        record.put_in_place(self.first, kind)
+        return left
+
+    def _shuffled(self, lap: int) -> list[Cell]:
+        order = sorted(self.spent, key=lambda cell: cell.environment)
+        random.Random(f"{self.first.plan['seed']}/{self.first.workload}/{self.first.repetition}/{lap}").shuffle(order)
+        return order
+
+    def _each(self, part: Callable[..., None], *words: object, order: Sequence[Cell] = ()) -> None:
+        """Let each do a part, in this order.  Raises what goes wrong with the first; any other is given up then."""
+        for cell in order or list(self.spent):
+            if "cannot" in cell.known:
+                continue
+            begun = time.monotonic()
+            try:
+                part(cell, *words)
+            except (CellFailed, UserError, OSError) as trouble:
+                if cell is not self.first:
+                    self._give_up(cell, trouble)
+                    continue
+                if len(self.spent) > 1 or not isinstance(trouble, Unable) or not cell.shows_inability(trouble):
+                    raise
+                cell.note_that_it_cannot(trouble)
+            self.spent[cell] += time.monotonic() - begun
+
+    def _give_up(self, cell: Cell, trouble: Exception) -> None:
+        del self.spent[cell]
+        progress.say("cell", f"{cell.name} no longer takes turns and is measured alone: {trouble}")
+        cell.take_down()
+
+    def _left(self) -> list[str]:
+        """What the first left running.  Raises CellFailed where one did so beside others: it disturbed their laps."""
+        for cell in self.spent:
+            left = [] if "cannot" in cell.known else cell.system.left()
+            if left and len(self.spent) > 1:
+                raise CellFailed(
+                    f"{cell.name} left running while others of its block were measured: {', '.join(left)}; set laps to "
+                    "1 for a workload that does not end by itself"
+                )
+        return left
+
+    def _complete(self, seconds: float) -> None:
+        """Make the records whole; of so many seconds each has its own, and what was done for all is shared."""
+        shared = (seconds - sum(self.spent.values())) / len(self.spent)
+        for cell, own in self.spent.items():
+            seen = cell.known["observed"]
+            cell.known["observed"] = {"inside": seen["inside"], "host": self.lookout.host, "client": seen["client"]}
+            cell.known["quiet"] = self.lookout.report
+            if len(self.spent) > 1:
+                others = sorted(other.environment for other in self.spent if other is not cell)
+                first = {"first": self.first.environment, "started": self.first.known["started"]}
+                cell.known |= {"interleaved": others, "together": first}
+            record.end(cell, own + shared)

@@ -13,6 +13,7 @@ import sys
 
 from strata.base import places
 from strata.base.errors import UserError
+from strata.base.shapes import Fields, Record
 from strata.cell import logs
 
 # What the parsers share.
@@ -25,7 +26,7 @@ __all__ = ["BrokenLogError", "Parser", "Value", "load_parser", "of_laps", "of_lo
 _OBSERVED = '{"observed":'
 
 
-def program(log: bytes) -> dict:
+def program(log: bytes) -> Fields:
     """``{program: …}``: what the first program said of itself, the object with the key `tool`; with the largest
     `huge_page_bytes` that any printed.  Empty where none did."""
     objects = (_object(line) for line in log.splitlines() if line.startswith(b"{"))
@@ -35,7 +36,7 @@ def program(log: bytes) -> dict:
     return {"program": found} if found else {}
 
 
-def _object(line: bytes) -> dict:
+def _object(line: bytes) -> Fields:
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):
@@ -76,7 +77,7 @@ def _load(folder: str, workload: str) -> Parser:
     return guarded(parse)
 
 
-def of_log(log: bytes, record: dict, metrics: dict, parse: Parser) -> list[Value]:
+def of_log(log: bytes, record: Record, metrics: Fields, parse: Parser) -> list[Value]:
     """The values of a cell, in the order of the metrics, and of each metric in the order of the log.
 
     log: the content of the file.  record: of the cell; its commands say which laps and systems the log should hold.
@@ -90,7 +91,7 @@ def of_log(log: bytes, record: dict, metrics: dict, parse: Parser) -> list[Value
     return [value for value, _ in of_laps(log, record, metrics, parse)]
 
 
-def of_laps(log: bytes, record: dict, metrics: dict, parse: Parser) -> list[tuple[Value, list[float]]]:
+def of_laps(log: bytes, record: Record, metrics: Fields, parse: Parser) -> list[tuple[Value, list[float]]]:
     """As :func:`of_log`; beside each value those of its laps in their order, none of a cell without laps."""
     require(b"\0" not in log, "not a text file: it contains NUL bytes")
     lines = log.decode(errors="surrogateescape").removesuffix("\n").split("\n")
@@ -120,7 +121,7 @@ def _parts(lines: list[str], mark: re.Pattern[str]) -> list[tuple[str | None, li
     return parts
 
 
-def _of_lap(lap: int, lines: list[str], record: dict, parse: Parser) -> list[Value]:
+def _of_lap(lap: int, lines: list[str], record: Record, parse: Parser) -> list[Value]:
     commands = [command for command in record["commands"] if command.get("lap") in (None, lap)]
     try:
         return _of_systems(lines, commands, record, parse)
@@ -128,7 +129,7 @@ def _of_lap(lap: int, lines: list[str], record: dict, parse: Parser) -> list[Val
         raise BrokenLogError(f"lap {lap}: {error}") from error
 
 
-def _of_systems(lines: list[str], commands: list[dict], record: dict, parse: Parser) -> list[Value]:
+def _of_systems(lines: list[str], commands: list[Fields], record: Record, parse: Parser) -> list[Value]:
     """The values of all systems that ran a cell at once, whose outputs stand one after the other."""
     parameters, count = record["parameters"], record.get("system", {}).get("parts") or 1
     if count == 1:
@@ -156,7 +157,7 @@ def _of_systems(lines: list[str], commands: list[dict], record: dict, parse: Par
     return values
 
 
-def _condensed(laps: list[list[Value]], metrics: dict) -> list[tuple[Value, list[float]]]:
+def _condensed(laps: list[list[Value]], metrics: Fields) -> list[tuple[Value, list[float]]]:
     """The mean over the laps of each value, and what it is the mean of."""
     first = [one._replace(value=0) for one in laps[0]]
     for number, lap in enumerate(laps, 1):
@@ -174,7 +175,7 @@ def _condensed(laps: list[list[Value]], metrics: dict) -> list[tuple[Value, list
     return values
 
 
-def _check(values: list[Value], metrics: dict) -> None:
+def _check(values: list[Value], metrics: Fields) -> None:
     """Check that the values are those of the workload's metrics."""
     for one in values:
         require(one.metric in metrics, f"the parser returns {one.metric}, which is no metric of the workload")

@@ -12,7 +12,7 @@ from strata.base.errors import CellFailed
 from strata.base.files import read_json, write_json
 from strata.base.process import capture
 from strata.base.progress import step
-from strata.cell.steps import PROGRAMS, fill
+from strata.cell.inputs import PROGRAMS, fill
 from strata.system import testbed
 
 # Where the command leaves the file, and where every cell finds it.
@@ -28,7 +28,8 @@ def ensure(workload: str, declared: dict, values: dict, image: dict) -> str:
     if _is_whole(path, noted):
         return path
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    system = testbed.bring_up(f"(data of {workload})", [{"chroot": {}}], image)
+    name = f"(data of {workload})"
+    system = testbed.bring_up(name, [{"chroot": {}}], image)
     with step(workload, "making its data, once for this image"):
         done = capture(system.top.command(argv), timeout=declared["timeout"], check=False)
     if done.returncode != 0:
@@ -37,7 +38,7 @@ def ensure(workload: str, declared: dict, values: dict, image: dict) -> str:
     system.top.get(INSIDE, f"{path}.part")
     os.replace(f"{path}.part", path)
     _note(path, noted)
-    testbed.take_down()
+    testbed.take_down(name)
     return path
 
 

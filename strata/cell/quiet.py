@@ -283,7 +283,9 @@ def cause(flags: list[dict]) -> str:
 
 
 class Lookout:
-    """The readings of one cell.  `report` is what its record says under `quiet`; it grows with the readings.
+    """The readings around the cells that are measured at the same time.
+
+    `report` is what their records say under `quiet`, and `host` what they say of the host; both grow with the readings.
 
     daemons: those that work for any environment of the experiment.
     """
@@ -301,6 +303,8 @@ class Lookout:
         }
         self._daemons, self._sleep = daemons, sleep
         self.reading: Reading | None = None
+        self.host: dict = {}
+        self._ticks: tuple[int, ...] = ()
 
     def begin(self) -> None:
         """Begin to watch, at the cell's start; wait until the machine is quiet, where that is asked for.
@@ -312,7 +316,23 @@ class Lookout:
             if flags and self.action == "wait":
                 flags = self._wait(flags)
             self._note(flags)
-        self.reading = take()
+        self.reading, self._ticks = take(), observe.cpu_times()
+        self.host = {"static": None, "before": observe.moment()}
+
+    def ready(self) -> None:
+        """Look before the first command of the run."""
+        early, self._ticks = self._ticks, observe.cpu_times()
+        before = self.host["before"]
+        before |= observe.shares(early, self._ticks) | self.before(before)
+
+    def end(self, daemons: Collection[str], commands: Sequence[list[dict]]) -> None:
+        """Look after the last command, in systems that these daemons work for; then `host` is whole.
+
+        commands: those of each cell that was measured meanwhile.
+        """
+        after = observe.moment()
+        during = observe.shares(self._ticks, observe.cpu_times()) | self.during(after, daemons, commands)
+        self.host |= {"static": observe.host(), "after": after, "during": during}
 
     def before(self, moment: dict) -> dict:
         """What was seen from the start to now, before the first command; `moment` as of :mod:`strata.host.observe`."""

@@ -4,12 +4,11 @@ import contextlib
 import os
 import re
 import time
-from collections.abc import Callable
 
 from strata.base.errors import CellFailed, Unable, UserError
 from strata.base.patience import stretched
 from strata.base.process import capture
-from strata.layers import Layer
+from strata.cell.inputs import Inputs
 from strata.system.testbed import System
 
 SERVE = "/opt/strata/bin/serve"
@@ -23,28 +22,22 @@ PASSWORD = "/data/password"
 
 
 class Server:
-    """One server: its declaration (of the plan), the system it runs in, and how a declared command is filled in.
+    """One server: its declaration (of the plan), and the system with this number, which it runs in."""
 
-    part: the number of that system, where there are several equal ones.
-    """
-
-    def __init__(
-        self,
-        declared: dict,
-        system: Layer,
-        fill: Callable[[list[str]], list[str]],
-        place: Callable[[str], Callable],
-        part: int | None = None,
-    ) -> None:
-        self.declared, self.system, self.fill, self.place = declared, system, fill, place
-        where = {} if part is None else {"system": part}
+    def __init__(self, declared: dict, inputs: Inputs, part: int) -> None:
+        self.declared, self._inputs, self._part = declared, inputs, part
+        several = inputs.parts > 1
+        where = {"system": part} if several else {}
         self.record: dict = {"name": declared["name"], **where, "ready_seconds": None, "exit": None, "output": None}
-        self.shown = declared["name"] if part is None else f"{declared['name']} in system {part}"
+        self.shown = f"{declared['name']} in system {part}" if several else declared["name"]
+
+    def _filled(self, argv: list[str]) -> list[str]:
+        return self._inputs.fill(argv, self._inputs.of(self._part, self._inputs.values))
 
     def start(self) -> None:
         """Start it.  Whether it answers is then to be asked."""
         self.begun = time.monotonic()
-        self._serve("start", *self.fill(self.declared["argv"]))
+        self._serve("start", *self._filled(self.declared["argv"]))
 
     def ask(self) -> bool:
         """Ask once whether it answers.  Raises CellFailed with its own last words if it ended or its time is over."""
@@ -53,7 +46,7 @@ class Server:
         left = limit - (time.monotonic() - self.begun)
         if left <= 0:
             raise CellFailed(f"its server {name} was not ready after {limit:g} s: {self.last_words()}")
-        command = self.place(ready.get("at", "system"))(self.fill(ready["argv"]))
+        command = self._inputs.place(ready.get("at", "system"), self._part)(self._filled(ready["argv"]))
         try:
             if capture(command, timeout=left / stretched(1), check=False).returncode == 0:
                 self.record["ready_seconds"] = round(time.monotonic() - self.begun, 3)
@@ -83,7 +76,7 @@ class Server:
             raise Unable(f"its server {name} reports: {found[0].strip()}")
 
     def _serve(self, form: str, *words: str) -> str:
-        return capture(self.system.command([SERVE, form, self.declared["name"], *words])).stdout
+        return capture(self._inputs.place("system", self._part)([SERVE, form, self.declared["name"], *words])).stdout
 
     def last_words(self) -> str:
         """The server's last words, which also go into the record."""
@@ -93,11 +86,6 @@ class Server:
             return f"its output cannot be read: {error}"
         lines = [line.strip() for line in self.record["output"].splitlines() if line.strip()]
         return " / ".join(lines[-3:]) or "it printed nothing"
-
-
-def wants_password(declared: list[dict]) -> bool:
-    """Whether one of the declared servers takes a password."""
-    return any(server.get("password") for server in declared)
 
 
 def bring_password(system: System) -> None:
@@ -115,6 +103,48 @@ def bring_password(system: System) -> None:
         os.unlink(path)
 
 
+class Servers:
+    """The servers of a cell.  `records` is what its record says of them; `running` those that were started."""
+
+    def __init__(self, inputs: Inputs) -> None:
+        self._inputs = inputs
+        self.records: list[dict] = []
+        self.running: list[Server] = []
+
+    def start(self) -> None:
+        """Start one after the other, each in all systems that have it.  Raises CellFailed."""
+        declared = self._inputs.cell.get("servers", [])
+        parts = range(self._inputs.parts)
+        for part in parts if declared else ():
+            self._see_ports(part)
+        if any(server.get("password") for server in declared):
+            bring_password(self._inputs.system)
+        for one in declared:
+            equal = [Server(one, self._inputs, part) for part in parts if self._inputs.is_of(one, part)]
+            self.records += [server.record for server in equal]
+            start(equal)
+            self.running += equal
+
+    def _see_ports(self, part: int) -> None:
+        """Raise UserError where something answers already at a port of a system's address."""
+        address, client = self._inputs.of(part, self._inputs.values)["address"], self._inputs.place("client")
+        for name, port in self._inputs.ports(part):
+            if capture(client([REACH, address, str(port)]), check=False).returncode == 0:
+                raise UserError(
+                    f"port {port} of {address} is taken by another program: end that, or set another port "
+                    f"(config.yaml: workloads.{self._inputs.workload}.{name})"
+                )
+
+    def stop(self) -> None:
+        """End them, the last first, and see that they ended well.  Raises CellFailed."""
+        while self.running:
+            self.running.pop().stop()
+
+    def words(self) -> str:
+        """What they said last, for the message about a step that failed."""
+        return "".join(f"; {server.shown} said last: {server.last_words()}" for server in self.running)
+
+
 def start(servers: list[Server]) -> None:
     """Start servers of equal systems, and ask in turn until every one answers.  Raises CellFailed."""
     for server in servers:
@@ -124,15 +154,3 @@ def start(servers: list[Server]) -> None:
         least, most = PAUSES
         time.sleep(min(max(least, time.monotonic() - begun), most))
         begun = time.monotonic()
-
-
-def check_ports(
-    ports: list[tuple[str, int]], workload: str, address: str, client: Callable[[list[str]], list[str]]
-) -> None:
-    """Raise UserError where something answers already at a port (parameter, number) of the system's address."""
-    for name, port in ports:
-        if capture(client([REACH, address, str(port)]), check=False).returncode == 0:
-            raise UserError(
-                f"port {port} of {address} is taken by another program: end that, or set another port "
-                f"(config.yaml: workloads.{workload}.{name})"
-            )

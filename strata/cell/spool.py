@@ -10,20 +10,21 @@ import os
 
 from strata.base import places
 from strata.base.files import move, read_json
+from strata.base.shapes import Fields, Plan, Record
 from strata.experiment import plan, sets
 
 
-def due(experiment: dict, cell: sets.Cell) -> bool:
+def due(experiment: Plan, cell: sets.Cell) -> bool:
     """Whether a cell is still to be measured."""
     return not (is_measured(experiment, cell) or waiting(experiment, cell))
 
 
-def is_measured(experiment: dict, cell: sets.Cell) -> bool:
+def is_measured(experiment: Plan, cell: sets.Cell) -> bool:
     """Whether a cell has a log in its place, of what the plan says."""
     return os.path.exists(places.cell_path("raw", *cell, "log")) and _fits(experiment, cell, _record("raw", cell))
 
 
-def waiting(experiment: dict, cell: sets.Cell) -> bool:
+def waiting(experiment: Plan, cell: sets.Cell) -> bool:
     """Whether a cell's log waits.  What took turns with others waits no longer than the log of whoever measured them
     is in its place: a set is measured as a whole."""
     found = _record("spool", cell)
@@ -36,7 +37,7 @@ def waiting(experiment: dict, cell: sets.Cell) -> bool:
     return os.path.exists(places.cell_path("raw", *first, "log")) and _record("raw", first).get("together") == together
 
 
-def take(experiment: dict, cell: sets.Cell) -> dict | None:
+def take(experiment: Plan, cell: sets.Cell) -> Fields | None:
     """Put a cell that waits in its place, the log last; its record, None where none waits."""
     if not waiting(experiment, cell):
         return None
@@ -72,9 +73,9 @@ def take_note(cell: sets.Cell) -> None:
         move(places.cell_path("spool", *cell, "note"), places.cell_path("logs/cells", *cell, "log"))
 
 
-def _record(kind: str, cell: sets.Cell) -> dict:
+def _record(kind: str, cell: sets.Cell) -> Fields:
     return read_json(places.cell_path(kind, *cell, "json")) or {}
 
 
-def _fits(experiment: dict, cell: sets.Cell, record: dict) -> bool:
+def _fits(experiment: Plan, cell: sets.Cell, record: Record) -> bool:
     return record.get("fingerprint") == plan.fingerprint(experiment, *cell[:2])

@@ -3,15 +3,16 @@
 import contextlib
 import copy
 import functools
-import re
 from collections.abc import Iterator, Sequence
+from typing import cast
 
 from strata import client, layers
 from strata.base import checking, pages
-from strata.base.amounts import size
-from strata.base.checking import Finding, unknown
+from strata.base.amounts import amount, size
+from strata.base.checking import Finding
 from strata.base.errors import UserError
-from strata.experiment import plan, published, quiet, recipe, sets, workload
+from strata.base.shapes import Fields, HostFacts, Plan, Stack
+from strata.experiment import plan, quiet, recipe, sets, workload
 from strata.vm import card, settings
 from strata.vm.settings import GIB, MIB
 
@@ -29,7 +30,7 @@ DEFAULTS = {
 }
 
 
-def merge(base: dict, over: dict) -> dict:
+def merge(base: Fields, over: Fields) -> Fields:
     """`base` with the values of `over` laid over it, mapping by mapping (as Snakemake does with --config)."""
     merged = copy.copy(base)
     for key, value in over.items():
@@ -38,7 +39,7 @@ def merge(base: dict, over: dict) -> dict:
     return merged
 
 
-def read_pages(names: Sequence[str], words: dict) -> dict:
+def read_pages(names: Sequence[str], words: Fields) -> Fields:
     """What pages say, each laid over those before it, and over them the words of the command line.
 
     Raises UserError that names the page and, where there is one, the line.
@@ -46,7 +47,7 @@ def read_pages(names: Sequence[str], words: dict) -> dict:
     return functools.reduce(merge, [*map(pages.read, names), words], {})
 
 
-def read(over: dict | None = None, path: str = FILE) -> dict:
+def read(over: Fields | None = None, path: str = FILE) -> Fields:
     """The checked config: the page at `path`, and `over` laid over it.
 
     over: values of some keys, or all of the page with such values in it, as Snakemake's ``config`` is.  A number or
@@ -56,14 +57,17 @@ def read(over: dict | None = None, path: str = FILE) -> dict:
     """
     schema = checking.schema("config")
     data = checking.converted(schema, merge(pages.read(path), over or {}))
-    checking.complain(path, checking.findings(schema, data))
+    others = {"declared": workload.known(), "kinds": layers.names()}
+    found = checking.findings(schema, data, names=others)
+    if found and checking.findings(schema, data):
+        checking.complain(path, found)
     stacks = {name: [_normal(layer) for layer in entry["layers"]] for name, entry in data["environments"].items()}
     data["environments"] = {
         name: {**entry, "label": entry.get("label", name), "layers": stacks[name]}
         for name, entry in data["environments"].items()
     }
-    declared = [functools.partial(workload.load, name) for name in data["workloads"] if name in workload.known()]
-    checking.together(lambda: checking.complain(path, [*_cross_check(data)]), *declared)
+    declared = [functools.partial(workload.load, name) for name in data["workloads"] if name in others["declared"]]
+    checking.together(lambda: checking.complain(path, [*found, *_cross_check(data)]), *declared)
     # Of the whole page: an experiment that is narrowed down has the same image.
     image = {**data.get("image", {}), "workloads": list(data["workloads"])}
     only = data.pop("only", {})
@@ -80,152 +84,111 @@ def read(over: dict | None = None, path: str = FILE) -> dict:
     }
 
 
-def percent(text: str) -> float:
-    """The share that a text such as ``5%`` means."""
-    return float(text.removesuffix("%")) / 100
-
-
-def seconds(text: str) -> float:
-    """The seconds that a text such as ``25min`` means."""
-    number, unit = re.fullmatch(r"([0-9.]+)(s|min|h)", text).groups()  # type: ignore[union-attr]
-    return float(number) * {"s": 1, "min": 60, "h": 3600}[unit]
-
-
-def _normal(layer: str | dict) -> dict:
+def _normal(layer: str | Fields) -> Fields:
     """A layer as ``{name: options}``."""
     ((name, options),) = ({layer: {}} if isinstance(layer, str) else layer).items()
     options = {} if options is None else options
-    if name in layers.names():
-        options = checking.converted(checking.validator(layers.kind(name).options_schema), options)
-    return {name: options}
+    if name not in layers.names():
+        return {name: options}
+    return {name: checking.converted(checking.validator(layers.kind(name).options_schema), options)}
 
 
-def _cross_check(data: dict) -> Iterator[Finding]:
-    """What a schema cannot say: which layers and workloads there are, and what goes together."""
-    yield from _check_repetitions(data)
+def _cross_check(data: Fields) -> Iterator[Finding]:
+    """What a schema cannot say: which layers stand on which, and what goes together."""
+    asked = data["repetitions"]
+    if isinstance(asked, dict) and asked["max"] < asked["min"]:
+        yield "repetitions.max", f"is {asked['max']}; must be at least min, {asked['min']}"
     labels: dict[str, str] = {}
     for name, entry in data["environments"].items():
-        yield from _check_stack(f"environments.{name}.layers", entry["layers"], data)
+        where = f"environments.{name}"
+        yield from _check_stack(f"{where}.layers", entry["layers"], data)
         shown = " ".join(entry["label"].split())
         if shown in labels:
-            yield f"environments.{name}.label", f"is also that of {labels[shown]}; each needs its own"
+            yield f"{where}.label", f"is also that of {labels[shown]}; each needs its own"
         labels[shown] = name
-    if sets.BESIDE in data["environments"]:
-        yield f"environments.{sets.BESIDE}", "is the name of native beside emulated machines; choose another"
-    named = [(f"only.{section}", names, section) for section, names in data.get("only", {}).items()]
-    for key, names, section in [*named, ("not_emulated", data.get("not_emulated", []), "workloads")]:
-        for number, name in enumerate(names):
-            yield from unknown(f"{key}.{number}", name, data[section], f"name of {section}")
-    for name, entry in data["environments"].items():
-        machines = [kind for layer in entry["layers"] for kind in layer if kind == "vm"]
-        if "{vm}" in entry["label"] and not machines:
-            words = (
-                f"is '{entry['label']}', and no layer of the environment is a virtual machine; must be without {{vm}}"
-            )
-            yield f"environments.{name}.label", words
-    steal = data.get("quiet", {}).get("steal")
-    if steal is not None and percent(steal) > 1:
-        yield "quiet.steal", f"is {steal}; must be at most 100%"
+        if "{vm}" in shown and not any("vm" in layer for layer in entry["layers"]):
+            yield f"{where}.label", f"is '{shown}', and no layer is a virtual machine; must be without {{vm}}"
     for name, profile in data.get("vm", {}).get("profiles", {}).items():
-        key, memory = f"vm.profiles.{name}", (profile or {}).get("memory", "host")
-        for scale, text in memory.items() if isinstance(memory, dict) else [("", memory)]:
-            if text != "host" and size(text) < settings.LEAST_MEMORY:
-                least = f"{settings.LEAST_MEMORY // MIB}MiB, in which a system boots"
-                yield f"{key}.memory.{scale}".rstrip("."), f"is {text}; must be at least {least}"
-        yield from ((f"{key}.{part}", words) for part, words in card.complaints(profile or {}))
-    if "published_raw" in data and (complaint := published.complaint(data["published_raw"])):
-        yield "published_raw", complaint
-    known = workload.known()
-    declared: dict[str, dict] = {}
-    for name in data["workloads"]:
-        yield from unknown(f"workloads.{name}", name, known, "folder of workloads/")
+        yield from ((f"vm.profiles.{name}.{part}", words) for part, words in card.complaints(profile or {}))
+    for name, chosen in data["workloads"].items():
         # Mistakes in the workload's own file are reported of that file.
         with contextlib.suppress(UserError):
-            declared |= {name: workload.load(name)} if name in known else {}
-    for name in declared:
-        yield from workload.check_overrides(name, data["workloads"][name] or {})
+            yield from workload.check_overrides(name, chosen or {})
 
 
-def _check_repetitions(data: dict) -> Iterator[Finding]:
-    asked = data["repetitions"]
-    if isinstance(asked, int):
-        return
-    if asked["max"] < asked["min"]:
-        yield "repetitions.max", f"is {asked['max']}; must be at least min, {asked['min']}"
-    if not 0 < percent(asked["target"]) <= 10:
-        yield "repetitions.target", f"is {asked['target']}; must be more than 0%, and at most 1000%"
-    if asked.get("budget") and not 0 < seconds(asked["budget"]) <= 30 * 24 * 3600:
-        yield "repetitions.budget", f"is {asked['budget']}; must be more than 0s, and at most 720h"
-    if data.get("order") == "sequential":
-        yield "order", "is sequential, which needs a fixed number of repetitions; must be blocks"
-
-
-def _check_stack(key: str, stack: list[dict], data: dict) -> Iterator[Finding]:
+def _check_stack(key: str, stack: Stack, data: Fields) -> Iterator[Finding]:
     below = "host"
-    for number, entry in enumerate(stack):
-        where = f"{key}.{number}"
-        ((name, options),) = entry.items()
+    for number, layer in enumerate(stack):
+        ((name, options),) = layer.items()
         if name not in layers.names():
-            yield from unknown(where, name, layers.names(), "layer")
             continue
-        layer = layers.kind(name)
-        wrong = checking.findings(checking.validator(layer.options_schema), options, f"{where}.{name}")
-        yield from wrong or [(f"{where}.{name}.{at}", words) for at, words in layer.check(options, data, below)]
+        where, cls = f"{key}.{number}", layers.kind(name)
+        wrong = checking.findings(checking.validator(cls.options_schema), options, f"{where}.{name}")
+        yield from wrong or [(f"{where}.{name}.{at}", words) for at, words in cls.check(options, data, below)]
         if name == "host" and number > 0:
             yield where, "'host' is the bottom of a stack; it stands first or is left out"
-        elif name != "host" and below not in layer.stands_on:
-            yield where, f"'{name}' cannot stand on '{below}'; it stands on {' or '.join(layer.stands_on)}"
+        elif name != "host" and below not in cls.stands_on:
+            yield where, f"'{name}' cannot stand on '{below}'; it stands on {' or '.join(cls.stands_on)}"
         below = name
 
 
-def _check_memory(config: dict, machine: dict, workloads: dict) -> None:
-    """Check the memory of machines against the host's, and what workloads hold against that to which layers are bound.
-
-    Raises UserError.
-    """
-    found = []
+def _check_memory(config: Fields, machine: HostFacts, workloads: Fields) -> Iterator[Finding]:
+    """Machines with more memory than the host, and workloads that hold more than the layer they run in may."""
+    for name, profile in config["vm"]["profiles"].items():
+        memory = settings.complete(profile, config["scale"])["memory"]
+        if memory != "host" and size(memory) > machine["memory_bytes"]:
+            there = f"this machine has {machine['memory_bytes'] / GIB:.1f} GiB: choose less"
+            yield f"vm.profiles.{name}.memory", f"is {memory}; {there}"
+    held = [(load, *one) for load in workloads for one in workload.memory_needed(load, workloads[load]["parameters"])]
     for name, entry in config["environments"].items():
-        for number, given in enumerate(entry["layers"]):
-            ((kind, options),) = given.items()
-            layer = layers.kind(kind)
-            if layer.kind == "machine":
-                profile = options.get("profile", "default")
-                memory = settings.complete(config["vm"]["profiles"][profile], config["scale"])["memory"]
-                if memory != "host" and size(memory) > machine["memory_bytes"]:
-                    there = f"this machine has {machine['memory_bytes'] / GIB:.1f} GiB: choose less"
-                    found.append((f"vm.profiles.{profile}.memory", f"is {memory}; {there}"))
-            most = layer.memory(options)
-            for load, planned in workloads.items():
-                for key, needs in workload.memory_needed(load, planned["parameters"]):
-                    if most is not None and needs > 0.9 * most:
-                        where = f"environments.{name}.layers.{number}.{kind}.memory"
-                        wants = f"{load} ({key}: {planned['parameters'][key]}) needs {needs / MIB:,.0f} MiB"
-                        found.append((where, f"is {options['memory']}, and {wants}: give more, or choose less there"))
-    checking.complain(FILE, found)
+        for number, layer in enumerate(entry["layers"]):
+            ((kind, options),) = layer.items()
+            most = layers.kind(kind).memory(options)
+            for load, key, needs in held:
+                if most is not None and needs > 0.9 * most:
+                    value = workloads[load]["parameters"][key]
+                    wants = f"{load} ({key}: {value}) needs {needs / MIB:,.0f} MiB"
+                    where = f"environments.{name}.layers.{number}.{kind}.memory"
+                    yield where, f"is {options['memory']}, and {wants}: give more, or choose less there"
 
 
-def experiment(config: dict, machine: dict) -> dict:
+def _check_ports(workloads: Fields) -> Iterator[Finding]:
+    """Ports of one of several equal systems that would be those of another, or of none."""
+    taken: dict[tuple[int, int], str] = {}
+    for name, entry in workloads.items():
+        number = plan.systems(entry)
+        for parameter, port in plan.ports_of(entry) if number > 1 else []:
+            where = f"workloads.{name}.{parameter}"
+            near = [one for one in taken if one[0] == number and 0 < abs(one[1] - port) < number]
+            if port + number > 65536:
+                yield where, f"port {port} + {number} systems exceeds 65535"
+            for _, other in near:
+                words = f"{port} is too close to {other} of {taken[number, other]}"
+                yield where, f"{words}: {number} systems have {number} ports in a row; choose another"
+            taken.setdefault((number, port), f"{name}.{parameter}")
+
+
+def experiment(config: Fields, machine: HostFacts) -> Plan:
     """The object of results/plan.json for a checked config on this machine (docs/files.md).
 
     machine: as of :func:`strata.host.capacity.facts`.
     Raises UserError where no environment at all can be measured here, or where something does not fit.
     """
-    workloads: dict[str, dict] = {}
+    workloads: dict[str, Fields] = {}
 
     def planned(name: str) -> None:
         workloads[name] = workload.planned(name, config["workloads"][name], config["scale"], machine)
 
     checking.together(*(functools.partial(planned, name) for name in config["workloads"]))
-    environments = {name: _planned(entry, config, machine) for name, entry in config["environments"].items()}
+    environments = {name: _planned(entry, config, dict(machine)) for name, entry in config["environments"].items()}
     if not any(entry["available"] for entry in environments.values()):
         reasons = "; ".join(f"{name}: {entry['reason']}" for name, entry in environments.items())
         raise UserError(f"{FILE}: environments: none can be measured on this machine ({reasons})")
     _add_beside(config, machine, environments, workloads)
-    _check_memory(config, machine, workloads)
-    plan.check_ports(workloads)
+    checking.complain(FILE, [*_check_memory(config, machine, workloads), *_check_ports(workloads)])
     described = recipe.describe(config["image"])
     left_out = [name for name in config.get("not_emulated", []) if name in workloads]
-    return {
+    made = {
         "format": plan.FORMAT,
         "scale": config["scale"],
         "seed": config["seed"],
@@ -240,9 +203,10 @@ def experiment(config: dict, machine: dict) -> dict:
         **({"not_emulated": left_out} if left_out else {}),
         "workloads": workloads,
     }
+    return cast(Plan, made)
 
 
-def _add_beside(config: dict, machine: dict, environments: dict, workloads: dict) -> None:
+def _add_beside(config: Fields, machine: HostFacts, environments: Fields, workloads: Fields) -> None:
     """Where machines are emulated: the workloads' sizes there, and native at these, which they are compared with."""
     reference = environments.get(sets.REFERENCE)
     if config["scale"] == sets.SMALL or not any(one["emulated"] and one["available"] for one in environments.values()):
@@ -253,13 +217,13 @@ def _add_beside(config: dict, machine: dict, environments: dict, workloads: dict
         environments[sets.BESIDE] = {**reference, "label": f"{reference['label']}, tiny sizes", "beside": True}
 
 
-def _planned(entry: dict, config: dict, machine: dict) -> dict:
+def _planned(entry: Fields, config: Fields, machine: Fields) -> Fields:
     """An environment as the plan holds it."""
     reason: str | None = None
-    stack: list[dict] = []
-    told: list[dict] = []
+    stack: Stack = []
+    told: list[Fields] = []
     daemons: list[str] = []
-    described: dict = {}
+    described: Fields = {}
     doubtful, below = False, "host"
     for given in entry["layers"]:
         ((kind, options),) = given.items()
@@ -289,7 +253,7 @@ def _planned(entry: dict, config: dict, machine: dict) -> dict:
     }
 
 
-def _repetitions(config: dict) -> dict:
+def _repetitions(config: Fields) -> Fields:
     """How many sets there are, and what more of them depends on: ``repetitions`` and ``precision`` of the plan."""
     asked = config["repetitions"]
     retries = sets.RETRIES if config["quiet"]["action"] == "retry" and config["order"] != "sequential" else 0
@@ -297,8 +261,8 @@ def _repetitions(config: dict) -> dict:
         precision = {
             "min": asked["min"],
             "max": asked["max"],
-            "target": percent(asked["target"]),
-            "budget": seconds(asked["budget"]) if asked.get("budget") else None,
+            "target": amount(asked["target"]),
+            "budget": amount(asked.get("budget")),
             **({"claims": True} if asked.get("claims") else {}),
         }
     else:

@@ -10,37 +10,36 @@ from strata.base.errors import UserError
 from strata.base.files import read_json, write_if_changed
 from strata.base.placeholders import several
 from strata.base.process import capture
+from strata.base.shapes import Any, CellWork, Fields, Plan, PlannedWorkload, Source, Step
 from strata.experiment import sets
 
-# Equal systems at the same time, at most, and laps of a cell.
-MOST_SYSTEMS = 64
-MOST_LAPS = 1000
 FORMAT = 5
 
 
-def daemons(plan: dict) -> set[str]:
+def daemons(plan: Plan) -> set[str]:
     """Names of the processes that work for any environment of the plan."""
     return {name for entry in plan["environments"].values() for name in entry["daemons"]}
 
 
-def of_environment(plan: dict, environment: str, workload: str) -> dict:
+def of_environment(plan: Plan, environment: str, workload: str) -> PlannedWorkload:
     """A workload of the plan, of the size that it has in an environment: emulated machines have one of their own."""
     entry = plan["workloads"][workload]
-    return {**entry, **entry.get("small", {})} if sets.is_apart(plan["environments"][environment]) else entry
+    small: Any = entry.get("small", {})
+    return {**entry, **small} if sets.is_apart(plan["environments"][environment]) else entry
 
 
-def scale(plan: dict, environment: str) -> str:
+def scale(plan: Plan, environment: str) -> str:
     """The scale of an environment's sizes."""
     return sets.SMALL if sets.is_apart(plan["environments"][environment]) else plan["scale"]
 
 
-def cell_seed(plan: dict, workload: str, repetition: int) -> int:
+def cell_seed(plan: Plan, workload: str, repetition: int) -> int:
     """A cell's seed (below 2^31), the same in every environment so that all do equal work."""
     text = f"{plan['seed']}/{workload}/{repetition}"
     return int.from_bytes(sha256(text.encode()).digest()[:4], "big") >> 1
 
 
-def fingerprint(plan: dict, environment: str, workload: str) -> str:
+def fingerprint(plan: Plan, environment: str, workload: str) -> str:
     """What decides a cell's result besides chance; a cell is measured again when it changes."""
     planned = of_environment(plan, environment, workload)
     cell = planned["cell"]
@@ -63,7 +62,7 @@ def fingerprint(plan: dict, environment: str, workload: str) -> str:
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _signature(step: dict) -> list:
+def _signature(step: Step) -> list[Any]:
     """What of a planned step decides a result: all but its time limit."""
     if "argv" in step:
         extra = [f"{key} {step[key]}" for key in ("at", "fresh") if key in step]
@@ -73,29 +72,29 @@ def _signature(step: dict) -> list:
     return [step["step"], {"for": step["for"], "steps": [_signature(inner) for inner in step["steps"]]}]
 
 
-def uses_client(cell: dict) -> bool:
+def uses_client(cell: CellWork) -> bool:
     """Whether a cell of this plan has a part at the client."""
 
-    def at_client(steps: list[dict]) -> bool:
+    def at_client(steps: list[Step]) -> bool:
         return any(step.get("at") == "client" or at_client(step.get("steps", [])) for step in steps)
 
     return at_client(cell["steps"]) or any(server["ready"].get("at") == "client" for server in cell.get("servers", []))
 
 
-def systems(planned: dict) -> int:
+def systems(planned: PlannedWorkload) -> int:
     """In how many systems a workload of the plan runs at the same time: equal ones, or groups of such with roles."""
     name = planned["cell"].get("systems")
     return (1 if name is None else planned["parameters"][name]) * len(groups(planned["cell"], planned["parameters"]))
 
 
-def laps(plan: dict, environment: str, workload: str) -> int:
+def laps(plan: Plan, environment: str, workload: str) -> int:
     """How many times a cell takes its run; once in emulated machines and beside them, which test no claim."""
     planned = of_environment(plan, environment, workload)
     name = planned["cell"].get("laps")
     return 1 if name is None or sets.is_apart(plan["environments"][environment]) else planned["parameters"][name]
 
 
-def groups(cell: dict, values: dict) -> list[list[str]]:
+def groups(cell: CellWork, values: Fields) -> list[list[str]]:
     """The roles of each of the systems that work together; without roles there is one, which has none.
 
     cell: of the plan.  values: of its parameters.
@@ -104,16 +103,16 @@ def groups(cell: dict, values: dict) -> list[list[str]]:
     return [group.split("+") for group in values[roles["parameter"]]] if roles else [[]]
 
 
-def ports(plan: dict, workloads: Iterable[str], number: int = 1) -> list[int]:
+def ports(plan: Plan, workloads: Iterable[str], number: int = 1) -> list[int]:
     """All ports on which servers of those of some workloads listen that have this number of systems, in order.
 
     They are those of the first system; in each further one all are higher by one (:func:`shifted`).
     """
     entries = [plan["workloads"][name] for name in workloads]
-    return sorted({port for entry in entries if systems(entry) == number for _, port in _ports_of(entry)})
+    return sorted({port for entry in entries if systems(entry) == number for _, port in ports_of(entry)})
 
 
-def _ports_of(planned: dict) -> list[tuple[str, int]]:
+def ports_of(planned: PlannedWorkload) -> list[tuple[str, int]]:
     """(parameter, port) of every port of a workload of the plan."""
     return [(name, port) for name in planned["cell"].get("ports", []) for port in several(planned["parameters"][name])]
 
@@ -123,26 +122,7 @@ def shifted(ports: int | list[int], part: int) -> int | list[int]:
     return [port + part for port in ports] if isinstance(ports, list) else ports + part
 
 
-def check_ports(workloads: dict) -> None:
-    """Raise UserError where the ports of one of several equal systems would be those of another.
-
-    workloads: those of a plan; the ones with as many systems share these.
-    """
-    taken: dict[tuple[int, int], str] = {}
-    for name, entry in workloads.items():
-        number = systems(entry)
-        for parameter, port in _ports_of(entry) if number > 1 else []:
-            where = f"config.yaml: workloads.{name}.{parameter}"
-            if port + number > 65536:
-                raise UserError(f"{where}: port {port} + {number} systems exceeds 65535")
-            for (count, other), owner in taken.items():
-                if count == number and 0 < abs(other - port) < number:
-                    near = f"{port} is too close to {other} of {owner}"
-                    raise UserError(f"{where}: {near}: {number} systems have {number} ports in a row; choose another")
-            taken.setdefault((number, port), f"{name}.{parameter}")
-
-
-def source(project: str) -> dict:
+def source(project: str) -> Source:
     """``{revision, changed}`` of the project's source: the commit, and whether files that git tracks differ from it."""
     try:
         asked = (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"])
@@ -159,52 +139,36 @@ def spread() -> bool:
     return (read_json(places.PLAN) or {}).get("spread") is True
 
 
-def faults(plan: dict) -> list[str]:
+def faults(plan: Plan) -> list[str]:
     """Where a plan is not as schemas/plan.schema.json says: sentences that name file and key."""
     from strata.base import checking
 
-    if plan.get("format") != FORMAT:
-        given = checking.describe(plan.get("format"))
-        return [f"{places.PLAN}: format: is {given}; this version of the project reads and makes format {FORMAT}"]
-    found = checking.findings(checking.schema("plan"), plan)
-    for name, entry in plan["workloads"].items() if not found else []:
-        for key, most in (("systems", MOST_SYSTEMS), ("laps", MOST_LAPS)):
-            parameter = entry["cell"].get(key)
-            number = 1 if parameter is None else entry["parameters"].get(parameter)
-            if not isinstance(number, int) or not 1 <= number <= most:
-                wrong = f"is {checking.describe(number)}; must be a number of {key} from 1 to {most}"
-                found.append((f"workloads.{name}.parameters.{parameter}", wrong))
-    return [f"{places.PLAN}: {key}: {sentence}" for key, sentence in found]
+    return [f"{places.PLAN}: {key}: {sentence}" for key, sentence in checking.findings(checking.schema("plan"), plan)]
 
 
-def write(plan: dict) -> None:
-    """Write results/plan.json and plan.csv, each only where it changed.  Raises UserError for what is no plan."""
-    _refuse(plan)
+def write(plan: Plan) -> None:
+    """Write results/plan.json and plan.csv, each only where it changed."""
     write_cells(plan)
     write_if_changed(places.PLAN, json.dumps(plan, indent=1, ensure_ascii=False) + "\n")
 
 
-def write_cells(plan: dict) -> None:
+def write_cells(plan: Plan) -> None:
     """Write results/plan.csv, as far as the order is decided."""
     write_if_changed(places.PLAN.replace(".json", ".csv"), sets.Order(plan).as_csv())
 
 
-def read() -> dict:
+def read() -> Plan:
     """The plan in results/, of which a cell looks only at the format.  Raises UserError where there is none."""
-    plan = read_json(places.PLAN)
+    plan: Plan | None = read_json(places.PLAN)
     if plan is None or plan.get("format") != FORMAT:
         wrong = f"no plan of format {FORMAT}: remove it and" if os.path.exists(places.PLAN) else "there is no plan yet:"
         raise UserError(f"{places.PLAN}: {wrong} run `python3 -m strata plan` or snakemake")
     return plan
 
 
-def read_checked() -> dict:
+def read_checked() -> Plan:
     """The plan in results/, checked against its schema.  Raises UserError that names file and key."""
-    return _refuse(read())
-
-
-def _refuse(plan: dict) -> dict:
-    """A plan that is as its schema says.  Raises UserError for another."""
+    plan = read()
     if wrong := faults(plan):
         raise UserError("\n".join(wrong))
     return plan

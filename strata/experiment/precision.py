@@ -101,46 +101,35 @@ def further(states: dict[str, State], target: float, budget: float | None, left:
     return _given(asking, seconds, left)
 
 
-def for_claims(claims: dict[str, list[Claim]], budget: float | None, left: float) -> dict[str, tuple[int, Claim]]:
+def for_claims(claims: dict[str, list[Claim]], left: float) -> dict[str, tuple[int, Claim]]:
     """How many more sets each workload gets for which of its claims: first where deciding takes the least time.
 
     A claim that `left` or `most` cannot decide gets none.
     """
-    cheapest: dict[str, tuple[float, int, Claim]] = {}
+    asking: list[tuple[float, str, int, Claim]] = []
     for load, ones in claims.items():
         for one in ones:
             kept = one.counted + one.again
             width = one.half_width if math.isfinite(one.half_width) else 1.0
             # A width shrinks with the square root of the sets.
             needed = math.ceil(one.counted * (width / (AIM * one.target)) ** 2) - kept
-            plan = (needed * one.seconds, needed, one)
-            if needed > 0 and width > one.target and kept + needed <= one.most and plan[0] <= left:
-                cheapest[load] = min(cheapest.get(load, plan), plan)
-    asking, chosen, unspent = [], {}, left
-    for takes, load in sorted((takes, load) for load, (takes, _, _) in cheapest.items()):
-        _, needed, one = cheapest[load]
-        if takes <= unspent:
-            unspent -= takes
-            chosen[load] = one
-            asking += [(takes, load)] * min(needed, (GROWTH - 1) * (one.counted + one.again))
-    seconds = {load: one.seconds for load, one in chosen.items()}
-    given = _given(asking, seconds, _allowed(asking, seconds, budget, left))
-    return {load: (sets, chosen[load]) for load, sets in given.items() if sets > 0}
+            if needed > 0 and width > one.target and kept + needed <= one.most:
+                asking.append((needed * one.seconds, load, needed, one))
+    chosen: dict[str, tuple[int, Claim]] = {}
+    for takes, load, needed, one in sorted(asking, key=lambda each: each[:2]):
+        if load not in chosen and takes <= left:
+            left -= takes
+            chosen[load] = (min(needed, (GROWTH - 1) * (one.counted + one.again)), one)
+    return chosen
 
 
 def deciding(low: float, high: float) -> float:
     """The relative half-width at LEVEL with which a claim's interval at 90 % lies within its tolerance in 80 % of
-    cases, whether the ratio is in the middle or 1, where that lies within it (Julious 2004)."""
-    normal = statistics.NormalDist()
-    found = []
-    for ratio in [(low + high) / 2] + [1.0] * (low < 1 < high):
-        small, large = 0.0, high - low
-        for _ in range(60):
-            error = (small + large) / 2
-            within = sum(normal.cdf(edge / error - normal.inv_cdf(0.95)) for edge in (ratio - low, high - ratio)) - 1
-            small, large = (error, large) if within > 0.8 else (small, error)
-        found.append(normal.inv_cdf((1 + LEVEL) / 2) * small / ratio)
-    return min(found)
+    cases, where the ratio is 1, or in the middle of a tolerance without it (Julious 2004)."""
+    quantile = statistics.NormalDist().inv_cdf
+    ratio = 1.0 if low < 1 < high else (low + high) / 2
+    room = min(high - ratio, ratio - low) / ratio
+    return room * quantile((1 + LEVEL) / 2) / (quantile(0.95) + quantile(0.9))
 
 
 def _allowed(asking: list[tuple[float, str]], seconds: dict[str, float], budget: float | None, left: float) -> float:

@@ -1,8 +1,9 @@
 """The config's ``quiet``: what is done when something else uses the machine, and from which threshold on."""
 
-from strata.base.amounts import size
+from strata.base.amounts import amount
+from strata.base.shapes import Fields
 
-DEFAULTS: dict = {
+DEFAULTS: Fields = {
     "action": "flag",
     "wait_seconds": 300,
     "load": None,
@@ -17,19 +18,11 @@ DEFAULTS: dict = {
 JUDGED = ("load", "steal", "busy", "swap", "temperature", "throttled", "stall")
 
 
-def complete(given: dict | None, again: bool = False) -> dict:
+def complete(given: Fields | None, again: bool = False) -> Fields:
     """``{action, wait_seconds, thresholds}`` as the plan holds them; shares and bytes are numbers, None: not judged.
 
     again: whether what was disturbed is measured again, where nothing is said of it.
     """
     chosen = {**DEFAULTS, **({"action": "retry"} if again else {}), **(given or {})}
-    thresholds = {key: _number(chosen[key]) for key in JUDGED}
+    thresholds = {key: amount(chosen[key]) for key in JUDGED}
     return {"action": chosen["action"], "wait_seconds": chosen["wait_seconds"], "thresholds": thresholds}
-
-
-def _number(value: str | float | None) -> float | None:
-    if not isinstance(value, str):
-        return value
-    if value.endswith("%"):
-        return float(value[:-1]) / 100
-    return size(value)

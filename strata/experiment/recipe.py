@@ -9,16 +9,14 @@ import json
 import os
 import re
 
+from strata.base.shapes import Chosen, Described, Fields
 from strata.experiment import workload
 from strata.host import distribution
 
 # Of a workload's folder these belong to the analysis or the plan, not to the image.
 NOT_IN_IMAGE = {"workload.yaml", "parse.py", "fixtures", "README.md"}
-# Names of notes, and of what editors and Python leave.
-IDLE = [
-    *["*.md", "*.txt", "*.rst", "*.org", "*.adoc", "README*", "NOTES*", "TODO*"],
-    *[".*", "*~", "#*#", "*.bak", "*.orig", "*.old", "*.rej", "*.sw[a-p]", "*.tmp", "*.pyc", "__pycache__"],
-]
+# Names of notes, and of what editors and Python leave: no program of a workload may read files of these names.
+IDLE = ["*.md", ".*", "*~", "#*#", "*.bak", "*.orig", "*.old", "*.rej", "*.sw[a-p]", "*.tmp", "*.pyc", "__pycache__"]
 # What several workloads source or import: a file of it is in the image where a workload's build script names it.
 SHARED = ("workloads/common/sourced", "workloads/kit/load")
 BASE_PACKAGES = ["bash", "coreutils", "gcc", "gzip", "libc6-dev", "mawk", "procps", "util-linux"]
@@ -50,7 +48,7 @@ def significant(name: str, content: bytes) -> bytes:
     return "\n".join(line for line in lines if line).encode(errors="surrogateescape")
 
 
-def brought(image: dict) -> list[str]:
+def brought(image: Fields) -> list[str]:
     """Names of the workloads that are in the image: all but those that come with a plan alone, and that it lacks.
 
     image: as from :func:`strata.experiment.config.read`, whose `workloads` are those of the plan.
@@ -59,44 +57,20 @@ def brought(image: dict) -> list[str]:
     return [name for name in workload.known() if name in planned or workload.load(name).get("image") != "planned"]
 
 
-def files(image: dict) -> list[str]:
-    """Paths, relative to the project, of the files that go into the build.
-
-    Notes and what editors leave go into it only where a file that does names them.
-    """
-    found = [
-        f"packer/{name}" for name in os.listdir("packer") if name.endswith((".hcl", ".rb", ".sh")) and not _idle(name)
-    ]
+def files(image: Fields) -> list[str]:
+    """Paths, relative to the project, of the files that go into the build."""
+    found = [f"packer/{name}" for name in os.listdir("packer") if name.endswith((".hcl", ".rb", ".sh"))]
     for name in ["common", "kit/load", *brought(image)]:
-        below = []
         for folder, inner, names in os.walk(f"workloads/{name}"):
-            if folder == f"workloads/{name}":
-                inner[:] = [part for part in inner if part not in NOT_IN_IMAGE]
-                names = [part for part in names if part not in NOT_IN_IMAGE]
-            below += [f"{folder}/{part}" for part in names]
-        found += _read_by_programs(below)
-    return sorted(path for path in found if os.path.dirname(path) not in SHARED or _is_installed(path, found))
-
-
-def _is_installed(path: str, paths: list[str]) -> bool:
-    """Whether the build script of a workload among these files names a file, from the folder of all workloads."""
-    name = os.path.relpath(path, "workloads").encode()
-    return any(name in _content(one) for one in paths if one.endswith("/build.sh"))
-
-
-def _idle(path: str) -> bool:
-    return any(fnmatch.fnmatch(part, pattern) for part in path.split("/") for pattern in IDLE)
-
-
-def _read_by_programs(paths: list[str]) -> list[str]:
-    """Those of a workload's files that are no notes, or that one of these names, itself or by its ending."""
-    said = b"\n".join(_content(path) for path in paths if not _idle(path)) if any(map(_idle, paths)) else b""
-
-    def named(path: str) -> bool:
-        name, ending = os.path.basename(path), os.path.splitext(path)[1]
-        return name.encode() in said or bool(ending and f"*{ending}".encode() in said)
-
-    return [path for path in paths if not _idle(path) or named(path)]
+            inner[:] = [part for part in inner if part not in NOT_IN_IMAGE]
+            found += [f"{folder}/{part}" for part in names if part not in NOT_IN_IMAGE]
+    found = [path for path in found if not any(fnmatch.fnmatch(part, one) for part in path.split("/") for one in IDLE)]
+    scripts = b"".join(_content(path) for path in found if path.endswith("/build.sh"))
+    return sorted(
+        path
+        for path in found
+        if os.path.dirname(path) not in SHARED or os.path.relpath(path, "workloads").encode() in scripts
+    )
 
 
 def _content(path: str) -> bytes:
@@ -104,14 +78,14 @@ def _content(path: str) -> bytes:
         return file.read()
 
 
-def packages(image: dict) -> list[str]:
+def packages(image: Fields) -> list[str]:
     """Names of the packages that the workloads and the build ask for."""
     return sorted(
         {*BASE_PACKAGES, *(package for name in brought(image) for package in workload.load(name)["packages"])}
     )
 
 
-def base_packages(image: dict, chosen: dict[str, str]) -> list[str]:
+def base_packages(image: Fields, chosen: Chosen) -> list[str]:
     """Names of all packages of the base root filesystem of a distribution and release."""
     # From Debian 13 on the client of Docker is a package of its own.
     client = chosen["distribution"] == "debian" and chosen["release"] not in ("bullseye", "bookworm")
@@ -119,14 +93,13 @@ def base_packages(image: dict, chosen: dict[str, str]) -> list[str]:
     return sorted({*packages(image), *MACHINE_PACKAGES, *["docker-cli"] * client, kernel})
 
 
-def describe(image: dict) -> dict:
+def describe(image: Fields) -> Described:
     """``{recipe, base, distribution, release}``: hashes of the whole recipe and of the base alone.
 
     And where there are any, `workloads`: those that are in it for the plan alone.
     """
     chosen = distribution.choose(image, distribution.os_release())
-    with open(BASE_SCRIPT, "rb") as file:
-        script = significant(BASE_SCRIPT, file.read()).decode()
+    script = significant(BASE_SCRIPT, _content(BASE_SCRIPT)).decode()
     names = base_packages(image, chosen)
     base = {**chosen, "mirror": image.get("mirror"), "packages": names, "script": script}
     base_hash = hashlib.sha256(json.dumps(base, sort_keys=True).encode()).hexdigest()
@@ -136,4 +109,8 @@ def describe(image: dict) -> dict:
         mode = "x" if os.access(path, os.X_OK) else "-"
         whole.update(f"{path} {mode} {hashlib.sha256(content).hexdigest()}\n".encode())
     alone = [name for name in brought(image) if workload.load(name).get("image") == "planned"]
-    return {"recipe": whole.hexdigest(), "base": base_hash, **chosen, **({"workloads": alone} if alone else {})}
+    named, release = chosen["distribution"], chosen["release"]
+    found: Described = {"recipe": whole.hexdigest(), "base": base_hash, "distribution": named, "release": release}
+    if alone:
+        found["workloads"] = alone
+    return found

@@ -19,14 +19,16 @@ Every order follows from the seed and the block alone, so that a cell's place is
 import json
 import os
 import random
-from collections import namedtuple
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 
 from strata.base.errors import UserError
 from strata.base.files import read_json
+from strata.base.shapes import Fields, Plan, PlannedEnvironment
 
 Cell = tuple[str, str, int]
+Counts = dict[str, int]
+Narrow = dict[str, tuple[int, frozenset[str]]]
 
 # What others are compared with, in every set.
 REFERENCE = "native"
@@ -39,8 +41,7 @@ MOST = 10000
 RETRIES = 2
 
 
-# The classes of typing say more of their fields, but every cell would pay for its import.
-class Round(namedtuple("Round", ["first", "length", "before", "new", "narrow"], defaults=[{}])):
+class Round:
     """Blocks whose sets were decided together.
 
     first: number of the first block.  length: how many there are.  before, new: by workload, how many sets there
@@ -48,7 +49,8 @@ class Round(namedtuple("Round", ["first", "length", "before", "new", "narrow"], 
     the number of the first such set, and the environments.
     """
 
-    __slots__ = ()
+    def __init__(self, first: int, length: int, before: Counts, new: Counts, narrow: Narrow) -> None:
+        self.first, self.length, self.before, self.new, self.narrow = first, length, before, new, narrow
 
     def until(self, workload: str, block: int) -> int:
         """How many of its sets of a workload are in its blocks up to a number."""
@@ -60,27 +62,27 @@ class Round(namedtuple("Round", ["first", "length", "before", "new", "narrow"], 
         return range(start, self.before[workload] + self.new[workload] + 1 if start and environment not in names else 0)
 
 
-def available(plan: dict) -> list[str]:
+def available(plan: Plan) -> list[str]:
     """Names of the environments that can be measured here, in the order of the config."""
     return [name for name, entry in plan["environments"].items() if entry["available"]]
 
 
-def is_apart(entry: dict) -> bool:
+def is_apart(entry: PlannedEnvironment) -> bool:
     """Whether an environment of the plan is an emulated machine or native beside such, which no set holds."""
     return bool(entry.get("emulated") or entry.get("beside"))
 
 
-def emulated(plan: dict) -> list[str]:
+def emulated(plan: Plan) -> list[str]:
     """Those of them whose machine is emulated, and native beside them."""
     return [name for name in available(plan) if is_apart(plan["environments"][name])]
 
 
-def paired(plan: dict) -> list[str]:
+def paired(plan: Plan) -> list[str]:
     """Those of them that every set holds."""
     return [name for name in available(plan) if not is_apart(plan["environments"][name])]
 
 
-def cannot(plan: dict, results: str) -> dict[str, set[str]]:
+def cannot(plan: Plan, results: str) -> dict[str, set[str]]:
     """The workloads that an environment was found unable to do, by its name; it is asked no more after the first round.
 
     results: the folder of what was measured; the first repetition tells.
@@ -95,24 +97,10 @@ def cannot(plan: dict, results: str) -> dict[str, set[str]]:
     return found
 
 
-def rests_on(plan: dict) -> str:
+def rests_on(plan: Plan) -> str:
     """What of a plan decides how many sets there are, besides logs: a decision stands as long as it is the same."""
     parts = [plan.get("precision"), sorted(plan["workloads"]), sorted(available(plan))]
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def further(decision: dict) -> dict[str, tuple[int, int, list[str] | None]]:
-    """What follows a decision of results/precision, by workload; nothing where that is none.
-
-    Sets that are measured again; more sets; the environments that those hold, None for all that a set holds.
-    """
-    told = decision.get("workloads")
-    found = {}
-    for workload, state in told.items() if isinstance(told, dict) and decision.get("enough") is False else ():
-        again, more, names = state.get("again"), state.get("more"), state.get("environments")
-        if isinstance(again, list) and isinstance(more, int) and len(again) + more > 0:
-            found[workload] = (len(again), more, names if isinstance(names, list) else None)
-    return found
 
 
 class Order:
@@ -122,7 +110,7 @@ class Order:
     without the decisions.
     """
 
-    def __init__(self, plan: dict, results: str | None = "results") -> None:
+    def __init__(self, plan: Plan, results: str | None = "results") -> None:
         self.plan = plan
         self.sequential = plan["order"] == "sequential"
         self.paired, self.emulated = sorted(paired(plan)), sorted(emulated(plan))
@@ -131,53 +119,47 @@ class Order:
         self.of_machines = [name for name in self.workloads if name not in left_out]
         self.cannot = cannot(plan, results or "results")
         least = plan["precision"]["min"] if "precision" in plan else plan["repetitions"]
-        self.rounds = [Round(1, least, {}, dict.fromkeys(self.workloads, least))]
+        self.rounds = [Round(1, least, {}, dict.fromkeys(self.workloads, least), {})]
         self.decided = "precision" not in plan
         self._aside: list[tuple[int, str, int]] = []
-        while not self.decided and results is not None:
-            decision = self._decision(results)
-            if decision is None:
-                break
-            self._aside += [
-                (self.last, load, number) for load, state in decision["workloads"].items() for number in state["again"]
-            ]
-            self.decided = not self.extend(decision)
+        while results is not None and not self.decided and (decision := self._decision(results)):
+            self.decided = not self._extend(decision)
 
-    def _decision(self, results: str) -> dict | None:
+    def _decision(self, results: str) -> Fields | None:
         """What was decided after the last block of this experiment; None where it is open.
 
         Raises UserError for what is no decision.
         """
         path = os.path.join(results, "precision", f"{self.last}.json")
-        decision = read_json(path)
-        if decision is None and not os.path.exists(path):
+        if not os.path.exists(path):
             return None
-        if decision is not None and decision.get("rests_on") != rests_on(self.plan):
+        decision = read_json(path) or {}
+        if decision and decision.get("rests_on") != rests_on(self.plan):
             return None
-        states = (decision or {}).get("workloads")
-        whole = isinstance(states, dict) and all(isinstance(state.get("again"), list) for state in states.values())
-        if not whole or not isinstance((decision or {}).get("enough"), bool):
+        states = decision.get("workloads")
+        if not isinstance(states, dict) or not all(isinstance(state.get("again"), list) for state in states.values()):
             raise UserError(f"{path}: is not a decision on more blocks: remove it, and Strata decides again")
         return decision
+
+    def _extend(self, decision: Fields) -> bool:
+        """Add the round that a decision asks for; whether it asks for one."""
+        before = {load: self.sets(load) for load in self.workloads}
+        new: Counts = {}
+        narrow: Narrow = {}
+        for load, state in decision["workloads"].items():
+            self._aside += [(self.last, load, number) for number in state["again"]]
+            if again_and_more := len(state["again"]) + state["more"]:
+                new[load] = again_and_more
+                if state.get("environments"):
+                    narrow[load] = (before[load] + len(state["again"]) + 1, frozenset(state["environments"]))
+        if new and not decision["enough"]:
+            self.rounds.append(Round(self.last + 1, max(new.values()), before, new, narrow))
+        return bool(new) and not decision["enough"]
 
     def set_aside(self, blocks: int | None = None) -> list[tuple[str, int]]:
         """The sets (workload, repetition) that were disturbed and are measured again, by the decisions before the last
         of the first blocks."""
         return [(load, number) for block, load, number in self._aside if blocks is None or block < blocks]
-
-    def extend(self, decision: dict) -> bool:
-        """Add the round that a decision asks for; whether it asks for one."""
-        asked = {load: found for load, found in further(decision).items() if load in self.workloads}
-        if asked:
-            before = {load: self.sets(load) for load in self.workloads}
-            new = {load: again + more for load, (again, more, _) in asked.items()}
-            narrow = {
-                load: (before[load] + again + 1, frozenset(names))
-                for load, (again, _, names) in asked.items()
-                if names is not None
-            }
-            self.rounds.append(Round(self.last + 1, max(new.values()), before, new, narrow))
-        return bool(asked)
 
     @property
     def last(self) -> int:
@@ -227,10 +209,7 @@ class Order:
         """Why a cell is none of the plan."""
         so_far = len(self.repetitions(environment, workload))
         later = "" if self.decided else " so far; more are decided once these are measured"
-        found = f"there is no repetition {repetition} of {environment} · {workload}: {so_far} are planned{later}"
-        if environment in self.paired and 0 < repetition <= self.sets(workload):
-            found += f"; that block of {workload} holds {', '.join(self._of_set(workload, repetition))} only"
-        return found
+        return f"there is no repetition {repetition} of {environment} · {workload}: {so_far} are planned{later}"
 
     def _shares(self, environment: str) -> bool:
         """Whether all cells of an environment in one block use one system, one after the other."""
@@ -255,7 +234,7 @@ class Order:
         """The workloads whose cells may use one system with that of a workload, which is among them."""
         return self._loads(environment) if self._shares(environment) else [workload]
 
-    def _of_set(self, workload: str, number: int) -> list[str]:
+    def of_set(self, workload: str, number: int) -> list[str]:
         """The environments in the set of a workload with a number."""
         held = [name for name in self.paired if number <= self._most(name, workload)]
         return [name for name in held if number not in self._without(name, workload)]
@@ -277,7 +256,7 @@ class Order:
         chance = random.Random(f"{self.plan['seed']}/{block}")
         found = {load: step.before.get(load, 0) + step.until(load, block) for load in self.workloads}
         new = [load for load in self.workloads if step.until(load, block) > step.until(load, block - 1)]
-        sets = [[(name, load, found[load]) for name in self._of_set(load, found[load])] for load in new]
+        sets = [[(name, load, found[load]) for name in self.of_set(load, found[load])] for load in new]
         units = sets + self._machines(block)
         chance.shuffle(units)
         for unit in units:
@@ -294,17 +273,10 @@ class Order:
         if block is None:
             return None
         if self.sequential:
-            names = available(self.plan)
-            earlier = sum(len(self._loads(name)) * self._repeated(name) for name in names[: names.index(environment)])
-            own = self._loads(environment)
-            return earlier + (repetition - 1) * len(own) + own.index(workload) + 1
+            return self.cells().index((environment, workload, repetition)) + 1
         before = sum(len(self.repetitions(name, load, block - 1)) for load in self.workloads for name in self.paired)
         machines = len(self.emulated) * len(self.of_machines) if block > 1 else 0
         return before + machines + self.in_block(block).index((environment, workload, repetition)) + 1
-
-    def _repeated(self, environment: str) -> int:
-        """How many repetitions of each workload a fixed number of them is in an environment."""
-        return 1 if environment in self.emulated else self.plan["repetitions"]
 
     def rows(self) -> Iterator[tuple[int, int, str, str, int]]:
         """(position, block, environment, workload, repetition) of every cell, in the planned order."""
@@ -312,7 +284,7 @@ class Order:
             cells = [
                 (number, name, load, number)
                 for name in available(self.plan)
-                for number in range(1, self._repeated(name) + 1)
+                for number in range(1, (1 if name in self.emulated else self.plan["repetitions"]) + 1)
                 for load in self._loads(name)
             ]
         else:

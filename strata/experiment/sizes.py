@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Mapping
 
 from strata.base.placeholders import several
+from strata.base.shapes import Fields, HostFacts, Plan
 from strata.experiment import plan
 
 # Facts of the machine, by the key of strata.host.capacity.facts.
@@ -21,19 +22,21 @@ SHAPES = {
 }
 
 
-def share_of(machine: dict, systems: int) -> dict:
+def share_of(machine: HostFacts, systems: int) -> Fields:
     """What of a machine each of several equal systems has; they share its last-level cache."""
     shares = {key: max(machine[key] // systems, 1) for key in ("memory_bytes", "cpus")}
     return {**machine, **shares, "systems": systems}
 
 
-def of_cell(experiment: dict, workload: str, values: dict, metrics: Iterable[tuple[str, float]] = ()) -> list[dict]:
+def of_cell(experiment: Plan, workload: str, values: Fields, metrics: Iterable[tuple[str, float]] = ()) -> list[Fields]:
     """The outcomes of a workload's size rules, in a plan on its machine; arguments as of :func:`outcomes`."""
     planned = experiment["workloads"][workload]
     return outcomes(planned["cell"], values, share_of(experiment["machine"], plan.systems(planned)), metrics)
 
 
-def outcomes(declared: dict, values: dict, machine: dict, metrics: Iterable[tuple[str, float]] = ()) -> list[dict]:
+def outcomes(
+    declared: Fields, values: Fields, machine: HostFacts, metrics: Iterable[tuple[str, float]] = ()
+) -> list[Fields]:
     """``[{rule, source, value, least, holds}, …]``: each size rule of a workload with these parameters.
 
     declared: as in workload.yaml or in the plan's `cell`.  machine: as of :func:`strata.host.capacity.facts`.
@@ -58,12 +61,12 @@ def outcomes(declared: dict, values: dict, machine: dict, metrics: Iterable[tupl
     return found
 
 
-def broken(found: Iterable[dict]) -> bool:
+def broken(found: Iterable[Fields]) -> bool:
     """Whether one of these outcomes says that its rule does not hold."""
     return any(one["holds"] is False for one in found)
 
 
-def smallest(declared: dict, name: str, values: dict, machine: dict, at_least: int, multiple: int) -> int:
+def smallest(declared: Fields, name: str, values: Fields, machine: HostFacts, at_least: int, multiple: int) -> int:
     """The smallest multiple of a number with which a parameter keeps the rules that are about it alone.
 
     at_least: what it is where they ask for less, or where a fact is not known.
@@ -86,7 +89,7 @@ def in_bytes(form: str, value: float) -> float:
 
 
 def _known(
-    declared: dict, values: dict, machine: dict, metrics: Iterable[tuple[str, float]] = ()
+    declared: Fields, values: Fields, machine: HostFacts, metrics: Iterable[tuple[str, float]] = ()
 ) -> dict[str, float | None]:
     """What the names of rules stand for: numbers; of a list its largest, of a metric its smallest."""
     found: dict[str, float | None] = {name: machine.get(key) for name, key in FACTS.items()} | {"laps": 1}

@@ -3,6 +3,7 @@
 import os
 import re
 
+from strata.base.shapes import Fields, HostFacts
 from strata.host import observe
 
 # The widest registers of floating-point numbers that the kernel's flags tell of, in bits.
@@ -11,7 +12,7 @@ VECTORS = {"avx512f": 512, "avx": 256, "sse2": 128}
 
 def arithmetic(
     cpus: set[int], path: str = "/proc/cpuinfo", highest: str = "/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq"
-) -> dict:
+) -> Fields:
     """What bounds the arithmetic of these CPUs: ``{cores, clock_mhz, clock, vector_bits, fma}``.
 
     `clock` says what `clock_mhz` is: "highest", as the kernel's driver of frequencies has it, or "nominal", the rate
@@ -46,7 +47,7 @@ def _clock(highest: str, block: dict[str, str]) -> tuple[int | None, str | None]
         return (round(float(found[0]) / 2), "nominal") if found else (None, None)
 
 
-def facts() -> dict:
+def facts() -> HostFacts:
     """``{cpus, memory_bytes, cache_bytes, arithmetic}`` of this host; cache_bytes may be None."""
     cpus = os.sched_getaffinity(0)
     seen = observe.understand(observe.read_files(observe.FILES))

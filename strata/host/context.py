@@ -3,6 +3,8 @@
 import os
 from collections.abc import Callable, Sequence
 
+from strata.base.shapes import Fields
+
 # The environment variables of every measured command, the same in every layer.
 VARIABLES = [
     "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -31,13 +33,13 @@ class Context:
         self,
         id: str,
         folder: str,
-        image: dict | None,
+        image: Fields | None,
         address: str = "127.0.0.1",
         ports: Sequence[int] = (),
         part: int = 0,
         of: int = 1,
         first: str | None = None,
-        note: Callable[[dict], None] = lambda trace: None,
+        note: Callable[[Fields], None] = lambda trace: None,
     ) -> None:
         self.id, self.folder, self.image, self.address, self.ports = id, folder, image, address, ports
         self.part, self.of, self.first = part, of, first or folder

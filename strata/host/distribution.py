@@ -4,6 +4,7 @@ import os
 
 from strata.base.errors import UserError
 from strata.base.process import capture
+from strata.base.shapes import Chosen, Fields
 
 DEFAULT_RELEASE = {"debian": "trixie", "ubuntu": "noble"}
 KEYRINGS = {
@@ -27,7 +28,7 @@ def os_release(path: str = "/etc/os-release") -> dict[str, str]:
     return fields
 
 
-def choose(image: dict, host: dict[str, str]) -> dict[str, str]:
+def choose(image: Fields, host: dict[str, str]) -> Chosen:
     """``{distribution, release}`` for the config's `image` on a host with these os-release fields.
 
     ``host`` gives Debian 13 on Debian and the host's own release on Ubuntu.
@@ -57,9 +58,7 @@ def host_sources() -> list[tuple[str, str]]:
     return [(address, suite) for address, _, suite in (line.partition(" ") for line in told.splitlines())]
 
 
-def sources(
-    chosen: dict[str, str], mirror: str | None, host: dict[str, str], own: list[tuple[str, str]] | None = None
-) -> str:
+def sources(chosen: Chosen, mirror: str | None, host: dict[str, str], own: list[tuple[str, str]] | None = None) -> str:
     """Text of a sources.list for the chosen release, from the mirror or the host's `own` sources.
 
     The host's suites (its release, -updates and -security) are replaced by those of the chosen one.

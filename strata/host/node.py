@@ -8,6 +8,8 @@ import re
 from collections.abc import Mapping
 from hashlib import sha256
 
+from strata.base.shapes import Any, Fields
+
 # Set by Slurm's daemon of a node for all that runs there.
 SLURM = "SLURMD_NODENAME"
 BOOT = "/proc/sys/kernel/random/boot_id"
@@ -18,7 +20,7 @@ def name() -> str | None:
     return os.environ.get(SLURM) or None
 
 
-def facts() -> dict:
+def facts() -> Fields:
     """``{name, boot}``: a mark of the node's name, or the host's where no Slurm gave it one; its kernel's start.
 
     Two names with one such id are one machine; it is None where the kernel does not tell it.
@@ -32,7 +34,7 @@ def facts() -> dict:
     return {"name": f"node-{mark}", "boot": found[0] if found else None}
 
 
-def of_record(record: Mapping | None) -> str | None:
+def of_record(record: Mapping[str, Any] | None) -> str | None:
     """The node that a cell's record tells of; None where it tells of none."""
     told = (record or {}).get("node")
     return told.get("name") if isinstance(told, dict) else None

@@ -7,6 +7,8 @@ The same text is read on the host (by opening the files) and inside a system und
 import os
 import re
 
+from strata.base.shapes import Fields
+
 NOT_AVAILABLE = "not available"
 CPU = "/sys/devices/system/cpu"
 FILES = [
@@ -80,7 +82,7 @@ def _groups(text: str) -> list[str]:
     return sorted({line.split(":", 2)[2] for line in text.splitlines()})
 
 
-def understand(files: dict[str, str]) -> dict:
+def understand(files: dict[str, str]) -> Fields:
     """The facts of ``observed.inside`` (docs/files.md); what is not there is "not available"."""
     cpuinfo = files.get("/proc/cpuinfo", "")
     cpu = fields(cpuinfo.split("\n\n", 1)[0])
@@ -115,7 +117,7 @@ def understand(files: dict[str, str]) -> dict:
     return {key: NOT_AVAILABLE if value in (None, "") else value for key, value in facts.items()}
 
 
-def host() -> dict:
+def host() -> Fields:
     """The unchanging facts of the host."""
     files = read_files(FILES)
     facts = understand(files)
@@ -149,7 +151,7 @@ def cpu_times() -> tuple[int, ...]:
         return tuple(int(word) for word in file.readline().split()[1:])
 
 
-def shares(before: tuple[int, ...], after: tuple[int, ...]) -> dict:
+def shares(before: tuple[int, ...], after: tuple[int, ...]) -> Fields:
     """``{steal_share, busy_share}`` of all CPUs' time between two readings; without a tick, not available."""
     ticks = [late - early for early, late in zip(before, after, strict=True)][:8]
     total = sum(ticks)
@@ -159,7 +161,7 @@ def shares(before: tuple[int, ...], after: tuple[int, ...]) -> dict:
     return {"steal_share": round(steal / total, 5), "busy_share": round((total - idle - steal) / total, 5)}
 
 
-def moment() -> dict:
+def moment() -> Fields:
     """What changes on the host: load, swap in use (bytes), temperature (°C) and frequency (MHz) of the first CPU."""
     files = read_files(["/proc/loadavg", "/proc/meminfo", TEMPERATURE, FREQUENCY])
     memory = fields(files.get("/proc/meminfo", ""))

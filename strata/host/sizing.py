@@ -9,16 +9,18 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from strata.base.shapes import Fields
+
 GIB = 1024**3
 
 
-def memory_power(machine: dict, fraction: float, element_bytes: int) -> tuple[int, str | None]:
+def memory_power(machine: Fields, fraction: float, element_bytes: int) -> tuple[int, str | None]:
     """Largest k with 2^k elements within `fraction` of the memory (HPC Challenge asks for half)."""
     return int(math.log2(machine["memory_bytes"] * fraction / element_bytes)), None
 
 
 def fitting(
-    machine: dict, values: list[int], element_bytes: int, power: int, fraction: float, multiple: int
+    machine: Fields, values: list[int], element_bytes: int, power: int, fraction: float, multiple: int
 ) -> tuple[list[int], str | None]:
     """Those of the published orders whose matrix fits in `fraction` of the memory, or the largest that does."""
     room = machine["memory_bytes"] * fraction
@@ -55,7 +57,7 @@ def at_scale(value: object, scale: str) -> object:
     return value
 
 
-def resolve(value: object, machine: dict) -> tuple[object, str | None]:
+def resolve(value: object, machine: Fields) -> tuple[object, str | None]:
     """Apply a rule to the machine; literals, the smallest and the rules of the cell stay as they are."""
     if not isinstance(value, dict) or value["rule"] in (SMALLEST, *OF_THE_CELL):
         return value, None

@@ -4,6 +4,7 @@ import os
 import re
 
 from strata.base.amounts import numbers
+from strata.base.shapes import Fields
 
 CPUS = "/sys/devices/system/cpu"
 NODES = "/sys/devices/system/node"
@@ -17,7 +18,7 @@ def _read(path: str) -> str:
         return ""
 
 
-def topology(cpus: str = CPUS, nodes: str = NODES, allowed: set[int] | None = None) -> list[dict]:
+def topology(cpus: str = CPUS, nodes: str = NODES, allowed: set[int] | None = None) -> list[Fields]:
     """``[{cpu, socket, core, node}, …]`` of the usable CPUs, neighbours (threads of a core) beside each other.
 
     `allowed`: numbers of the CPUs that this process may use; those of the scheduler where it is None.
@@ -37,7 +38,7 @@ def topology(cpus: str = CPUS, nodes: str = NODES, allowed: set[int] | None = No
     return sorted(found, key=lambda entry: (entry["node"], entry["socket"], entry["core"], entry["cpu"]))
 
 
-def shape(found: list[dict]) -> dict | None:
+def shape(found: list[Fields]) -> Fields | None:
     """``{sockets, cores, threads}`` of a topology; None where it is uneven and no such numbers describe it."""
     cores: dict[tuple[int, int], int] = {}
     for entry in found:

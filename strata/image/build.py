@@ -9,6 +9,7 @@ import os
 import platform
 import shutil
 import time
+from typing import cast
 
 from strata.base import places
 from strata.base.errors import UserError
@@ -16,6 +17,7 @@ from strata.base.files import read_json, remove_tree, write_json
 from strata.base.locks import held, locked
 from strata.base.process import as_root, capture
 from strata.base.progress import say, step
+from strata.base.shapes import Described, Fields, Image
 from strata.experiment import recipe
 from strata.image import intact, manifest, rootfs
 from strata.image.cache import find, folder_of, kept, used
@@ -24,7 +26,7 @@ from strata.layers.common import engine
 from strata.vm import acceleration, disk
 
 
-def ensure(config: dict, rebuild: bool = False, machines: bool = False) -> dict:
+def ensure(config: Fields, rebuild: bool = False, machines: bool = False) -> Image:
     """The image for the config's `image`: from the cache, or built now (some minutes); with a box for machines, too."""
     described = recipe.describe(config)
     name = described["recipe"]
@@ -46,7 +48,7 @@ def ensure(config: dict, rebuild: bool = False, machines: bool = False) -> dict:
     return image
 
 
-def probe(config: dict) -> dict:
+def probe(config: Fields) -> Fields:
     """What accelerates virtual machines here; tried now, with the image's own kernel, if it is not known."""
     found = acceleration.known()
     if found["accelerator"] is None:
@@ -56,7 +58,7 @@ def probe(config: dict) -> dict:
     return found
 
 
-def _build(config: dict, described: dict, machines: bool) -> dict:
+def _build(config: Fields, described: Described, machines: bool) -> Image:
     """Build it; what a build that failed or was killed made of it is removed."""
     begun = time.monotonic()
     name = described["recipe"]
@@ -84,12 +86,12 @@ def _build(config: dict, described: dict, machines: bool) -> dict:
         # An image that was built again lost its name to the new one.
         remove_builds(name)
     say("image", f"{name[:12]} built in {time.monotonic() - begun:.0f} s")
-    return {**image, "folder": folder_of(name)}
+    return cast(Image, {**image, "folder": folder_of(name)})
 
 
-def _made(config: dict, described: dict, work: str, machines: bool) -> dict:
+def _made(config: Fields, described: Described, work: str, machines: bool) -> Fields:
     """Build the image into a folder; returns its facts."""
-    image = {"recipe": described["recipe"]}
+    image: Fields = {"recipe": described["recipe"]}
     tag = engine.tag(image)
     base_tag = engine.base_tag(described["base"])
     rootfs.ensure_tag(config, described, base_tag)
@@ -123,12 +125,12 @@ def _made(config: dict, described: dict, work: str, machines: bool) -> dict:
         "base": described["base"],
         "built": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
-    intact.note({**image, "folder": work})
+    intact.note(cast(Image, {**image, "folder": work}))
     write_json(os.path.join(work, "image.json"), image)
     return image
 
 
-def _run_packer(config: dict, variables: dict[str, str]) -> None:
+def _run_packer(config: Fields, variables: dict[str, str]) -> None:
     """Run the build with the workloads of the image.  Raises UserError with the end of what Packer said."""
     context = os.path.join(variables["output"], "context")
     for path in recipe.files(config):
@@ -187,7 +189,7 @@ def _name_again(recipe: str, before: str | None) -> None:
     capture(["docker", "image", "rm", name] if before is None else ["docker", "tag", before, name], check=False)
 
 
-def _make_box(image: dict) -> None:
+def _make_box(image: Image) -> None:
     """Make the box of an image that was built without one, or whose box is not as it was made."""
     work = os.path.join(places.home(), "images", f"building-box-{image['recipe'][:12]}")
     remove_tree(work)
@@ -203,7 +205,7 @@ def _make_box(image: dict) -> None:
     say("vm", f"disk of {image['recipe'][:12]} made in {time.monotonic() - begun:.0f} s")
 
 
-def publish(image: dict) -> None:
+def publish(image: Image) -> None:
     """Write what the image is into the results, where it is not written yet."""
     if (read_json(places.IMAGE) or {}).get("id") == image["id"] and os.path.exists(places.MANIFEST):
         return

@@ -8,6 +8,7 @@ from strata.base import places
 from strata.base.errors import UserError
 from strata.base.files import read_json
 from strata.base.locks import locked
+from strata.base.shapes import Image
 
 
 def folder_of(name: str) -> str:
@@ -15,14 +16,16 @@ def folder_of(name: str) -> str:
     return os.path.join(places.home(), "images", name)
 
 
-def find(name: str) -> dict | None:
+def find(name: str) -> Image | None:
     """The image of a recipe from the cache, with its `folder`; None if it is not there, whole."""
     folder = folder_of(name)
-    image = read_json(os.path.join(folder, "image.json"))
-    return {**image, "folder": folder} if image else None
+    image: Image | None = read_json(os.path.join(folder, "image.json"))
+    if image:
+        image["folder"] = folder
+    return image or None
 
 
-def require(name: str) -> dict:
+def require(name: str) -> Image:
     """Like :func:`find`, but a missing image is an error that says how to get it."""
     image = find(name)
     if image is None:
@@ -37,7 +40,7 @@ def lock() -> str:
     return os.path.join(places.home(), "images", "cache.lock")
 
 
-def kept() -> AbstractContextManager:
+def kept() -> AbstractContextManager[bool]:
     """While it is held nothing is removed from the cache (:mod:`strata.image.prune`)."""
     return locked(lock(), "image: another process removes what is not needed", shared=True)
 

@@ -10,9 +10,10 @@ from strata.base import run
 from strata.base.errors import UserError
 from strata.base.files import SEEN, read_json, write_json
 from strata.base.process import as_root, capture
+from strata.base.shapes import Image
 
 
-def verify(image: dict) -> None:
+def verify(image: Image) -> None:
     """Raise UserError where the tree is not what was built.  A run asks once."""
     noted, owner = read_json(_path(image)) or {}, run.owner()
     if noted.get("owner") == owner:
@@ -25,20 +26,20 @@ def verify(image: dict) -> None:
     write_json(_path(image), {"look": look, "owner": owner})
 
 
-def note(image: dict) -> None:
+def note(image: Image) -> None:
     """Note what the kernel keeps of every file of an image that was built just now."""
     write_json(_path(image), {"look": _look(image), "owner": None})
 
 
-def _tree(image: dict) -> str:
+def _tree(image: Image) -> str:
     return os.path.join(image["folder"], "tree")
 
 
-def _path(image: dict) -> str:
+def _path(image: Image) -> str:
     return os.path.join(image["folder"], "stamp.json")
 
 
-def _look(image: dict) -> str:
+def _look(image: Image) -> str:
     """A hash of what the kernel keeps of every file."""
     listed = capture(as_root(["find", _tree(image), "-xdev", *SEEN])).stdout.splitlines()
     return sha256("\n".join(sorted(listed)).encode()).hexdigest()

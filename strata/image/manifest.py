@@ -6,6 +6,8 @@ import os
 import re
 import tarfile
 
+from strata.base.shapes import Fields
+
 # Files that Docker lays over every container, and what the kernel mounts: no part of the image.
 LAID_OVER = {"etc/hostname", "etc/hosts", "etc/resolv.conf", "etc/mtab", ".dockerenv"}
 NOT_FILES = {"proc", "sys", "dev", "run", "tmp", "data"}
@@ -50,11 +52,11 @@ def packages(tree: str) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def make(tree: str, archive: str) -> dict:
+def make(tree: str, archive: str) -> Fields:
     """``{packages, files}`` of a tree and the archive that it was unpacked from."""
     return {"packages": packages(tree), "files": hash_archive(archive)}
 
 
-def digest(manifest: dict | None) -> str:
+def digest(manifest: Fields | None) -> str:
     """The hash of a manifest."""
     return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()

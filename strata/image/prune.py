@@ -31,8 +31,8 @@ def prune(keep: int = KEPT) -> list[str]:
         removed = [f"image {name[:12]}" for name in cache.names()[keep:]]
         for name in cache.names()[keep:]:
             remove_tree(cache.folder_of(name))
-        images = {name: cache.find(name) or {} for name in cache.names()}
-        bases = {image["base"] for image in images.values() if "base" in image}
+        images = {name: cache.find(name) for name in cache.names()}
+        bases = {image["base"] for image in images.values() if image}
         kept = {os.path.basename(rootfs.archive_path(base)).removesuffix(".tar") for base in bases}
         for name in sorted(os.listdir(folder)):
             if name.startswith("building-") or (name.startswith("base-") and name.partition(".")[0] not in kept):

@@ -5,6 +5,7 @@ import os
 from strata.base import places
 from strata.base.process import capture
 from strata.base.progress import say, step
+from strata.base.shapes import Described, Fields
 from strata.experiment import recipe
 from strata.host import distribution
 
@@ -14,7 +15,7 @@ def archive_path(name: str) -> str:
     return os.path.join(places.home(), "images", f"base-{name[:12]}.tar")
 
 
-def ensure_archive(config: dict, described: dict) -> str:
+def ensure_archive(config: Fields, described: Described) -> str:
     """Path of the archive of the base, bootstrapped now (about a minute) if it is not kept."""
     archive = archive_path(described["base"])
     if os.path.exists(archive):
@@ -47,7 +48,7 @@ def ensure_archive(config: dict, described: dict) -> str:
     return archive
 
 
-def ensure_kernel(config: dict, described: dict) -> str:
+def ensure_kernel(config: Fields, described: Described) -> str:
     """Path of the kernel that machines of the image boot, taken out of its base."""
     path = archive_path(described["base"]).removesuffix(".tar") + ".kernel"
     if not os.path.exists(path):
@@ -57,7 +58,7 @@ def ensure_kernel(config: dict, described: dict) -> str:
     return path
 
 
-def ensure_tag(config: dict, described: dict, tag: str) -> None:
+def ensure_tag(config: Fields, described: Described, tag: str) -> None:
     """See that Docker has the base."""
     if capture(["docker", "image", "inspect", tag], check=False).returncode == 0:
         say("image", "the base root filesystem is in the cache")

@@ -4,9 +4,7 @@ Files are named here, and no others are opened: some folders of the repository h
 """
 
 import collections
-import csv
 import functools
-import io
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -14,10 +12,10 @@ from typing import Any, NamedTuple
 
 from strata.base import files
 from strata.base.errors import UserError
-from strata.experiment import published
 from strata.host.observe import NOT_AVAILABLE
 from strata.reanalysis import logs, mysql, workbooks
 from strata.reanalysis.reading import Refusal, Value
+from strata.reanalysis.source import Files, complaint, revision
 
 COLUMNS = ["workload", "environment", "metric", "unit", "factors", "selection", "repetition", "value", "file", "line"]
 LOGS = {"linux": "native", "docker": "docker", "vm": "vm"}
@@ -49,29 +47,29 @@ def make(folder: str, to: str) -> None:
     folder: a checkout, a git directory, or a folder of the files, in which those of the older revision lie below
     ``at-b72ae3e``.  Raises UserError where it holds nothing that can be read.
     """
-    if wrong := published.complaint(folder):
+    if wrong := complaint(folder):
         raise UserError(wrong)
-    rows = list(_rows(published.Files(folder)))
+    rows = list(_rows(Files(folder)))
     values = [(row, row.found) for row in rows if isinstance(row.found, Value)]
     if not values:
         raise UserError(f"{folder}: holds none of the logs and workbooks that the original's figures rest on")
-    count: collections.Counter = collections.Counter()
+    count: collections.Counter[tuple[str, ...]] = collections.Counter()
     told = []
     for row, value in values:
         series = (row.workload, row.environment, value.metric, value.unit, value.factors, value.selection)
         count[series] += 1
         told.append((*series, count[series], f"{value.value:.15g}", row.file, value.line))
     refused = [(row.file, row.found.line or "", row.found.reason) for row in rows if isinstance(row.found, Refusal)]
-    _write(os.path.join(to, "tidy.csv"), COLUMNS, told)
-    _write(os.path.join(to, "unreadable.csv"), ["file", "line", "reason"], refused)
-    source = {"revision": published.revision(folder) or NOT_AVAILABLE, "files": len({row.file for row, _ in values})}
+    files.write_csv(os.path.join(to, "tidy.csv"), COLUMNS, told)
+    files.write_csv(os.path.join(to, "unreadable.csv"), ["file", "line", "reason"], refused)
+    source = {"revision": revision(folder) or NOT_AVAILABLE, "files": len({row.file for row, _ in values})}
     files.write_json(os.path.join(to, "source.json"), source)
     for file, line, reason in refused:
         print(f"{file}{f':{line}' if line else ''}: {reason}", file=sys.stderr)
     print(f"reanalysis: {len(told)} values in {len(count)} series; {len(refused)} places that cannot be used")
 
 
-def _rows(source: published.Files) -> Iterator[Row]:
+def _rows(source: Files) -> Iterator[Row]:
     for place, workload, read in (
         ("RandomAccess", "randomaccess", logs.randomaccess),
         ("Stream", "stream", logs.stream),
@@ -102,7 +100,7 @@ def _rows(source: published.Files) -> Iterator[Row]:
 
 
 def _of(
-    source: published.Files, file: str, workload: str, environment: str, read: Callable[[Any], Any], text: bool = True
+    source: Files, file: str, workload: str, environment: str, read: Callable[[Any], Any], text: bool = True
 ) -> Iterator[Row]:
     """What a reader finds in a file."""
     content = source.read(file)
@@ -129,7 +127,7 @@ def _lines(content: bytes) -> list[str]:
     return [line.rstrip("\r").split("\r")[-1] for line in content.decode("ascii", "replace").rstrip("\n").split("\n")]
 
 
-def _storage(source: published.Files) -> Iterator[Row]:
+def _storage(source: Files) -> Iterator[Row]:
     """fio's log of the virtual machine as the figures show it, and the one that replaced it."""
     old = f"at-{REVISION}/{REPLACED}"
     if source.read(REPLACED) != source.read(old):
@@ -143,7 +141,7 @@ def _as(rows: Iterator[Row], selection: str) -> Iterator[Row]:
         yield row._replace(found=found._replace(selection=selection) if isinstance(found, Value) else found)
 
 
-def _database(source: published.Files, folder: str, environment: str) -> Iterator[Row]:
+def _database(source: Files, folder: str, environment: str) -> Iterator[Row]:
     names = [file for file in source.names if os.path.dirname(file) == folder]
     outputs: list[list[str]] = []
     for kind, first in (("records-", False), ("dstat", True)):
@@ -160,11 +158,3 @@ def _database(source: published.Files, folder: str, environment: str) -> Iterato
             if threads := [value.factors for value in values if value.metric == "throughput"]:
                 outputs.append(threads)
             yield from rows
-
-
-def _write(path: str, columns: list[str], rows: list[tuple]) -> None:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    files.write_text(path, text.getvalue())

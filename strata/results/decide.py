@@ -6,16 +6,18 @@ Widths of intervals, costs, the budget and the machine's flags decide, and never
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
-from itertools import groupby, pairwise
+from typing import Any
 
 from strata.base.constants import result
 from strata.base.errors import UserError
 from strata.base.files import read_json, write_json
+from strata.base.shapes import Fields, Plan
 from strata.cell import quiet
 from strata.experiment import claims, plan, precision, sets, sizes
-from strata.experiment.precision import FIRST_STAGE, Claim, State
+from strata.experiment.precision import Claim, State
+from strata.host import node
 from strata.results import headline, tidy
 
 # Environment, metric, factors.
@@ -42,153 +44,133 @@ def decide(block: int) -> None:
 class _Round:
     """What is known after the last block of a round."""
 
-    def __init__(self, experiment: dict, order: sets.Order, block: int) -> None:
+    def __init__(self, experiment: Plan, order: sets.Order, block: int) -> None:
         self.experiment, self.order, self.block = experiment, order, block
-        self.found = tidy.values(blocks=block)
+        self.asked, self.loads = experiment["precision"], list(experiment["workloads"])
         self.rounds = [step for step in order.rounds if step.first <= block]
-        self.loads = list(experiment["workloads"])
-        costs = _costs(self.found.records)
-        self.spent = sum(costs.values())
-        of_cells = defaultdict(list)
+        found = tidy.values(blocks=block)
+        self.records = found.records
+        self.rows: dict[str, list[Fields]] = {
+            load: [dict(zip(tidy.COLUMNS, row, strict=True)) for row in rows] for load, rows in found.rows.items()
+        }
+        costs = _costs(self.records)
+        self.cost: dict[tuple[str, str], list[float]] = defaultdict(list)
         for (name, load, _), seconds in costs.items():
-            of_cells[name, load].append(seconds)
-        self.cost = {pair: statistics.fmean(seconds) for pair, seconds in of_cells.items()}
-        self.asked = experiment["precision"]
+            self.cost[name, load].append(seconds)
+        self.spent = sum(costs.values())
         self.left = math.inf if self.asked["budget"] is None else self.asked["budget"] - self.spent
         self.aside, self.again = self._disturbed()
         self.widths = {load: self._widths(load) for load in self.loads}
 
-    def _seconds(self, load: str, names: Iterable[str]) -> float:
-        """What a set of environments takes."""
-        able = [name for name in names if load not in self.order.cannot.get(name, ())]
-        return sum(self.cost.get((name, load), 0) for name in able)
+    def _seconds(self, load: str, names: Iterable[str] | None = None) -> float:
+        """What a set of these environments takes, or the next one."""
+        among = self.order.of_set(load, self.order.sets(load) + 1)
+        costs = (self.cost.get((name, load)) for name in among if names is None or name in names)
+        return sum(statistics.fmean(seconds) for seconds in costs if seconds)
 
     def _disturbed(self) -> tuple[set[tuple[str, int]], list[tuple[str, int]]]:
         """The sets (workload, number) that were set aside before, and those that are measured again now."""
-        aside: set[tuple[str, int]] = set()
         tries: dict[tuple[str, int], int] = defaultdict(int)
+        aside = set(self.order.set_aside(self.block))
         for step in self.rounds[1:]:
-            told = read_json(result("precision", block=step.first - 1)) or {}
-            for load, state in told["workloads"].items():
+            for load, state in (read_json(result("precision", block=step.first - 1)) or {})["workloads"].items():
                 for at, number in enumerate(state["again"], 1):
-                    aside.add((load, number))
                     # A set may have taken the place of one that had taken another's.
                     tries[load, step.before[load] + at] = tries[load, number] + 1
-        flagged = disturbed(self.order, self.found.records)
+        flagged = set(disturbed(self.order, self.records))
         again = []
-        for load, number in sorted(set(flagged) - aside, key=lambda one: (one[1], self.loads.index(one[0]))):
-            seconds = self._seconds(load, self.order.paired)
-            if tries[load, number] < self.asked["retries"] and seconds <= self.left:
+        for load, number in sorted(flagged - aside, key=lambda one: (one[1], self.loads.index(one[0]))):
+            if tries[load, number] < self.asked["retries"] and self._seconds(load) <= self.left:
                 again.append((load, number))
-                self.left -= seconds
+                self.left -= self._seconds(load)
         return aside, again
+
+    def _counting(self, load: str) -> list[Fields]:
+        """The rows that count of environments that are in all sets."""
+        among = [row for row in self.rows[load] if row["environment"] in self.order.paired and row["counts"] == "yes"]
+        return [row for row in among if (load, row["repetition"]) not in self.again]
 
     def _widths(self, load: str) -> dict[Series, tuple[float, int]]:
         """Relative half-width and number of pairs of each headline ratio to native; of levels without such ratios."""
         values: dict[Series, dict[int, tuple[float, str]]] = defaultdict(dict)
-        for row in self._rows(load):
-            if row["environment"] in self.order.paired:
-                own = values[row["environment"], row["metric"], row["factors"]]
-                if self._counts(row):
-                    own[row["repetition"]] = (float(row["value"]), row["laps"])
+        for row in self._counting(load):
+            own = values[row["environment"], row["metric"], row["factors"]]
+            own[row["repetition"]] = (float(row["value"]), row["laps"])
         told = headline.of_workload(self.experiment["workloads"][load], {one[1:] for one in values})
         ratios = sets.REFERENCE in self.order.paired and len(self.order.paired) > 1
         found = {}
         for one, own in values.items():
             if one[1:] in told and not (ratios and one[0] == sets.REFERENCE):
-                base = values.get((sets.REFERENCE, *one[1:]), {})
-                kept = (
-                    [_ratio(own[at], base[at]) for at in own if at in base]
-                    if ratios
-                    else [one[0] for one in own.values()]
-                )
+                base = values.get((sets.REFERENCE, *one[1:]), {}) if ratios else dict.fromkeys(own, (1.0, ""))
+                kept = [_ratio(own[at], base[at]) for at in own if at in base]
                 found[one] = (precision.half_width([math.log(value) for value in kept if value > 0]), len(kept))
         return found
 
-    def _rows(self, load: str) -> list[dict]:
-        return [dict(zip(tidy.COLUMNS, row, strict=True)) for row in self.found.rows[load]]
-
-    def _counts(self, row: dict) -> bool:
-        return row["counts"] == "yes" and (row["workload"], row["repetition"]) not in self.again
-
-    def state(self, load: str) -> tuple[State, int]:
-        """The state of a workload, and how many of its sets count at most where they are for claims."""
-        counted = {
-            row["repetition"]
-            for row in self._rows(load)
-            if row["environment"] in self.order.paired and self._counts(row)
-        }
-        narrow = {
-            number
-            for step in self.rounds
-            if load in step.narrow
-            for number in range(step.narrow[load][0], step.before[load] + step.new[load] + 1)
-        }
-        out = [one for one in {*self.aside, *self.again} if one[0] == load]
-        # A set that could not be measured takes the place of one that could.
-        lost = self.order.sets(load, self.block) - len(counted) - len(out)
-        most = self.asked["max"] - lost
-        width = max((width for width, _ in self.widths[load].values()), default=math.inf)
+    def state(self, load: str) -> State:
+        """The state of a workload; sets of some environments alone, for a claim, do not count."""
+        held: dict[str, set[int]] = defaultdict(set)
+        for row in self._counting(load):
+            held[row["environment"]].add(row["repetition"])
+        counted = len(set.intersection(*held.values())) if held else 0
         again = sum(one[0] == load for one in self.again)
-        seconds = self._seconds(load, self.order.paired)
-        return State(len(counted - narrow), again, most - len(counted & narrow), width, seconds), most
+        # A set that could not be measured takes the place of one that could; one that was set aside does not.
+        out = again + sum(one[0] == load for one in self.aside)
+        most = self.asked["max"] - self.order.sets(load, self.block) + counted + out
+        width = max((width for width, _ in self.widths[load].values()), default=math.inf)
+        return State(counted, again, most, width, self._seconds(load))
 
-    def claims(self, states: dict[str, tuple[State, int]]) -> dict[str, list[Claim]]:
+    def claims(self, states: dict[str, State]) -> dict[str, list[Claim]]:
         """What published claims ask for, by workload."""
-        here = {"processors": self.experiment["machine"].get("cpus"), "sockets": self._sockets()}
-        there = {
+        told = [record["observed"]["host"]["static"].get("sockets") for record in self.records.values()]
+        sockets = max((one for one in told if isinstance(one, int)), default=None)
+        here = {"processors": self.experiment["machine"].get("cpus"), "sockets": sockets}
+        there: set[tuple[str, str, str, str]] = {
             (row["environment"], load, row["metric"], row["factors"])
             for load in self.loads
-            for row in self._rows(load)
+            for row in self.rows[load]
             if row["environment"] in self.order.paired
         }
         found: dict[str, list[Claim]] = {load: [] for load in self.loads}
         for name, (low, high, series) in claims.ratios(self._valid(there), here).items():
             for load in {one[1] for one in series}:
-                own = [one for one in series if one[1] == load]
-                keys = [(environment, metric, factors) for environment, _, metric, factors in own]
-                known = [self.widths[load][key] for key in keys if key in self.widths[load]]
+                own = [(one[0], *one[2:]) for one in series if one[1] == load]
+                known = [self.widths[load][key] for key in own if key in self.widths[load]]
                 if known:
                     names = sorted({sets.REFERENCE, *(one[0] for one in own)})
-                    state, most = states[load]
-                    width, pairs = max(known)
-                    target = precision.deciding(low, high)
-                    seconds = self._seconds(load, names)
+                    state, (width, pairs) = states[load], max(known)
+                    most = state.most - state.counted + pairs
+                    target, seconds = precision.deciding(low, high), self._seconds(load, names)
                     found[load].append(Claim(name, pairs, state.again, most, width, target, names, seconds))
         return found
 
     def _valid(self, series: set[tuple[str, str, str, str]]) -> set[tuple[str, str, str, str]]:
         """Those of workloads whose size rules hold: the others test no claim."""
-        records = [record for cell, record in self.found.records.items() if cell[0] in self.order.paired]
+        records = [record for cell, record in self.records.items() if cell[0] in self.order.paired]
         small = {record["workload"] for record in records if sizes.broken(record.get("sizes", []))}
         return {one for one in series if one[1] not in small}
 
-    def _sockets(self) -> int | None:
-        told = [record["observed"]["host"]["static"].get("sockets") for record in self.found.records.values()]
-        return max((one for one in told if isinstance(one, int)), default=None)
-
-    def decision(self) -> dict:
+    def decision(self) -> Fields:
         """The decision, as it stands in results/precision (docs/files.md)."""
         target, budget = self.asked["target"], self.asked["budget"]
         states = {load: self.state(load) for load in self.loads}
         more, of_claims = dict.fromkeys(self.loads, 0), {}
         if target is not None:
-            more = precision.further({load: state for load, (state, _) in states.items()}, target, budget, self.left)
+            more = precision.further(states, target, budget, self.left)
             if self.asked.get("claims") and not any(more.values()) and self.experiment["scale"] != TINY:
-                of_claims = precision.for_claims(self.claims(states), budget, self.left)
+                of_claims = precision.for_claims(self.claims(states), self.left)
                 more |= {load: number for load, (number, _) in of_claims.items()}
-        causes = disturbed(self.order, self.found.records)
-        told: dict[str, dict] = {}
-        for load, (state, _) in states.items():
+        causes = disturbed(self.order, self.records)
+        told: dict[str, Fields] = {}
+        for load, state in states.items():
             claim = of_claims[load][1] if load in of_claims else None
-            narrow = claim is not None and set(claim.environments) != set(self.order.paired)
+            narrow = claim.environments if claim and set(claim.environments) != set(self.order.paired) else []
             told[load] = {
                 "sets": self.order.sets(load, self.block),
                 "seconds": round(state.seconds, 3),
                 "half_width": state.half_width if math.isfinite(state.half_width) else None,
                 "again": [number for name, number in self.again if name == load],
                 "more": more[load],
-                "environments": claim.environments if claim and narrow else None,
+                "environments": narrow or None,
                 "claim": claim.name if claim else None,
                 "reason": _reason(state, more[load], target, claim, repeated(load, self.again, causes)),
             }
@@ -208,7 +190,7 @@ class _Round:
         }
 
 
-def disturbed(order: sets.Order, records: dict[sets.Cell, dict]) -> dict[tuple[str, int], str]:
+def disturbed(order: sets.Order, records: Mapping[sets.Cell, Any]) -> dict[tuple[str, int], str]:
     """The sets (workload, number) of these records that something disturbed, and what, in words."""
     found: dict[tuple[str, int], str] = {}
     for cell, record in records.items():
@@ -223,67 +205,49 @@ def repeated(load: str, numbers: Iterable[tuple[str, int]], causes: dict[tuple[s
 
 
 def _reason(state: State, more: int, target: float | None, claim: Claim | None, again: str) -> str:
-    """Why a workload gets so many sets; again: which of them take the place of disturbed ones, and why."""
-    kept = state.counted + state.again
+    """How wide a workload's interval is and may be, and how many sets it gets."""
     width = f"± {100 * state.half_width:.1f} %" if math.isfinite(state.half_width) else "no interval"
-    if more and claim:
-        why = f"{more} more of {', '.join(claim.environments)} for {claim.name}, to be ± {100 * claim.target:.1f} %"
-    elif more and kept < FIRST_STAGE:
-        why = f"{more} more, since widths decide from {FIRST_STAGE} blocks on"
-    elif more:
-        after = precision.foreseen(state.half_width, state.counted, kept + more)
-        why = f"{more} more ({width}, then about ± {100 * after:.1f} %)"
-    elif again:
-        why = ""
-    elif not state.counted:
-        why = "nothing could be measured"
-    elif target is None:
-        why = "the number of blocks is fixed"
-    elif state.half_width <= target and state.counted >= FIRST_STAGE:
-        why = f"{width} is within the target of ± {100 * target:.1f} %"
-    elif state.counted >= state.most:
-        why = f"the largest number of blocks ({width})"
-    else:
-        why = f"one more exceeds the budget ({width})"
-    return ", ".join(part for part in (again, why) if part)
+    wanted = f" (target ± {100 * target:.1f} %)" if target is not None else ""
+    again = f", {again}" if again else ""
+    of = f" of {', '.join(claim.environments)} for {claim.name} (± {100 * claim.target:.1f} %)" if claim else ""
+    return f"{width}{wanted}{again}, {more} more{of}"
 
 
 def _ratio(measured: tuple[float, str], reference: tuple[float, str]) -> float:
     """The ratio of two runs of a set: of laps the median of their pairs."""
     laps = [[float(lap) for lap in one[1].split(";") if lap] for one in (measured, reference)]
     if laps[0] and len(laps[0]) == len(laps[1]):
-        return statistics.median(one / other for one, other in zip(*laps, strict=True))
+        return float(statistics.median(one / other for one, other in zip(*laps, strict=True)))
     return measured[0] / reference[0]
 
 
-def _costs(records: dict[sets.Cell, dict]) -> dict[sets.Cell, float]:
+def _costs(records: dict[sets.Cell, Fields]) -> dict[sets.Cell, float]:
     """Seconds of each cell, and of what lies between two: the median, so that an interruption of the run is none.
 
-    Cells that were measured in turns are one in this, and share what lies behind them.
+    Cells that were measured in turns share what lies behind them.
     """
 
-    def node(cell: sets.Cell) -> str:
-        return (records[cell].get("node") or {}).get("name") or ""
+    def key(cell: sets.Cell) -> tuple[str, int]:
+        # Nodes measure at the same time, and each counts for itself.
+        return node.of_record(records[cell]) or "", records[cell]["position"]["actual"]
 
-    def place(cell: sets.Cell) -> int:
-        return records[cell]["position"]["actual"]
+    def moment(cell: sets.Cell, name: str) -> float:
+        return datetime.fromisoformat(records[cell][name]).timestamp()
 
-    def unit(cell: sets.Cell) -> tuple:
-        return (node(cell), cell[1:] if records[cell].get("interleaved") else place(cell))
-
-    def moment(cell: sets.Cell, key: str) -> float:
-        return datetime.fromisoformat(records[cell][key]).timestamp()
-
-    # Nodes measure at the same time, and each counts for itself.
-    units = [list(cells) for _, cells in groupby(sorted(records, key=lambda cell: (node(cell), place(cell))), unit)]
+    units: list[list[sets.Cell]] = []
     behind: dict[bool, list[float]] = {True: [], False: []}
-    for before, after in pairwise(units):
-        if node(before[0]) == node(after[0]) and place(after[0]) == place(before[-1]) + 1:
-            start = min(moment(cell, "started") for cell in after)
-            behind[len(before) == 1].append(start - max(moment(cell, "ended") for cell in before))
+    for cell in sorted(records, key=key):
+        last = units[-1] if units else []
+        if last and records[cell].get("interleaved") and last[0][1:] == cell[1:] and key(last[0])[0] == key(cell)[0]:
+            last.append(cell)
+            continue
+        if last and (key(last[-1])[0], key(last[-1])[1] + 1) == key(cell):
+            end = max(moment(one, "ended") for one in last)
+            behind[len(last) == 1].append(moment(cell, "started") - end)
+        units.append([cell])
     found = {}
-    for cells in units:
-        alike = behind[len(cells) == 1] or behind[len(cells) != 1]
-        for cell in cells:
-            found[cell] = records[cell]["seconds"] + (statistics.median(alike) if alike else 0) / len(cells)
+    for unit in units:
+        alike = behind[len(unit) == 1] or behind[len(unit) != 1]
+        for cell in unit:
+            found[cell] = records[cell]["seconds"] + (statistics.median(alike) if alike else 0) / len(unit)
     return found

@@ -1,5 +1,6 @@
 """What a run would do: which cells are due, what would be built, and about how long it takes.  Nothing is written."""
 
+import itertools
 import statistics
 from collections import Counter, defaultdict
 
@@ -7,6 +8,7 @@ from strata import layers
 from strata.base import places
 from strata.base.files import read_json
 from strata.base.progress import duration
+from strata.base.shapes import Fields, Plan, Record
 from strata.cell import spool
 from strata.experiment import sets
 from strata.image import cache
@@ -17,7 +19,7 @@ from strata.vm import disk
 IMAGE = 2
 
 
-def show(experiment: dict, order: bool = False) -> None:
+def show(experiment: Plan, order: bool = False) -> None:
     """Print what is due of a plan; with `order` every cell in the order of measurement."""
     found = sets.Order(experiment)
     if order:
@@ -27,7 +29,7 @@ def show(experiment: dict, order: bool = False) -> None:
     due = [cell for cell in cells if spool.due(experiment, cell)]
     more = "" if found.decided else "; further ones are decided once these are measured"
     print(f"{len(due)} of {len(cells)} cells are due at {experiment['scale']} scale{more}")
-    of_environment: dict[str, Counter] = defaultdict(Counter)
+    of_environment: dict[str, Counter[str]] = defaultdict(Counter)
     for environment, load, _ in due:
         of_environment[environment][load] += 1
     width = max(map(len, experiment["environments"]))
@@ -46,7 +48,7 @@ def show(experiment: dict, order: bool = False) -> None:
     print(f"time: {_time(experiment, due, found.decided)}")
 
 
-def _again(experiment: dict, order: sets.Order) -> dict[tuple[str, int], str]:
+def _again(experiment: Plan, order: sets.Order) -> dict[tuple[str, int], str]:
     """The blocks that were disturbed, and will be measured again once that is decided; why, in words."""
     if order.decided or not experiment["precision"]["retries"]:
         return {}
@@ -57,7 +59,7 @@ def _again(experiment: dict, order: sets.Order) -> dict[tuple[str, int], str]:
     return {one: f"{one[0]}, {decide.repeated(one[0], [one], causes)}" for one in new}
 
 
-def _built(experiment: dict, environments: dict) -> list[str]:
+def _built(experiment: Plan, environments: Fields) -> list[str]:
     """What has to be built for cells in these environments."""
     recipe = experiment["image"]["recipe"]
     entries = {name: experiment["environments"][name] for name in environments}
@@ -70,16 +72,14 @@ def _built(experiment: dict, environments: dict) -> list[str]:
     return found
 
 
-def _time(experiment: dict, due: list[sets.Cell], decided: bool) -> str:
+def _time(experiment: Plan, due: list[sets.Cell], decided: bool) -> str:
     """About how long the due cells take, by what others took."""
     took: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for environment in experiment["environments"]:
-        for load in experiment["workloads"]:
-            for number in range(1, 6):
-                seconds = (read_json(places.cell_path("raw", environment, load, number, "json")) or {}).get("seconds")
-                took[environment, load] += [seconds] if isinstance(seconds, int | float) else []
+    for cell in itertools.product(experiment["environments"], experiment["workloads"], range(1, 6)):
+        record: Record | None = read_json(places.cell_path("raw", *cell, "json"))
+        took[cell[:2]] += [record["seconds"]] if record else []
     known = [statistics.fmean(took[cell[:2]]) for cell in due if took[cell[:2]]]
-    budget = (experiment.get("precision") or {}).get("budget")
+    budget = experiment["precision"]["budget"] if "precision" in experiment else None
     bound = f"; blocks are added until {duration(budget)} were measured" if budget and not decided else ""
     if not due:
         return "nothing to measure"

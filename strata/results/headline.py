@@ -3,11 +3,13 @@ analysis/read.R says the same of rows."""
 
 from collections.abc import Iterable
 
+from strata.base.shapes import Fields, PlannedWorkload
+
 # Metric, factors.
 Series = tuple[str, str]
 
 
-def of_workload(entry: dict, series: Iterable[Series]) -> set[Series]:
+def of_workload(entry: PlannedWorkload, series: Iterable[Series]) -> set[Series]:
     """Those of its series; all where none is declared or drawn.  entry: of the workload in the plan."""
     there = set(series)
     wanted = entry.get("headline") or [
@@ -21,7 +23,7 @@ def of_workload(entry: dict, series: Iterable[Series]) -> set[Series]:
     return {one for want in wanted for one in _chosen(want, there)} or there
 
 
-def _chosen(want: dict, series: set[Series]) -> set[Series]:
+def _chosen(want: Fields, series: set[Series]) -> set[Series]:
     metrics = _listed(want.get("metric"))
     keep = {one for one in series if not metrics or one[0] in metrics}
     for name, wanted in want.get("where", {}).items():

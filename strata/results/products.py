@@ -3,24 +3,25 @@
 import os
 
 from strata.base.constants import result
+from strata.base.shapes import Plan
 from strata.experiment import sets
 
 PAPERS = ("paper/report.pdf", "paper/report.html")
 _OF_ALL = ("left_out", "summary", "comparisons", "choices", "emulated", "claims", "blocks", "runs")
 
 
-def tables(experiment: dict) -> list[str]:
+def tables(experiment: Plan) -> list[str]:
     """All tables of a plan."""
     return [*(result("tidy", workload=load) for load in sorted(experiment["workloads"])), *map(result, _OF_ALL)]
 
 
-def decisions(experiment: dict, folder: str = ".") -> list[str]:
+def decisions(experiment: Plan, folder: str = ".") -> list[str]:
     """The decisions on further sets that were made."""
     order = sets.Order(experiment, os.path.join(folder, "results"))
     found = [result("precision", block=block) for block in order.asked]
     return [name for name in found if os.path.exists(os.path.join(folder, name))]
 
 
-def made(experiment: dict) -> list[str]:
+def made(experiment: Plan) -> list[str]:
     """All that is made again from logs, records and decisions."""
     return [*tables(experiment), *PAPERS]

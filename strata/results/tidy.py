@@ -5,7 +5,6 @@ empty where the cell had one lap.
 What a parser or a check refuses is left out and named in results/left_out.csv.
 """
 
-import csv
 import os
 import sys
 from collections.abc import Iterable, Sequence
@@ -14,10 +13,12 @@ from typing import NamedTuple
 from strata.base import places
 from strata.base.constants import result
 from strata.base.errors import UserError
-from strata.base.files import write_text
+from strata.base.files import write_csv
+from strata.base.shapes import Fields, Plan, Record
 from strata.cell import parsing
-from strata.cell.cell import checks
+from strata.cell.logs import checks
 from strata.experiment import plan, sets
+from strata.host import node
 from strata.results import judge
 
 COLUMNS = (
@@ -33,8 +34,8 @@ class Values(NamedTuple):
     out."""
 
     cells: list[sets.Cell]
-    rows: dict[str, list[Sequence]]
-    records: dict[sets.Cell, dict]
+    rows: dict[str, list[Sequence[object]]]
+    records: dict[sets.Cell, Fields]
     left_out: list[Sequence[object]]
 
 
@@ -45,8 +46,8 @@ def make(partial: bool = False) -> None:
     """
     found = values(partial)
     for load, rows in found.rows.items():
-        _write(result("tidy", workload=load), COLUMNS, rows)
-    _write(result("left_out"), ("log", "reason"), found.left_out)
+        write_csv(result("tidy", workload=load), COLUMNS, rows)
+    write_csv(result("left_out"), ("log", "reason"), found.left_out)
     _note_unplanned(found.cells)
 
 
@@ -69,7 +70,7 @@ def values(partial: bool = False, blocks: int | None = None) -> Values:
     records = {cell: judge.load(".", places.cell_path("raw", *cell, "json")) for cell in measured}
     paired = {cell: record for cell, record in records.items() if cell[0] in order.paired}
     aside = set(order.set_aside(blocks)) | set(_torn(paired))
-    rows: dict[str, list[Sequence]] = {load: [] for load in experiment["workloads"]}
+    rows: dict[str, list[Sequence[object]]] = {load: [] for load in experiment["workloads"]}
     left_out: list[Sequence[object]] = []
     for cell in measured:
         if "cannot" in records[cell]:
@@ -83,7 +84,7 @@ def values(partial: bool = False, blocks: int | None = None) -> Values:
     return Values(cells, rows, records, left_out)
 
 
-def _rows(experiment: dict, cell: sets.Cell, record: dict, counts: str) -> list[Sequence]:
+def _rows(experiment: Plan, cell: sets.Cell, record: Record, counts: str) -> list[Sequence[object]]:
     """The values of a cell.  Raises BrokenLogError where its log is not that of a good run."""
     path = places.cell_path("raw", *cell, "log")
     with open(path, "rb") as file:
@@ -109,11 +110,11 @@ def _number(value: float) -> str:
     return f"{value:.15g}"
 
 
-def _torn(records: dict[sets.Cell, dict]) -> list[tuple[str, int]]:
+def _torn(records: dict[sets.Cell, Fields]) -> list[tuple[str, int]]:
     """The sets (workload, repetition) that were not measured on one node: their runs are not compared."""
-    nodes: dict[tuple[str, int], set] = {}
+    nodes: dict[tuple[str, int], set[str | None]] = {}
     for cell, record in records.items():
-        nodes.setdefault(cell[1:], set()).add((record.get("node") or {}).get("name"))
+        nodes.setdefault(cell[1:], set()).add(node.of_record(record))
     return [key for key, names in nodes.items() if len(names) > 1]
 
 
@@ -129,12 +130,3 @@ def _note_unplanned(cells: Iterable[sets.Cell]) -> None:
 def _shortened(names: Sequence[str]) -> str:
     rest = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(names[:SHOWN]) + rest
-
-
-def _write(path: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    import io
-
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerows([columns, *rows])
-    write_text(path, text.getvalue())

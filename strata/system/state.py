@@ -1,5 +1,11 @@
-"""What is up, written down before it is made, in a folder that only its user may enter."""
+"""What is up: of each thing a file that says how it is removed, a line for each part of it before that is made.
 
+The first line is the thing itself, ``{id, environment, layers, owner, number}``, each further one a trace
+(:mod:`strata.system.traces`).  The files lie in a folder that only its user may enter; what is removed has none.
+"""
+
+import contextlib
+import json
 import os
 import stat
 import time
@@ -8,8 +14,6 @@ from strata.base import places
 from strata.base.errors import UserError
 from strata.base.files import note_json
 from strata.base.progress import say
-
-NOTHING: dict = {"system": None, "cell": None}
 
 
 def folder() -> str:
@@ -31,82 +35,71 @@ def folder() -> str:
     return path
 
 
-def path() -> str:
-    """The file that says what is up."""
-    return os.path.join(folder(), "testbed.json")
+def path(id: str) -> str:
+    """The file of a thing that is up."""
+    return os.path.join(folder(), f"{id}.up")
 
 
-def read() -> dict:
-    """``{system, cell}``: what is up, and the process of the cell that runs in it (each may be None).
+def begin(id: str, environment: str, layers: list[dict], owner: dict) -> None:
+    """Write down that a thing of these layers is about to be made, by this process (`owner`), for an environment."""
+    number = time.monotonic_ns()
+    note_json(path(id), {"id": id, "environment": environment, "layers": layers, "owner": owner, "number": number})
 
-    With `beside`, where it is not the only one, the systems that were brought up before and stand idle.
 
-    What makes no sense counts for nothing here; :func:`complaint` tells of it.
-    """
-    found, complaint = _read()
-    return found if complaint is None else dict(NOTHING)
+def note(id: str, trace: dict) -> None:
+    """Write down the trace of a part of it that is about to be made."""
+    descriptor = os.open(path(id), os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+    try:
+        os.write(descriptor, json.dumps(trace).encode() + b"\n")
+    finally:
+        os.close(descriptor)
+
+
+def forget(id: str) -> None:
+    """Forget a thing that was removed."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path(id))
 
 
 def all_up() -> list[dict]:
-    """All systems that are up, in the order in which they were brought up."""
-    there = read()
-    return [*there.get("beside", []), *([there["system"]] if there["system"] else [])]
+    """``{id, environment, layers, owner, number, traces}`` of all that is up, in the order in which it was begun.
+
+    Of what was written down and makes no sense there is `complaint` in place of `number`, and no trace.
+    """
+    own = folder()
+    found = [_read(os.path.join(own, name)) for name in os.listdir(own) if name.endswith(".up")]
+    return sorted((one for one in found if one is not None), key=lambda one: one.get("number", -1))
 
 
-def write(state: dict) -> None:
-    """Write down what is up."""
-    note_json(path(), state if state.get("beside") else {key: state[key] for key in ("system", "cell")})
+def put_aside(id: str, complaint: str) -> None:
+    """Keep what is written down of a thing in a file of another name, and say why: it makes no sense."""
+    aside = f"{path(id).removesuffix('.up')}.{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
+    os.rename(path(id), aside)
+    say("testbed", f"{path(id)}: {complaint}; it is put aside as {aside}, and what is ours was looked for by its marks")
 
 
-def complaint() -> str | None:
-    """Why what is written down makes no sense; None where it does."""
-    return _read()[1]
-
-
-def put_aside(complaint: str) -> None:
-    """Keep what is written down in a file of its own, and say why: it makes no sense."""
-    aside = f"{path()}.{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
-    os.rename(path(), aside)
-    say("testbed", f"{path()}: {complaint}; it is put aside as {aside}, and what is ours was looked for by its marks")
-
-
-def _read() -> tuple[dict, str | None]:
-    """What is written down, and why it makes no sense (None: it does)."""
-    import json
-
+def _read(file: str) -> dict | None:
+    """What a file says; None where it has gone meanwhile."""
     try:
-        with open(path(), encoding="utf-8") as file:
-            found = json.load(file)
+        with open(file, "rb") as opened:
+            # What was not written to its end was not made.
+            lines = opened.read().split(b"\n")[:-1]
     except FileNotFoundError:
-        return dict(NOTHING), None
+        return None
+    id = os.path.basename(file).removesuffix(".up")
+    unknown = {"id": id, "environment": "unknown", "layers": [], "owner": {"pid": 0, "start": None}, "traces": []}
+    try:
+        made, *traces = [json.loads(line) for line in lines] or [None]
     except (ValueError, RecursionError):
-        return dict(NOTHING), "it is not JSON"
-    return found, _complaint(found)
-
-
-def _complaint(state: object) -> str | None:
-    if not isinstance(state, dict) or not {"system", "cell"} <= set(state):
-        return "it is not {system, cell}"
-    system, cell = state["system"], state["cell"]
-    if cell is not None and not _is_process(cell):
-        return "cell is no process"
-    beside = state.get("beside", [])
-    if not isinstance(beside, list):
-        return "beside is no list"
-    named = [("beside", other) for other in beside] + ([] if system is None else [("system", system)])
-    return next((words for name, one in named if (words := _complaint_of_system(name, one))), None)
-
-
-def _complaint_of_system(name: str, system: object) -> str | None:
-    if not isinstance(system, dict) or not all(isinstance(system.get(key), str) for key in ("id", "environment")):
-        return f"{name} has no id or environment"
-    if not _is_process(system.get("owner")):
-        return f"{name}.owner is no process"
-    traces = system.get("traces")
-    if not isinstance(traces, list):
-        return f"{name}.traces is missing"
+        return {**unknown, "complaint": "it is not JSON"}
+    kinds = {"environment": str, "layers": list, "number": int}
+    known = isinstance(made, dict) and all(isinstance(made.get(key), kind) for key, kind in kinds.items())
+    if not known or made.get("id") != id:
+        return {**unknown, "complaint": "it says of nothing what it is"}
     wrong = [trace for trace in traces if not _is_trace(trace)]
-    return f"{name}.traces: {wrong[0]} says of nothing how it is removed" if wrong else None
+    if wrong or not _is_process(made.get("owner")):
+        return {**unknown, "complaint": f"{wrong[0]} says of nothing how it is removed" if wrong else "nobody owns it"}
+    return {**made, "traces": traces}
 
 
 def _is_process(value: object) -> bool:

@@ -1,18 +1,15 @@
-"""The system under test: at most one on this machine, gone when the process that brought it up is over.
+"""Systems under test: what is brought up for a cell, or for those that take turns, and taken down.
 
-Beside it those may stand idle whose cells are measured in turns with its own (:mod:`strata.cell.together`).
+A system may have several equal parts, for workloads that ask for as many at the same time: each is a stack of its own,
+and they come and go together.  The client that reaches them is brought up before and taken down after them.
 
-It may have several equal parts, for workloads that ask for as many systems at the same time: each is a stack of
-its own, and they come and go together.
-
-What is up is written down (:mod:`strata.system.state`) before it is brought up, with how each thing is removed
+What is up is written down (:mod:`strata.system.state`) before it is made, with how each thing is removed
 (:mod:`strata.system.traces`), so that whoever comes next (another cell, of whichever checkout, the end of the run,
 ``strata clean``) can remove it, also after a kill.  All of it is done under the machine's lock.
 """
 
 import os
 import time
-from collections.abc import Callable
 
 from strata import client as client_of
 from strata import layers
@@ -27,106 +24,99 @@ from strata.image import intact
 from strata.system import state, traces, turn
 from strata.system.turn import exclusive as exclusive
 
-
-def ids(system: dict) -> list[str]:
-    """The ids of the equal systems that a system is made of; its own where there is but one."""
-    number = system.get("parts", 1)
-    return [system["id"]] if number == 1 else [f"{system['id']}-{part}" for part in range(number)]
+# For whom the client is up.
+CLIENT = "(client)"
 
 
-def _stacks(system: dict, image: dict | None) -> list[list[layers.Layer]]:
-    """The stack of each part of a system, up or not; what a layer makes is noted in `system`."""
-    address = system.get("address") or "127.0.0.1"
-    named = ids(system)
-    stacks = []
-    for part, id in enumerate(named):
-        ports = several(plan.shifted(system["ports"], part))
-        folder, first = (os.path.join(places.systems(), name) for name in (id, named[0]))
-        context = layers.Context(id, folder, image, address, ports, part, len(named), first, _noting(system))
-        stacks.append(layers.build(system["layers"], context))
-    return stacks
+def _begin(environment: str, stack: list[dict], image: dict | None, tree: bool) -> str:
+    """Write down that something of ours is about to be made; its id.
 
-
-def _client(system: dict, image: dict | None) -> list[layers.Layer]:
-    """The stack of a system's client, up or not: the host, the link, what is on it; none where no workload has one."""
-    if system["client"] is None:
-        return []
-    id = f"{system['id']}-client"
-    folder = os.path.join(places.systems(), id)
-    return client_of.make(system["client"], layers.Context(id, folder, image, note=_noting(system)))
-
-
-def _noting(system: dict) -> Callable[[dict], None]:
-    """What notes the trace of a thing that a system is about to make."""
-
-    def note(trace: dict) -> None:
-        system["traces"].append(trace)
-        _write(system, True)
-
-    return note
-
-
-def _write(system: dict, busy: bool) -> None:
-    """Write down the system that was brought up last, and whether a cell of this process is at work in it."""
-    beside = [other for other in state.all_up() if other["id"] != system["id"]]
-    state.write({"system": system, "beside": beside, "cell": identity(os.getpid()) if busy else None})
-
-
-def take_down(environment: str | None = None) -> list[str]:
-    """Remove the systems that are up with their clients, if they have any, by their traces; what they were, in words.
-
-    environment: whose system goes alone.
-
-    What nobody knows how to remove, since it was written down by another version or is damaged, is looked for by our
-    marks, and then put aside.  Raises UserError where something could not be removed: all else is, and it stays written
-    down, so that whoever comes next tries again.
+    tree: whether it runs the image's own files, which are looked at then.
     """
-    if complaint := state.complaint():
-        removed = sweep()
-        state.put_aside(complaint)
-        return removed
-    there = state.all_up()
-    going = [system for system in there if environment in (None, system["environment"])]
-    if not going:
-        return []
-    removed = [f"system {system['id']} ({system['environment']})" for system in going]
-    unknown, failed = [], []
-    for trace in (trace for system in reversed(going) for trace in reversed(system["traces"])):
-        try:
-            traces.remove(trace)
-        except traces.UnknownKind as trouble:
-            unknown.append(str(trouble))
-        except (UserError, OSError) as trouble:
-            failed.append(trouble)
-    if failed:
-        raise failed[0]
-    if unknown:
-        removed += sweep()
-        state.put_aside("; ".join(unknown))
-    staying = [system for system in there if system not in going]
-    rest = {"system": staying[-1], "beside": staying[:-1], "cell": state.read()["cell"]} if staying else state.NOTHING
-    state.write(rest)
-    return removed
+    if turn.OWN and image is not None:
+        raise UserError("STRATA_TEST_LOCK is set, which is only for tests on the bare host: unset it to measure")
+    if image is not None and tree:
+        intact.verify(image)
+    id = f"strata-{os.urandom(5).hex()}"
+    state.begin(id, environment, stack, identity(os.getpid()))
+    return id
+
+
+class Link:
+    """A client (as of :func:`strata.client.settle`) that is brought up now.
+
+    `client` is the top of its stack, `layer` that by which it is joined to systems, `address` the host's on the link.
+    """
+
+    def __init__(self, settled: dict, image: dict | None) -> None:
+        id = _begin(CLIENT, [], image, tree=True)
+        folder = os.path.join(places.systems(), id)
+        context = layers.Context(id, folder, image, note=lambda trace: state.note(id, trace))
+        stack = client_of.make(settled, context)
+        for layer in stack:
+            layer.up()
+        self.client, self.layer = stack[-1], client_of.link_of(stack)
+        self.address = self.layer.address()
+
+
+def names(id: str, parts: int) -> list[str]:
+    """The names of the equal systems that a system is made of; its own where there is but one."""
+    return [id] if parts == 1 else [f"{id}-{part}" for part in range(parts)]
 
 
 class System:
-    """A system under test that is up: the top of its stack, its client, and what is written down about it.
+    """A system under test, of so many equal parts.
 
-    `tops` are those of all equal systems that it is made of, `top` that of the first.  `client` is the top of the
-    client's stack, and `link` the layer by which that is joined to the system; None without a client.
+    stack: layers with their settled options.  link: the client that is up and reaches the `ports` of its servers.
+
+    `tops` are the tops of the stacks of all parts, `top` that of the first.  `facts` is what is known of it for the
+    records: its id, its layers, when and how quickly it came up, what its layers say of themselves; `inside`
+    what was observed in it; `cells` the number of cells that ended well in it.
     """
 
-    def __init__(self, facts: dict, image: dict | None) -> None:
-        self.facts = facts
-        self.tops = [stack[-1] for stack in _stacks(facts, image)]
-        self.top = self.tops[0]
-        load = _client(facts, image)
-        self.client = load[-1] if load else None
-        self.link = client_of.link_of(load) if load else None
+    def __init__(
+        self, environment: str, stack: list[dict], image: dict | None, link: Link | None, ports: list[int], parts: int
+    ) -> None:
+        id = _begin(environment, stack, image, "tree" in layers.forms(name for entry in stack for name in entry))
+        self.id, self.environment, self.link, self.cells = id, environment, link, 0
+        self.stacks = stacks(id, stack, image, link.address if link else "127.0.0.1", ports, parts)
+        self.tops = [built[-1] for built in self.stacks]
+        self.listens: list[str] = []
+        self.inside: dict | None = None
+        self.facts: dict = {
+            "id": id,
+            "image": image["id"] if image else None,
+            "layers": stack,
+            "up_started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "up_seconds": None,
+        }
+
+    @property
+    def top(self) -> layers.Layer:
+        """The top of the first stack."""
+        return self.tops[0]
+
+    @property
+    def client(self) -> layers.Layer | None:
+        """The client that reaches it; None where no workload has a part there."""
+        return self.link.client if self.link else None
+
+    def up(self) -> "System":
+        """Bring all parts up.  Raises UserError; what is there of it is written down."""
+        begun, before = time.monotonic(), seconds_once()
+        facts = [_up(stack) for stack in self.stacks]
+        # An image that was brought into a store of containers does not recur.
+        self.facts["up_seconds"] = round(time.monotonic() - begun - (seconds_once() - before), 3)
+        each = [{"id": top.context.id, **own} for top, own in zip(self.tops, facts, strict=True)]
+        self.facts["facts"] = {**facts[0], **({"each": each} if len(each) > 1 else {})}
+        if self.link is not None:
+            self.link.layer.join(self.tops)
+            self.listens = [top.listen() for top in self.tops]
+        return self
 
     def listen(self, part: int) -> str:
         """The address at which servers in the system with this number listen: where its client's words arrive."""
-        return self.facts["listens"][part] if self.client else self.tops[part].address()
+        return self.listens[part] if self.client else self.tops[part].address()
 
     def reached(self, part: int) -> str:
         """The address at which the other systems reach servers in the one with this number."""
@@ -136,81 +126,46 @@ class System:
     def left(self, patience: float = 1.0) -> list[str]:
         """Command lines of what a cell's commands left running in it, once that had so many seconds to end."""
         deadline = time.monotonic() + patience
-        while found := [line for top in self.tops for line in top.left()]:
-            if time.monotonic() > deadline:
-                break
-            time.sleep(0.1)
+        try:
+            while found := sorted({line for top in self.tops for line in top.left()}):
+                if time.monotonic() > deadline:
+                    break
+                time.sleep(0.1)
+        except (UserError, OSError) as trouble:
+            # The cell itself is complete: what cannot be asked is not used again.
+            return [f"unknown, since it cannot be asked ({trouble})"]
         return found
 
 
-def runs_tree(stack: list[dict], client: dict | None) -> bool:
-    """Whether the image's own files are run, in a system of this stack or at its client."""
-    return client is not None or "tree" in layers.forms(name for entry in stack for name in entry)
+def stacks(
+    id: str, stack: list[dict], image: dict | None, address: str, ports: list[int], parts: int
+) -> list[list[layers.Layer]]:
+    """The stack of each part of a system, which is not up; what a layer makes is noted as the system's."""
+    named = names(id, parts)
+    found = []
+    for part, name in enumerate(named):
+        own = several(plan.shifted(ports, part))
+        folder, first = (os.path.join(places.systems(), one) for one in (name, named[0]))
+        context = layers.Context(
+            name, folder, image, address, own, part, parts, first, lambda trace: state.note(id, trace)
+        )
+        found.append(layers.build(stack, context))
+    return found
 
 
 def bring_up(
     environment: str,
     stack: list[dict],
     image: dict | None,
-    client: dict | None = None,
+    link: Link | None = None,
     ports: list[int] | None = None,
     parts: int = 1,
-    beside: bool = False,
 ) -> System:
-    """The system for an environment: the one that this process has up if it is exactly that, else a fresh one.
+    """A fresh system for an environment, up, beside what is up already.
 
-    What else is up is taken down before, or stands idle `beside` the fresh one from now on.
-
-    `client` (as from :func:`strata.client.settle`) is brought up beside it and reaches the `ports` of its servers.
-    It is made of so many equal `parts`, all of which are up when this returns.
-    A system is used again only after a cell that ended well.  Raises UserError if it cannot be brought up; what is
-    there of it is written down.
+    Raises UserError if it cannot be brought up; what is there of it is written down.
     """
-    wanted = {
-        "environment": environment,
-        "layers": stack,
-        "image": image["id"] if image else None,
-        "client": client,
-        "ports": ports or [],
-        "parts": parts,
-        "owner": identity(os.getpid()),
-    }
-    there = state.read()
-    system = there["system"]
-    fits = system is not None and all(system.get(key) == value for key, value in wanted.items())
-    if fits and there["cell"] is None and not beside:
-        return System(system, image)
-    if turn.OWN and layers.forms(name for entry in stack for name in entry):
-        raise UserError("STRATA_TEST_LOCK is set, which is only for tests on the bare host: unset it to measure")
-    if not beside:
-        take_down()
-    if image and runs_tree(stack, client):
-        intact.verify(image)
-    system = {
-        **wanted,
-        "id": f"strata-{os.urandom(5).hex()}",
-        "cells_before": 0,
-        "up_started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "up_seconds": None,
-        "traces": [],
-    }
-    _write(system, True)
-    if load := _client(system, image):
-        for layer in load:
-            layer.up()
-        system["address"] = client_of.link_of(load).address()
-    begun, before = time.monotonic(), seconds_once()
-    built = _stacks(system, image)
-    facts = [_up(stack) for stack in built]
-    # An image that was brought into a store of containers does not recur.
-    system["up_seconds"] = round(time.monotonic() - begun - (seconds_once() - before), 3)
-    each = [{"id": id, **own} for id, own in zip(ids(system), facts, strict=True)]
-    system["facts"] = {**facts[0], **({"each": each} if parts > 1 else {})}
-    if load:
-        client_of.link_of(load).join([stack[-1] for stack in built])
-        system["listens"] = [stack[-1].listen() for stack in built]
-    _write(system, False)
-    return System(system, image)
+    return System(environment, stack, image, link, ports or [], parts).up()
 
 
 def _up(stack: list[layers.Layer]) -> dict:
@@ -222,31 +177,40 @@ def _up(stack: list[layers.Layer]) -> dict:
     return facts
 
 
-def begin_cell(system: System) -> None:
-    """Note that a cell runs in the system; if its process dies, the system is not used again."""
-    _write(system.facts, True)
+def take_down(environment: str | None = None) -> list[str]:
+    """Remove what is up, the last first, by its traces; what it was, in words.
 
+    environment: whose system goes alone.
 
-def end_cell(system: System, last: bool) -> list[str]:
-    """Note that the cell ended well; returns the command lines of what it left running.
-
-    A system is taken down after the `last` cell that uses it, and where something was left in it, so that nothing of
-    a cell lasts into the next one.
+    What nobody knows how to remove, since it was written down by another version or is damaged, is looked for by our
+    marks, and then put aside.  Raises UserError where something could not be removed: all else is, and it stays written
+    down, so that whoever comes next tries again.
     """
-    try:
-        left = system.left()
-    except (UserError, OSError) as trouble:
-        # The cell itself is complete: what cannot be asked is not used again.
-        left = [f"unknown, since it cannot be asked ({trouble})"]
-    if left or last:
-        try:
-            take_down()
-        except (UserError, OSError) as trouble:
-            say("testbed", f"{trouble}; whoever measures next tries again")
-    else:
-        system.facts["cells_before"] += 1
-        _write(system.facts, False)
-    return left
+    removed: list[str] = []
+    failed: list[Exception] = []
+    for thing in reversed(state.all_up()):
+        if environment not in (None, thing["environment"]):
+            continue
+        unknown = [thing["complaint"]] if "complaint" in thing else []
+        troubles: list[Exception] = []
+        for trace in reversed(thing["traces"]):
+            try:
+                traces.remove(trace)
+            except traces.UnknownKind as trouble:
+                unknown.append(str(trouble))
+            except (UserError, OSError) as trouble:
+                troubles.append(trouble)
+        failed += troubles
+        if troubles:
+            continue
+        removed.append(f"system {thing['id']} ({thing['environment']})")
+        if unknown:
+            removed += sweep()
+            state.put_aside(thing["id"], "; ".join(unknown))
+        state.forget(thing["id"])
+    if failed:
+        raise failed[0]
+    return removed
 
 
 def end_run(owner: dict) -> None:
@@ -256,7 +220,7 @@ def end_run(owner: dict) -> None:
     """
     from strata.vm import snapshot
 
-    if any(not alive(system["owner"]) for system in state.all_up()):
+    if any(not alive(thing["owner"]) for thing in state.all_up()):
         try:
             with exclusive(wait=False):
                 take_down()
@@ -285,7 +249,7 @@ def tidy() -> None:
 
     try:
         with exclusive(wait=False):
-            busy = state.read()["system"] is not None or snapshot.of()
+            busy = state.all_up() or snapshot.of()
             removed = [] if busy else prune.prune()
     except (UserError, OSError) as trouble:
         # It was not asked for, and breaks nothing.
@@ -303,9 +267,9 @@ def clean(images: bool = False) -> list[str]:
     from strata.base.files import remove_tree
     from strata.image import prune
 
-    system = state.read()["system"]
-    if system and alive(system["owner"]) and system["owner"]["pid"] != os.getpid():
-        raise UserError(f"a run is active (process {system['owner']['pid']}); end it first")
+    working = [owner["pid"] for thing in state.all_up() if alive(owner := thing["owner"])]
+    if working and working[0] != os.getpid():
+        raise UserError(f"a run is active (process {working[0]}); end it first")
     if held("results/tmp/run.lock"):
         raise UserError("a run is active in this folder; wait for its end, or end it")
     removed = [*take_down(), *sweep()]

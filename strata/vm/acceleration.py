@@ -14,6 +14,7 @@ from strata.base import constants, places
 from strata.base.files import read_json, write_json
 from strata.base.patience import stretched
 from strata.base.process import as_root, capture
+from strata.base.shapes import Fields
 
 DEVICE = "/dev/kvm"
 PROGRAM = "qemu-system-x86_64"
@@ -37,7 +38,7 @@ def log() -> str:
     return os.path.join(places.home(), "acceleration.log")
 
 
-def circumstances(device: str = DEVICE) -> dict:
+def circumstances(device: str = DEVICE) -> Fields:
     """What the finding holds for: this boot of this kernel with this QEMU; the device may appear later."""
     with open("/proc/sys/kernel/random/boot_id") as file:
         boot = file.read().strip()
@@ -51,13 +52,13 @@ def circumstances(device: str = DEVICE) -> dict:
     }
 
 
-def known(device: str = DEVICE) -> dict:
+def known(device: str = DEVICE) -> Fields:
     """``{accelerator, accelerator_reason}`` as far as it is known: kvm, tcg, or None where it was not tried yet."""
     if not os.path.exists(device):
         return {"accelerator": "tcg", "accelerator_reason": f"there is no {device}: the machine offers no KVM"}
-    found = read_json(path()) or {}
+    found: Fields = read_json(path()) or {}
     if found.get("circumstances") == circumstances(device):
-        return found["finding"]
+        return dict(found["finding"])
     return {"accelerator": None, "accelerator_reason": f"{device} exists; whether it runs a guest was not tested yet"}
 
 
@@ -70,7 +71,7 @@ def arguments(kernel: str, console: str) -> list[str]:
     ]
 
 
-def understand(console: str, ended: bool, limit: float = LIMIT) -> dict:
+def understand(console: str, ended: bool, limit: float = LIMIT) -> Fields:
     """The finding, from what the guest printed, and whether QEMU ended in time."""
     if WORD in console:
         return {"accelerator": "kvm", "accelerator_reason": "a short guest booted under KVM and reported back"}
@@ -78,7 +79,7 @@ def understand(console: str, ended: bool, limit: float = LIMIT) -> dict:
     return {"accelerator": "tcg", "accelerator_reason": f"{DEVICE} exists, but a short guest under KVM {said}"}
 
 
-def attempt(kernel: str, limit: float = LIMIT) -> dict:
+def attempt(kernel: str, limit: float = LIMIT) -> Fields:
     """Boot the short guest with this kernel, keep and return the finding.  It is ended after `limit` s (stretched)."""
     if not os.path.exists(DEVICE):
         return known()

@@ -5,17 +5,19 @@ Nothing is taken from a configuration: each row says what was asked, what is see
 
 import os
 import re
+from collections.abc import Mapping
 
+from strata.base.shapes import Any, Fields, WantedMachine
 from strata.host.observe import NOT_AVAILABLE
 
 
-def process(pid: int, proc: str = "/proc") -> dict:
+def process(pid: int, proc: str = "/proc") -> Fields:
     """What QEMU's process shows: ``{resident_bytes, huge_bytes, vcpus: {number: CPUs}, emulator: CPUs, vhost, bound}``.
 
     resident_bytes and huge_bytes may be "not available"; `emulator` is the affinity of the main thread; `bound` is of
     :func:`bound`.
     """
-    facts: dict = {"resident_bytes": NOT_AVAILABLE, "huge_bytes": NOT_AVAILABLE, "vcpus": {}, "emulator": None}
+    facts: Fields = {"resident_bytes": NOT_AVAILABLE, "huge_bytes": NOT_AVAILABLE, "vcpus": {}, "emulator": None}
     folder = f"{proc}/{pid}"
     status = _read(f"{folder}/status")
     for key, field in (("resident_bytes", "VmRSS"), ("huge_bytes", "HugetlbPages")):
@@ -65,7 +67,7 @@ def _has_open(folder: str, target: str) -> bool | None:
         return None
 
 
-def _pairs(pairs: dict[str, str | None]) -> str:
+def _pairs(pairs: Mapping[str, str | None]) -> str:
     return ", ".join(f"{vcpu}→{cpus}" for vcpu, cpus in sorted(pairs.items(), key=lambda pair: int(pair[0]))) or "none"
 
 
@@ -73,14 +75,16 @@ def _on_nodes(shares: dict[str, int]) -> str:
     return ", ".join(f"{mib} MiB on node {node}" for node, mib in shares.items())
 
 
-def _shape(shape: dict | None) -> str | None:
+def _shape(shape: Fields | None) -> str | None:
     if shape is None or not all(isinstance(value, int) for value in shape.values()):
         return None
     words = [f"{count} {name if count > 1 else name[:-1]}" for name, count in shape.items()]
     return " × ".join(words)
 
 
-def rows(profile: dict, settings: dict, live: dict, process: dict, guest: dict, refused: dict[str, str]) -> list[dict]:
+def rows(
+    profile: Fields, settings: WantedMachine, live: Fields, process: Fields, guest: Fields, refused: dict[str, str]
+) -> list[Fields]:
     """``[{name, asked, seen, applied, why}, …]``, one for each thing that the profile asks for.
 
     profile: complete.  settings: of :func:`strata.vm.settings.resolve`.  live: of :func:`strata.vm.domain.read`.
@@ -103,7 +107,7 @@ def rows(profile: dict, settings: dict, live: dict, process: dict, guest: dict, 
     card = (profile.get("card") or {}).get("address")
     # Key of the profile, whether it asks for it, its name, what was asked, what is seen, why they may differ, and
     # where that is not whether they are the same, whether it was applied.
-    table: list[tuple] = [
+    table: list[tuple[Any, ...]] = [
         ("cpus", True, "vCPUs", settings["cpus"], guest["cpus"], "the guest sees others"),
         (
             *("memory", True, "memory", f"{mib} MiB", size and f"{size} MiB that the guest's kernel manages"),

@@ -5,6 +5,7 @@ import os
 import re
 
 from strata.base.errors import UserError
+from strata.base.shapes import Fields, WantedMachine
 from strata.vm import ssh
 
 DEVICES = "/sys/bus/pci/devices"
@@ -45,7 +46,7 @@ def complaint(address: str, accelerator: str | None, devices: str = DEVICES) -> 
     return None
 
 
-def complaints(profile: dict) -> list[tuple[str, str]]:
+def complaints(profile: Fields) -> list[tuple[str, str]]:
     """What is wrong with a profile's card, as (key, words)."""
     card = profile.get("card")
     if card is None:
@@ -67,12 +68,13 @@ def complaints(profile: dict) -> list[tuple[str, str]]:
     return found
 
 
-def give(folder: str, wanted: dict) -> str:
+def give(folder: str, wanted: WantedMachine) -> str:
     """Give the card in the guest its address; the address that is then seen there.
 
     wanted: the machine's settings.  Raises UserError where the guest has no such card, or several, or it has no link.
     """
-    said = ssh.run(folder, ["sh", "-c", _GIVE, "strata", wanted["mac"], wanted["card"]["address"]], timeout=180).strip()
+    own = (wanted["card"] or {})["address"]
+    said = ssh.run(folder, ["sh", "-c", _GIVE, "strata", wanted["mac"], own], timeout=180).strip()
     if "cards:" in said:
         raise UserError(
             f"of {', '.join(wanted['passthrough'])} the guest has {said.replace(':', ' that it has a driver for:')}; "
@@ -81,7 +83,7 @@ def give(folder: str, wanted: dict) -> str:
     name, _, address = said.partition(" ")
     if not address:
         raise UserError(
-            f"the guest's card {name} has no address {PATIENCE} s after it was given {wanted['card']['address']}: is "
+            f"the guest's card {name} has no address {PATIENCE} s after it was given {own}: is "
             "the host's side of it up, and is it plugged in?"
         )
     return address

@@ -12,6 +12,7 @@ from strata.base import places
 from strata.base.errors import UserError
 from strata.base.files import read_json, remove_tree, write_json
 from strata.base.process import as_root, capture
+from strata.base.shapes import Fields
 
 
 def vagrant_home() -> str:
@@ -49,7 +50,7 @@ def put(name: str, made: str) -> None:
     write_json(os.path.join(folder, "disk.json"), facts)
 
 
-def require(name: str) -> dict:
+def require(name: str) -> Fields:
     """``{box, host_keys, kernel, bytes, folder}`` of the box of an image.  Raises UserError without one."""
     facts = read_json(os.path.join(folder_of(name), "disk.json"))
     if facts is None:

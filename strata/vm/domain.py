@@ -3,6 +3,8 @@
 import xml.etree.ElementTree as ElementTree
 from xml.etree.ElementTree import Element
 
+from strata.base.shapes import Fields
+
 
 def _child(parent: Element, tag: str, /, **attributes: str) -> Element:
     """The child with that tag, made if it is not there, with these attributes."""
@@ -14,7 +16,7 @@ def _child(parent: Element, tag: str, /, **attributes: str) -> Element:
     return found
 
 
-def tune(xml: str, extra: dict) -> str:
+def tune(xml: str, extra: Fields) -> str:
     """A domain's XML with the settings of `extra` (of :func:`strata.vm.settings.resolve`) in it.
 
     Raises ValueError if it is no domain's XML.
@@ -55,7 +57,7 @@ def tune(xml: str, extra: dict) -> str:
     return ElementTree.tostring(domain, encoding="unicode")
 
 
-def read(xml: str) -> dict:
+def read(xml: str) -> Fields:
     """What a live domain's XML says about the settings.
 
     ``{type, cpu_mode, topology, caches, affinity: {vcpu: cpus}, emulator, iothreads, huge_pages, disks: [{target,
@@ -86,7 +88,7 @@ def read(xml: str) -> dict:
     }
 
 
-def _disk(disk: Element) -> dict:
+def _disk(disk: Element) -> Fields:
     driver, target, source = (disk.find(name) for name in ("driver", "target", "source"))
     return {
         "target": target.get("dev") if target is not None else None,
@@ -95,7 +97,7 @@ def _disk(disk: Element) -> dict:
     }
 
 
-def _card(card: Element) -> dict:
+def _card(card: Element) -> Fields:
     driver, source, mac = (card.find(name) for name in ("driver", "source", "mac"))
     return {
         "mac": mac.get("address") if mac is not None else None,

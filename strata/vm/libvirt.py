@@ -11,6 +11,7 @@ from hashlib import sha256
 from strata.base import places
 from strata.base.errors import UserError
 from strata.base.process import as_root, capture, wait_for
+from strata.base.shapes import Fields
 from strata.host import addresses, daemons
 from strata.vm import disk, domain
 
@@ -130,7 +131,7 @@ def take_down_pool() -> None:
         virsh("pool-undefine", pool(), check=False)
 
 
-def tune(name: str, extra: dict) -> None:
+def tune(name: str, extra: Fields) -> None:
     """Write the settings of `extra` (:func:`strata.vm.domain.tune`) into a domain that is defined and not running."""
     _create("define", domain.tune(virsh("dumpxml", "--inactive", name), extra))
 

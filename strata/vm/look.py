@@ -8,6 +8,7 @@ from strata.base import places
 from strata.base.errors import UserError
 from strata.base.files import read_json
 from strata.base.process import capture
+from strata.base.shapes import Fields, WantedMachine
 from strata.host import observe
 from strata.host import topology as host
 from strata.vm import applied, card, domain, libvirt, ssh
@@ -34,7 +35,7 @@ def inside(folder: str) -> list[str]:
     return ssh.run(folder, ["sh", "-c", _SCRIPT]).splitlines()
 
 
-def at(folder: str, wanted: dict, profile: dict, refused: dict[str, str]) -> dict:
+def at(folder: str, wanted: WantedMachine, profile: Fields, refused: dict[str, str]) -> Fields:
     """See that the data disk is mounted, and look: those facts of ``system.vm`` that are seen (docs/files.md).
 
     wanted: the machine's settings, as of :meth:`strata.vm.machine.Machine.settings`.  profile: complete.
@@ -98,7 +99,7 @@ def _sum(*values: int | str) -> int | str:
     return sum(numbers) if numbers else observe.NOT_AVAILABLE
 
 
-def _shape(inside: dict) -> dict | None:
+def _shape(inside: Fields) -> Fields | None:
     keys = {"sockets": "sockets", "cores": "cores_per_socket", "threads": "threads_per_core"}
     found = {name: inside[key] for name, key in keys.items()}
     return found if all(isinstance(value, int) for value in found.values()) else None

@@ -13,6 +13,7 @@ from strata.base.files import read_json, write_json
 from strata.base.patience import stretched
 from strata.base.process import as_root, capture
 from strata.base.progress import once, say, step
+from strata.base.shapes import Any, Fields, WantedMachine
 from strata.host import capacity as this_host
 from strata.host import sockets
 from strata.host import topology as host
@@ -31,12 +32,12 @@ class Machine:
     warmup: by the name of each layer above, what is run in the machine before it is saved.
     """
 
-    def __init__(self, options: dict, context: Context, warmup: dict[str, list[list[str]]] | None = None) -> None:
+    def __init__(self, options: Fields, context: Context, warmup: dict[str, list[list[str]]] | None = None) -> None:
         self.options, self.context, self.warmup = options, context, warmup or {}
         self.folder = context.folder
         self.refused: dict[str, str] = {}
 
-    def up(self) -> dict:
+    def up(self) -> Fields:
         """Bring the machine up, fresh; returns the facts of ``system.vm`` (docs/files.md).  Raises UserError."""
         owner = run.owner()
         with once():
@@ -64,19 +65,19 @@ class Machine:
             **seen,
         }
 
-    def _disk(self) -> dict:
+    def _disk(self) -> Fields:
         """The facts of the disk that it boots from."""
         assert self.context.image
         return disk.require(self.context.image["recipe"])
 
-    def _left_out(self, profile: dict) -> dict[str, str]:
+    def _left_out(self, profile: Fields) -> dict[str, str]:
         """What of its profile the machine cannot have here: key → why."""
         complaints = [card.complaint(address, self.options["accelerator"]) for address in profile["passthrough"]]
         if self.context.of > 1 and complaints:
             complaints = ["a device can be in one machine only"]
         return {"passthrough": "; ".join(filter(None, complaints))} if any(complaints) else {}
 
-    def prepare(self) -> tuple[dict, dict]:
+    def prepare(self) -> tuple[WantedMachine, Fields]:
         """Make what the machine stands on: network, storage pool, huge pages, the way in.
 
         What several equal machines share is made with the first of them, for all.
@@ -91,11 +92,13 @@ class Machine:
         libvirt.start_daemon()
         if self.context.part == 0:
             libvirt.remove_domains()
-            wanted |= {"subnet": libvirt.bring_up_network(self.context.of)} | self._huge_pages(wanted)
+            wanted["subnet"] = libvirt.bring_up_network(self.context.of)
+            wanted["huge_pages"], wanted["huge_pages_refused"] = self._huge_pages(wanted)
         else:
             libvirt.remove_domains(wanted["name"])
-            first = read_json(os.path.join(self.context.first, "vm.json")) or {}
-            wanted |= {key: first[key] for key in ("subnet", "huge_pages", "huge_pages_refused")}
+            first: WantedMachine = read_json(os.path.join(self.context.first, "vm.json"))
+            wanted["subnet"], wanted["huge_pages"] = first["subnet"], first["huge_pages"]
+            wanted["huge_pages_refused"] = first["huge_pages_refused"]
         if wanted["huge_pages_refused"]:
             self.refused["huge_pages"] = wanted["huge_pages_refused"]
         wanted["mac"], wanted["address"] = libvirt.card_address(wanted["subnet"], self.context.part)
@@ -104,15 +107,15 @@ class Machine:
         write_json(os.path.join(self.folder, "vm.json"), wanted)
         return wanted, facts
 
-    def _huge_pages(self, wanted: dict) -> dict:
-        """Reserve huge pages for all equal machines, if they want them; all of them get them, or none."""
+    def _huge_pages(self, wanted: WantedMachine) -> tuple[bool, str | None]:
+        """Reserve huge pages for all equal machines; whether all of them get them, or why none does."""
         complaint = None
         if wanted["huge_pages"]:
             memory = self.context.of * wanted["memory_mib"]
             complaint = hugepages.reserve(memory, self.folder, wanted["memory_by_node"])
-        return {"huge_pages": wanted["huge_pages"] and complaint is None, "huge_pages_refused": complaint}
+        return wanted["huge_pages"] and complaint is None, complaint
 
-    def settings(self, facts: dict) -> dict:
+    def settings(self, facts: Fields) -> WantedMachine:
         """Everything that is said to Vagrant or to libvirt and that follows from the profile; fills `refused`."""
         part, of = self.context.part, self.context.of
         profile = dict(self.options["settings"])
@@ -133,7 +136,7 @@ class Machine:
         decides = json.dumps([self.options, wanted, facts["box"], facts["host_keys"], *which], sort_keys=True)
         key = sha256(decides.encode()).hexdigest()[:8]
         name = f"{libvirt.prefix()}-{key}"
-        return {
+        made: Any = {
             **wanted,
             "key": key,
             "name": name,
@@ -148,16 +151,18 @@ class Machine:
             "network": libvirt.network(),
             "passthrough_parts": [settings.pci_parts(address) for address in wanted["passthrough"]],
         }
+        said: WantedMachine = made
+        return said
 
-    def _kept(self, wanted: dict) -> dict:
+    def _kept(self, wanted: WantedMachine) -> Fields:
         """What must be as it was for a snapshot to be restored."""
         return {key: wanted[key] for key in ("subnet", "mac", "huge_pages")}
 
-    def _snapshot(self, wanted: dict) -> str:
+    def _snapshot(self, wanted: WantedMachine) -> str:
         """The name of the snapshot from which this machine is restored."""
         return "-".join([wanted["key"], *sorted(self.warmup)])
 
-    def _see_snapshot(self, wanted: dict, owner: dict) -> dict | None:
+    def _see_snapshot(self, wanted: WantedMachine, owner: Fields) -> Fields | None:
         """See that the snapshot is there; what :meth:`_boot` tells if that took a boot."""
         kept, booted = self._kept(wanted), None
 
@@ -185,7 +190,7 @@ class Machine:
             save(self._snapshot(wanted))
         return booted
 
-    def _boot(self, wanted: dict) -> dict:
+    def _boot(self, wanted: WantedMachine) -> Fields:
         """Make the machine and boot it; a boot that hangs or fails is ended and tried again.  ``{seconds, attempts}``.
 
         The seconds are from the domain's start to the end of the first command.
@@ -216,12 +221,12 @@ class Machine:
                 self._end(wanted)
         raise UserError(f"the virtual machine did not boot in {ATTEMPTS} attempts: {trouble}")
 
-    def _end(self, wanted: dict) -> None:
+    def _end(self, wanted: WantedMachine) -> None:
         """Remove a machine that did not boot."""
         libvirt.remove_domains(wanted["name"])
         forget_vagrant(self.folder)
 
-    def _wait(self, wanted: dict) -> None:
+    def _wait(self, wanted: WantedMachine) -> None:
         """Wait until ssh answers.  Raises UserError where it will not."""
         begun = looked = time.monotonic()
         while not answers(wanted["address"]):
@@ -234,7 +239,7 @@ class Machine:
                     raise UserError(trouble)
             time.sleep(0.05)
 
-    def _make(self, wanted: dict) -> None:
+    def _make(self, wanted: WantedMachine) -> None:
         """Make the machine by ``vagrant up``, which leaves its start to us."""
         project = os.path.dirname(os.path.realpath(os.path.join(places.PROJECT, "strata")))
         variables = {
@@ -329,7 +334,7 @@ def console(name: str, attempt: int) -> str:
     return os.path.join(places.home(), "vm", "consoles", f"{name}-{attempt}.log")
 
 
-def make_data_disk(wanted: dict) -> None:
+def make_data_disk(wanted: WantedMachine) -> None:
     """The disk for data: sparse, with its file system made here, so that nothing is left to do in the guest."""
     path = os.path.join(libvirt.pool_folder(), wanted["data_disk"])
     make = ["mke2fs", "-q", "-F", "-t", "ext4", "-L", look.DATA_LABEL, "-m", "0"]

@@ -8,6 +8,7 @@ import re
 from typing import Any
 
 from strata.base.amounts import size
+from strata.base.shapes import Fields, MachineSettings
 from strata.host.sizing import at_scale
 
 GIB = 1024**3
@@ -40,7 +41,7 @@ DEFAULTS: dict[str, Any] = {
 }
 
 
-def complete(profile: dict | None, scale: str) -> dict:
+def complete(profile: Fields | None, scale: str) -> Fields:
     """A profile with every key that it leaves out, and of those that differ by scale the one of this scale."""
     chosen = {**DEFAULTS, **(profile or {})}
     return {key: at_scale(value, scale) for key, value in chosen.items()}
@@ -66,7 +67,7 @@ def ranges(values: list[int]) -> str:
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in words)
 
 
-def _cells(chosen: list[dict], memory_mib: int) -> list[dict]:
+def _cells(chosen: list[Fields], memory_mib: int) -> list[Fields]:
     """Nodes of the guest: vCPUs beside each other on a node, the memory shared among them by their number."""
     nodes: dict[int, list[int]] = {}
     for vcpu, entry in enumerate(chosen):
@@ -82,8 +83,8 @@ def _cells(chosen: list[dict], memory_mib: int) -> list[dict]:
 
 
 def resolve(
-    profile: dict, topology: list[dict], memory_bytes: int, accelerator: str, part: int = 0, of: int = 1
-) -> dict:
+    profile: Fields, topology: list[Fields], memory_bytes: int, accelerator: str, part: int = 0, of: int = 1
+) -> MachineSettings:
     """Every setting of a machine that follows from its profile and the host.
 
     profile: as :func:`complete` gives it.  topology: of :func:`strata.host.topology.topology`.
@@ -96,7 +97,7 @@ def resolve(
     share = max(1, len(topology) // of)
     wanted = share if profile["cpus"] == "host" else int(profile["cpus"])
 
-    def cpus_of(part: int) -> list[dict]:
+    def cpus_of(part: int) -> list[Fields]:
         """The CPUs of a machine; more vCPUs than CPUs take turns on them."""
         first = part * max(share, wanted)
         return [topology[(first + number) % len(topology)] for number in range(wanted)]
@@ -108,7 +109,7 @@ def resolve(
     form = shape(chosen) if hosts and wanted <= len(topology) else None
     kvm = accelerator == "kvm"
     if kvm:
-        cpu: dict = {"mode": "host-passthrough" if hosts else "host-model", "model": None, "features": []}
+        cpu: Fields = {"mode": "host-passthrough" if hosts else "host-model", "model": None, "features": []}
     else:
         cpu = EMULATED_CPU
     taken = {entry["cpu"] for machine in range(of) for entry in cpus_of(machine)}
@@ -149,13 +150,13 @@ def resolve(
     }
 
 
-def memory_by_node(machines: list[dict]) -> dict[str, int] | None:
+def memory_by_node(machines: list[MachineSettings]) -> dict[str, int] | None:
     """MiB on each of the host's nodes to which the memory of these machines is bound; None where it is not."""
     found: dict[str, int] = {}
     for machine in machines:
         if machine["extra"]["memory_nodes"] is None:
             return None
-        for cell, node in zip(machine["numa"], machine["extra"]["memory_nodes"], strict=True):
+        for cell, node in zip(machine["numa"] or [], machine["extra"]["memory_nodes"], strict=True):
             found[str(node)] = found.get(str(node), 0) + cell["memory"]
     return found
 

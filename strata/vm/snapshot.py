@@ -5,6 +5,7 @@ import os
 from strata.base import places
 from strata.base.files import read_json, remove_tree, write_json
 from strata.base.process import alive, as_root, capture
+from strata.base.shapes import Fields
 from strata.vm import libvirt
 
 
@@ -13,7 +14,7 @@ def folder() -> str:
     return os.path.join(places.home(), "vm", "snapshots")
 
 
-def find(key: str, owner: dict) -> dict | None:
+def find(key: str, owner: Fields) -> Fields | None:
     """The facts of the snapshot for this key that this run (owner) made; those of runs that ended are removed."""
     found = None
     for name in of():
@@ -25,7 +26,7 @@ def find(key: str, owner: dict) -> dict | None:
     return found
 
 
-def _facts(name: str) -> dict | None:
+def _facts(name: str) -> Fields | None:
     """What a snapshot says of itself; None where that is not whole."""
     try:
         facts = read_json(os.path.join(folder(), name, "snapshot.json"))
@@ -39,7 +40,7 @@ def _volumes(domain: str) -> list[str]:
     return sorted(name for name in os.listdir(libvirt.pool_folder()) if name.startswith(domain))
 
 
-def save(key: str, owner: dict, domain: str, facts: dict) -> None:
+def save(key: str, owner: Fields, domain: str, facts: Fields) -> None:
     """Save the running domain, which stops, with its disks."""
     place = os.path.join(folder(), key)
     remove_tree(place)
@@ -66,13 +67,13 @@ def _copy(source: str, target: str) -> None:
     capture(as_root(["cp", "--sparse=always", "--reflink=auto", "--", source, target]), timeout=1200)
 
 
-def of(owner: dict | None = None) -> list[str]:
+def of(owner: Fields | None = None) -> list[str]:
     """Names of the snapshots of a run (owner), or of all of them."""
     found = sorted(os.listdir(folder())) if os.path.isdir(folder()) else []
     return [name for name in found if owner is None or (_facts(name) or {}).get("owner") == owner]
 
 
-def remove(owner: dict | None = None) -> list[str]:
+def remove(owner: Fields | None = None) -> list[str]:
     """Remove the snapshots of a run (owner), or all of them; returns their names."""
     names = of(owner)
     for name in names:

@@ -24,7 +24,7 @@ def services(request):
     for name in ("dockerd", "libvirtd"):
         subprocess.run([projects.ROOT / "scripts" / f"{name}.sh"], check=True, timeout=120)
     # What was left before is nothing that a test left: it goes, and is told.
-    if state.read()["system"] is None:
+    if not state.all_up():
         for words in testbed.sweep():
             warnings.warn(f"left on this machine before the tests, and removed: {words}", stacklevel=1)
 
@@ -36,7 +36,7 @@ def machine_stays(request):
     before = leftovers.calm()
     yield before
     assert leftovers.settle(before) == before
-    if state.read()["system"] is None:
+    if not state.all_up():
         assert [left for name in layers.names() for left in layers.kind(name).sweep()] == []
 
 

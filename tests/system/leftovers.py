@@ -35,10 +35,8 @@ def is_ours(process):
 
 def others_run():
     """The process of another run that has a system up on this machine; None where there is none."""
-    system = state.read()["system"]
-    if system is None or not alive(system["owner"]) or is_ours(system["owner"]["pid"]) is not False:
-        return None
-    return system["owner"]["pid"]
+    owners = [thing["owner"] for thing in state.all_up() if alive(thing["owner"])]
+    return next((owner["pid"] for owner in owners if is_ours(owner["pid"]) is False), None)
 
 
 def wait_for_others(config):
@@ -96,7 +94,7 @@ def left_on_machine():
         "mounts": mounts,
         "groups": groups,
         "systems": set(os.listdir(folder)) if os.path.isdir(folder) else set(),
-        "state": json.dumps(state.read()),
+        "state": json.dumps(state.all_up()),
         "cells": processes("^[^ ]*python[^ ]* (-S )?-m strata cell"),
         "tools": lines("pgrep", "-f", "^/opt/strata/workloads/"),
         **left_in_libvirt(),

@@ -8,7 +8,7 @@ import threading
 
 from strata.base import places
 from strata.client import namespace
-from strata.system import state
+from strata.system import state, testbed
 
 TABLES = ("tcp", "tcp6", "udp", "udp6")
 
@@ -86,9 +86,9 @@ class Watcher(threading.Thread):
     def run(self) -> None:
         while not self.over.wait(0.05):
             try:
-                system = state.read()["system"]
-                if system and system.get("up_seconds") is not None:
-                    self.look(system)
+                for system in state.all_up():
+                    if system["environment"] != testbed.CLIENT:
+                        self.look(system)
             except (OSError, KeyError, ValueError):
                 continue
             except BaseException as error:

@@ -47,16 +47,21 @@ def every_layer():
 
 @pytest.fixture
 def up(checkout, image, machine_stays):
-    """Bring an environment up under the machine's lock; everything is down afterwards."""
+    """Bring an environment up under the machine's lock, alone or `beside` what is; everything is down afterwards.
+
+    Gives the top of its stack, and with `whole` the system.
+    """
     settings = config.read()
     settings["environments"] = {name: {"label": name, "layers": stack} for name, stack in stacks().items()}
     planned = config.experiment(settings, capacity.facts())["environments"]
 
-    def bring(name, beside=False):
+    def bring(name, beside=False, whole=False):
         if not planned[name]["available"]:
             pytest.skip(planned[name]["reason"])
-        system = testbed.bring_up(name, planned[name]["layers"], image, beside=beside)
-        return system.top
+        if not beside:
+            testbed.take_down()
+        system = testbed.bring_up(name, planned[name]["layers"], image)
+        return system if whole else system.top
 
     with testbed.exclusive():
         yield bring
@@ -159,17 +164,14 @@ def test_a_process_that_a_native_run_leaves_is_ended_with_the_system(up):
 
 
 @pytest.mark.parametrize("name", every_layer())
-def test_what_a_command_leaves_is_seen_and_its_system_not_used_again(up, name):
-    top = up(name)
+def test_what_a_command_leaves_is_seen(up, name):
+    system = up(name, whole=True)
+    top = system.top
     assert top.left() == []
     # It is seen by its command line, so it runs before that is asked for.
     begun = "for n in $(seq 300); do grep -q ^sleep /proc/$!/cmdline && exit 0; sleep 0.1; done; exit 1"
     subprocess.run(top.command(["sh", "-c", f"setsid sleep 300 >/dev/null 2>&1 & {begun}"]), check=True)
-    system = testbed.System(state.read()["system"], top.context.image)
-    testbed.begin_cell(system)
-    assert testbed.end_cell(system, last=False) == ["sleep 300"]
-    assert state.read()["system"] is None
-    assert up(name).context.id != top.context.id
+    assert system.left() == ["sleep 300"]
 
 
 def test_a_container_of_somebody_else_is_never_touched(up, image):
@@ -188,10 +190,11 @@ def test_a_container_of_somebody_else_is_never_touched(up, image):
 
 
 def test_a_sandbox_has_a_kernel_of_its_own_and_stands_beside_the_containers(up):
-    top = up("docker-gvisor")
+    system = up("docker-gvisor", whole=True)
+    top = system.top
     release = inside(top, "cat", "/proc/version").split()[2]
     assert release != os.uname().release
-    facts = state.read()["system"]["facts"]["docker"]["sandbox"]
+    facts = system.facts["facts"]["docker"]["sandbox"]
     assert facts["program"] == "runsc"
     assert facts["platform"] in ("ptrace", "systrap", "kvm")
     assert facts["stack"] == "host"

@@ -49,7 +49,7 @@ def wait_until(condition, seconds=60):
 
 
 def settled():
-    return state.read()["system"] is None
+    return not state.all_up()
 
 
 def logs(folder):
@@ -97,7 +97,7 @@ def daemon():
 
 def victims(run):
     """Process ids of what can be killed under a run: the workflow, its cell, what that measures, Docker's daemon."""
-    cell = state.read()["cell"]
+    cell = state.all_up()[-1]["owner"] if state.all_up() else None
     found = {"workflow": run.pid}
     serves = daemon()
     if serves:

@@ -20,7 +20,7 @@ from strata.base import places
 from strata.base.errors import UserError
 from strata.host import capacity, cgroups
 from strata.layers import podman
-from strata.system import state, testbed
+from strata.system import testbed
 
 APPLETS = ["cat", "chmod", "cut", "echo", "env", "id", "ls", "readlink", "setsid", "sh", "sleep", "tail", "wc"]
 KIND = podman.Kind()
@@ -76,8 +76,10 @@ def home(tmp_path, monkeypatch):
 def up(home, machine_stays, image):
     """Bring a container up under the machine's lock; it, and all that Podman keeps, is gone afterwards."""
 
-    def bring(**options):
-        return testbed.bring_up("podman", stack_of(options), image).top
+    def bring(whole=False, **options):
+        testbed.take_down()
+        system = testbed.bring_up("podman", stack_of(options), image)
+        return system if whole else system.top
 
     with testbed.exclusive():
         yield bring
@@ -102,7 +104,8 @@ def inside(top, *argv):
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
 def test_it_stands_where_dockers_containers_stand_and_can_what_they_can(up, runtime, tmp_path):
-    top = up(runtime=runtime)
+    system = up(whole=True, runtime=runtime)
+    top = system.top
     groups = [line.split(":", 2)[2] for line in open(f"/proc/{top.processes()[-1]}/cgroup").read().splitlines()]
     # A slice of systemd's has its name without the path.
     parent = cgroups.parent_for("systemd" if cgroups.managed_by_systemd() else "cgroupfs").strip("/")
@@ -123,7 +126,7 @@ def test_it_stands_where_dockers_containers_stand_and_can_what_they_can(up, runt
     ]
     top.get("/data/file", str(tmp_path / "out"))
     assert (tmp_path / "out").read_bytes() == content
-    facts = state.read()["system"]["facts"]["container"]
+    facts = system.facts["facts"]["container"]
     assert facts["program"] == "podman"
     assert facts["runtime"].startswith(runtime)
     assert "not available" not in facts.values()
@@ -138,10 +141,11 @@ def test_what_is_printed_in_it_arrives_whole_and_so_does_its_exit_code(up):
 
 
 def test_what_it_may_do_is_what_was_asked_for(up):
-    top = up(data="tmpfs", network="host", seccomp="unconfined", memory="64MiB", **{"cpuset-cpus": "0-0"})
-    seen = {setting["name"]: setting["seen"] for setting in state.read()["system"]["facts"]["container"]["settings"]}
+    options = {"data": "tmpfs", "network": "host", "seccomp": "unconfined", "memory": "64MiB", "cpuset-cpus": "0-0"}
+    system = up(whole=True, **options)
+    seen = {setting["name"]: setting["seen"] for setting in system.facts["facts"]["container"]["settings"]}
     assert seen == {"data": "tmpfs", "seccomp": "unconfined", "cpuset-cpus": "0", "memory": str(64 * 2**20)}
-    assert top.cpus() == 1
+    assert system.top.cpus() == 1
 
 
 def test_what_a_cell_left_is_seen_and_the_next_gets_a_fresh_one(up, image):
@@ -149,8 +153,6 @@ def test_what_a_cell_left_is_seen_and_the_next_gets_a_fresh_one(up, image):
     assert top.left() == []
     subprocess.run(top.command(["sh", "-c", "echo >/data/left; setsid sleep 300 >/dev/null 2>&1 &"]), check=True)
     assert top.left() == ["sleep 300"]
-    testbed.begin_cell(testbed.System(state.read()["system"], image))
-    assert testbed.end_cell(testbed.System(state.read()["system"], image), last=False) == ["sleep 300"]
     fresh = up(data="layered")
     assert fresh.context.id != top.context.id
     assert inside(fresh, "sh", "-c", "ls /data") == ""

@@ -1,6 +1,7 @@
 """Which of the project's files go into an archive."""
 
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -60,18 +61,8 @@ def test_what_git_does_not_know_is_no_change(committed):
     assert plan.source(str(committed)) == {"revision": git(committed, "rev-parse", "HEAD"), "changed": False}
 
 
-@pytest.mark.parametrize("place", ["project", "above"])
-def test_without_git_the_archives_list_tells_its_files(project, place):
-    (project / "new").write_text("x\n")
-    folder = project if place == "project" else project.parent
-    names = ["README.md", "source/Snakefile", "source/rules/a.smk"]
-    (folder / "SHA256SUMS").write_text("".join(f"{'0a' * 32}  {name}\n" for name in names))
-    found = source.listing(str(project))
-    assert (found.revision, found.files, found.untracked) == (None, ["Snakefile", "rules/a.smk"], [])
-
-
 @pytest.mark.parametrize("repository", [True, False])
-def test_a_folder_that_neither_git_nor_an_archive_knows_is_refused(tmp_path, project, repository):
+def test_a_folder_that_git_does_not_know_is_refused(tmp_path, project, repository):
     """Nor is one in the repository of something else."""
     if repository:
         git(tmp_path, "init", "--quiet")
@@ -91,10 +82,39 @@ def test_files_of_keys_are_left_out_and_told(committed, name):
     assert "key or a password" in found.left_out[name]
 
 
-def test_links_that_lead_out_are_left_out_and_told(committed):
-    os.symlink("/etc/passwd", committed / "out")
+def test_links_are_left_out_and_told(committed):
     os.symlink("Snakefile", committed / "within")
     git(committed, "add", ".")
     found = source.listing(str(committed))
-    assert "within" in found.files
-    assert "no file of the project" in found.left_out["out"]
+    assert "within" not in found.files
+    assert "no regular file" in found.left_out["within"]
+
+
+def test_a_folder_has_the_tree_of_its_commit_whatever_it_says_to_git(committed, monkeypatch):
+    """Names whose order is another with and without a slash, a program, and words that would have git change bytes."""
+    for name in ("a/x", "a.c", "a-b", "ab/c/d", "ä", "empty"):
+        (committed / name).parent.mkdir(parents=True, exist_ok=True)
+        (committed / name).write_text("" if name == "empty" else f"{name}\n")
+    (committed / "a.c").chmod(0o755)
+    (committed / "bytes").write_bytes(bytes(range(256)))
+    git(committed, "add", ".")
+    git(committed, "commit", "--quiet", "--message", "More")
+    revision = git(committed, "rev-parse", "HEAD")
+    copy = committed.parent / "copy"
+    copy.mkdir()
+    for name in source.listing(str(committed)).files:
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(committed / name, copy / name)
+    monkeypatch.setenv("GIT_INDEX_FILE", str(committed.parent / "other"))
+    monkeypatch.setenv("GIT_DIR", str(committed.parent / "nowhere"))
+    found = source.tree(str(copy))
+    monkeypatch.undo()
+    assert found == source.committed(str(committed), revision)
+    assert found.swhid == f"swh:1:dir:{git(committed, 'rev-parse', 'HEAD^{tree}')}"
+    assert found.files["a.c"] == ("100755", source.blob(str(copy / "a.c")))
+    for name in ("0a" * 20, "HEAD", None):
+        assert source.committed(str(committed), name) is None
+    (copy / ".gitattributes").write_text("* text=auto eol=crlf ident\n")
+    (copy / "lines").write_bytes(b"a\r\n$Id$\n")
+    assert source.tree(str(copy)).files["lines"][1] == source.blob(str(copy / "lines"))
+    assert source.tree(str(copy)).id != found.id

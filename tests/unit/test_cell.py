@@ -60,7 +60,7 @@ def test_a_good_cell_leaves_log_and_record_and_nothing_else(run, tmp_path):
     assert set(record["observed"]["host"]) == {"static", "before", "after", "during"}
     assert not (folder / "results/failed").exists()
     assert list((folder / "results/tmp").rglob("*.log")) == []
-    assert state.read() == {"system": None, "cell": None}
+    assert state.all_up() == []
     assert os.listdir(tmp_path / "home/systems") == [] if (tmp_path / "home/systems").exists() else True
 
 
@@ -96,7 +96,7 @@ def test_a_cell_that_fails_leaves_nothing_that_looks_complete(run, name):
     assert not (folder / "results/raw").exists()
     assert printed in (folder / "results/failed/bare/noop/1.log").read_text()
     assert reason in json.loads((folder / "results/failed/bare/noop/1.json").read_text())["error"]
-    assert state.read() == {"system": None, "cell": None}
+    assert state.all_up() == []
 
 
 def test_a_later_success_removes_the_traces_of_a_failure(run):
@@ -158,7 +158,7 @@ def test_a_cell_that_is_asked_to_end_ends_with_what_it_started(project, number):
     assert f"was ended by {number.name}" in errors
     assert process.start_time(int((folder / "pid").read_text())) is None
     assert not (folder / "results/raw").exists()
-    assert state.read() == {"system": None, "cell": None}
+    assert state.all_up() == []
 
 
 def test_after_a_kill_the_next_cell_gets_a_fresh_system(project):
@@ -166,7 +166,7 @@ def test_after_a_kill_the_next_cell_gets_a_fresh_system(project):
     projects.plan(folder)
     measuring = start(folder, "cell", "bare", "noop", "1")
     wait_until(lambda: begun(folder))
-    before = state.read()["system"]["id"]
+    before = state.all_up()[-1]["id"]
     child = int((folder / "pid").read_text())
     measuring.kill()
     measuring.wait()
@@ -176,7 +176,7 @@ def test_after_a_kill_the_next_cell_gets_a_fresh_system(project):
     done = projects.run(folder, "strata", "cell", "bare", "noop", "1")
     assert done.returncode == 0, done.stderr
     assert json.loads(raw(folder, "json").read_text())["system"]["id"] != before
-    assert state.read()["system"] is None
+    assert not state.all_up()
 
 
 def test_two_cells_at_once_never_overlap(project):
@@ -214,7 +214,7 @@ def test_nothing_is_up_when_a_cell_ended_though_its_run_goes_on(project, owner):
     for repetition in "12":
         done = projects.run(folder, "strata", "cell", "bare", "noop", repetition, STRATA_OWNER=projects.owner(owner))
         assert done.returncode == 0, done.stderr
-        assert state.read() == {"system": None, "cell": None}
+        assert state.all_up() == []
     first, second = (record["system"] for record in projects.records(folder))
     assert first["id"] != second["id"]
     assert first["cells_before"] == second["cells_before"] == 0
@@ -236,7 +236,7 @@ def test_a_cell_that_waits_ends_with_its_run_and_never_measures(project, owner):
     assert late.returncode == 1
     assert f"the run that this belongs to (STRATA_OWNER: process {owner.pid}) has ended" in late.stderr
     assert not (folder / "results/raw").exists()
-    assert state.read() == {"system": None, "cell": None}
+    assert state.all_up() == []
 
 
 def test_a_cell_that_measures_ends_with_its_run(project, owner):
@@ -249,7 +249,7 @@ def test_a_cell_that_measures_ends_with_its_run(project, owner):
     _, errors = measuring.communicate(timeout=20)
     assert "was ended by SIGTERM" in errors
     assert process.start_time(int((folder / "pid").read_text())) is None
-    assert state.read() == {"system": None, "cell": None}
+    assert state.all_up() == []
 
 
 def killed(folder):
@@ -259,7 +259,7 @@ def killed(folder):
     measuring.kill()
     measuring.communicate()
     os.killpg(int((folder / "pid").read_text()), signal.SIGKILL)
-    return state.read()["system"]["id"]
+    return state.all_up()[-1]["id"]
 
 
 def test_what_a_killed_cell_left_is_removed_at_the_end_of_its_run_or_by_clean(project):
@@ -269,9 +269,9 @@ def test_what_a_killed_cell_left_is_removed_at_the_end_of_its_run_or_by_clean(pr
     # It waits for no other measurement: whoever measures removes what was left first.
     with testbed.exclusive():
         testbed.end_run(process.identity(os.getpid()))
-        assert state.read()["system"] is not None
+        assert state.all_up()
     testbed.end_run(process.identity(os.getpid()))
-    assert state.read() == {"system": None, "cell": None}
+    assert state.all_up() == []
     (folder / "pid").unlink()
     left = killed(folder)
     done = projects.run(folder, "strata", "clean")

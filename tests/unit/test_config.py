@@ -74,7 +74,6 @@ MISTAKES = [
     ({"not_emulated": ["strem"]}, "not_emulated.0"),
     ({"only": {"workloads": ["strem"]}}, "only.workloads.0"),
     ({"quiet": {"steal": "101%"}}, "quiet.steal"),
-    ({"published_raw": "config.yaml"}, "published_raw"),
 ]
 
 

@@ -6,7 +6,6 @@ import projects
 
 from strata.base import constants
 from strata.cell import logs, quiet
-from strata.experiment import figures
 from strata.experiment.quiet import JUDGED
 from strata.host import observe
 
@@ -59,10 +58,6 @@ def test_what_is_judged_is_what_the_constants_say():
         assert name not in [flag["what"] for flag in quiet.judge("before", early, late, unseen, dict.fromkeys(told, 0))]
 
 
-def test_accelerators_and_figures_are_those_of_the_schemas():
+def test_accelerators_are_those_of_the_schema():
     accelerators = list(constants.read("accelerators"))
     assert schema("record")["$defs"]["vm"]["properties"]["accelerator"]["enum"] == accelerators
-    figure = schema("workload")["properties"]["figures"]["items"]
-    assert figure["properties"]["kind"]["enum"] == list(figures.KINDS)
-    keys = {key for kind in figures.KINDS.values() for part in kind.values() for key in part}
-    assert keys | {"name", "kind", "title", "where"} == set(figure["properties"])

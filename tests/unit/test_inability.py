@@ -2,13 +2,14 @@
 
 import copy
 import json
+from types import SimpleNamespace
 
 import measured
 import pytest
 
 from strata.base.errors import CellFailed, Endless, Unable
 from strata.cell import cell as one
-from strata.cell import record
+from strata.cell import logs, record
 from strata.experiment import sets
 from strata.results import tidy
 
@@ -79,15 +80,16 @@ class Cell(one.Cell):
     """One whose log and commands are given."""
 
     def __init__(self, folder, log, commands):
-        self.draft = str(folder / "draft")
-        (folder / "draft").write_text(log)
+        printed = logs.Log(str(folder / "draft"))
+        printed.write(log.removesuffix("\n"))
+        self.steps = SimpleNamespace(log=printed)
         self.known = {"commands": commands}
 
 
 def test_the_finding_says_what_failed_and_what_was_said_last(folder):
     commands = [{"step": "prepare", "argv": ["a"], "exit": 0}, {"step": "warmup", "argv": ["b"], "exit": 3}]
     cell = Cell(folder, "first\n\nsecond\nstatx: Invalid argument\n\n", copy.deepcopy(commands))
-    cell._note_that_it_cannot(CellFailed("its warmup step ended with exit code 3"))
+    cell.note_that_it_cannot(CellFailed("its warmup step ended with exit code 3"))
     assert cell.known["cannot"] == {
         "reason": "its warmup step ended with exit code 3; it said last: first / second / statx: Invalid argument",
         "commands": commands[1:],
@@ -96,7 +98,7 @@ def test_the_finding_says_what_failed_and_what_was_said_last(folder):
     assert cell.known["checks"] == []
     assert cell.known["log"]["bytes"] > 0
     silent = Cell(folder, "", [])
-    silent._note_that_it_cannot(CellFailed("its server db was not ready\nafter 30 s"))
+    silent.note_that_it_cannot(CellFailed("its server db was not ready\nafter 30 s"))
     assert silent.known["cannot"] == {"reason": "its server db was not ready after 30 s", "commands": []}
 
 
@@ -126,28 +128,27 @@ class Failing(one.Cell):
     """One in which something failed."""
 
     def __init__(self, folder, mark="same", doubtful=True):
-        self.target = str(folder / "results/raw/gvisor/pxz/2.log")
         self.known = {"fingerprint": mark}
-        self.environment = "gvisor"
+        self.environment, self.workload, self.repetition = "gvisor", "pxz", 2
         self.plan = {"environments": {"gvisor": {"doubtful": doubtful}}}
 
 
 def test_what_was_done_in_another_repetition_is_no_inability(folder):
     said = Unable("its run step ended with exit code 1")
-    assert Failing(folder)._shows_inability(said)
-    assert not Failing(folder, doubtful=False)._shows_inability(said)
+    assert Failing(folder).shows_inability(said)
+    assert not Failing(folder, doubtful=False).shows_inability(said)
     find(folder, "gvisor", "pxz", fingerprint="same", cannot={})
-    assert Failing(folder)._shows_inability(said)
+    assert Failing(folder).shows_inability(said)
     find(folder, "gvisor", "pxz", 3, fingerprint="same")
-    assert not Failing(folder)._shows_inability(said)
-    assert Failing(folder, "another")._shows_inability(said)
+    assert not Failing(folder).shows_inability(said)
+    assert Failing(folder, "another").shows_inability(said)
 
 
 def test_what_came_to_no_end_is_an_inability_only_where_another_repetition_failed(folder):
     late = Endless("its run step was ended: no end after 60 s")
-    assert not Failing(folder)._shows_inability(late)
+    assert not Failing(folder).shows_inability(late)
     find(folder, "gvisor", "pxz", fingerprint="same", cannot={})
-    assert Failing(folder)._shows_inability(late)
-    assert not Failing(folder, "another")._shows_inability(late)
+    assert Failing(folder).shows_inability(late)
+    assert not Failing(folder, "another").shows_inability(late)
     find(folder, "gvisor", "pxz", 3, fingerprint="same")
-    assert not Failing(folder)._shows_inability(late)
+    assert not Failing(folder).shows_inability(late)

@@ -8,7 +8,6 @@ from strata.base.errors import UserError
 from strata.base.files import write_json
 from strata.cell import prepared
 from strata.image import build, cache, intact, prune, rootfs
-from strata.system import testbed
 from strata.vm import disk
 
 FILES = {
@@ -72,13 +71,6 @@ def test_a_run_asks_once(image, tmp_path, monkeypatch):
     intact.verify(image)
 
 
-def test_the_tree_is_looked_at_where_it_is_run():
-    client = {"kind": "namespace"}
-    assert testbed.runs_tree([{"chroot": {}}], None)
-    assert testbed.runs_tree([{"docker": {}}], client)
-    assert not testbed.runs_tree([{"docker": {}}], None)
-
-
 def test_a_box_is_kept_with_its_facts_and_goes_with_its_image(tmp_path, monkeypatch):
     monkeypatch.setenv("STRATA_HOME", str(tmp_path))
     made = tmp_path / "made"
@@ -138,7 +130,7 @@ def prepare(image, monkeypatch):
 
     system = type("System", (), {"top": Top()})()
     monkeypatch.setattr(prepared.testbed, "bring_up", lambda *words: system)
-    monkeypatch.setattr(prepared.testbed, "take_down", lambda: True)
+    monkeypatch.setattr(prepared.testbed, "take_down", lambda name: True)
 
     def ask():
         path = prepared.ensure("w", {"argv": ["make"], "timeout": 5}, {}, image)

@@ -56,7 +56,7 @@ def test_what_was_measured_is_good(project):
 FOREIGN = [
     (
         ("docker/stream/2", "native/stream/2", {"environment": "native"}),
-        'its layers are [{"docker": {"data": "volume", "network": "bridge"}}], and the plan\'s are [{"chroot": {}}]',
+        "its fingerprint is ",
     ),
     (("native/stream/1", "native/stream/3", {"repetition": 3, "block": 3}), "its seed is"),
     (("native/stream/1", "native/stream/3", {}), "its repetition is 1, and the plan's is 3"),
@@ -188,7 +188,7 @@ def test_emulation_and_hardware_never_stand_under_one_name(project):
 def test_the_fields_of_a_record_are_those_of_its_schema():
     schema = json.loads((projects.ROOT / "schemas/record.schema.json").read_text())
     assert tuple(schema["properties"]) == record.FIELDS
-    assert set(schema["properties"]) - set(schema["required"]) == {*record.OPTIONAL, "fingerprint", "node"}
+    assert set(schema["properties"]) - set(schema["required"]) == {*record.OPTIONAL, "node"}
 
 
 def test_a_record_of_which_something_is_not_known_is_not_made():
@@ -216,9 +216,6 @@ def test_the_checks_of_a_plan_name_file_and_key(project):
     edit(project / "results/plan.json", lambda told: told["environments"]["docker"].update(available="yes"))
     with pytest.raises(UserError, match=r'results/plan\.json: environments\.docker\.available: is "yes"; must be true'):
         plan.read_checked()
-    told = json.loads((project / "results/plan.json").read_text())
-    with pytest.raises(UserError, match="available: is"):
-        plan.write(told)
     (project / "results/plan.json").write_text("[]")
     with pytest.raises(UserError, match=r"^results/plan\.json: "):
         plan.read()
@@ -226,7 +223,7 @@ def test_the_checks_of_a_plan_name_file_and_key(project):
 
 def test_no_table_is_made_of_what_is_not_good(project):
     copy(project, "docker/stream/2", "native/stream/2", environment="native")
-    with pytest.raises(UserError, match=r"results/raw/native/stream/2\.json: its layers are"):
+    with pytest.raises(UserError, match=r"results/raw/native/stream/2\.json: its fingerprint is"):
         tidy.make()
     edit(project / "results/plan.json", lambda told: told["workloads"]["stream"].pop("metrics"))
     with pytest.raises(UserError, match=r"results/plan\.json: workloads\.stream\.metrics: missing"):

@@ -68,13 +68,13 @@ def test_the_claim_that_takes_least_comes_first_and_none_that_no_budget_pays():
         "b": [claim("far", target=0.0005)],
         "c": [claim("done", target=0.03)],
     }
-    [(load, (sets, chosen))] = precision.for_claims(asked, 1000, 1000).items()
+    [(load, (sets, chosen))] = precision.for_claims(asked, 1000).items()
     # 20 (0.02 / 0.9 / 0.018)² is 30.5 sets, of which there are 20.
     assert (load, sets, chosen.name) == ("a", 11, "cheap")
-    assert precision.for_claims({"a": [claim()]}, 1000, 10) == {}
-    assert precision.for_claims({"a": [claim(most=30)]}, None, math.inf) == {}
+    assert precision.for_claims({"a": [claim()]}, 10) == {}
+    assert precision.for_claims({"a": [claim(most=30)]}, math.inf) == {}
     # What is left pays for one of two alone.
-    assert list(precision.for_claims({"a": [claim(seconds=2)], "b": [claim()]}, 1000, 30)) == ["b"]
+    assert list(precision.for_claims({"a": [claim(seconds=2)], "b": [claim()]}, 30)) == ["b"]
 
 
 def test_claims_are_of_ratios_to_native_that_are_measured():

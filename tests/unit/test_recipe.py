@@ -39,7 +39,7 @@ def test_comments_blank_lines_and_the_analysis_do_not_change_the_image(copy):
     assert recipe.describe({}) == before
 
 
-LEFT = ["notes.txt", "build.sh~", "#build.sh#", ".build.sh.swp", "src/stream.c.orig", "src/TODO", "__pycache__/x.pyc"]
+LEFT = ["notes.md", "build.sh~", "#build.sh#", ".build.sh.swp", "src/stream.c.orig", "__pycache__/x.pyc"]
 
 
 @pytest.mark.parametrize("name", LEFT)
@@ -50,27 +50,6 @@ def test_notes_and_what_editors_leave_do_not_change_the_image(copy, name):
     (copy / "packer/.#base.sh").write_text("what no program reads\n")
     assert recipe.describe({}) == before
     assert recipe.files({}) == files
-
-
-@pytest.mark.parametrize(
-    ("name", "use"),
-    [
-        ("words.txt", "cp words.txt"),
-        ("words.txt", "cp ./*.txt"),
-        (".profile", "cp .profile"),
-        ("data/x.md", "cat x.md"),
-    ],
-)
-def test_a_note_that_a_program_reads_is_part_of_the_image(copy, name, use):
-    with (copy / "workloads/stream/build.sh").open("a") as file:
-        file.write(f'{use} "$1"\n')
-    without = recipe.describe({})
-    (copy / "workloads/stream" / name).parent.mkdir(exist_ok=True)
-    (copy / "workloads/stream" / name).write_text("one\n")
-    assert f"workloads/stream/{name}" in recipe.files({})
-    one = recipe.describe({})
-    (copy / "workloads/stream" / name).write_text("other\n")
-    assert len({description["recipe"] for description in (without, one, recipe.describe({}))}) == 3
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,12 @@
 """Servers with roles, in one system or in several that work together: who is where, and how they reach one another."""
 
-import os
 import types
 
 import projects
 import pytest
 
-from strata.base import clock
 from strata.base.errors import UserError
-from strata.cell import steps
+from strata.cell.inputs import Inputs, fill
 from strata.experiment import plan, workload
 
 MACHINE = {"cpus": 2, "memory_bytes": 2**30, "cache_bytes": None}
@@ -68,29 +66,27 @@ def taken(project, placed, units=1, machine=None):
     system = types.SimpleNamespace(tops=tops, client=None)
     system.listen = lambda part: f"172.17.0.{part}"
     system.reached = lambda part: tops[part].address() if machine else system.listen(part)
-    output = os.open(os.devnull, os.O_WRONLY)
-    os.close(output)
-    return steps.Steps("noop", cell, system, values, output, clock.Watch(), lambda way: None), values
+    return Inputs("noop", cell, system, values), values
 
 
 def command(found, values, part):
     """What a server's command becomes in a system."""
-    return steps.fill(with_roles()["servers"][0]["argv"], found._values_in(part, values), "x")[1:]
+    return fill(with_roles()["servers"][0]["argv"], found.of(part, values), "x")[1:]
 
 
 def names(found, part):
-    return [server["name"] for server in found.cell["servers"] if found._is_of(server, part)]
+    return [server["name"] for server in found.cell["servers"] if found.is_of(server, part)]
 
 
 def test_apart_each_has_its_servers_and_reaches_the_other(project):
     found, values = taken(project, ["web", "database"])
     assert found.parts == 2
     assert [names(found, part) for part in range(2)] == [["web"], ["database"]]
-    assert [found._own_ports(part) for part in range(2)] == [["web_port"], ["database_port"]]
+    assert [[name for name, _ in found.ports(part)] for part in range(2)] == [["web_port"], ["database_port"]]
     # The ports of the second system are the next ones, whoever asks for them.
     assert command(found, values, 0) == ["172.17.0.0", "7000", "172.17.0.1", "7101"]
     assert command(found, values, 1) == ["172.17.0.1", "7000", "172.17.0.1", "7101"]
-    at_client = found._values_of_all(values)
+    at_client = found.of_all(values)
     assert (at_client["web_port"], at_client["database_port"]) == ([7000], [7101])
     assert at_client["address.web"] == at_client["address.database"] == ["192.168.0.1"]
 
@@ -100,7 +96,7 @@ def test_of_several_each_web_has_its_own_database(project):
     assert found.parts == 6
     assert [names(found, part) for part in range(6)] == [["database"], ["web"]] * 3
     assert command(found, values, 3) == ["172.17.0.3", "7003", "10.0.0.2", "7102"]
-    at_client = found._values_of_all(values)
+    at_client = found.of_all(values)
     assert at_client["web_port"] == [7001, 7003, 7005]
     assert at_client["address.web"] == ["10.0.0.1", "10.0.0.3", "10.0.0.5"]
     assert at_client["database_port"] == [7100, 7102, 7104]
@@ -130,5 +126,5 @@ WRONG = [
 @pytest.mark.parametrize(("change", "key"), WRONG)
 def test_wrong_roles_are_refused_by_key(project, change, key):
     project(workloads={"noop": with_roles(**change)})
-    with pytest.raises(UserError, match=rf"workload\.yaml: {key}: "):
+    with pytest.raises(UserError, match=rf"workload\.yaml: {key}[.:]"):
         workload.load("noop")

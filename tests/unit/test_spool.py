@@ -230,7 +230,7 @@ def test_after_a_kill_in_the_middle_of_a_block_what_ended_is_taken_and_the_rest_
     measuring.kill()
     measuring.wait()
     os.killpg(shell, signal.SIGKILL)
-    left = state.read()["system"]["id"]
+    left = state.all_up()[-1]["id"]
     assert not list((folder / "results/raw").rglob("*.log"))
     assert bool(record(folder, "a", "spool")) is (number == 2)
     (folder / "fast").touch()

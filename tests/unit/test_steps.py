@@ -7,7 +7,8 @@ import projects
 import pytest
 
 from strata.base.errors import UserError
-from strata.cell.steps import fill, memory_held
+from strata.cell.inputs import fill
+from strata.cell.steps import memory_held
 from strata.experiment import plan, workload
 
 SWEEP = {

@@ -12,6 +12,7 @@ from strata.base import progress
 from strata.base.errors import UserError
 from strata.base.files import write_json
 from strata.base.process import identity
+from strata.cell import measure
 from strata.host import cgroups
 from strata.layers import Context, build, docker
 from strata.system import state, testbed, traces, turn
@@ -21,9 +22,18 @@ IMAGE = {"recipe": "r" * 12, "id": "sha256:f00", "folder": "/nowhere"}
 
 
 def up(owner, *traces, layers=()):
-    """What is written down of a system that is up."""
-    system = {"id": "strata-x", "environment": "e", "owner": owner, "traces": list(traces), "layers": list(layers)}
-    return {"system": {**system, "ports": [], "client": None}, "cell": None}
+    """Write down that a system is up."""
+    state.begin("strata-x", "e", list(layers), owner)
+    for trace in traces:
+        state.note("strata-x", trace)
+
+
+def lines(owner, *traces):
+    """The same as text."""
+    return "".join(
+        json.dumps(line) + "\n"
+        for line in [{"id": "strata-x", "environment": "e", "layers": [], "owner": owner, "number": 1}, *traces]
+    )
 
 
 GONE = {"pid": 2**22 + 1, "start": "0"}
@@ -48,13 +58,13 @@ def test_the_end_of_a_run_removes_what_killed_cells_left_and_waits_for_nobody(pr
     system = tmp_path / "home/systems/strata-x"
     system.mkdir(parents=True)
     if owner is not None:
-        state.write(up(owner, {"kind": "folder", "id": str(system)}))
-    before = state.read()
+        up(owner, {"kind": "folder", "id": str(system)})
+    before = state.all_up()
     with testbed.exclusive():
         testbed.end_run(identity(os.getpid()))
-    assert state.read() == before
+    assert state.all_up() == before
     testbed.end_run(identity(os.getpid()))
-    assert (state.read() == before) is not goes
+    assert (state.all_up() == before) is not goes
     assert system.exists() is not goes
 
 
@@ -78,27 +88,27 @@ def test_what_an_unknown_layer_made_is_removed_by_what_it_noted(project, tmp_pat
         {"kind": "process", "id": str(process.pid), "start": identity(process.pid)["start"]},
     ]
     thing.mkdir()
-    state.write(up(identity(process.pid), *noted, layers=[{"zone": {"colour": "red"}}]))
+    up(identity(process.pid), *noted, layers=[{"zone": {"colour": "red"}}])
     projects.plan(folder)
     done = projects.run(folder, "strata", "cell", "bare", "noop", "1")
     assert done.returncode == 0, done.stderr
     assert not system.exists()
     assert not thing.exists()
     assert process.wait(10) != 0
-    assert state.read() == state.NOTHING
+    assert state.all_up() == []
 
 
+OWNER = {"pid": 1, "start": "0"}
 WRONG = {
-    "cut short": '{"system": {"id": ',
-    "not text": b"\xff\xfe\x00",
-    "nothing of it": "[]",
-    "a number": '{"system": 7, "cell": null}',
-    "of an older version": json.dumps({"system": {"id": "strata-x", "layers": [{"zone": {}}]}, "cell": None}),
-    "an owner that is none": json.dumps(up({"pid": "x"})),
-    "a cell that is none": json.dumps({"system": None, "cell": [1]}),
-    "a trace that says nothing": json.dumps(up({"pid": 1, "start": "0"}, {"kind": "zone"})),
-    "commands that are none": json.dumps(up({"pid": 1, "start": "0"}, {"kind": "a", "id": "b", "remove": [["a", 1]]})),
-    "deep": "[" * 100_000,
+    "damaged": '{"id": \n',
+    "not text": b"\xff\xfe\x00\n",
+    "nothing of it": "[]\n",
+    "a number": "7\n",
+    "of another thing": lines(OWNER).replace("strata-x", "strata-y"),
+    "an owner that is none": lines({"pid": "x"}),
+    "a trace that says nothing": lines(OWNER, {"kind": "zone"}),
+    "commands that are none": lines(OWNER, {"kind": "a", "id": "b", "remove": [["a", 1]]}),
+    "deep": "[" * 100_000 + "\n",
 }
 
 
@@ -106,14 +116,13 @@ WRONG = {
 def test_state_that_makes_no_sense_is_put_aside_and_all_of_ours_swept(project, swept, capsys, name):
     project()
     text = WRONG[name] if isinstance(WRONG[name], bytes) else WRONG[name].encode()
-    with open(state.path(), "wb") as file:
+    with open(state.path("strata-x"), "wb") as file:
         file.write(text)
-    assert state.read() == state.NOTHING
     assert testbed.take_down()
     assert swept == ["by marks"]
     assert "it is put aside as " in capsys.readouterr().err
     assert not testbed.take_down()
-    (aside,) = [name for name in os.listdir(state.folder()) if name.startswith("testbed.json.")]
+    (aside,) = [name for name in os.listdir(state.folder()) if name.startswith("strata-x.")]
     with open(os.path.join(state.folder(), aside), "rb") as file:
         assert file.read() == text
 
@@ -125,20 +134,18 @@ def test_what_nobody_here_can_remove_is_told_and_the_rest_removed(project, tmp_p
     project()
     system = tmp_path / "home/systems/strata-x"
     system.mkdir(parents=True)
-    state.write(up({"pid": 1, "start": "0"}, {"kind": "folder", "id": str(system)}, trace))
+    up({"pid": 1, "start": "0"}, {"kind": "folder", "id": str(system)}, trace)
     assert testbed.take_down()
     assert not system.exists()
     assert trace["id"] in capsys.readouterr().err
     assert swept == ["by marks"]
-    assert state.read() == state.NOTHING
+    assert state.all_up() == []
 
 
-@pytest.mark.parametrize(
-    "text", [WRONG["cut short"], json.dumps(up({"pid": 1, "start": "0"}, {"kind": "zone", "id": "z"}))]
-)
+@pytest.mark.parametrize("text", [WRONG["damaged"], lines(OWNER, {"kind": "zone", "id": "z"})])
 def test_what_could_not_be_swept_is_swept_by_who_comes_next(project, monkeypatch, text):
     project()
-    with open(state.path(), "w") as file:
+    with open(state.path("strata-x"), "w") as file:
         file.write(text)
     answers = [UserError("a folder is not removed"), ["something"]]
 
@@ -161,15 +168,15 @@ def test_where_a_part_of_a_system_cannot_be_removed_yet_all_else_is(project, tmp
     for folder in (client, thing):
         folder.mkdir(parents=True)
     stays = {"kind": "zone", "id": "z", "find": ["find", str(thing.parent)], "remove": [["rmdir", str(thing.parent)]]}
-    state.write(up({"pid": 1, "start": "0"}, {"kind": "folder", "id": str(client)}, stays))
+    up({"pid": 1, "start": "0"}, {"kind": "folder", "id": str(client)}, stays)
     with pytest.raises(UserError, match="zone z could not be removed"):
         testbed.take_down()
     assert not client.exists()
-    assert state.read()["system"]["id"] == "strata-x"
+    assert state.all_up()[-1]["id"] == "strata-x"
     thing.rmdir()
     assert testbed.take_down() == ["system strata-x (e)"]
     assert not thing.parent.exists()
-    assert state.read() == state.NOTHING
+    assert state.all_up() == []
 
 
 @pytest.mark.parametrize(("below", "kinds"), [([], ["container"]), ([{"vm": {}}], [])])
@@ -212,8 +219,8 @@ def test_cleaning_a_machine_does_without_the_state(project, tmp_path):
     folder = project()
     left = tmp_path / "home/systems/strata-y"
     (left / "data").mkdir(parents=True)
-    with open(state.path(), "w") as file:
-        file.write('{"system": {"id": "strata-y", "layers": [{"zone": {}}]}, "cell": null}')
+    with open(state.path("strata-x"), "w") as file:
+        file.write('{"id": "strata-y", "layers": [{"zone": {}}]}\n')
     done = projects.run(folder, "strata", "clean")
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
@@ -240,7 +247,7 @@ def test_state_in_a_folder_of_somebody_else_is_refused(project, tmp_path):
     (tmp_path / "home").mkdir()
     (tmp_path / "home/state").symlink_to(tmp_path)
     with pytest.raises(UserError, match="not a folder of this user's"):
-        state.read()
+        state.all_up()
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"owner": 7}', '{"facts": {}}'])
@@ -283,8 +290,8 @@ def test_what_runs_in_groups_is_told_by_its_words(tmp_path):
 class Left(testbed.System):
     """A system in which something is seen to run for so many looks."""
 
-    def __init__(self, facts, looks):
-        self.facts, self.tops, self.looks = facts, [self], looks
+    def __init__(self, looks):
+        self.tops, self.looks = [self], looks
 
     def left(self, *patience):
         if patience:
@@ -296,29 +303,27 @@ class Left(testbed.System):
 @pytest.mark.parametrize(("looks", "left"), [(0, []), (3, []), (1000, ["sleep 300"])])
 def test_something_left_has_a_moment_to_end(looks, left):
     begun = time.monotonic()
-    assert Left({}, looks).left(0.6) == left
+    assert Left(looks).left(0.6) == left
     assert (time.monotonic() - begun >= 0.6) == bool(left)
 
 
-def test_a_system_that_cannot_be_asked_is_not_used_again_and_its_cell_is_good(monkeypatch):
-    def gone(*patience):
+@pytest.mark.parametrize("fails", ["left", "take_down"])
+def test_a_cell_is_good_though_its_system_cannot_be_asked_or_removed(project, monkeypatch, capsys, fails):
+    """What cannot be asked may have left something: it is not used again."""
+
+    def trouble(*_):
         raise UserError("no answer")
 
-    system = Left({"owner": identity(os.getppid()), "cells_before": 0}, 0)
-    monkeypatch.setattr(system, "left", gone)
-    taken = []
-    monkeypatch.setattr(testbed, "take_down", lambda: taken.append("system"))
-    assert "no answer" in testbed.end_cell(system, last=False)[0]
-    assert taken == ["system"]
-
-
-def test_a_cell_is_good_though_its_system_cannot_be_removed(monkeypatch, capsys):
-    def fails():
-        raise UserError("still mounted")
-
-    monkeypatch.setattr(testbed, "take_down", fails)
-    assert testbed.end_cell(Left({"cells_before": 0}, 0), last=True) == []
-    assert "still mounted" in capsys.readouterr().err
+    projects.plan(project())
+    monkeypatch.setattr("strata.base.signals.heed", lambda: None)
+    if fails == "left":
+        monkeypatch.setattr("strata.layers.host.Host.left", trouble)
+    else:
+        answers = iter([lambda: None, trouble])
+        monkeypatch.setattr(testbed, "take_down", lambda *_: next(answers)())
+    measure.measure("bare", "noop", 1)
+    assert "no answer" in capsys.readouterr().err
+    assert os.path.exists("results/raw/bare/noop/1.log")
 
 
 def test_what_is_done_once_is_no_time_in_which_a_system_came_up(project, monkeypatch, tmp_path):
@@ -343,4 +348,4 @@ def test_what_is_measured_takes_the_machines_lock_whatever_a_variable_says(monke
     monkeypatch.setattr(turn, "OWN", str(tmp_path / "lock"))
     with pytest.raises(UserError, match="STRATA_TEST_LOCK is set, which is for tests on the bare host alone"):
         testbed.bring_up("native", [{"chroot": {}}], {"id": "x"})
-    assert state.read()["system"] is None
+    assert not state.all_up()

@@ -1,6 +1,5 @@
 """Cells that are measured in turns: on the host alone, whose systems stand idle like those of containers."""
 
-import contextlib
 import itertools
 import json
 import os
@@ -12,11 +11,11 @@ import time
 import projects
 import pytest
 
-from strata.base import places, process
+from strata.base import places
 from strata.base.errors import CellFailed, UserError
-from strata.cell import cell as cell_of
-from strata.cell import logs, together
-from strata.cell.cell import checks
+from strata.cell import logs
+from strata.cell import measure as measure_cell
+from strata.cell.logs import checks
 from strata.experiment import workload
 from strata.system import state, testbed
 
@@ -163,7 +162,7 @@ def test_whoever_fails_takes_nobody_along(planned, failing):
         assert measure(folder, "one").returncode == 0
         assert record(folder, "one")["interleaved"] == ["three", "two"]
         return
-    (failed,) = re.findall(r"cell: (\w+) · noop · repetition 1 takes no turns any more", first.stderr)
+    (failed,) = re.findall(r"cell: (\w+) · noop · repetition 1 no longer takes turns", first.stderr)
     (other,) = record(folder, "two")["interleaved"]
     assert {failed, other} == {"one", "three"}
     for name in (failed, other):
@@ -202,70 +201,27 @@ def test_what_is_killed_amid_turns_leaves_systems_that_the_next_removes_and_noth
     assert record(folder, "two")["together"] == record(folder, "one")["together"]
 
 
-class Quiet:
-    """A host of which nothing is seen."""
-
-    lookout = type("Lookout", (), {"report": {}})
-
-    def __init__(self, plan):
-        pass
-
-    def begin(self):
-        pass
-
-    ready = begin
-
-    def end(self, environments):
-        return {}
-
-
-def pretended(environment, left):
-    """A cell that runs nothing, and tells what it left running."""
-    one = cell_of.Cell.__new__(cell_of.Cell)
-    one.environment, one.workload, one.repetition, one.laps = environment, "noop", 1, 2
-    one.plan, one.key, one.name, one.known = {"seed": 1}, (environment, "noop", 1), environment, {"started": "now"}
-    one.begin = one.check = one.put_in_place = lambda *_: None
-    one.order = type("Order", (), {"position": lambda *_: 1})
-    one.at_work = contextlib.nullcontext
-    system = type("System", (), {"left": lambda self: left})()
-    one.steps = type("Steps", (), {"begin": lambda self: None, "lap": lambda self, lap: None, "system": system})()
-    one.observe = lambda *_: None
-    return one
-
-
 @pytest.mark.parametrize("who", ["one", "two"])
-def test_a_lap_that_leaves_something_at_work_beside_the_others_fails_its_set(project, monkeypatch, who):
-    monkeypatch.chdir(project())
-    monkeypatch.setattr(together, "Surroundings", Quiet)
-    cells = [pretended(name, ["sleep 9"] if name == who else []) for name in ("one", "two")]
-    with pytest.raises(CellFailed, match=f"^{who} left running while others of its block were measured: sleep 9"):
-        together.measure(cells[0], cells[1:])
-    cells = [pretended(name, []) for name in ("one", "two")]
-    together.measure(cells[0], cells[1:])
-    assert [one.known["interleaved"] for one in cells] == [["two"], ["one"]]
+def test_a_lap_that_leaves_something_at_work_beside_the_others_fails_its_set(planned, monkeypatch, who):
+    planned()
+    for name in ("heed", "ignore"):
+        monkeypatch.setattr(f"strata.base.signals.{name}", lambda: None)
+    monkeypatch.setattr(testbed.System, "left", lambda self: ["sleep 9"] if self.environment == who else [])
+    with pytest.raises(CellFailed, match=f"{who} · noop · repetition 1 left running while others .*: sleep 9"):
+        measure_cell.measure("one", "noop", 1)
+    assert state.all_up() == []
+    assert not os.path.exists("results/raw/one/noop/1.log")
 
 
 def test_systems_that_stand_beside_one_are_taken_down_one_by_one_or_together(project, monkeypatch):
-    folder = project()
-    monkeypatch.chdir(folder)
+    monkeypatch.chdir(project())
     for name in ALL:
-        testbed.bring_up(name, [{"host": {}}], None, beside=name != ALL[0])
+        testbed.bring_up(name, [{"host": {}}], None)
     assert [system["environment"] for system in state.all_up()] == list(ALL)
     assert [words.partition("(")[2] for words in testbed.take_down("two")] == ["two)"]
     assert [system["environment"] for system in state.all_up()] == ["one", "three"]
-    testbed.bring_up("two", [{"host": {}}], None)
-    assert [system["environment"] for system in state.all_up()] == ["two"]
     testbed.take_down()
-    assert state.read() == {"system": None, "cell": None}
-
-
-@pytest.mark.parametrize("beside", ["a", [{"id": "x"}], [7]])
-def test_what_makes_no_sense_beside_a_system_is_told(project, beside):
-    project()
-    owner = process.identity(os.getpid())
-    system = {"id": "strata-x", "environment": "one", "owner": owner, "traces": []}
-    state.write({"system": system, "beside": beside, "cell": None})
-    assert "beside" in state.complaint()
+    assert state.all_up() == []
 
 
 # The log and its checks.
@@ -305,7 +261,7 @@ WRONG = [
 @pytest.mark.parametrize(("change", "key"), WRONG)
 def test_laps_that_cannot_be_are_refused_by_key(project, change, key):
     project(workloads={"noop": {**projects.NOOP, **LAPS, **change}})
-    with pytest.raises(UserError, match=rf"workload\.yaml: {key}: "):
+    with pytest.raises(UserError, match=rf"workload\.yaml: {key}[.:]"):
         workload.load("noop")
 
 

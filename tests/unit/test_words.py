@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from strata.cell import steps
+from strata.cell.inputs import fill
 from strata.host import cgroups
 from strata.vm import ssh
 
@@ -58,7 +58,7 @@ def parameters_as_words():
     """A command of a workload with a hostile value for each parameter, as a cell fills it in."""
     values = {f"p{number}": value for number, value in enumerate(HOSTILE)}
     argv = [*WORDS, *(f"{{{name}}}" for name in values)]
-    return steps.fill(argv, {**values, "seed": 1}, "/opt/strata/workloads/noop")
+    return fill(argv, {**values, "seed": 1}, "/opt/strata/workloads/noop")
 
 
 def received(argv, **more):
@@ -69,7 +69,7 @@ def received(argv, **more):
 
 def test_parameters_become_the_very_words():
     assert parameters_as_words() == [*WORDS, *HOSTILE]
-    assert steps.fill(["a", "{list}"], {"list": ["$(x)", "b c"]}, "/p") == ["/p/a", "$(x),b c"]
+    assert fill(["a", "{list}"], {"list": ["$(x)", "b c"]}, "/p") == ["/p/a", "$(x),b c"]
 
 
 @pytest.mark.parametrize("shell", ["sh", "bash"])

@@ -1,5 +1,10 @@
-"""From measured logs to an archive, and from the archive to the same paper: real R, LaTeX and Snakemake."""
+"""An archive of measured cells verifies; what was changed in it is found and named, whoever adjusted its checksums.
 
+From measured logs to an archive, and from it to the same paper: real R, LaTeX, git and Snakemake.
+"""
+
+import csv
+import hashlib
 import importlib.resources
 import io
 import json
@@ -7,6 +12,8 @@ import os
 import re
 import shutil
 import subprocess
+import types
+import zipfile
 
 import measured
 import pages
@@ -16,10 +23,12 @@ import requests
 import requests_cache
 import urllib3
 
-from strata.archive import check, container, crate, make, rebuild, sums
+from strata.archive import check, container, crate, derive, guide, make, source, sums
 from strata.base.errors import UserError
 from strata.experiment import workload
 from strata.results import judge, products
+
+RECORD = "results/raw/docker/linpack/2.json"
 
 
 @pytest.fixture(scope="module")
@@ -30,19 +39,352 @@ def patch():
     workload.load.cache_clear()
 
 
+def git(folder, *words):
+    identity = ["-c", "user.name=Nobody", "-c", "user.email=nobody@example.org"]
+    done = subprocess.run(["git", "-C", folder, *identity, *words], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
 @pytest.fixture(scope="module")
-def paper(tmp_path_factory, patch):
-    """A project whose tables and papers are made of logs and records, and its archive."""
-    settings = measured.page(quiet={"action": "retry"})
-    folder = measured.project(tmp_path_factory.mktemp("archived") / "project", patch, settings)
-    rebuild.remake(str(folder), False)
-    make.make("archive.zip", False)
+def packed(tmp_path_factory, patch):
+    """An archive and its project, of a commit; its papers are only pretended."""
+    folder = measured.project(tmp_path_factory.mktemp("archive") / "project", patch)
+    (folder / ".gitignore").write_text("/results/\n/paper/report.*\n*.zip\n__pycache__/\n")
+    git(folder, "add", ".")
+    git(folder, "commit", "--quiet", "--message", "Begin")
+    revision = git(folder, "rev-parse", "HEAD")
+    for path in folder.glob("results/raw/*/*/*.json"):
+        edit(path, lambda record: record.update(source={"revision": revision, "changed": False}))
+    measured.pretend(folder)
+    make.make("archive.zip")
+    return folder / "archive.zip"
+
+
+@pytest.fixture
+def unpacked(packed, tmp_path):
+    return unpack(packed, tmp_path / "unpacked")
+
+
+def unpack(archive, folder):
+    folder.mkdir()
+    assert container.unpack(str(archive), str(folder)) == []
     return folder
 
 
-def unpacked(archive, folder):
-    folder.mkdir()
-    assert container.unpack(str(archive), str(folder)) == []
+def edit(path, change):
+    value = json.loads(path.read_text())
+    change(value)
+    path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+
+
+def sign(folder):
+    """Description, crate and checksums as of whoever changed the contents knowingly."""
+    told = json.loads((folder / "archive.json").read_text())
+    facts = guide.facts(str(folder), {key: told[key] for key in guide.GIVEN})
+    (folder / "archive.json").write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
+    (folder / "README.md").write_text(guide.readme(str(folder), facts))
+    describe(folder)
+
+
+def describe(folder):
+    """Crate and checksums alone."""
+    facts = json.loads((folder / "archive.json").read_text())
+    (folder / crate.FILE).write_text(crate.text(str(folder), facts))
+    sums.write(str(folder))
+
+
+def verified(packed, archive):
+    """What the command says where the archive's commit is known."""
+    done = projects.run(packed.parent, "strata", "verify", str(archive))
+    assert "Traceback" not in done.stderr
+    assert done.returncode == (1 if done.stdout else 0)
+    return done.stdout.splitlines(), done.stderr
+
+
+def test_what_was_archived_verifies_packed_and_unpacked(packed, unpacked):
+    for path in (packed, unpacked):
+        found, said = verified(packed, path)
+        assert (found, "good" in said, "note" in said) == ([], True, False)
+    names = set(container.files_below(str(unpacked)))
+    for name in (
+        "README.md", "LICENSE", "CITATION.cff", "SHA256SUMS", "ro-crate-metadata.json", "archive.json", "Snakefile",
+        "paper/report.pdf", "paper/report.html", "results/plan.json", "results/plan.csv", "results/image.json",
+        "results/image-manifest.json", "results/claims.csv", "results/tidy/stream.csv", "source/Snakefile",
+        "source/config.yaml", "source/analysis/tables.R", "environment/python.txt", "environment/r.txt",
+    ):  # fmt: skip
+        assert name in names, name
+    assert len([name for name in names if name.startswith("results/raw/")]) == 2 * 2 * 2 * 3
+    for log in packed.parent.glob("results/raw/*/*/*"):
+        assert (unpacked / log.relative_to(packed.parent)).read_bytes() == log.read_bytes()
+    facts = json.loads((unpacked / "archive.json").read_text())
+    assert facts["source"]["swhid"] == f"swh:1:dir:{git(packed.parent, 'rev-parse', 'HEAD^{tree}')}"
+
+
+def test_the_same_project_gives_the_same_bytes(packed, monkeypatch):
+    monkeypatch.chdir(packed.parent)
+    make.make("again.zip")
+    assert (packed.parent / "again.zip").read_bytes() == packed.read_bytes()
+    (packed.parent / "again.zip").unlink()
+
+
+@pytest.mark.parametrize("damage", ["changed", "missing"])
+def test_every_file_is_guarded(unpacked, damage):
+    names = [name for name in container.files_below(str(unpacked)) if name != sums.NAME]
+    for name in names:
+        path = unpacked / name
+        path.unlink() if damage == "missing" else path.write_bytes(path.read_bytes() + b"\n")
+    found = check.findings(str(unpacked))
+    assert [name for name in names if not any(said.startswith(f"{name}: {damage}") for said in found)] == []
+
+
+def test_a_file_that_was_added_is_found(unpacked):
+    for name in ("results/raw/native/stream/99.log", "results/tidy/pxz.csv", "bin/tool"):
+        (unpacked / name).parent.mkdir(exist_ok=True)
+        (unpacked / name).write_text("added\n")
+    os.symlink("/etc/passwd", unpacked / "results/tidy/other.csv")
+    found, _ = check.verify(str(unpacked))
+    assert "results/raw/native/stream/99.log: added: SHA256SUMS does not list it" in found
+    assert "results/tidy/other.csv: it is a link or a special file, not a file" in found
+    sign(unpacked)
+    found, _ = check.verify(str(unpacked))
+    for name in ("results/raw/native/stream/99.log", "results/tidy/pxz.csv", "bin/tool"):
+        assert any(said.startswith(f"{name}: ") for said in found), name
+
+
+def rows(path, change):
+    """Change a table's rows."""
+    with open(path, newline="") as file:
+        found = list(csv.DictReader(file))
+    change(found)
+    with open(path, "w", newline="") as file:
+        writer = csv.DictWriter(file, found[0], quoting=csv.QUOTE_NONNUMERIC)
+        writer.writeheader()
+        writer.writerows(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("results/claims.csv", lambda path: rows(path, lambda found: found[0].update(verdict="reproduced"))),
+        ("results/summary.csv", lambda path: path.write_text(path.read_text().replace("3", "4", 1))),
+        ("results/tidy/stream.csv", lambda path: path.write_text("forged\n")),
+        ("results/runs.csv", lambda path: path.unlink()),
+    ],
+)
+def test_a_table_that_does_not_follow_from_the_logs_is_found_whatever_its_checksum(unpacked, name, change):
+    change(unpacked / name)
+    sign(unpacked)
+    found, _ = check.verify(str(unpacked))
+    assert [sentence.split(":")[0] for sentence in found] == [name]
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("README.md", lambda path: path.write_text(path.read_text().replace("Measured", "Well measured", 1))),
+        ("archive.json", lambda path: edit(path, lambda facts: facts.update(description="All is well."))),
+        ("archive.json", lambda path: edit(path, lambda facts: facts.update(partial=True))),
+        ("archive.json", lambda path: edit(path, lambda facts: facts["measured"].update(cells=99))),
+        ("archive.json", lambda path: edit(path, lambda facts: facts.update(format=2))),
+        ("results/plan.json", lambda path: edit(path, lambda plan: plan.update(seed=7))),
+        ("results/plan.json", lambda path: edit(path, lambda plan: plan.update(repetitions=10**12))),
+        ("results/plan.json", lambda path: edit(path, lambda plan: plan.pop("workloads"))),
+        ("results/image-manifest.json", lambda path: edit(path, lambda told: told["packages"].update(gcc="1"))),
+        ("LICENSE", lambda path: path.write_text("All rights reserved.\n")),
+        (RECORD, lambda path: edit(path, lambda record: record.update(seed=1))),
+        (RECORD, lambda path: edit(path, lambda record: record["log"].update(sha256="0" * 64))),
+        (RECORD, lambda path: edit(path, lambda record: record.pop("system"))),
+    ],
+)
+def test_what_contradicts_itself_is_found_though_its_checksum_fits(unpacked, name, change):
+    change(unpacked / name)
+    describe(unpacked)
+    found, _ = check.verify(str(unpacked))
+    assert any(name.removesuffix(".json") in sentence for sentence in found), found
+
+
+@pytest.mark.parametrize("name", ["README.md", "analysis/tables.R", "workloads/stream/parse.py", "new.sh"])
+def test_source_that_is_not_its_commits_is_found_though_all_else_fits(packed, unpacked, name):
+    path = unpacked / "source" / name
+    path.write_text(f"{path.read_text() if path.exists() else ''}\n# changed\n")
+    describe(unpacked)
+    found, _ = verified(packed, unpacked)
+    assert "SWHID" in found[0]
+    swhid = source.tree(str(unpacked / "source")).swhid
+    edit(unpacked / "archive.json", lambda facts: facts["source"].update(swhid=swhid))
+    sign(unpacked)
+    found, _ = verified(packed, unpacked)
+    assert [said.split(":")[0] for said in found] == [f"source/{name}"]
+
+
+def test_a_changed_tree_and_records_of_another_commit_are_no_fault_and_named(packed, unpacked):
+    path = unpacked / "source/README.md"
+    path.write_text("Changed.\n")
+    told = {"changed": ["README.md"], "swhid": source.tree(str(unpacked / "source")).swhid}
+    edit(unpacked / "archive.json", lambda facts: facts["source"].update(told))
+    for number, path in enumerate(sorted(unpacked.glob("results/raw/docker/*/*.json"))):
+        of = {"revision": "0b" * 20, "changed": number > 1} if number else {"revision": None, "changed": None}
+        edit(path, lambda record, of=of: record.update(source=of))
+    sign(unpacked)
+    found, said = verified(packed, unpacked)
+    assert found == []
+    readme = (unpacked / "README.md").read_text()
+    for text in (
+        "README.md differ from it",
+        "1 of 12 runs were measured with a source of no known commit",
+        f"5 of 12 runs were measured with the source of commit {'0b' * 20}, which is not that of the archive",
+        f"4 of 12 runs were measured with the source of commit {'0b' * 20}, of which files were changed",
+    ):
+        assert text in said
+        assert text in readme
+    assert "has no commit" not in said
+    edit(unpacked / "archive.json", lambda facts: facts["source"].update(revision="0a" * 20))
+    sign(unpacked)
+    found, said = verified(packed, unpacked)
+    assert found == []
+    assert f"has no commit {'0a' * 20}" in said
+
+
+@pytest.mark.parametrize("name", ["archive.json", "results/plan.json", "ro-crate-metadata.json", RECORD])
+@pytest.mark.parametrize("content", [b"", b"[]", b'{"format": 3}', b"\xff\xfe", b"[" * 100_000])
+def test_a_broken_file_is_a_finding_and_never_a_traceback(unpacked, name, content):
+    (unpacked / name).write_bytes(content)
+    sums.write(str(unpacked))
+    assert any(name in sentence for sentence in check.verify(str(unpacked))[0])
+
+
+def test_what_is_no_archive_is_an_error_that_says_so(packed, tmp_path):
+    (found,) = check.findings(str(tmp_path))
+    assert found.startswith("archive.json: missing")
+    for path in ("none.zip", "Snakefile"):
+        done = projects.run(packed.parent, "strata", "verify", path)
+        assert done.returncode == 1
+        assert path in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+@pytest.fixture
+def project(packed, tmp_path, monkeypatch):
+    folder = tmp_path / "project"
+    shutil.copytree(packed.parent, folder)
+    (folder / "archive.zip").unlink()
+    monkeypatch.chdir(folder)
+    workload.load.cache_clear()
+    return folder
+
+
+def test_an_archive_without_its_source_names_a_commit_and_is_of_it_alone(packed, project, tmp_path):
+    make.make("light.zip", light=True)
+    assert os.path.getsize("light.zip") < 500_000
+    folder = unpack(project / "light.zip", tmp_path / "light")
+    assert not (folder / "source").exists()
+    found, said = verified(packed, folder)
+    assert (found, "note" in said) == ([], False)
+    edit(folder / "archive.json", lambda facts: facts["source"].update(swhid=f"swh:1:dir:{'0' * 40}"))
+    sign(folder)
+    found, _ = verified(packed, folder)
+    assert "SWHID" in found[0]
+    (project / "config.yaml").write_text((project / "config.yaml").read_text() + "\n")
+    with pytest.raises(UserError, match="commit all changes first"):
+        make.make("light.zip", light=True)
+
+
+def test_a_missing_cell_makes_the_archive_partial_and_its_failure_goes_along(project, tmp_path):
+    for kind in ("log", "json"):
+        (project / f"results/raw/docker/stream/2.{kind}").unlink()
+    measured.write_json(project / "results/failed/docker/stream/2.json", {"error": "it failed"})
+    derive.make_tables(str(project), ["--partial"])
+    (project / "results/tidy/pxz.csv").write_text("of a former plan\n")
+    (project / "results/raw/native/pxz").mkdir()
+    (project / "results/raw/native/pxz/1.log").write_text("of a former plan\n")
+    make.make("archive.zip")
+    folder = unpack(project / "archive.zip", tmp_path / "unpacked")
+    facts = json.loads((folder / "archive.json").read_text())
+    assert (facts["partial"], facts["missing"]) == (True, ["docker/stream/2"])
+    assert (folder / "results/failed/docker/stream/2.json").exists()
+    assert not list((folder / "results").rglob("*pxz*"))
+    assert "1 planned cells are missing" in (folder / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("paper/report.pdf", "paper/report.pdf: missing"),
+        ("results/claims.csv", "results/claims.csv: missing"),
+        ("results/raw/native/stream/1.json", "results/raw/native/stream/1.json: missing"),
+        ("results/plan.json", "there is no plan yet"),
+        (None, r"docker/linpack/2\.log: it is not the log"),
+    ],
+)
+def test_what_would_not_verify_is_not_archived_and_named(project, name, says):
+    (project / name).unlink() if name else edit(project / RECORD, lambda record: record["log"].update(bytes=7))
+    with pytest.raises(UserError, match=says):
+        make.make("archive.zip")
+    assert not (project / "archive.zip").exists()
+    assert not os.listdir(project / "results/tmp")
+
+
+def test_what_the_paper_rests_on_and_git_does_not_track_is_refused(project):
+    git(project, "rm", "--quiet", "--cached", "workloads/stream/parse.py", "packer/provision.sh")
+    with pytest.raises(UserError, match=r"packer/provision\.sh, workloads/stream/parse\.py; `git add` them first"):
+        make.make("archive.zip")
+
+
+def test_the_image_goes_along_without_its_tree_and_without_keys(project, tmp_path, monkeypatch):
+    monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
+    with pytest.raises(UserError, match=r"is not in .* run `python -m strata image`"):
+        make.make("archive.zip", True)
+    name = json.loads((project / "results/plan.json").read_text())["image"]["recipe"]
+    image = tmp_path / "home/images" / name
+    (image / "tree/usr").mkdir(parents=True)
+    (image / "tree/usr/file").write_text("x")
+    for file in ("image.tar", "disk.qcow2", "key", "id_ed25519", "vm.pem", "vagrant_private_key"):
+        (image / file).write_bytes(file.encode())
+    (image / "vm-kvm").mkdir()
+    (image / "vm-kvm/box.box").write_bytes(b"box")
+    (image / "vm-kvm/id_rsa.box").write_bytes(b"a key that is called like a box")
+    (image / "manifest.json").write_text(json.dumps(measured.MANIFEST))
+    (image / "image.json").write_text((project / "results/image.json").read_text())
+    make.make("archive.zip", True)
+    folder = unpack(project / "archive.zip", tmp_path / "unpacked")
+    assert sorted(os.listdir(folder / "image")) == ["disk.qcow2", "image.json", "image.tar", "manifest.json", "vm-kvm"]
+    assert os.listdir(folder / "image/vm-kvm") == ["box.box"]
+
+
+def test_what_is_private_is_told_with_its_line_and_not_archived_until_it_is_allowed(project, monkeypatch):
+    monkeypatch.setattr(os, "uname", lambda: types.SimpleNamespace(nodename="quillbox", release="6"))
+    log = project / "results/raw/native/stream/1.log"
+    log.write_text("one\nmeasured on quillbox\n" + log.read_text())
+    content = log.read_bytes()
+    told = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    edit(log.with_suffix(".json"), lambda record: record.update(log=told))
+    measured.pretend(project)
+    place = "results/raw/native/stream/1.log:2"
+    with pytest.raises(UserError, match=f"{place}: the name of a machine: quillbox"):
+        make.make("archive.zip")
+    assert not os.path.exists("archive.zip")
+    for allowed in ("quillbox", place):
+        make.make("archive.zip", False, [allowed])
+        with zipfile.ZipFile("archive.zip") as archive:
+            assert archive.read("results/raw/native/stream/1.log") == content
+        os.unlink("archive.zip")
+
+
+# What follows needs the papers too.
+
+
+@pytest.fixture(scope="module")
+def paper(tmp_path_factory, patch):
+    """A project whose tables and papers are made of logs and records, and its archives, with the source and without."""
+    settings = measured.page(quiet={"action": "retry"})
+    folder = measured.project(tmp_path_factory.mktemp("archived") / "project", patch, settings)
+    (folder / ".gitignore").write_text("/results/\n/paper/report.*\n*.zip\n__pycache__/\n")
+    git(folder, "add", ".")
+    git(folder, "commit", "--quiet", "--message", "Begin")
+    derive.make_tables(str(folder), [])
+    derive.make_papers(str(folder))
+    make.make("archive.zip")
+    make.make("light.zip", light=True)
     return folder
 
 
@@ -69,7 +411,7 @@ def test_the_workflow_makes_an_archive_that_verifies_and_follows_the_source(tmp_
     assert "6 of 6 cells are not measured" in refused.stdout + refused.stderr
     jobs("all")
     jobs("archive")
-    assert check.verify(str(folder / "archive.zip")) == []
+    assert projects.run(folder, "strata", "verify", "archive.zip").returncode == 0
     assert jobs("--dry-run", "archive") == set()
     (folder / "docs.md").write_text("A note.\n")
     assert jobs("--dry-run", "archive") == set()
@@ -78,10 +420,10 @@ def test_the_workflow_makes_an_archive_that_verifies_and_follows_the_source(tmp_
 
 
 def test_all_that_was_made_is_archived(paper, tmp_path):
-    folder = unpacked(paper / "archive.zip", tmp_path / "held")
+    folder = unpack(paper / "archive.zip", tmp_path / "held")
     listed = set(products.made(judge.load(str(folder), "results/plan.json")))
     for place in (paper, folder):
-        apart = ("raw/", "logs/", "tmp/", "plan.", "image", "SHA256SUMS")
+        apart = ("raw/", "logs/", "tmp/", "plan.", "image")
         there = {name for name in container.files_below(str(place)) if name.startswith("results/")}
         papers = {name for name in products.PAPERS if (place / name).exists()}
         assert {name for name in there if not name.removeprefix("results/").startswith(apart)} | papers == listed
@@ -97,7 +439,7 @@ def test_tables_and_papers_are_made_of_nothing_but_the_inputs_of_their_rules(pap
     ]
     assert "workloads/*/*.py" in patterns
     inputs = {name for pattern in patterns for name in paper.glob(pattern) if name.is_file()}
-    inputs |= {paper / f"results/{name}" for name in rebuild.INPUTS if (paper / f"results/{name}").is_file()}
+    inputs |= {paper / f"results/{name}" for name in derive.INPUTS if (paper / f"results/{name}").is_file()}
     inputs |= set(paper.glob("results/raw/*/*/*"))
     # Of the package the rules name what reads logs; the rest is how it is started.
     inputs |= set(paper.glob("strata/**/*.py")) | set(paper.glob("schemas/*.json"))
@@ -105,12 +447,13 @@ def test_tables_and_papers_are_made_of_nothing_but_the_inputs_of_their_rules(pap
         target = alone / path.relative_to(paper)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, target)
-    rebuild.remake(str(alone), False)
+    derive.make_tables(str(alone), [])
+    derive.make_papers(str(alone))
     for name in products.tables(judge.load(str(paper), "results/plan.json")):
         assert (alone / name).read_bytes() == (paper / name).read_bytes(), name
 
 
-def rebuilt(archive, folder):
+def rebuilt(project, archive, folder):
     """What `rebuild` ends with, and the state of each product, where there is neither Docker nor QEMU.
 
     Programs of those names are there, and tell when they are called.
@@ -122,58 +465,58 @@ def rebuilt(archive, folder):
         (tools / name).write_text(f'#!/bin/sh\necho "{name} $*" >> {folder}/called\nexit 127\n')
         (tools / name).chmod(0o755)
     variables = {"PATH": f"{tools}:{os.environ['PATH']}", "STRATA_HOME": str(folder / "home")}
-    done = projects.run(folder, "strata", "rebuild", str(archive), **variables)
+    again = folder / "again"
+    done = projects.run(project, "strata", "rebuild", str(archive), "--to", str(again), **variables)
     assert not (folder / "called").exists()
     assert not (folder / "home").exists()
     assert "Traceback" not in done.stderr
-    states = dict(line.split(maxsplit=1)[::-1] for line in done.stdout.splitlines())
-    tables = {"results/tidy/stream.csv", "results/claims.csv", "paper/report.pdf"}
-    assert tables <= set(states), done.stderr
-    return done, states
+    return done, dict(line.split(maxsplit=1)[::-1] for line in done.stdout.splitlines()), again
 
 
-@pytest.mark.long
-def test_the_paper_is_the_same_where_there_is_neither_docker_nor_qemu(paper, tmp_path):
-    done, states = rebuilt(paper / "archive.zip", tmp_path)
+def test_the_paper_is_the_same_from_a_commit_where_there_is_neither_docker_nor_qemu(paper, tmp_path):
+    done, states, again = rebuilt(paper, paper / "light.zip", tmp_path)
     assert done.returncode == 0, done.stderr + done.stdout
+    assert {"results/tidy/stream.csv", "results/claims.csv", "paper/report.pdf"} <= set(states)
     assert set(states.values()) == {"identical"}
-    again = tmp_path / "archive-rebuilt"
     for name in states:
         assert (again / name).read_bytes() == (paper / name).read_bytes(), name
-    assert not (again / ".snakemake").exists()
-
-
-def test_a_rebuild_says_which_table_is_another_and_makes_all_others_the_same(paper, tmp_path):
-    """The archive is one with a table that does not follow from its logs, though all its checksums fit."""
-    folder = unpacked(paper / "archive.zip", tmp_path / "forged")
-    table = folder / "results/summary.csv"
-    table.write_text(table.read_text().replace("3", "4", 1))
-    crate.write(str(folder), json.loads((folder / "archive.json").read_text()))
-    sums.write(str(folder))
-    (found,) = check.verify(str(folder))
-    assert found.startswith("results/summary.csv: changed")
-    sums.write_tables(str(folder), products.tables(judge.load(str(folder), "results/plan.json")))
-    crate.write(str(folder), json.loads((folder / "archive.json").read_text()))
-    sums.write(str(folder))
-    assert check.verify(str(folder)) == []
-    done, states = rebuilt(folder, tmp_path)
+    done = projects.run(tmp_path, "strata", "rebuild", str(paper / "light.zip"), "--to", str(again))
     assert done.returncode == 1
-    assert [name for name, state in states.items() if state != "identical"] == ["results/summary.csv"]
-    assert states["results/summary.csv"] == "different"
-    again = tmp_path / "forged-rebuilt"
-    for name in states:
-        assert (again / name).read_bytes() == (paper / name).read_bytes(), name
-    assert not (again / ".snakemake").exists()
+    assert "is there already" in done.stderr
 
 
-def test_nothing_is_made_where_a_log_lacks(paper, tmp_path):
-    folder = unpacked(paper / "archive.zip", tmp_path / "holed")
-    again = tmp_path / "again"
-    rebuild.prepare(str(folder), str(again))
-    (again / "results/raw/docker/stream/2.log").unlink()
-    with pytest.raises(UserError, match=r"results/raw/docker/stream/2\.log"):
-        rebuild.remake(str(again), False)
-    assert not (again / "results/tidy").exists()
+def test_a_rebuild_says_which_file_is_another_and_makes_all_others_the_same(paper, tmp_path):
+    """The archive is one of whose files some do not follow from its logs, though all its checksums fit."""
+    folder = unpack(paper / "archive.zip", tmp_path / "forged")
+    for name in ("results/summary.csv", "paper/report.html"):
+        (folder / name).write_text((folder / name).read_text().replace("3", "4", 1))
+    done = projects.run(paper, "strata", "rebuild", str(folder), "--to", str(tmp_path / "made"))
+    assert done.returncode == 1
+    assert "results/summary.csv: changed" in done.stderr
+    assert not (tmp_path / "made").exists()
+    sign(folder)
+    done, states, _ = rebuilt(paper, folder, tmp_path)
+    assert done.returncode == 1
+    assert {name for name, state in states.items() if state != "identical"} == {
+        "results/summary.csv",
+        "paper/report.html",
+    }
+    shutil.copy(paper / "results/summary.csv", folder / "results/summary.csv")
+    sign(folder)
+    found, _ = check.verify(str(folder), papers=True)
+    assert [said.split(":")[0] for said in found] == ["paper/report.html"]
+
+
+def test_the_small_archive_is_rebuilt_by_the_commit_that_it_names(tmp_path):
+    small = projects.ROOT / "docs/small.zip"
+    if not small.exists():
+        pytest.skip("`make gallery` makes it")
+    assert small.stat().st_size <= 500_000
+    if git(projects.ROOT, "rev-parse", "--is-shallow-repository") == "true":
+        pytest.skip("this clone has no history")
+    done = projects.run(tmp_path, "strata", "rebuild", str(small))
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert (tmp_path / "small-rebuilt/paper/report.pdf").exists()
 
 
 class Answers(requests.adapters.BaseAdapter):
@@ -186,8 +529,8 @@ class Answers(requests.adapters.BaseAdapter):
         response = requests.Response()
         response.status_code, response.request, response.url = 200, request, request.url
         response.headers["Content-Type"] = "application/ld+json"
-        source = importlib.resources.files("rocrate") / "data/ro-crate.jsonld"
-        body = io.BytesIO(source.read_bytes().replace(b"bioschemas.org/terms/", b"bioschemas.org/"))
+        vocabulary = importlib.resources.files("rocrate") / "data/ro-crate.jsonld"
+        body = io.BytesIO(vocabulary.read_bytes().replace(b"bioschemas.org/terms/", b"bioschemas.org/"))
         response.raw = urllib3.HTTPResponse(body=body, preload_content=False, status=200)
         return response
 
@@ -196,7 +539,8 @@ class Answers(requests.adapters.BaseAdapter):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_the_crate_is_valid_by_the_published_validator(paper, tmp_path):
+@pytest.mark.parametrize("archive", ["archive.zip", "light.zip"])
+def test_the_crate_is_valid_by_the_published_validator(paper, tmp_path, archive):
     from rocrate_validator import services
     from rocrate_validator.models import Severity, ValidationSettings
 
@@ -204,7 +548,7 @@ def test_the_crate_is_valid_by_the_published_validator(paper, tmp_path):
     session.mount("https://", Answers())
     session.get(f"https://w3id.org/ro/crate/{crate.VERSION}/context")
     session.close()
-    folder = unpacked(paper / "archive.zip", tmp_path / "crate")
+    folder = unpack(paper / archive, tmp_path / "crate")
     for profile in (f"ro-crate-{crate.VERSION}", "workflow-run-crate"):
         result = services.validate(
             ValidationSettings(

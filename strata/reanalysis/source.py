@@ -5,6 +5,7 @@ import os
 import subprocess
 
 from strata.base.errors import UserError
+from strata.base.shapes import Fields
 
 # A folder that holds some of these with results below them is taken for the published results.
 FOLDERS = ("RandomAccess", "Stream", "linpack", "fio", "mysql", "netperf", "nuttcp", "redis")
@@ -33,14 +34,16 @@ def state(path: str) -> str:
     return found.hexdigest()
 
 
-def named(settings: dict) -> str:
-    """The folder that the settings name.  Raises UserError where they name none."""
+def named(settings: Fields) -> str:
+    """The folder that the settings name.  Raises UserError where they name none, or one without published results."""
     if settings["published_raw"] is None:
         raise UserError(
             "paper/reanalysis.pdf needs the published raw results of the original paper: add"
             " --config published_raw=DIR, a checkout or git directory of them (docs/reanalysis.md)"
         )
-    return settings["published_raw"]
+    if wrong := complaint(settings["published_raw"]):
+        raise UserError(f"config.yaml: published_raw: {wrong}")
+    return str(settings["published_raw"])
 
 
 def revision(path: str) -> str:

@@ -3,7 +3,8 @@ import subprocess
 import pytest
 
 from strata.base.errors import UserError
-from strata.experiment import config, published
+from strata.experiment import config
+from strata.reanalysis import source
 
 
 def git(folder, *arguments):
@@ -32,13 +33,13 @@ def repository(results):
 
 
 def test_a_folder_a_checkout_and_a_bare_directory_are_good(results, tmp_path):
-    assert published.complaint(str(results)) is None
+    assert source.complaint(str(results)) is None
     git(results, "init", "-q")
     git(results, "add", "-A")
     git(results, "commit", "-q", "-m", "results")
-    assert published.complaint(str(results)) is None
+    assert source.complaint(str(results)) is None
     git(results, "clone", "-q", "--bare", str(results), str(tmp_path / "bare"))
-    assert published.complaint(str(tmp_path / "bare")) is None
+    assert source.complaint(str(tmp_path / "bare")) is None
 
 
 def test_what_is_no_folder_of_results_is_refused_by_name(tmp_path):
@@ -46,13 +47,13 @@ def test_what_is_no_folder_of_results_is_refused_by_name(tmp_path):
     (tmp_path / "empty").mkdir()
     subprocess.run(["git", "init", "-q", "--bare", str(tmp_path / "repository")], check=True)
     for name in ("nowhere", "file", "empty", "repository"):
-        assert str(tmp_path / name) in (published.complaint(str(tmp_path / name)) or "")
+        assert str(tmp_path / name) in (source.complaint(str(tmp_path / name)) or "")
 
 
 def test_the_config_names_the_folder_or_says_what_is_missing(checkout, results):
     assert config.read({"published_raw": str(results)})["published_raw"] == str(results)
     for wrong in ("/nowhere", 2014):
         with pytest.raises(UserError, match=r"config\.yaml: published_raw: "):
-            config.read({"published_raw": wrong})
+            source.named(config.read({"published_raw": wrong}))
     with pytest.raises(UserError, match="published_raw"):
-        published.named(config.read())
+        source.named(config.read())

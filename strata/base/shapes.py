@@ -1,0 +1,322 @@
+"""The shapes of what parts of Strata hand one another, as the schemas have them (tests/unit/test_shapes.py).
+
+They are for mypy: to a program that runs each of these names is `dict`, since what makes typed mappings takes
+milliseconds to import, in every cell.
+"""
+
+TYPE_CHECKING = False
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> type:
+        return dict
+
+else:
+    from typing import Any as Any
+    from typing import NotRequired, Required, TypedDict
+
+    # A mapping whose keys are said where it is made.
+    Fields = dict[str, Any]
+    # Layers from the bottom, each with its options.
+    Stack = list[dict[str, Fields]]
+
+    # The plan (results/plan.json).
+
+    class Source(TypedDict):
+        """The commit of the project, and whether files differ from it; None where there is no git."""
+
+        revision: str | None
+        changed: bool | None
+
+    class Precision(TypedDict):
+        """What further sets depend on."""
+
+        min: int
+        max: int
+        target: float | None
+        budget: float | None
+        retries: int
+        claims: NotRequired[bool]
+
+    class Quiet(TypedDict):
+        """What is done where something else uses the machine; thresholds by what is judged, None: it is not."""
+
+        action: str
+        wait_seconds: float
+        thresholds: dict[str, float | None]
+
+    class Client(TypedDict):
+        """Where the load generator is."""
+
+        kind: str
+        rate: str | None
+        machine: NotRequired[str]
+
+    class PlannedImage(TypedDict):
+        """The image that the plan's cells run."""
+
+        recipe: str
+        distribution: str
+        release: str
+        settings: Fields
+        workloads: NotRequired[list[str]]
+
+    class HostFacts(TypedDict):
+        """What of a machine decides sizes."""
+
+        cpus: int
+        memory_bytes: int
+        cache_bytes: int | None
+        arithmetic: NotRequired[Fields]
+
+    class PlannedEnvironment(TypedDict):
+        """An environment of the plan."""
+
+        label: str
+        layers: Stack
+        available: bool
+        reason: str | None
+        told: list[dict[str, str]]
+        daemons: list[str]
+        emulated: bool
+        doubtful: NotRequired[bool]
+        beside: NotRequired[bool]
+        accelerator: NotRequired[str | None]
+        accelerator_reason: NotRequired[str | None]
+
+    # A step of a cell: a command, something to observe, or a group for each value of a list (`for`, a word of Python).
+    Step = TypedDict(
+        "Step",
+        {
+            "step": Required[str],
+            "argv": list[str],
+            "at": str,
+            "fresh": str,
+            "timeout": float,
+            "observe": str,
+            "for": str,
+            "steps": "list[Step]",
+        },
+        total=False,
+    )
+
+    class Roles(TypedDict):
+        """Which servers share a system, by the parameter that says so, and the ports of each role."""
+
+        parameter: str
+        ports: dict[str, list[str]]
+
+    class CellWork(TypedDict):
+        """What a cell of a workload does."""
+
+        steps: list[Step]
+        checks: list[dict[str, str]]
+        files: list[str]
+        systems: NotRequired[str]
+        laps: NotRequired[str]
+        ports: NotRequired[list[str]]
+        roles: NotRequired[Roles]
+        sizes: NotRequired[list[Fields]]
+        facts: NotRequired[Fields]
+        servers: NotRequired[list[Fields]]
+        data: NotRequired[Fields]
+
+    class PlannedWorkload(TypedDict):
+        """A workload of the plan."""
+
+        title: str
+        about: str
+        metrics: dict[str, Fields]
+        parameters: Fields
+        notes: list[str]
+        warmup: str
+        cell: CellWork
+        small: NotRequired[Fields]
+        question: NotRequired[str]
+        figures: NotRequired[list[Fields]]
+        headline: NotRequired[list[Fields]]
+        storage: NotRequired[bool]
+
+    class Plan(TypedDict):
+        """The plan."""
+
+        format: int
+        scale: str
+        seed: int
+        order: str
+        repetitions: int
+        client: Client
+        quiet: Quiet
+        image: PlannedImage
+        vm: Fields
+        machine: HostFacts
+        environments: dict[str, PlannedEnvironment]
+        workloads: dict[str, PlannedWorkload]
+        precision: NotRequired[Precision]
+        spread: NotRequired[bool]
+        not_emulated: NotRequired[list[str]]
+        # Known once the plan is written.
+        source: NotRequired[Source]
+
+    # The record of a cell (results/raw/ENVIRONMENT/WORKLOAD/REPETITION.json).
+
+    class Node(TypedDict):
+        """The machine of a record."""
+
+        name: str
+        boot: str | None
+
+    class Position(TypedDict):
+        """The place of a cell in the plan, and the running number of its measurement."""
+
+        planned: int
+        actual: int
+
+    class Command(TypedDict):
+        """A command of a cell, as it ran."""
+
+        step: str
+        argv: list[str]
+        exit: int
+        started: str
+        seconds: float
+        timeout: float
+        at: NotRequired[str]
+        system: NotRequired[int]
+        lap: NotRequired[int]
+        fresh: NotRequired[str]
+
+    class CheckOutcome(TypedDict):
+        """A check of a log."""
+
+        name: str
+        passed: bool
+
+    class RecordedImage(TypedDict):
+        """The image of a record; None where nothing of the environment is of an image."""
+
+        recipe: str
+        id: str | None
+        manifest_sha256: str | None
+
+    class RecordedQuiet(TypedDict):
+        """What else used the machine."""
+
+        action: str
+        flags: list[Fields]
+        waited_seconds: float
+        thresholds: dict[str, float | None]
+
+    class LogDigest(TypedDict):
+        """What guards a log."""
+
+        bytes: int
+        sha256: str
+
+    class Record(TypedDict):
+        """The record of a cell."""
+
+        format: int
+        environment: str
+        workload: str
+        repetition: int
+        block: int
+        fingerprint: str
+        position: Position
+        started: str
+        ended: str
+        seconds: float
+        seed: int
+        scale: str
+        source: Source
+        parameters: Fields
+        commands: list[Command]
+        checks: list[CheckOutcome]
+        image: RecordedImage
+        system: Fields
+        observed: Fields
+        quiet: RecordedQuiet
+        log: LogDigest
+        node: NotRequired[Node]
+        patience: NotRequired[int]
+        cannot: NotRequired[Fields]
+        interleaved: NotRequired[list[str]]
+        together: NotRequired[dict[str, str]]
+        program: NotRequired[Fields]
+        sizes: NotRequired[list[Fields]]
+        servers: NotRequired[list[Fields]]
+
+    # What is made on the machine.
+
+    class Chosen(TypedDict):
+        """A distribution and its release."""
+
+        distribution: str
+        release: str
+
+    class Described(Chosen):
+        """What the recipe of an image comes to: hashes of the whole and of its base."""
+
+        recipe: str
+        base: str
+        workloads: NotRequired[list[str]]
+
+    class Image(TypedDict):
+        """An image in the cache (image.json there), and its folder."""
+
+        format: int
+        recipe: str
+        id: str
+        distribution: str
+        release: str
+        architecture: str
+        package_count: int
+        file_count: int
+        manifest_sha256: str
+        base: str
+        built: str
+        folder: str
+
+    class Cpu(TypedDict):
+        """A CPU of the host and where it is."""
+
+        cpu: int
+        socket: int
+        core: int
+        node: int
+
+    class MachineSettings(TypedDict):
+        """Every setting of a virtual machine that follows from its profile and the host."""
+
+        cpus: int
+        memory_mib: int
+        driver: str
+        cpu: Fields
+        topology: dict[str, int] | None
+        affinity: dict[str, str] | None
+        numa: list[Fields] | None
+        huge_pages: bool
+        disk: dict[str, str | None]
+        data_disk_bytes: int
+        passthrough: list[str]
+        card: dict[str, str] | None
+        extra: Fields
+
+    class WantedMachine(MachineSettings):
+        """All that is said to Vagrant or to libvirt of a machine; the last keys once what it stands on is made."""
+
+        key: str
+        name: str
+        title: str
+        memory_by_node: dict[str, int] | None
+        box: str
+        key_file: str
+        boot_timeout: int
+        data_disk: str
+        console: str
+        pool: str
+        network: str
+        passthrough_parts: list[dict[str, str]]
+        subnet: NotRequired[str]
+        huge_pages_refused: NotRequired[str | None]
+        mac: NotRequired[str]
+        address: NotRequired[str]

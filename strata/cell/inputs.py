@@ -1,0 +1,110 @@
+"""What the commands of a cell are given: parameters, ports and addresses, as each system and the client see them."""
+
+from collections.abc import Callable, Iterator
+
+from strata.base.placeholders import placeholder, several
+from strata.experiment import plan
+from strata.system.testbed import System
+
+PROGRAMS = "/opt/strata/workloads"
+
+
+def fill(argv: list[str], values: dict, folder: str) -> list[str]:
+    """A declared command with its parameters; lists become ``a,b``, empty values the empty word.
+
+    A program without a slash is one of the workload's own, in `folder`.
+    """
+    words = []
+    for word in argv:
+        name = placeholder(word)
+        if name is not None:
+            word = ",".join("" if item is None else str(item) for item in several(values[name]))
+        words.append(word)
+    if "/" not in words[0]:
+        words[0] = f"{folder}/{words[0]}"
+    return words
+
+
+def expanded(steps: list[dict], values: dict) -> Iterator[tuple[dict, dict]]:
+    """Every step in order with the values for it; those of a group once for each value of its list."""
+    for step in steps:
+        if "for" in step:
+            for value in values[step["for"]]:
+                yield from expanded(step["steps"], {**values, step["for"]: value})
+        else:
+            yield step, values
+
+
+class Inputs:
+    """The inputs of one cell.
+
+    cell: of the plan.  values: the parameters and the seed.  Of several equal systems each has ports and an address of
+    its own; of those that work together system k has the roles of the k-th of `groups`, in turn.
+    """
+
+    def __init__(self, workload: str, cell: dict, system: System, values: dict) -> None:
+        self.workload, self.cell, self.system, self.values = workload, cell, system, values
+        self.groups = plan.groups(cell, values)
+
+    @property
+    def parts(self) -> int:
+        """How many equal systems there are."""
+        return len(self.system.tops)
+
+    def fill(self, argv: list[str], values: dict) -> list[str]:
+        """A declared command with these values."""
+        return fill(argv, values, f"{PROGRAMS}/{self.workload}")
+
+    def place(self, at: str, part: int = 0) -> Callable[[list[str]], list[str]]:
+        """What makes the host's command of one for the client, or for the system with this number."""
+        if at == "client":
+            assert self.system.client is not None
+            return self.system.client.command
+        return self.system.tops[part].command
+
+    def is_of(self, server: dict, part: int) -> bool:
+        """Whether the system with this number has a server's role; every system has those without one."""
+        return "role" not in server or server["role"] in self.groups[part % len(self.groups)]
+
+    def ports(self, part: int) -> list[tuple[str, int]]:
+        """(parameter, port) of every port of the system with this number."""
+        names = self.cell.get("ports", [])
+        if "roles" in self.cell:
+            of = self.cell["roles"]["ports"]
+            names = [name for role in self.groups[part % len(self.groups)] for name in of[role]]
+        values = self.of(part, self.values)
+        return [(name, port) for name in names for port in several(values[name])]
+
+    def of(self, part: int, values: dict) -> dict:
+        """The values as they are in the system with this number: its own ports, its address; those of each role."""
+        own = {name: plan.shifted(values[name], part) for name in self.cell.get("ports", [])}
+        places = {"address": self.system.tops[part].address(), "listen": self.system.listen(part)}
+        for role, names in self.cell.get("roles", {}).get("ports", {}).items():
+            other = self._part_of(role, part)
+            own |= {name: plan.shifted(values[name], other) for name in names}
+            places[f"address.{role}"] = self.system.reached(other)
+        return {**values, **own, **places, "part": part}
+
+    def of_all(self, values: dict) -> dict:
+        """The values as the client has them: of what each system has its own, a list in the order of the systems.
+
+        Of systems that work together each has its own address, and the ports of all are those of the first.
+        """
+        each = [self.of(part, values) for part in range(self.parts)]
+        firsts = each[:: len(self.groups)]
+        found = {name: _flat([own[name] for own in each]) for name in ("address", "listen", "part")}
+        found |= {name: _flat([own[name] for own in firsts]) for name in self.cell.get("ports", [])}
+        for role in self.cell.get("roles", {}).get("ports", {}):
+            parts = [self._part_of(role, own["part"]) for own in firsts]
+            found[f"address.{role}"] = [each[part]["address"] for part in parts]
+        return {**values, **found}
+
+    def _part_of(self, role: str, part: int) -> int:
+        """The number of the system with a role, among those that work together with the one of this number."""
+        number = next(number for number, roles in enumerate(self.groups) if role in roles)
+        return part - part % len(self.groups) + number
+
+
+def _flat(values: list) -> list:
+    """Values and those of lists among them, in one list."""
+    return [item for value in values for item in several(value)]

@@ -5,6 +5,7 @@ An engine is a table: words of a command → what it prints, or the error in whi
 
 import json
 import os
+import shutil
 import subprocess
 from types import SimpleNamespace
 
@@ -91,7 +92,7 @@ def table(monkeypatch, tmp_path):
     monkeypatch.setattr(docker, "start_daemon", lambda: None)
     monkeypatch.setattr(docker, "answers", lambda: True)
     monkeypatch.setattr(docker, "PID_FILE", "/nowhere")
-    monkeypatch.setattr(layer.shutil, "which", lambda name, path=None: f"/usr/bin/{name}")
+    monkeypatch.setattr(shutil, "which", lambda name, path=None: f"/usr/bin/{name}")
     monkeypatch.setattr(podman, "unfit", lambda runtime: None)
     monkeypatch.setattr(podman, "ulimits", list)
     monkeypatch.setattr(cgroups, "managed_by_systemd", lambda: False)
@@ -395,7 +396,7 @@ def test_limits_stay_as_they_are_where_nobody_may_raise_them(tmp_path, monkeypat
 
 @pytest.mark.parametrize("name", ["docker", "podman", "lxc"])
 def test_without_its_program_it_is_told_what_installs_it(monkeypatch, name):
-    monkeypatch.setattr(layer.shutil, "which", lambda program, path=None: None)
+    monkeypatch.setattr(shutil, "which", lambda program, path=None: None)
     kind = layers.kind(name)
     assert "is not installed" in kind.unavailable()
     assert kind.examine()[0][1] in (None, False)

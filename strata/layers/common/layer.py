@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -28,6 +27,8 @@ COPYING = 3600
 
 def where(*programs: str) -> str | None:
     """The path of the first of these programs that is there, root's among them."""
+    import shutil
+
     path = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
     return next((found for name in programs if (found := shutil.which(name, path=path))), None)
 

@@ -348,7 +348,7 @@ GVISOR = {**PLAIN, "runtime": "runsc", "stack": "host"}
         ("docker", GVISOR, "", "`make setup` installs it"),
         ("docker", GVISOR, FLAGS_2022, None),
         ("docker", {**GVISOR, "platform": "systrap"}, FLAGS_2022, "ptrace, kvm, not systrap"),
-        ("docker", GVISOR, FLAGS_2024, "`scripts/dockerd.sh runtimes` changes that"),
+        ("docker", GVISOR, FLAGS_2024, "`scripts/dockerd.sh runtimes` adds them"),
         ("podman", {"memory": "5GiB"}, "", "this machine has 4.0 GiB: choose less"),
     ],
 )

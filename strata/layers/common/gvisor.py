@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import re
-import shutil
 
 from strata.base.process import capture
 from strata.host.observe import NOT_AVAILABLE
+from strata.layers.common.layer import where
 
 PROGRAM = "runsc"
 PLATFORMS = ("ptrace", "systrap", "kvm")
@@ -44,7 +44,7 @@ def check(options: dict) -> list[tuple[str, str]]:
 @functools.cache
 def flags() -> str:
     """What runsc prints of its flags; nothing where it is not installed."""
-    if not shutil.which(PROGRAM):
+    if not where(PROGRAM):
         return ""
     done = capture([PROGRAM, "flags"], check=False)
     return done.stdout + done.stderr

@@ -9,13 +9,14 @@ from hashlib import sha256
 from strata.base import places
 from strata.base.errors import UserError
 from strata.base.files import read_json, write_json
+from strata.base.shapes import Fields
 from strata.client.link import Link
 from strata.host.context import Context
 from strata.layers import chroot, host
 from strata.layers.common.layer import Layer
 
 
-def settle(chosen: str | dict) -> dict:
+def settle(chosen: str | Fields) -> Fields:
     """The config's ``client`` as the plan holds it: ``{kind: namespace|ssh, rate, machine}``.
 
     The plan names nobody: `machine` tells one second machine from another.
@@ -25,13 +26,13 @@ def settle(chosen: str | dict) -> dict:
     return {**wanted, "machine": sha256(given["ssh"].encode()).hexdigest()[:8]} if "ssh" in given else wanted
 
 
-def way(chosen: str | dict) -> dict:
+def way(chosen: str | Fields) -> Fields:
     """``{ssh, ssh_config}``, the way to a second machine; nothing where the client is none."""
     given = {} if isinstance(chosen, str) else chosen
     return {"ssh": given["ssh"], "ssh_config": given.get("ssh_config")} if "ssh" in given else {}
 
 
-def write_way(chosen: str | dict) -> None:
+def write_way(chosen: str | Fields) -> None:
     """Write down the way to a second machine for the cells of a run."""
     if way(chosen):
         write_json(places.CLIENT, way(chosen))
@@ -43,7 +44,7 @@ def link_of(stack: list[Layer]) -> Link:
     return found
 
 
-def make(settled: dict, context: Context) -> list[Layer]:
+def make(settled: Fields, context: Context) -> list[Layer]:
     """The stack of a client: the host, the link, and what runs commands on top.
 
     context: the client's own.  Raises UserError where nobody says the way to a second machine.

@@ -11,6 +11,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 
 from strata.base.errors import UserError
+from strata.base.shapes import Fields
 from strata.layers.common.layer import Layer
 
 HANDLE = "5742:"
@@ -33,7 +34,7 @@ class Link(Layer):
                 "config.yaml: client.rate: a card that a machine has for itself is not limited; leave it out"
             )
 
-    def seen(self, kind: str, shown: str) -> dict:
+    def seen(self, kind: str, shown: str) -> Fields:
         """The facts, from what `ip link` shows of the client's device."""
         mtu = int(shown.split(" mtu ", 1)[1].split()[0]) if " mtu " in shown else "not available"
         return {"kind": kind, "mtu": mtu, "rate": self.options["rate"] or "not limited"}

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from strata.base import places
 from strata.base.errors import UserError
 from strata.base.process import as_root, capture
+from strata.base.shapes import Fields
 from strata.client.link import Link, limit
 from strata.host import addresses
 from strata.layers.common.layer import Layer
@@ -94,7 +95,7 @@ class Namespace(Link):
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
         return as_root(["nsenter", f"--net=/run/netns/{name()}", "--", *argv])
 
-    def facts(self) -> dict:
+    def facts(self) -> Fields:
         lines = _ip("-n", name(), "-o", "link", "show").splitlines()
         if over := next((line for line in lines if f" {ON_CARD}@" in line), None):
             return self.seen("the card whose function the machine has", over)

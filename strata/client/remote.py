@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from strata.base.errors import UserError
 from strata.base.files import SEEN, read_json, write_json
 from strata.base.process import as_root, capture
+from strata.base.shapes import Fields
 from strata.client.link import Link, limit, no_bucket
 from strata.host import addresses, firewall, sockets
 from strata.host.context import Context
@@ -49,7 +50,7 @@ class Remote(Link):
         return os.path.join(self.context.folder, "remote.json")
 
     @property
-    def _facts(self) -> dict:
+    def _facts(self) -> Fields:
         return read_json(self._facts_path) or {}
 
     def _note(self, **facts: object) -> None:
@@ -164,7 +165,7 @@ class Remote(Link):
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
         return self._there(["chroot", f"{self._folder}/root", *argv])
 
-    def facts(self) -> dict:
+    def facts(self) -> Fields:
         device = self._facts.get("device_load") or self._facts["device_there"]
         return self.seen("network of a second machine", self._do(["ip", "-o", "link", "show", device], check=False))
 
@@ -197,6 +198,6 @@ def _device(shown: str) -> str:
     return words[words.index("dev") + 1]
 
 
-def remove(settled: dict, id: str, folder: str) -> None:
+def remove(settled: Fields, id: str, folder: str) -> None:
     """Remove what a client of that id made, here and there."""
     Remote(None, settled, Context(id, folder, None)).down()

@@ -91,6 +91,9 @@ class Layer(layer.Layer):
         placed = ["numactl", *self.options["numactl"].split(), "--"] if "numactl" in self.options else []
         return as_root([*cgroups.join(self.context.id), *placed, "chroot", self.root, *argv])
 
+    def group(self) -> str | None:
+        return self.context.id
+
     def left(self) -> list[str]:
         lines = cgroups.command_lines(self.run_below(cgroups.look(cgroups.groups_of(self.context.id))))
         return cgroups.but_holder(lines)

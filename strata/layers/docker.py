@@ -212,15 +212,18 @@ class Layer(engine.Layer):
         """What the daemon that runs the container says of itself."""
         return {"docker": self._info}
 
+    def group(self) -> str | None:
+        """The container's id; it is not known of one in a machine."""
+        with contextlib.suppress(OSError), open(self._id_file, encoding="utf-8") as file:
+            return file.read().strip() or None
+        return None
+
     def left(self) -> list[str]:
         if self._sandbox or other_runtime(self.options):
             # The host sees no more of its processes than that there are some.
             return super().left()
-        # In a machine there are only those of the one system that is up, and no file with the id.
-        id = ""
-        with contextlib.suppress(OSError), open(self._id_file, encoding="utf-8") as file:
-            id = file.read().strip()
-        folders = [f"{folder}{id}*" for folder in cgroups.of_containers()]
+        # In a machine there are only those of the one system that is up.
+        folders = [f"{folder}{self.group() or ''}*" for folder in cgroups.of_containers()]
         return engine.but_waiting(cgroups.command_lines(self.run_below(cgroups.look(folders))))
 
 

@@ -98,6 +98,9 @@ class Layer(layer.Layer):
         version = capture(["lxc-start", "--version"]).stdout.splitlines()[0].strip()
         return {"container": {"program": "lxc-start", "version": version}}
 
+    def group(self) -> str | None:
+        return self.context.id
+
     def processes(self) -> list[int]:
         return sorted(cgroups.members(self.context.id))
 

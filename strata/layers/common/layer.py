@@ -177,6 +177,10 @@ class Layer(ABC):
         """Processes of the host that hold the system's memory while nothing runs in it."""
         return []
 
+    def group(self) -> str | None:
+        """The name of the host's control group that holds all that runs in it, to be frozen; None without one."""
+        return None
+
     def left(self) -> list[str]:
         """Command lines of processes that a cell's commands left running in this layer."""
         return []

@@ -13,10 +13,10 @@ root=()
 # shellcheck source=/dev/null
 . /etc/os-release
 case ${2:+given}${ID:-} in
-    given*) releases=("$2") ;;
-    debian) releases=(bookworm) ;;
-    ubuntu) releases=(noble jammy) ;;
-    *) exit 1 ;;
+given*) releases=("$2") ;;
+debian) releases=(bookworm) ;;
+ubuntu) releases=(noble jammy) ;;
+*) exit 1 ;;
 esac
 
 work=$(mktemp -d)

@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from strata.host.context import Context
 from strata.layers.common.layer import Kind, Layer
 
+__all__ = ["Context", "Kind", "Layer", "build", "forms", "kind", "names", "started"]
+
 
 def names() -> list[str]:
     """The names of all layers, as config.yaml says them."""

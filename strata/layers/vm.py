@@ -96,7 +96,7 @@ class Kind(layer.Kind):
         return [*libvirt.sweep(), *(f"snapshot {name}" for name in snapshot.remove())]
 
 
-class Layer(layer.Layer):
+class Layer(layer.Machine):
     """A machine that stays up for the cells that share it; commands go through one kept ssh connection."""
 
     data = "/data"
@@ -139,13 +139,11 @@ class Layer(layer.Layer):
         return self.address()
 
     def bridge(self) -> str | None:
-        """The bridge of the host to which a client is joined; None where a card leads to the machine."""
         from strata.vm import libvirt
 
         return None if self.card() else libvirt.bridge()
 
     def card(self) -> tuple[str, str | None] | None:
-        """(PCI address, the client's address) of the passed-through card by which the machine is reached, if any."""
         wanted = self._wanted()
         return (wanted["passthrough"][0], wanted["card"].get("client")) if wanted.get("card") else None
 

@@ -113,7 +113,7 @@ class System:
         return self.tops[0]
 
     @property
-    def client(self) -> layers.Layer | None:
+    def client(self) -> Layer | None:
         """The client that reaches it; None where no workload has a part there."""
         return self.link.client if self.link else None
 

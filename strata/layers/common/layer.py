@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from typing import ClassVar
 
-    from strata.layers.vm import Layer as Machine
-
 # A file goes in and out as what a command in the layer reads and prints.
 FEED = 'here=$1; shift; exec "$@" <"$here"'
 KEEP = 'here=$1; shift; exec "$@" >"$here"'
@@ -218,3 +216,15 @@ class Layer(ABC):
     def run_below(self, argv: list[str], timeout: float = 120, check: bool = True) -> str:
         """What a command of the machinery prints on the layer below.  Raises UserError."""
         return capture(self.below.command_plain(argv), timeout, check).stdout
+
+
+class Machine(Layer):
+    """A layer that is a virtual machine."""
+
+    @abstractmethod
+    def bridge(self) -> str | None:
+        """The bridge of the host to which a client is joined; None where a card leads to the machine."""
+
+    @abstractmethod
+    def card(self) -> tuple[str, str | None] | None:
+        """(PCI address, the client's address) of the passed-through card by which the machine is reached, if any."""

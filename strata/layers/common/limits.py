@@ -18,8 +18,8 @@ PROPERTIES: dict[str, dict] = {
     "seccomp": {"enum": ["default", "unconfined"], "description": "default or unconfined"},
     "cpuset-cpus": {"type": "string", "pattern": f"^{CPUS}(,{CPUS})*$", "description": "CPUs such as 0-1,3"},
     "memory": {"type": "string", "pattern": "^[1-9][0-9]{0,8}(KiB|MiB|GiB)$", "description": "a size such as 2GiB"},
-    "user-namespace": {"enum": ["own", "host"], "description": "own or host"},
 }
+OF_DOCKER: dict[str, dict] = {"user-namespace": {"enum": ["own", "host"], "description": "own or host"}}
 
 # What shows them inside: files that every process has there.
 FILES = [
@@ -72,11 +72,6 @@ def words(options: dict) -> list[str]:
     return found
 
 
-def tmpfs(path: str) -> list[str]:
-    """The words for a file system in memory, that may do what a volume may."""
-    return ["--tmpfs", f"{path}:rw,exec,suid,dev,mode=0755"]
-
-
 def seen(options: dict, printed: str) -> list[dict]:
     """``[{name, asked, seen}]`` of those that are set, from what :data:`LOOK` printed inside."""
     files = observe.split(printed)
@@ -95,21 +90,19 @@ def seen(options: dict, printed: str) -> list[dict]:
     return [{"name": name, "asked": options[name], "seen": values[name] or NOT_AVAILABLE} for name in wanted]
 
 
-def see(options: dict, look: Callable[[], str], program: str) -> dict:
-    """``{settings}`` of :func:`seen` by one `look` into what a program made; nothing where nothing was asked for.
+def see(options: dict, look: Callable[[], str]) -> list[dict]:
+    """What :func:`seen` sees by one `look` into a container; nothing where nothing was asked for.
 
     Raises UserError where it is otherwise than what was asked for.
     """
-    if options["data"] != "tmpfs" and not set(options) & set(PROPERTIES):
-        return {}
+    if options["data"] != "tmpfs" and not set(options) & {*PROPERTIES, *OF_DOCKER}:
+        return []
     settings = seen(options, look())
     for setting in settings:
         if not applied(setting):
-            raise UserError(
-                f"{program} did not apply {setting['name']}: {setting['asked']} was asked for, and the container has "
-                f"{setting['seen']}"
-            )
-    return {"settings": settings} if settings else {}
+            name, asked, found = setting.values()
+            raise UserError(f"{name} was not applied: {asked} was asked for, and the container has {found}")
+    return settings
 
 
 def applied(setting: dict) -> bool:

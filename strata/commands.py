@@ -66,7 +66,7 @@ def _image(over: Fields, rebuild: bool, planned: list[str] | None) -> None:
         experiment = plan.read_checked()
         names, entries, image = planned, experiment["environments"], experiment["image"]["settings"]
     used = {kind for name in names for layer in entries[name]["layers"] for kind in layer}
-    machines = "disk" in layers.forms(kind for kind in used if not layers.layer_class(kind).unavailable())
+    machines = "disk" in layers.forms(kind for kind in used if not layers.kind(kind).unavailable())
     if machines:
         build.probe(image)
     built = build.ensure(image, rebuild, machines)

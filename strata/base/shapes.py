@@ -66,7 +66,6 @@ else:
         cpus: int
         memory_bytes: int
         cache_bytes: int | None
-        arithmetic: NotRequired[Fields]
 
     class PlannedEnvironment(TypedDict):
         """An environment of the plan."""

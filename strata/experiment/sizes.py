@@ -6,7 +6,7 @@ is at least so many times a product of facts.  The plan takes the smallest sizes
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from strata.base.placeholders import several
 from strata.base.shapes import Fields, Plan
@@ -15,7 +15,7 @@ from strata.experiment import plan
 # Facts of the machine, by the key of strata.host.capacity.facts.
 FACTS = {"cache": "cache_bytes", "memory": "memory_bytes", "processors": "cpus"}
 # Bytes of a parameter's value n, and the value that has so many.
-SHAPES = {
+SHAPES: dict[str, tuple[Callable[[float], float], Callable[[float], int]]] = {
     "n": (lambda n: n, math.ceil),
     "n^2": (lambda n: n**2, lambda size: math.isqrt(max(math.ceil(size) - 1, 0)) + 1),
     "2^n": (lambda n: 2 ** min(n, 60), lambda size: math.ceil(math.log2(max(size, 1)))),
@@ -31,8 +31,9 @@ def share_of(machine: Fields, systems: int) -> Fields:
 def of_cell(experiment: Plan, workload: str, values: Fields, metrics: Iterable[tuple[str, float]] = ()) -> list[Fields]:
     """The outcomes of a workload's size rules, in a plan on its machine; arguments as of :func:`outcomes`."""
     planned = experiment["workloads"][workload]
-    machine = share_of(dict(experiment["machine"]), plan.systems(planned))
-    return outcomes(dict(planned["cell"]), values, machine, metrics)
+    return outcomes(
+        dict(planned["cell"]), values, share_of(dict(experiment["machine"]), plan.systems(planned)), metrics
+    )
 
 
 def outcomes(

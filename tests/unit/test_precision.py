@@ -147,26 +147,6 @@ def measure_on(folder, **more):
     measured.measure(folder, plan.read(), **more)
 
 
-def test_what_is_left_of_the_budget_is_shared_out_and_one_line_says_why(made, capsys):
-    made(budget="300s")
-    found = decided(3)
-    # 12 cells of 10 s, the last without what lies behind, for which the median stands.
-    assert found["spent_seconds"] == 120
-    assert each(found, "seconds") == {"stream": 20, "linpack": 20}
-    assert sorted(each(found, "more").values()) == [4, 5]
-    [line] = capsys.readouterr().out.splitlines()
-    assert found["reason"] in line
-
-
-def test_it_ends_within_the_target_after_the_first_stage_alone(made):
-    folder = made(slower={"docker": 1.3})
-    assert each(decided(3), "more") == {"stream": 17, "linpack": 17}
-    measure_on(folder, slower={"docker": 1.3}, noise=0)
-    found = decided(20)
-    assert found["enough"]
-    assert max(each(found, "half_width").values()) < 1e-4
-
-
 @pytest.mark.parametrize("slower", [1.0, 1.5])
 def test_a_difference_never_decides(made, slower):
     folder = made(slower={"docker": slower}, noise=0.05)

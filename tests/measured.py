@@ -32,6 +32,7 @@ def page(**more: object) -> dict:
     environments = projects.default()["environments"]
     return projects.default(
         **{
+            "scale": "standard",
             "repetitions": 3,
             "environments": {name: environments[name] for name in ("native", "docker")},
             # The sizes of the captured logs.

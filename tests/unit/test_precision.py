@@ -23,6 +23,18 @@ def test_student_is_that_of_r(freedom, wanted):
     assert precision.student(freedom) == pytest.approx(wanted, abs=1e-9)
 
 
+def test_widths_need_two_runs_and_those_that_do_not_vary_have_none():
+    assert precision.half_width([0.1]) == math.inf
+    assert precision.half_width([0.1, 0.1]) == 0
+
+
+def test_the_width_is_that_which_the_paper_prints():
+    # R: error <- error_of_mean(d); sinh(qt(0.975, error$df) * error$se)
+    alternating, drifting = [0.02, -0.01, 0.03, 0.0, 0.01, -0.02], [0.01, 0.02, 0.03, 0.05, 0.06, 0.08, 0.09, 0.1]
+    assert precision.half_width(alternating) == pytest.approx(0.02635461, rel=0.005)
+    assert precision.half_width(drifting) == pytest.approx(0.15292882, rel=0.005)
+
+
 def further(target=0.02, budget=None, left=math.inf, **states):
     return precision.further({load: State(*state) for load, state in states.items()}, target, budget, left)
 

@@ -182,7 +182,7 @@ class FakeSystem:
     def __init__(self, number):
         contexts = [layers.Context("x", "/x", None, part=part, of=number) for part in range(number)]
         self.tops = [Fake(None, {}, context) for context in contexts]
-        self.top, self.client = self.tops[0], FakeClient()
+        self.top, self.client, self.shift = self.tops[0], FakeClient(), 0
 
     def listen(self, part):
         return f"10.9.0.{part}"

@@ -228,13 +228,10 @@ def test_a_check_is_of_every_lap(log, passed):
 
 
 COUNT = {"about": "x", "schema": {"type": "integer"}, "value": 3}
-PERCENTILE = {"label": "Rate", "unit": "1/s", "better": "higher", "statistic": "percentile"}
 WRONG = [
     ({"laps": "lap"}, "laps"),
     ({"parameters": {"laps": COUNT}}, "laps"),
-    ({"run": [{"argv": ["/bin/echo", "7"], "timeout": 20, "at": "client"}]}, "run.0"),
-    ({"run": [{"observe": "cpu"}, *projects.NOOP["run"]]}, "run.0"),
-    ({"metrics": {"rate": PERCENTILE}}, "metrics.rate.statistic"),
+    ({"run": [{"argv": ["/bin/echo", "7"], "timeout": 20, "fresh": "number"}]}, "run.0.fresh"),
 ]
 
 

@@ -39,6 +39,16 @@ count_of <- function(n, what, many = paste0(what, "s")) {
 
 in_sentence <- function(x) paste0(tolower(substr(x, 1, 1)), substr(x, 2, nchar(x)))
 
+#' Which workloads took their laps alone, though they would take turns, as a sentence
+alone_sentence <- function(paper) {
+  of <- unlist(lapply(paper$records, function(one) if (!is.null(one$alone)) one$workload))
+  titles <- vapply(unique(of), function(name) paper$plan$workloads[[name]]$title, "")
+  if (length(titles) > 0) {
+    glue("The memory did not hold all systems of {listed(titles)}: these took their laps one",
+         " environment after the other.")
+  }
+}
+
 #' The outcome of a comparison in one word; what has no interval has none
 outcome_of <- function(rows) {
   ifelse(is.na(rows$low), "no interval", ifelse(rows$verdict == "different", rows$direction, rows$verdict)) |>

@@ -20,12 +20,17 @@ from strata.base import places, progress, run, signals
 from strata.base.errors import CellFailed, Unable, UserError
 from strata.base.files import note_json, read_json
 from strata.base.process import alive
+from strata.base.shapes import Plan
 from strata.base.signals import Interrupted
 from strata.cell import quiet, record, spool
 from strata.cell.cell import Cell
 from strata.experiment import plan
+from strata.host import observe
 from strata.image import cache
 from strata.system import testbed
+
+# How much of the memory stays free beside systems that are up together.
+MEMORY_KEPT = 0.1
 
 
 def measure(environment: str, workload: str, repetition: int) -> None:
@@ -55,9 +60,10 @@ def measure(environment: str, workload: str, repetition: int) -> None:
         raise CellFailed(f"{cell.name} was ended by {asked} before it began") from None
 
 
-def _check_name(experiment: dict, environment: str, workload: str) -> None:
+def _check_name(experiment: Plan, environment: str, workload: str) -> None:
+    there = {"environment": list(experiment["environments"]), "workload": list(experiment["workloads"])}
     for kind, name in (("environment", environment), ("workload", workload)):
-        known = list(experiment[f"{kind}s"])
+        known = there[kind]
         if name not in known:
             import difflib
 
@@ -92,7 +98,7 @@ def _was_waiting(cell: Cell) -> bool:
     return waited is not None
 
 
-def _provide(experiment: dict, environment: str) -> None:
+def _provide(experiment: Plan, environment: str) -> None:
     """See that the image is there, and the disk of the environment's machine: in the cache, or built now."""
     entry = experiment["environments"][environment]
     forms = layers.forms(name for layer in entry["layers"] for name in layer)
@@ -203,11 +209,12 @@ class Turns:
         self._each(record.begin)
         wanted = self.first.client
         link = system.link if system else testbed.Link(wanted, self.first.image) if wanted else None
-        self._each(Cell.bring_up, link, system)
-        self._each(Cell.prepare)
+        for number, cell in enumerate(list(self.spent)):
+            self._each(Cell.bring_up, link, system, number, order=[cell])
+        self._prepare()
         self.lookout.ready()
         for lap in range(1, self.first.laps + 1):
-            self._each(Cell.run, lap, order=self._shuffled(lap))
+            self._each(Cell.run, lap, len(self.spent) > 1, order=self._shuffled(lap))
         self._each(Cell.finish)
         working = [self.first.plan["environments"][cell.environment]["daemons"] for cell in self.spent]
         self.lookout.end({name for daemons in working for name in daemons})
@@ -223,14 +230,26 @@ class Turns:
         record.put_in_place(self.first, kind)
         return left
 
+    def _prepare(self) -> None:
+        """Take the steps before the run; where the memory does not hold all systems, the first goes on alone."""
+        aside = len(self.spent) > 1
+        before = observe.memory()
+        self._each(Cell.prepare, aside, order=[self.first])
+        needed = max(0, before - observe.memory()) * (len(self.spent) - 1)
+        if aside and needed > observe.memory() - MEMORY_KEPT * before:
+            for cell in [cell for cell in self.spent if cell is not self.first]:
+                self._give_up(cell, CellFailed(f"the memory does not hold {len(self.spent)} such systems"))
+            self.first.known["alone"] = "memory"
+        self._each(Cell.prepare, aside, order=[cell for cell in self.spent if cell is not self.first])
+
     def _shuffled(self, lap: int) -> list[Cell]:
         order = sorted(self.spent, key=lambda cell: cell.environment)
         random.Random(f"{self.first.plan['seed']}/{self.first.workload}/{self.first.repetition}/{lap}").shuffle(order)
         return order
 
-    def _each(self, part: Callable[..., None], *words: object, order: Sequence[Cell] = ()) -> None:
+    def _each(self, part: Callable[..., None], *words: object, order: Sequence[Cell] | None = None) -> None:
         """Let each do a part, in this order.  Raises what goes wrong with the first; any other is given up then."""
-        for cell in order or list(self.spent):
+        for cell in list(self.spent) if order is None else order:
             if "cannot" in cell.known:
                 continue
             begun = time.monotonic()

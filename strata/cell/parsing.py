@@ -13,7 +13,7 @@ import sys
 
 from strata.base import places
 from strata.base.errors import UserError
-from strata.base.shapes import Fields, Record
+from strata.base.shapes import Command, Fields, Record
 from strata.cell import logs
 
 # What the parsers share.
@@ -84,7 +84,8 @@ def of_log(log: bytes, record: Record, metrics: Fields, parse: Parser) -> list[V
     metrics: of the workload, as in the plan: name to `unit`, and if declared `statistic` and `optional`.
     parse: as from :func:`load_parser`.
 
-    Of several laps the value is their mean, of a metric whose `statistic` is harmonic the harmonic mean.  Values of
+    Of several laps the value is their mean, of a metric whose `statistic` is harmonic the harmonic mean, and of
+    a percentile the median.  Values of
     equal systems that ran at once have the factor `system` (from 0), unless a load generator measured them together.
     Raises BrokenLogError with the reason.
     """
@@ -129,7 +130,7 @@ def _of_lap(lap: int, lines: list[str], record: Record, parse: Parser) -> list[V
         raise BrokenLogError(f"lap {lap}: {error}") from error
 
 
-def _of_systems(lines: list[str], commands: list[Fields], record: Record, parse: Parser) -> list[Value]:
+def _of_systems(lines: list[str], commands: list[Command], record: Record, parse: Parser) -> list[Value]:
     """The values of all systems that ran a cell at once, whose outputs stand one after the other."""
     parameters, count = record["parameters"], record.get("system", {}).get("parts") or 1
     if count == 1:
@@ -169,10 +170,21 @@ def _condensed(laps: list[list[Value]], metrics: Fields) -> list[tuple[Value, li
         measured = [one.value for one in each]
         # The rate of all work over all time: J. E. Smith, Characterizing computer performance with a single number,
         # Communications of the ACM 31, 1988.
-        harmonic = metrics[each[0].metric].get("statistic") == "harmonic"
-        mean = len(laps) / sum(1 / x for x in measured) if harmonic else sum(measured) / len(laps)
-        values.append((each[0]._replace(value=mean), measured))
+        statistic = metrics[each[0].metric].get("statistic")
+        if statistic == "harmonic":
+            found = len(laps) / sum(1 / x for x in measured)
+        elif statistic == "percentile":
+            # There is no mean of percentiles: that of a lap as there are as many below as above.
+            found = _median(measured)
+        else:
+            found = sum(measured) / len(laps)
+        values.append((each[0]._replace(value=found), measured))
     return values
+
+
+def _median(values: list[float]) -> float:
+    ordered, half = sorted(values), len(values) // 2
+    return ordered[half] if len(values) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
 def _check(values: list[Value], metrics: Fields) -> None:

@@ -13,6 +13,7 @@ from strata.base import patience, places, progress, run, signals
 from strata.base.clock import Watch
 from strata.base.errors import CellFailed, UserError
 from strata.base.files import move, read_json, write_json
+from strata.base.shapes import Fields
 from strata.base.signals import Interrupted
 from strata.cell import spool
 from strata.experiment import plan
@@ -27,15 +28,15 @@ if TYPE_CHECKING:
 FIELDS = (
     "format", "environment", "workload", "repetition", "block", "fingerprint", "node", "position", "started",
     "ended", "seconds", "seed", "scale", "patience", "source", "parameters", "sizes", "cannot", "commands",
-    "interleaved", "together", "program", "servers", "checks", "image", "system", "observed", "quiet", "log",
+    "interleaved", "together", "alone", "program", "servers", "checks", "image", "system", "observed", "quiet", "log",
 )  # fmt: skip
 # What only some workloads have, and what is there where a system cannot do one or where limits of time were stretched.
-OPTIONAL = {"servers", "sizes", "cannot", "patience", "interleaved", "together", "program"}
+OPTIONAL = {"servers", "sizes", "cannot", "patience", "interleaved", "together", "alone", "program"}
 FORMAT = 3
 COUNTER = "results/raw/.measured"
 
 
-def complete(known: dict) -> dict:
+def complete(known: Fields) -> Fields:
     """The record of a cell of which all is known.  Raises KeyError with what is not."""
     return {field: known[field] for field in FIELDS if field in known or field not in OPTIONAL}
 

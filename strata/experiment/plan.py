@@ -122,6 +122,11 @@ def shifted(ports: int | list[int], part: int) -> int | list[int]:
     return [port + part for port in ports] if isinstance(ports, list) else ports + part
 
 
+def apart(ports: list[int]) -> int:
+    """How far the ports of systems that are up together lie apart, for those of one; each may have 64 equal parts."""
+    return (ports[-1] - ports[0] + 63) // 64 * 64 + 64 if ports else 0
+
+
 def source(project: str) -> Source:
     """``{revision, changed}`` of the project's source: the commit, and whether files that git tracks differ from it."""
     try:

@@ -10,7 +10,9 @@ import os
 import re
 import signal
 import time
+from collections.abc import Sequence
 
+from strata.base.errors import UserError
 from strata.base.process import as_root, capture
 
 ROOT = "/sys/fs/cgroup"
@@ -18,6 +20,8 @@ SLICE = "strata.slice"
 GROUP = "strata"
 # What stays in a native system's group where that would end with its first command, and does nothing.
 HOLDER = ["/usr/bin/sleep", "infinity"]
+# The files by which a group is frozen, of version 1 and of version 2.
+OLD, NEW = "freezer.state", "cgroup.freeze"
 
 
 def parent_for(driver: str) -> str:
@@ -201,6 +205,8 @@ def remove(id: str, patience: float = 10.0, notice: float = 1.0) -> None:
 
     notice: seconds within which systemd removes its own; what is left then somebody else made, such as LXC.
     """
+    # What is frozen does not end.
+    freeze(freezers(id), False)
     deadline = time.monotonic() + patience
     while (processes := members(id)) and time.monotonic() < deadline:
         for process in processes:
@@ -216,3 +222,49 @@ def remove(id: str, patience: float = 10.0, notice: float = 1.0) -> None:
         time.sleep(0.02)
     if groups := _folders(id):
         capture(as_root(["rmdir", "--", *groups]), check=not systemd)
+
+
+def freezers(name: str, root: str = ROOT) -> list[str]:
+    """The folders of the groups of a system or a container by which what runs in it is frozen; none where it has none.
+
+    name: of its group, as of :meth:`strata.layers.layer.Layer.group`.
+    """
+    places = [f"freezer/{GROUP}/{name}", f"{GROUP}/{name}", f"{SLICE}/{name}.scope", f"{SLICE}/docker-{name}.scope"]
+    folders = [os.path.join(root, place) for place in places]
+    return [folder for folder in folders if any(os.path.exists(f"{folder}/{file}") for file in (OLD, NEW))]
+
+
+def freeze(folders: Sequence[str], frozen: bool = True, patience: float = 10.0) -> None:
+    """Freeze what runs in groups, or thaw it, and sleep until that is so.  Raises UserError where it is not in time."""
+    for folder in folders:
+        deadline = time.monotonic() + patience
+        while not _is(folder, frozen):
+            if time.monotonic() > deadline:
+                raise UserError(f"{folder}: what runs there could not be {'frozen' if frozen else 'thawed'}")
+            old = os.path.exists(f"{folder}/{OLD}")
+            word = ("FROZEN" if frozen else "THAWED") if old else str(int(frozen))
+            _write(f"{folder}/{OLD if old else NEW}", word)
+            # It takes its time where something is within a call of the kernel.
+            waiting = time.monotonic() + 0.05
+            while not _is(folder, frozen) and time.monotonic() < waiting:
+                time.sleep(0.0002)
+
+
+def _is(folder: str, frozen: bool) -> bool:
+    """Whether a group is frozen as a whole, or thawed; one that is gone is whatever it should be."""
+    try:
+        if os.path.exists(f"{folder}/{OLD}"):
+            with open(f"{folder}/{OLD}", encoding="utf-8") as file:
+                return file.read().strip() == ("FROZEN" if frozen else "THAWED")
+        with open(f"{folder}/cgroup.events", encoding="utf-8") as file:
+            return f"frozen {int(frozen)}" in file.read()
+    except FileNotFoundError:
+        return True
+
+
+def _write(path: str, word: str) -> None:
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(word)
+    except PermissionError:
+        capture(as_root(["sh", "-euc", 'echo "$1" >"$2"', "strata", word, path]))

@@ -145,6 +145,11 @@ def mark() -> str | None:
     return told["mark"] if understand(read_files(FILES))["machine"] in told["emulated"] else None
 
 
+def memory() -> int:
+    """Bytes of memory that programs could still have."""
+    return int(fields(read_files(["/proc/meminfo"])["/proc/meminfo"])["MemAvailable"].split()[0]) * 1024
+
+
 def cpu_times() -> tuple[int, ...]:
     """The first line of /proc/stat: ticks of user, nice, system, idle, iowait, irq, softirq, steal …"""
     with open("/proc/stat", encoding="utf-8") as file:

@@ -103,6 +103,9 @@ class Chroot(Layer):
             raise UserError(f"{path}: only files below /data are exchanged with a system under test")
         return self.context.data + path.removeprefix("/data")
 
+    def group(self) -> str | None:
+        return self.context.id
+
     def left(self) -> list[str]:
         groups = cgroups.groups_of(self.context.id)
         # A container's own may lie in them; what LXC adds to one is, with version 2 alone, in a group of a hidden name.

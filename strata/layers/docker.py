@@ -326,6 +326,9 @@ class Docker(Layer):
         folders = [f"{folder}{self._container()}*" for folder in cgroups.of_containers()]
         return inside.left(cgroups.command_lines(self.run_below(cgroups.look(folders))))
 
+    def group(self) -> str | None:
+        return self._container() or None
+
     def _container(self) -> str:
         """The id that Docker gave it; nothing where that is not known here, as of one in a machine."""
         try:

@@ -182,6 +182,10 @@ class Layer(ABC):
         """To how many of the CPUs that it sees the layer is bound; None where it may use all."""
         return None
 
+    def group(self) -> str | None:
+        """The name of the host's control group that holds all that runs in it, to be frozen; None without one."""
+        return None
+
     def left(self) -> list[str]:
         """Command lines of the processes that commands left running in this layer; none can be known of the host."""
         return []

@@ -19,9 +19,13 @@ from strata.base.locks import held
 from strata.base.placeholders import several
 from strata.base.process import alive, identity
 from strata.base.progress import say, seconds_once
+from strata.base.shapes import Fields, Image, Stack
 from strata.client.client import Client
 from strata.experiment import plan
+from strata.host import cgroups
+from strata.host.context import Context
 from strata.image import intact
+from strata.layers.layer import Layer
 from strata.system import state, traces, turn
 from strata.system.turn import exclusive as exclusive
 
@@ -29,7 +33,7 @@ from strata.system.turn import exclusive as exclusive
 CLIENT = "(client)"
 
 
-def _begin(environment: str, stack: list[dict], image: dict | None, tree: bool) -> str:
+def _begin(environment: str, stack: Stack, image: Image | None, tree: bool) -> str:
     """Write down that something of ours is about to be made; its id.
 
     tree: whether it runs the image's own files, which are looked at then.
@@ -46,12 +50,14 @@ def _begin(environment: str, stack: list[dict], image: dict | None, tree: bool) 
 class Link:
     """A client (as of :func:`strata.client.settle`) that is brought up now, and the host's address on its link."""
 
-    def __init__(self, settled: dict, image: dict | None) -> None:
+    def __init__(self, settled: Fields, image: Image | None) -> None:
         id = _begin(CLIENT, [], image, tree=True)
         folder = os.path.join(places.systems(), id)
-        context = layers.Context(id, folder, image, note=lambda trace: state.note(id, trace))
+        context = Context(id, folder, image, note=lambda trace: state.note(id, trace))
         self.client: Client = client_of.make(settled, context)
         self.address = self.client.up()
+        # Of the servers that it reaches.
+        self.password = os.urandom(16).hex()
 
 
 def names(id: str, parts: int) -> list[str]:
@@ -62,7 +68,8 @@ def names(id: str, parts: int) -> list[str]:
 class System:
     """A system under test, of so many equal parts.
 
-    stack: layers with their settled options.  link: the client that is up and reaches the `ports` of its servers.
+    stack: layers with their settled options.  link: the client that is up and reaches the `ports` of its servers, all
+    of which are higher by `shift`: others at the same address have those below.
 
     `tops` are the tops of the stacks of all parts, `top` that of the first.  `facts` is what is known of it for the
     records: its id, its layers, when and how quickly it came up, what its layers say of themselves; `inside`
@@ -70,15 +77,24 @@ class System:
     """
 
     def __init__(
-        self, environment: str, stack: list[dict], image: dict | None, link: Link | None, ports: list[int], parts: int
+        self,
+        environment: str,
+        stack: Stack,
+        image: Image | None,
+        link: Link | None,
+        ports: list[int],
+        parts: int,
+        shift: int,
     ) -> None:
         id = _begin(environment, stack, image, "tree" in layers.forms(name for entry in stack for name in entry))
-        self.id, self.environment, self.link, self.cells = id, environment, link, 0
-        self.stacks = stacks(id, stack, image, link.address if link else "127.0.0.1", ports, parts)
+        self.id, self.environment, self.link, self.shift, self.cells = id, environment, link, shift, 0
+        self.stacks = stacks(id, stack, image, link.address if link else "127.0.0.1", ports, parts, shift)
         self.tops = [built[-1] for built in self.stacks]
         self.listens: list[str] = []
-        self.inside: dict | None = None
-        self.facts: dict = {
+        self.inside: Fields | None = None
+        self.frozen = False
+        self._groups: list[str] | None = None
+        self.facts: Fields = {
             "id": id,
             "image": image["id"] if image else None,
             "layers": stack,
@@ -87,7 +103,7 @@ class System:
         }
 
     @property
-    def top(self) -> layers.Layer:
+    def top(self) -> Layer:
         """The top of the first stack."""
         return self.tops[0]
 
@@ -118,6 +134,18 @@ class System:
         top = self.tops[part]
         return top.address() if top.machine() else self.listen(part)
 
+    def freeze(self, frozen: bool = True) -> None:
+        """Freeze all that runs in it, or thaw that.  What was frozen once is thawed before it is taken down."""
+        if frozen == self.frozen:
+            return
+        if self._groups is None:
+            named = [group for top in self.tops if (group := top.group())]
+            for group in named:
+                state.note(self.id, {"kind": "frozen", "id": group})
+            self._groups = [folder for group in named for folder in cgroups.freezers(group)]
+        cgroups.freeze(self._groups, frozen)
+        self.frozen = frozen
+
     def left(self, patience: float = 1.0) -> list[str]:
         """Command lines of what a cell's commands left running in it, once that had so many seconds to end."""
         deadline = time.monotonic() + patience
@@ -133,39 +161,38 @@ class System:
 
 
 def stacks(
-    id: str, stack: list[dict], image: dict | None, address: str, ports: list[int], parts: int
-) -> list[list[layers.Layer]]:
+    id: str, stack: Stack, image: Image | None, address: str, ports: list[int], parts: int, shift: int = 0
+) -> list[list[Layer]]:
     """The stack of each part of a system, which is not up; what a layer makes is noted as the system's."""
     named = names(id, parts)
     found = []
     for part, name in enumerate(named):
-        own = several(plan.shifted(ports, part))
+        own = several(plan.shifted(ports, shift + part))
         folder, first = (os.path.join(places.systems(), one) for one in (name, named[0]))
-        context = layers.Context(
-            name, folder, image, address, own, part, parts, first, lambda trace: state.note(id, trace)
-        )
+        context = Context(name, folder, image, address, own, part, parts, first, lambda trace: state.note(id, trace))
         found.append(layers.build(stack, context))
     return found
 
 
 def bring_up(
     environment: str,
-    stack: list[dict],
-    image: dict | None,
+    stack: Stack,
+    image: Image | None,
     link: Link | None = None,
     ports: list[int] | None = None,
     parts: int = 1,
+    shift: int = 0,
 ) -> System:
     """A fresh system for an environment, up, beside what is up already.
 
     Raises UserError if it cannot be brought up; what is there of it is written down.
     """
-    return System(environment, stack, image, link, ports or [], parts).up()
+    return System(environment, stack, image, link, ports or [], parts, shift).up()
 
 
-def _up(stack: list[layers.Layer]) -> dict:
+def _up(stack: list[Layer]) -> Fields:
     """Bring a stack up; returns what its layers know of themselves then."""
-    facts: dict = {}
+    facts: Fields = {}
     for layer in stack:
         layer.up()
         facts |= layer.facts()
@@ -208,7 +235,7 @@ def take_down(environment: str | None = None) -> list[str]:
     return removed
 
 
-def end_run(owner: dict) -> None:
+def end_run(owner: Fields) -> None:
     """At the end of a run: remove what its cells left up that were killed, and the snapshots that it kept.
 
     It waits for no measurement of another run: whoever measures removes what is left first.

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from strata.base.errors import UserError
 from strata.host import cgroups
 from strata.layers import chroot
 
@@ -134,3 +135,26 @@ def test_the_group_of_a_first_program_is_found_below_its_systems(tmp_path, monke
     (tmp_path / "7").mkdir()
     (tmp_path / "7/cgroup").write_text(told)
     assert cgroups.below(7, "strata-x", str(tmp_path)) == found
+
+
+def test_a_group_is_frozen_and_thawed_and_seen_to_be_so(tmp_path):
+    """Of version 1, whose file says it at once here, and of version 2, which says it in another file and later."""
+    old, new = tmp_path / "freezer/strata/a", tmp_path / "strata/b"
+    for folder in (old, new):
+        folder.mkdir(parents=True)
+    (old / "freezer.state").write_text("THAWED\n")
+    (new / "cgroup.freeze").write_text("0\n")
+    (new / "cgroup.events").write_text("populated 1\nfrozen 0\n")
+    assert cgroups.freezers("a", str(tmp_path)) == [str(old)]
+    assert cgroups.freezers("b", str(tmp_path)) == [str(new)]
+    assert cgroups.freezers("c", str(tmp_path)) == []
+    cgroups.freeze([str(old)])
+    assert (old / "freezer.state").read_text() == "FROZEN"
+    cgroups.freeze([str(old)], False)
+    assert (old / "freezer.state").read_text() == "THAWED"
+    with pytest.raises(UserError, match="could not be frozen"):
+        cgroups.freeze([str(new)], patience=0.2)
+    assert (new / "cgroup.freeze").read_text() == "1"
+    (new / "cgroup.events").write_text("populated 1\nfrozen 1\n")
+    cgroups.freeze([str(new)])
+    cgroups.freeze([str(tmp_path / "gone")], False)

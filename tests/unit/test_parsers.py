@@ -210,6 +210,14 @@ def test_laps_are_condensed_to_their_means():
     assert of('time s 4\n{"lap": 1}\nrate 1/s 1\n{"lap": 2}\nrate 1/s 1\n', LAPS)[1] == Value("time", "s", 4)
 
 
+def test_of_a_percentile_the_median_of_the_laps_counts():
+    laps = [{"step": "run", "lap": lap} for lap in (1, 2, 3)]
+    metrics = {"p99": {"unit": "ms", "statistic": "percentile"}}
+    text = "".join(f'{{"lap": {lap}}}\np99 ms {found}\n' for lap, found in ((1, 2), (2, 90), (3, 4)))
+    found = values.of_log(text.encode(), {"commands": laps, "parameters": {}}, metrics, numbers)
+    assert found == [Value("p99", "ms", 4)]
+
+
 ALL_LAPS = 'rate 1/s 1\ntime s 1\n{"lap": 1}\n{"lap": 2}\n'
 
 

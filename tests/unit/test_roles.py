@@ -63,7 +63,7 @@ def taken(project, placed, units=1, machine=None):
     values, _ = workload.resolve("noop", {}, "tiny", MACHINE)
     count = plan.systems({"cell": cell, "parameters": values})
     tops = [Part(number, machine) for number in range(count)]
-    system = types.SimpleNamespace(tops=tops, client=None)
+    system = types.SimpleNamespace(tops=tops, client=None, shift=0)
     system.listen = lambda part: f"172.17.0.{part}"
     system.reached = lambda part: tops[part].address() if machine else system.listen(part)
     return Inputs("noop", cell, system, values), values

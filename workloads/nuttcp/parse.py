@@ -2,7 +2,16 @@
 
 import re
 
-from kit.checks import number, require, require_asked, require_close, require_equal, require_lasted, require_pinned
+from kit.checks import (
+    number,
+    require,
+    require_asked,
+    require_close,
+    require_equal,
+    require_lasted,
+    require_pinned,
+    require_port,
+)
 from kit.logs import Object, Point, Value, processors, read, settings, text_or_number, value
 
 
@@ -81,9 +90,9 @@ def stream(point: Point, direction: str, parameters: Object) -> float:
     require_pinned(head, parameters["client_cpu"])
     found = settings(point.lines)
     wanted = {"PROTOCOL": "TCP", "THROUGHPUT_UNITS": "10^6bits/s", "DIRECTION": sends}
-    wanted["DEST_PORT"] = parameters["netserver_data_port"]
     for key, expected in wanted.items():
         require_equal(key, found[key], expected)
+    require_port(number(found, "DEST_PORT"), parameters["netserver_data_port"])
     seconds, copied = number(found, "ELAPSED_TIME"), number(found, "LOCAL_BYTES_XFERD")
     rate = number(found, "THROUGHPUT")
     require_lasted("the transfer took", seconds, parameters["seconds"])

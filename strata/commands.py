@@ -144,7 +144,7 @@ def _parser() -> argparse.ArgumentParser:
             command.add_argument("--config", nargs="+", default=[], metavar="KEY=VALUE", help=text)
         return command.add_argument
 
-    plan = add("plan", _plan, "list the cells that are due, what has to be built, and the time; writes nothing", True)
+    plan = add("plan", _plan, "list the cells that are due, what has to be built, and the time that takes", True)
     plan("--show", action="store_true", help="print the order of measurement")
     plan(
         "--seal",

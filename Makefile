@@ -6,7 +6,7 @@ PAPERS := paper/report.pdf paper/report.html
 # make paper CONFIG=page.yaml: pages that are laid over config.yaml.
 PAGES = $(if $(CONFIG),--configfile $(CONFIG))
 
-.PHONY: paper everything paper-partial plan summary report archive verify rebuild test test-unit test-papers test-system test-long test-rig rig lint format keys citation site aa bench gallery release lock image-paper doctor setup clean
+.PHONY: paper everything paper-partial plan summary report archive verify rebuild test test-unit test-papers test-system test-long test-rig rig lint format keys citation site aa sizes bench gallery release lock image-paper doctor setup clean
 
 paper: setup            ## measure what is missing and make paper/report.pdf and .html
 	@$(PYTHON) -m strata check $(PAGES)
@@ -106,6 +106,9 @@ gallery:                ## the small run of docs/gallery.md anew, from the last 
 
 aa: setup             ## the A/A test: one environment under two names
 	$(PYTHON) scripts/aa.py
+
+sizes: setup           ## level, ratio and scatter by size, into docs/sizes.md (half an hour)
+	PYTHONPATH=. $(PYTHON) scripts/sizes.py
 
 bench: setup-paper            ## measure the machinery itself, beside Snakemake, make and a loop (docs/architecture.md)
 	PYTHONPATH=tests $(PYTHON) -m bench $(BENCH)

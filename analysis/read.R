@@ -7,8 +7,13 @@ NATIVE <- "native"
 # Columns of the tidy tables that are no numbers.
 TEXT <- c("metric", "unit", "laps", "factors", "check", "counts", "log")
 
-# Rows of lists as one data frame; NULL of none.
-stack_rows <- function(rows) do.call(rbind, rows)
+# Data frames with the same columns, and NULLs, as one; NULL of none.
+stack_rows <- function(rows) {
+  rows <- Filter(Negate(is.null), unname(rows))
+  if (length(rows) == 0) return(NULL)
+  columns <- lapply(stats::setNames(nm = names(rows[[1]])), function(name) do.call(c, lapply(rows, `[[`, name)))
+  list2DF(columns)
+}
 
 #' The results of an experiment
 #'

@@ -24,9 +24,9 @@ compare_pairs <- function(x, y, percentile = FALSE, level = 1 - ALPHA) {
   d <- d[is.finite(d)]
   n <- length(d)
   center <- if (percentile) stats::median else mean
-  row <- data.frame(n = n, ratio = if (n > 0) exp(center(d)) else NA_real_, low = NA_real_, high = NA_real_,
-                    p = NA_real_, p_equivalent = NA_real_, scatter = if (n > 1) stats::sd(d) else NA_real_,
-                    se = NA_real_, why = "")
+  row <- list2DF(list(n = n, ratio = if (n > 0) exp(center(d)) else NA_real_, low = NA_real_, high = NA_real_,
+                      p = NA_real_, p_equivalent = NA_real_, scatter = if (n > 1) stats::sd(d) else NA_real_,
+                      se = NA_real_, why = ""))
   least <- if (percentile) PERCENTILE_PAIRS else 3
   if (n < least) row$why <- paste("fewer than", least, "blocks")
   else if (row$scatter < 1e-12) row$why <- "all blocks give the same ratio"
@@ -105,10 +105,9 @@ summarise_runs <- function(tidy) {
     # The interval is from the rank-th smallest to the rank-th largest.
     rank <- stats::qbinom(ALPHA / 2, n, 0.5)
     median <- if (rank < 1) c(NA_real_, NA_real_) else sort(x)[c(rank, n + 1 - rank)]
-    data.frame(n = n, mean = mean(x), sd = stats::sd(x), mean_low = mean(x) - half,
-               mean_high = mean(x) + half, median = stats::median(x),
-               median_low = median[[1]], median_high = median[[2]], min = min(x),
-               max = max(x))
+    list2DF(list(n = n, mean = mean(x), sd = stats::sd(x), mean_low = mean(x) - half,
+                 mean_high = mean(x) + half, median = stats::median(x),
+                 median_low = median[[1]], median_high = median[[2]], min = min(x), max = max(x)))
   })
 }
 
@@ -143,10 +142,10 @@ add_levels <- function(summary, compared) {
 by_group <- function(rows, keys, make) {
   group <- do.call(paste, c(rows[keys], sep = "\r"))
   parts <- split(seq_len(nrow(rows)), factor(group, unique(group)))
-  stack_rows(lapply(unname(parts), function(at) {
-    made <- make(rows[at, ])
-    if (!is.null(made)) cbind(rows[at[[1]], keys], made, row.names = NULL)
-  }))
+  made <- lapply(unname(parts), function(at) make(rows[at, ]))
+  first <- vapply(unname(parts), `[[`, 1L, 1)[!vapply(made, is.null, NA)]
+  made <- stack_rows(made)
+  if (!is.null(made)) cbind(rows[first, keys], made, row.names = NULL)
 }
 
 #' Values of two environments in the same blocks, those of laps in the same laps
@@ -176,15 +175,16 @@ of_blocks <- function(pairs) {
 #' @param looks how often it was asked whether there are enough blocks: p is multiplied by it, the wider
 #'   interval is that of Bonferroni
 compare_environments <- function(rows, reference, looks = 1) {
+  key <- function(rows) paste(rows$workload, rows$metric, rows$factors, sep = "\r")
+  places <- split(seq_len(nrow(reference)), key(reference))
   by_group(rows, c(SERIES, "environment", "label"), function(own) {
-    other <- reference[reference$workload == own$workload[[1]] & reference$metric == own$metric[[1]] &
-                         reference$factors == own$factors[[1]], ]
+    other <- reference[places[[key(own[1, ])]], ]
     pairs <- pair_rows(own, other)
     if (nrow(pairs) == 0) return(NULL)
     if (own$better[[1]] == "lower") pairs$ratio <- 1 / pairs$ratio
     ratio <- of_blocks(pairs)
     row <- compare_pairs(ratio, 1, own$percentile[[1]])
-    wide <- compare_pairs(ratio, 1, own$percentile[[1]], 1 - ALPHA / looks)
+    wide <- if (looks > 1) compare_pairs(ratio, 1, own$percentile[[1]], 1 - ALPHA / looks) else row
     row[c("p", "p_equivalent")] <- lapply(row[c("p", "p_equivalent")], function(p) pmin(p * looks, 1))
     cbind(reference = reference$environment[[1]], row, ratios = paste(signif(ratio, 6), collapse = ";"),
           looks = looks, wide_low = wide$low, wide_high = wide$high, slow_n = nrow(pairs),

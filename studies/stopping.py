@@ -2,15 +2,14 @@
 """Usage: studies/stopping.py [EXPERIMENTS]: how often intervals hold the truth when widths decide how many sets there
 are, by simulation with the functions that decide; a Markdown table.
 
-Environments are equal.  Workloads vary by 8, 7 and 3 %, and cost as on a machine of two processors.  Student's interval
-of the mean logarithm is that by whose width it is decided; the paper prints a wider one (analysis/statistics.R).
+Environments are equal.  Workloads vary by 8, 7 and 3 %, and cost as on a machine of two processors.  The width that
+decides is that of the interval that the paper prints; Student's, which takes sets for independent, is beside it.
 """
 
 import math
 import random
 import statistics
 import sys
-from itertools import pairwise
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -67,21 +66,14 @@ class Ratios:
 
     def holds(self) -> list[tuple[bool, bool]]:
         """Whether each ratio's intervals hold 1: Student's, and the one that is printed."""
-        plain = [math.asinh(precision.half_width(own)) for own in self.found]
-        pairs = zip(self.found, plain, map(printed, self.found), strict=True)
+        shown = [math.asinh(precision.half_width(own)) for own in self.found]
+        pairs = zip(self.found, map(plain, self.found), shown, strict=True)
         return [(abs(statistics.fmean(own)) <= one, abs(statistics.fmean(own)) <= other) for own, one, other in pairs]
 
 
-def printed(own: list[float]) -> float:
-    """Half-width of the interval that takes neighbouring sets for alike: `error_of_mean` of analysis/statistics.R."""
-    count, mean = len(own), statistics.fmean(own)
-    away = [value - mean for value in own]
-    seen = sum(one * other for one, other in pairwise(away)) / sum(value**2 for value in away)
-    alike = min(max(0.15, seen + (1 + 4 * seen) / count), 0.8)
-    independent = count * (1 - alike) / (1 + alike)
-    return precision.student(max(int(independent - 1), 2)) * math.sqrt(
-        sum(value**2 for value in away) / (count - 1) / independent
-    )
+def plain(own: list[float]) -> float:
+    """Half-width of Student's interval, which takes sets for independent."""
+    return precision.student(len(own) - 1) * statistics.stdev(own) / math.sqrt(len(own))
 
 
 def experiment(chance: random.Random, rule: tuple, machine: tuple) -> tuple[float, float, float, float]:
@@ -100,9 +92,14 @@ def experiment(chance: random.Random, rule: tuple, machine: tuple) -> tuple[floa
             name: precision.State(counts[name], 0, MOST, load.width(), cost[name]) for name, load in loads.items()
         }
         new = precision.further(states, target, budget, left)
-    plain, wide = zip(*(hit for load in loads.values() for hit in load.holds()), strict=True)
+    narrow, wide = zip(*(hit for load in loads.values() for hit in load.holds()), strict=True)
     reached = [load.width() <= target for load in loads.values()]
-    return statistics.fmean(plain), statistics.fmean(wide), statistics.fmean(reached), statistics.fmean(counts.values())
+    return (
+        statistics.fmean(narrow),
+        statistics.fmean(wide),
+        statistics.fmean(reached),
+        statistics.fmean(counts.values()),
+    )
 
 
 def main(experiments: int) -> None:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from strata.archive import container, crate, derive, guide, source, sums
 from strata.base import places
 from strata.base.errors import UserError
+from strata.base.shapes import Fields, Plan
 from strata.experiment import plan, sets
 from strata.image import manifest
 from strata.results import judge, products
@@ -104,7 +105,7 @@ def _of_plan(folder: str) -> list[str]:
     return found + [f"{name}: no file of this plan's archive" for name in _strange(folder, experiment)]
 
 
-def _strange(folder: str, experiment: dict) -> list[str]:
+def _strange(folder: str, experiment: Plan) -> list[str]:
     """Files that no archive of a plan holds."""
     known = {guide.FACTS, guide.README, crate.FILE, sums.NAME, *guide.ON_TOP, places.PLAN, places.CELLS}
     known |= {places.IMAGE, places.MANIFEST, *products.decisions(experiment, folder), *products.made(experiment)}
@@ -146,7 +147,7 @@ def _of_source(folder: str) -> list[str]:
     return found
 
 
-def _of_commit(facts: dict) -> list[str]:
+def _of_commit(facts: Fields) -> list[str]:
     """What could not be checked of an archive's source here."""
     revision = facts["source"]["revision"]
     if revision is None or source.committed(places.PROJECT, revision) is not None:

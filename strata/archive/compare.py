@@ -9,8 +9,9 @@ import sys
 import tempfile
 from collections.abc import Iterator
 
-from strata.archive import check, sums
+from strata.archive import check
 from strata.base import places
+from strata.base.digest import of_file
 from strata.base.errors import UserError
 from strata.base.files import read_json, write_json
 
@@ -37,7 +38,7 @@ def compare(paths: list[str], names: list[str] | None, effect: str | None, out: 
                 "name": name,
                 "results": os.path.abspath(results),
                 "source": os.path.basename(os.path.abspath(path)),
-                "sha256": sums.digest(path) if os.path.isfile(path) else "",
+                "sha256": of_file(path) if os.path.isfile(path) else "",
                 "paper": _paper(results, name, place, out),
             }
             for place, (path, name, results) in enumerate(zip(paths, called, found, strict=True), 1)

@@ -11,6 +11,7 @@ from typing import Any
 
 from strata.archive import sums
 from strata.archive.container import files_below
+from strata.base.shapes import Fields
 
 FILE = "ro-crate-metadata.json"
 VERSION = "1.1"
@@ -64,7 +65,7 @@ def _file(folder: str, name: str) -> dict[str, Any]:
     return found
 
 
-def text(folder: str, facts: dict) -> str:
+def text(folder: str, facts: Fields) -> str:
     """The crate's metadata for the files that are in a folder; `facts` is the object of archive.json."""
     code, packed = facts["source"]["swhid"], facts["source"]["packed"]
     main = "source/Snakefile" if packed else "Snakefile"

@@ -9,6 +9,7 @@ from strata.base import pages, places
 from strata.base.errors import UserError
 from strata.base.process import capture
 from strata.base.progress import duration
+from strata.base.shapes import Fields
 from strata.experiment import sets
 from strata.host.observe import NOT_AVAILABLE
 from strata.results import judge
@@ -49,7 +50,7 @@ def packages() -> dict[str, list[str]]:
     }
 
 
-def facts(folder: str, given: dict) -> dict:
+def facts(folder: str, given: Fields) -> Fields:
     """The object of archive.json for the files in a folder; given: what of it does not follow from them.
 
     Raises UserError where nothing was measured.
@@ -96,7 +97,7 @@ def facts(folder: str, given: dict) -> dict:
     }
 
 
-def notes(facts: dict) -> list[str]:
+def notes(facts: Fields) -> list[str]:
     """What a reader should know of an archive's source, a sentence each."""
     revision, changed, cells = facts["source"]["revision"], facts["source"]["changed"], facts["measured"]["cells"]
     found = []
@@ -119,7 +120,7 @@ def _shown(names: list[str]) -> str:
     return ", ".join(names[:_SHOWN]) + more
 
 
-def readme(folder: str, facts: dict) -> str:
+def readme(folder: str, facts: Fields) -> str:
     """The text of README.md for facts and the claims in a folder."""
     with open(os.path.join(folder, "results/claims.csv"), newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))

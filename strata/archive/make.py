@@ -12,7 +12,9 @@ from strata import __version__
 from strata.archive import check, container, crate, guide, private, source, sums
 from strata.base import places, run
 from strata.base.checking import legible
+from strata.base.digest import of_file
 from strata.base.errors import UserError
+from strata.base.shapes import Fields, Plan
 from strata.experiment import config, plan, recipe, sets
 from strata.image import cache
 from strata.results import products
@@ -86,7 +88,7 @@ def _write(folder: str, name: str, text: str) -> None:
         file.write(text)
 
 
-def _given(folder: str, found: source.Source, light: bool) -> dict:
+def _given(folder: str, found: source.Source, light: bool) -> Fields:
     """The facts that do not follow from other files."""
     return {
         "strata": __version__,
@@ -101,7 +103,7 @@ def _given(folder: str, found: source.Source, light: bool) -> dict:
     }
 
 
-def _source(experiment: dict, found: source.Source) -> list[str]:
+def _source(experiment: Plan, found: source.Source) -> list[str]:
     """The project's own files.  Raises UserError where one that something was measured by is none of them."""
     image = {**config.read()["image"], "workloads": experiment["image"].get("workloads", [])}
     parsers = [f"workloads/{name}/{file}" for name in experiment["workloads"] for file in ("workload.yaml", "parse.py")]
@@ -111,7 +113,7 @@ def _source(experiment: dict, found: source.Source) -> list[str]:
     return found.files
 
 
-def _results(experiment: dict, light: bool) -> list[str]:
+def _results(experiment: Plan, light: bool) -> list[str]:
     """Plan, image's facts, logs, records, and what was made of them.  Raises UserError where a file is missing."""
     found = [places.PLAN, places.CELLS, places.IMAGE, *([] if light else [places.MANIFEST])]
     found = [name for name in found if os.path.exists(name)]
@@ -132,7 +134,7 @@ def _results(experiment: dict, light: bool) -> list[str]:
     return found + made
 
 
-def _image(experiment: dict) -> dict[str, str]:
+def _image(experiment: Plan) -> dict[str, str]:
     """The image from the machine's cache, without the tree that its archive holds too, and without keys."""
     cached = cache.require(experiment["image"]["recipe"])["folder"]
     found = {}
@@ -148,7 +150,7 @@ def _image(experiment: dict) -> dict[str, str]:
 
 
 def _private(
-    folder: str, experiment: dict, found: source.Source, allowed: list[str], others: list[str]
+    folder: str, experiment: Plan, found: source.Source, allowed: list[str], others: list[str]
 ) -> list[private.Found]:
     """What is private in the archive's files and not allowed.
 
@@ -187,4 +189,4 @@ def _report(found: source.Source, notes: list[str], out: str, count: int) -> Non
     for text in notes:
         print(f"archive: note: {text}", file=sys.stderr)
     size = os.path.getsize(out)
-    print(f"archive: {out}: {count} files, {size:,} bytes, SHA-256 {sums.digest(out)}", file=sys.stderr)
+    print(f"archive: {out}: {count} files, {size:,} bytes, SHA-256 {of_file(out)}", file=sys.stderr)

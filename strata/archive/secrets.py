@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from strata.base.shapes import Any
+
 SECRET = "a key, token or password"
 
 
@@ -17,7 +19,7 @@ class Rule(NamedTuple):
     """
 
     what: str
-    pattern: re.Pattern
+    pattern: re.Pattern[str]
     hints: tuple[str, ...] = ()
     check: Callable[[str], bool] = bool
 
@@ -57,7 +59,7 @@ def _is_no_example(text: str) -> bool:
     return text.lower() not in ("yes", "no", "none", "null", "true", "false", "default", "required")
 
 
-_FORMS: list[tuple] = [
+_FORMS: list[tuple[Any, ...]] = [
     # Private keys: PEM and OpenSSH, PuTTY; without their first line (PKCS 1 and 8, SEC 1, Ed25519, OpenSSH); as base64.
     (r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?=\s*\n|\\[nr])", ("private key",)),
     (r"PuTTY-User-Key-File-\d: ", ("putty-user-key-file",)),

@@ -2,6 +2,7 @@
 
 The id that git gives the tree of a folder is its SWHID too, by which Software Heritage knows it; where nothing differs
 from a commit it is that commit's.
+from strata.base.shapes import Fields
 """
 
 import hashlib

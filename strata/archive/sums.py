@@ -4,7 +4,7 @@ import os
 import re
 
 from strata.archive.container import files_below
-from strata.base.digest import of_file as digest
+from strata.base.digest import of_file
 
 NAME = "SHA256SUMS"
 
@@ -12,7 +12,7 @@ NAME = "SHA256SUMS"
 def write(folder: str) -> None:
     """Write the checksums of all files below a folder into it."""
     with open(os.path.join(folder, NAME), "w") as file:
-        file.writelines(f"{digest(os.path.join(folder, name))}  {name}\n" for name in _others(folder))
+        file.writelines(f"{of_file(os.path.join(folder, name))}  {name}\n" for name in _others(folder))
 
 
 def _others(folder: str) -> list[str]:
@@ -36,6 +36,6 @@ def findings(folder: str) -> list[str]:
             found.append(f"{name}: added: {NAME} does not list it")
         elif name not in there:
             found.append(f"{name}: missing")
-        elif digest(os.path.join(folder, name)) != written[name]:
+        elif of_file(os.path.join(folder, name)) != written[name]:
             found.append(f"{name}: changed: its SHA-256 is not that of {NAME}")
     return found

@@ -66,7 +66,6 @@ else:
         cpus: int
         memory_bytes: int
         cache_bytes: int | None
-        arithmetic: NotRequired[Fields]
 
     class PlannedEnvironment(TypedDict):
         """An environment of the plan."""
@@ -156,6 +155,7 @@ else:
         not_emulated: NotRequired[list[str]]
         # Known once the plan is written.
         source: NotRequired[Source]
+        sealed: NotRequired[Fields]
 
     # The record of a cell (results/raw/ENVIRONMENT/WORKLOAD/REPETITION.json).
 

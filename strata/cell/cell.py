@@ -13,6 +13,7 @@ from strata.base.errors import CellFailed, Endless, Unable
 from strata.base.files import read_json
 from strata.base.placeholders import BUILT_IN
 from strata.base.process import capture
+from strata.base.shapes import Any, CellWork, Fields, Image, Plan, PlannedWorkload, Stack
 from strata.cell import logs, parsing, prepared
 from strata.cell.inputs import Inputs
 from strata.cell.steps import Steps
@@ -31,12 +32,12 @@ class Cell:
     """One cell on its way from the plan to its log and record; `known` are the parts of the record so far."""
 
     def __init__(
-        self, experiment: dict, environment: str, workload: str, repetition: int, order: sets.Order | None = None
+        self, experiment: Plan, environment: str, workload: str, repetition: int, order: sets.Order | None = None
     ) -> None:
         self.plan, self.environment, self.workload, self.repetition = experiment, environment, workload, repetition
         self.order = order or sets.Order(experiment)
         self.watch = Watch()
-        self.known: dict = {}
+        self.known: Fields = {}
         self.steps: Steps
 
     @property
@@ -65,13 +66,13 @@ class Cell:
         return self.order.sharing(self.environment, self.workload)
 
     @property
-    def client(self) -> dict | None:
+    def client(self) -> Fields | None:
         """The client beside its system, as the plan says."""
         cells = [plan.of_environment(self.plan, self.environment, name)["cell"] for name in self.sharing]
-        return self.plan["client"] if any(map(plan.uses_client, cells)) else None
+        return dict(self.plan["client"]) if any(map(plan.uses_client, cells)) else None
 
     @property
-    def image(self) -> dict | None:
+    def image(self) -> Image | None:
         """The image that its system is made of; None where that is of none."""
         forms = layers.forms(name for entry in self._stack for name in entry)
         return cache.require(self.plan["image"]["recipe"]) if forms else None
@@ -82,7 +83,7 @@ class Cell:
         return all(layers.layer_class(name).stands_idle for entry in self._stack for name in entry)
 
     @property
-    def _stack(self) -> list[dict]:
+    def _stack(self) -> list[Fields]:
         return self.plan["environments"][self.environment]["layers"]
 
     @property
@@ -91,15 +92,15 @@ class Cell:
         return plan.systems(self._planned)
 
     @property
-    def _planned(self) -> dict:
+    def _planned(self) -> PlannedWorkload:
         return plan.of_environment(self.plan, self.environment, self.workload)
 
     @property
-    def _spec(self) -> dict:
+    def _spec(self) -> CellWork:
         return self._planned["cell"]
 
     @property
-    def _parameters(self) -> dict:
+    def _parameters(self) -> Fields:
         return self._planned["parameters"]
 
     def bring_up(self, link: testbed.Link | None, system: testbed.System | None = None, number: int = 0) -> None:
@@ -139,7 +140,7 @@ class Cell:
         if "servers" in self._spec:
             self.known["servers"] = self.steps.servers.records
 
-    def _fresh(self, stack: list[dict], link: testbed.Link | None, number: int) -> testbed.System:
+    def _fresh(self, stack: Stack, link: testbed.Link | None, number: int) -> testbed.System:
         ports = plan.ports(self.plan, self.sharing, self.systems)
         shift = number * plan.apart(ports)
         return testbed.bring_up(self.environment, stack, self.image, link, ports, self.systems, shift)
@@ -194,7 +195,8 @@ class Cell:
             raise Unable(f"its check failed: {', '.join(failed)}")
         try:
             parse = parsing.load_parser(self.workload, os.getcwd())
-            found = parsing.of_log(content, self.known, self.plan["workloads"][self.workload]["metrics"], parse)
+            known: Any = self.known
+            found = parsing.of_log(content, known, self.plan["workloads"][self.workload]["metrics"], parse)
         except parsing.BrokenLogError as broken:
             raise CellFailed(f"its parser refuses the log: {broken}") from None
         metrics = [(one.metric, one.value) for one in found]
@@ -245,7 +247,7 @@ class Cell:
         values = {**self._parameters, "seed": plan.cell_seed(self.plan, self.workload, 0)}
         return prepared.ensure(self.workload, declared, values, image)
 
-    def _see(self, system: testbed.System) -> tuple[dict, dict | None]:
+    def _see(self, system: testbed.System) -> tuple[Fields, Fields | None]:
         """What is observed inside, by its first cell, and at the client, where this workload has a part there."""
         inside = system.inside
         if inside is None:
@@ -258,7 +260,7 @@ class Cell:
         observed = capture(system.client.command_plain(observe.command()), check=False).stdout
         return inside, {**observe.understand(observe.split(observed)), "link": system.client.link()}
 
-    def _cpus(self, system: testbed.System, inside: dict) -> int | None:
+    def _cpus(self, system: testbed.System, inside: Fields) -> int | None:
         """How many CPUs one system has for itself; None where it does not say how many it sees.
 
         Machines have their own.  Systems that all see the host's share them evenly, or those to which they are bound,
@@ -269,7 +271,7 @@ class Cell:
             return None
         return seen if system.top.machine() else max(1, seen // self.systems)
 
-    def _values(self, cpus: int | None, client: dict | None) -> dict:
+    def _values(self, cpus: int | None, client: Fields | None) -> Fields:
         """The parameters, with what only the system under test or the client can say, and the cell's seed."""
         values = dict(self._parameters)
         for key, value in values.items():
@@ -283,7 +285,7 @@ class Cell:
         values["seed"] = plan.cell_seed(self.plan, self.workload, self.repetition)
         return values
 
-    def _bring_files(self, system: testbed.System, values: dict, data: str | None) -> dict:
+    def _bring_files(self, system: testbed.System, values: Fields, data: str | None) -> Fields:
         """Copy what was prepared, and files named by parameters, into each of the systems.
 
         The values of those parameters become their places there.

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Iterator
 
 from strata.base.placeholders import placeholder, several
+from strata.base.shapes import Any, CellWork, Fields, Step
 from strata.experiment import plan
 from strata.system.testbed import System
 
 PROGRAMS = "/opt/strata/workloads"
 
 
-def fill(argv: list[str], values: dict, folder: str) -> list[str]:
+def fill(argv: list[str], values: Fields, folder: str) -> list[str]:
     """A declared command with its parameters; lists become ``a,b``, empty values the empty word.
 
     A program without a slash is one of the workload's own, in `folder`.
@@ -25,7 +26,7 @@ def fill(argv: list[str], values: dict, folder: str) -> list[str]:
     return words
 
 
-def expanded(steps: list[dict], values: dict) -> Iterator[tuple[dict, dict]]:
+def expanded(steps: list[Step], values: Fields) -> Iterator[tuple[Step, Fields]]:
     """Every step in order with the values for it; those of a group once for each value of its list."""
     for step in steps:
         if "for" in step:
@@ -42,7 +43,7 @@ class Inputs:
     its own; of those that work together system k has the roles of the k-th of `groups`, in turn.
     """
 
-    def __init__(self, workload: str, cell: dict, system: System, values: dict) -> None:
+    def __init__(self, workload: str, cell: CellWork, system: System, values: Fields) -> None:
         self.workload, self.cell, self.system, self.values = workload, cell, system, values
         self.groups = plan.groups(cell, values)
 
@@ -51,7 +52,7 @@ class Inputs:
         """How many equal systems there are."""
         return len(self.system.tops)
 
-    def fill(self, argv: list[str], values: dict) -> list[str]:
+    def fill(self, argv: list[str], values: Fields) -> list[str]:
         """A declared command with these values."""
         return fill(argv, values, f"{PROGRAMS}/{self.workload}")
 
@@ -59,10 +60,11 @@ class Inputs:
         """What makes the host's command of one for the client, or for the system with this number."""
         if at == "client":
             assert self.system.client is not None
-            return self.system.client.command
+            command: Callable[[list[str]], list[str]] = self.system.client.command
+            return command
         return self.system.tops[part].command
 
-    def is_of(self, server: dict, part: int) -> bool:
+    def is_of(self, server: Fields, part: int) -> bool:
         """Whether the system with this number has a server's role; every system has those without one."""
         return "role" not in server or server["role"] in self.groups[part % len(self.groups)]
 
@@ -75,7 +77,7 @@ class Inputs:
         values = self.of(part, self.values)
         return [(name, port) for name in names for port in several(values[name])]
 
-    def of(self, part: int, values: dict) -> dict:
+    def of(self, part: int, values: Fields) -> Fields:
         """The values as they are in the system with this number: its own ports, its address; those of each role."""
         shift = self.system.shift
         own = {name: plan.shifted(values[name], shift + part) for name in self.cell.get("ports", [])}
@@ -86,7 +88,7 @@ class Inputs:
             places[f"address.{role}"] = self.system.reached(other)
         return {**values, **own, **places, "part": part}
 
-    def of_all(self, values: dict) -> dict:
+    def of_all(self, values: Fields) -> Fields:
         """The values as the client has them: of what each system has its own, a list in the order of the systems.
 
         Of systems that work together each has its own address, and the ports of all are those of the first.
@@ -106,6 +108,6 @@ class Inputs:
         return part - part % len(self.groups) + number
 
 
-def _flat(values: list) -> list:
+def _flat(values: list[Any]) -> list[Any]:
     """Values and those of lists among them, in one list."""
     return [item for value in values for item in several(value)]

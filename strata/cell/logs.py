@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from strata.base.errors import CellFailed
+from strata.base.shapes import Fields
 
 # The largest log, in bytes: far beyond what any tool prints, and small enough to be read at once.
 LARGEST = 64 * 2**20
@@ -54,7 +55,7 @@ def split(log: str, systems: int) -> dict[int | None, str]:
     return {number: "\n".join(lines) for number, lines in found.items()}
 
 
-def checks(declared: list[dict], log: str, systems: int = 1) -> list[dict]:
+def checks(declared: list[Fields], log: str, systems: int = 1) -> list[Fields]:
     """``[{name, passed}, …]``: whether a line of the log matches each declared pattern.
 
     Of several systems each must have such a line, unless it is among those that are of none of them; and so must each

@@ -20,6 +20,7 @@ from strata.base import places, progress, run, signals
 from strata.base.errors import CellFailed, Unable, UserError
 from strata.base.files import note_json, read_json
 from strata.base.process import alive
+from strata.base.shapes import Plan
 from strata.base.signals import Interrupted
 from strata.cell import quiet, record, spool
 from strata.cell.cell import Cell
@@ -59,9 +60,10 @@ def measure(environment: str, workload: str, repetition: int) -> None:
         raise CellFailed(f"{cell.name} was ended by {asked} before it began") from None
 
 
-def _check_name(experiment: dict, environment: str, workload: str) -> None:
+def _check_name(experiment: Plan, environment: str, workload: str) -> None:
+    there = {"environment": list(experiment["environments"]), "workload": list(experiment["workloads"])}
     for kind, name in (("environment", environment), ("workload", workload)):
-        known = list(experiment[f"{kind}s"])
+        known = there[kind]
         if name not in known:
             import difflib
 
@@ -96,7 +98,7 @@ def _was_waiting(cell: Cell) -> bool:
     return waited is not None
 
 
-def _provide(experiment: dict, environment: str) -> None:
+def _provide(experiment: Plan, environment: str) -> None:
     """See that the image is there, and the disk of the environment's machine: in the cache, or built now."""
     entry = experiment["environments"][environment]
     forms = layers.forms(name for layer in entry["layers"] for name in layer)

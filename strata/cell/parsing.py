@@ -13,7 +13,7 @@ import sys
 
 from strata.base import places
 from strata.base.errors import UserError
-from strata.base.shapes import Fields, Record
+from strata.base.shapes import Command, Fields, Record
 from strata.cell import logs
 
 # What the parsers share.
@@ -130,7 +130,7 @@ def _of_lap(lap: int, lines: list[str], record: Record, parse: Parser) -> list[V
         raise BrokenLogError(f"lap {lap}: {error}") from error
 
 
-def _of_systems(lines: list[str], commands: list[Fields], record: Record, parse: Parser) -> list[Value]:
+def _of_systems(lines: list[str], commands: list[Command], record: Record, parse: Parser) -> list[Value]:
     """The values of all systems that ran a cell at once, whose outputs stand one after the other."""
     parameters, count = record["parameters"], record.get("system", {}).get("parts") or 1
     if count == 1:

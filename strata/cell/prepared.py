@@ -12,6 +12,7 @@ from strata.base.errors import CellFailed
 from strata.base.files import read_json, write_json
 from strata.base.process import capture
 from strata.base.progress import step
+from strata.base.shapes import Fields, Image
 from strata.cell.inputs import PROGRAMS, fill
 from strata.system import testbed
 
@@ -19,7 +20,7 @@ from strata.system import testbed
 INSIDE = "/data/prepared"
 
 
-def ensure(workload: str, declared: dict, values: dict, image: dict) -> str:
+def ensure(workload: str, declared: Fields, values: Fields, image: Image) -> str:
     """Path of the file, made now if it is not kept.  Raises CellFailed with the command's own words."""
     argv = fill(declared["argv"], values, f"{PROGRAMS}/{workload}")
     mark = sha256(json.dumps([image["manifest_sha256"], argv]).encode()).hexdigest()[:12]

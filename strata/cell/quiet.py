@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection
 
 from strata.base import constants, places, run
 from strata.base.errors import CellFailed
+from strata.base.shapes import Fields, Quiet
 from strata.experiment import quiet
 from strata.host import observe
 from strata.host.cgroups import GROUP, SLICE
@@ -107,7 +108,11 @@ def _swapped(proc: str) -> int | None:
     return sum(map(int, pages)) * os.sysconf("SC_PAGE_SIZE") if all(map(str.isdecimal, pages)) else None
 
 
-def used(early: Reading, late: Reading) -> dict[tuple[int, str], float] | None:
+# Seconds of processes, by their id and start.
+Spent = dict[tuple[int, str], float]
+
+
+def used(early: Reading, late: Reading) -> Spent | None:
     """Seconds of CPU time that each process used between two readings, with the children that it waited for.
 
     One that was there at the first reading and has ended counts from then on.  No more is found than all processors
@@ -129,7 +134,9 @@ def used(early: Reading, late: Reading) -> dict[tuple[int, str], float] | None:
     return {key: certain[key] + children[key] for key in certain}
 
 
-def _leave_out(gone: Usage, early: Reading, keys: dict[int, tuple[int, str]], waited: dict) -> None:
+def _leave_out(
+    gone: Usage, early: Reading, keys: dict[int, tuple[int, str]], waited: dict[tuple[int, str], float]
+) -> None:
     """Take the past of a process that has ended from what was `waited` for it since.
 
     That was its parent; where that has ended too, whoever is next above, or one above who takes in orphans.
@@ -149,7 +156,7 @@ def _leave_out(gone: Usage, early: Reading, keys: dict[int, tuple[int, str]], wa
         parent = early.processes[key].parent
 
 
-def _limited(seconds: dict, most: float) -> dict:
+def _limited(seconds: Spent, most: float) -> Spent:
     """The same seconds, all made less alike where they are more than `most` together."""
     total = sum(seconds.values())
     factor = max(most, 0.0) / total if total > max(most, 0.0) else 1.0
@@ -176,7 +183,7 @@ def is_ours(
     return GROUP in groups or SLICE in groups or any(mark in words for mark in marks)
 
 
-def others(early: Reading, late: Reading, daemons: Collection[str], measuring: bool) -> list[dict] | None:
+def others(early: Reading, late: Reading, daemons: Collection[str], measuring: bool) -> list[Fields] | None:
     """``[{name, share}]`` of processes that are not ours, the busiest first; a share of 1 is all of one CPU.
 
     daemons: names of processes that work for whoever asks them, and now for us.  measuring: beside the system only
@@ -199,7 +206,7 @@ def others(early: Reading, late: Reading, daemons: Collection[str], measuring: b
     ]
 
 
-def facts(early: Reading, late: Reading, daemons: Collection[str], measuring: bool = False) -> dict:
+def facts(early: Reading, late: Reading, daemons: Collection[str], measuring: bool = False) -> Fields:
     """What the record says of the time between two readings: ``{others_share, others, swapped_bytes, throttled}``."""
     found = others(early, late, daemons, measuring)
     swapped = None if early.swapped is None or late.swapped is None else late.swapped - early.swapped
@@ -219,7 +226,7 @@ def facts(early: Reading, late: Reading, daemons: Collection[str], measuring: bo
     }
 
 
-def judge(when: str, early: Reading, late: Reading, seen: dict, thresholds: dict) -> list[dict]:
+def judge(when: str, early: Reading, late: Reading, seen: Fields, thresholds: Fields) -> list[Fields]:
     """``[{what, when, value, threshold}]`` of what crossed its threshold; for busy also `by` whom.
 
     seen: of :func:`facts`, with the load and temperature of :func:`strata.host.observe.moment`.
@@ -248,7 +255,7 @@ def judge(when: str, early: Reading, late: Reading, seen: dict, thresholds: dict
     return flags
 
 
-def sentence(flag: dict) -> str:
+def sentence(flag: Fields) -> str:
     """A flag in words."""
     judged = constants.read("quiet")[flag["what"]]
     of = f" of {judged['of']}" if "of" in judged else ""
@@ -267,11 +274,11 @@ class Lookout:
     """
 
     def __init__(
-        self, settings: dict | None, daemons: Collection[str] = (), sleep: Callable[[float], None] = time.sleep
+        self, settings: Quiet | None, daemons: Collection[str] = (), sleep: Callable[[float], None] = time.sleep
     ) -> None:
         settings = settings or quiet.complete(None)
         self.action, self.patience = settings["action"], settings["wait_seconds"]
-        self.report: dict = {
+        self.report: Fields = {
             "action": self.action,
             "flags": [],
             "waited_seconds": 0.0,
@@ -279,7 +286,7 @@ class Lookout:
         }
         self._daemons, self._sleep = daemons, sleep
         self.reading: Reading | None = None
-        self.host: dict = {}
+        self.host: Fields = {}
         self._ticks: tuple[int, ...] = ()
 
     def begin(self) -> None:
@@ -307,22 +314,22 @@ class Lookout:
         during = observe.shares(self._ticks, observe.cpu_times()) | self.during(after, daemons)
         self.host |= {"static": observe.host(), "after": after, "during": during}
 
-    def before(self, moment: dict) -> dict:
+    def before(self, moment: Fields) -> Fields:
         """What was seen from the start to now, before the first command; `moment` as of :mod:`strata.host.observe`."""
         return self._judge("before", moment, self._daemons, False)
 
-    def during(self, moment: dict, daemons: Collection[str]) -> dict:
+    def during(self, moment: Fields, daemons: Collection[str]) -> Fields:
         """What was seen from the first command to now, after the last, beside a system that these daemons work for."""
         return self._judge("during", moment, daemons, True)
 
-    def _judge(self, when: str, moment: dict, daemons: Collection[str], measuring: bool) -> dict:
+    def _judge(self, when: str, moment: Fields, daemons: Collection[str], measuring: bool) -> Fields:
         assert self.reading
         early, self.reading = self.reading, take()
         seen = facts(early, self.reading, daemons, measuring)
         self._note(judge(when, early, self.reading, {**moment, **seen}, self.report["thresholds"]))
         return seen
 
-    def _look(self) -> list[dict]:
+    def _look(self) -> list[Fields]:
         """What disturbs now; sleeps meanwhile."""
         early = take()
         self._sleep(LOOK_SECONDS)
@@ -331,7 +338,7 @@ class Lookout:
             "before", early, late, {**observe.moment(), **facts(early, late, self._daemons)}, self.report["thresholds"]
         )
 
-    def _wait(self, flags: list[dict]) -> list[dict]:
+    def _wait(self, flags: list[Fields]) -> list[Fields]:
         """Sleep until the machine is quiet or the time is over; what disturbs then."""
         reasons = "; ".join(sentence(flag) for flag in flags)
         print(f"quiet: waiting for at most {self.patience:g} s: {reasons}", file=sys.stderr, flush=True)
@@ -342,7 +349,7 @@ class Lookout:
         self.report["waited_seconds"] = round(time.monotonic() - begun, 1)
         return flags
 
-    def _note(self, flags: list[dict]) -> None:
+    def _note(self, flags: list[Fields]) -> None:
         """Keep flags, of several of one kind the worst.  Raises CellFailed where cells are refused for them."""
         kept = {(flag["what"], flag["when"]): flag for flag in self.report["flags"]}
         for flag in flags:

@@ -13,6 +13,7 @@ from strata.base import patience, places, progress, run, signals
 from strata.base.clock import Watch
 from strata.base.errors import CellFailed, UserError
 from strata.base.files import move, read_json, write_json
+from strata.base.shapes import Fields
 from strata.base.signals import Interrupted
 from strata.cell import spool
 from strata.experiment import plan
@@ -35,7 +36,7 @@ FORMAT = 3
 COUNTER = "results/raw/.measured"
 
 
-def complete(known: dict) -> dict:
+def complete(known: Fields) -> Fields:
     """The record of a cell of which all is known.  Raises KeyError with what is not."""
     return {field: known[field] for field in FIELDS if field in known or field not in OPTIONAL}
 

@@ -8,6 +8,7 @@ import time
 from strata.base.errors import CellFailed, Unable, UserError
 from strata.base.patience import stretched
 from strata.base.process import capture
+from strata.base.shapes import Fields
 from strata.cell.inputs import Inputs
 from strata.system.testbed import System
 
@@ -24,11 +25,11 @@ PASSWORD = "/data/password"
 class Server:
     """One server: its declaration (of the plan), and the system with this number, which it runs in."""
 
-    def __init__(self, declared: dict, inputs: Inputs, part: int) -> None:
+    def __init__(self, declared: Fields, inputs: Inputs, part: int) -> None:
         self.declared, self._inputs, self._part = declared, inputs, part
         several = inputs.parts > 1
         where = {"system": part} if several else {}
-        self.record: dict = {"name": declared["name"], **where, "ready_seconds": None, "exit": None, "output": None}
+        self.record: Fields = {"name": declared["name"], **where, "ready_seconds": None, "exit": None, "output": None}
         self.shown = f"{declared['name']} in system {part}" if several else declared["name"]
 
     def _filled(self, argv: list[str]) -> list[str]:
@@ -109,7 +110,7 @@ class Servers:
 
     def __init__(self, inputs: Inputs) -> None:
         self._inputs = inputs
-        self.records: list[dict] = []
+        self.records: list[Fields] = []
         self.running: list[Server] = []
 
     def start(self) -> None:

@@ -10,7 +10,7 @@ import os
 
 from strata.base import places
 from strata.base.files import move, read_json
-from strata.base.shapes import Fields, Plan, Record
+from strata.base.shapes import Fields, Plan
 from strata.experiment import plan, sets
 
 
@@ -77,5 +77,5 @@ def _record(kind: str, cell: sets.Cell) -> Fields:
     return read_json(places.cell_path(kind, *cell, "json")) or {}
 
 
-def _fits(experiment: Plan, cell: sets.Cell, record: Record) -> bool:
+def _fits(experiment: Plan, cell: sets.Cell, record: Fields) -> bool:
     return record.get("fingerprint") == plan.fingerprint(experiment, *cell[:2])

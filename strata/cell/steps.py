@@ -11,6 +11,7 @@ from strata.base.clock import Watch
 from strata.base.errors import CellFailed, Endless, Unable, UserError
 from strata.base.patience import stretched
 from strata.base.process import capture, run_together, wait_for
+from strata.base.shapes import Fields, Step
 from strata.cell.inputs import Inputs, expanded
 from strata.cell.logs import Log
 from strata.cell.servers import Servers
@@ -38,7 +39,7 @@ class Steps:
     ) -> None:
         self.inputs, self.log, self.watch, self.afresh = inputs, log, watch, afresh
         self.servers = Servers(inputs)
-        self.commands: list[dict] = []
+        self.commands: list[Fields] = []
         self.shell: Shell | None = None
         self.lap: dict[str, int] = {}
         self._waits = waits and inputs.parts == 1
@@ -88,11 +89,11 @@ class Steps:
             else:
                 self._command(step, chosen)
 
-    def _command(self, step: dict, values: dict) -> None:
+    def _command(self, step: Step, values: Fields) -> None:
         """Run a command at the client, or in all systems at the same time."""
         at = step.get("at", "system")
         parts: list[int | None] = [None] if at == "client" else list(range(self.inputs.parts))
-        commands = []
+        commands: list[Fields] = []
         for part in parts:
             own = self.inputs.of_all(values) if part is None else self.inputs.of(part, values)
             where = self.lap | ({"at": at} if "at" in step else {})
@@ -107,7 +108,7 @@ class Steps:
         self.log.see_size(name)
         self._judge(name, commands, at, step["timeout"])
 
-    def _judge(self, name: str, commands: list[dict], at: str, timeout: float) -> None:
+    def _judge(self, name: str, commands: list[Fields], at: str, timeout: float) -> None:
         """Raise CellFailed where commands of a step did not end, or ended badly."""
         machines = self.machines()
         for command in commands:
@@ -123,7 +124,7 @@ class Steps:
             limit = f"no end after {stretched(timeout):g} s{_in_systems(late)}"
             raise Endless(f"{name} was ended: {limit}{self.servers.words()}")
 
-    def _ran(self, at: str, parts: list[int | None], commands: list[dict], timeout: float) -> list[Ended]:
+    def _ran(self, at: str, parts: list[int | None], commands: list[Fields], timeout: float) -> list[Ended]:
         """Run commands at their place; for each its exit code, None where it was ended, and its seconds."""
         if self.shell is not None and at == "system":
             return [self.shell.run(with_variables(commands[0]["argv"]), self.log.descriptor, timeout)]
@@ -140,13 +141,13 @@ class Steps:
             self._machines = system, [pid for machine in machines for pid in machine.processes()]
         return self._machines[1]
 
-    def _afresh(self, step: dict, values: dict) -> None:
+    def _afresh(self, step: Step, values: Fields) -> None:
         """Bring the system up afresh and run the command in it; the time of both is the log's."""
         way = values[step["fresh"]]
         system = self.inputs.system = self.afresh(way)
         argv = self.inputs.fill(step["argv"], self.inputs.of(0, values))
         started = self.watch.now()
-        command = {"step": step["step"], "fresh": step["fresh"], "argv": argv, "exit": None, "started": started}
+        command: Fields = {"step": step["step"], "fresh": step["fresh"], "argv": argv, "exit": None, "started": started}
         self.commands.append(command)
         begun = time.monotonic()
         done = capture(system.top.command(argv), timeout=step["timeout"], check=False)
@@ -172,7 +173,7 @@ def _is_lost(code: int) -> bool:
     return code == ssh.LOST
 
 
-def _in_systems(commands: Iterable[dict]) -> str:
+def _in_systems(commands: Iterable[Fields]) -> str:
     """Words that say in which of several systems commands ran; none where there is but one."""
     numbers = [str(command["system"]) for command in commands if "system" in command]
     return f" in system{'s' * (len(numbers) > 1)} {', '.join(numbers)}" if numbers else ""

@@ -9,11 +9,12 @@ from hashlib import sha256
 from strata.base import places
 from strata.base.errors import UserError
 from strata.base.files import read_json, write_json
+from strata.base.shapes import Fields
 from strata.client.client import Client
 from strata.host.context import Context
 
 
-def settle(chosen: str | dict) -> dict:
+def settle(chosen: str | Fields) -> Fields:
     """The config's ``client`` as the plan holds it: ``{kind: namespace|ssh, rate, machine}``.
 
     The plan names nobody: `machine` tells one second machine from another.
@@ -23,19 +24,19 @@ def settle(chosen: str | dict) -> dict:
     return {**wanted, "machine": sha256(given["ssh"].encode()).hexdigest()[:8]} if "ssh" in given else wanted
 
 
-def way(chosen: str | dict) -> dict:
+def way(chosen: str | Fields) -> Fields:
     """``{ssh, ssh_config}``, the way to a second machine; nothing where the client is none."""
     given = {} if isinstance(chosen, str) else chosen
     return {"ssh": given["ssh"], "ssh_config": given.get("ssh_config")} if "ssh" in given else {}
 
 
-def write_way(chosen: str | dict) -> None:
+def write_way(chosen: str | Fields) -> None:
     """Write down the way to a second machine for the cells of a run."""
     if way(chosen):
         write_json(places.CLIENT, way(chosen))
 
 
-def make(settled: dict, context: Context) -> Client:
+def make(settled: Fields, context: Context) -> Client:
     """The client of a system; the context is the client's own.  Raises UserError where nobody says the way to it."""
     if settled["kind"] == "ssh":
         from strata.client.remote import Remote

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from strata.base.errors import UserError
+from strata.base.shapes import Fields
 from strata.host.context import Context, with_variables
 from strata.layers.layer import Layer
 
@@ -14,7 +15,7 @@ class Client(ABC):
     settled: as from :func:`strata.client.settle`.  context: id and folder of its own, and the image.
     """
 
-    def __init__(self, settled: dict, context: Context) -> None:
+    def __init__(self, settled: Fields, context: Context) -> None:
         self.settled, self.context = settled, context
 
     @abstractmethod
@@ -44,7 +45,7 @@ class Client(ABC):
         """Copy a file of the host, with its rights, to `target` below /data at the client."""
 
     @abstractmethod
-    def link(self) -> dict:
+    def link(self) -> Fields:
         """What is known of the link, for the records: each a text or a number, or "not available"."""
 
     def command(self, argv: list[str]) -> list[str]:

@@ -5,6 +5,7 @@ import shlex
 
 from strata.base.errors import UserError
 from strata.base.process import capture
+from strata.base.shapes import Fields
 from strata.host.observe import NOT_AVAILABLE
 
 # A line of `make doctor`: its subject, whether it is available (None: neither needed nor an error), and the details.
@@ -22,7 +23,7 @@ echo "mtu $(ip -o link show dev "$device" | sed -n 's/.* mtu \([0-9]*\).*/\1/p')
 PATIENCE = 30.0
 
 
-def examine(chosen: str | dict) -> list[Row]:
+def examine(chosen: str | Fields) -> list[Row]:
     """What `make doctor` says of the config's ``client``."""
     given = {} if isinstance(chosen, str) else chosen
     rate = f"; limited to {given['rate']}" if given.get("rate") else ""

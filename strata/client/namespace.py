@@ -7,6 +7,7 @@ from strata import layers
 from strata.base import places
 from strata.base.errors import UserError
 from strata.base.process import as_root, capture
+from strata.base.shapes import Fields
 from strata.client import rate
 from strata.client.client import Client
 from strata.host import addresses
@@ -108,7 +109,7 @@ class Namespace(Client):
     def put(self, source: str, target: str) -> None:
         self._root.put(source, target)
 
-    def link(self) -> dict:
+    def link(self) -> Fields:
         lines = _ip("-n", name(), "-o", "link", "show").splitlines()
         over = next((line for line in lines if f" {ON_CARD}@" in line), None)
         line = over or next(line for line in lines if f" {INSIDE}@" in line)

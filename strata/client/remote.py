@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from strata.base.errors import UserError
 from strata.base.files import SEEN, read_json, write_json
 from strata.base.process import as_root, capture
+from strata.base.shapes import Fields
 from strata.client import rate
 from strata.client.client import Client
 from strata.host import addresses, observe, sockets
@@ -56,7 +57,7 @@ class Remote(Client):
         return os.path.join(self.context.folder, "remote.json")
 
     @property
-    def _facts(self) -> dict:
+    def _facts(self) -> Fields:
         return read_json(self._facts_path) or {}
 
     @property
@@ -100,7 +101,7 @@ class Remote(Client):
                 f"`ssh {self.settled['ssh']} true` must work without a question"
             )
         host, _, client, _ = lines[0].split()
-        facts = {"host": host, "client": client, "root": [] if lines[1] == "0" else ["sudo", "-n", "--"]}
+        facts: Fields = {"host": host, "client": client, "root": [] if lines[1] == "0" else ["sudo", "-n", "--"]}
         facts["device"] = self._device(["ip", "-o", "route", "get", client])
         write_json(self._facts_path, facts)
         facts["device_there"] = self._device(self._there(["ip", "-o", "route", "get", host]))
@@ -175,7 +176,7 @@ class Remote(Client):
             )
         write_json(self._facts_path, {**self._facts, "device_load": words[words.index("dev") + 1]})
 
-    def _rules(self, facts: dict) -> list[list[str]]:
+    def _rules(self, facts: Fields) -> list[list[str]]:
         mark = ["-m", "comment", "--comment", self.context.id, "-j", "ACCEPT"]
         return [
             ["-i", facts["device"], "-o", facts["bridge"], "-s", facts["client"], "-d", facts["subnet"], *mark],
@@ -191,7 +192,7 @@ class Remote(Client):
             capture([*self._ssh()[:-2], "-O", "exit", self.settled["ssh"]], timeout=20, check=False)
         sockets.remove(self.context.folder)
 
-    def _down(self, facts: dict) -> None:
+    def _down(self, facts: Fields) -> None:
         for rule in self._rules(facts) if "bridge" in facts else []:
             while capture(as_root(["iptables", "--wait", "-D", "FORWARD", *rule]), check=False).returncode == 0:
                 pass
@@ -206,7 +207,7 @@ class Remote(Client):
                 file=sys.stderr,
             )
 
-    def _down_there(self, facts: dict) -> None:
+    def _down_there(self, facts: Fields) -> None:
         if "subnet" in facts:
             self._do(["ip", "route", "del", facts["subnet"], "via", facts["host"]], check=False)
         if self.settled["rate"] and "device_there" in facts:
@@ -225,13 +226,13 @@ class Remote(Client):
         if done.returncode != 0:
             raise UserError(f"{target} could not be written at {self.settled['ssh']}: {done.stderr.strip()}")
 
-    def link(self) -> dict:
+    def link(self) -> Fields:
         device = self._facts.get("device_load") or self._facts["device_there"]
         shown = self._do(["ip", "-o", "link", "show", device], check=False)
         mtu = int(shown.split(" mtu ", 1)[1].split()[0]) if " mtu " in shown else observe.NOT_AVAILABLE
         return {"kind": "network of a second machine", "mtu": mtu, "rate": self.settled["rate"] or "not limited"}
 
 
-def remove(settled: dict, id: str, folder: str) -> None:
+def remove(settled: Fields, id: str, folder: str) -> None:
     """Remove what a client of that id made, here and there."""
     Remote(settled, Context(id, folder, None)).down()

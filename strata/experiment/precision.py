@@ -8,6 +8,7 @@ import functools
 import math
 import statistics
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 # Fewer sets end most often where a width is too small by chance, and their intervals cover too little.
@@ -16,7 +17,11 @@ FIRST_STAGE = 20
 AIM = 0.9
 # How many times the sets of a workload there are after a round at most.
 GROWTH = 2
+# A claim gets sets only where its budget would pay for so many times what it is foreseen to take.
+TO_SPARE = 1.2
 LEVEL = 0.95
+# Correlation of neighbouring sets: at least and at most (analysis/statistics.R).
+ALIKE = (0.15, 0.8)
 
 
 class State(NamedTuple):
@@ -44,9 +49,18 @@ class Claim(NamedTuple):
     seconds: float
 
 
+def student(freedom: float) -> float:
+    """The half-width at LEVEL of Student's distribution; between whole degrees of freedom nearly so, linear in 1/f."""
+    below, above = math.floor(freedom), math.ceil(freedom)
+    if below == above:
+        return _student(below)
+    share = (1 / freedom - 1 / above) / (1 / below - 1 / above)
+    return share * _student(below) + (1 - share) * _student(above)
+
+
 @functools.cache
-def student(freedom: int) -> float:
-    """The half-width at LEVEL of Student's distribution, by its finite series (Abramowitz and Stegun, 26.7.3 f.)."""
+def _student(freedom: int) -> float:
+    """That of a whole number, by its finite series (Abramowitz and Stegun, 26.7.3 f.)."""
 
     def within(angle: float) -> float:
         odd = freedom % 2
@@ -65,17 +79,26 @@ def student(freedom: int) -> float:
 
 
 def half_width(logarithms: Sequence[float]) -> float:
-    """Relative half-width of the interval of a geometric mean, from logarithms; infinite for fewer than two."""
-    if len(logarithms) < 2:
+    """Relative half-width of the interval that the paper prints of a geometric mean, from logarithms in the order of
+    the sets; infinite for fewer than two.  Neighbours are alike (`error_of_mean` of analysis/statistics.R)."""
+    number = len(logarithms)
+    if number < 2:
         return math.inf
-    mean, freedom = statistics.fmean(logarithms), len(logarithms) - 1
-    error = math.sqrt(math.fsum((one - mean) ** 2 for one in logarithms) / freedom / len(logarithms))
-    return math.sinh(student(freedom) * error)
+    mean = statistics.fmean(logarithms)
+    apart = [one - mean for one in logarithms]
+    squares = math.fsum(one**2 for one in apart)
+    if squares == 0:
+        return 0.0
+    seen = math.fsum(one * other for one, other in pairwise(apart)) / squares
+    alike = min(max(ALIKE[0], seen + (1 + 4 * seen) / number), ALIKE[1])
+    independent = number * (1 - alike) / (1 + alike)
+    return math.sinh(student(max(independent - 1, 2)) * math.sqrt(squares / (number - 1) / independent))
 
 
 def foreseen(width: float, counted: int, after: int) -> float:
     """The half-width after more sets, at the scatter seen so far; one that is not known counts as 1."""
-    factor = [student(max(sets - 1, 1)) / math.sqrt(max(sets, 1)) for sets in (counted, after)]
+    independent = [max(sets, 1) * (1 - ALIKE[0]) / (1 + ALIKE[0]) for sets in (counted, after)]
+    factor = [student(max(sets - 1, 2)) / math.sqrt(sets) for sets in independent]
     return (width if math.isfinite(width) else 1.0) * factor[1] / factor[0]
 
 
@@ -117,7 +140,7 @@ def for_claims(claims: dict[str, list[Claim]], left: float) -> dict[str, tuple[i
                 asking.append((needed * one.seconds, load, needed, one))
     chosen: dict[str, tuple[int, Claim]] = {}
     for takes, load, needed, one in sorted(asking, key=lambda each: each[:2]):
-        if load not in chosen and takes <= left:
+        if load not in chosen and TO_SPARE * takes <= left:
             left -= takes
             chosen[load] = (min(needed, (GROWTH - 1) * (one.counted + one.again)), one)
     return chosen

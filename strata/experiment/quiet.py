@@ -1,7 +1,7 @@
 """The config's ``quiet``: what is done when something else uses the machine, and from which threshold on."""
 
 from strata.base.amounts import amount
-from strata.base.shapes import Fields
+from strata.base.shapes import Fields, Quiet
 
 DEFAULTS: Fields = {
     "action": "flag",
@@ -17,7 +17,7 @@ DEFAULTS: Fields = {
 JUDGED = ("load", "steal", "busy", "swap", "temperature", "throttled")
 
 
-def complete(given: Fields | None, again: bool = False) -> Fields:
+def complete(given: Fields | None, again: bool = False) -> Quiet:
     """``{action, wait_seconds, thresholds}`` as the plan holds them; shares and bytes are numbers, None: not judged.
 
     again: whether what was disturbed is measured again, where nothing is said of it.

@@ -6,23 +6,23 @@ is at least so many times a product of facts.  The plan takes the smallest sizes
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from strata.base.placeholders import several
-from strata.base.shapes import Fields, HostFacts, Plan
+from strata.base.shapes import Fields, Plan
 from strata.experiment import plan
 
 # Facts of the machine, by the key of strata.host.capacity.facts.
 FACTS = {"cache": "cache_bytes", "memory": "memory_bytes", "processors": "cpus"}
 # Bytes of a parameter's value n, and the value that has so many.
-SHAPES = {
+SHAPES: dict[str, tuple[Callable[[float], float], Callable[[float], int]]] = {
     "n": (lambda n: n, math.ceil),
     "n^2": (lambda n: n**2, lambda size: math.isqrt(max(math.ceil(size) - 1, 0)) + 1),
     "2^n": (lambda n: 2 ** min(n, 60), lambda size: math.ceil(math.log2(max(size, 1)))),
 }
 
 
-def share_of(machine: HostFacts, systems: int) -> Fields:
+def share_of(machine: Fields, systems: int) -> Fields:
     """What of a machine each of several equal systems has; they share its last-level cache."""
     shares = {key: max(machine[key] // systems, 1) for key in ("memory_bytes", "cpus")}
     return {**machine, **shares, "systems": systems}
@@ -31,11 +31,12 @@ def share_of(machine: HostFacts, systems: int) -> Fields:
 def of_cell(experiment: Plan, workload: str, values: Fields, metrics: Iterable[tuple[str, float]] = ()) -> list[Fields]:
     """The outcomes of a workload's size rules, in a plan on its machine; arguments as of :func:`outcomes`."""
     planned = experiment["workloads"][workload]
-    return outcomes(planned["cell"], values, share_of(experiment["machine"], plan.systems(planned)), metrics)
+    machine = share_of(dict(experiment["machine"]), plan.systems(planned))
+    return outcomes(dict(planned["cell"]), values, machine, metrics)
 
 
 def outcomes(
-    declared: Fields, values: Fields, machine: HostFacts, metrics: Iterable[tuple[str, float]] = ()
+    declared: Fields, values: Fields, machine: Fields, metrics: Iterable[tuple[str, float]] = ()
 ) -> list[Fields]:
     """``[{rule, source, value, least, holds}, …]``: each size rule of a workload with these parameters.
 
@@ -66,7 +67,7 @@ def broken(found: Iterable[Fields]) -> bool:
     return any(one["holds"] is False for one in found)
 
 
-def smallest(declared: Fields, name: str, values: Fields, machine: HostFacts, at_least: int, multiple: int) -> int:
+def smallest(declared: Fields, name: str, values: Fields, machine: Fields, at_least: int, multiple: int) -> int:
     """The smallest multiple of a number with which a parameter keeps the rules that are about it alone.
 
     at_least: what it is where they ask for less, or where a fact is not known.
@@ -89,7 +90,7 @@ def in_bytes(form: str, value: float) -> float:
 
 
 def _known(
-    declared: Fields, values: Fields, machine: HostFacts, metrics: Iterable[tuple[str, float]] = ()
+    declared: Fields, values: Fields, machine: Fields, metrics: Iterable[tuple[str, float]] = ()
 ) -> dict[str, float | None]:
     """What the names of rules stand for: numbers; of a list its largest, of a metric its smallest."""
     found: dict[str, float | None] = {name: machine.get(key) for name, key in FACTS.items()} | {"laps": 1}

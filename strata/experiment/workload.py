@@ -206,7 +206,7 @@ def resolve(name: str, overrides: Fields, scale: str, machine: HostFacts) -> tup
                 f"{', '.join(roles)} once, a system in each entry, roles that share one with + between them"
             )
     systems = values[whole["systems"]] if "systems" in whole else 1
-    memory, share = machine["memory_bytes"], sizes.share_of(machine, systems)
+    memory, share = machine["memory_bytes"], sizes.share_of(dict(machine), systems)
     for key in values:
         if key not in overrides:
             values[key], note = sizing.resolve(values[key], share)

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Sequence
 
-from strata.base.shapes import Fields
+from strata.base.shapes import Fields, Image
 
 # The environment variables of every measured command, the same in every layer.
 VARIABLES = [
@@ -33,7 +33,7 @@ class Context:
         self,
         id: str,
         folder: str,
-        image: Fields | None,
+        image: Image | None,
         address: str = "127.0.0.1",
         ports: Sequence[int] = (),
         part: int = 0,

@@ -94,7 +94,7 @@ class _Round:
 
     def _widths(self, load: str) -> dict[Series, tuple[float, int]]:
         """Relative half-width and number of pairs of each headline ratio to native; of levels without such ratios."""
-        values: dict[Series, dict[int, tuple[float, str]]] = defaultdict(Fields)
+        values: dict[Series, dict[int, tuple[float, str]]] = defaultdict(dict)
         for row in self._counting(load):
             own = values[row["environment"], row["metric"], row["factors"]]
             own[row["repetition"]] = (float(row["value"]), row["laps"])
@@ -104,7 +104,7 @@ class _Round:
         for one, own in values.items():
             if one[1:] in told and not (ratios and one[0] == sets.REFERENCE):
                 base = values.get((sets.REFERENCE, *one[1:]), {}) if ratios else dict.fromkeys(own, (1.0, ""))
-                kept = [_ratio(own[at], base[at]) for at in own if at in base]
+                kept = [ratio(own[at], base[at]) for at in sorted(own) if at in base]
                 found[one] = (precision.half_width([math.log(value) for value in kept if value > 0]), len(kept))
         return found
 
@@ -200,7 +200,7 @@ def _reason(state: State, more: int, target: float | None, claim: Claim | None) 
     return f"{width}{wanted}{again}, {more} more{of}"
 
 
-def _ratio(measured: tuple[float, str], reference: tuple[float, str]) -> float:
+def ratio(measured: tuple[float, str], reference: tuple[float, str]) -> float:
     """The ratio of two runs of a set: of laps the median of their pairs."""
     laps = [[float(lap) for lap in one[1].split(";") if lap] for one in (measured, reference)]
     if laps[0] and len(laps[0]) == len(laps[1]):

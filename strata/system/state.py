@@ -14,6 +14,7 @@ from strata.base import places
 from strata.base.errors import UserError
 from strata.base.files import note_json
 from strata.base.progress import say
+from strata.base.shapes import Fields
 
 
 def folder() -> str:
@@ -40,13 +41,13 @@ def path(id: str) -> str:
     return os.path.join(folder(), f"{id}.up")
 
 
-def begin(id: str, environment: str, layers: list[dict], owner: dict) -> None:
+def begin(id: str, environment: str, layers: list[Fields], owner: Fields) -> None:
     """Write down that a thing of these layers is about to be made, by this process (`owner`), for an environment."""
     number = time.monotonic_ns()
     note_json(path(id), {"id": id, "environment": environment, "layers": layers, "owner": owner, "number": number})
 
 
-def note(id: str, trace: dict) -> None:
+def note(id: str, trace: Fields) -> None:
     """Write down the trace of a part of it that is about to be made."""
     descriptor = os.open(path(id), os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
     try:
@@ -61,7 +62,7 @@ def forget(id: str) -> None:
         os.unlink(path(id))
 
 
-def all_up() -> list[dict]:
+def all_up() -> list[Fields]:
     """``{id, environment, layers, owner, number, traces}`` of all that is up, in the order in which it was begun.
 
     Of what was written down and makes no sense there is `complaint` in place of `number`, and no trace.
@@ -78,7 +79,7 @@ def put_aside(id: str, complaint: str) -> None:
     say("testbed", f"{path(id)}: {complaint}; it is put aside as {aside}, and what is ours was looked for by its marks")
 
 
-def _read(file: str) -> dict | None:
+def _read(file: str) -> Fields | None:
     """What a file says; None where it has gone meanwhile."""
     try:
         with open(file, "rb") as opened:

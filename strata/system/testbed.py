@@ -19,10 +19,13 @@ from strata.base.locks import held
 from strata.base.placeholders import several
 from strata.base.process import alive, identity
 from strata.base.progress import say, seconds_once
+from strata.base.shapes import Fields, Image, Stack
 from strata.client.client import Client
 from strata.experiment import plan
 from strata.host import cgroups
+from strata.host.context import Context
 from strata.image import intact
+from strata.layers.layer import Layer
 from strata.system import state, traces, turn
 from strata.system.turn import exclusive as exclusive
 
@@ -30,7 +33,7 @@ from strata.system.turn import exclusive as exclusive
 CLIENT = "(client)"
 
 
-def _begin(environment: str, stack: list[dict], image: dict | None, tree: bool) -> str:
+def _begin(environment: str, stack: Stack, image: Image | None, tree: bool) -> str:
     """Write down that something of ours is about to be made; its id.
 
     tree: whether it runs the image's own files, which are looked at then.
@@ -47,10 +50,10 @@ def _begin(environment: str, stack: list[dict], image: dict | None, tree: bool) 
 class Link:
     """A client (as of :func:`strata.client.settle`) that is brought up now, and the host's address on its link."""
 
-    def __init__(self, settled: dict, image: dict | None) -> None:
+    def __init__(self, settled: Fields, image: Image | None) -> None:
         id = _begin(CLIENT, [], image, tree=True)
         folder = os.path.join(places.systems(), id)
-        context = layers.Context(id, folder, image, note=lambda trace: state.note(id, trace))
+        context = Context(id, folder, image, note=lambda trace: state.note(id, trace))
         self.client: Client = client_of.make(settled, context)
         self.address = self.client.up()
         # Of the servers that it reaches.
@@ -76,8 +79,8 @@ class System:
     def __init__(
         self,
         environment: str,
-        stack: list[dict],
-        image: dict | None,
+        stack: Stack,
+        image: Image | None,
         link: Link | None,
         ports: list[int],
         parts: int,
@@ -88,10 +91,10 @@ class System:
         self.stacks = stacks(id, stack, image, link.address if link else "127.0.0.1", ports, parts, shift)
         self.tops = [built[-1] for built in self.stacks]
         self.listens: list[str] = []
-        self.inside: dict | None = None
+        self.inside: Fields | None = None
         self.frozen = False
         self._groups: list[str] | None = None
-        self.facts: dict = {
+        self.facts: Fields = {
             "id": id,
             "image": image["id"] if image else None,
             "layers": stack,
@@ -100,7 +103,7 @@ class System:
         }
 
     @property
-    def top(self) -> layers.Layer:
+    def top(self) -> Layer:
         """The top of the first stack."""
         return self.tops[0]
 
@@ -158,25 +161,23 @@ class System:
 
 
 def stacks(
-    id: str, stack: list[dict], image: dict | None, address: str, ports: list[int], parts: int, shift: int = 0
-) -> list[list[layers.Layer]]:
+    id: str, stack: Stack, image: Image | None, address: str, ports: list[int], parts: int, shift: int = 0
+) -> list[list[Layer]]:
     """The stack of each part of a system, which is not up; what a layer makes is noted as the system's."""
     named = names(id, parts)
     found = []
     for part, name in enumerate(named):
         own = several(plan.shifted(ports, shift + part))
         folder, first = (os.path.join(places.systems(), one) for one in (name, named[0]))
-        context = layers.Context(
-            name, folder, image, address, own, part, parts, first, lambda trace: state.note(id, trace)
-        )
+        context = Context(name, folder, image, address, own, part, parts, first, lambda trace: state.note(id, trace))
         found.append(layers.build(stack, context))
     return found
 
 
 def bring_up(
     environment: str,
-    stack: list[dict],
-    image: dict | None,
+    stack: Stack,
+    image: Image | None,
     link: Link | None = None,
     ports: list[int] | None = None,
     parts: int = 1,
@@ -189,9 +190,9 @@ def bring_up(
     return System(environment, stack, image, link, ports or [], parts, shift).up()
 
 
-def _up(stack: list[layers.Layer]) -> dict:
+def _up(stack: list[Layer]) -> Fields:
     """Bring a stack up; returns what its layers know of themselves then."""
-    facts: dict = {}
+    facts: Fields = {}
     for layer in stack:
         layer.up()
         facts |= layer.facts()
@@ -234,7 +235,7 @@ def take_down(environment: str | None = None) -> list[str]:
     return removed
 
 
-def end_run(owner: dict) -> None:
+def end_run(owner: Fields) -> None:
     """At the end of a run: remove what its cells left up that were killed, and the snapshots that it kept.
 
     It waits for no measurement of another run: whoever measures removes what is left first.

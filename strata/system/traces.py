@@ -11,13 +11,14 @@ import os
 from strata.base import places
 from strata.base.errors import UserError
 from strata.base.process import alive, as_root, capture, wait_for
+from strata.base.shapes import Fields
 
 
 class UnknownKind(UserError):
     """A trace of a kind that this version does not know."""
 
 
-def remove(trace: dict) -> None:
+def remove(trace: Fields) -> None:
     """Remove what a trace is of, if it is there; it may be called twice.  Raises UserError."""
     kind = trace["kind"]
     if "remove" in trace:
@@ -67,7 +68,7 @@ def _ours(folder: str) -> str:
     return folder
 
 
-def _by_commands(trace: dict) -> None:
+def _by_commands(trace: Fields) -> None:
     def run(argv: list[str], check: bool = True) -> tuple[int, str]:
         done = capture(as_root(argv) if trace.get("root") else argv, check=check)
         return done.returncode, done.stdout.strip()

@@ -34,7 +34,7 @@ def test_the_doctor_says_what_somebody_may_do(someone):
         assert "run as root, or allow sudo without a password" in rows["root rights"]
         assert code == 1
     docker = next(line for name, line in rows.items() if name.lower().startswith("docker"))
-    assert ("NO" in docker.split() or "not here" in docker) == (kind == "nobody"), words
+    assert ("NO" in docker.split() or "note" in docker) == (kind == "nobody"), words
 
 
 def test_nothing_is_half_done_for_somebody_without_rights(someone, there):

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 
 import projects
@@ -97,15 +96,6 @@ def test_a_cell_that_fails_leaves_nothing_that_looks_complete(run, name):
     assert printed in (folder / "results/failed/bare/noop/1.log").read_text()
     assert reason in json.loads((folder / "results/failed/bare/noop/1.json").read_text())["error"]
     assert state.all_up() == []
-
-
-def test_a_later_success_removes_the_traces_of_a_failure(run):
-    folder, done = run(run=shell("test -e ok && echo 7"))
-    assert done.returncode == 1
-    (folder / "ok").touch()
-    assert projects.run(folder, "strata", "cell", "bare", "noop", "1").returncode == 0
-    assert raw(folder).exists()
-    assert not list((folder / "results/failed").rglob("*.log"))
 
 
 @pytest.mark.parametrize(
@@ -208,18 +198,6 @@ def owner():
         running.kill()
 
 
-def test_nothing_is_up_when_a_cell_ended_though_its_run_goes_on(project, owner):
-    folder = project()
-    projects.plan(folder)
-    for repetition in "12":
-        done = projects.run(folder, "strata", "cell", "bare", "noop", repetition, STRATA_OWNER=projects.owner(owner))
-        assert done.returncode == 0, done.stderr
-        assert state.all_up() == []
-    first, second = (record["system"] for record in projects.records(folder))
-    assert first["id"] != second["id"]
-    assert first["cells_before"] == second["cells_before"] == 0
-
-
 def test_a_cell_that_waits_ends_with_its_run_and_never_measures(project, owner):
     folder = project()
     projects.plan(folder)
@@ -304,34 +282,6 @@ def test_a_folder_is_not_cleaned_under_a_run_that_has_no_system_up(project):
         assert lock.exists()
     assert projects.run(folder, "strata", "clean").returncode == 0
     assert not lock.exists()
-
-
-def test_a_results_folder_that_cannot_be_written_is_told(project):
-    folder = project()
-    projects.plan(folder)
-    (folder / "results/raw").write_text("in the way")
-    done = projects.run(folder, "strata", "cell", "bare", "noop", "1")
-    assert done.returncode == 1
-    assert "Traceback" not in done.stderr
-    assert "results/raw" in done.stderr
-
-
-def test_the_lock_is_free_again_after_its_holder_is_gone(project):
-    project()
-    taken, release = threading.Event(), threading.Event()
-
-    def hold():
-        with testbed.exclusive():
-            taken.set()
-            release.wait(10)
-
-    holder = threading.Thread(target=hold)
-    holder.start()
-    taken.wait(10)
-    release.set()
-    with testbed.exclusive():
-        pass
-    holder.join()
 
 
 def test_a_cell_starts_without_what_only_plan_and_image_need():

@@ -1,6 +1,5 @@
 """The experiment on one page: what is laid over it, what it comes to on a machine, and what cannot be."""
 
-import shutil
 import subprocess
 import sys
 
@@ -144,15 +143,6 @@ def test_words_and_pages_are_laid_over_the_page(checkout, tmp_path, monkeypatch)
         config.read_pages(["nowhere.yaml"], {})
 
 
-def test_the_command_takes_pages_and_words_as_snakemake_does(project):
-    (project() / "over.yaml").write_text("seed: 5\nscale: smok\n")
-    for words, good in ([], False), (["scale=standard"], True), (['{"scale": "standard"}'], True), (["scale=x"], False):
-        options = ["--configfile", "over.yaml", *(["--config", "seed=6", *words] if words else [])]
-        done = projects.run(projects.Path.cwd(), "strata", "plan", *options)
-        assert (done.returncode == 0) is good, done.stderr
-        assert ("config.yaml: scale: " in done.stderr) is not good
-
-
 def test_paper_scale_follows_the_published_rules(checkout):
     large = {"cpus": 64, "memory_bytes": 256 * 2**30, "cache_bytes": 256 * 2**20}
     for machine, elements, sizes in ((MACHINE, 80_000_000, [41000]), (large, 4 * 256 * 2**20 // 8, [45000, 65000])):
@@ -170,15 +160,6 @@ def test_what_cannot_be_had_keeps_its_place_and_its_reason(checkout, monkeypatch
     assert "none can be measured" in refused({"only": {"environments": ["docker"]}}, "environments")
 
 
-def test_native_runs_where_numactl_puts_it_if_that_is_there(checkout, monkeypatch):
-    over = {"native-pinned": {"label": "Pinned", "layers": [{"chroot": {"numactl": "--membind=0"}}]}}
-    for there in ("/usr/bin/numactl", None):
-        monkeypatch.setattr(shutil, "which", lambda name, path=None, at=there: at if name == "numactl" else "/bin/sh")
-        entry = planned(environments=over)["environments"]["native-pinned"]
-        assert entry["available"] == (there is not None)
-        assert entry["layers"] == [{"chroot": {"numactl": "--membind=0"}}]
-
-
 def test_repetitions_are_a_number_or_follow_a_precision(checkout):
     over = {"min": 3, "max": 7, "target": "2.5%", "budget": "1.5h"}
     plan = planned(repetitions=over)
@@ -189,17 +170,6 @@ def test_repetitions_are_a_number_or_follow_a_precision(checkout):
     again = {"min": 4, "max": 12, "target": None, "budget": None, "retries": 2}
     assert planned(repetitions=4)["precision"] == again
     assert "precision" not in planned(repetitions=4, order="sequential")
-
-
-@pytest.mark.parametrize(("accelerator", "label"), [("kvm", "KVM"), ("tcg", "VM (TCG emulation)"), (None, "VM")])
-def test_a_machine_is_called_what_it_is(checkout, monkeypatch, accelerator, label):
-    finding = {"accelerator": accelerator, "accelerator_reason": "tried"}
-    monkeypatch.setattr("strata.vm.acceleration.known", lambda: finding)
-    monkeypatch.setattr(Vm, "unavailable", classmethod(lambda cls: None))
-    entry = planned(vm={"profiles": {"default": {"cpus": "2", "memory": "1GiB"}}})["environments"]["vm"]
-    assert (entry["label"], entry["emulated"]) == (label, accelerator == "tcg")
-    assert entry["accelerator"] == entry["layers"][0]["vm"]["accelerator"] == accelerator
-    assert entry["layers"][0]["vm"]["settings"]["cpus"] == 2
 
 
 def test_only_some_environments_and_workloads_can_be_asked_for(checkout):

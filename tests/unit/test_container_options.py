@@ -16,7 +16,7 @@ from strata.layers import docker, options, sandbox
 from strata.layers.docker import Docker
 from strata.layers.vm import Vm
 
-MACHINE = {"cpus": 2, "memory_bytes": 4 * 2**30, "cache_bytes": 2**20, "arithmetic": None}
+MACHINE = {"cpus": 2, "memory_bytes": 4 * 2**30, "cache_bytes": 2**20}
 # As `tail -v` printed them in a container with a bound for memory, on one CPU, without seccomp.
 SEEN = """==> /proc/self/status <==
 Name:\ttail

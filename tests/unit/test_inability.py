@@ -9,9 +9,8 @@ import pytest
 
 from strata.base.errors import CellFailed, Endless, Unable
 from strata.cell import cell as one
-from strata.cell import logs, record
+from strata.cell import logs
 from strata.experiment import sets
-from strata.results import tidy
 
 
 def experiment(**given):
@@ -54,14 +53,6 @@ def test_what_an_environment_cannot_do_is_asked_no_more_after_the_first_round(fo
     assert order.block("gvisor", "pxz", 4) is None
 
 
-def test_every_cell_knows_its_place_all_the_same(folder):
-    measured.decide(folder, experiment(), 3, {"pxz": 5, "stream": 2})
-    find(folder, "gvisor", "pxz")
-    order = sets.Order(experiment())
-    cells = order.cells()
-    assert [order.position(*cell) for cell in cells] == list(range(1, len(cells) + 1))
-
-
 def test_the_first_round_stays_as_it_was_planned(folder):
     before = sets.Order(experiment()).cells()
     find(folder, "gvisor", "pxz")
@@ -100,28 +91,6 @@ def test_the_finding_says_what_failed_and_what_was_said_last(folder):
     silent = Cell(folder, "", [])
     silent.note_that_it_cannot(CellFailed("its server db was not ready\nafter 30 s"))
     assert silent.known["cannot"] == {"reason": "its server db was not ready after 30 s", "commands": []}
-
-
-def test_a_record_without_the_finding_has_no_such_key():
-    known = dict.fromkeys(record.FIELDS, 0)
-    del known["cannot"], known["servers"]
-    assert "cannot" not in record.complete(known)
-    assert record.complete({**known, "cannot": 1})["cannot"] == 1
-
-
-def test_no_parser_is_asked_of_the_finding(folder, monkeypatch):
-    told = {"position": {"planned": 1, "actual": 1}, "block": 1}
-    find(folder, "gvisor", "pxz", cannot={"reason": "no", "commands": []}, **told)
-    find(folder, "native", "pxz", **told)
-    for name in ("gvisor", "native"):
-        (folder / f"results/raw/{name}/pxz/1.log").write_text("x")
-    plan = experiment(repetitions=1, precision={"min": 1}, workloads={"pxz": {"metrics": {}}})
-    monkeypatch.setattr(tidy.plan, "read_checked", lambda: plan)
-    monkeypatch.setattr(tidy.judge, "faults", lambda *_: {})
-    asked = []
-    monkeypatch.setattr(tidy, "_rows", lambda plan, cell, *_: asked.append(cell) or [])
-    tidy.make(partial=True)
-    assert asked == [("native", "pxz", 1)]
 
 
 class Failing(one.Cell):

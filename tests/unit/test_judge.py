@@ -7,7 +7,6 @@ import measured
 import projects
 import pytest
 
-from strata.archive import make
 from strata.base.errors import UserError
 from strata.cell import record
 from strata.experiment import plan, sets, workload
@@ -95,31 +94,6 @@ def test_cells_of_added_sets_count_for_a_fixed_number_of_them(tmp_path, monkeypa
     assert faults() == {}
 
 
-def test_a_block_before_its_set_is_none_of_any_plan(project):
-    edit(project / "results/raw/native/stream/3.json", lambda told: told.update(block=2))
-    path = "results/raw/native/stream/3.json"
-    says = "its block is 2, and that of set 3 is 3 or a later one, since each set before it has a block of its own"
-    assert faults() == {("native", "stream", 3): [f"{path}: {says}"]}
-
-
-def test_a_record_says_its_image(project):
-    path = project / "results/raw/docker/stream/2.json"
-    edit(path, lambda told: told["image"].update(id=None, manifest_sha256=None))
-    assert faults() == {
-        ("docker", "stream", 2): [f"{path.relative_to(project)}: it does not say in which image it was measured"]
-    }
-
-
-@pytest.mark.parametrize(("copied", "says"), FOREIGN[:2])
-def test_the_archive_refuses_it_by_name_too(tmp_path, monkeypatch, copied, says):
-    project = measured.project(tmp_path / "project", monkeypatch)
-    measured.pretend(project)
-    source, target, changes = copied
-    copy(project, source, target, **changes)
-    with pytest.raises(UserError, match=rf"results/raw/{target}\.json: its"):
-        make.make("archive.zip", False)
-
-
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -183,12 +157,6 @@ def test_emulation_and_hardware_never_stand_under_one_name(project):
     found = faults()
     assert {cell[0] for cell in found} == {"docker"}
     assert all("no virtual machine, and the plan says VM (TCG emulation)" in words[-1] for words in found.values())
-
-
-def test_the_fields_of_a_record_are_those_of_its_schema():
-    schema = json.loads((projects.ROOT / "schemas/record.schema.json").read_text())
-    assert tuple(schema["properties"]) == record.FIELDS
-    assert set(schema["properties"]) - set(schema["required"]) == {*record.OPTIONAL, "node"}
 
 
 def test_a_record_of_which_something_is_not_known_is_not_made():

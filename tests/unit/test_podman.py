@@ -16,7 +16,7 @@ from strata.host.context import Context
 from strata.layers import podman, podman_here
 from strata.layers.podman import Podman
 
-MACHINE = {"cpus": 2, "memory_bytes": 4 * 2**30, "cache_bytes": 2**20, "arithmetic": None}
+MACHINE = {"cpus": 2, "memory_bytes": 4 * 2**30, "cache_bytes": 2**20}
 ID = "b" * 64
 IMAGE = {"recipe": "a" * 64, "id": f"sha256:{ID}", "folder": "/images/a"}
 # Of Podman 4.3 what is kept.

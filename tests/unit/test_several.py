@@ -11,11 +11,11 @@ import pytest
 from strata import layers
 from strata.base import clock
 from strata.base.errors import CellFailed, UserError
-from strata.cell import cell, logs, servers, steps
+from strata.cell import cell, logs, steps
 from strata.cell.inputs import Inputs
 from strata.experiment import config, plan, workload
 from strata.host import capacity
-from strata.system import state, testbed
+from strata.system import state
 
 NUMBER = {"about": "Systems", "schema": {"type": "integer", "minimum": 1, "maximum": 64}, "value": 2}
 PORT = {"about": "x", "schema": {"type": "integer"}, "value": 7000}
@@ -74,16 +74,6 @@ def test_the_record_tells_of_each_system(run):
     assert state.all_up() == []
 
 
-def test_one_system_is_as_ever(run):
-    folder, done = run(several("echo 7", systems=1))
-    assert done.returncode == 0, done.stderr
-    assert read(folder, "log") == "7\n"
-    record = json.loads(read(folder, "json"))
-    assert "system" not in record["commands"][0]
-    assert record["system"]["parts"] == 1
-    assert "each" not in record["system"]
-
-
 def test_prepare_and_warmup_run_in_all_systems_too(run):
     data = several(
         prepare=[{"argv": ["/bin/echo", "prepared", "{part}"], "timeout": 20}],
@@ -112,15 +102,6 @@ def test_a_bad_end_of_one_ends_all_and_says_in_which(run, tmp_path):
     assert logs.split(read(folder, "log", "failed"), 2) == {None: "", 0: "0", 1: "1\n"}
     exits = [command["exit"] for command in json.loads(read(folder, "json", "failed"))["commands"]]
     assert exits == [None, 5]
-
-
-def test_the_time_limit_of_one_ends_all_and_says_in_which(run):
-    folder, done = run(several('echo 7; if [ "$1" != 1 ]; then sleep 4324; fi', systems=3, timeout=0.5))
-    assert done.returncode == 1
-    assert "its run step was ended: no end after 0.5 s in systems 0, 2" in done.stderr
-    assert subprocess.run(["pgrep", "-f", "^sleep 4324$"], capture_output=True, check=False).returncode == 1
-    exits = [command["exit"] for command in json.loads(read(folder, "json", "failed"))["commands"]]
-    assert exits == [None, 0, None]
 
 
 def test_a_check_must_hold_in_every_system(run):
@@ -249,17 +230,6 @@ def test_each_system_has_its_own_address_and_ports_and_the_client_those_of_all(t
     assert [command.get("at") for command in record["commands"]] == ["client", None, None, "client"]
 
 
-def test_lists_of_ports_are_moved_as_a_whole(tmp_path):
-    record = taken(tmp_path, [{"argv": SAY}, {"argv": SAY, "at": "client"}], 2, port=[7000, 7100])
-    assert "system 1: 10.0.0.2 7001,7101 1" in record["log"]
-    assert "client: 10.0.0.1,10.0.0.2 7000,7100,7001,7101 0,1" in record["log"]
-
-
-def test_one_system_has_what_was_declared_and_no_marks(tmp_path):
-    record = taken(tmp_path, [{"argv": SAY}, {"argv": SAY, "at": "client"}], 1)
-    assert record["log"].splitlines() == ["system 0: 10.0.0.1 7000 0", "client: 10.0.0.1 7000 0"]
-
-
 def test_what_is_observed_is_of_no_system(tmp_path):
     steps_ = [{"observe": "cpu"}, {"argv": SAY}, {"observe": "cpu"}, {"argv": SAY, "at": "client"}]
     lines = taken(tmp_path, steps_, 2)["log"].splitlines()
@@ -273,24 +243,6 @@ def test_what_is_observed_is_of_no_system(tmp_path):
         '{"observed"',
         "client",
     ]
-
-
-def test_output_without_an_end_of_line_does_not_run_into_the_next(tmp_path):
-    argv = ["/bin/sh", "-c", "printf x; printf y >>/dev/stdout"]
-    assert taken(tmp_path, [{"argv": argv}], 2)["log"] == '{"system": 0}\nxy\n{"system": 1}\nxy\n'
-
-
-def test_long_output_is_whole(tmp_path):
-    argv = ["/bin/sh", "-c", "yes $1 | head -c 3000000", "sh", "{part}"]
-    parts = logs.split(taken(tmp_path, [{"argv": argv}], 2)["log"], 2)
-    assert [len(parts[part].rstrip("\n")) for part in (0, 1)] == [2999999, 2999999]
-    assert set(parts[1]) == {"1", "\n"}
-
-
-def test_a_failure_in_a_system_is_told_with_its_number(tmp_path):
-    argv = ["/bin/sh", "-c", "exit $1", "sh", "{part}"]
-    with pytest.raises(CellFailed, match="its run step in system 1 ended with exit code 1"):
-        taken(tmp_path, [{"argv": argv}], 2)
 
 
 def test_a_pattern_that_the_client_prints_counts_for_all():
@@ -329,44 +281,6 @@ def test_a_wrong_declaration_is_refused_by_its_key(project, change, key):
     project(workloads={"noop": {**DECLARED, **change}})
     with pytest.raises(UserError, match=rf"workload\.yaml: {key}[.:]"):
         workload.load("noop")
-
-
-MACHINE = {"cpus": 8, "memory_bytes": 16 * 2**30, "cache_bytes": 2**25}
-
-
-def test_systems_share_the_memory_of_the_machine(checkout):
-    def resolved(name, **overrides):
-        return workload.resolve(name, overrides, "paper", MACHINE)
-
-    assert [resolved("randomaccess", systems=number)[0]["log2"] for number in (1, 2, 8)] == [30, 29, 27]
-    (sizes, notes), (fewer, of_four) = resolved("linpack"), resolved("linpack", systems=4)
-    assert fewer["sizes"][0] < sizes["sizes"][0]
-    assert "(17.2 GB here)" in notes[0]
-    assert "(4.3 GB for each of 4 systems)" in of_four[0]
-    with pytest.raises(UserError, match=r"workloads.stream.elements: 500000000 in 2 systems needs 24.0 GB of memory"):
-        resolved("stream", elements=500_000_000, systems=2)
-    assert resolved("stream", elements=500_000_000)[0]["elements"] == 500_000_000
-
-
-@pytest.mark.parametrize("name", ["stream", "linpack", "pxz", "randomaccess"])
-def test_workloads_of_a_processor_can_run_in_several_systems(checkout, name):
-    assert workload.cell(name, "tiny")["systems"] == "systems"
-    assert workload.resolve(name, {}, "tiny", MACHINE)[0]["systems"] == 1
-
-
-def of_ports(number, **ports):
-    """A workload of a plan with so many systems and these ports."""
-    return {"parameters": {"n": number, **ports}, "cell": {"steps": [], "systems": "n", "ports": list(ports)}}
-
-
-def test_ports_are_those_of_the_workloads_with_as_many_systems():
-    experiment = {"workloads": {"a": of_ports(1, p=5), "b": of_ports(2, p=9, q=[3, 6]), "c": of_ports(2, p=9)}}
-    assert plan.ports(experiment, "abc") == [5]
-    assert plan.ports(experiment, "abc", 2) == [3, 6, 9]
-    # Those of the others are nothing that this system opens.
-    assert plan.ports(experiment, "bc") == []
-    assert plan.ports(experiment, "c", 2) == [9]
-    assert plan.shifted([3, 6, 9], 1) == [4, 7, 10]
 
 
 def test_a_plan_with_such_ports_is_refused(project):
@@ -409,101 +323,4 @@ def test_processors_are_shared_by_systems_that_all_see_them(project, cpus, syste
 # What layers make of their part.
 
 
-def test_containers_publish_the_ports_of_their_system():
-    from strata.layers.docker import Docker
-
-    stack = [{"docker": {"network": "bridge", "data": "volume"}}]
-    stacks = testbed.stacks("strata-x", stack, None, "10.0.0.1", [7000, 7100], 2)
-    published = [stack[-1]._published() for stack in stacks if isinstance(stack[-1], Docker)]
-    assert published[0][:4] == ["--publish", "10.0.0.1:7000:7000/tcp", "--publish", "10.0.0.1:7000:7000/udp"]
-    assert [word for word in published[1] if word.endswith("tcp")] == [
-        "10.0.0.1:7001:7001/tcp",
-        "10.0.0.1:7101:7101/tcp",
-    ]
-    assert [stack[-1].context.id for stack in stacks] == ["strata-x-0", "strata-x-1"]
-    assert [(stack[-1].context.part, stack[-1].context.of) for stack in stacks] == [(0, 2), (1, 2)]
-    assert {stack[-1].context.first for stack in stacks} == {stacks[0][-1].context.folder}
-
-
 # Servers.
-
-
-class Script:
-    """What a fake system's `serve` and questions answer, in the order of time."""
-
-    def __init__(self, monkeypatch, ready_after):
-        self.asked, self.ready_after = {}, ready_after
-        monkeypatch.setattr(servers, "capture", self.capture)
-        monkeypatch.setattr(servers, "PAUSES", (0, 0))
-
-    def capture(self, argv, timeout=0, check=True):
-        place = argv[1]
-        done = subprocess.CompletedProcess(argv, 0, "", "")
-        if "serve" in argv[2]:
-            done.stdout = "running" if argv[3] == "state" else "143" if argv[3] == "end" else f"from {place}"
-        elif argv[2] == "/w/ask":
-            self.asked[place] = self.asked.get(place, 0) + 1
-            done.returncode = int(self.asked[place] <= self.ready_after[place])
-        else:
-            done.returncode = 1
-        return done
-
-
-def with_servers(tmp_path, monkeypatch, declared):
-    monkeypatch.setattr("strata.cell.inputs.PROGRAMS", "")
-    planned = {"steps": [], "ports": ["port"], "servers": [declared]}
-    started = servers.Servers(Inputs("w", planned, FakeSystem(2), {"seed": 1, "port": 7000}))
-    started.start()
-    started.stop()
-    return started.records
-
-
-SERVER = {
-    "name": "one",
-    "argv": ["server", "{port}", "{part}"],
-    "ready": {"argv": ["ask", "{address}", "{port}"], "timeout": 5},
-    "stop": {"timeout": 5},
-    "exits": [143],
-}
-
-
-def test_every_system_has_its_server_and_all_must_answer(tmp_path, monkeypatch):
-    script = Script(monkeypatch, {"PLACE=system 0": 3, "PLACE=system 1": 1})
-    records = with_servers(tmp_path, monkeypatch, SERVER)
-    assert script.asked == {"PLACE=system 0": 4, "PLACE=system 1": 2}
-    assert [(one["name"], one["system"], one["exit"]) for one in records] == [
-        ("one", 0, 143),
-        ("one", 1, 143),
-    ]
-    assert records[1]["ready_seconds"] <= records[0]["ready_seconds"]
-    assert records[1]["output"] == "from PLACE=system 1"
-
-
-def test_a_server_that_never_answers_is_named_with_its_system(tmp_path, monkeypatch):
-    Script(monkeypatch, {"PLACE=system 0": 0, "PLACE=system 1": 10**9})
-    with pytest.raises(CellFailed, match=r"its server one in system 1 was not ready after 0\.2 s"):
-        with_servers(tmp_path, monkeypatch, {**SERVER, "ready": {**SERVER["ready"], "timeout": 0.2}})
-
-
-@pytest.mark.parametrize(("takes", "pause"), [(0.01, 0.05), (0.75, 0.75), (9, 2)])
-def test_questions_leave_a_server_the_time_that_they_take(monkeypatch, takes, pause):
-    now, slept = [0.0], []
-
-    class Slow:
-        asked = 0
-
-        def start(self):
-            pass
-
-        def ask(self):
-            self.asked += 1
-            now[0] += takes
-            return self.asked == 3
-
-    class Time:
-        monotonic = staticmethod(lambda: now[0])
-        sleep = staticmethod(slept.append)
-
-    monkeypatch.setattr(servers, "time", Time)
-    servers.start([Slow()])
-    assert slept == pytest.approx([pause, pause])

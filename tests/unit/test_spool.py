@@ -9,7 +9,7 @@ import time
 import projects
 import pytest
 
-from strata.base import places, process
+from strata.base import places
 from strata.base.files import write_json
 from strata.cell import spool
 from strata.experiment import plan
@@ -67,17 +67,6 @@ def test_what_waits_is_taken_once_and_whole(planned):
     os.unlink(places.cell_path("raw", *OTHER, "log"))
     assert "fingerprint" in spool.take(planned, OTHER), "a signal met the job"
     spool.forget(OTHER)
-    assert spool.take(planned, OTHER) is None
-
-
-@pytest.mark.parametrize("kind", ["log", "json"])
-def test_what_is_not_whole_does_not_wait_and_nor_does_what_is_of_another_plan(planned, kind):
-    mark = plan.fingerprint(planned, "two", "noop")
-    put("spool", OTHER, fingerprint="other")
-    assert not spool.waiting(planned, OTHER)
-    put("spool", OTHER, fingerprint=mark)
-    os.unlink(places.cell_path("spool", *OTHER, kind))
-    assert spool.due(planned, OTHER)
     assert spool.take(planned, OTHER) is None
 
 
@@ -200,15 +189,6 @@ def test_whoever_fails_in_a_block_is_measured_again_by_itself_and_the_others_are
     assert not list((folder / "results/failed").rglob("*.log"))
 
 
-def test_the_one_that_was_asked_for_fails_before_the_others_begin(block):
-    folder = block("emulated", "exit 5", "echo $$ >>pids; echo 7")
-    done = measure(folder)
-    assert done.returncode == 1
-    assert "cell failed: bare · a · repetition 1" in done.stderr
-    assert not (folder / "pids").exists()
-    assert state.all_up() == []
-
-
 def begin(folder, number):
     """A process that measures the block, once so many of its cells have begun; the shell that is at work."""
     words = projects.command("strata", "cell", "bare", "a", "1")
@@ -243,17 +223,3 @@ def test_after_a_kill_in_the_middle_of_a_block_what_ended_is_taken_and_the_rest_
     assert left not in os.listdir(places.systems())
     assert (record(folder, "a")["system"]["id"] == left) is (number == 2)
     assert record(folder, "b")["system"]["id"] != left
-
-
-@pytest.mark.parametrize("number", [1, 2])
-def test_a_block_that_is_asked_to_end_ends_and_keeps_what_ended(block, number):
-    folder = block("emulated", SLOW if number == 1 else "echo $$ >>pids; echo 7", SLOW)
-    measuring, shell = begin(folder, number)
-    measuring.terminate()
-    measuring.wait(20)
-    assert process.start_time(shell) is None
-    assert state.all_up() == []
-    assert bool(record(folder, "a")) is (number == 2)
-    assert not record(folder, "b", "spool")
-    assert not record(folder, "c", "spool")
-    assert runs(folder) == number

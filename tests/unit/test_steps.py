@@ -8,7 +8,6 @@ import pytest
 
 from strata.base.errors import UserError
 from strata.cell.inputs import fill
-from strata.cell.steps import memory_held
 from strata.experiment import plan, workload
 
 SWEEP = {
@@ -129,26 +128,6 @@ def test_the_client_decides_the_result_of_those_who_use_it_alone(tmp_path, monke
     assert not plan.uses_client(alone["workloads"]["w"]["cell"])
 
 
-def test_the_ports_of_workloads_are_in_order_and_each_once():
-    cells = {"steps": [], "ports": ["port", "other"]}
-    assert plan.ports(experiment(cells), "w") == [3, 5]
-    listed = experiment({"steps": [], "ports": ["port", "other"]})
-    listed["workloads"]["w"]["parameters"]["port"] = [7, 4, 3]
-    assert plan.ports(listed, "w") == [3, 4, 7]
-
-
-def test_timeouts_are_those_of_the_scale(tmp_path, monkeypatch):
-    by_scale = {"tiny": 1, "standard": 2, "paper": 3}
-    server = {"name": "a", "argv": ["x"], "ready": {"argv": ["y"], "timeout": by_scale}, "stop": {"timeout": by_scale}}
-    data = changed(["run", 0, "steps", 0, "timeout"], by_scale)
-    cell = planned({**data, "servers": [server], "data": {"argv": ["x"], "timeout": by_scale}}, tmp_path, monkeypatch)
-    assert cell["steps"][0]["steps"][0]["timeout"] == 1
-    assert cell["servers"][0]["ready"]["timeout"] == 1
-    assert cell["servers"][0]["stop"]["timeout"] == 1
-    assert cell["servers"][0]["exits"] == [0]
-    assert cell["data"]["timeout"] == 1
-
-
 @pytest.mark.parametrize(
     ("argv", "values", "words"),
     [
@@ -161,14 +140,3 @@ def test_timeouts_are_those_of_the_scale(tmp_path, monkeypatch):
 )
 def test_parameters_stand_for_whole_words_and_meet_no_shell(argv, values, words):
     assert fill(argv, values, "/p") == words
-
-
-def test_memory_is_that_of_the_processes_asked_for():
-    import os
-
-    held = memory_held([os.getpid()])
-    assert held is not None
-    assert 1e6 < held < 1e10
-    assert memory_held([]) is None
-    with pytest.raises(UserError, match="cannot be read"):
-        memory_held([2**22 + 1])

@@ -135,15 +135,6 @@ def test_only_those_of_the_set_take_part_that_are_due(planned):
     assert log(folder, "two").count('{"lap": ') == 3
 
 
-@pytest.mark.parametrize("config", [{"order": "sequential"}, {"workloads": {"noop": {"laps": 1}}}])
-def test_an_order_without_sets_and_a_single_lap_know_no_turns(planned, config):
-    folder = planned(config)
-    done = measure(folder, "two")
-    assert done.returncode == 0, done.stderr
-    assert not {"interleaved", "together"} & set(record(folder, "two"))
-    assert not (folder / "results/spool").exists()
-
-
 FAILS_ONCE = """
 number=$(cat count 2>/dev/null || echo 0); echo $((number + 1)) >count
 echo 7
@@ -211,17 +202,6 @@ def test_a_lap_that_leaves_something_at_work_beside_the_others_fails_its_set(pla
         measure_cell.measure("one", "noop", 1)
     assert state.all_up() == []
     assert not os.path.exists("results/raw/one/noop/1.log")
-
-
-def test_systems_that_stand_beside_one_are_taken_down_one_by_one_or_together(project, monkeypatch):
-    monkeypatch.chdir(project())
-    for name in ALL:
-        testbed.bring_up(name, [{"host": {}}], None)
-    assert [system["environment"] for system in state.all_up()] == list(ALL)
-    assert [words.partition("(")[2] for words in testbed.take_down("two")] == ["two)"]
-    assert [system["environment"] for system in state.all_up()] == ["one", "three"]
-    testbed.take_down()
-    assert state.all_up() == []
 
 
 # The log and its checks.

@@ -85,6 +85,15 @@ facts_of <- function(paper) {
   )
 }
 
+#' Whether the plan was sealed before the first run, and kept
+sealed_words <- function(plan) {
+  sealed <- plan$sealed
+  if (is.null(sealed)) return("Its plan was not sealed before the first run.")
+  kept <- if (isTRUE(sealed$kept)) "and was kept" else "and was changed since, so that this is another one"
+  glue("Its plan was sealed before the first run ({substr(sealed$at, 1, 10)}, SHA-256 ",
+       "{substr(sealed$sha256, 1, 16)}), {kept}.")
+}
+
 #' The title, true for this run
 title_of <- function(paper) {
   kinds <- unique(paper$measured$family)

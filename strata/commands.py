@@ -28,12 +28,18 @@ def _over(configfile: list[str], words: list[str]) -> Fields:
     return config.read_pages(configfile, over)
 
 
-def _plan(over: Fields, show: bool) -> None:
+def _plan(over: Fields, show: bool, seal: bool) -> None:
+    import os
+
     from strata import workflow
-    from strata.experiment import config
+    from strata.experiment import config, plan
+    from strata.experiment import seal as sealing
     from strata.results import forecast
 
-    forecast.show(workflow.make_plan(config.read(over)), show)
+    found = workflow.make_plan(config.read(over))
+    if seal:
+        print(f"sealed: {sealing.seal(found, plan.source(os.getcwd()))['sha256']}")
+    forecast.show(found, show)
 
 
 def _machine(out: str) -> None:
@@ -138,8 +144,13 @@ def _parser() -> argparse.ArgumentParser:
             command.add_argument("--config", nargs="+", default=[], metavar="KEY=VALUE", help=text)
         return command.add_argument
 
-    plan = add("plan", _plan, "say which cells are due, what would be built, and for how long; writes nothing", True)
+    plan = add("plan", _plan, "say which cells are due, what would be built, and for how long", True)
     plan("--show", action="store_true", help="print the order of measurement")
+    plan(
+        "--seal",
+        action="store_true",
+        help="write the plan's digest before the first run, so that the paper can say whether it was kept",
+    )
     image = add("image", _image, "build the image or find it in the cache", True)
     image("--rebuild", action="store_true", help="build it even if it is in the cache")
     text = "that of the plan in results/, with the machines of these environments; without any it is published"

@@ -18,7 +18,7 @@ from strata.base.errors import UserError
 from strata.base.files import read_json
 from strata.base.shapes import Fields, Plan
 from strata.cell import spool
-from strata.experiment import config, plan, sets
+from strata.experiment import config, plan, seal, sets
 from strata.experiment.workload import check_files
 from strata.host import capacity
 from strata.image import build
@@ -231,7 +231,10 @@ class Workflow:
             progress.say("setup", "R is not installed, but tables and papers need it: `make setup` installs it")
 
     def _write(self) -> None:
-        plan.write({**self.plan, "source": plan.source(os.getcwd())})
+        found: Plan = {**self.plan, "source": plan.source(os.getcwd())}
+        if sealed := seal.told(self.plan):
+            found["sealed"] = sealed
+        plan.write(found)
         client.write_way(self.settings["client"])
         cells = sets.Order(self.plan).cells()
         progress.begin(sum(not spool.due(self.plan, cell) for cell in cells))

@@ -155,6 +155,7 @@ else:
         not_emulated: NotRequired[list[str]]
         # Known once the plan is written.
         source: NotRequired[Source]
+        sealed: NotRequired[Fields]
 
     # The record of a cell (results/raw/ENVIRONMENT/WORKLOAD/REPETITION.json).
 

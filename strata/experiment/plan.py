@@ -123,8 +123,7 @@ def shifted(ports: int | list[int], part: int) -> int | list[int]:
 
 
 def apart(ports: list[int]) -> int:
-    """How far the ports of systems that are up together lie apart, for those of one."""
-    # As many equal systems as the schema of a workload allows have a port each.
+    """How far the ports of systems that are up together lie apart, for those of one; each may have 64 equal parts."""
     return (ports[-1] - ports[0] + 63) // 64 * 64 + 64 if ports else 0
 
 

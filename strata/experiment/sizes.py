@@ -31,9 +31,8 @@ def share_of(machine: Fields, systems: int) -> Fields:
 def of_cell(experiment: Plan, workload: str, values: Fields, metrics: Iterable[tuple[str, float]] = ()) -> list[Fields]:
     """The outcomes of a workload's size rules, in a plan on its machine; arguments as of :func:`outcomes`."""
     planned = experiment["workloads"][workload]
-    return outcomes(
-        dict(planned["cell"]), values, share_of(dict(experiment["machine"]), plan.systems(planned)), metrics
-    )
+    machine = share_of(dict(experiment["machine"]), plan.systems(planned))
+    return outcomes(dict(planned["cell"]), values, machine, metrics)
 
 
 def outcomes(

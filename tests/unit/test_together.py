@@ -231,7 +231,7 @@ COUNT = {"about": "x", "schema": {"type": "integer"}, "value": 3}
 WRONG = [
     ({"laps": "lap"}, "laps"),
     ({"parameters": {"laps": COUNT}}, "laps"),
-    ({"run": [{"argv": ["/bin/echo", "7"], "timeout": 20, "fresh": "number"}]}, "run.0"),
+    ({"run": [{"argv": ["/bin/echo", "7"], "timeout": 20, "fresh": "number"}]}, "run.0.fresh"),
 ]
 
 

@@ -198,9 +198,19 @@ testbed_table <- function(records) {
     }))
     paste(unique(values), collapse = "; ")
   }
-  tibble(Observed = unname(facts),
-         "On the host" = vapply(names(facts), seen, "", of = function(x) x$host$static),
-         "Inside the environments" = vapply(names(facts), seen, "", of = function(x) x$inside))
+  systems <- lapply(records, function(one) one$system)
+  several <- function(of) paste(unique(unlist(lapply(systems, of))), collapse = "; ")
+  version <- function(one) if (!is.null(one)) paste(c(one$program, one$version), collapse = SPACE)
+  platform <- function(one) if (!is.null(one)) paste0(one$version, ", platform ", one$platform)
+  programs <- c(Docker = several(function(x) x$docker$engine),
+                gVisor = several(function(x) platform(x$docker$sandbox)),
+                "Other containers" = several(function(x) version(x$container)))
+  programs <- programs[programs != ""]
+  bind_rows(
+    tibble(Observed = unname(facts),
+           "On the host" = vapply(names(facts), seen, "", of = function(x) x$host$static),
+           "Inside the environments" = vapply(names(facts), seen, "", of = function(x) x$inside)),
+    tibble(Observed = names(programs), "On the host" = unname(programs), "Inside the environments" = ""))
 }
 
 #' A row for each workload and environment, with links to the raw logs and records of its runs

@@ -25,7 +25,7 @@ as_table <- function(data, caption, runs = FALSE) {
 
 # Letters that columns get, with the gap beside them: what is in them, and where that is more than a line
 # holds, less of those for which this makes the fewest lines, as far as their longest word allows.
-column_widths <- function(data, line = 126L) {
+column_widths <- function(data, line = 116L) {
   letters <- lapply(data, function(x) pmax(nchar(x, "width"), 1L))
   least <- mapply(function(x, name) max(nchar(unlist(strsplit(c(x, name), " ")), "width")), data, names(data))
   wide <- pmax(vapply(letters, max, 1L, 1L), least)

@@ -180,7 +180,7 @@ def experiment(config: Fields, machine: HostFacts) -> Plan:
         workloads[name] = workload.planned(name, config["workloads"][name], config["scale"], machine)
 
     checking.together(*(functools.partial(planned, name) for name in config["workloads"]))
-    environments = {name: _planned(entry, config, dict(machine)) for name, entry in config["environments"].items()}
+    environments = {name: _planned(entry, config, machine) for name, entry in config["environments"].items()}
     if not any(entry["available"] for entry in environments.values()):
         reasons = "; ".join(f"{name}: {entry['reason']}" for name, entry in environments.items())
         raise UserError(f"{FILE}: environments: none can be measured on this machine ({reasons})")
@@ -217,7 +217,7 @@ def _add_beside(config: Fields, machine: HostFacts, environments: Fields, worklo
         environments[sets.BESIDE] = {**reference, "label": f"{reference['label']}, tiny sizes", "beside": True}
 
 
-def _planned(entry: Fields, config: Fields, machine: Fields) -> Fields:
+def _planned(entry: Fields, config: Fields, machine: HostFacts) -> Fields:
     """An environment as the plan holds it."""
     reason: str | None = None
     stack: Stack = []

@@ -9,6 +9,7 @@ import importlib
 import os
 from collections.abc import Iterable
 
+from strata.base.shapes import Fields, Stack
 from strata.host.context import Context
 from strata.layers.common.layer import Kind, Layer
 
@@ -32,7 +33,7 @@ def forms(names: Iterable[str]) -> set[str]:
     return {form for name in names for form in kind(name).forms}
 
 
-def build(layers: list[dict], context: Context) -> list[Layer]:
+def build(layers: list[Fields], context: Context) -> list[Layer]:
     """The stack for ``[{name: options}, …]``, the host at the bottom; the last one is the system under test."""
     stack: list[Layer] = []
     for entry in [{"host": {}}, *layers]:
@@ -45,7 +46,7 @@ def build(layers: list[dict], context: Context) -> list[Layer]:
     return stack
 
 
-def started(stack: list[dict], way: str) -> list[dict]:
+def started(stack: Stack, way: str) -> list[Fields]:
     """The stack with its machines started in one way: ``booted``, or ``restored`` for what each declares."""
     if way == "restored":
         return stack

@@ -6,6 +6,7 @@ import os
 
 from strata.base import places
 from strata.base.process import as_root, capture
+from strata.base.shapes import Fields, HostFacts
 from strata.host import cgroups
 from strata.layers.common import layer
 from strata.layers.common.layer import TYPE_CHECKING
@@ -41,7 +42,7 @@ class Kind(layer.Kind):
     forms = ("tree",)
     stands_idle = True
     needs_root = True
-    options_schema: ClassVar[dict] = {
+    options_schema: ClassVar[Fields] = {
         "type": "object",
         "additionalProperties": False,
         "properties": {
@@ -53,12 +54,12 @@ class Kind(layer.Kind):
         },
     }
 
-    def refusal(self, settled: dict, below: str, machine: dict) -> str | None:
+    def refusal(self, settled: Fields, below: str, machine: HostFacts) -> str | None:
         if "numactl" in settled and not layer.where("numactl"):
             return "numactl is not installed: install the distribution's package of that name"
         return None
 
-    def labels(self, settled: dict) -> dict:
+    def labels(self, settled: Fields) -> Fields:
         return NETWORK_AND_DATA
 
     def sweep(self) -> list[str]:

@@ -10,6 +10,7 @@ from strata.base import places
 from strata.base.errors import UserError
 from strata.base.files import note_json, read_json
 from strata.base.process import as_root, capture, start_time
+from strata.base.shapes import Fields, HostFacts
 from strata.host import cgroups, daemons
 from strata.host.observe import NOT_AVAILABLE
 from strata.layers.common import engine, gvisor, limits
@@ -41,7 +42,7 @@ FACTS = ("engine", "containerd", "runc", "storage_driver", "cgroup_driver")
 ALIKE = ("crun", "youki")
 
 
-def other_runtime(options: dict) -> str | None:
+def other_runtime(options: Fields) -> str | None:
     """The runtime that is neither Docker's own nor gVisor, such as that of Kata Containers; None without one."""
     name = options.get("runtime", "runc")
     return None if name in ("runc", gvisor.PROGRAM) else name
@@ -55,7 +56,7 @@ class Kind(engine.Kind):
     stands_idle = True
     programs = ("docker",)
     daemons = ("dockerd", "containerd", "containerd-shim", "docker-proxy", "docker-init", "runsc")
-    options_schema: ClassVar[dict] = {
+    options_schema: ClassVar[Fields] = {
         "type": "object",
         "additionalProperties": False,
         "required": ["network", "data"],
@@ -73,16 +74,16 @@ class Kind(engine.Kind):
             return reason
         return "no Docker daemon answers and none is installed: start it, or run `make setup`"
 
-    def check(self, options: dict, config: dict, below: str = "host") -> list[tuple[str, str]]:
+    def check(self, options: Fields, config: Fields, below: str = "host") -> list[tuple[str, str]]:
         found = [*gvisor.check(options), *super().check(options, config, below)]
         if options.get("runtime", "runc") != "runc" and below != "host":
             found.append(("runtime", f"{options['runtime']} is not in a machine’s image; it runs on the host alone"))
         return found
 
-    def settle(self, options: dict, config: dict) -> dict:
+    def settle(self, options: Fields, config: Fields) -> Fields:
         return gvisor.settle(options)
 
-    def refusal(self, settled: dict, below: str, machine: dict) -> str | None:
+    def refusal(self, settled: Fields, below: str, machine: HostFacts) -> str | None:
         if below != "host":
             # A machine numbers its own CPUs; its memory follows from the workloads' scale.
             bound = {key: settled[key] for key in ("cpuset-cpus",) if key in settled}
@@ -106,7 +107,7 @@ class Kind(engine.Kind):
             )
         return None
 
-    def labels(self, settled: dict) -> dict:
+    def labels(self, settled: Fields) -> Fields:
         found = super().labels(settled)
         if gvisor.asked(settled):
             found |= gvisor.labels(settled, found["network"])
@@ -117,7 +118,7 @@ class Kind(engine.Kind):
             )
         return found
 
-    def doubtful(self, settled: dict) -> bool:
+    def doubtful(self, settled: Fields) -> bool:
         return gvisor.asked(settled)
 
     def examine(self) -> list[tuple[str, bool | None, str]]:
@@ -152,7 +153,7 @@ class Layer(engine.Layer):
     def _id_file(self) -> str:
         return os.path.join(self.context.folder, "container")
 
-    def ask(self) -> dict:
+    def ask(self) -> Fields:
         """What the daemon says of itself; the host's is asked once in its life."""
         own = self.below.name == "host"
         if own:
@@ -185,7 +186,7 @@ class Layer(engine.Layer):
             )
         return words
 
-    def trace(self) -> dict:
+    def trace(self) -> Fields:
         # A daemon that is gone still has its containers.
         return {**super().trace(), "start": "scripts/dockerd.sh"}
 
@@ -208,7 +209,7 @@ class Layer(engine.Layer):
         elif other := other_runtime(self.options):
             self._info["runtime"] = {"name": other, **_started_by(offered()[0].get(other, {}))}
 
-    def facts(self) -> dict:
+    def facts(self) -> Fields:
         """What the daemon that runs the container says of itself."""
         return {"docker": self._info}
 
@@ -227,7 +228,7 @@ class Layer(engine.Layer):
         return engine.but_waiting(cgroups.command_lines(self.run_below(cgroups.look(folders))))
 
 
-def _life_of_daemon() -> list | None:
+def _life_of_daemon() -> list[object] | None:
     """What changes when the host's daemon or the host is started again; None where that cannot be known."""
     if os.environ.get("DOCKER_HOST"):
         return None
@@ -243,7 +244,7 @@ def _life_of_daemon() -> list | None:
         return None
 
 
-def offered() -> tuple[dict[str, dict], list[str]]:
+def offered() -> tuple[dict[str, Fields], list[str]]:
     """The runtimes that the daemon knows, with what it says of each, and how it secures containers."""
     form = "[{{json .Runtimes}}, {{json .SecurityOptions}}]"
     try:
@@ -253,7 +254,7 @@ def offered() -> tuple[dict[str, dict], list[str]]:
         return {}, []
 
 
-def _started_by(said: dict) -> dict:
+def _started_by(said: Fields) -> Fields:
     """``{program, version}`` of a runtime: what the daemon starts for it, and what that says of itself."""
     program = said.get("path") or said.get("runtimeType") or NOT_AVAILABLE
     lines = capture([program, "--version"], check=False).stdout.splitlines() if os.access(program, os.X_OK) else []

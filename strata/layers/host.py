@@ -3,6 +3,7 @@
 import os
 
 from strata.base import places
+from strata.base.shapes import Fields
 from strata.layers.common import layer
 
 NETWORK_AND_DATA = {"network": "the host’s", "data": "the host’s disk"}
@@ -17,7 +18,7 @@ class Kind(layer.Kind):
     forms = ()
     stands_idle = True
 
-    def labels(self, settled: dict) -> dict:
+    def labels(self, settled: Fields) -> Fields:
         return NETWORK_AND_DATA
 
     def examine(self) -> list[tuple[str, bool | None, str]]:

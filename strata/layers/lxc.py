@@ -6,6 +6,7 @@ import os
 
 from strata.base.errors import UserError
 from strata.base.process import as_root, capture
+from strata.base.shapes import Fields, HostFacts
 from strata.host import cgroups
 from strata.layers.common import layer
 from strata.layers.host import NETWORK_AND_DATA
@@ -34,7 +35,7 @@ class Kind(layer.Kind):
     installed_by = "install the distribution's package lxc"
     needs_root = True
 
-    def refusal(self, settled: dict, below: str, machine: dict) -> str | None:
+    def refusal(self, settled: Fields, below: str, machine: HostFacts) -> str | None:
         try:
             with open(PROFILES, encoding="utf-8") as file:
                 loaded = any(line.split(" ", 1)[0] == PROFILE for line in file)
@@ -48,7 +49,7 @@ class Kind(layer.Kind):
             "apparmor, and run `systemctl restart apparmor`"
         )
 
-    def labels(self, settled: dict) -> dict:
+    def labels(self, settled: Fields) -> Fields:
         return NETWORK_AND_DATA
 
 
@@ -94,7 +95,7 @@ class Layer(layer.Layer):
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
         return self._command("lxc-attach", "--clear-env", "--", *argv)
 
-    def facts(self) -> dict:
+    def facts(self) -> Fields:
         version = capture(["lxc-start", "--version"]).stdout.splitlines()[0].strip()
         return {"container": {"program": "lxc-start", "version": version}}
 

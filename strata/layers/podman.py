@@ -10,6 +10,7 @@ import resource
 from strata.base import places
 from strata.base.errors import UserError
 from strata.base.process import as_root
+from strata.base.shapes import Fields, HostFacts
 from strata.host import cgroups, firewall
 from strata.host.observe import NOT_AVAILABLE
 from strata.layers.common import engine, limits
@@ -74,7 +75,7 @@ class Kind(engine.Kind):
     programs = ("podman",)
     installed_by = "install the distribution’s package podman"
     needs_root = True
-    options_schema: ClassVar[dict] = {
+    options_schema: ClassVar[Fields] = {
         "type": "object",
         "additionalProperties": False,
         "required": ["network", "data"],
@@ -90,11 +91,11 @@ class Kind(engine.Kind):
     def answers(self) -> bool:
         return self.unavailable() is None
 
-    def settle(self, options: dict, config: dict) -> dict:
+    def settle(self, options: Fields, config: Fields) -> Fields:
         # crun is what Podman takes by itself.  The user is in the plans of cells that were measured.
         return {"runtime": RUNTIMES[0], "user": "root", **options}
 
-    def refusal(self, settled: dict, below: str, machine: dict) -> str | None:
+    def refusal(self, settled: Fields, below: str, machine: HostFacts) -> str | None:
         if reason := unfit(settled["runtime"]):
             return reason
         if not where(*INITS):
@@ -114,7 +115,7 @@ class Layer(engine.Layer):
     def image(self) -> str:
         return super().image.removeprefix("sha256:")
 
-    def ask(self) -> dict:
+    def ask(self) -> Fields:
         told = self.run_below(self.tool("info", "--format", "json"))
         try:
             return facts_of(dict(json.loads(told)))
@@ -131,7 +132,7 @@ class Layer(engine.Layer):
         words = ["--init-path", where(*INITS) or INITS[0], "--cgroups", "no-conmon", "--cgroup-parent", parent]
         return [*words, "--replace", *ulimits()]
 
-    def trace(self) -> dict:
+    def trace(self) -> Fields:
         found = super().trace()
         return {**found, "remove": [alone(argv) for argv in found["remove"]]}
 
@@ -139,12 +140,12 @@ class Layer(engine.Layer):
         # Whatever ends the wait for it, Podman itself comes to its end: nobody knows what it does by half.
         super().start(["setsid", "--fork", "--wait", *alone(argv)])
 
-    def facts(self) -> dict:
+    def facts(self) -> Fields:
         """What Podman says of itself, and of what it starts containers by."""
         return {"container": {"program": "podman", **self._info}}
 
 
-def facts_of(info: dict) -> dict:
+def facts_of(info: Fields) -> Fields:
     """What is recorded of Podman, from what `podman info` says; "not available" what it does not say."""
     host = info.get("host") or {}
     runtime, conmon = host.get("ociRuntime") or {}, host.get("conmon") or {}

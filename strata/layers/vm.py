@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from strata.base.process import capture
+from strata.base.shapes import Fields, HostFacts
 from strata.host import cgroups
 from strata.layers.common import layer
 from strata.layers.common.layer import TYPE_CHECKING
@@ -31,7 +32,7 @@ class Kind(layer.Kind):
     programs = PROGRAMS
     needs_root = True
     daemons = ("libvirtd", "virtlogd", "virtqemud", "virtnetworkd", "virtstoraged", "dnsmasq")
-    options_schema: ClassVar[dict] = {
+    options_schema: ClassVar[Fields] = {
         "type": "object",
         "additionalProperties": False,
         "properties": {
@@ -45,7 +46,7 @@ class Kind(layer.Kind):
 
         return disk.unsupported() or super().unavailable()
 
-    def check(self, options: dict, config: dict, below: str = "host") -> list[tuple[str, str]]:
+    def check(self, options: Fields, config: Fields, below: str = "host") -> list[tuple[str, str]]:
         section = config.get("vm", {"profiles": {"default": {}}})
         profiles = section.get("profiles") if isinstance(section, dict) else None
         wanted = options.get("profile", "default")
@@ -68,7 +69,7 @@ class Kind(layer.Kind):
         said = f"{acceleration.shown(found['accelerator'])}: {found['accelerator_reason']}"
         return [machines, ("KVM", True if found["accelerator"] == "kvm" else None, said)]
 
-    def settle(self, options: dict, config: dict) -> dict:
+    def settle(self, options: Fields, config: Fields) -> Fields:
         """The options with the profile's own settings and the accelerator, which decide a cell's result."""
         from strata.vm import acceleration, settings
 
@@ -80,11 +81,11 @@ class Kind(layer.Kind):
             "accelerator": acceleration.known()["accelerator"],
         }
 
-    def grants(self, settled: dict, machine: dict) -> dict:
+    def grants(self, settled: Fields, machine: HostFacts) -> HostFacts:
         own = settled["settings"]["cpus"]
         return {**machine, "cpus": machine["cpus"] if own == "host" else int(own)}
 
-    def describe(self, settled: dict) -> dict:
+    def describe(self, settled: Fields) -> Fields:
         """What accelerates the machine, why that is known, and the word that stands for {vm} in labels."""
         from strata.vm import acceleration
 
@@ -116,7 +117,7 @@ class Layer(layer.Machine):
             self.options, self.context, {above.name: words for above in self.above if (words := above.warmup())}
         )
 
-    def facts(self) -> dict:
+    def facts(self) -> Fields:
         return {"vm": self._facts}
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
@@ -147,7 +148,7 @@ class Layer(layer.Machine):
         wanted = self._wanted()
         return (wanted["passthrough"][0], wanted["card"].get("client")) if wanted.get("card") else None
 
-    def _wanted(self) -> dict:
+    def _wanted(self) -> Fields:
         """The machine's settings, as it was made."""
         from strata.base.files import read_json
 

@@ -50,7 +50,7 @@ def test_a_bucket_lets_through_what_its_rate_needs():
     burst = int(words[words.index("burst") + 1])
     assert burst == 10**10 // 8 // 250
     assert "131072" in link.bucket("eth0", "1mbit")
-    with pytest.raises(UserError, match="is not a rate"):
+    with pytest.raises(UserError, match="1gbyte"):
         link.bits_per_second("1gbyte")
 
 

@@ -332,7 +332,7 @@ def test_what_the_paper_rests_on_and_git_does_not_track_is_refused(project):
 
 def test_the_image_goes_along_without_its_tree_and_without_keys(project, tmp_path, monkeypatch):
     monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
-    with pytest.raises(UserError, match=r"is not in .* run `python -m strata image`"):
+    with pytest.raises(UserError, match="is not in "):
         make.make("archive.zip", True)
     name = json.loads((project / "results/plan.json").read_text())["image"]["recipe"]
     image = tmp_path / "home/images" / name

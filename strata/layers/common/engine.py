@@ -12,10 +12,12 @@ from collections.abc import Collection
 from strata.base import places
 from strata.base.amounts import numbers, size
 from strata.base.errors import UserError
+from strata.base.process import capture
 from strata.base.progress import once, step
+from strata.base.shapes import Fields
 from strata.host import cgroups
 from strata.layers.common import layer, limits
-from strata.layers.common.layer import TYPE_CHECKING, capture
+from strata.layers.common.layer import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import ClassVar
@@ -30,7 +32,7 @@ NETWORKS = {"bridge": "bridge with NAT", "host": "its host’s"}
 DATA = {"volume": "volume", "layered": "layered file system", "tmpfs": "memory (tmpfs)"}
 
 
-def tag(image: dict) -> str:
+def tag(image: Fields) -> str:
     """The name under which an engine knows the image, by its recipe."""
     return f"strata/image:{image['recipe'][:12]}"
 
@@ -45,7 +47,7 @@ class Kind(layer.Kind):
     own layered file system) or tmpfs (in memory).  The others are those of :mod:`strata.layers.common.limits`.
     """
 
-    PROPERTIES: ClassVar[dict] = {
+    PROPERTIES: ClassVar[Fields] = {
         "network": {"enum": list(NETWORKS), "description": "bridge or host"},
         "data": {"enum": list(DATA), "description": "volume, layered or tmpfs"},
         **limits.PROPERTIES,
@@ -59,13 +61,13 @@ class Kind(layer.Kind):
         """Whether the engine is there to be asked, without being started."""
         raise NotImplementedError
 
-    def check(self, options: dict, config: dict, below: str = "host") -> list[tuple[str, str]]:
+    def check(self, options: Fields, config: Fields, below: str = "host") -> list[tuple[str, str]]:
         return limits.check(options)
 
-    def memory(self, settled: dict) -> int | None:
+    def memory(self, settled: Fields) -> int | None:
         return size(settled["memory"]) if "memory" in settled else None
 
-    def labels(self, settled: dict) -> dict:
+    def labels(self, settled: Fields) -> Fields:
         return {"network": NETWORKS[settled["network"]], "data": DATA[settled["data"]]}
 
     def sweep(self) -> list[str]:
@@ -99,7 +101,7 @@ class Layer(layer.Layer):
         """A command of the engine, for the layer below."""
         raise NotImplementedError
 
-    def ask(self) -> dict:
+    def ask(self) -> Fields:
         """What the engine says of itself, for the records.  Raises UserError."""
         raise NotImplementedError
 
@@ -141,7 +143,7 @@ class Layer(layer.Layer):
         seen = limits.see(self.options, lambda: self.run_below(self.wrap(limits.LOOK), check=False))
         self._info |= {"settings": seen} if seen else {}
 
-    def trace(self) -> dict:
+    def trace(self) -> Fields:
         """How the container is found and removed."""
         return {
             "kind": "container",

@@ -6,6 +6,7 @@ import functools
 import re
 
 from strata.base.process import capture
+from strata.base.shapes import Fields
 from strata.host.observe import NOT_AVAILABLE
 from strata.layers.common.layer import where
 
@@ -16,7 +17,7 @@ ABSENT = (
     "gVisor (runsc) is not installed: `make setup` installs it where the distribution has it, as Debian does from 12 on"
 )
 
-PROPERTIES: dict[str, dict] = {
+PROPERTIES: dict[str, Fields] = {
     "runtime": {
         "type": "string",
         "pattern": "^[a-z0-9][a-z0-9._-]{0,79}$",
@@ -27,12 +28,12 @@ PROPERTIES: dict[str, dict] = {
 }
 
 
-def asked(options: dict) -> bool:
+def asked(options: Fields) -> bool:
     """Whether options of a container, as in the config or settled, ask for a sandbox."""
     return options.get("runtime") == PROGRAM
 
 
-def check(options: dict) -> list[tuple[str, str]]:
+def check(options: Fields) -> list[tuple[str, str]]:
     """(key, what is wrong) of options that fit their schema."""
     if asked(options):
         wrong = options["network"] == "host" and options.get("stack") != "host"
@@ -65,7 +66,7 @@ def platforms() -> tuple[list[str], str | None]:
     return [name for name in PLATFORMS if re.search(rf"\b{name}\b", said)], own[1] if own else None
 
 
-def settle(options: dict) -> dict:
+def settle(options: Fields) -> Fields:
     """The options as the plan holds them: what runsc would choose is chosen, in one option that follows the runtime."""
     if not asked(options):
         return options
@@ -76,12 +77,12 @@ def settle(options: dict) -> dict:
     return {**rest, "sandbox": chosen}
 
 
-def name(settled: dict) -> str:
+def name(settled: Fields) -> str:
     """How the daemon calls the runtime (scripts/runtimes.py makes it known)."""
     return "-".join(["strata", PROGRAM, settled["sandbox"]["platform"], settled["sandbox"]["stack"]])
 
 
-def refusal(settled: dict) -> str | None:
+def refusal(settled: Fields) -> str | None:
     """Why this machine cannot provide the sandbox, but for what the daemon knows."""
     if not flags():
         return ABSENT
@@ -102,7 +103,7 @@ def examine() -> tuple[bool | None, str]:
     return (True, f"runsc {version()}, platforms {', '.join(platforms()[0])}") if flags() else (None, ABSENT)
 
 
-def labels(settled: dict, network: str) -> dict:
+def labels(settled: Fields, network: str) -> Fields:
     """What the paper says of it: what isolates, and whose stack carries the packets."""
     sandbox = settled["sandbox"]
     title = f"gVisor sandbox in a Docker container, platform {sandbox['platform']}"
@@ -110,7 +111,7 @@ def labels(settled: dict, network: str) -> dict:
     return {"kind": "sandbox", "title": title, "network": f"{network}, {stack}"}
 
 
-def seen(command_lines: list[str]) -> dict:
+def seen(command_lines: list[str]) -> Fields:
     """``{program, version, platform, stack}``, the latter two as the process that is the sandbox was started.
 
     What is runsc's own choice, it does not repeat there.  command_lines: those of the container's control group.

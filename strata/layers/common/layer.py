@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from strata.base.process import capture
+from strata.base.shapes import Fields, HostFacts
 from strata.host.context import Context, with_variables
 
 TYPE_CHECKING = False  # typing's own takes milliseconds to import, in every cell
@@ -50,7 +51,7 @@ class Kind:
     daemons: ClassVar[tuple[str, ...]] = ()
     # Whether a system of it uses no CPU while no command runs in it: then it may be up while others are measured.
     stands_idle: ClassVar[bool] = False
-    options_schema: ClassVar[dict] = {"type": "object", "additionalProperties": False}
+    options_schema: ClassVar[Fields] = {"type": "object", "additionalProperties": False}
     # Programs without which it is not available, and what installs them.
     programs: ClassVar[tuple[str, ...]] = ()
     installed_by: ClassVar[str] = "run `make setup`"
@@ -68,35 +69,35 @@ class Kind:
             return f"{self.title} needs root: run as root or install sudo"
         return None
 
-    def check(self, options: dict, config: dict, below: str = "host") -> list[tuple[str, str]]:
+    def check(self, options: Fields, config: Fields, below: str = "host") -> list[tuple[str, str]]:
         """(key, what is wrong) of options that fit their schema, but not the rest of the config or the layer below."""
         return []
 
-    def settle(self, options: dict, config: dict) -> dict:
+    def settle(self, options: Fields, config: Fields) -> Fields:
         """The options as the plan holds them: with all of the config and of this machine that decides a result."""
         return options
 
-    def refusal(self, settled: dict, below: str, machine: dict) -> str | None:
+    def refusal(self, settled: Fields, below: str, machine: HostFacts) -> str | None:
         """Like :meth:`unavailable`, for these settled options."""
         return None
 
-    def grants(self, settled: dict, machine: dict) -> dict:
+    def grants(self, settled: Fields, machine: HostFacts) -> HostFacts:
         """The machine as a layer above finds it."""
         return machine
 
-    def labels(self, settled: dict) -> dict:
+    def labels(self, settled: Fields) -> Fields:
         """What the paper says of it: ``{network, data}``, and ``kind`` and ``title`` where the options change them."""
         return {}
 
-    def describe(self, settled: dict) -> dict:
+    def describe(self, settled: Fields) -> Fields:
         """What else the plan says of an environment with this layer."""
         return {}
 
-    def doubtful(self, settled: dict) -> bool:
+    def doubtful(self, settled: Fields) -> bool:
         """Whether it may be unable to run a workload, which is then a result and no failed cell."""
         return False
 
-    def memory(self, settled: dict) -> int | None:
+    def memory(self, settled: Fields) -> int | None:
         """Bytes to which its options bound memory; None where they do not."""
         return None
 
@@ -120,7 +121,7 @@ class Layer(ABC):
     `name` is that of its file.  below: the layer it stands on, None for the host.  `above` are those on it.
     """
 
-    def __init__(self, below: Layer | None, options: dict, context: Context) -> None:
+    def __init__(self, below: Layer | None, options: Fields, context: Context) -> None:
         self.name = type(self).__module__.rpartition(".")[2]
         self.under, self.options, self.context = below, options, context
         self.above: Sequence[Layer] = ()
@@ -146,7 +147,7 @@ class Layer(ABC):
         fed: whether `argv` reads standard input.
         """
 
-    def facts(self) -> dict:
+    def facts(self) -> Fields:
         """What is known of the layer once it is up, for the records of its cells."""
         return {}
 

@@ -76,7 +76,9 @@ told <- function(name, table) {
   print(table, row.names = FALSE)
 }
 
-if (length(projects) > 0) told("measured", stack_rows(lapply(c(0, 0.02, 0.05), measured, projects = projects)))
+if (length(projects) > 0) {
+  told("measured", stack_rows(lapply(c(0, 0.02, 0.05), measured, projects = projects)))
+}
 set.seed(2014)
 cases <- expand.grid(order = c("blocks", "sequential"), machine = names(MACHINES), runs = c(5, 10),
                      stringsAsFactors = FALSE)

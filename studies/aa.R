@@ -1,8 +1,9 @@
 #!/usr/bin/env Rscript
 # Usage: studies/aa.R FOLDER RUNS PROJECT...: how often two names of one environment are called different;
 # writes measured.csv (where there are projects, with the environments `native` and `native-again`, whose
-# tidy tables are made; with `native-again` made worse by 0, 2 and 5 %) and simulated.csv (RUNS simulations a
-# row) to FOLDER, and prints them.  Blocks are compared as the paper does; the customary way is all runs of one name before those of the other, and Welch's
+# tidy tables are made; with `native-again` made worse by 0, 2 and 5 %) and simulated.csv (RUNS
+# simulations a row) to FOLDER, and prints them.  Blocks are
+# compared as the paper does; the customary way is all runs of one name before those of the other, and Welch's
 # test (1947).
 
 here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)))

@@ -1,4 +1,4 @@
-# The commands of the README.  Each installs what it lacks first, and is quick where nothing is lacking.
+# The commands of the README.  Each first installs what is missing.
 
 PYTHON := .venv/bin/python
 SNAKEMAKE := .venv/bin/snakemake --cores 1
@@ -15,19 +15,19 @@ paper: setup            ## measure what is missing and make paper/report.pdf and
 everything: CONFIG = everything.yaml
 everything: paper       ## the same with all experiments of the original: everything.yaml over config.yaml
 
-paper-partial: setup    ## make the paper from the cells that are there, its gaps shown
+paper-partial: setup    ## make the paper from the cells that exist, and show the gaps
 	$(SNAKEMAKE) $(PAGES) --config partial=true -- $(PAPERS)
 
-plan: setup             ## which cells are due, what would be built, about how long it takes; nothing is written
+plan: setup             ## list the cells that are due, what has to be built and the time; writes nothing
 	@$(PYTHON) -m strata plan $(PAGES)
 
-summary: setup          ## each file that is made: how old it is, and what is planned for it
+summary: setup          ## list the files that are made, their age, and what is planned for them
 	@$(SNAKEMAKE) $(PAGES) --quiet all --summary
 
 report: setup           ## Snakemake's report of papers and tables: report.zip
 	$(SNAKEMAKE) $(PAGES) --report report.zip
 
-archive: setup          ## the paper and all that it rests on in one file, archive.zip
+archive: setup          ## pack the paper and all that it rests on into archive.zip
 	$(SNAKEMAKE) $(PAGES) -- archive
 
 verify: setup-paper     ## check an archive: make verify ARCHIVE=archive.zip
@@ -44,7 +44,7 @@ test-others: setup-test
 	@failed=0; for stage in lint test-python test-r test-papers; do \
 	nice -n 10 $(MAKE) --no-print-directory $$stage || failed=1; done; exit $$failed
 
-test-unit: test-python test-r  ## tests of single functions and of whole tables, in a few minutes
+test-unit: test-python test-r  ## tests of functions and tables
 
 test-python: setup-test
 	$(PYTHON) -m pytest -q -n auto --dist worksteal tests/unit
@@ -52,7 +52,7 @@ test-python: setup-test
 test-r: setup-test
 	scripts/test-r.sh tables
 
-test-papers: setup-test ## whole ways without Docker: papers and archives, made of captured logs
+test-papers: setup-test ## papers, archives and whole runs without Docker
 	scripts/test-r.sh papers; r=$$?; \
 	$(PYTHON) -m pytest -q -n auto --dist loadfile --durations 10 tests/whole && exit $$r
 
@@ -66,7 +66,7 @@ test-long: setup-test   ## the repetitions that `make test` leaves out (docs/tes
 	$(PYTHON) -m pytest -q --durations 25 -m long tests/rig/test_short.py
 
 # Three quarters of an hour once the disks of its hosts are made; nothing is left of them.
-test-rig: setup-test    ## everything on emulated hosts with KVM (docs/testing.md)
+test-rig: setup-test    ## test on emulated hosts with KVM (docs/testing.md)
 	$(PYTHON) -m pytest -q --durations 25 -m long tests/rig
 
 rig: setup-test         ## run a command on an emulated host with KVM: make rig RUN="make paper" (docs/testing.md)
@@ -75,7 +75,7 @@ rig: setup-test         ## run a command on an emulated host with KVM: make rig 
 lint: setup-test        ## Python, R, shell and Snakemake
 	scripts/lint.sh
 
-format:                 ## what can be formatted by a tool
+format:                 ## format code
 	.venv/bin/ruff format .
 	.venv/bin/snakefmt Snakefile rules
 	git ls-files '*.sh' .ci/run | xargs .venv/bin/shfmt --write
@@ -91,10 +91,10 @@ lock:                   ## requirements*.txt as pyproject.toml asks, with hashes
 release: setup-test     ## check that this commit can be released, and make what a person then publishes, in release/
 	scripts/release.sh
 
-keys:                   ## the tables of docs/ that follow from schemas
+keys:                   ## write the tables of docs/ that follow from schemas
 	$(PYTHON) scripts/site/keys.py
 
-citation:               ## .zenodo.json and codemeta.json as CITATION.cff is
+citation:               ## write .zenodo.json and codemeta.json from CITATION.cff
 	$(PYTHON) scripts/citation.py
 
 # Not of `setup`: what builds the site is in an environment of its own, and neither R nor Docker is needed.

@@ -233,7 +233,8 @@ draw_workload <- function(paper, name, figure) {
 }
 
 figure_height <- function(paper, name, figure) {
-  rows <- distinct(rows_of(paper$summary, name, figure), metric, factors, .keep_all = TRUE)
+  shown <- if (figure$kind == "runs") paper$comparisons else paper$summary
+  rows <- distinct(rows_of(shown, name, figure), metric, factors, .keep_all = TRUE)
   panels <- panels_of(rows, figure$along)
   lines <- ceiling(nlevels(panels) / columns_of(panels))
   if (figure$kind != "runs") return(0.6 + 1.55 * lines + legend_height(paper))
@@ -297,7 +298,7 @@ draw_order <- function(paper) {
     geom_point(size = 3.2, shape = 1, colour = "grey60", data = \(d) filter(d, disturbed)) +
     geom_point(size = 1.2, alpha = 0.8) +
     facet_wrap(vars(title), scales = "free_y", ncol = 2) +
-    scale_x_continuous(breaks = scales::breaks_width(max(1, ceiling(max(order) / 50) * 10))) +
+    scale_x_continuous(breaks = function(ends) unique(round(pretty(ends)))) +
     scale_y_continuous(labels = scales::label_percent()) + environment_scales(paper) +
     labs(x = "Place in the order of measurement", y = "Deviation from the mean")
 }

@@ -11,7 +11,8 @@ TEXT <- c("metric", "unit", "laps", "factors", "check", "counts", "log")
 stack_rows <- function(rows) {
   rows <- Filter(Negate(is.null), unname(rows))
   if (length(rows) == 0) return(NULL)
-  columns <- lapply(stats::setNames(nm = names(rows[[1]])), function(name) do.call(c, lapply(rows, `[[`, name)))
+  of_all <- function(name) do.call(c, lapply(rows, `[[`, name))
+  columns <- lapply(stats::setNames(nm = names(rows[[1]])), of_all)
   list2DF(columns)
 }
 

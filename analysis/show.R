@@ -25,7 +25,7 @@ as_table <- function(data, caption, runs = FALSE) {
 
 # Letters that columns get, with the gap beside them: what is in them, and where that is more than a line
 # holds, less of those for which this makes the fewest lines, as far as their longest word allows.
-column_widths <- function(data, line = 126L) {
+column_widths <- function(data, line = 116L) {
   letters <- lapply(data, function(x) pmax(nchar(x, "width"), 1L))
   least <- mapply(function(x, name) max(nchar(unlist(strsplit(c(x, name), " ")), "width")), data, names(data))
   wide <- pmax(vapply(letters, max, 1L, 1L), least)
@@ -198,9 +198,19 @@ testbed_table <- function(records) {
     }))
     paste(unique(values), collapse = "; ")
   }
-  tibble(Observed = unname(facts),
-         "On the host" = vapply(names(facts), seen, "", of = function(x) x$host$static),
-         "Inside the environments" = vapply(names(facts), seen, "", of = function(x) x$inside))
+  systems <- lapply(records, function(one) one$system)
+  several <- function(of) paste(unique(unlist(lapply(systems, of))), collapse = "; ")
+  version <- function(one) if (!is.null(one)) paste(c(one$program, one$version), collapse = SPACE)
+  platform <- function(one) if (!is.null(one)) paste0(one$version, ", platform ", one$platform)
+  programs <- c(Docker = several(function(x) x$docker$engine),
+                gVisor = several(function(x) platform(x$docker$sandbox)),
+                "Other containers" = several(function(x) version(x$container)))
+  programs <- programs[programs != ""]
+  bind_rows(
+    tibble(Observed = unname(facts),
+           "On the host" = vapply(names(facts), seen, "", of = function(x) x$host$static),
+           "Inside the environments" = vapply(names(facts), seen, "", of = function(x) x$inside)),
+    tibble(Observed = names(programs), "On the host" = unname(programs), "Inside the environments" = ""))
 }
 
 #' A row for each workload and environment, with links to the raw logs and records of its runs

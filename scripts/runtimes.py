@@ -13,7 +13,7 @@ STACKS = ("sandbox", "host")
 
 
 def runtimes(runsc: str) -> dict:
-    """One entry for each platform and network stack; strata/layers/sandbox.py asks for them by these names."""
+    """One entry for each platform and network stack; strata/layers/common/gvisor.py asks for them by these names."""
     return {
         f"strata-runsc-{platform}-{stack}": {
             "path": runsc,

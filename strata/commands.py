@@ -1,4 +1,4 @@
-"""The commands of ``python -m strata`` that people use, and their options."""
+"""The commands of ``python3 -m strata`` that people use, and their options."""
 
 import argparse
 import importlib
@@ -66,7 +66,7 @@ def _image(over: Fields, rebuild: bool, planned: list[str] | None) -> None:
         experiment = plan.read_checked()
         names, entries, image = planned, experiment["environments"], experiment["image"]["settings"]
     used = {kind for name in names for layer in entries[name]["layers"] for kind in layer}
-    machines = "disk" in layers.forms(kind for kind in used if not layers.layer_class(kind).unavailable())
+    machines = "disk" in layers.forms(kind for kind in used if not layers.kind(kind).unavailable())
     if machines:
         build.probe(image)
     built = build.ensure(image, rebuild, machines)
@@ -94,7 +94,7 @@ def _clean(images: bool) -> None:
         removed = testbed.clean(images)
     for item in removed:
         print(f"removed {item}")
-    print(f"{len(removed)} things removed" if removed else "nothing of ours was left on this machine")
+    print(f"{len(removed)} things removed" if removed else "nothing of Strata's was left on this machine")
 
 
 def _archive(missing: str | None, **options: Any) -> None:
@@ -130,7 +130,7 @@ def _compare(**options: Any) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m strata", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python3 -m strata", description=__doc__)
     parser.add_argument("--version", action="version", version=f"Strata {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
@@ -144,7 +144,7 @@ def _parser() -> argparse.ArgumentParser:
             command.add_argument("--config", nargs="+", default=[], metavar="KEY=VALUE", help=text)
         return command.add_argument
 
-    plan = add("plan", _plan, "say which cells are due, what would be built, and for how long", True)
+    plan = add("plan", _plan, "list the cells that are due, what has to be built, and the time that takes", True)
     plan("--show", action="store_true", help="print the order of measurement")
     plan(
         "--seal",
@@ -152,47 +152,52 @@ def _parser() -> argparse.ArgumentParser:
         help="write the plan's digest before the first run, so that the paper can say whether it was kept",
     )
     image = add("image", _image, "build the image or find it in the cache", True)
-    image("--rebuild", action="store_true", help="build it even if it is in the cache")
-    text = "that of the plan in results/, with the machines of these environments; without any it is published"
+    image("--rebuild", action="store_true", help="build it anew even if it is in the cache")
+    text = "build the image of the plan in results/ for these environments; without names, only write its facts"
     image("--planned", nargs="*", metavar="ENVIRONMENT", help=text)
-    add("check", _check, "check config.yaml, the workloads and the published claims: all that is wrong at once", True)
+    add(
+        "check",
+        _check,
+        "show all mistakes in config.yaml, the workloads and the published claims",
+        True,
+    )
     add("doctor", "strata.doctor:main", "say what this machine can measure, and what would change that", True)
-    machine = add("machine", _machine, "try whether KVM runs a guest here (the rule `machine` does it)")
+    machine = add("machine", _machine, "test whether KVM runs a guest (for the rule `machine`)")
     machine("--out", metavar="FILE", default=places.MACHINE, help=f"the file ({places.MACHINE})")
-    tidy = add("tidy", "strata.results.tidy:make", "parse all logs into results/tidy (the rule `tables` does it)")
-    tidy("--partial", action="store_true", help="of the cells that are there")
-    decide = add("decide", "strata.results.decide:decide", "decide which workloads get further sets after a block")
-    decide("block", type=int, metavar="BLOCK", help="the last block of a round")
+    tidy = add("tidy", "strata.results.tidy:make", "parse all logs into results/tidy (for the rule `tables`)")
+    tidy("--partial", action="store_true", help="take the cells that exist")
+    decide = add("decide", "strata.results.decide:decide", "decide which workloads get more blocks after a round")
+    decide("block", type=int, metavar="BLOCK", help="the last pass of the round")
     reanalyse = add("reanalyse", "strata.reanalysis.tidy:make", "read the original's published raw results")
     reanalyse("folder", metavar="FOLDER", help="a checkout or a git directory of them")
-    reanalyse("--to", metavar="FOLDER", default="results/reanalysis", help="where to (results/reanalysis)")
+    reanalyse("--to", metavar="FOLDER", default="results/reanalysis", help="output folder (results/reanalysis)")
     cell = add("cell", "", "measure one cell: cell ENVIRONMENT WORKLOAD REPETITION")
     cell("cell", nargs=3, metavar=("ENVIRONMENT", "WORKLOAD", "REPETITION"))
-    clean = add("clean", _clean, "remove whatever of ours was left on this machine")
+    clean = add("clean", _clean, "remove what killed runs left on this machine")
     clean("--images", action="store_true", help="empty the cache too: every image, its base and its disks")
-    archive = add("archive", _archive, "write one file with all that the paper rests on (snakemake archive does it)")
+    archive = add("archive", _archive, "pack all that the paper rests on into one file (for the rule `archive`)")
     archive("--out", metavar="FILE", default="archive.zip", help="the file (archive.zip)")
-    archive("--missing", metavar="WORDS", help="why there is nothing to archive (the rule says so)")
-    archive("--image", dest="with_image", action="store_true", help="put the image in too")
+    archive("--missing", metavar="WORDS", help="reason for which there is nothing to archive")
+    archive("--image", dest="with_image", action="store_true", help="include the image")
     text = "what may be published: a text that looks private, or its place as FILE:LINE"
     archive("--allow", dest="allowed", nargs="*", metavar="TEXT", help=text)
-    archive("--others", nargs="*", metavar="USER@HOST", help="machines besides this one, not to be named")
-    text = "without the source, of which the commit is named, and without the list of the image's files"
+    archive("--others", nargs="*", metavar="USER@HOST", help="other machines whose names must not be in it")
+    text = "leave out the source, whose commit is named, and the list of the image's files"
     archive("--light", action="store_true", help=text)
-    text = "check an archive: every file, records against plan and logs, and the tables, made again of the logs"
+    text = "check an archive: every file, records against plan and logs, and tables made again from the logs"
     verify = add("verify", _verify, text)
-    verify("--paper", dest="papers", action="store_true", help="make the papers again too, and compare them")
+    verify("--paper", dest="papers", action="store_true", help="also make the papers again and compare them")
     text = "make the paper again from an archive's raw logs, and compare its tables; measures nothing"
     rebuild = add("rebuild", "strata.archive.rebuild:rebuild", text)
-    rebuild("--to", dest="target", metavar="FOLDER", help="where to (beside you, called after the archive)")
+    rebuild("--to", dest="target", metavar="FOLDER", help="output folder (named after the archive unless given)")
     for command in (verify, rebuild):
         command("path", metavar="ARCHIVE", help="the file, or the folder of an unpacked archive")
     text = "compare testbeds or dates; ends with 0: no difference, 1: a difference, 2: they can't be compared"
     compare = add("compare", _compare, text)
     compare("paths", nargs="+", metavar="SIDE", help="an archive, a project, or a folder of results")
-    compare("--names", nargs="+", metavar="NAME", help="what the sides are called, in their order")
-    compare("--effect", metavar="SHARE", help="the minimum effect, such as 5%% (that of the paper)")
-    compare("--to", dest="out", metavar="FOLDER", default="comparison", help="where to (comparison)")
+    compare("--names", nargs="+", metavar="NAME", help="names of the sides, in their order")
+    compare("--effect", metavar="SHARE", help="minimum effect, such as 5%% (the paper's unless given)")
+    compare("--to", dest="out", metavar="FOLDER", default="comparison", help="output folder (comparison)")
     return parser
 
 

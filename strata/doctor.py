@@ -104,7 +104,7 @@ def main(over: Fields | None = None) -> int:
     groups = f"control groups version {2 if cgroups.unified() else 1}"
     memory = f"{facts['memory_bytes'] / 1e9:.1f} GB of memory"
     print(f"This machine: {facts['cpus']} CPUs, {memory}, last-level cache {cache}, {groups}")
-    of_layers = [row for name in layers.LAYERS for row in layers.layer_class(name).examine()]
+    of_layers = [row for name in layers.names() for row in layers.kind(name).examine()]
     good = _print([_root(), *map(_program, PROGRAMS), software(), _space(), _slurm(), *_seen(), *of_layers])
     try:
         settings = config.read(over or {})

@@ -1,7 +1,7 @@
 #!/usr/bin/env Rscript
 # Usage: studies/aa.R FOLDER RUNS PROJECT...: how often two names of one environment are called different;
 # writes measured.csv (where there are projects, with the environments `native` and `native-again`, whose
-# tidy tables are made) and simulated.csv (RUNS simulations a row) to FOLDER, and prints them.  Blocks are
+# tidy tables are made; with `native-again` made worse by 0, 2 and 5 %) and simulated.csv (RUNS simulations a row) to FOLDER, and prints them.  Blocks are
 # compared as the paper does; the customary way is all runs of one name before those of the other, and Welch's
 # test (1947).
 
@@ -31,20 +31,28 @@ unpaired <- function(x, y) {
              p_equivalent = max(p(-EDGE, "greater"), p(EDGE, "less")))
 }
 
-measured <- function(projects) {
+# With `loss`, the values of one name are made worse by that share: a positive control on noise that was
+# measured.
+measured <- function(projects, loss) {
   rows <- stack_rows(lapply(projects, function(project) {
     results <- read_results(file.path(project, "results"))
+    results$tidy <- results$tidy[results$tidy$headline, ]
     native <- results$tidy$environment == NATIVE
+    share <- (1 - loss) ^ ifelse(results$tidy$better == "higher", 1, -1)
+    results$tidy$value[!native] <- (results$tidy$value * share)[!native]
+    results$tidy$laps[!native] <- mapply(function(laps, share) {
+      paste(as.numeric(strsplit(laps, ";")[[1]]) * share, collapse = ";")
+    }, results$tidy$laps, share)[!native]
     paired <- compare_environments(results$tidy[!native, ], results$tidy[native, ])
     apart <- by_group(results$tidy, c("workload", "metric", "factors"), function(own) {
       values <- split(own$value, own$environment == NATIVE)
       unpaired(values[["FALSE"]], values[["TRUE"]])
     })
     columns <- c("low", "high", "p", "p_equivalent")
-    rbind(cbind(order = results$plan$order, comparison = "in blocks", paired[columns]),
-          cbind(order = results$plan$order, comparison = "unpaired", apart[columns]))
+    rbind(cbind(order = results$plan$order, comparison = "in blocks", loss = loss, paired[columns]),
+          cbind(order = results$plan$order, comparison = "unpaired", loss = loss, apart[columns]))
   }))
-  by_group(rows, c("order", "comparison"), rates)
+  by_group(rows, c("order", "comparison", "loss"), rates)
 }
 
 # A machine changes by a steady drift and a random walk, shares of its level over the experiment; noise 1 %.
@@ -68,7 +76,7 @@ told <- function(name, table) {
   print(table, row.names = FALSE)
 }
 
-if (length(projects) > 0) told("measured", measured(projects))
+if (length(projects) > 0) told("measured", stack_rows(lapply(c(0, 0.02, 0.05), measured, projects = projects)))
 set.seed(2014)
 cases <- expand.grid(order = c("blocks", "sequential"), machine = names(MACHINES), runs = c(5, 10),
                      stringsAsFactors = FALSE)

@@ -132,11 +132,11 @@ def on_host(**more: object) -> dict:
 
 
 def default(**more: object) -> dict:
-    """The config of the checkout with some keys replaced.
+    """The config of the checkout with some keys replaced, at the scale of tests.
 
     It is without its virtual machines, which take minutes, and without sandboxes, which cannot do everything.
     """
-    page = yaml.safe_load((ROOT / "config.yaml").read_text())
+    page = yaml.safe_load((ROOT / "config.yaml").read_text()) | {"scale": "tiny"}
     stacks = {name: entry["layers"] for name, entry in page["environments"].items()}
 
     def is_plain(stack: list) -> bool:

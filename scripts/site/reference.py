@@ -14,7 +14,7 @@ from keys import allowed, cell, code, keys, table
 LAYERS = """
 import json
 from strata import layers
-each = {name: layers.layer_class(name) for name in layers.LAYERS}
+each = {name: layers.kind(name) for name in layers.names()}
 print(json.dumps({name: [one.title, one.kind, one.stands_on, one.options_schema] for name, one in each.items()}))
 """
 SCALES = ("tiny", "standard", "paper")

@@ -242,6 +242,7 @@ else:
         interleaved: NotRequired[list[str]]
         together: NotRequired[dict[str, str]]
         program: NotRequired[Fields]
+        alone: NotRequired[str]
         sizes: NotRequired[list[Fields]]
         servers: NotRequired[list[Fields]]
 

@@ -80,7 +80,7 @@ class Cell:
     @property
     def stands_idle(self) -> bool:
         """Whether its system uses nothing of the host while no command runs in it."""
-        return all(layers.layer_class(name).stands_idle for entry in self._stack for name in entry)
+        return all(layers.kind(name).stands_idle for entry in self._stack for name in entry)
 
     @property
     def _stack(self) -> list[Fields]:
@@ -255,10 +255,10 @@ class Cell:
             inside = observe.understand(observe.split(observed))
             # A look that showed no kernel is not kept for others.
             system.inside = inside if inside["kernel"] != observe.NOT_AVAILABLE else None
-        if system.client is None or not plan.uses_client(self._spec):
+        if system.link is None or not plan.uses_client(self._spec):
             return inside, None
-        observed = capture(system.client.command_plain(observe.command()), check=False).stdout
-        return inside, {**observe.understand(observe.split(observed)), "link": system.client.link()}
+        observed = capture(system.link.client.command_plain(observe.command()), check=False).stdout
+        return inside, {**observe.understand(observe.split(observed)), "link": system.link.layer.facts()}
 
     def _cpus(self, system: testbed.System, inside: Fields) -> int | None:
         """How many CPUs one system has for itself; None where it does not say how many it sees.

@@ -217,7 +217,8 @@ class Turns:
             self._each(Cell.run, lap, len(self.spent) > 1, order=self._shuffled(lap))
         self._each(Cell.finish)
         working = [self.first.plan["environments"][cell.environment]["daemons"] for cell in self.spent]
-        self.lookout.end({name for daemons in working for name in daemons})
+        commands = [cell.known["commands"] for cell in self.spent]
+        self.lookout.end({name for daemons in working for name in daemons}, commands)
         left = self._left()
         self._each(Cell.check)
         for cell in list(self.spent):

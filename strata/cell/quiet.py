@@ -9,7 +9,7 @@ import re
 import sys
 import time
 from collections import namedtuple
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 from strata.base import constants, places, run
 from strata.base.errors import CellFailed
@@ -26,6 +26,7 @@ SHOWN: dict[str, Callable[[float], str]] = {
     "bytes": lambda value: f"{value / 2**20:.1f} MiB",
     "degrees": lambda value: f"{value:.0f} °C",
     "times": lambda value: f"{value:.0f} times",
+    "seconds": lambda value: f"{value:.1f} s",
 }
 # Shares of less CPU time than this say nothing: the kernel counts in hundredths of a second.
 LEAST_SECONDS = 0.05
@@ -226,6 +227,18 @@ def facts(early: Reading, late: Reading, daemons: Collection[str], measuring: bo
     }
 
 
+def stalled(commands: list[Fields]) -> float:
+    """For how many seconds a command of a cell stood still in one lap: those beyond twice its median of all laps.
+
+    Half of a lap's time may be noise; a command that waits for a machine that stands still takes any.
+    """
+    took: dict[tuple[object, ...], list[float]] = {}
+    for command in commands:
+        if command.get("lap") is not None and command["exit"] is not None:
+            took.setdefault((*command["argv"], command.get("system")), []).append(command["seconds"])
+    return max((max(each) - 2 * sorted(each)[len(each) // 2] for each in took.values() if len(each) > 2), default=0.0)
+
+
 def judge(when: str, early: Reading, late: Reading, seen: Fields, thresholds: Fields) -> list[Fields]:
     """``[{what, when, value, threshold}]`` of what crossed its threshold; for busy also `by` whom.
 
@@ -245,10 +258,11 @@ def judge(when: str, early: Reading, late: Reading, seen: Fields, thresholds: Fi
         "swap": seen["swapped_bytes"],
         "temperature": seen["temperature_c"],
         "throttled": seen["throttled"],
+        "stall": seen.get("stalled_seconds", NOT_AVAILABLE) if when == "during" else NOT_AVAILABLE,
     }
     flags = []
     for what, value in values.items():
-        limit = thresholds[what]
+        limit = thresholds.get(what)
         if limit is not None and value != NOT_AVAILABLE and value > limit:
             by = {"by": seen["others"]} if what == "busy" else {}
             flags.append({"what": what, "when": when, "value": value, "threshold": limit, **by})
@@ -263,6 +277,16 @@ def sentence(flag: Fields) -> str:
     by = ", ".join(f"{entry['name']} {100 * entry['share']:.1f}%" for entry in flag.get("by", []))
     limit = f"more than {threshold} (quiet.{flag['what']})"
     return f"{judged['says']} {value} {flag['when']} the cell, {limit}{f': {by}' if by else ''}"
+
+
+def cause(flags: list[Fields]) -> str:
+    """In a few words what disturbed a cell most; nothing where nothing did."""
+    for flag in sorted(flags, key=lambda flag: flag["what"] != "busy"):
+        if flag.get("by"):
+            return f"{flag['by'][0]['name']} used {100 * flag['by'][0]['share']:.0f} % of a CPU"
+        judged = constants.read("quiet")[flag["what"]]
+        return f"{judged['says']} {SHOWN[judged['shown']](flag['value'])}"
+    return ""
 
 
 class Lookout:
@@ -308,24 +332,33 @@ class Lookout:
         before = self.host["before"]
         before |= observe.shares(early, self._ticks) | self.before(before)
 
-    def end(self, daemons: Collection[str]) -> None:
-        """Look after the last command, in systems that these daemons work for; then `host` is whole."""
+    def end(self, daemons: Collection[str], commands: Sequence[list[Fields]]) -> None:
+        """Look after the last command, in systems that these daemons work for; then `host` is whole.
+
+        commands: those of each cell that was measured meanwhile.
+        """
         after = observe.moment()
-        during = observe.shares(self._ticks, observe.cpu_times()) | self.during(after, daemons)
+        during = observe.shares(self._ticks, observe.cpu_times()) | self.during(after, daemons, commands)
         self.host |= {"static": observe.host(), "after": after, "during": during}
 
     def before(self, moment: Fields) -> Fields:
         """What was seen from the start to now, before the first command; `moment` as of :mod:`strata.host.observe`."""
         return self._judge("before", moment, self._daemons, False)
 
-    def during(self, moment: Fields, daemons: Collection[str]) -> Fields:
-        """What was seen from the first command to now, after the last, beside a system that these daemons work for."""
-        return self._judge("during", moment, daemons, True)
+    def during(self, moment: Fields, daemons: Collection[str], commands: Sequence[list[Fields]] = ()) -> Fields:
+        """What was seen from the first command to now, after the last, beside a system that these daemons work for.
 
-    def _judge(self, when: str, moment: Fields, daemons: Collection[str], measuring: bool) -> Fields:
+        commands: those of each cell that was measured meanwhile.
+        """
+        longest = max(map(stalled, commands), default=0.0)
+        return self._judge("during", moment, daemons, True, {"stalled_seconds": round(max(longest, 0.0), 3)})
+
+    def _judge(
+        self, when: str, moment: Fields, daemons: Collection[str], measuring: bool, more: Fields | None = None
+    ) -> Fields:
         assert self.reading
         early, self.reading = self.reading, take()
-        seen = facts(early, self.reading, daemons, measuring)
+        seen = facts(early, self.reading, daemons, measuring) | (more or {})
         self._note(judge(when, early, self.reading, {**moment, **seen}, self.report["thresholds"]))
         return seen
 

@@ -18,7 +18,7 @@ from strata.base.signals import Interrupted
 from strata.cell import spool
 from strata.experiment import plan
 from strata.host import node
-from strata.layers.layer import TYPE_CHECKING
+from strata.layers.common.layer import TYPE_CHECKING
 from strata.system import testbed
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """The client: where load generators run, outside of the system under test.
 
-It is a network namespace of this host joined by a veth pair, or a second machine reached by ssh.
-Both run the image's own files.
+It is a stack, too: on this host a network namespace joined by a veth pair, or a second machine reached by ssh, and in
+either the image's own files.
 """
 
 from hashlib import sha256
@@ -10,8 +10,10 @@ from strata.base import places
 from strata.base.errors import UserError
 from strata.base.files import read_json, write_json
 from strata.base.shapes import Fields
-from strata.client.client import Client
+from strata.client.link import Link
 from strata.host.context import Context
+from strata.layers import chroot, host
+from strata.layers.common.layer import Layer
 
 
 def settle(chosen: str | Fields) -> Fields:
@@ -36,17 +38,28 @@ def write_way(chosen: str | Fields) -> None:
         write_json(places.CLIENT, way(chosen))
 
 
-def make(settled: Fields, context: Context) -> Client:
-    """The client of a system; the context is the client's own.  Raises UserError where nobody says the way to it."""
-    if settled["kind"] == "ssh":
-        from strata.client.remote import Remote
+def link_of(stack: list[Layer]) -> Link:
+    """The layer of a client's stack by which it is joined to systems."""
+    (found,) = (layer for layer in stack if isinstance(layer, Link))
+    return found
 
-        if "ssh" not in settled:
-            told = read_json(places.CLIENT)
-            if told is None:
-                raise UserError(f"{places.CLIENT}: missing, which says the way to the client: run snakemake")
-            settled = {**settled, **told}
-        return Remote(settled, context)
-    from strata.client.namespace import Namespace
 
-    return Namespace(settled, context)
+def make(settled: Fields, context: Context) -> list[Layer]:
+    """The stack of a client: the host, the link, and what runs commands on top.
+
+    context: the client's own.  Raises UserError where nobody says the way to a second machine.
+    """
+    bottom = host.Layer(None, {}, context)
+    if settled["kind"] == "namespace":
+        from strata.client.namespace import Namespace
+
+        link = Namespace(bottom, settled, context)
+        return [bottom, link, chroot.Layer(link, {}, context)]
+    from strata.client.remote import Remote
+
+    if "ssh" not in settled:
+        told = read_json(places.CLIENT)
+        if told is None:
+            raise UserError(f"{places.CLIENT}: missing, which says the way to the client: run snakemake")
+        settled = {**settled, **told}
+    return [bottom, Remote(bottom, settled, context)]

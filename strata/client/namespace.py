@@ -3,15 +3,13 @@
 import os
 from collections.abc import Sequence
 
-from strata import layers
 from strata.base import places
 from strata.base.errors import UserError
 from strata.base.process import as_root, capture
 from strata.base.shapes import Fields
-from strata.client import rate
-from strata.client.client import Client
+from strata.client.link import Link, limit
 from strata.host import addresses
-from strata.layers.layer import Layer
+from strata.layers.common.layer import Layer
 from strata.vm import card
 
 INSIDE = "eth0"
@@ -36,25 +34,15 @@ def device_on_card() -> str:
     return f"stc{places.home_mark()[:8]}"
 
 
-def entered() -> list[str]:
-    """The beginning of a command that runs in the namespace, and in nothing else of its own."""
-    return as_root(["nsenter", f"--net=/run/netns/{name()}", "--"])
-
-
 def _ip(*words: str, check: bool = True) -> str:
     return capture(as_root(["ip", *words]), check=check).stdout
 
 
-class Namespace(Client):
-    """The image's files by a change of root, in a group of their own, behind a veth pair."""
+class Namespace(Link):
+    """A network namespace behind a veth pair."""
 
-    @property
-    def _root(self) -> Layer:
-        return layers.build([{"chroot": {}}], self.context)[-1]
-
-    def up(self) -> str:
+    def up(self) -> None:
         remove()
-        self.context.make_folder()
         self.context.note({"kind": "namespace", "id": name()})
         subnet = addresses.free_subnet(addresses.host_routes())
         _ip("netns", "add", name())
@@ -62,26 +50,27 @@ class Namespace(Client):
         self._address(device(), [], addresses.member(subnet, HOST))
         self._address(INSIDE, ["-n", name()], addresses.member(subnet, CLIENT))
         _ip("-n", name(), "link", "set", "lo", "up")
-        if self.settled["rate"]:
-            rate.limit(lambda argv: capture(as_root(argv)).stdout, device(), self.settled["rate"])
-            rate.limit(lambda argv: capture([*entered(), *argv]).stdout, INSIDE, self.settled["rate"])
-        self._root.up()
-        return addresses.member(subnet, HOST)
+        if self.options["rate"]:
+            limit(lambda argv: capture(as_root(argv)), device(), self.options["rate"])
+            limit(lambda argv: capture(self.wrap(argv)), INSIDE, self.options["rate"])
+        self._host = addresses.member(subnet, HOST)
+
+    def address(self) -> str:
+        return self._host
 
     def join(self, systems: Sequence[Layer]) -> None:
         # All equal systems are in one network.
-        own = systems[0].card()
-        if own:
+        machine = systems[0].machine()
+        if machine is None:
+            return
+        if own := machine.card():
             self._join_card(*own)
-            return
-        bridge, address = systems[0].bridge(), systems[0].address()
-        if bridge is None:
-            return
-        # The client's end of the pair is at the machine's bridge, as another machine's cable would be.
-        _ip("address", "flush", "dev", device())
-        _ip("link", "set", device(), "master", bridge)
-        subnet = addresses.member(address + "/24", 0) + "/24"
-        self._address(INSIDE, ["-n", name()], addresses.member(subnet, CLIENT))
+        elif bridge := machine.bridge():
+            # The client's end of the pair is at the machine's bridge, as another machine's cable would be.
+            _ip("address", "flush", "dev", device())
+            _ip("link", "set", device(), "master", bridge)
+            subnet = addresses.member(systems[0].address() + "/24", 0) + "/24"
+            self._address(INSIDE, ["-n", name()], addresses.member(subnet, CLIENT))
 
     def _join_card(self, device: str, address: str | None) -> None:
         """Put the client on the host's side of the card whose function a machine has for itself."""
@@ -103,19 +92,14 @@ class Namespace(Client):
         _ip(*where, "address", "add", f"{address}/24", "dev", device)
         _ip(*where, "link", "set", device, "up")
 
-    def command_plain(self, argv: list[str]) -> list[str]:
-        return [*entered(), *self._root.wrap(argv)]
+    def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
+        return as_root(["nsenter", f"--net=/run/netns/{name()}", "--", *argv])
 
-    def put(self, source: str, target: str) -> None:
-        self._root.put(source, target)
-
-    def link(self) -> Fields:
+    def facts(self) -> Fields:
         lines = _ip("-n", name(), "-o", "link", "show").splitlines()
-        over = next((line for line in lines if f" {ON_CARD}@" in line), None)
-        line = over or next(line for line in lines if f" {INSIDE}@" in line)
-        kind = "the card whose function the machine has" if over else "veth pair"
-        mtu = int(line.split(" mtu ", 1)[-1].split()[0])
-        return {"kind": kind, "mtu": mtu, "rate": self.settled["rate"] or "not limited"}
+        if over := next((line for line in lines if f" {ON_CARD}@" in line), None):
+            return self.seen("the card whose function the machine has", over)
+        return self.seen("veth pair", next(line for line in lines if f" {INSIDE}@" in line))
 
 
 def remove() -> bool:

@@ -3,8 +3,6 @@
 import contextlib
 import os
 import shlex
-import stat
-import subprocess
 import sys
 from collections.abc import Sequence
 
@@ -12,12 +10,11 @@ from strata.base.errors import UserError
 from strata.base.files import SEEN, read_json, write_json
 from strata.base.process import as_root, capture
 from strata.base.shapes import Fields
-from strata.client import rate
-from strata.client.client import Client
-from strata.host import addresses, observe, sockets
+from strata.client.link import Link, limit, no_bucket
+from strata.host import addresses, firewall, sockets
 from strata.host.context import Context
 from strata.layers.chroot import MOUNT
-from strata.layers.layer import Layer
+from strata.layers.common.layer import Layer
 
 # Where the second machine keeps the image's files, one folder for each recipe, and what a run needs beside them.
 CACHE = "/var/cache/strata-client"
@@ -45,12 +42,8 @@ fi
 """
 
 
-def _here(argv: list[str]) -> str:
-    return capture(as_root(argv)).stdout
-
-
-class Remote(Client):
-    """The second machine ``settled["ssh"]``, whose ssh must ask no question and let in root or one who may sudo."""
+class Remote(Link):
+    """The second machine ``options["ssh"]``, whose ssh must ask no question and let in root or one who may sudo."""
 
     @property
     def _facts_path(self) -> str:
@@ -60,55 +53,45 @@ class Remote(Client):
     def _facts(self) -> Fields:
         return read_json(self._facts_path) or {}
 
+    def _note(self, **facts: object) -> None:
+        write_json(self._facts_path, {**self._facts, **facts})
+
     @property
     def _folder(self) -> str:
         return f"{CACHE}/systems/{self.context.id}"
 
-    def _ssh(self) -> list[str]:
-        own = ["-F", self.settled["ssh_config"]] if self.settled["ssh_config"] else []
-        options = {
-            "BatchMode": "yes",
-            "ConnectTimeout": "10",
-            "ServerAliveInterval": "10",
-            "ServerAliveCountMax": "6",
-            "ControlMaster": "auto",
-            "ControlPath": sockets.path(self.context.folder),
-            "ControlPersist": "yes",
-            "LogLevel": "ERROR",
-        }
-        settings = [word for key, value in options.items() for word in ("-o", f"{key}={value}")]
-        return ["ssh", *own, *settings, self.settled["ssh"], "--"]
+    def _ssh(self, *words: str) -> list[str]:
+        own = ["-F", self.options["ssh_config"]] if self.options["ssh_config"] else []
+        settings = [f"{key}={value}" for key, value in sockets.settings(self.context.folder).items()]
+        return ["ssh", *own, *(word for one in settings for word in ("-o", one)), *words, self.options["ssh"]]
 
-    def _there(self, argv: list[str], root: bool = False) -> list[str]:
+    def _there(self, argv: list[str], root: bool = True) -> list[str]:
         """The command for this host that runs `argv` on the second machine, word for word."""
-        return [*self._ssh(), shlex.join([*(self._facts.get("root", []) if root else []), *argv])]
+        return [*self._ssh(), "--", shlex.join([*(self._facts.get("root", []) if root else []), *argv])]
 
-    def _do(self, argv: list[str], check: bool = True, timeout: float = 120) -> str:
-        return capture(self._there(argv, root=True), timeout, check).stdout
+    def _do(self, argv: list[str], check: bool = True) -> str:
+        return capture(self._there(argv), check=check).stdout
 
-    def up(self) -> str:
-        self.context.make_folder()
+    def up(self) -> None:
         self.context.note(
-            {"kind": "second machine", "id": self.context.id, "settled": self.settled, "folder": self.context.folder}
+            {"kind": "second machine", "id": self.context.id, "settled": self.options, "folder": self.context.folder}
         )
         sockets.make(self.context.folder)
-        done = capture(self._there(["sh", "-c", "echo $SSH_CONNECTION; id -u"]), timeout=60, check=False)
+        done = capture(self._there(["sh", "-c", "echo $SSH_CONNECTION; id -u"], root=False), timeout=60, check=False)
         lines = done.stdout.splitlines()
         if done.returncode != 0 or len(lines) != 2 or len(lines[0].split()) != 4:
             words = (done.stderr or done.stdout).strip() or f"exit code {done.returncode}"
             raise UserError(
-                f"config.yaml: client.ssh: no way into {self.settled['ssh']} ({words}); "
-                f"`ssh {self.settled['ssh']} true` must work without a question"
+                f"config.yaml: client.ssh: no way into {self.options['ssh']} ({words}); "
+                f"`ssh {self.options['ssh']} true` must work without a question"
             )
         host, _, client, _ = lines[0].split()
-        facts: Fields = {"host": host, "client": client, "root": [] if lines[1] == "0" else ["sudo", "-n", "--"]}
-        facts["device"] = self._device(["ip", "-o", "route", "get", client])
-        write_json(self._facts_path, facts)
-        facts["device_there"] = self._device(self._there(["ip", "-o", "route", "get", host]))
-        write_json(self._facts_path, facts)
-        if self.settled["rate"]:
-            rate.limit(_here, facts["device"], self.settled["rate"])
-            rate.limit(self._do, facts["device_there"], self.settled["rate"])
+        self._note(host=host, client=client, root=[] if lines[1] == "0" else ["sudo", "-n", "--"])
+        self._note(device=_device(capture(["ip", "-o", "route", "get", client]).stdout))
+        self._note(device_there=_device(self._do(["ip", "-o", "route", "get", host])))
+        if self.options["rate"]:
+            limit(lambda argv: capture(as_root(argv)), self._facts["device"], self.options["rate"])
+            limit(self._do, self._facts["device_there"], self.options["rate"])
         tree = self._bring_tree()
         paths = [f"{self._folder}/{part}" for part in ("root", "data", "tmp")]
         # Programs of the client write to its /tmp as whoever they are; nobody else gets as far.
@@ -116,11 +99,6 @@ class Remote(Client):
         self._do(["mkdir", "-p", *paths])
         self._do(["chmod", "1777", paths[2]])
         self._do(["sh", "-euc", MOUNT, "strata", paths[0], tree, *paths[1:]])
-        return host
-
-    def _device(self, argv: list[str]) -> str:
-        words = capture(argv).stdout.split()
-        return words[words.index("dev") + 1]
 
     def _bring_tree(self) -> str:
         """Path of the image's files on the second machine, copied there once for each recipe."""
@@ -133,29 +111,37 @@ class Remote(Client):
         self._do(["rm", "-rf", "--one-file-system", "--", part])
         self._do(["mkdir", "-p", part])
         pack = as_root(["tar", "-C", os.path.join(image["folder"], "tree"), "--numeric-owner", "-cf", "-", "."])
-        unpack = self._there(["tar", "-C", part, "--numeric-owner", "-xpf", "-"], root=True)
-        with subprocess.Popen(pack, stdout=subprocess.PIPE) as sender:
-            done = subprocess.run(unpack, stdin=sender.stdout, capture_output=True, text=True, timeout=3600)
-        if sender.returncode != 0 or done.returncode != 0:
-            raise UserError(f"the image's files could not be copied to {self.settled['ssh']}: {done.stderr.strip()}")
+        unpack = self._there(["tar", "-C", part, "--numeric-owner", "-xpf", "-"])
+        try:
+            capture(["bash", "-o", "pipefail", "-c", f"{shlex.join(pack)} | {shlex.join(unpack)}"], timeout=3600)
+        except UserError as error:
+            raise UserError(f"the image's files could not be copied to {self.options['ssh']}: {error}") from None
         self._do(["sh", "-euc", SETTLE, "strata", part, tree])
         return tree
 
+    def address(self) -> str:
+        return str(self._facts["host"])
+
     def join(self, systems: Sequence[Layer]) -> None:
         # All equal systems are in one network.
-        if systems[0].card():
-            self.see_no_rate()
-            self._see_own_way(systems[0].address())
-        bridge, address = systems[0].bridge(), systems[0].address()
-        if bridge is None:
+        machine = systems[0].machine()
+        if machine is None:
             return
-        # The machines' network is behind this host: each end learns the way, and nothing is translated.
+        if machine.card():
+            self.see_no_rate()
+            self._see_own_way(machine.address())
+        elif bridge := machine.bridge():
+            self._join_bridge(systems, bridge, addresses.member(f"{machine.address()}/24", 0) + "/24")
+
+    def _join_bridge(self, systems: Sequence[Layer], bridge: str, subnet: str) -> None:
+        """The machines' network is behind this host: each end learns the way, and nothing is translated."""
+        self._note(subnet=subnet)
         facts = self._facts
-        subnet = addresses.member(f"{address}/24", 0) + "/24"
-        facts |= {"bridge": bridge, "subnet": subnet}
-        write_json(self._facts_path, facts)
-        for rule in self._rules(facts):
-            capture(as_root(["iptables", "--wait", "-I", "FORWARD", *rule]))
+        firewall.let_through(
+            self.context,
+            ["-i", facts["device"], "-o", bridge, "-s", facts["client"], "-d", subnet],
+            ["-i", bridge, "-o", facts["device"], "-s", subnet, "-d", facts["client"]],
+        )
         self._do(["ip", "route", "replace", subnet, "via", facts["host"], "dev", facts["device_there"]])
         gateway = addresses.member(subnet, 1)
         for system in systems:
@@ -168,71 +154,50 @@ class Remote(Client):
 
     def _see_own_way(self, address: str) -> None:
         """Note which card of the second machine is in the network of a machine's own.  Raises UserError."""
-        words = self._do(["ip", "-o", "route", "get", address], check=False).split()
-        if "dev" not in words or "via" in words:
+        shown = self._do(["ip", "-o", "route", "get", address], check=False)
+        if " dev " not in shown or " via " in shown:
             raise UserError(
                 f"config.yaml: vm.profiles: {address} is on a card that a machine has for itself, and no card of "
-                f"{self.settled['ssh']} is in its network: give one there an address of that network"
+                f"{self.options['ssh']} is in its network: give one there an address of that network"
             )
-        write_json(self._facts_path, {**self._facts, "device_load": words[words.index("dev") + 1]})
+        self._note(device_load=_device(shown))
 
-    def _rules(self, facts: Fields) -> list[list[str]]:
-        mark = ["-m", "comment", "--comment", self.context.id, "-j", "ACCEPT"]
-        return [
-            ["-i", facts["device"], "-o", facts["bridge"], "-s", facts["client"], "-d", facts["subnet"], *mark],
-            ["-i", facts["bridge"], "-o", facts["device"], "-s", facts["subnet"], "-d", facts["client"], *mark],
-        ]
+    def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
+        return self._there(["chroot", f"{self._folder}/root", *argv])
+
+    def facts(self) -> Fields:
+        device = self._facts.get("device_load") or self._facts["device_there"]
+        return self.seen("network of a second machine", self._do(["ip", "-o", "link", "show", device], check=False))
 
     def down(self) -> None:
         """Remove all that `up` and `join` made, also after an interruption; it may be called twice."""
         facts = self._facts
-        if facts:
-            self._down(facts)
-        with contextlib.suppress(UserError):
-            capture([*self._ssh()[:-2], "-O", "exit", self.settled["ssh"]], timeout=20, check=False)
-        sockets.remove(self.context.folder)
-
-    def _down(self, facts: Fields) -> None:
-        for rule in self._rules(facts) if "bridge" in facts else []:
-            while capture(as_root(["iptables", "--wait", "-D", "FORWARD", *rule]), check=False).returncode == 0:
-                pass
-        if self.settled["rate"]:
-            rate.release(_here, facts["device"])
+        if self.options["rate"] and "device" in facts:
+            capture(as_root(no_bucket(facts["device"])), check=False)
         try:
-            self._down_there(facts)
+            if "subnet" in facts:
+                self._do(["ip", "route", "del", facts["subnet"], "via", facts["host"]], check=False)
+            if self.options["rate"] and "device_there" in facts:
+                self._do(no_bucket(facts["device_there"]), check=False)
+            if facts:
+                self._do(["sh", "-uc", UNMOUNT, "strata", self._folder])
         except UserError as error:
             print(
-                f"strata: {self.settled['ssh']} does not answer ({error}); once it does, see there that nothing is "
+                f"strata: {self.options['ssh']} does not answer ({error}); once it does, see there that nothing is "
                 f"mounted below {self._folder}, and remove it",
                 file=sys.stderr,
             )
+        with contextlib.suppress(UserError):
+            capture(self._ssh("-O", "exit"), timeout=20, check=False)
+        sockets.remove(self.context.folder)
 
-    def _down_there(self, facts: Fields) -> None:
-        if "subnet" in facts:
-            self._do(["ip", "route", "del", facts["subnet"], "via", facts["host"]], check=False)
-        if self.settled["rate"] and "device_there" in facts:
-            rate.release(self._do, facts["device_there"])
-        self._do(["sh", "-uc", UNMOUNT, "strata", self._folder])
 
-    def command_plain(self, argv: list[str]) -> list[str]:
-        return self._there(["chroot", f"{self._folder}/root", *argv], root=True)
-
-    def put(self, source: str, target: str) -> None:
-        path = f"{self._folder}{target}"
-        mode = f"{stat.S_IMODE(os.stat(source).st_mode):04o}"
-        write = self._there(["sh", "-euc", 'umask 077; cat >"$1"; chmod "$2" "$1"', "strata", path, mode], root=True)
-        with open(source, "rb") as file:
-            done = subprocess.run(write, stdin=file, capture_output=True, text=True, timeout=600)
-        if done.returncode != 0:
-            raise UserError(f"{target} could not be written at {self.settled['ssh']}: {done.stderr.strip()}")
-
-    def link(self) -> Fields:
-        device = self._facts.get("device_load") or self._facts["device_there"]
-        shown = self._do(["ip", "-o", "link", "show", device], check=False)
-        mtu = int(shown.split(" mtu ", 1)[1].split()[0]) if " mtu " in shown else observe.NOT_AVAILABLE
-        return {"kind": "network of a second machine", "mtu": mtu, "rate": self.settled["rate"] or "not limited"}
+def _device(shown: str) -> str:
+    """The device in what `ip route get` shows."""
+    words = shown.split()
+    return words[words.index("dev") + 1]
 
 
 def remove(settled: Fields, id: str, folder: str) -> None:
     """Remove what a client of that id made, here and there."""
-    Remote(settled, Context(id, folder, None)).down()
+    Remote(None, settled, Context(id, folder, None)).down()

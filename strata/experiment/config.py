@@ -57,7 +57,7 @@ def read(over: Fields | None = None, path: str = FILE) -> Fields:
     """
     schema = checking.schema("config")
     data = checking.converted(schema, merge(pages.read(path), over or {}))
-    others = {"declared": workload.known(), "kinds": layers.LAYERS}
+    others = {"declared": workload.known(), "kinds": layers.names()}
     found = checking.findings(schema, data, names=others)
     if found and checking.findings(schema, data):
         checking.complain(path, found)
@@ -88,9 +88,9 @@ def _normal(layer: str | Fields) -> Fields:
     """A layer as ``{name: options}``."""
     ((name, options),) = ({layer: {}} if isinstance(layer, str) else layer).items()
     options = {} if options is None else options
-    if name not in layers.LAYERS:
+    if name not in layers.names():
         return {name: options}
-    return {name: checking.converted(checking.validator(layers.layer_class(name).options_schema), options)}
+    return {name: checking.converted(checking.validator(layers.kind(name).options_schema), options)}
 
 
 def _cross_check(data: Fields) -> Iterator[Finding]:
@@ -120,9 +120,9 @@ def _check_stack(key: str, stack: Stack, data: Fields) -> Iterator[Finding]:
     below = "host"
     for number, layer in enumerate(stack):
         ((name, options),) = layer.items()
-        if name not in layers.LAYERS:
+        if name not in layers.names():
             continue
-        where, cls = f"{key}.{number}", layers.layer_class(name)
+        where, cls = f"{key}.{number}", layers.kind(name)
         wrong = checking.findings(checking.validator(cls.options_schema), options, f"{where}.{name}")
         yield from wrong or [(f"{where}.{name}.{at}", words) for at, words in cls.check(options, data, below)]
         if name == "host" and number > 0:
@@ -143,7 +143,7 @@ def _check_memory(config: Fields, machine: HostFacts, workloads: Fields) -> Iter
     for name, entry in config["environments"].items():
         for number, layer in enumerate(entry["layers"]):
             ((kind, options),) = layer.items()
-            most = layers.layer_class(kind).memory(options)
+            most = layers.kind(kind).memory(options)
             for load, key, needs in held:
                 if most is not None and needs > 0.9 * most:
                     value = workloads[load]["parameters"][key]
@@ -180,7 +180,7 @@ def experiment(config: Fields, machine: HostFacts) -> Plan:
         workloads[name] = workload.planned(name, config["workloads"][name], config["scale"], machine)
 
     checking.together(*(functools.partial(planned, name) for name in config["workloads"]))
-    environments = {name: _planned(entry, config, dict(machine)) for name, entry in config["environments"].items()}
+    environments = {name: _planned(entry, config, machine) for name, entry in config["environments"].items()}
     if not any(entry["available"] for entry in environments.values()):
         reasons = "; ".join(f"{name}: {entry['reason']}" for name, entry in environments.items())
         raise UserError(f"{FILE}: environments: none can be measured on this machine ({reasons})")
@@ -217,7 +217,7 @@ def _add_beside(config: Fields, machine: HostFacts, environments: Fields, worklo
         environments[sets.BESIDE] = {**reference, "label": f"{reference['label']}, tiny sizes", "beside": True}
 
 
-def _planned(entry: Fields, config: Fields, machine: Fields) -> Fields:
+def _planned(entry: Fields, config: Fields, machine: HostFacts) -> Fields:
     """An environment as the plan holds it."""
     reason: str | None = None
     stack: Stack = []
@@ -225,18 +225,18 @@ def _planned(entry: Fields, config: Fields, machine: Fields) -> Fields:
     daemons: list[str] = []
     described: Fields = {}
     doubtful, below = False, "host"
-    for layer in entry["layers"]:
-        ((kind, options),) = layer.items()
-        cls = layers.layer_class(kind)
-        settled = cls.settle(options, config)
-        reason = reason or cls.unavailable() or cls.refusal(settled, below, machine)
-        machine = cls.grants(settled, machine)
+    for given in entry["layers"]:
+        ((kind, options),) = given.items()
+        layer = layers.kind(kind)
+        settled = layer.settle(options, config)
+        reason = reason or layer.unavailable() or layer.refusal(settled, below, machine)
+        machine = layer.grants(settled, machine)
         below = kind
         stack.append({kind: settled})
-        described |= cls.describe(settled)
-        told.append({"kind": cls.kind, "title": cls.title, **cls.told(settled)})
-        daemons += cls.daemons
-        doubtful = doubtful or cls.doubtful(settled)
+        described |= layer.describe(settled)
+        told.append({"kind": layer.kind, "title": layer.title, **layer.labels(settled)})
+        daemons += layer.daemons
+        doubtful = doubtful or layer.doubtful(settled)
     emulated = described.get("accelerator") == "tcg"
     if emulated and not config["emulation"]:
         reason = reason or "KVM runs no guest here, and emulation is switched off (emulation: false)"

@@ -12,9 +12,10 @@ DEFAULTS: Fields = {
     "swap": "1MiB",
     "temperature": 90,
     "throttled": 0,
+    "stall": 1,
 }
 # What has a threshold.
-JUDGED = ("load", "steal", "busy", "swap", "temperature", "throttled")
+JUDGED = ("load", "steal", "busy", "swap", "temperature", "throttled", "stall")
 
 
 def complete(given: Fields | None, again: bool = False) -> Quiet:

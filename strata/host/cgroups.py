@@ -227,7 +227,7 @@ def remove(id: str, patience: float = 10.0, notice: float = 1.0) -> None:
 def freezers(name: str, root: str = ROOT) -> list[str]:
     """The folders of the groups of a system or a container by which what runs in it is frozen; none where it has none.
 
-    name: of its group, as of :meth:`strata.layers.layer.Layer.group`.
+    name: of its group, as of :meth:`strata.layers.common.layer.Layer.group`.
     """
     places = [f"freezer/{GROUP}/{name}", f"{GROUP}/{name}", f"{SLICE}/{name}.scope", f"{SLICE}/docker-{name}.scope"]
     folders = [os.path.join(root, place) for place in places]

@@ -1,13 +1,31 @@
-"""Where the socket of a system's kept connection lies: in a folder that nobody else may enter."""
+"""A system's kept connection by ssh: its settings, and its socket in a folder that nobody else may enter."""
 
 import contextlib
 import os
 import stat
 
 from strata.base.errors import UserError
+from strata.base.patience import stretched
 
 # A socket's path may have 107 characters, and ssh hangs 17 on it while it makes one.
 LONGEST = 90
+# Seconds: how long a connection may take, how often the other end is asked whether it is there, and how long it may be
+# silent before the connection ends by itself.
+CONNECT, ASK, SILENT = 10, 10, 60
+
+
+def settings(folder: str) -> dict[str, str]:
+    """The settings of ssh for a system's connection: it asks no question, and is kept for all commands."""
+    return {
+        "BatchMode": "yes",
+        "LogLevel": "ERROR",
+        "ConnectTimeout": f"{stretched(CONNECT):g}",
+        "ServerAliveInterval": str(ASK),
+        "ServerAliveCountMax": f"{stretched(SILENT) / ASK:g}",
+        "ControlMaster": "auto",
+        "ControlPath": path(folder),
+        "ControlPersist": "yes",
+    }
 
 
 def path(folder: str) -> str:

@@ -14,7 +14,7 @@ from typing import cast
 from strata.base import places
 from strata.base.errors import UserError
 from strata.base.files import read_json, remove_tree, write_json
-from strata.base.locks import locked
+from strata.base.locks import held, locked
 from strata.base.process import as_root, capture
 from strata.base.progress import say, step
 from strata.base.shapes import Described, Fields, Image
@@ -22,6 +22,7 @@ from strata.experiment import recipe
 from strata.image import intact, manifest, rootfs
 from strata.image.cache import find, folder_of, kept, used
 from strata.layers import docker
+from strata.layers.common import engine
 from strata.vm import acceleration, disk
 
 
@@ -64,8 +65,8 @@ def _build(config: Fields, described: Described, machines: bool) -> Image:
     work = os.path.join(places.home(), "images", f"building-{name[:12]}")
     remove_tree(work)
     docker.start_daemon()
-    docker.remove_builds(name)
-    before = docker.named(name)
+    remove_builds(name)
+    before = _named(name)
     os.makedirs(work)
     try:
         image = _made(config, described, work, machines)
@@ -78,12 +79,12 @@ def _build(config: Fields, described: Described, machines: bool) -> Image:
             disk.put(name, os.path.join(work, "box"))
         os.rename(work, folder_of(name))
     except BaseException:
-        docker.name_again(name, before)
+        _name_again(name, before)
         remove_tree(work)
         raise
     finally:
         # An image that was built again lost its name to the new one.
-        docker.remove_builds(name)
+        remove_builds(name)
     say("image", f"{name[:12]} built in {time.monotonic() - begun:.0f} s")
     return cast(Image, {**image, "folder": folder_of(name)})
 
@@ -91,8 +92,8 @@ def _build(config: Fields, described: Described, machines: bool) -> Image:
 def _made(config: Fields, described: Described, work: str, machines: bool) -> Fields:
     """Build the image into a folder; returns its facts."""
     image: Fields = {"recipe": described["recipe"]}
-    tag = docker.tag(image)
-    base_tag = docker.base_tag(described["base"])
+    tag = engine.tag(image)
+    base_tag = engine.base_tag(described["base"])
     rootfs.ensure_tag(config, described, base_tag)
     with step("image", "provisioning and packaging with Packer"):
         _run_packer(
@@ -100,7 +101,7 @@ def _made(config: Fields, described: Described, work: str, machines: bool) -> Fi
             {
                 "base": base_tag,
                 "tag": tag,
-                "recipe": docker.short(image),
+                "recipe": image["recipe"][:12],
                 "home": places.home_mark(),
                 "output": work,
                 "box": "yes" if machines else "no",
@@ -148,6 +149,44 @@ def _run_packer(config: Fields, variables: dict[str, str]) -> None:
     if done.returncode != 0:
         last = "\n".join((done.stdout + done.stderr).strip().splitlines()[-20:])
         raise UserError(f"Packer could not make the image (whole log: {log}):\n{last}")
+
+
+def remove_builds(recipe: str) -> None:
+    """Remove what builds of a recipe left: containers that were provisioned, and images that have no name."""
+    short = recipe[:12]
+    ours = ["--filter", f"label={engine.LABEL}={places.home_mark()}", "--filter", f"label={engine.BUILDING}={short}"]
+    found = capture(["docker", "ps", "--all", "--quiet", *ours], check=False).stdout.split()
+    if found:
+        capture(["docker", "rm", "--force", "--volumes", *found], check=False)
+    nameless = ["--filter", f"label=strata.image={places.home_mark()}", "--filter", f"label=strata.recipe={short}"]
+    capture(["docker", "image", "prune", "--force", *nameless], timeout=600, check=False)
+
+
+def sweep() -> list[str]:
+    """Remove what builds left that no process is at: each holds the lock of its recipe; what they were, in words."""
+    if not docker.Kind().answers():
+        return []
+    ours = ["--filter", f"label={engine.LABEL}={places.home_mark()}", "--filter", f"label={engine.BUILDING}"]
+    form = f'{{{{.Label "{engine.BUILDING}"}}}}'
+    listed = set(capture(["docker", "ps", "--all", *ours, "--format", form], check=False).stdout.split())
+    folder = os.path.join(places.home(), "images")
+    locks = [name for name in os.listdir(folder) if name.endswith(".lock")] if os.path.isdir(folder) else []
+    left = listed - {name[:12] for name in locks if held(os.path.join(folder, name))}
+    for name in left:
+        remove_builds(name)
+    return [f"unfinished build of image {name}" for name in sorted(left)]
+
+
+def _named(recipe: str) -> str | None:
+    """Id of the image that Docker has under the name of a recipe, whoever built it; None where it has none."""
+    form = ["docker", "image", "inspect", "--format", "{{.Id}}", engine.tag({"recipe": recipe})]
+    return capture(form, check=False).stdout.strip() or None
+
+
+def _name_again(recipe: str, before: str | None) -> None:
+    """Give a recipe's name back to the image that had it before a build that failed, or to none."""
+    name = engine.tag({"recipe": recipe})
+    capture(["docker", "image", "rm", name] if before is None else ["docker", "tag", before, name], check=False)
 
 
 def _make_box(image: Image) -> None:

@@ -9,7 +9,7 @@ from strata.base.files import clear_tree, remove_tree
 from strata.base.locks import held, locked
 from strata.base.progress import say
 from strata.image import cache, rootfs
-from strata.layers import docker
+from strata.layers.common import engine
 from strata.vm import disk
 
 KEPT = 3
@@ -41,7 +41,5 @@ def prune(keep: int = KEPT) -> list[str]:
             elif os.path.join(folder, name) in locks and name.partition(".")[0] not in images:
                 os.unlink(os.path.join(folder, name))
         removed += disk.prune(set(images))
-        needed = {*(docker.tag({"recipe": name}) for name in images), *map(docker.base_tag, bases)}
-        stores = {image["id"] for image in images.values() if image}
-        others = [words for name in layers.LAYERS for words in layers.layer_class(name).discard(stores)]
-        return [*removed, *docker.forget(needed), *others]
+        needed = {*(engine.tag({"recipe": name}) for name in images), *map(engine.base_tag, bases)}
+        return [*removed, *(words for name in layers.names() for words in layers.kind(name).discard(needed))]

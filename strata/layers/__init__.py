@@ -1,49 +1,52 @@
 """Layers: what wraps a command.  An environment is a stack of them on the host.
 
-A new layer is a file in this folder and a line in :data:`LAYERS`.
+Each file of this folder is a layer, found by its name, with two classes: ``Kind``, which the planner asks, and
+``Layer``, which a cell brings up.  What they share is in ``common/``.
 """
 
+import functools
 import importlib
+import os
 from collections.abc import Iterable
 
+from strata.base.shapes import Fields, Stack
 from strata.host.context import Context
-from strata.layers.layer import Layer
+from strata.layers.common.layer import Kind, Layer
 
-# The name in config.yaml, and the class that does it (imported only when it is used).
-LAYERS = {
-    "host": "strata.layers.host:Host",
-    "chroot": "strata.layers.chroot:Chroot",
-    "docker": "strata.layers.docker:Docker",
-    "vm": "strata.layers.vm:Vm",
-    "lxc": "strata.layers.lxc:Lxc",
-    "podman": "strata.layers.podman:Podman",
-}
+__all__ = ["Context", "Kind", "Layer", "build", "forms", "kind", "names", "started"]
 
 
-def layer_class(name: str) -> type[Layer]:
-    """The class of a layer by its name in the config."""
-    module, _, attribute = LAYERS[name].partition(":")
-    return getattr(importlib.import_module(module), attribute)
+def names() -> list[str]:
+    """The names of all layers, as config.yaml says them."""
+    return sorted(name[:-3] for name in os.listdir(__path__[0]) if name.endswith(".py") and name[0] != "_")
+
+
+@functools.cache
+def kind(name: str) -> Kind:
+    """What the planner asks of the layer with this name."""
+    found: Kind = importlib.import_module(f"{__name__}.{name}").Kind()
+    return found
 
 
 def forms(names: Iterable[str]) -> set[str]:
     """The forms of the image that layers of these names run."""
-    return {form for name in names for form in layer_class(name).forms}
+    return {form for name in names for form in kind(name).forms}
 
 
-def build(layers: list[dict], context: Context) -> list[Layer]:
+def build(layers: list[Fields], context: Context) -> list[Layer]:
     """The stack for ``[{name: options}, …]``, the host at the bottom; the last one is the system under test."""
-    stack = [layer_class("host")(None, {}, context)]
-    for entry in layers:
+    stack: list[Layer] = []
+    for entry in [{"host": {}}, *layers]:
         ((name, options),) = entry.items()
-        if name != "host":
-            stack.append(layer_class(name)(stack[-1], options, context))
+        if name != "host" or not stack:
+            below = stack[-1] if stack else None
+            stack.append(importlib.import_module(f"{__name__}.{name}").Layer(below, options, context))
     for number, layer in enumerate(stack):
         layer.above = stack[number + 1 :]
     return stack
 
 
-def started(stack: list[dict], way: str) -> list[dict]:
+def started(stack: Stack, way: str) -> list[Fields]:
     """The stack with its machines started in one way: ``booted``, or ``restored`` for what each declares."""
     if way == "restored":
         return stack

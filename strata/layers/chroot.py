@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import shutil
 
 from strata.base import places
-from strata.base.errors import UserError
 from strata.base.process import as_root, capture
+from strata.base.shapes import Fields, HostFacts
 from strata.host import cgroups
-from strata.layers.layer import TYPE_CHECKING, Layer
+from strata.layers.common import layer
+from strata.layers.common.layer import TYPE_CHECKING
+from strata.layers.host import NETWORK_AND_DATA
 
 if TYPE_CHECKING:
     from typing import ClassVar
@@ -33,18 +34,15 @@ mount --bind "$tmp" "$root/tmp"
 _PLACED = r"--(interleave|membind|preferred|cpunodebind|physcpubind|localalloc)(=[0-9a-z,+!-]+)?"
 
 
-class Chroot(Layer):
-    """Native: the image's tree, read-only, with the host's /proc, /sys and /dev, and /data on the host's disk.
+class Kind(layer.Kind):
+    """Native.  numactl: options of that program of the host's, which then runs every command."""
 
-    numactl: options of that program of the host's, which then runs every command: its CPUs and the nodes of its memory.
-    """
-
-    name = "chroot"
     kind = "bare"
-    stands_idle = True
     title = "change of root"
     forms = ("tree",)
-    options_schema: ClassVar[dict] = {
+    stands_idle = True
+    needs_root = True
+    options_schema: ClassVar[Fields] = {
         "type": "object",
         "additionalProperties": False,
         "properties": {
@@ -56,32 +54,28 @@ class Chroot(Layer):
         },
     }
 
-    @classmethod
-    def unavailable(cls) -> str | None:
-        if os.geteuid() != 0 and not shutil.which("sudo"):
-            return "chroot needs root: run as root or install sudo"
-        return None
-
-    @classmethod
-    def refusal(cls, options: dict, below: str, machine: dict) -> str | None:
-        if "numactl" in options and not shutil.which("numactl"):
+    def refusal(self, settled: Fields, below: str, machine: HostFacts) -> str | None:
+        if "numactl" in settled and not layer.where("numactl"):
             return "numactl is not installed: install the distribution's package of that name"
         return None
 
-    @classmethod
-    def told(cls, options: dict) -> dict:
-        return {"network": "the host’s", "data": "the host’s disk"}
+    def labels(self, settled: Fields) -> Fields:
+        return NETWORK_AND_DATA
 
-    @property
-    def root(self) -> str:
-        return os.path.join(self.context.folder, "root")
-
-    @classmethod
-    def sweep(cls) -> list[str]:
+    def sweep(self) -> list[str]:
         # Each system's group has the name of its folder.
         for name in os.listdir(places.systems()) if os.path.isdir(places.systems()) else []:
             cgroups.remove(name)
         return []
+
+
+class Layer(layer.Layer):
+    """The image's tree, read-only, with the host's /proc, /sys and /dev, and /data on the host's disk."""
+
+    @property
+    def root(self) -> str:
+        """The folder that is the root of its commands."""
+        return os.path.join(self.context.folder, "root")
 
     def up(self) -> None:
         assert self.context.image
@@ -94,28 +88,13 @@ class Chroot(Layer):
         capture(as_root(["sh", "-euc", MOUNT, "strata", self.root, tree, self.context.data, temporary]))
         cgroups.hold(self.context.id)
 
-    def wrap(self, argv: list[str]) -> list[str]:
+    def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
         placed = ["numactl", *self.options["numactl"].split(), "--"] if "numactl" in self.options else []
         return as_root([*cgroups.join(self.context.id), *placed, "chroot", self.root, *argv])
-
-    def _outside(self, path: str) -> str:
-        if not path.startswith("/data/") or ".." in path.split("/"):
-            raise UserError(f"{path}: only files below /data are exchanged with a system under test")
-        return self.context.data + path.removeprefix("/data")
 
     def group(self) -> str | None:
         return self.context.id
 
     def left(self) -> list[str]:
-        groups = cgroups.groups_of(self.context.id)
-        # A container's own may lie in them; what LXC adds to one is, with version 2 alone, in a group of a hidden name.
-        own = [f"{group}/{names}" for group in groups for names in ("*", ".[!.]*")]
-        lines = cgroups.command_lines(self.run_below(cgroups.look([*groups, *own])))
+        lines = cgroups.command_lines(self.run_below(cgroups.look(cgroups.groups_of(self.context.id))))
         return cgroups.but_holder(lines)
-
-    def put(self, source: str, target: str) -> None:
-        # With its rights: a secret stays one.
-        shutil.copy(source, self._outside(target))
-
-    def get(self, source: str, target: str) -> None:
-        shutil.copyfile(self._outside(source), target)

@@ -5,24 +5,20 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
-from collections.abc import Iterator
 
 from strata.base import places
 from strata.base.errors import UserError
-from strata.base.files import note_json
-from strata.base.process import as_root
-from strata.base.progress import once, step
+from strata.base.files import note_json, read_json
+from strata.base.process import as_root, capture, start_time
+from strata.base.shapes import Fields, HostFacts
 from strata.host import cgroups, daemons
 from strata.host.observe import NOT_AVAILABLE
-from strata.layers import inside, ports, runtime, sandbox
-from strata.layers import options as bounds
-from strata.layers.layer import TYPE_CHECKING, Layer
+from strata.layers.common import engine, gvisor, limits
+from strata.layers.common.layer import TYPE_CHECKING, where
 
 if TYPE_CHECKING:
     from typing import ClassVar
 
-LABEL = "strata.home"
 # Where a daemon writes down its process.
 PID_FILE = "/var/run/docker.pid"
 # Ends what is left in the control groups of a container that is gone: a runtime that fails may leave its processes.
@@ -42,237 +38,130 @@ END_GROUP = """
 """
 # What is recorded of a daemon.
 FACTS = ("engine", "containerd", "runc", "storage_driver", "cgroup_driver")
+# Runtimes that make a container of namespaces and control groups, as Docker's own does.
+ALIKE = ("crun", "youki")
 
 
-def short(image: dict) -> str:
-    """What of an image's recipe names it for Docker."""
-    return image["recipe"][:12]
+def other_runtime(options: Fields) -> str | None:
+    """The runtime that is neither Docker's own nor gVisor, such as that of Kata Containers; None without one."""
+    name = options.get("runtime", "runc")
+    return None if name in ("runc", gvisor.PROGRAM) else name
 
 
-def tag(image: dict) -> str:
-    """The name under which the image is known to Docker."""
-    return f"strata/image:{short(image)}"
+class Kind(engine.Kind):
+    """Docker containers; runtime: runc, runsc (gVisor), or the name of another that the daemon knows."""
 
-
-def base_tag(base: str) -> str:
-    """The name under which Docker knows the base (a hash) of images."""
-    return f"strata/base:{base[:12]}"
-
-
-class Docker(Layer):
-    """A container that stays up for its cell, or for those that share it; commands are executed in it.
-
-    network: bridge (with NAT) or host.  data: volume (a folder of the layer below, as with
-    ``docker run -v``), layered (in the container's own layered file system) or tmpfs (in memory).  The others are
-    those of :mod:`strata.layers.options`, and of :mod:`strata.layers.sandbox` for gVisor.
-    """
-
-    name = "docker"
-    kind = "container"
-    stands_idle = True
     title = "Docker container"
     stands_on = ("host", "vm")
+    stands_idle = True
+    programs = ("docker",)
     daemons = ("dockerd", "containerd", "containerd-shim", "docker-proxy", "docker-init", "runsc")
-    options_schema: ClassVar[dict] = {
+    options_schema: ClassVar[Fields] = {
         "type": "object",
         "additionalProperties": False,
         "required": ["network", "data"],
-        "properties": {
-            "network": {"enum": ["bridge", "host"], "description": "bridge or host"},
-            "data": {"enum": ["volume", "layered", "tmpfs"], "description": "volume, layered or tmpfs"},
-            **sandbox.PROPERTIES,
-            **bounds.PROPERTIES,
-        },
+        "properties": {**engine.Kind.PROPERTIES, **gvisor.PROPERTIES, **limits.OF_DOCKER},
     }
 
-    @classmethod
-    def check(cls, options: dict, config: dict, below: str = "host") -> list[tuple[str, str]]:
-        found = [*sandbox.check(options), *bounds.check(options)]
-        if (sandbox.asked(options) or runtime.asked(options)) and below != "host":
-            words = f"{options['runtime']} is not in the image of a machine; it runs on the host alone"
-            found.append(("runtime", words))
-        if sandbox.asked(options) and options["network"] == "host" and options.get("stack") != "host":
-            found.append(("stack", "the sandbox’s own stack cannot be the host’s network; set stack: host"))
+    def tool(self, *words: str) -> list[str]:
+        return ["docker", *words]
+
+    def answers(self) -> bool:
+        return where("docker") is not None and answers()
+
+    def unavailable(self) -> str | None:
+        if (reason := super().unavailable()) or answers() or where("dockerd"):
+            return reason
+        return "no Docker daemon answers and none is installed: start it, or run `make setup`"
+
+    def check(self, options: Fields, config: Fields, below: str = "host") -> list[tuple[str, str]]:
+        found = [*gvisor.check(options), *super().check(options, config, below)]
+        if options.get("runtime", "runc") != "runc" and below != "host":
+            found.append(("runtime", f"{options['runtime']} is not in a machine’s image; it runs on the host alone"))
         return found
 
-    @classmethod
-    def settle(cls, options: dict, config: dict) -> dict:
-        return sandbox.settle(options)
+    def settle(self, options: Fields, config: Fields) -> Fields:
+        return gvisor.settle(options)
 
-    @classmethod
-    def refusal(cls, options: dict, below: str, machine: dict) -> str | None:
+    def refusal(self, settled: Fields, below: str, machine: HostFacts) -> str | None:
         if below != "host":
             # A machine numbers its own CPUs; its memory follows from the workloads' scale.
-            asked = {key: options[key] for key in ("cpuset-cpus",) if key in options}
-            return bounds.refusal(asked, set(range(machine["cpus"])), 0)
-        if reason := bounds.refusal(options, os.sched_getaffinity(0), machine["memory_bytes"]):
+            bound = {key: settled[key] for key in ("cpuset-cpus",) if key in settled}
+            return limits.refusal(bound, set(range(machine["cpus"])), 0)
+        sandbox, other = gvisor.asked(settled), other_runtime(settled)
+        reason = limits.refusal(settled, os.sched_getaffinity(0), machine["memory_bytes"])
+        reason = reason or (gvisor.refusal(settled) if sandbox else None)
+        remapped = settled.get("user-namespace") == "own"
+        if reason or not (remapped or sandbox or other) or not answers():
             return reason
-        if sandbox.asked(options) and (reason := sandbox.refusal(options)):
-            return reason
-        own = options.get("user-namespace") == "own"
-        if not (own or sandbox.asked(options) or runtime.asked(options)) or not answers():
-            return None
-        known, secured = _offered()
-        if own and "name=userns" not in secured:
+        runtimes, secured = offered()
+        if remapped and "name=userns" not in secured:
             return "the Docker daemon gives containers the host’s users: start it with --userns-remap to change that"
-        if sandbox.asked(options) and sandbox.name(options) not in known:
+        if sandbox and gvisor.name(settled) not in runtimes:
             return "the Docker daemon does not know gVisor’s runtimes: `scripts/dockerd.sh runtimes` adds them"
-        return runtime.refusal(options, known) if runtime.asked(options) else None
-
-    @classmethod
-    def doubtful(cls, options: dict) -> bool:
-        return sandbox.asked(options)
-
-    @classmethod
-    def memory(cls, options: dict) -> int | None:
-        return bounds.size(options["memory"]) if "memory" in options else None
-
-    @classmethod
-    def unavailable(cls) -> str | None:
-        if not shutil.which("docker"):
-            return "Docker is not installed: run `make setup`"
-        if not answers() and not shutil.which("dockerd"):
-            return "no Docker daemon answers and none is installed: start it, or run `make setup`"
+        # The daemon looks itself for those that begin so.
+        if other and other not in runtimes and not other.startswith("io.containerd."):
+            known = ", ".join(sorted(name for name in runtimes if not name.startswith("strata-")))
+            return (
+                f"the Docker daemon knows no runtime {other} (it knows {known}): add it to the daemon’s configuration"
+            )
         return None
 
-    @classmethod
-    def examine(cls) -> list[tuple[str, bool | None, str]]:
-        from strata.base.process import capture
+    def labels(self, settled: Fields) -> Fields:
+        found = super().labels(settled)
+        if gvisor.asked(settled):
+            found |= gvisor.labels(settled, found["network"])
+        elif other := other_runtime(settled):
+            # What such a runtime puts between a program and the host is not known here.
+            found |= {"title": f"Docker container by the runtime {other}"} | (
+                {} if other in ALIKE else {"kind": "other"}
+            )
+        return found
 
-        reason = cls.unavailable()
+    def doubtful(self, settled: Fields) -> bool:
+        return gvisor.asked(settled)
+
+    def examine(self) -> list[tuple[str, bool | None, str]]:
+        reason = self.unavailable()
         if reason is None and not answers():
             reason = "no daemon answers: `make setup` (or scripts/dockerd.sh) starts one"
         if reason:
             return [("Docker", False, reason)]
-        # Somebody whom the daemon refuses is told so by the first; of some versions the second then tells of nothing.
-        done = capture(["docker", "version", "--format", "{{.Server.Version}}"], check=False)
-        if done.returncode == 0:
-            told = "{{.ServerVersion}}, {{.Driver}}, {{.CgroupDriver}}"
-            done = capture(["docker", "info", "--format", told], check=False)
-        if done.returncode != 0:
-            words = (done.stderr or done.stdout).strip().splitlines() or ["it fails without a word"]
-            return [("Docker", False, f"the client cannot use the daemon: {words[-1]}")]
-        docker = ("Docker", True, f"version, storage, cgroup driver: {done.stdout.strip()}")
-        return [docker, ("gVisor", *sandbox.examine())]
+        # Docker 26 prints nothing, and no error, to a user whom the daemon refuses: the version does.
+        version = capture(["docker", "version", "--format", "{{.Server.Version}}"], check=False)
+        if version.returncode != 0:
+            text = (version.stderr or version.stdout).strip().splitlines() or ["it fails without a word"]
+            return [("Docker", False, f"the client cannot use the daemon: {text[-1]}")]
+        return [("Docker", True, f"version {version.stdout.strip()}"), ("gVisor", *gvisor.examine())]
 
-    @classmethod
-    def told(cls, options: dict) -> dict:
-        networks = {"bridge": "bridge with NAT", "host": "its host’s"}
-        places_of_data = {"volume": "volume", "layered": "layered file system", "tmpfs": "memory (tmpfs)"}
-        found = {"network": networks[options["network"]], "data": places_of_data[options["data"]]}
-        if sandbox.asked(options):
-            network = f"{found['network']}, {sandbox.network(options)}"
-            found |= {"kind": "sandbox", "title": sandbox.title(options), "network": network}
-        elif runtime.asked(options):
-            found |= runtime.told(options)
-        return found
 
-    @classmethod
-    def warmup(cls) -> list[list[str]]:
+class Layer(engine.Layer):
+    """A container of the host's daemon, or of that in the machine below."""
+
+    def tool(self, *words: str) -> list[str]:
+        return ["docker", *words]
+
+    def warmup(self) -> list[list[str]]:
         # The daemon is up, as the host's is: its start under emulation takes longer than that of a container.
         return [["systemctl", "start", "docker.service"]]
 
-    @classmethod
-    def sweep(cls) -> list[str]:
-        return [f"container {name}" for name in sweep()]
-
-    def up(self) -> None:
-        assert self.below
-        assert self.context.image
-        if self.below.name == "host":
-            start_daemon()
-        self._info = self._told()
-        driver = self._info["cgroup_driver"]
-        place = []
-        if self.options["data"] == "volume":
-            self.run_below(["mkdir", "-p", self.below.data])
-            place = ["--volume", f"{self.below.data}:/data"]
-        elif self.options["data"] == "tmpfs":
-            place = bounds.tmpfs("/data")
-        if self._is_apart:
-            called = sandbox.name(self.options) if self._is_sandbox else self.options["runtime"]
-            place += ["--runtime", called]
-            end = ["sh", "-c", END_GROUP, "strata", self._id_file, cgroups.ROOT, cgroups.GROUP, cgroups.SLICE]
-            self.context.note(
-                {"kind": "group of", "id": self.context.id, "root": True, "find": ["true"], "remove": [end]}
-            )
-        if self.below.machine() is None:
-            # One in a machine goes with it.
-            self.context.note(
-                {
-                    "kind": "container",
-                    "id": self.context.id,
-                    "find": ["docker", "ps", "--all", "--quiet", "--filter", f"name=^/{self.context.id}$"],
-                    "remove": [["docker", "rm", "--force", "--volumes", self.context.id]],
-                    # A daemon that is gone still has its containers.
-                    "start": "scripts/dockerd.sh",
-                }
-            )
-        argv = ["docker", "run", "--detach", "--init", "--pull", "never", "--name", self.context.id]
-        argv += ["--hostname", "strata"] * (self.options["network"] != "host")
-        argv += ["--cidfile", self._id_file] * (self._is_apart or self.below.machine() is None)
-        argv += ["--label", f"{LABEL}={places.home_mark()}", "--network", self.options["network"]]
-        argv += ["--cgroup-parent", cgroups.parent_for(driver), *place, *self._published(), *bounds.words(self.options)]
-        argv += ["--userns", "host"] * (self.options.get("user-namespace") == "host")
-        # By its id, which is that of its content: a name would have to be looked up before.
-        argv += [self.context.image["id"], *inside.REST]
-        try:
-            self._run(argv)
-        except UserError as error:
-            if "no such image" not in str(error).lower():
-                raise
-            self.see_image()
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(self._id_file)
-            self._run(argv)
-        if self.options.get("user-namespace") == "own" and self.options["data"] == "volume":
-            self._give_data()
-        self._see_settings()
-
     @property
-    def _is_sandbox(self) -> bool:
-        return sandbox.asked(self.options)
-
-    @property
-    def _is_apart(self) -> bool:
-        """Whether its processes may be none of the host's."""
-        return self._is_sandbox or runtime.asked(self.options)
+    def _sandbox(self) -> bool:
+        return gvisor.asked(self.options)
 
     @property
     def _id_file(self) -> str:
         return os.path.join(self.context.folder, "container")
 
-    def _give_data(self) -> None:
-        """Let the container's root, who is another user here, write where its data are."""
-        assert self.below
-        form = "/proc/{{.State.Pid}}"
-        process = self.run_below(["docker", "inspect", "--format", form, self.context.id]).strip()
-        # The first line: the first user inside, who that is here, and how many follow.
-        users, groups = (self.run_below(["cat", f"{process}/{name}_map"]).split() for name in ("uid", "gid"))
-        self.run_below(as_root(["chown", f"{users[1]}:{groups[1]}", self.below.data]))
-
-    def _see_settings(self) -> None:
-        """See that what the container may do is what was asked for.  Raises UserError where it is not."""
-        self._seen = bounds.see(self.options, lambda: self.run_below(self.wrap(bounds.LOOK), check=False), "Docker")
-        if self._is_sandbox:
-            found = sandbox.seen(cgroups.command_lines(self.run_below(cgroups.look(cgroups.of_containers()))))
-            self._seen["sandbox"] = {"program": sandbox.PROGRAM, "version": sandbox.version(), **found}
-        elif self._is_apart:
-            self._seen["runtime"] = runtime.facts(self.options, _offered()[0])
-
-    def _told(self) -> dict:
-        """What the daemon says of itself; the host's is asked once, as long as it is the same.
-
-        Raises UserError where that is no object.
-        """
-        assert self.below
-        same = _life_of_daemon() if self.below.name == "host" else None
-        kept = os.path.join(places.home(), "docker.json")
-        if same:
-            with contextlib.suppress(OSError, ValueError, KeyError, TypeError), open(kept, encoding="utf-8") as file:
-                known = json.load(file)
-                if known["daemon"] == same and set(known["told"]) == set(FACTS):
-                    return dict(known["told"])
+    def ask(self) -> Fields:
+        """What the daemon says of itself; the host's is asked once in its life."""
+        own = self.below.name == "host"
+        if own:
+            start_daemon()
+        same, kept = _life_of_daemon() if own else None, os.path.join(places.home(), "docker.json")
+        known = (read_json(kept) or {}) if same else {}
+        if known.get("daemon") == same is not None:
+            return dict(known["told"])
         told = self.run_below(["docker", "info", "--format", "{{json .}}"])
         try:
             info = dict(json.loads(told))
@@ -285,148 +174,62 @@ class Docker(Layer):
             note_json(kept, {"daemon": same, "told": found})
         return found
 
-    def facts(self) -> dict:
+    def prepare(self) -> list[str]:
+        words = ["--cgroup-parent", cgroups.parent_for(self._info["cgroup_driver"])]
+        words += ["--cidfile", self._id_file] * (self.machine() is None)
+        words += ["--userns", "host"] * (self.options.get("user-namespace") == "host")
+        if runtime := gvisor.name(self.options) if self._sandbox else other_runtime(self.options):
+            words += ["--runtime", runtime]
+            end = ["sh", "-c", END_GROUP, "strata", self._id_file, cgroups.ROOT, cgroups.GROUP, cgroups.SLICE]
+            self.context.note(
+                {"kind": "group of", "id": self.context.id, "root": True, "find": ["true"], "remove": [end]}
+            )
+        return words
+
+    def trace(self) -> Fields:
+        # A daemon that is gone still has its containers.
+        return {**super().trace(), "start": "scripts/dockerd.sh"}
+
+    def start(self, argv: list[str]) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._id_file)
+        super().start(argv)
+
+    def up(self) -> None:
+        super().up()
+        if self.options.get("user-namespace") == "own" and self.options["data"] == "volume":
+            # The container's root, who is another user here, has to write where its data are.
+            process = self.inspect("/proc/{{.State.Pid}}")
+            # The first line: the first user inside, who that is here, and how many follow.
+            users, groups = (self.run_below(["cat", f"{process}/{name}_map"]).split() for name in ("uid", "gid"))
+            self.run_below(as_root(["chown", f"{users[1]}:{groups[1]}", self.below.data]))
+        if self._sandbox:
+            lines = cgroups.command_lines(self.run_below(cgroups.look(cgroups.of_containers())))
+            self._info["sandbox"] = gvisor.seen(lines)
+        elif other := other_runtime(self.options):
+            self._info["runtime"] = {"name": other, **_started_by(offered()[0].get(other, {}))}
+
+    def facts(self) -> Fields:
         """What the daemon that runs the container says of itself."""
-        return {"docker": {**self._info, **self._seen}}
-
-    def _published(self) -> list[str]:
-        """Options that let a client reach the servers' ports: by rules of the kernel, at the address it uses."""
-        if self.options["network"] == "host":
-            return []
-        assert self.below
-        return ports.published(self.context.ports, self._at())
-
-    def _at(self) -> str:
-        """The address at which ports are published."""
-        assert self.below
-        return self.below.listen()
-
-    def _run(self, argv: list[str]) -> None:
-        """Start the container.  Raises UserError, which names the port where one is taken."""
-        try:
-            self.run_below(argv)
-        except UserError as error:
-            raise ports.told(error, self._at) from None
-
-    def wrap(self, argv: list[str]) -> list[str]:
-        return ["docker", "exec", self.context.id, *argv]
-
-    def wrap_fed(self, argv: list[str]) -> list[str]:
-        return [*self._inside, *argv]
-
-    def cpus(self) -> int | None:
-        return len(bounds.cpus(self.options["cpuset-cpus"])) if "cpuset-cpus" in self.options else None
-
-    def left(self) -> list[str]:
-        assert self.below
-        if self._is_apart:
-            # The host sees no more of its processes than that there are some.
-            return inside.seen(cgroups.command_lines(self.run_below(self.wrap(inside.LOOK))))
-        # In a machine there are only those of the one system that is up.
-        folders = [f"{folder}{self._container()}*" for folder in cgroups.of_containers()]
-        return inside.left(cgroups.command_lines(self.run_below(cgroups.look(folders))))
+        return {"docker": self._info}
 
     def group(self) -> str | None:
-        return self._container() or None
+        """The container's id; it is not known of one in a machine."""
+        with contextlib.suppress(OSError), open(self._id_file, encoding="utf-8") as file:
+            return file.read().strip() or None
+        return None
 
-    def _container(self) -> str:
-        """The id that Docker gave it; nothing where that is not known here, as of one in a machine."""
-        try:
-            with open(self._id_file, encoding="utf-8") as file:
-                return file.read().strip()
-        except OSError:
-            return ""
-
-    def put(self, source: str, target: str) -> None:
-        # A path from the root: `-`, `-x` and `a:b` mean something else to Docker.
-        source = os.path.abspath(source)
-        with self._stage(source) as path:
-            if path != source:
-                self.below.put(source, path)  # type: ignore[union-attr]
-            if self._unseen:
-                self.run_below(["sh", "-euc", inside.PUT, "strata", path, target, *self._inside], timeout=3600)
-            else:
-                self.run_below(["docker", "cp", path, f"{self.context.id}:{target}"], timeout=3600)
-
-    def get(self, source: str, target: str) -> None:
-        target = os.path.abspath(target)
-        with self._stage(target) as path:
-            if self._unseen:
-                self.run_below(["sh", "-euc", inside.GET, "strata", path, source, *self._inside], timeout=3600)
-            else:
-                self.run_below(["docker", "cp", f"{self.context.id}:{source}", path], timeout=3600)
-            if path != target:
-                self.below.get(path, target)  # type: ignore[union-attr]
-
-    @property
-    def _inside(self) -> list[str]:
-        """The words that run a command in the container with standard input."""
-        return ["docker", "exec", "--interactive", self.context.id]
-
-    @property
-    def _unseen(self) -> bool:
-        """Whether the daemon cannot see the data: in memory, or in the layers as a sandbox or a machine has them."""
-        return self.options["data"] == "tmpfs" or (self._is_apart and self.options["data"] == "layered")
-
-    @contextlib.contextmanager
-    def _stage(self, path: str) -> Iterator[str]:
-        """Where a file of the host lies for the daemon: there on the host, in a machine at a place of its own."""
-        assert self.below
-        if self.below.name == "host":
-            yield path
-            return
-        stage = f"/tmp/{self.context.id}-file"
-        try:
-            yield stage
-        finally:
-            self.run_below(["rm", "-f", "--", stage])
-
-    def see_image(self) -> None:
-        """See that the daemon has exactly the image; bring it from the cache where it is missing.  Raises UserError."""
-        image = self.context.image
-        assert image
-        form = ["docker", "image", "inspect", "--format", "{{.Id}}", tag(image)]
-        found = self.run_below(form, check=False).strip()
-        if found != image["id"]:
-            with self._stage(os.path.join(image["folder"], "image.tar")) as archive:
-                assert self.below
-                if self.below.name != "host":
-                    self.below.put(os.path.join(image["folder"], "image.tar"), archive)
-                with once(), step("docker", "loading the image"):
-                    self.run_below(["docker", "load", "--quiet", "--input", archive], timeout=3600)
-            found = self.run_below(form).strip()
-        if found != image["id"]:
-            raise UserError(
-                f"Docker knows {tag(image)} as {found}, not as {image['id']}: run `python3 -m strata image --rebuild`"
-            )
-
-    def listen(self) -> str:
-        assert self.below
-        if self.options["network"] == "host":
-            return self.below.listen()
-        form = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
-        return self.run_below(["docker", "inspect", "--format", form, self.context.id]).strip()
-
-    def processes(self) -> list[int]:
-        """The container's processes and the one that holds it; those of a machine below stand for all in it."""
-        assert self.below
-        machine = self.below.machine()
-        if machine is not None:
-            return machine.processes()
-        if self._is_apart:
-            # Docker lists them by the numbers that they have inside.
-            form = "{{.State.Pid}}"
-            return cgroups.beside(int(self.run_below(["docker", "inspect", "--format", form, self.context.id])))
-        listed = self.run_below(["docker", "top", self.context.id, "-eo", "pid,ppid"]).splitlines()[1:]
-        pairs = [tuple(int(word) for word in line.split()) for line in listed]
-        inside = {process for process, _ in pairs}
-        return sorted(inside | {parent for _, parent in pairs if parent > 1})
+    def left(self) -> list[str]:
+        if self._sandbox or other_runtime(self.options):
+            # The host sees no more of its processes than that there are some.
+            return super().left()
+        # In a machine there are only those of the one system that is up.
+        folders = [f"{folder}{self.group() or ''}*" for folder in cgroups.of_containers()]
+        return engine.but_waiting(cgroups.command_lines(self.run_below(cgroups.look(folders))))
 
 
-def _life_of_daemon() -> list | None:
-    """What is another once the host's daemon or the host was started again; None where that cannot be told."""
-    from strata.base.process import start_time
-
+def _life_of_daemon() -> list[object] | None:
+    """What changes when the host's daemon or the host is started again; None where that cannot be known."""
     if os.environ.get("DOCKER_HOST"):
         return None
     try:
@@ -441,16 +244,21 @@ def _life_of_daemon() -> list | None:
         return None
 
 
-def _offered() -> tuple[dict[str, dict], list[str]]:
+def offered() -> tuple[dict[str, Fields], list[str]]:
     """The runtimes that the daemon knows, with what it says of each, and how it secures containers."""
-    from strata.base.process import capture
-
     form = "[{{json .Runtimes}}, {{json .SecurityOptions}}]"
     try:
         runtimes, secured = json.loads(capture(["docker", "info", "--format", form], check=False).stdout)
         return {name: dict(said or {}) for name, said in dict(runtimes or {}).items()}, list(secured or [])
     except (ValueError, TypeError):
         return {}, []
+
+
+def _started_by(said: Fields) -> Fields:
+    """``{program, version}`` of a runtime: what the daemon starts for it, and what that says of itself."""
+    program = said.get("path") or said.get("runtimeType") or NOT_AVAILABLE
+    lines = capture([program, "--version"], check=False).stdout.splitlines() if os.access(program, os.X_OK) else []
+    return {"program": program, "version": next((line.strip() for line in lines if line.strip()), NOT_AVAILABLE)}
 
 
 def answers() -> bool:
@@ -463,83 +271,3 @@ def answers() -> bool:
 def start_daemon() -> None:
     """See that a daemon answers; start one where no service manager does."""
     daemons.start("no Docker daemon answers", "dockerd.sh", answers)
-
-
-def remove_builds(recipe: str | None = None) -> None:
-    """Remove what builds of ours left: containers that were provisioned, and images that have no name.
-
-    recipe: of this one alone, the caller being the one who builds it.
-    """
-    from strata.base.process import capture
-
-    of_recipe = [] if recipe is None else ["--filter", f"label=strata.recipe={recipe[:12]}"]
-    if recipe is not None:
-        filters = [
-            "--filter",
-            f"label={LABEL}={places.home_mark()}",
-            "--filter",
-            f"label=strata.building={recipe[:12]}",
-        ]
-        found = capture(["docker", "ps", "--all", "--quiet", *filters], check=False).stdout.split()
-        if found:
-            capture(["docker", "rm", "--force", "--volumes", *found], check=False)
-    ours = ["--filter", f"label=strata.image={places.home_mark()}", *of_recipe]
-    capture(["docker", "image", "prune", "--force", *ours], timeout=600, check=False)
-
-
-def named(recipe: str) -> str | None:
-    """Id of the image that Docker has under the name of a recipe, whoever built it; None where it has none."""
-    from strata.base.process import capture
-
-    form = ["docker", "image", "inspect", "--format", "{{.Id}}", tag({"recipe": recipe})]
-    return capture(form, check=False).stdout.strip() or None
-
-
-def name_again(recipe: str, before: str | None) -> None:
-    """Give a recipe's name back to the image that had it before a build that failed, or to none."""
-    from strata.base.process import capture
-
-    name = tag({"recipe": recipe})
-    capture(["docker", "image", "rm", name] if before is None else ["docker", "tag", before, name], check=False)
-
-
-def forget(but: set[str]) -> list[str]:
-    """Remove the images of this installation but for those with these names; what it was, in words.
-
-    Docker keeps one of which a container is there.
-    """
-    from strata.base.process import capture
-
-    if not shutil.which("docker") or not answers():
-        return []
-    ours = ["--filter", f"label=strata.image={places.home_mark()}", "--format", "{{.Repository}}:{{.Tag}}"]
-    found = set(capture(["docker", "image", "ls", *ours], check=False).stdout.split()) - but
-    names = sorted(name for name in found if name.startswith(("strata/image:", "strata/base:")))
-    gone = [name for name in names if capture(["docker", "image", "rm", name], 600, check=False).returncode == 0]
-    return [f"Docker's {name}" for name in gone]
-
-
-def _being_built() -> set[str]:
-    """What containers call the recipes of images that some process builds now: it holds the lock of each."""
-    from strata.base.locks import held
-
-    folder = os.path.join(places.home(), "images")
-    locks = [name for name in os.listdir(folder) if name.endswith(".lock")] if os.path.isdir(folder) else []
-    return {name[:12] for name in locks if held(os.path.join(folder, name))}
-
-
-def sweep() -> list[str]:
-    """Remove every container of this installation but those in which an image is being built; returns their ids."""
-    from strata.base.process import capture
-
-    if not shutil.which("docker") or not answers():
-        return []
-    ours = ["--filter", f"label={LABEL}={places.home_mark()}", "--format", '{{.ID}} {{.Label "strata.building"}}']
-    listed = [line.split() for line in capture(["docker", "ps", "--all", *ours]).stdout.splitlines()]
-    building = _being_built()
-    found = [id for id, *recipe in listed if not building.intersection(recipe)]
-    if found:
-        capture(["docker", "rm", "--force", "--volumes", *found])
-    if not building:
-        remove_builds()
-    return found

@@ -3,36 +3,28 @@
 import os
 
 from strata.base import places
-from strata.layers.layer import Layer
+from strata.base.shapes import Fields
+from strata.layers.common import layer
+
+NETWORK_AND_DATA = {"network": "the host’s", "data": "the host’s disk"}
 
 
-def copy(source: str, target: str) -> None:
-    """Copy a file's bytes and rights."""
-    import shutil
+class Kind(layer.Kind):
+    """The bare host with its own files, for tests."""
 
-    shutil.copy(source, target)
-
-
-class Host(Layer):
-    """Runs commands as they are, with the host's own files."""
-
-    name = "host"
     kind = "bare"
-    stands_idle = True
     title = "none: the host’s own files"
     stands_on = ()
     forms = ()
+    stands_idle = True
 
-    @classmethod
-    def unavailable(cls) -> str | None:
-        return None
+    def labels(self, settled: Fields) -> Fields:
+        return NETWORK_AND_DATA
 
-    @classmethod
-    def told(cls, options: dict) -> dict:
-        return {"network": "the host’s", "data": "the host’s disk"}
+    def examine(self) -> list[tuple[str, bool | None, str]]:
+        return []
 
-    @classmethod
-    def sweep(cls) -> list[str]:
+    def sweep(self) -> list[str]:
         from strata.base.files import clear_tree
 
         found = sorted(os.listdir(places.systems())) if os.path.isdir(places.systems()) else []
@@ -41,18 +33,16 @@ class Host(Layer):
             clear_tree(folder)
         return [f"folder {folder}" for folder in folders]
 
+
+class Layer(layer.Layer):
+    """Runs commands as they are."""
+
     def up(self) -> None:
         self.context.make_folder()
         os.mkdir(self.context.data)
 
-    def wrap(self, argv: list[str]) -> list[str]:
+    def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
         return argv
-
-    def put(self, source: str, target: str) -> None:
-        copy(source, target)
-
-    def get(self, source: str, target: str) -> None:
-        copy(source, target)
 
     def address(self) -> str:
         return self.context.address
@@ -60,11 +50,5 @@ class Host(Layer):
     def listen(self) -> str:
         return self.context.address
 
-    def bridge(self) -> str | None:
-        return None
-
-    def card(self) -> tuple[str, str | None] | None:
-        return None
-
-    def machine(self) -> Layer | None:
+    def machine(self) -> None:
         return None

@@ -1,4 +1,4 @@
-"""A container by LXC, whose first program does nothing; commands enter it beside that."""
+"""A container by LXC: the native tree under an overlay, and a first program that does nothing."""
 
 from __future__ import annotations
 
@@ -6,37 +6,41 @@ import os
 
 from strata.base.errors import UserError
 from strata.base.process import as_root, capture
+from strata.base.shapes import Fields, HostFacts
 from strata.host import cgroups
-from strata.layers.layered import IDLE, Layered
+from strata.layers.common import layer
+from strata.layers.host import NETWORK_AND_DATA
 
+# Commands are run beside it.
+IDLE = ["/usr/bin/sleep", "infinity"]
 # What the distribution gives to every container: its devices, mounts, capabilities and filter of system calls.
 COMMON = "/usr/share/lxc/config/common.conf"
-# Where a kernel with AppArmor tells which profiles are loaded, and the one that LXC gives to a container.
+# Where a kernel with AppArmor lists the profiles that are loaded, and the one that LXC gives to a container.
 PROFILES = "/sys/kernel/security/apparmor/profiles"
 PROFILE = "lxc-container-default-cgns"
+MOUNT = """
+tree=$1 written=$2 root=$3
+mkdir -p "$written/upper" "$written/work" "$root"
+mount -t overlay -o "lowerdir=$tree,upperdir=$written/upper,workdir=$written/work" strata "$root"
+mount --make-private "$root"
+"""
 
 
-class Lxc(Layered):
-    """Commands are run as lxc-attach does: in its namespaces and groups, with its capabilities and its filter."""
+class Kind(layer.Kind):
+    """Containers with the host's network, and with /data on the host's disk."""
 
-    name = "lxc"
     title = "LXC container"
-    program = "lxc-start"
-    package = "lxc"
+    forms = ("tree",)
+    programs = ("lxc-start",)
+    installed_by = "install the distribution's package lxc"
+    needs_root = True
 
-    @classmethod
-    def unavailable(cls) -> str | None:
-        if reason := super().unavailable():
-            return reason
-        return None if os.path.exists(COMMON) else f"there is no {COMMON}: install the distribution's package lxc"
-
-    @classmethod
-    def refusal(cls, options: dict, below: str, machine: dict) -> str | None:
+    def refusal(self, settled: Fields, below: str, machine: HostFacts) -> str | None:
         try:
             with open(PROFILES, encoding="utf-8") as file:
                 loaded = any(line.split(" ", 1)[0] == PROFILE for line in file)
         except OSError:
-            # No AppArmor, or nothing is told of it.
+            # No AppArmor, or it lists nothing to this user.
             return None
         if loaded:
             return None
@@ -45,46 +49,65 @@ class Lxc(Layered):
             "apparmor, and run `systemctl restart apparmor`"
         )
 
-    @property
-    def _monitor(self) -> str:
-        """The group of the process that holds the container."""
-        return f"{self.context.id}-monitor"
+    def labels(self, settled: Fields) -> Fields:
+        return NETWORK_AND_DATA
 
-    def _command(self, name: str) -> list[str]:
-        return [name, f"--name={self.context.id}", f"--lxcpath={self.context.folder}"]
 
-    def configuration(self) -> str:
-        """What LXC is asked for."""
+class Layer(layer.Layer):
+    """Commands are run by lxc-attach: in the container's namespaces and groups, with its capabilities and filter."""
+
+    def _command(self, name: str, *words: str) -> list[str]:
+        return as_root([name, f"--name={self.context.id}", f"--lxcpath={self.context.folder}", *words])
+
+    def _settings(self, root: str, monitor: str) -> dict[str, str]:
+        """What LXC is asked for; monitor: the group of the process that holds the container."""
         data = self.context.data.replace(" ", "\\040")
-        return "".join(
-            f"{key} = {value}\n"
-            for key, value in (
-                ("lxc.include", COMMON),
-                ("lxc.uts.name", "strata"),
-                ("lxc.rootfs.path", f"dir:{self.root}"),
-                ("lxc.mount.entry", f"{data} data none bind 0 0"),
-                ("lxc.net.0.type", "none"),
-                ("lxc.cgroup.dir.container", cgroups.path_of(self.context.id)),
-                ("lxc.cgroup.dir.monitor", cgroups.path_of(self._monitor)),
-                ("lxc.init.cmd", " ".join(IDLE)),
-            )
-        )
+        return {
+            "lxc.include": COMMON,
+            "lxc.uts.name": "strata",
+            "lxc.rootfs.path": f"dir:{root}",
+            "lxc.mount.entry": f"{data} data none bind 0 0",
+            "lxc.net.0.type": "none",
+            "lxc.cgroup.dir.container": cgroups.path_of(self.context.id),
+            "lxc.cgroup.dir.monitor": cgroups.path_of(monitor),
+            "lxc.init.cmd": " ".join(IDLE),
+        }
 
     def up(self) -> None:
+        assert self.context.image
         # What is noted last is removed first: what holds the container must not tidy up beside us.
+        monitor = f"{self.context.id}-monitor"
         self.context.note({"kind": "group", "id": self.context.id})
-        self.context.note({"kind": "group", "id": self._monitor})
-        self.lay()
-        own = os.path.join(self.context.folder, self.context.id)
+        self.context.note({"kind": "group", "id": monitor})
+        root, written, own = (os.path.join(self.context.folder, name) for name in ("root", "written", self.context.id))
+        tree = os.path.join(self.context.image["folder"], "tree")
+        capture(as_root(["sh", "-euc", MOUNT, "strata", tree, written, root]))
         os.mkdir(own)
-        with open(os.path.join(own, "config"), "w", encoding="utf-8") as configuration:
-            configuration.write(self.configuration())
+        with open(os.path.join(own, "config"), "w", encoding="utf-8") as file:
+            file.writelines(f"{key} = {value}\n" for key, value in self._settings(root, monitor).items())
         log = os.path.join(own, "log")
-        start = [*self._command("lxc-start"), "--daemon", f"--logfile={log}", "--logpriority=ERROR"]
-        if capture(as_root(start), check=False).returncode != 0:
+        start = self._command("lxc-start", "--daemon", f"--logfile={log}", "--logpriority=ERROR")
+        if capture(start, check=False).returncode != 0:
             said = capture(as_root(["cat", "--", log]), check=False).stdout
             words = " / ".join(line.rpartition(" - ")[2] for line in said.splitlines())
             raise UserError(f"LXC did not start a container: {words or 'it said nothing'}")
 
-    def wrap(self, argv: list[str]) -> list[str]:
-        return as_root([*self._command("lxc-attach"), "--clear-env", "--", *argv])
+    def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
+        return self._command("lxc-attach", "--clear-env", "--", *argv)
+
+    def facts(self) -> Fields:
+        version = capture(["lxc-start", "--version"]).stdout.splitlines()[0].strip()
+        return {"container": {"program": "lxc-start", "version": version}}
+
+    def group(self) -> str | None:
+        return self.context.id
+
+    def processes(self) -> list[int]:
+        return sorted(cgroups.members(self.context.id))
+
+    def left(self) -> list[str]:
+        # With version 2 alone LXC makes a group of a hidden name in the container's.
+        groups = cgroups.groups_of(self.context.id)
+        inner = [f"{group}/{names}" for group in groups for names in ("*", ".[!.]*")]
+        lines = cgroups.command_lines(self.run_below(cgroups.look([*groups, *inner])))
+        return [line for line in cgroups.but_holder(lines) if line != " ".join(IDLE)]

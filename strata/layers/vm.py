@@ -3,36 +3,36 @@
 from __future__ import annotations
 
 import os
-import shutil
 
 from strata.base.process import capture
+from strata.base.shapes import Fields, HostFacts
 from strata.host import cgroups
-from strata.layers.layer import TYPE_CHECKING, Layer
+from strata.layers.common import layer
+from strata.layers.common.layer import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import ClassVar
 
     from strata.vm.machine import Machine
 
+# What it takes: of QEMU, libvirt and Vagrant, and to make its disk.
+PROGRAMS = ("qemu-system-x86_64", "qemu-img", "libvirtd", "virsh", "dnsmasq", "vagrant", "mke2fs", "ssh", "ssh-keygen")
+# Where a guest keeps what is run in it by ssh.
+SESSIONS = [f"{cgroups.ROOT}/user.slice/user-0.slice/session-*", f"{cgroups.ROOT}/system.slice/ssh*"]
 
-class Vm(Layer):
-    """A machine that stays up for the cells that share it; commands are executed in it through one kept ssh connection.
 
-    profile: the name of one of the config's vm.profiles.  fresh: boot (each system boots a machine) or snapshot (the
-    first boots one and saves it, and all restore that; what stands on it may have it warmed up before).
+class Kind(layer.Kind):
+    """profile: the name of one of the config's vm.profiles.  fresh: boot (each system boots a machine) or snapshot
+    (the first boots one and saves it, and all restore that; what stands on it may have it warmed up before).
     """
 
-    name = "vm"
     kind = "machine"
     title = "virtual machine"
     forms = ("disk",)
+    programs = PROGRAMS
+    needs_root = True
     daemons = ("libvirtd", "virtlogd", "virtqemud", "virtnetworkd", "virtstoraged", "dnsmasq")
-    # Where a guest keeps what is run in it by ssh.
-    sessions: ClassVar[list[str]] = [
-        f"{cgroups.ROOT}/user.slice/user-0.slice/session-*",
-        f"{cgroups.ROOT}/system.slice/ssh*",
-    ]
-    options_schema: ClassVar[dict] = {
+    options_schema: ClassVar[Fields] = {
         "type": "object",
         "additionalProperties": False,
         "properties": {
@@ -41,25 +41,12 @@ class Vm(Layer):
         },
     }
 
-    @classmethod
-    def unavailable(cls) -> str | None:
+    def unavailable(self) -> str | None:
         from strata.vm import disk
 
-        reason = disk.unsupported()
-        if reason:
-            return reason
-        path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
-        qemu = ("qemu-system-x86_64", "qemu-img", "libvirtd", "virsh", "dnsmasq", "vagrant")
-        disk_tools = ("mke2fs", "ssh", "ssh-keygen")
-        for program in (*qemu, *disk_tools):
-            if not shutil.which(program, path=path):
-                return f"{program} is not installed: run `make setup`"
-        if os.geteuid() != 0 and not shutil.which("sudo"):
-            return "virtual machines need root: run as root or install sudo"
-        return None
+        return disk.unsupported() or super().unavailable()
 
-    @classmethod
-    def check(cls, options: dict, config: dict, below: str = "host") -> list[tuple[str, str]]:
+    def check(self, options: Fields, config: Fields, below: str = "host") -> list[tuple[str, str]]:
         section = config.get("vm", {"profiles": {"default": {}}})
         profiles = section.get("profiles") if isinstance(section, dict) else None
         wanted = options.get("profile", "default")
@@ -69,28 +56,20 @@ class Vm(Layer):
 
         return [("profile", f"unknown profile '{wanted}'; {nearest(wanted, list(profiles))}")]
 
-    @classmethod
-    def examine(cls) -> list[tuple[str, bool | None, str]]:
-        reason = cls.unavailable()
-        if reason:
+    def examine(self) -> list[tuple[str, bool | None, str]]:
+        if reason := self.unavailable():
             return [("virtual machines", None, f"{reason}; environments with one are shown as not available")]
         from strata.vm import acceleration, libvirt
 
         words = "libvirt answers" if libvirt.answers() else "libvirt will be started with the first machine"
-        there = [("virtual machines", True, f"QEMU, libvirt and Vagrant are installed; {words}")]
+        machines = ("virtual machines", True, f"QEMU, libvirt and Vagrant are installed; {words}")
         found = acceleration.known()
         if found["accelerator"] is None:
-            return [*there, ("KVM", None, f"{found['accelerator_reason']}: `python3 -m strata image` tests it")]
+            return [machines, ("KVM", None, f"{found['accelerator_reason']}: `python3 -m strata image` tests it")]
         said = f"{acceleration.shown(found['accelerator'])}: {found['accelerator_reason']}"
-        return [*there, ("KVM", True if found["accelerator"] == "kvm" else None, said)]
+        return [machines, ("KVM", True if found["accelerator"] == "kvm" else None, said)]
 
-    @classmethod
-    def grants(cls, options: dict, machine: dict) -> dict:
-        own = options["settings"]["cpus"]
-        return {**machine, "cpus": machine["cpus"] if own == "host" else int(own)}
-
-    @classmethod
-    def settle(cls, options: dict, config: dict) -> dict:
+    def settle(self, options: Fields, config: Fields) -> Fields:
         """The options with the profile's own settings and the accelerator, which decide a cell's result."""
         from strata.vm import acceleration, settings
 
@@ -102,62 +81,54 @@ class Vm(Layer):
             "accelerator": acceleration.known()["accelerator"],
         }
 
-    @classmethod
-    def describe(cls, options: dict) -> dict:
+    def grants(self, settled: Fields, machine: HostFacts) -> HostFacts:
+        own = settled["settings"]["cpus"]
+        return {**machine, "cpus": machine["cpus"] if own == "host" else int(own)}
+
+    def describe(self, settled: Fields) -> Fields:
         """What accelerates the machine, why that is known, and the word that stands for {vm} in labels."""
         from strata.vm import acceleration
 
-        return {**acceleration.known(), "shown": acceleration.shown(options["accelerator"])}
+        return {**acceleration.known(), "shown": acceleration.shown(settled["accelerator"])}
 
-    @property
-    def data(self) -> str:
-        return "/data"
-
-    @property
-    def _machine(self) -> Machine:
-        from strata.vm.machine import Machine
-
-        warmup = {layer.name: layer.warmup() for layer in self.above}
-        return Machine(self.options, self.context, {name: commands for name, commands in warmup.items() if commands})
-
-    @classmethod
-    def sweep(cls) -> list[str]:
+    def sweep(self) -> list[str]:
         from strata.vm import libvirt, snapshot
 
         return [*libvirt.sweep(), *(f"snapshot {name}" for name in snapshot.remove())]
 
-    def up(self) -> None:
-        self._note()
-        self._facts = self._machine.up()
 
-    def _note(self) -> None:
+class Layer(layer.Machine):
+    """A machine that stays up for the cells that share it; commands go through one kept ssh connection."""
+
+    data = "/data"
+
+    def up(self) -> None:
         from strata.vm import machine
 
         consoles = os.path.abspath(machine.CONSOLES)
         self.context.note({"kind": "machine", "id": self.context.folder, "consoles": consoles})
+        self._facts = self.vagrant().up()
 
-    def facts(self) -> dict:
+    def vagrant(self) -> Machine:
+        """The machine as Vagrant and libvirt have it."""
+        from strata.vm.machine import Machine
+
+        return Machine(
+            self.options, self.context, {above.name: words for above in self.above if (words := above.warmup())}
+        )
+
+    def facts(self) -> Fields:
         return {"vm": self._facts}
 
-    def wrap(self, argv: list[str]) -> list[str]:
+    def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
         from strata.vm import ssh
 
         return ssh.command(self.context.folder, argv)
 
     def left(self) -> list[str]:
         # What sshd started, and nothing of the guest's own; the one that looks is among it.
-        lines = cgroups.command_lines(capture(self.command_plain(cgroups.look(self.sessions))).stdout)
+        lines = cgroups.command_lines(capture(self.command_plain(cgroups.look(SESSIONS))).stdout)
         return [line for line in lines if not line.startswith("sshd") and "cgroup.procs" not in line]
-
-    def put(self, source: str, target: str) -> None:
-        from strata.vm import ssh
-
-        ssh.put(self.context.folder, source, target)
-
-    def get(self, source: str, target: str) -> None:
-        from strata.vm import ssh
-
-        ssh.get(self.context.folder, source, target)
 
     def address(self) -> str:
         from strata.vm import ssh
@@ -177,13 +148,13 @@ class Vm(Layer):
         wanted = self._wanted()
         return (wanted["passthrough"][0], wanted["card"].get("client")) if wanted.get("card") else None
 
-    def _wanted(self) -> dict:
+    def _wanted(self) -> Fields:
         """The machine's settings, as it was made."""
         from strata.base.files import read_json
 
         return read_json(os.path.join(self.context.folder, "vm.json")) or {}
 
-    def machine(self) -> Layer | None:
+    def machine(self) -> Layer:
         return self
 
     def processes(self) -> list[int]:

@@ -6,13 +6,15 @@ Widths of intervals, costs, the budget and the machine's flags decide, and never
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+from typing import Any
 
 from strata.base.constants import result
 from strata.base.errors import UserError
 from strata.base.files import read_json, write_json
 from strata.base.shapes import Fields, Plan
+from strata.cell import quiet
 from strata.experiment import claims, plan, precision, sets, sizes
 from strata.experiment.precision import Claim, State
 from strata.host import node
@@ -75,11 +77,7 @@ class _Round:
                 for at, number in enumerate(state["again"], 1):
                     # A set may have taken the place of one that had taken another's.
                     tries[load, step.before[load] + at] = tries[load, number] + 1
-        flagged = {
-            cell[1:]
-            for cell, record in self.records.items()
-            if cell[0] in self.order.paired and record["quiet"]["flags"]
-        }
+        flagged = set(disturbed(self.order, self.records))
         again = []
         for load, number in sorted(flagged - aside, key=lambda one: (one[1], self.loads.index(one[0]))):
             if tries[load, number] < self.asked["retries"] and self._seconds(load) <= self.left:
@@ -161,6 +159,7 @@ class _Round:
             if self.asked.get("claims") and not any(more.values()) and self.experiment["scale"] != TINY:
                 of_claims = precision.for_claims(self.claims(states), self.left)
                 more |= {load: number for load, (number, _) in of_claims.items()}
+        causes = disturbed(self.order, self.records)
         told: dict[str, Fields] = {}
         for load, state in states.items():
             claim = of_claims[load][1] if load in of_claims else None
@@ -173,7 +172,7 @@ class _Round:
                 "more": more[load],
                 "environments": narrow or None,
                 "claim": claim.name if claim else None,
-                "reason": _reason(state, more[load], target, claim),
+                "reason": _reason(state, more[load], target, claim, repeated(load, self.again, causes)),
             }
         words: dict[str, list[str]] = defaultdict(list)
         for load, entry in told.items():
@@ -191,11 +190,25 @@ class _Round:
         }
 
 
-def _reason(state: State, more: int, target: float | None, claim: Claim | None) -> str:
+def disturbed(order: sets.Order, records: Mapping[sets.Cell, Any]) -> dict[tuple[str, int], str]:
+    """The sets (workload, number) of these records that something disturbed, and what, in words."""
+    found: dict[tuple[str, int], str] = {}
+    for cell, record in records.items():
+        if cell[0] in order.paired and (flags := record.get("quiet", {}).get("flags")):
+            found.setdefault(cell[1:], quiet.cause(flags))
+    return found
+
+
+def repeated(load: str, numbers: Iterable[tuple[str, int]], causes: dict[tuple[str, int], str]) -> str:
+    """Which sets of a workload are measured again, and why; nothing where none is."""
+    return ", ".join(f"block {one[1]} again: {causes[one]}" for one in numbers if one[0] == load)
+
+
+def _reason(state: State, more: int, target: float | None, claim: Claim | None, again: str) -> str:
     """How wide a workload's interval is and may be, and how many sets it gets."""
     width = f"± {100 * state.half_width:.1f} %" if math.isfinite(state.half_width) else "no interval"
     wanted = f" (target ± {100 * target:.1f} %)" if target is not None else ""
-    again = f", {state.again} disturbed again" if state.again else ""
+    again = f", {again}" if again else ""
     of = f" of {', '.join(claim.environments)} for {claim.name} (± {100 * claim.target:.1f} %)" if claim else ""
     return f"{width}{wanted}{again}, {more} more{of}"
 

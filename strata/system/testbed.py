@@ -20,12 +20,11 @@ from strata.base.placeholders import several
 from strata.base.process import alive, identity
 from strata.base.progress import say, seconds_once
 from strata.base.shapes import Fields, Image, Stack
-from strata.client.client import Client
 from strata.experiment import plan
 from strata.host import cgroups
 from strata.host.context import Context
 from strata.image import intact
-from strata.layers.layer import Layer
+from strata.layers import Layer
 from strata.system import state, traces, turn
 from strata.system.turn import exclusive as exclusive
 
@@ -48,14 +47,20 @@ def _begin(environment: str, stack: Stack, image: Image | None, tree: bool) -> s
 
 
 class Link:
-    """A client (as of :func:`strata.client.settle`) that is brought up now, and the host's address on its link."""
+    """A client (as of :func:`strata.client.settle`) that is brought up now.
+
+    `client` is the top of its stack, `layer` that by which it is joined to systems, `address` the host's on the link.
+    """
 
     def __init__(self, settled: Fields, image: Image | None) -> None:
         id = _begin(CLIENT, [], image, tree=True)
         folder = os.path.join(places.systems(), id)
         context = Context(id, folder, image, note=lambda trace: state.note(id, trace))
-        self.client: Client = client_of.make(settled, context)
-        self.address = self.client.up()
+        stack = client_of.make(settled, context)
+        for layer in stack:
+            layer.up()
+        self.client, self.layer = stack[-1], client_of.link_of(stack)
+        self.address = self.layer.address()
         # Of the servers that it reaches.
         self.password = os.urandom(16).hex()
 
@@ -108,7 +113,7 @@ class System:
         return self.tops[0]
 
     @property
-    def client(self) -> Client | None:
+    def client(self) -> Layer | None:
         """The client that reaches it; None where no workload has a part there."""
         return self.link.client if self.link else None
 
@@ -120,8 +125,8 @@ class System:
         self.facts["up_seconds"] = round(time.monotonic() - begun - (seconds_once() - before), 3)
         each = [{"id": top.context.id, **own} for top, own in zip(self.tops, facts, strict=True)]
         self.facts["facts"] = {**facts[0], **({"each": each} if len(each) > 1 else {})}
-        if self.client is not None:
-            self.client.join(self.tops)
+        if self.link is not None:
+            self.link.layer.join(self.tops)
             self.listens = [top.listen() for top in self.tops]
         return self
 
@@ -254,8 +259,11 @@ def end_run(owner: Fields) -> None:
 def sweep() -> list[str]:
     """Remove whatever of ours was left on this machine, told by our marks alone; returns what it was, in words."""
     from strata.client import namespace
+    from strata.image import build
 
-    removed = [words for name in reversed(layers.LAYERS) for words in layers.layer_class(name).sweep()]
+    # The folders, by which some find what is theirs, are the host's, and go last.
+    order = sorted(layers.names(), key=lambda name: name == "host")
+    removed = [*build.sweep(), *(words for name in order for words in layers.kind(name).sweep())]
     if namespace.remove():
         removed.append(f"network namespace {namespace.name()}")
     return removed

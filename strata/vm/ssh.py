@@ -3,14 +3,10 @@
 import os
 import shlex
 
-from strata.base.patience import stretched
 from strata.base.process import capture
 from strata.host import sockets
 
 HOST = "machine"
-# Seconds: how long a connection may take, how often a machine is asked whether it is there, and how long it may be
-# silent before the connection ends by itself.
-CONNECT, ASK, SILENT = 10, 10, 60
 # The exit code by which ssh says that it has no connection, or none any more.
 LOST = 255
 
@@ -32,17 +28,10 @@ def write(folder: str, address: str, key: str, host_keys: list[str]) -> None:
         "  User root",
         f"  IdentityFile {key}",
         "  IdentitiesOnly yes",
-        "  BatchMode yes",
         f"  UserKnownHostsFile {known}",
         "  GlobalKnownHostsFile /dev/null",
         "  StrictHostKeyChecking yes",
-        "  LogLevel ERROR",
-        f"  ConnectTimeout {stretched(CONNECT):g}",
-        f"  ServerAliveInterval {ASK}",
-        f"  ServerAliveCountMax {stretched(SILENT) / ASK:g}",
-        "  ControlMaster auto",
-        f"  ControlPath {sockets.path(folder)}",
-        "  ControlPersist yes",
+        *(f"  {key} {value}" for key, value in sockets.settings(folder).items()),
     ]
     with open(configuration(folder), "w") as file:
         file.write("\n".join(lines) + "\n")
@@ -62,19 +51,6 @@ def address(folder: str) -> str:
 def run(folder: str, argv: list[str], timeout: float = 120, check: bool = True) -> str:
     """What a command of the machinery prints in the machine."""
     return capture(command(folder, argv), timeout, check).stdout
-
-
-def put(folder: str, source: str, target: str) -> None:
-    """Copy a file of the host into the machine."""
-    # A path from the root is neither an option nor, if it holds a colon, a file of another machine.
-    source = os.path.abspath(source)
-    capture(["scp", "-q", "-F", configuration(folder), "--", source, f"{HOST}:{target}"], timeout=3600)
-
-
-def get(folder: str, source: str, target: str) -> None:
-    """Copy a file of the machine to the host."""
-    target = os.path.abspath(target)
-    capture(["scp", "-q", "-F", configuration(folder), "--", f"{HOST}:{source}", target], timeout=3600)
 
 
 def close(folder: str) -> None:

@@ -45,7 +45,7 @@ def sources() -> str:
 
 def _decides() -> str:
     """A hash of all that decides what is on the host's disk."""
-    names = ["scripts/setup.sh", "scripts/packages.txt", "scripts/older-package.sh"]
+    names = ["scripts/setup.sh", "scripts/packages.txt", "scripts/other-release.sh"]
     names += ["requirements.txt", "requirements-test.txt", "strata/host/distribution.py"]
     texts = [sources(), " ".join(PACKAGES), SIZE, INSIDE.read_text()]
     texts += [(projects.ROOT / name).read_text() for name in names]

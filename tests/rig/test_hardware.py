@@ -23,7 +23,7 @@ layers = [{"vm": {"profile": "latency", "fresh": "snapshot"}}]
 page["environments"] = {name: page["environments"][name] for name in ("native", "vm-tuned")}
 page["environments"]["vm-latency"] = {"label": "{vm}, latency", "layers": layers}
 page["environments"]["native-pinned"] = {"label": "Pinned", "layers": [{"chroot": {"numactl": sys.argv[2]}}]}
-page |= {"repetitions": 1, "quiet": {"action": "flag"}, **json.loads(sys.argv[3])}
+page |= {"scale": "tiny", "repetitions": 1, "quiet": {"action": "flag"}, **json.loads(sys.argv[3])}
 json.dump(page, open("config.yaml", "w"))
 """
 # What VMware calls latency-sensitive: memory that is reserved, CPUs of its own, and a card of its own.

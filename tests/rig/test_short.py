@@ -54,4 +54,4 @@ def test_one_cell_each_without_and_with_a_machine(run, records):
 
 def test_nothing_of_it_is_left(there, run):
     assert there.good(LEFT) == ""
-    assert "nothing of ours was left" in run("python -m strata clean")
+    assert "nothing of Strata's was left" in run("python -m strata clean")

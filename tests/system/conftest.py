@@ -37,7 +37,7 @@ def machine_stays(request):
     yield before
     assert leftovers.settle(before) == before
     if not state.all_up():
-        assert [left for name in layers.LAYERS for left in layers.layer_class(name).sweep()] == []
+        assert [left for name in layers.names() for left in layers.kind(name).sweep()] == []
 
 
 @pytest.fixture(scope="session")

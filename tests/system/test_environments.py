@@ -18,7 +18,7 @@ from strata.system import state, testbed
 ENVIRONMENTS = ["native", "docker", "docker-hostnet", "docker-layered"]
 # Options of layers that have to be given some.
 OPTIONS_OF = {"podman": {"network": "bridge", "data": "volume", "runtime": "runc"}}
-# Podman imports the image into a store of its own first.
+# Podman imports the image first.
 SLOW = {"podman"}
 
 
@@ -27,8 +27,8 @@ def stacks():
     settings = config.read(path=projects.ROOT / "config.yaml")
     found = {name: entry["layers"] for name, entry in settings["environments"].items()}
     tops = {next(iter(stack[-1])) for stack in found.values()} | {"host"}
-    for name in set(layers_of.LAYERS) - tops:
-        below = layers_of.layer_class(name).stands_on[0]
+    for name in set(layers_of.names()) - tops:
+        below = layers_of.kind(name).stands_on[0]
         found[name] = [*([] if below == "host" else [{below: {}}]), {name: OPTIONS_OF.get(name, {})}]
     return found
 
@@ -38,7 +38,7 @@ def every_layer():
     found, seen = [], set()
     for name, stack in stacks().items():
         names = tuple(layer for entry in stack for layer in entry)
-        machine = any(layers_of.layer_class(layer).kind == "machine" for layer in names)
+        machine = any(layers_of.kind(layer).kind == "machine" for layer in names)
         if not machine or names not in seen:
             found.append(pytest.param(name, marks=[pytest.mark.long] * (machine or name in SLOW)))
         seen.add(names)
@@ -175,14 +175,14 @@ def test_what_a_command_leaves_is_seen(up, name):
 
 
 def test_a_container_of_somebody_else_is_never_touched(up, image):
-    from strata.layers import docker
+    from strata.layers.common import engine
 
-    argv = ["docker", "run", "--detach", "--rm", "--network", "none", docker.tag(image), "sleep", "300"]
+    argv = ["docker", "run", "--detach", "--rm", "--network", "none", engine.tag(image), "sleep", "300"]
     other = subprocess.check_output(argv, text=True).strip()
     try:
         up("docker")
         testbed.take_down()
-        docker.sweep()
+        layers_of.kind("docker").sweep()
         state = subprocess.check_output(["docker", "inspect", "-f", "{{.State.Running}}", other], text=True)
         assert state.strip() == "true"
     finally:

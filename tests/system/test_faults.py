@@ -13,7 +13,7 @@ import projects
 import pytest
 from disks import small_disk
 
-from strata.layers import docker
+from strata.layers.common import engine
 from strata.system import state
 
 TARGET = "cells"
@@ -188,7 +188,7 @@ def test_a_full_cache_is_told_and_the_image_is_built_once_there_is_room(
         assert logs(folder) == {}
         assert list(home.glob("images/*/image.json")) == []
         # Docker still has what another installation built of the same recipe.
-        named = subprocess.check_output(["docker", "image", "inspect", "--format", "{{.Id}}", docker.tag(image)])
+        named = subprocess.check_output(["docker", "image", "inspect", "--format", "{{.Id}}", engine.tag(image)])
         assert named.decode().strip() == image["id"]
         if not again:
             return

@@ -13,7 +13,7 @@ import pytest
 
 from strata.base import places
 from strata.image import cache, manifest
-from strata.layers import docker
+from strata.layers.common import engine
 from strata.system import testbed
 
 # Prints what manifest.hash_tree finds, from inside a container: hash or target, and path.
@@ -46,7 +46,7 @@ def hash_tree(tree):
 
 def test_container_and_tree_are_the_same_files(image, see_image):
     see_image(image)
-    argv = ["docker", "run", "--rm", "--network", "none", "--pull", "never", docker.tag(image), "bash", "-c", INSIDE]
+    argv = ["docker", "run", "--rm", "--network", "none", "--pull", "never", engine.tag(image), "bash", "-c", INSIDE]
     printed = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
     inside = {}
     for line in printed.splitlines():
@@ -102,7 +102,7 @@ def test_a_changed_recipe_builds_another_image_and_a_comment_does_not(image, tmp
         )
         assert {path for path in old if old[path] != new.get(path)} == {"opt/strata/workloads/stream/stream"}
     finally:
-        subprocess.run(["docker", "rmi", docker.tag(built)], check=True, capture_output=True)
+        subprocess.run(["docker", "rmi", engine.tag(built)], check=True, capture_output=True)
         shutil.rmtree(cache.folder_of(built["recipe"]))
 
 
@@ -144,16 +144,16 @@ def test_updates_that_are_lost_are_noticed_however_long_the_run(image, see_image
         /tmp/$name --threads 1 --log2 12 --updates-per-word 4 --min-seconds $seconds | grep verified || true
     done; done"""
     argv = ["docker", "run", "--rm", "--network", "none", "--pull", "never", "-v", f"{tmp_path}:/src:ro"]
-    printed = subprocess.run([*argv, docker.tag(image), "bash", "-c", run], capture_output=True, text=True, check=True)
+    printed = subprocess.run([*argv, engine.tag(image), "bash", "-c", run], capture_output=True, text=True, check=True)
     found = [json.loads(line) for line in printed.stdout.splitlines()]
     assert [told["verified"] for told in found] == [True, True, False, False]
     assert found[3]["passes"] > 100
 
 
 def test_an_image_removed_from_docker_comes_back_from_the_cache(image, see_image, machine_stays):
-    subprocess.run(["docker", "rmi", "--force", docker.tag(image)], check=True, capture_output=True)
+    subprocess.run(["docker", "rmi", "--force", engine.tag(image)], check=True, capture_output=True)
     see_image(image)
-    form = ["docker", "image", "inspect", "--format", "{{.Id}}", docker.tag(image)]
+    form = ["docker", "image", "inspect", "--format", "{{.Id}}", engine.tag(image)]
     assert subprocess.check_output(form, text=True).strip() == image["id"]
 
 

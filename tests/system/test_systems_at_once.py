@@ -53,7 +53,7 @@ def test_two_systems_run_stream_at_the_same_time(tmp_path, image, see_image, mac
     with open(folder / "results/tidy/stream.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert sorted((row["metric"], row["factors"]) for row in rows) == sorted(
-        (metric, f"system={part}") for metric in ("copy", "scale", "add", "triad") for part in (0, 1)
+        (metric, f"system={part}") for metric in ("copy", "scale", "add", "triad", "first") for part in (0, 1)
     )
     assert all(float(row["value"]) > 0 for row in rows)
 

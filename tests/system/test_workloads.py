@@ -12,16 +12,15 @@ import listening
 import projects
 import pytest
 
-from strata.layers import podman_here
-from strata.layers.podman import Podman
+from strata.layers import podman
 
 WORKLOADS = ["fio", "mysql", "netperf", "nuttcp", "redis", "startup"]
 SHORT = {"native": WORKLOADS, "docker": WORKLOADS, "docker-hostnet": ["netperf"], "docker-layered": ["fio"]}
 # Podman by the first of its runtimes that works here.
 PODMANS = [
     {"label": "Podman", "layers": [{"podman": {"network": "bridge", "data": "volume", "runtime": name}}]}
-    for name in podman_here.RUNTIMES
-    if Podman.unavailable() is None and podman_here.unfit(name) is None
+    for name in podman.RUNTIMES
+    if podman.Kind().unavailable() is None and podman.unfit(name) is None
 ][:1]
 LONG = dict.fromkeys([*SHORT, *["podman"] * len(PODMANS)], WORKLOADS)
 # What the short test leaves out of sweeps.

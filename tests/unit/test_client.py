@@ -5,7 +5,7 @@ import pytest
 
 from strata import client
 from strata.base.errors import UserError
-from strata.client import rate, remote
+from strata.client import link, remote
 from strata.experiment import config
 from strata.host import addresses
 from strata.host.context import Context
@@ -18,7 +18,7 @@ def test_the_client_is_settled_with_every_default():
     assert there["kind"] == "ssh"
     assert there != other
     assert "a@b" not in str(there)
-    assert isinstance(client.make({**there, **client.way({"ssh": "a@b"})}, Context("i", "f", None)), remote.Remote)
+    assert isinstance(client.make({**there, **client.way({"ssh": "a@b"})}, Context("i", "f", None))[-1], remote.Remote)
 
 
 @pytest.mark.parametrize(
@@ -44,14 +44,14 @@ def test_a_client_that_is_none_is_refused_with_its_key(project, wrong):
 
 
 def test_a_bucket_lets_through_what_its_rate_needs():
-    assert rate.bits_per_second("100mbit") == 10**8
-    words = rate.arguments("eth0", "10gbit")
-    assert words[:8] == ["tc", "qdisc", "add", "dev", "eth0", "root", "handle", rate.HANDLE]
+    assert link.bits_per_second("100mbit") == 10**8
+    words = link.bucket("eth0", "10gbit")
+    assert words[:8] == ["tc", "qdisc", "add", "dev", "eth0", "root", "handle", link.HANDLE]
     burst = int(words[words.index("burst") + 1])
     assert burst == 10**10 // 8 // 250
-    assert "131072" in rate.arguments("eth0", "1mbit")
-    with pytest.raises(UserError, match="is not a rate"):
-        rate.bits_per_second("1gbyte")
+    assert "131072" in link.bucket("eth0", "1mbit")
+    with pytest.raises(UserError, match="1gbyte"):
+        link.bits_per_second("1gbyte")
 
 
 def test_a_free_network_touches_no_route():

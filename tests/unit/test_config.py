@@ -8,11 +8,10 @@ import pytest
 import yaml
 from snakemake.cli import parse_config
 
+from strata import layers
 from strata.base.errors import UserError
 from strata.experiment import config, plan, sets, workload
 from strata.experiment.plan import fingerprint
-from strata.layers.docker import Docker
-from strata.layers.vm import Vm
 
 MACHINE = {"cpus": 4, "memory_bytes": 16 * 2**30, "cache_bytes": 32 * 2**20}
 DOCKER = {"docker": {"network": "host", "data": "volume"}}
@@ -153,8 +152,8 @@ def test_paper_scale_follows_the_published_rules(checkout):
 
 
 def test_what_cannot_be_had_keeps_its_place_and_its_reason(checkout, monkeypatch):
-    monkeypatch.setattr(Docker, "unavailable", classmethod(lambda cls: "no Docker"))
-    monkeypatch.setattr(Vm, "unavailable", classmethod(lambda cls: "no QEMU"))
+    monkeypatch.setattr(layers.kind("docker"), "unavailable", lambda: "no Docker")
+    monkeypatch.setattr(layers.kind("vm"), "unavailable", lambda: "no QEMU")
     environments = planned()["environments"]
     assert [environments[name]["reason"] for name in ("docker", "vm-docker")] == ["no Docker", "no QEMU"]
     assert "none can be measured" in refused({"only": {"environments": ["docker"]}}, "environments")
@@ -184,8 +183,8 @@ def test_only_some_environments_and_workloads_can_be_asked_for(checkout):
 
 
 def test_emulated_machines_have_a_size_of_their_own_and_native_beside_them(checkout, monkeypatch):
-    monkeypatch.setattr(Vm, "unavailable", classmethod(lambda cls: None))
-    monkeypatch.setattr(Vm, "refusal", classmethod(lambda *_: None))
+    monkeypatch.setattr(layers.kind("vm"), "unavailable", lambda: None)
+    monkeypatch.setattr(layers.kind("vm"), "refusal", lambda *_: None)
     finding = {"accelerator": "tcg", "accelerator_reason": "tried"}
     monkeypatch.setattr("strata.vm.acceleration.known", lambda: finding)
     found = planned()

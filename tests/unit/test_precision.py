@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 
 import measured
 import pytest
@@ -157,12 +158,17 @@ def test_a_difference_never_decides(made, slower):
     assert each(found, "more") == {"stream": 20, "linpack": 20}
 
 
-def test_a_disturbed_set_is_measured_again_and_counts_in_no_width(made):
+def test_a_disturbed_set_is_measured_again_and_counts_in_no_width(made, capsys):
     folder = made(retries=True)
     measure_on(folder, slower={"docker": 1.02}, noise=0)
     calm = each(decided(3), "half_width")
+    os.unlink("results/precision/3.json")
     flag("docker/stream/2")
+    assert main(["plan"]) == 0
+    why = "block 2 again: the load average over one minute was 2.00"
+    assert f"to be measured again: stream, {why}\n" in capsys.readouterr().out
     found = decided(3)
+    assert why in found["reason"]
     assert each(found, "again") == {"stream": [2], "linpack": []}
     assert each(found, "more") == {"stream": 17, "linpack": 17}
     assert each(found, "half_width") == pytest.approx(calm)

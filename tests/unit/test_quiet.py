@@ -222,3 +222,18 @@ def test_no_setting_makes_a_cell_another_one(project):
     ]
     assert len({json.dumps(one["quiet"]) for one in plans}) == 3
     assert len({plan.fingerprint(one, "bare", "noop") for one in plans}) == 1
+
+
+def test_a_lap_that_stood_still_is_a_disturbance():
+    def took(*laps):
+        return [{"argv": ["x"], "lap": lap, "exit": 0, "seconds": seconds} for lap, seconds in enumerate(laps, 1)]
+
+    assert quiet.stalled(took(2.0, 2.2, 8.2, 1.9)) == pytest.approx(8.2 - 2 * 2.2)
+    # Noise of half a lap is none, nor is anything known of two laps.
+    assert quiet.stalled(took(2.0, 2.2, 3.9)) < 0
+    assert quiet.stalled(took(2.0, 8.0)) == 0
+    early, late = reading(), reading(moment=10.0)
+    [flag] = quiet.judge(
+        "during", early, late, {**CALM, **quiet.facts(early, late, (), True), "stalled_seconds": 3.8}, THRESHOLDS
+    )
+    assert (flag["what"], quiet.cause([flag])) == ("stall", "a lap took, beyond twice the usual, 3.8 s")

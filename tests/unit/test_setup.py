@@ -64,7 +64,7 @@ def newer(poor, tmp_path):
     (folder / ".venv").mkdir()
     release = tmp_path / "os-release"
     release.write_text('ID=debian\nVERSION_CODENAME=trixie\nPRETTY_NAME="Debian 13"\n')
-    for name in ("setup.sh", "older-package.sh", "packages.txt"):
+    for name in ("setup.sh", "other-release.sh", "packages.txt"):
         text = (projects.ROOT / "scripts" / name).read_text()
         (folder / "scripts" / name).write_text(text.replace("/etc/os-release", str(release)))
         (folder / "scripts" / name).chmod(0o755)
@@ -95,7 +95,7 @@ def newer(poor, tmp_path):
 def test_what_this_release_has_not_comes_from_an_older_one(newer):
     done, notes = newer("yes")
     assert done.returncode == 0, done.stderr
-    assert "packer is not in Debian 13; installing that of bookworm" in done.stderr
+    assert "installing packer of bookworm, which Debian 13 does not have" in done.stderr
     assert "environments with a virtual machine will be shown as not available" in done.stderr
     # The older release is asked apart from what apt is set to, and only what came from there is installed of it.
     apart = [note for note in notes if "Dir::Etc::SourceList=" in note]

@@ -155,9 +155,9 @@ class Fake(layers.Layer):
     """A system that is up somewhere, whose commands run here and name their place."""
 
     name, own_machine = "fake", None
-    unavailable = up = down = put = get = None
+    up = None
 
-    def wrap(self, argv):
+    def wrap(self, argv, fed=False):
         return argv
 
     def address(self):

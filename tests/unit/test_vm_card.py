@@ -50,6 +50,9 @@ class Reached:
     def __init__(self, *own):
         self.own = own
 
+    def machine(self):
+        return self
+
     def card(self):
         return self.own
 
@@ -64,7 +67,7 @@ def client(monkeypatch):
     monkeypatch.setattr(namespace, "_ip", lambda *words, check=True: made.append(words) or "")
     monkeypatch.setattr(namespace.card, "port", lambda device: "enp3s0")
     one = namespace.Namespace.__new__(namespace.Namespace)
-    one.settled = {"rate": None}
+    one.options = {"rate": None}
     return one, made
 
 
@@ -72,7 +75,7 @@ def client(monkeypatch):
 def second(tmp_path, monkeypatch):
     """A client on a second machine, and what that says of the way to an address; nothing is to be set on this host."""
     monkeypatch.setattr(remote, "capture", lambda *words: pytest.fail("nothing is to be set"))
-    one = remote.Remote({"ssh": "other", "ssh_config": None, "rate": None}, Context("i", str(tmp_path), None))
+    one = remote.Remote(None, {"ssh": "other", "ssh_config": None, "rate": None}, Context("i", str(tmp_path), None))
     write_json(str(tmp_path / "remote.json"), {"device_there": "eth0"})
     said = {"ip -o route get 192.0.2.20": "192.0.2.20 dev eth1 src 192.0.2.21 uid 0"}
     said["ip -o link show eth1"] = "3: eth1: <BROADCAST> mtu 9000 qdisc mq"

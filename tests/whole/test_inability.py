@@ -9,23 +9,24 @@ import yaml
 
 LAYER = '''"""A toy: a box in which some calls are missing."""
 
-from strata.layers.host import Host
+from strata.layers import host
+from strata.layers.common import layer
 
 
-class Toy(Host):
-    name = "toy"
+class Kind(host.Kind):
     kind = "sandbox"
     title = "toy box"
     stands_on = ("host",)
 
-    @classmethod
-    def doubtful(cls, options):
+    def doubtful(self, settled):
         return True
 
+
+class Layer(layer.Layer):
     def up(self):
         pass
 
-    def wrap(self, argv):
+    def wrap(self, argv, fed=False):
         return ["sh", "-c", 'ulimit -n 77; exec "$@"', "sh", *argv]
 '''
 WORK = '[ "$(ulimit -n)" != 77 ] || { echo "no such call"; exit 3; }; echo "{\\"rate\\": 7}"'
@@ -60,8 +61,6 @@ def project(tmp_path, monkeypatch):
     for name in works:
         (folder / f"workloads/{name}/parse.py").write_text(PARSER)
     (folder / "strata/layers/toy.py").write_text(LAYER)
-    listed = folder / "strata/layers/__init__.py"
-    listed.write_text(listed.read_text().replace("LAYERS = {\n", 'LAYERS = {\n    "toy": "strata.layers.toy:Toy",\n'))
     return folder
 
 

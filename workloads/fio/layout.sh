@@ -36,9 +36,12 @@ if ! trouble=$(dd if=/dev/zero of="$file" bs=4096 count=1 oflag=direct 2>&1); th
 fi
 rm -- "$file"
 
-fio --name=layout --filename="$file" --size="$bytes" --rw=write --bs=1048576 --ioengine=libaio --iodepth=16 \
-    --direct=1 --refill_buffers=1 --randseed="$seed" --fallocate=native --end_fsync=1 --eta=never >/dev/null ||
-    refuse "the test file could not be written on $place"
+if ! said=$(fio --name=layout --filename="$file" --size="$bytes" --rw=write --bs=1048576 --ioengine=libaio --iodepth=16 \
+    --direct=1 --refill_buffers=1 --randseed="$seed" --fallocate=native --end_fsync=1 --eta=never 2>&1); then
+    printf '%s\n' "$said"
+    refuse "the test file could not be written on $place:" \
+        "$(grep -v -e '^ ' -e '^$' -e '^fio-' -e '^layout: ' -e '^Starting ' <<<"$said" | head -n 1)"
+fi
 found=$(wc -c <"$file")
 [ "$found" -eq "$bytes" ] || refuse "the test file has $found bytes, not $bytes"
 printf '{"layout": "%s", "bytes": %d, "seed": %d, "file_system": "%s", "tool": "%s"}\n' \

@@ -24,8 +24,10 @@ keys+=,P50_LATENCY,P90_LATENCY,P99_LATENCY,MAX_LATENCY,LOCAL_CONG_CONTROL,REMOTE
 printf '{"%s": "%s", "request_bytes": %d, "response_bytes": %d, "seconds": %d, ' \
     "$mode" "$test" "$request" "$response" "$seconds"
 printf '"placement": "%s", "cpu": %s, "tool": "%s"}\n' "$placement" "${cpu:-null}" "$(netperf -V)"
+# Otherwise the socket for datagrams would take them at all addresses of the client.
+own=$(ip -o route get "$address" | sed -n 's/.* src \([0-9.]*\).*/\1/p')
 printed=$("${pin[@]}" netperf -4 -P 0 -Z "$(</data/password)" -H "$address" -p "$port" -t "$test" -l "$seconds" -- \
-    -P ",$data_port" -r "$request,$response" -k "$keys")
+    -L "$own" -P ",$data_port" -r "$request,$response" -k "$keys")
 printf '%s\n' "$printed"
 # After a lost datagram netperf waits for the end of the test: most of the time is then in no round trip.
 awk -F= '/^RT_LATENCY=/ { all = $2 } /^MEAN_LATENCY=/ { timed = $2 }

@@ -1,8 +1,8 @@
 #!/bin/bash
-# Installs a package that this release of the distribution has no more, as an older release of the same distribution
-# has it: from the host's own sources, with the release replaced, and checked by apt as every package is.
-# What apt is set to stays as it is: the older release is asked apart from it, once.
-# Usage: older-package.sh PACKAGE; ends with 1 where no older release that is known here has it.
+# Installs a package as another release of the same distribution has it: from the host's own sources, with the release
+# replaced, and checked by apt as every package is.
+# What apt is set to stays as it is: the other release is asked apart from it, once.
+# Usage: other-release.sh PACKAGE [RELEASE]; without RELEASE one of the older ones.  Ends with 1 where none has it.
 set -euo pipefail
 
 package=$1
@@ -12,7 +12,8 @@ root=()
 
 # shellcheck source=/dev/null
 . /etc/os-release
-case ${ID:-} in
+case ${2:+given}${ID:-} in
+given*) releases=("$2") ;;
 debian) releases=(bookworm) ;;
 ubuntu) releases=(noble jammy) ;;
 *) exit 1 ;;
@@ -37,16 +38,16 @@ except UserError as error:
 ' "$ID" "$1"
 }
 
-for older in "${releases[@]}"; do
-    if [ "$older" = "${VERSION_CODENAME:-}" ] || ! sources "$older" >"$work/sources.list"; then
+for other in "${releases[@]}"; do
+    if [ "$other" = "${VERSION_CODENAME:-}" ] || ! sources "$other" >"$work/sources.list"; then
         continue
     fi
-    # One source of several may lack the older release; whether the package came is what counts.
+    # One source of several may lack the other release; whether the package came is what counts.
     "${root[@]}" apt-get "${apart[@]}" update >&2 || true
     (cd "$work" && "${root[@]}" apt-get "${apart[@]}" download "$package" >&2) || continue
     found=("$work/$package"_*.deb)
     [ -e "${found[0]}" ] || continue
-    echo "setup: $package is not in ${PRETTY_NAME:-this release}; installing that of $older" >&2
+    echo "setup: installing $package of $other, which ${PRETTY_NAME:-this release} does not have" >&2
     "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install "${found[0]}" >/dev/null
     exit 0
 done

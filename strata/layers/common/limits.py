@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from strata.base.amounts import UNIT, numbers, size
 from strata.base.errors import UserError
+from strata.base.shapes import Fields
 from strata.host import observe
 from strata.host.observe import NOT_AVAILABLE
 
@@ -14,12 +15,12 @@ CPUS = r"[0-9]{1,4}(-[0-9]{1,4})?"
 # Docker's own least.
 LEAST_MEMORY = 6 * UNIT["MiB"]
 
-PROPERTIES: dict[str, dict] = {
+PROPERTIES: dict[str, Fields] = {
     "seccomp": {"enum": ["default", "unconfined"], "description": "default or unconfined"},
     "cpuset-cpus": {"type": "string", "pattern": f"^{CPUS}(,{CPUS})*$", "description": "CPUs such as 0-1,3"},
     "memory": {"type": "string", "pattern": "^[1-9][0-9]{0,8}(KiB|MiB|GiB)$", "description": "a size such as 2GiB"},
-    "user-namespace": {"enum": ["own", "host"], "description": "own or host"},
 }
+OF_DOCKER: dict[str, Fields] = {"user-namespace": {"enum": ["own", "host"], "description": "own or host"}}
 
 # What shows them inside: files that every process has there.
 FILES = [
@@ -37,7 +38,7 @@ def cpus(text: str) -> set[int]:
     return set(numbers(text))
 
 
-def check(options: dict) -> list[tuple[str, str]]:
+def check(options: Fields) -> list[tuple[str, str]]:
     """(key, what is wrong) of options that fit their schema."""
     found = []
     if "cpuset-cpus" in options and not cpus(options["cpuset-cpus"]):
@@ -47,7 +48,7 @@ def check(options: dict) -> list[tuple[str, str]]:
     return found
 
 
-def refusal(options: dict, machine_cpus: set[int], memory_bytes: int) -> str | None:
+def refusal(options: Fields, machine_cpus: set[int], memory_bytes: int) -> str | None:
     """Why a machine with these CPUs and this memory cannot grant them; None if it can."""
     lacking = cpus(options["cpuset-cpus"]) - machine_cpus if "cpuset-cpus" in options else set()
     if lacking:
@@ -59,7 +60,7 @@ def refusal(options: dict, machine_cpus: set[int], memory_bytes: int) -> str | N
     return None
 
 
-def words(options: dict) -> list[str]:
+def words(options: Fields) -> list[str]:
     """The words that ask for them, the same for Docker and Podman."""
     found = []
     if options.get("seccomp") == "unconfined":
@@ -72,12 +73,7 @@ def words(options: dict) -> list[str]:
     return found
 
 
-def tmpfs(path: str) -> list[str]:
-    """The words for a file system in memory, that may do what a volume may."""
-    return ["--tmpfs", f"{path}:rw,exec,suid,dev,mode=0755"]
-
-
-def seen(options: dict, printed: str) -> list[dict]:
+def seen(options: Fields, printed: str) -> list[Fields]:
     """``[{name, asked, seen}]`` of those that are set, from what :data:`LOOK` printed inside."""
     files = observe.split(printed)
     status = dict(line.split(":\t", 1) for line in files.get(FILES[0], "").splitlines() if ":\t" in line)
@@ -95,24 +91,22 @@ def seen(options: dict, printed: str) -> list[dict]:
     return [{"name": name, "asked": options[name], "seen": values[name] or NOT_AVAILABLE} for name in wanted]
 
 
-def see(options: dict, look: Callable[[], str], program: str) -> dict:
-    """``{settings}`` of :func:`seen` by one `look` into what a program made; nothing where nothing was asked for.
+def see(options: Fields, look: Callable[[], str]) -> list[Fields]:
+    """What :func:`seen` sees by one `look` into a container; nothing where nothing was asked for.
 
     Raises UserError where it is otherwise than what was asked for.
     """
-    if options["data"] != "tmpfs" and not set(options) & set(PROPERTIES):
-        return {}
+    if options["data"] != "tmpfs" and not set(options) & {*PROPERTIES, *OF_DOCKER}:
+        return []
     settings = seen(options, look())
     for setting in settings:
         if not applied(setting):
-            raise UserError(
-                f"{program} did not apply {setting['name']}: {setting['asked']} was asked for, and the container has "
-                f"{setting['seen']}"
-            )
-    return {"settings": settings} if settings else {}
+            name, asked, found = setting.values()
+            raise UserError(f"{name} was not applied: {asked} was asked for, and the container has {found}")
+    return settings
 
 
-def applied(setting: dict) -> bool:
+def applied(setting: Fields) -> bool:
     """Whether a setting of :func:`seen` is as it was asked for, or cannot be seen."""
     name, asked, found = setting["name"], setting["asked"], setting["seen"]
     if found == NOT_AVAILABLE:

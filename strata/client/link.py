@@ -1,0 +1,71 @@
+"""What both links between client and system can do, and their rate: a token bucket on each end.
+
+At an equal rate everywhere the cost of a byte can be compared.  The bucket's handle marks it as ours: nobody else's
+queueing is ever replaced or removed.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+
+from strata.base.errors import UserError
+from strata.base.shapes import Fields
+from strata.layers.common.layer import Layer
+
+HANDLE = "5742:"
+UNITS = {"kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
+
+
+class Link(Layer):
+    """A layer of the client's stack.  Its options are those of :func:`strata.client.settle`; its address is that of
+    this host on the link, and its facts are those of the link: ``{kind, mtu, rate}``.
+    """
+
+    @abstractmethod
+    def join(self, systems: Sequence[Layer]) -> None:
+        """Make equal systems that are up reachable at their addresses.  Raises UserError."""
+
+    def see_no_rate(self) -> None:
+        """Refuse a rate where the way leads over a machine's own card, which it would not limit.  Raises UserError."""
+        if self.options["rate"]:
+            raise UserError(
+                "config.yaml: client.rate: a card that a machine has for itself is not limited; leave it out"
+            )
+
+    def seen(self, kind: str, shown: str) -> Fields:
+        """The facts, from what `ip link` shows of the client's device."""
+        mtu = int(shown.split(" mtu ", 1)[1].split()[0]) if " mtu " in shown else "not available"
+        return {"kind": kind, "mtu": mtu, "rate": self.options["rate"] or "not limited"}
+
+
+def bits_per_second(rate: str) -> int:
+    """The number that a rate such as ``1gbit`` stands for."""
+    found = re.fullmatch(r"([1-9][0-9]*)(kbit|mbit|gbit)", rate)
+    if not found:
+        raise UserError(f"config.yaml: client.rate: '{rate}' is not a rate such as 100mbit or 1gbit")
+    return int(found[1]) * UNITS[found[2]]
+
+
+def bucket(device: str, rate: str) -> list[str]:
+    """The command that sets the bucket: 4 ms of traffic, at least two packets of 64 KiB, may pass at once."""
+    burst = max(bits_per_second(rate) // 8 // 250, 131072)
+    words = ["rate", rate, "burst", str(burst), "latency", "50ms"]
+    return ["tc", "qdisc", "add", "dev", device, "root", "handle", HANDLE, "tbf", *words]
+
+
+def no_bucket(device: str) -> list[str]:
+    """The command that removes the bucket; it fails where the queueing is not ours."""
+    return ["tc", "qdisc", "del", "dev", device, "root", "handle", HANDLE]
+
+
+def limit(run: Callable[[list[str]], object], device: str, rate: str) -> None:
+    """Limit what leaves a device; `run` runs a command as root where the device is.  Raises UserError."""
+    try:
+        run(bucket(device, rate))
+    except UserError as error:
+        raise UserError(
+            f"config.yaml: client.rate: the rate of {device} cannot be limited to {rate} ({error}); "
+            "the kernel needs sch_tbf, and no other queueing may be set there"
+        ) from None

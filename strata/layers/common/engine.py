@@ -1,0 +1,223 @@
+"""Containers that an engine makes, Docker or Podman, which understand the same words.
+
+A container stays up for its cell, or for those that share it; its first program waits, and commands are run beside it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection
+
+from strata.base import places
+from strata.base.amounts import numbers, size
+from strata.base.errors import UserError
+from strata.base.process import capture
+from strata.base.progress import once, step
+from strata.base.shapes import Fields
+from strata.host import cgroups
+from strata.layers.common import layer, limits
+from strata.layers.common.layer import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import ClassVar
+
+# Says whose a container is.  A container in which an image is built has that of the recipe, too.
+LABEL, BUILDING = "strata.home", "strata.building"
+# What the first program does.
+WAIT = ["sleep", "infinity"]
+# Prints the command line of every process in a container, for :func:`strata.host.cgroups.command_lines`.
+LOOK = ["sh", "-c", "tail -v -n +1 /proc/[0-9]*/cmdline 2>/dev/null; :"]
+NETWORKS = {"bridge": "bridge with NAT", "host": "its host’s"}
+DATA = {"volume": "volume", "layered": "layered file system", "tmpfs": "memory (tmpfs)"}
+
+
+def tag(image: Fields) -> str:
+    """The name under which an engine knows the image, by its recipe."""
+    return f"strata/image:{image['recipe'][:12]}"
+
+
+def base_tag(base: str) -> str:
+    """The name under which Docker knows the base (a hash) of images."""
+    return f"strata/base:{base[:12]}"
+
+
+class Kind(layer.Kind):
+    """network: bridge (with NAT) or host.  data: volume (a folder of the layer below), layered (in the container's
+    own layered file system) or tmpfs (in memory).  The others are those of :mod:`strata.layers.common.limits`.
+    """
+
+    PROPERTIES: ClassVar[Fields] = {
+        "network": {"enum": list(NETWORKS), "description": "bridge or host"},
+        "data": {"enum": list(DATA), "description": "volume, layered or tmpfs"},
+        **limits.PROPERTIES,
+    }
+
+    def tool(self, *words: str) -> list[str]:
+        """A command of the engine on the host."""
+        raise NotImplementedError
+
+    def answers(self) -> bool:
+        """Whether the engine is there to be asked, without being started."""
+        raise NotImplementedError
+
+    def check(self, options: Fields, config: Fields, below: str = "host") -> list[tuple[str, str]]:
+        return limits.check(options)
+
+    def memory(self, settled: Fields) -> int | None:
+        return size(settled["memory"]) if "memory" in settled else None
+
+    def labels(self, settled: Fields) -> Fields:
+        return {"network": NETWORKS[settled["network"]], "data": DATA[settled["data"]]}
+
+    def sweep(self) -> list[str]:
+        if not self.answers():
+            return []
+        ours = ["--filter", f"label={LABEL}={places.home_mark()}", "--format", "{{.ID}} {{.Labels}}"]
+        listed = capture(self.tool("ps", "--all", *ours)).stdout.splitlines()
+        found = [line.split()[0] for line in listed if not re.search(rf"{BUILDING}[=:]\w", line)]
+        if found:
+            capture(self.tool("rm", "--force", "--volumes", *found))
+        return [f"container {id}" for id in found]
+
+    def discard(self, kept: Collection[str]) -> list[str]:
+        if not self.answers():
+            return []
+        ours = ["--filter", f"label=strata.image={places.home_mark()}", "--format", "{{.Repository}}:{{.Tag}}"]
+        listed = set(capture(self.tool("image", "ls", *ours), check=False).stdout.split())
+        # Podman puts a registry's name before it.
+        spare = [
+            name for name in sorted(listed) if (own := re.search("strata/(image|base):.*", name)) and own[0] not in kept
+        ]
+        # One of which a container is there stays.
+        gone = [name for name in spare if capture(self.tool("image", "rm", name), 600, check=False).returncode == 0]
+        return [f"the image {name} of {self.title.split()[0]}" for name in gone]
+
+
+class Layer(layer.Layer):
+    """A container by the engine :meth:`tool`."""
+
+    def tool(self, *words: str) -> list[str]:
+        """A command of the engine, for the layer below."""
+        raise NotImplementedError
+
+    def ask(self) -> Fields:
+        """What the engine says of itself, for the records.  Raises UserError."""
+        raise NotImplementedError
+
+    def prepare(self) -> list[str]:
+        """Words of `run` that are the engine's own; what is needed for them is noted and made."""
+        raise NotImplementedError
+
+    @property
+    def image(self) -> str:
+        """The image's id as the engine writes it."""
+        assert self.context.image
+        return str(self.context.image["id"])
+
+    def up(self) -> None:
+        self._info = self.ask()
+        place = []
+        if self.options["data"] == "volume":
+            self.run_below(["mkdir", "-p", self.below.data])
+            place = ["--volume", f"{self.below.data}:/data"]
+        elif self.options["data"] == "tmpfs":
+            # It may do what a volume may.
+            place = ["--tmpfs", "/data:rw,exec,suid,dev,mode=0755"]
+        own = self.prepare()
+        if self.machine() is None:
+            # One in a machine goes with it.
+            self.context.note(self.trace())
+        words = ["run", "--detach", "--init", "--pull", "never", "--name", self.context.id]
+        words += ["--hostname", "strata"] * (self.options["network"] != "host")
+        words += ["--label", f"{LABEL}={places.home_mark()}", "--network", self.options["network"]]
+        words += [*own, *place, *self.published(), *limits.words(self.options)]
+        # By its id, which is that of its content: a name would have to be looked up before.
+        argv = self.tool(*words, self.image, *WAIT)
+        try:
+            self.start(argv)
+        except UserError as error:
+            if not self._bring_image():
+                raise self._explained(error) from None
+            self.start(argv)
+        seen = limits.see(self.options, lambda: self.run_below(self.wrap(limits.LOOK), check=False))
+        self._info |= {"settings": seen} if seen else {}
+
+    def trace(self) -> Fields:
+        """How the container is found and removed."""
+        return {
+            "kind": "container",
+            "id": self.context.id,
+            "find": self.tool("ps", "--all", "--quiet", "--filter", f"name=^/?{self.context.id}$"),
+            "remove": [self.tool("rm", "--force", "--volumes", self.context.id)],
+        }
+
+    def start(self, argv: list[str]) -> None:
+        """Start the container.  Raises UserError."""
+        self.run_below(argv)
+
+    def published(self) -> list[str]:
+        """The words that lead the servers' ports, at the address that a client uses, to those of the container."""
+        ports = [] if self.options["network"] == "host" else self.context.ports
+        forms = [f"{self.below.listen()}:{port}:{port}/{kind}" for port in ports for kind in ("tcp", "udp")]
+        return [word for form in forms for word in ("--publish", form)]
+
+    def _explained(self, error: UserError) -> UserError:
+        """The failure of a start; where a port was taken, one that names it."""
+        named = re.findall(r"\d+(?:\.\d+){3}:(\d+)", str(error))
+        if not named or not re.search("already allocated|address already in use", str(error)):
+            return error
+        return UserError(
+            f"port {named[-1]} of {self.below.listen()} is taken by another program: end that, or give the workload "
+            "another port (config.yaml: workloads)"
+        )
+
+    def _bring_image(self) -> bool:
+        """Bring the image from the cache if it is missing; whether it was.  Raises UserError where another comes."""
+        assert self.context.image
+        asked = self.tool("image", "inspect", "--format", "{{.Id}}", self.image)
+        if self.run_below(asked, check=False).strip() == self.image:
+            return False
+        archive = os.path.join(self.context.image["folder"], "image.tar")
+        with once(), step(self.name, "loading the image"):
+            load = self.below.command_plain(self.tool("load", "--quiet"), fed=True)
+            said = capture(["sh", "-euc", layer.FEED, "strata", archive, *load], layer.COPYING).stdout
+        if self.run_below(asked, check=False).strip() != self.image:
+            raise UserError(
+                f"{archive} holds another image than {self.image} ({said.strip()}): run `python3 -m strata image "
+                "--rebuild`"
+            )
+        return True
+
+    def inspect(self, form: str) -> str:
+        """What the engine says of the container, by a template."""
+        return self.run_below(self.tool("inspect", "--format", form, self.context.id)).strip()
+
+    def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
+        return self.tool("exec", *["--interactive"] * fed, self.context.id, *argv)
+
+    def listen(self) -> str:
+        if self.options["network"] == "host":
+            return self.below.listen()
+        return self.inspect("{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}")
+
+    def cpus(self) -> int | None:
+        return len(set(numbers(self.options["cpuset-cpus"]))) if "cpuset-cpus" in self.options else None
+
+    def processes(self) -> list[int]:
+        machine = self.machine()
+        return machine.processes() if machine else cgroups.beside(int(self.inspect("{{.State.Pid}}")))
+
+    def left(self) -> list[str]:
+        lines = cgroups.command_lines(self.run_below(self.wrap(LOOK)))
+        return but_waiting([line for line in lines if "/cmdline" not in line])
+
+
+def but_waiting(lines: list[str], containers: int = 1) -> list[str]:
+    """Command lines in so many containers without those of what waits there."""
+    wait = " ".join(WAIT)
+    # The other is that of the program that takes in orphans.
+    found = [line for line in lines if not line.endswith(f" -- {wait}")]
+    for _ in range(min(found.count(wait), containers)):
+        found.remove(wait)
+    return found

@@ -1,0 +1,231 @@
+"""The two interfaces of a layer: :class:`Kind`, which the planner asks, and :class:`Layer`, which a cell brings up."""
+
+from __future__ import annotations
+
+import os
+import stat
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from strata.base.process import capture
+from strata.base.shapes import Fields, HostFacts
+from strata.host.context import Context, with_variables
+
+TYPE_CHECKING = False  # typing's own takes milliseconds to import, in every cell
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from typing import ClassVar
+
+# A file goes in and out as what a command in the layer reads and prints.
+FEED = 'here=$1; shift; exec "$@" <"$here"'
+KEEP = 'here=$1; shift; exec "$@" >"$here"'
+WRITE = 'umask 077; cat >"$1"; chmod "$2" "$1"'
+# Seconds for a file of any size.
+COPYING = 3600
+
+
+def where(*programs: str) -> str | None:
+    """The path of the first of these programs that is there, root's among them."""
+    import shutil
+
+    path = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
+    return next((found for name in programs if (found := shutil.which(name, path=path))), None)
+
+
+class Kind:
+    """What is known of a layer before one is up: its options, whether it is available, and how it is labelled.
+
+    options: as in config.yaml; settled: as in the plan; below: the name of the layer that it stands on;
+    machine: this machine (:func:`strata.host.capacity.facts`), as a layer below changed it (:meth:`grants`).
+    """
+
+    # What it puts between a program and the hardware: "bare" (nothing), "container" (walls, in the host's kernel),
+    # "sandbox" (a kernel that is a program of the host) or "machine".
+    kind: ClassVar[str] = "container"
+    # What isolates, as the paper calls it.
+    title: ClassVar[str]
+    stands_on: ClassVar[tuple[str, ...]] = ("host",)
+    # The forms of the image that it runs: "tree" (its files), "container", or "disk" (a machine's).
+    forms: ClassVar[tuple[str, ...]] = ("container",)
+    # Names of processes that work for whoever asks them, and for a system of this layer while it is up.
+    daemons: ClassVar[tuple[str, ...]] = ()
+    # Whether a system of it uses no CPU while no command runs in it: then it may be up while others are measured.
+    stands_idle: ClassVar[bool] = False
+    options_schema: ClassVar[Fields] = {"type": "object", "additionalProperties": False}
+    # Programs without which it is not available, and what installs them.
+    programs: ClassVar[tuple[str, ...]] = ()
+    installed_by: ClassVar[str] = "run `make setup`"
+    needs_root: ClassVar[bool] = False
+
+    def unavailable(self) -> str | None:
+        """Why this machine cannot provide the layer, and what would change that; None if it can.
+
+        Must be quick: it is asked whenever the workflow is read.
+        """
+        for program in self.programs:
+            if not where(program):
+                return f"{program} is not installed: {self.installed_by}"
+        if self.needs_root and os.geteuid() != 0 and not where("sudo"):
+            return f"{self.title} needs root: run as root or install sudo"
+        return None
+
+    def check(self, options: Fields, config: Fields, below: str = "host") -> list[tuple[str, str]]:
+        """(key, what is wrong) of options that fit their schema, but not the rest of the config or the layer below."""
+        return []
+
+    def settle(self, options: Fields, config: Fields) -> Fields:
+        """The options as the plan holds them: with all of the config and of this machine that decides a result."""
+        return options
+
+    def refusal(self, settled: Fields, below: str, machine: HostFacts) -> str | None:
+        """Like :meth:`unavailable`, for these settled options."""
+        return None
+
+    def grants(self, settled: Fields, machine: HostFacts) -> HostFacts:
+        """The machine as a layer above finds it."""
+        return machine
+
+    def labels(self, settled: Fields) -> Fields:
+        """What the paper says of it: ``{network, data}``, and ``kind`` and ``title`` where the options change them."""
+        return {}
+
+    def describe(self, settled: Fields) -> Fields:
+        """What else the plan says of an environment with this layer."""
+        return {}
+
+    def doubtful(self, settled: Fields) -> bool:
+        """Whether it may be unable to run a workload, which is then a result and no failed cell."""
+        return False
+
+    def memory(self, settled: Fields) -> int | None:
+        """Bytes to which its options bound memory; None where they do not."""
+        return None
+
+    def examine(self) -> list[tuple[str, bool | None, str]]:
+        """The lines of `make doctor`: (topic, whether it is available, text); None: missing, and no fault."""
+        reason = self.unavailable()
+        return [(self.title, None if reason else True, reason or "can be made")]
+
+    def sweep(self) -> list[str]:
+        """Remove all systems of this layer on this machine, found by our marks alone; what they were, in words."""
+        return []
+
+    def discard(self, kept: Collection[str]) -> list[str]:
+        """Remove stored images but those with these names (as of :func:`strata.layers.common.engine.tag`)."""
+        return []
+
+
+class Layer(ABC):
+    """One layer of a stack that is up or comes up.
+
+    `name` is that of its file.  below: the layer it stands on, None for the host.  `above` are those on it.
+    """
+
+    def __init__(self, below: Layer | None, options: Fields, context: Context) -> None:
+        self.name = type(self).__module__.rpartition(".")[2]
+        self.under, self.options, self.context = below, options, context
+        self.above: Sequence[Layer] = ()
+
+    @property
+    def below(self) -> Layer:
+        """The layer that it stands on."""
+        assert self.under is not None
+        return self.under
+
+    @abstractmethod
+    def up(self) -> None:
+        """Bring the layer up, fresh.  Raises UserError.
+
+        Before it makes something of the host's it notes how that is found and removed (``self.context.note``, see
+        :mod:`strata.system.traces`): there is no `down`.
+        """
+
+    @abstractmethod
+    def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
+        """The command for the layer below that runs `argv` in this one.
+
+        fed: whether `argv` reads standard input.
+        """
+
+    def facts(self) -> Fields:
+        """What is known of the layer once it is up, for the records of its cells."""
+        return {}
+
+    @property
+    def data(self) -> str:
+        """The folder of this layer in which a layer above keeps its data."""
+        return self.context.data
+
+    def address(self) -> str:
+        """The address at which a client reaches a server in this layer."""
+        return self.below.address()
+
+    def listen(self) -> str:
+        """The layer's own address, at which packets for :meth:`address` arrive: servers listen there alone."""
+        return self.below.listen()
+
+    def machine(self) -> Machine | None:
+        """The layer of the stack that is a virtual machine; None where there is none."""
+        return self.below.machine()
+
+    def cpus(self) -> int | None:
+        """To how many of the CPUs that it sees the layer is bound; None where it may use all."""
+        return None
+
+    def processes(self) -> list[int]:
+        """Processes of the host that hold the system's memory while nothing runs in it."""
+        return []
+
+    def group(self) -> str | None:
+        """The name of the host's control group that holds all that runs in it, to be frozen; None without one."""
+        return None
+
+    def left(self) -> list[str]:
+        """Command lines of processes that a cell's commands left running in this layer."""
+        return []
+
+    def warmup(self) -> list[list[str]]:
+        """Commands that are run once in the machine below before its snapshot is taken."""
+        return []
+
+    def put(self, source: str, target: str) -> None:
+        """Copy a file of the host, with its rights, to `target` in this layer.  Raises UserError."""
+        mode = f"{stat.S_IMODE(os.stat(source).st_mode):04o}"
+        write = self.command_plain(["sh", "-euc", WRITE, "strata", target, mode], fed=True)
+        capture(["sh", "-euc", FEED, "strata", source, *write], COPYING)
+
+    def get(self, source: str, target: str) -> None:
+        """Copy a file of this layer to `target` on the host.  Raises UserError."""
+        capture(["sh", "-euc", KEEP, "strata", target, *self.command_plain(["cat", source])], COPYING)
+
+    def command(self, argv: list[str]) -> list[str]:
+        """The command for the host that runs `argv` in this layer, with the variables of measured commands alone."""
+        return self.command_plain(with_variables(argv))
+
+    def command_plain(self, argv: list[str], fed: bool = False) -> list[str]:
+        """Like :meth:`command`, with the variables that the layer has anyway.
+
+        fed: whether `argv` reads standard input.
+        """
+        wrapped = list(argv)
+        layer: Layer | None = self
+        while layer is not None:
+            wrapped = layer.wrap(wrapped, fed)
+            layer = layer.under
+        return wrapped
+
+    def run_below(self, argv: list[str], timeout: float = 120, check: bool = True) -> str:
+        """What a command of the machinery prints on the layer below.  Raises UserError."""
+        return capture(self.below.command_plain(argv), timeout, check).stdout
+
+
+class Machine(Layer):
+    """A layer that is a virtual machine."""
+
+    @abstractmethod
+    def bridge(self) -> str | None:
+        """The bridge of the host to which a client is joined; None where a card leads to the machine."""
+
+    @abstractmethod
+    def card(self) -> tuple[str, str | None] | None:
+        """(PCI address, the client's address) of the passed-through card by which the machine is reached, if any."""

@@ -1,0 +1,685 @@
+"""Containers without an engine: what is asked for, what is refused, what is seen, left and removed.
+
+An engine is a table: words of a command → what it prints, or the error in which it ends.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+from types import SimpleNamespace
+
+import jsonschema
+import projects
+import pytest
+
+from strata import layers
+from strata.base import checking, places
+from strata.base.errors import UserError
+from strata.experiment import config
+from strata.host import cgroups, firewall
+from strata.host.context import Context
+from strata.layers import docker, lxc, podman
+from strata.layers.common import engine, gvisor, layer, limits
+
+MACHINE = {"cpus": 2, "memory_bytes": 4 * 2**30, "cache_bytes": 2**20, "arithmetic": None}
+ID = "b" * 64
+IMAGE = {"recipe": "a" * 64, "id": f"sha256:{ID}", "folder": "/images/a"}
+PLAIN = {"network": "bridge", "data": "volume"}
+RUNC = {**PLAIN, "runtime": "runc"}
+DOCKER_INFO = {
+    "ServerVersion": "20.10.24+dfsg1",
+    "Driver": "overlay2",
+    "CgroupDriver": "cgroupfs",
+    "ContainerdCommit": {"ID": "1.6.20~ds1", "Expected": ""},
+    "RuncCommit": {"ID": "1.1.5+ds1", "Expected": ""},
+}
+# Of Podman 4.3 what is kept.
+PODMAN_INFO = {
+    "host": {
+        "cgroupManager": "cgroupfs",
+        "conmon": {"version": "conmon version 2.1.6, commit: unknown"},
+        "networkBackend": "netavark",
+        "ociRuntime": {"name": "runc", "version": "runc version 1.1.5+ds1\ncommit: 1.1.5+ds1-1+deb12u1\nspec: 1.0.2"},
+    },
+    "store": {"graphDriverName": "overlay"},
+    "version": {"Version": "4.3.1"},
+}
+INFO = {"docker": json.dumps(DOCKER_INFO), "podman": json.dumps(PODMAN_INFO)}
+# As `tail -v` printed them in a container with a bound for memory, on one CPU, without seccomp.
+SEEN = """==> /proc/self/status <==
+Name:\ttail
+Seccomp:\t0
+Cpus_allowed_list:\t1
+
+==> /proc/self/uid_map <==
+         0          0 4294967295
+
+==> /proc/mounts <==
+overlay / overlay rw 0 0
+tmpfs /data tmpfs rw,relatime,mode=755 0 0
+
+==> /sys/fs/cgroup/memory/memory.limit_in_bytes <==
+536870912
+"""
+ASKED = {"data": "tmpfs", "seccomp": "unconfined", "cpuset-cpus": "1", "memory": "512MiB", "user-namespace": "host"}
+FLAGS_2022 = '  -platform string\n    \tplatform to use: ptrace (default), kvm. (default "ptrace")\n'
+FLAGS_2024 = '  -platform string\n    \tplatform to use: systrap (default), ptrace, kvm. (default "systrap")\n'
+
+
+@pytest.fixture(autouse=True)
+def table(monkeypatch, tmp_path):
+    """What commands print, by words of theirs; `ran` are those that were run.  A machine with version 1 of groups."""
+    answers, ran = {" info ": ""}, []
+
+    def capture(argv, timeout=120, check=True):
+        ran.append(list(argv))
+        line = f" {' '.join(argv)} "
+        said = next((said for words, said in answers.items() if words in line), "")
+        if callable(said):
+            said = said(argv)
+        if isinstance(said, UserError):
+            if check:
+                raise said
+            return subprocess.CompletedProcess(argv, 1, "", str(said))
+        return subprocess.CompletedProcess(argv, 0, said, "")
+
+    for module in (layer, engine, docker, lxc, gvisor, firewall):
+        monkeypatch.setattr(module, "capture", capture)
+    for module in (docker, podman, lxc, firewall):
+        monkeypatch.setattr(module, "as_root", list)
+    monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(docker, "start_daemon", lambda: None)
+    monkeypatch.setattr(docker, "answers", lambda: True)
+    monkeypatch.setattr(docker, "PID_FILE", "/nowhere")
+    monkeypatch.setattr(shutil, "which", lambda name, path=None: f"/usr/bin/{name}")
+    monkeypatch.setattr(podman, "unfit", lambda runtime: None)
+    monkeypatch.setattr(podman, "ulimits", list)
+    monkeypatch.setattr(cgroups, "managed_by_systemd", lambda: False)
+    gvisor.flags.cache_clear()
+    gvisor.version.cache_clear()
+    yield SimpleNamespace(answers=answers, ran=ran)
+    gvisor.flags.cache_clear()
+    gvisor.version.cache_clear()
+
+
+@pytest.fixture
+def made(table, tmp_path):
+    """Make a container; its traces are in `traces`, and the words behind `run` in `words`."""
+
+    def make(name, entry, up=True, ports=(6379,)):
+        traces = []
+        table.answers[" info "] = INFO.get(name, "")
+        context = Context("strata-0", str(tmp_path), IMAGE, "192.0.2.1", ports, note=traces.append)
+        top = layers.build([{name: layers.kind(name).settle(entry, {})}], context)[-1]
+        top.traces, top.words = traces, []
+        if up:
+            top.up()
+            run = next(argv for argv in reversed(table.ran) if "run" in argv)
+            top.words = run[run.index("run") + 1 :]
+        return top
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("name", "own"),
+    [
+        ("docker", ["--cgroup-parent", "/strata", "--cidfile", "FOLDER/container"]),
+        (
+            "podman",
+            [
+                *["--init-path", "/usr/bin/docker-init", "--cgroups", "no-conmon", "--cgroup-parent", "/strata"],
+                "--replace",
+            ],
+        ),
+    ],
+)
+def test_both_engines_are_asked_for_the_same(made, table, tmp_path, name, own):
+    top = made(name, {**RUNC, "seccomp": "unconfined"})
+    assert top.words == [
+        *["--detach", "--init", "--pull", "never", "--name", "strata-0", "--hostname", "strata"],
+        *["--label", f"strata.home={places.home_mark()}", "--network", "bridge"],
+        *[word.replace("FOLDER", str(tmp_path)) for word in own],
+        *["--volume", f"{tmp_path}/data:/data"],
+        *["--publish", "192.0.2.1:6379:6379/tcp", "--publish", "192.0.2.1:6379:6379/udp"],
+        *["--security-opt", "seccomp=unconfined", ID if name == "podman" else IMAGE["id"], "sleep", "infinity"],
+    ]
+    container = next(trace for trace in top.traces if trace["kind"] == "container")
+    assert container["remove"][0][-4:] == ["rm", "--force", "--volumes", "strata-0"]
+
+
+@pytest.mark.parametrize("name", ["docker", "podman"])
+@pytest.mark.parametrize(
+    ("entry", "there", "not_there"),
+    [
+        ({"network": "host"}, ["--network", "host"], "--publish"),
+        ({"network": "host"}, ["--name", "strata-0"], "--hostname"),
+        ({"data": "layered"}, ["--cgroup-parent", "/strata"], "--volume"),
+        ({"data": "tmpfs"}, ["--tmpfs", "/data:rw,exec,suid,dev,mode=0755"], "--volume"),
+        ({"memory": "1GiB"}, ["--memory", str(2**30), "--memory-swap", str(2**30)], "nowhere"),
+        ({"cpuset-cpus": "0"}, ["--cpuset-cpus", "0"], "nowhere"),
+    ],
+)
+def test_every_option_is_said_in_the_engines_words(made, name, entry, there, not_there):
+    words = made(name, {**RUNC, **entry}).words
+    assert words[words.index(there[0]) :][: len(there)] == there
+    assert not_there not in words
+
+
+@pytest.mark.parametrize("name", ["docker", "podman"])
+def test_an_image_that_is_missing_is_loaded_once_and_another_is_never_run(made, table, name):
+    id = ID if name == "podman" else IMAGE["id"]
+    known = []
+    table.answers.update(
+        {
+            " run ": lambda argv: "" if known else UserError("no such image"),
+            " image inspect ": lambda argv: "".join(known),
+            " load ": lambda argv: known.append(id) or "Loaded image",
+        }
+    )
+    made(name, RUNC)
+    order = [
+        next(word for word in argv if word in ("run", "inspect", "load"))
+        for argv in table.ran
+        if {"run", "inspect", "load"} & set(argv)
+    ]
+    assert order[:5] == ["run", "inspect", "load", "inspect", "run"]
+    # What is there and still does not start has another reason.
+    table.answers[" run "] = UserError("no space left")
+    with pytest.raises(UserError, match="no space left"):
+        made(name, RUNC)
+    table.answers.update({" image inspect ": "sha256:other", " load ": "Loaded image"})
+    with pytest.raises(UserError, match="holds another image than"):
+        made(name, RUNC)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "driver failed: Bind for 192.0.2.1:6379 failed: port is already allocated",
+        "cannot listen on the TCP port: listen tcp4 192.0.2.1:6379: bind: address already in use",
+    ],
+)
+def test_a_port_that_is_taken_is_named(made, table, said):
+    table.answers.update({" run ": UserError(said), " image inspect ": IMAGE["id"]})
+    with pytest.raises(UserError, match=r"port 6379 of 192\.0\.2\.1 is taken by another program"):
+        made("docker", PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("name", "info", "facts"),
+    [
+        (
+            "docker",
+            {"Driver": "overlay2", "RuncCommit": {"ID": ""}},
+            {"engine": "not available", "runc": "not available", "storage_driver": "overlay2"},
+        ),
+        ("docker", DOCKER_INFO, {"engine": "20.10.24+dfsg1", "containerd": "1.6.20~ds1", "cgroup_driver": "cgroupfs"}),
+        ("podman", {}, {"program": "podman", "version": "not available", "runtime": "not available"}),
+        ("podman", PODMAN_INFO, {"version": "4.3.1", "runtime": "runc 1.1.5+ds1", "conmon": "2.1.6"}),
+    ],
+)
+def test_versions_and_drivers_come_from_the_engine_itself(made, monkeypatch, name, info, facts):
+    monkeypatch.setitem(INFO, name, json.dumps(info))
+    key = "docker" if name == "docker" else "container"
+    found = made(name, RUNC).facts()[key]
+    assert facts.items() <= found.items()
+    part = {"$ref": f"record.schema.json#/properties/system/properties/{key}"}
+    assert checking.findings(checking.schema("record").evolve(schema=part), found) == []
+
+
+def test_the_hosts_daemon_is_asked_once_in_its_life(made, table, monkeypatch, tmp_path):
+    monkeypatch.setattr(docker, "PID_FILE", str(tmp_path / "pid"))
+    (tmp_path / "home").mkdir()
+
+    def asked():
+        table.ran.clear()
+        made("docker", PLAIN)
+        return sum("info" in argv for argv in table.ran)
+
+    # Nobody knows which daemon that is.
+    assert [asked(), asked()] == [1, 1]
+    (tmp_path / "pid").write_text(f"{os.getpid()}\n")
+    assert [asked(), asked()] == [1, 0]
+    (tmp_path / "pid").write_text("1\n")
+    assert [asked(), asked()] == [1, 0]
+    monkeypatch.setenv("DOCKER_HOST", "unix:///elsewhere")
+    assert asked() == 1
+
+
+@pytest.mark.parametrize("name", ["docker", "podman"])
+def test_what_was_not_applied_is_never_measured(made, table, name):
+    table.answers[" tail "] = SEEN
+    top = made(name, {**RUNC, **{key: ASKED[key] for key in ("cpuset-cpus", "memory")}})
+    assert [one["name"] for one in next(iter(top.facts().values()))["settings"]] == ["cpuset-cpus", "memory"]
+    assert top.cpus() == 1
+    with pytest.raises(UserError, match="cpuset-cpus was not applied: 0-1 was asked for, and the container has 1"):
+        made(name, {**RUNC, "cpuset-cpus": "0-1"})
+
+
+def test_what_is_seen_inside_is_recorded():
+    seen = limits.seen(ASKED, SEEN)
+    values = {"seccomp": "unconfined", "cpuset-cpus": "1", "memory": "536870912", "user-namespace": "host"}
+    assert {entry["name"]: entry["seen"] for entry in seen} == {**values, "data": "tmpfs"}
+    assert all(limits.applied(entry) for entry in seen)
+    assert limits.seen(PLAIN, SEEN) == []
+    unseen = limits.seen({"seccomp": "unconfined", "memory": "1GiB"}, "")
+    assert [entry["seen"] for entry in unseen] == ["not available"] * 2
+    assert all(limits.applied(entry) for entry in unseen)
+
+
+@pytest.mark.parametrize(
+    ("asked", "printed"),
+    [
+        ({"seccomp": "default"}, SEEN),
+        ({"cpuset-cpus": "0-1"}, SEEN),
+        ({"memory": "1GiB"}, SEEN),
+        ({"memory": "1GiB"}, "==> /sys/fs/cgroup/memory/memory.limit_in_bytes <==\n9223372036854771712\n"),
+        ({"user-namespace": "own"}, SEEN),
+        ({"data": "tmpfs"}, "==> /proc/mounts <==\noverlay / overlay rw 0 0\n/dev/vda /data ext4 rw 0 0\n"),
+    ],
+)
+def test_a_container_that_is_not_as_asked_for_is_told_from_one_that_is(asked, printed):
+    assert [limits.applied(entry) for entry in limits.seen(asked, printed)] == [False]
+
+
+def test_data_are_given_to_a_root_who_is_another_user_on_the_host(made, table):
+    own = SEEN.replace("0          0 4294967295", "0     165536      65536")
+    maps = {" inspect ": "/proc/41\n", "/proc/41/uid_map": "0 165536 65536\n", "/proc/41/gid_map": "0 7 65536\n"}
+    table.answers.update({" tail ": own, **maps})
+    top = made("docker", {**PLAIN, "user-namespace": "own"})
+    assert ["chown", "165536:7", top.below.data] in table.ran
+    assert top.facts()["docker"]["settings"] == [{"name": "user-namespace", "asked": "own", "seen": "own"}]
+
+
+# What is refused.
+
+
+def complaint(name, entry, below=()):
+    with pytest.raises(UserError) as caught:
+        config.read(projects.on_host(environments={"e": {"layers": [*below, {name: {**PLAIN, **entry}}]}}))
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "entry", "key", "remedy"),
+    [
+        ("docker", {"seccomp": "none"}, "seccomp", "default, unconfined"),
+        ("docker", {"cpuset-cpus": "all"}, "cpuset-cpus", "0-1,3"),
+        ("docker", {"cpuset-cpus": "3-1"}, "cpuset-cpus", "holds no CPU"),
+        ("docker", {"memory": "lots"}, "memory", "2GiB"),
+        ("docker", {"memory": "4MiB"}, "memory", "at least 6MiB"),
+        ("docker", {"user-namespace": "mine"}, "user-namespace", "own, host"),
+        ("docker", {"data": "ram"}, "data", "volume, layered, tmpfs"),
+        ("docker", {"runtime": "Kata Containers"}, "runtime", "runc, runsc, or the name of another"),
+        ("docker", {"platform": "ptrace"}, "platform", "set runtime: runsc too"),
+        ("docker", {"runtime": "runsc", "network": "host"}, "stack", "set stack: host"),
+        ("podman", {"runtime": "runsc"}, "runtime", "crun, runc"),
+        ("podman", {"network": "pasta"}, "network", "bridge, host"),
+        ("podman", {"memory": "4MiB"}, "memory", "at least 6MiB"),
+    ],
+)
+def test_a_mistake_in_an_option_is_told_with_its_key(checkout, name, entry, key, remedy):
+    said = complaint(name, entry)
+    assert f"environments.e.layers.0.{name}.{key}" in said
+    assert remedy in said
+
+
+@pytest.mark.parametrize("runtime", ["runsc", "kata"])
+def test_a_runtime_that_is_not_in_the_image_stands_on_the_host_alone(checkout, runtime):
+    assert "it runs on the host alone" in complaint("docker", {"runtime": runtime}, below=["vm"])
+
+
+KNOWN = {"runc": {"path": "runc"}, "strata-runsc-ptrace-host": {"path": "/usr/bin/runsc"}, "crun": {}}
+GVISOR = {**PLAIN, "runtime": "runsc", "stack": "host"}
+
+
+@pytest.mark.parametrize(
+    ("name", "entry", "flags", "reason"),
+    [
+        ("docker", {"cpuset-cpus": "0,4000"}, "", "this machine has the CPUs"),
+        ("docker", {"memory": "5GiB"}, "", "this machine has 4.0 GiB: choose less"),
+        ("docker", {"user-namespace": "own"}, "", "--userns-remap"),
+        ("docker", {"runtime": "kata"}, "", "knows no runtime kata (it knows crun, runc): add it to"),
+        ("docker", {"runtime": "crun"}, "", None),
+        # The daemon looks for these itself.
+        ("docker", {"runtime": "io.containerd.kata.v2"}, "", None),
+        ("docker", GVISOR, "", "`make setup` installs it"),
+        ("docker", GVISOR, FLAGS_2022, None),
+        ("docker", {**GVISOR, "platform": "systrap"}, FLAGS_2022, "ptrace, kvm, not systrap"),
+        ("docker", GVISOR, FLAGS_2024, "`scripts/dockerd.sh runtimes` adds them"),
+        ("podman", {"memory": "5GiB"}, "", "this machine has 4.0 GiB: choose less"),
+    ],
+)
+def test_what_this_machine_cannot_provide_is_a_reason(table, monkeypatch, name, entry, flags, reason):
+    monkeypatch.setattr(podman, "MAKES_BRIDGES", ("/",))
+    table.answers["runsc flags"] = flags
+    table.answers[" info "] = json.dumps([KNOWN, ["name=seccomp,profile=default"]])
+    kind = layers.kind(name)
+    found = kind.refusal(kind.settle({**PLAIN, **entry}, {}), "host", MACHINE)
+    assert found is None if reason is None else reason in found
+
+
+def test_what_podman_lacks_on_this_machine_is_named(monkeypatch, tmp_path):
+    monkeypatch.undo()
+    kind = layers.kind("podman")
+
+    def why(**entry):
+        return kind.refusal(kind.settle({**RUNC, **entry}, {}), "host", MACHINE)
+
+    monkeypatch.setattr(podman, "where", lambda *names: f"/usr/bin/{names[0]}")
+    monkeypatch.setattr(cgroups, "ROOT", str(tmp_path))
+    monkeypatch.setattr(podman, "MAKES_BRIDGES", ("/",))
+    assert why() is why(runtime="crun") is None
+    (tmp_path / "unified").mkdir()
+    (tmp_path / "unified/cgroup.controllers").write_text("hugetlb\n")
+    assert "hybrid, as here, where version 2 has hugetlb" in why(runtime="crun")
+    assert why() is None
+    monkeypatch.setattr(podman, "MAKES_BRIDGES", ("/no/such/program",))
+    assert "package netavark" in why()
+    assert why(network="host") is None
+    monkeypatch.setattr(podman, "where", lambda *names: None if "catatonit" in names else "/there")
+    assert "package tini" in why()
+    monkeypatch.setattr(podman, "where", lambda *names: None)
+    assert "runc is not installed" in why()
+
+
+def test_limits_stay_as_they_are_where_nobody_may_raise_them(tmp_path, monkeypatch):
+    monkeypatch.undo()
+    status = tmp_path / "status"
+    status.write_text("CapEff:\t0\nCapBnd:\t000001ffffffffff\n")
+    assert podman.ulimits(str(status)) == []
+    status.write_text("CapEff:\t0\nCapBnd:\t000001fffeffffff\n")
+    assert [word.partition("=")[0] for word in podman.ulimits(str(status))[1::2]] == ["nofile", "nproc"]
+
+
+@pytest.mark.parametrize("name", ["docker", "podman", "lxc"])
+def test_without_its_program_it_is_told_what_installs_it(monkeypatch, name):
+    monkeypatch.setattr(shutil, "which", lambda program, path=None: None)
+    kind = layers.kind(name)
+    assert "is not installed" in kind.unavailable()
+    assert kind.examine()[0][1] in (None, False)
+    # Nothing of it can be there, and nothing is asked.
+    assert kind.sweep() == kind.discard([]) == []
+
+
+def test_a_machines_cpus_are_its_own(checkout, monkeypatch):
+    monkeypatch.setattr(layers.kind("vm"), "unavailable", lambda: None)
+    stack = [{"vm": {}}, {"docker": {"network": "host", "data": "volume", "cpuset-cpus": "0-7", "memory": "5GiB"}}]
+    for cpus, refused in (("host", True), (8, False)):
+        over = {"environments": {"e": {"label": "E", "layers": stack}}, "vm": {"profiles": {"default": {"cpus": cpus}}}}
+        reason = config.experiment(config.read(over), MACHINE)["environments"]["e"]["reason"]
+        assert ("this machine has the CPUs 0, 1: choose among these" in (reason or "")) == refused
+
+
+def test_a_workload_that_needs_more_than_the_bound_is_refused_before_anything_starts(checkout):
+    over = {
+        "environments": {"small": {"layers": [{"docker": {"network": "host", "data": "volume", "memory": "64MiB"}}]}},
+        "workloads": {"stream": {"elements": 80_000_000}},
+    }
+    with pytest.raises(UserError) as caught:
+        config.experiment(config.read(over), {**MACHINE, "memory_bytes": 64 * 2**30})
+    assert "environments.small.layers.0.docker.memory: is 64MiB, and stream (elements: 80000000)" in str(caught.value)
+
+
+def test_somebody_whom_the_daemon_refuses_is_told_so(table):
+    table.answers[" version "] = UserError("permission denied, so it says")
+    assert layers.kind("docker").examine()[0] == (
+        *("Docker", False),
+        "the client cannot use the daemon: permission denied, so it says",
+    )
+
+
+# What stands in the plan.
+
+
+@pytest.mark.parametrize(
+    ("name", "entry", "settled"),
+    [
+        ("docker", PLAIN, PLAIN),
+        ("podman", PLAIN, {**PLAIN, "runtime": "crun", "user": "root"}),
+        ("docker", GVISOR, {**PLAIN, "runtime": "runsc", "sandbox": {"platform": "ptrace", "stack": "host"}}),
+        ("docker", {**GVISOR, "platform": "kvm"}, {"sandbox": {"platform": "kvm", "stack": "host"}}),
+    ],
+)
+def test_options_are_settled_as_they_were(table, name, entry, settled):
+    table.answers.update({"runsc flags": FLAGS_2022, "runsc --version": "runsc version 20221219"})
+    found = layers.kind(name).settle(entry, {})
+    if "sandbox" in settled:
+        assert gvisor.name(found) == f"strata-runsc-{settled['sandbox']['platform']}-host"
+        settled = {**settled, "sandbox": {**settled["sandbox"], "version": "20221219"}}
+    assert settled.items() <= found.items()
+
+
+@pytest.mark.parametrize(
+    ("entry", "labels"),
+    [
+        (PLAIN, {"network": "bridge with NAT", "data": "volume"}),
+        ({**PLAIN, "runtime": "crun"}, {"title": "Docker container by the runtime crun"}),
+        ({**PLAIN, "runtime": "kata"}, {"title": "Docker container by the runtime kata", "kind": "other"}),
+        (
+            {**PLAIN, "runtime": "runsc", "sandbox": {"platform": "ptrace", "stack": "host"}},
+            {
+                "kind": "sandbox",
+                "title": "gVisor sandbox in a Docker container, platform ptrace",
+                "network": "bridge with NAT, the host’s stack",
+            },
+        ),
+    ],
+)
+def test_the_paper_labels_a_container_by_its_options(entry, labels):
+    found = layers.kind("docker").labels(entry)
+    assert labels.items() <= found.items()
+    assert ("kind" in labels) == ("kind" in found)
+
+
+@pytest.mark.parametrize(
+    ("runtime", "said", "program", "version"),
+    [
+        ("kata", {"path": "PATH"}, "PATH", "kata-runtime : 3.2"),
+        ("kata", {"runtimeType": "io.containerd.kata.v2"}, "io.containerd.kata.v2", "not available"),
+        ("kata", {}, "not available", "not available"),
+    ],
+)
+def test_what_a_runtime_is_started_by_is_recorded(made, table, monkeypatch, tmp_path, runtime, said, program, version):
+    path = tmp_path / "kata-runtime"
+    path.write_text("")
+    path.chmod(0o755)
+    table.answers[f"{path} --version"] = "\nkata-runtime : 3.2\n"
+    said = {key: value.replace("PATH", str(path)) for key, value in said.items()}
+    monkeypatch.setattr(docker, "offered", lambda: ({runtime: said}, []))
+    top = made("docker", {**PLAIN, "runtime": runtime})
+    facts = top.facts()["docker"]
+    assert facts["runtime"] == {"name": runtime, "program": program.replace("PATH", str(path)), "version": version}
+    schema = json.loads((projects.ROOT / "schemas/record.schema.json").read_text())
+    jsonschema.validate(facts, schema["properties"]["system"]["properties"]["docker"])
+    assert top.words[top.words.index("--runtime") + 1] == runtime
+    # Its group is ended whatever becomes of the container.
+    assert [trace["kind"] for trace in top.traces] == ["group of", "container"]
+
+
+def test_platform_and_stack_are_those_of_the_process_that_is_the_sandbox(table):
+    table.answers.update({"runsc flags": FLAGS_2022, "runsc --version": "runsc version 20221219"})
+    gofer = "runsc-gofer --root=/run --platform=kvm gofer"
+    for lines, platform, stack in (
+        ([gofer, "runsc-sandbox --root=/run --network=host boot"], "ptrace", "host"),
+        (["runsc-sandbox --platform=systrap boot"], "systrap", "sandbox"),
+        ([gofer], "not available", "not available"),
+    ):
+        expected = {"program": "runsc", "version": "20221219", "platform": platform, "stack": stack}
+        assert gvisor.seen(lines) == expected
+
+
+# What is left, and what is removed.
+
+WAITING = ["/sbin/docker-init\0--\0sleep\0infinity", "sleep\0infinity"]
+
+
+@pytest.mark.parametrize(("name", "entry"), [("docker", PLAIN), ("docker", GVISOR), ("podman", RUNC)])
+def test_what_is_there_before_any_command_is_nothing_that_was_left(made, table, name, entry):
+    table.answers.update({"runsc flags": FLAGS_2022, "runsc --version": "runsc version 1"})
+    own = [*WAITING, "tail\0/proc/1/cmdline"] if entry is not PLAIN else WAITING
+    lines = [*own, "sleep 300", "sleep\0infinity"]
+    printed = "".join(f"==> /proc/{number}/cmdline <==\n{line}\n" for number, line in enumerate(lines, 1))
+    table.answers["cmdline"] = printed
+    assert made(name, entry, up=False).left() == ["sleep 300", "sleep infinity"]
+
+
+@pytest.mark.parametrize(("network", "address"), [("host", "192.0.2.1"), ("bridge", "10.89.0.2")])
+@pytest.mark.parametrize("name", ["docker", "podman"])
+def test_servers_listen_where_packets_of_a_client_arrive(made, table, name, network, address):
+    table.answers[" inspect "] = "10.89.0.2\n"
+    top = made(name, {**RUNC, "network": network}, up=False)
+    assert (top.listen(), top.address()) == (address, "192.0.2.1")
+
+
+def test_the_processes_of_a_container_are_those_of_its_control_group(monkeypatch, tmp_path):
+    (tmp_path / "memory/strata/c").mkdir(parents=True)
+    (tmp_path / "memory/strata/c/cgroup.procs").write_text("41\n42\n")
+    monkeypatch.setattr(cgroups, "ROOT", str(tmp_path))
+    proc = tmp_path / "proc/41"
+    proc.mkdir(parents=True)
+    (proc / "cgroup").write_text("4:memory:/strata/c\n1:name=systemd:/elsewhere\n")
+    (proc / "stat").write_text("41 (exe) S 7 41 41 0")
+    assert cgroups.beside(41, str(tmp_path / "proc")) == [7, 41, 42]
+
+
+@pytest.mark.parametrize("name", ["docker", "podman"])
+def test_what_is_removed_has_our_mark_and_is_of_no_build_and_no_image_that_is_kept(table, name):
+    table.answers.update(
+        {
+            " ps ": "c0 strata.home=x,strata.building=\nc1 map[strata.building:0123 strata.home:x]\n",
+            " image ls ": "docker.io/strata/image:aaaa\nstrata/image:bbbb\nstrata/base:cc\nmine:latest\n",
+            " image rm strata/base": UserError("in use"),
+        }
+    )
+    kind = layers.kind(name)
+    assert kind.sweep() == ["container c0"]
+    assert any(f"label=strata.home={places.home_mark()}" in argv for argv in table.ran)
+    assert table.ran[-1][-1] == "c0"
+    assert [words.split()[2] for words in kind.discard({"strata/image:bbbb"})] == ["docker.io/strata/image:aaaa"]
+    assert table.ran[-1][-1] == "strata/base:cc"
+
+
+IPTABLES = """#!/bin/sh
+shift
+case $1 in
+    --insert) shift; echo "-A $*" | sed 's/--match/-m/g; s/--jump/-j/' >>"$RULES" ;;
+    --list-rules) cat "$RULES" ;;
+    -D) shift; grep -v -x -F -e "-A $*" "$RULES" >"$RULES.new"; mv "$RULES.new" "$RULES" ;;
+esac
+"""
+
+
+def test_what_is_published_is_let_in_and_the_rule_goes_with_the_container(made, table, monkeypatch, tmp_path):
+    iptables, rules = tmp_path / "iptables", tmp_path / "rules"
+    iptables.write_text(IPTABLES)
+    iptables.chmod(0o755)
+    rules.write_text("-P FORWARD DROP\n-A FORWARD -j DOCKER-USER\n")
+    before = rules.read_text()
+    monkeypatch.setenv("RULES", str(rules))
+    monkeypatch.setattr(firewall, "program", lambda: str(iptables))
+    top = made("podman", RUNC)
+    [let] = [argv for argv in table.ran if argv[0] == str(iptables)]
+    for _ in range(2):
+        subprocess.run(let, check=True)
+    added = "-A FORWARD -m conntrack --ctstate DNAT --ctorigdst 192.0.2.1 -m comment --comment strata-0 -j ACCEPT\n"
+    assert rules.read_text() == before + 2 * added
+    [rule] = [trace for trace in top.traces if trace["kind"] == "rule"]
+    for _ in range(2):
+        subprocess.run(rule["remove"][0], check=True)
+        assert rules.read_text() == before
+    assert [trace["kind"] for trace in made("podman", {**RUNC, "network": "host"}).traces] == ["container"]
+
+
+# Files, whatever their names.
+
+
+@pytest.mark.parametrize("name", ["-", "-oProxyCommand=touch owned", "host:file", "a b", "*"])
+def test_a_file_goes_in_with_its_rights_and_comes_back(monkeypatch, tmp_path, name):
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    content = os.urandom(100_000)
+    with open(name, "wb") as file:
+        file.write(content)
+    os.chmod(name, 0o640)
+    top = layers.build([], Context("strata-x", str(tmp_path), None))[-1]
+    top.put(name, str(tmp_path / "in side"))
+    assert (tmp_path / "in side").stat().st_mode & 0o777 == 0o640
+    top.get(str(tmp_path / "in side"), "./-out")
+    assert (tmp_path / "-out").read_bytes() == content
+
+
+def test_a_file_for_a_container_in_a_machine_goes_through_both(table, tmp_path):
+    (tmp_path / "in").write_text("x")
+    stack = layers.build([{"vm": {}}, {"docker": PLAIN}], Context("strata-x", str(tmp_path), None))
+    stack[-1].put(str(tmp_path / "in"), "/data/x")
+    argv = table.ran[-1]
+    assert argv[4] == str(tmp_path / "in")
+    assert argv[5] == "ssh"
+    assert argv[-1].startswith("docker exec --interactive strata-x sh")
+
+
+# LXC.
+
+
+@pytest.mark.parametrize("group", ["", "payload", ".lxc"])
+def test_what_was_left_is_seen_in_any_group_of_lxcs(monkeypatch, tmp_path, group):
+    monkeypatch.undo()
+    monkeypatch.setattr(cgroups, "groups_of", lambda id: [str(tmp_path / "strata-x.scope")])
+    (tmp_path / "strata-x.scope" / group).mkdir(parents=True)
+    with subprocess.Popen(["sleep", "300"]) as left:
+        (tmp_path / "strata-x.scope" / group / "cgroup.procs").write_text(f"{left.pid}\n")
+        try:
+            stack = layers.build([{"lxc": {}}], Context("strata-x", str(tmp_path), None))
+            assert stack[-1].left() == ["sleep 300"]
+        finally:
+            left.kill()
+
+
+@pytest.mark.parametrize(
+    ("listed", "loaded"),
+    [
+        (None, True),
+        ("docker-default (enforce)\nlxc-container-default-cgns (enforce)\n", True),
+        ("docker-default (enforce)\nlxc-container-default-cgns-mine (enforce)\n", False),
+        ("", False),
+    ],
+)
+def test_a_kernel_with_apparmor_has_to_know_lxcs_profile(tmp_path, monkeypatch, listed, loaded):
+    monkeypatch.setattr(lxc, "PROFILES", str(tmp_path / "profiles"))
+    if listed is not None:
+        (tmp_path / "profiles").write_text(listed)
+    reason = layers.kind("lxc").refusal({}, "host", {})
+    assert reason is None if loaded else "install the distribution’s package apparmor" in reason
+
+
+def test_lxc_is_asked_for_a_group_beside_those_of_containers_and_its_holder_ends_first(made, table, tmp_path):
+    folder = tmp_path / "a b"
+    folder.mkdir()
+    traces = []
+    top = layers.build([{"lxc": {}}], Context("strata-x", str(folder), IMAGE, note=traces.append))[-1]
+    top.up()
+    words = (folder / "strata-x/config").read_text().splitlines()
+    assert "lxc.cgroup.dir.container = strata/strata-x" in words
+    assert "lxc.cgroup.dir.monitor = strata/strata-x-monitor" in words
+    assert f"lxc.mount.entry = {tmp_path}/a\\040b/data data none bind 0 0" in words
+    assert [trace["id"] for trace in reversed(traces)] == ["strata-x-monitor", "strata-x"]
+    (folder / "strata-x/config").unlink()
+    (folder / "strata-x").rmdir()
+    table.answers.update(
+        {" lxc-start ": UserError("no"), " cat ": "lxc-start x ERROR start - start.c:1 - No such group\n"}
+    )
+    with pytest.raises(UserError, match="LXC did not start a container: No such group"):
+        top.up()
+
+
+def test_groups_that_were_made_in_a_systems_group_go_with_it(monkeypatch, tmp_path):
+    for name, pid in (("a", 1), ("a/payload", 2), ("b", 3)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "cgroup.procs").write_text(f"{pid}\n")
+    groups = [str(tmp_path / name) for name in "abc"]
+    monkeypatch.setattr(cgroups, "groups_of", lambda id: groups)
+    assert cgroups.members("x") == {1, 2, 3}
+    assert cgroups._folders("x") == [str(tmp_path / name) for name in ("a/payload", "a", "b")]

@@ -196,7 +196,7 @@ def test_a_cell_is_good_though_its_system_cannot_be_asked_or_removed(project, mo
     projects.plan(project())
     monkeypatch.setattr("strata.base.signals.heed", lambda: None)
     if fails == "left":
-        monkeypatch.setattr("strata.layers.host.Host.left", trouble)
+        monkeypatch.setattr("strata.layers.host.Layer.left", trouble)
     else:
         answers = iter([lambda: None, trouble])
         monkeypatch.setattr(testbed, "take_down", lambda *_: next(answers)())

@@ -20,6 +20,8 @@ from strata.host.context import with_variables
 from strata.system.testbed import System
 
 Ended = tuple[int | None, float]
+# Within which a shell answers that was started in a system.
+SECONDS_TO_BEGIN = 60.0
 
 
 class Steps:
@@ -60,6 +62,8 @@ class Steps:
         self._all("warmup")
         if self._waits:
             self.shell = Shell(self.inputs.system.top.command_plain([PROGRAM], fed=True))
+            # It is there from now on: nothing comes into a system that is frozen.
+            self.shell.run(["true"], self.log.descriptor, SECONDS_TO_BEGIN)
 
     def run(self, lap: int | None = None) -> None:
         """Take those of the run: of a cell with laps, in the one with this number."""

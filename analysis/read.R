@@ -11,9 +11,8 @@ TEXT <- c("metric", "unit", "laps", "factors", "check", "counts", "log")
 stack_rows <- function(rows) {
   rows <- Filter(Negate(is.null), unname(rows))
   if (length(rows) == 0) return(NULL)
-  of_all <- function(name) do.call(c, lapply(rows, `[[`, name))
-  columns <- lapply(stats::setNames(nm = names(rows[[1]])), of_all)
-  list2DF(columns)
+  column <- function(name) do.call(c, lapply(rows, `[[`, name))
+  list2DF(lapply(stats::setNames(nm = names(rows[[1]])), column))
 }
 
 #' The results of an experiment

@@ -1,7 +1,8 @@
 #!/usr/bin/env Rscript
 # Usage: studies/aa.R FOLDER RUNS PROJECT...: how often two names of one environment are called different;
 # writes measured.csv (where there are projects, with the environments `native` and `native-again`, whose
-# tidy tables are made; with `native-again` made worse by 0, 2 and 5 %) and simulated.csv (RUNS simulations a row) to FOLDER, and prints them.  Blocks are
+# tidy tables are made; with `native-again` made worse by 0, 2 and 5 %) and simulated.csv (RUNS
+# simulations a row) to FOLDER, and prints them.  Blocks are
 # compared as the paper does; the customary way is all runs of one name before those of the other, and Welch's
 # test (1947).
 
@@ -76,7 +77,9 @@ told <- function(name, table) {
   print(table, row.names = FALSE)
 }
 
-if (length(projects) > 0) told("measured", stack_rows(lapply(c(0, 0.02, 0.05), measured, projects = projects)))
+if (length(projects) > 0) {
+  told("measured", stack_rows(lapply(c(0, 0.02, 0.05), measured, projects = projects)))
+}
 set.seed(2014)
 cases <- expand.grid(order = c("blocks", "sequential"), machine = names(MACHINES), runs = c(5, 10),
                      stringsAsFactors = FALSE)

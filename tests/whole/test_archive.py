@@ -15,6 +15,7 @@ import subprocess
 import types
 import zipfile
 
+import layout
 import measured
 import pages
 import projects
@@ -560,6 +561,10 @@ def test_the_crate_is_valid_by_the_published_validator(paper, tmp_path, archive)
             )
         )
         assert [issue.message for issue in result.get_issues()] == [], profile
+
+
+def test_the_paper_keeps_its_layout(paper):
+    assert layout.findings(paper / "paper/report.pdf") == []
 
 
 def test_the_page_is_for_everybody(paper):

@@ -51,8 +51,11 @@ def see_image():
     """See that Docker on the host has an image, as a container that comes up does."""
 
     def see(image):
-        context = layers.Context("strata-see-image", "", image)
-        layers.build([{"docker": {"network": "host", "data": "layered"}}], context)[-1].see_image()
+        with testbed.exclusive():
+            try:
+                testbed.bring_up("docker", [{"docker": {"network": "host", "data": "layered"}}], image)
+            finally:
+                testbed.take_down()
 
     return see
 

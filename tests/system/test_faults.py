@@ -13,6 +13,7 @@ import projects
 import pytest
 from disks import small_disk
 
+from strata.image import intact
 from strata.layers.common import engine
 from strata.system import state
 
@@ -152,7 +153,12 @@ def test_an_image_deleted_under_a_run_is_told_and_comes_back(image, tmp_path, mo
     source = image["folder"]
     target = home / "images" / os.path.basename(source)
     target.parent.mkdir(parents=True)
-    subprocess.run(["cp", "-a", "--reflink=auto", source, str(target)], check=True)
+
+    def copy():
+        subprocess.run(["cp", "-a", "--reflink=auto", source, str(target)], check=True)
+        intact.note({**image, "folder": str(target)})
+
+    copy()
     wanted = "results/raw/native/pausing/1.log"
     assert projects.run(folder, "snakemake", "--cores", "1", wanted).returncode == 0
     shutil.rmtree(target)
@@ -167,7 +173,7 @@ def test_an_image_deleted_under_a_run_is_told_and_comes_back(image, tmp_path, mo
     assert "the image of native could not be made" in done.stderr
     assert "Traceback" not in done.stderr
     assert len(logs(folder)) == 1
-    subprocess.run(["cp", "-a", "--reflink=auto", source, str(target)], check=True)
+    copy()
     finish(folder, 2)
 
 

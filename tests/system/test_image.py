@@ -230,7 +230,8 @@ def test_what_a_killed_build_left_is_removed(building, machine_stays):
     assert in_docker() == before
 
 
-def test_an_image_says_whose_it_is(image):
+def test_an_image_says_whose_it_is(image, see_image):
+    see_image(image)
     form = ["docker", "image", "inspect", "--format", "{{json .Config.Labels}}", image["id"]]
     labels = json.loads(subprocess.run(form, capture_output=True, text=True, check=True).stdout)
     assert {key: value for key, value in labels.items() if value} == {

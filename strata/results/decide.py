@@ -210,7 +210,13 @@ def _reason(state: State, more: int, target: float | None, claim: Claim | None, 
     wanted = f" (target ± {100 * target:.1f} %)" if target is not None else ""
     again = f", {again}" if again else ""
     of = f" of {', '.join(claim.environments)} for {claim.name} (± {100 * claim.target:.1f} %)" if claim else ""
-    return f"{width}{wanted}{again}, {more} more{of}"
+    if more or target is None:
+        why = f"{more} more{of}"
+    elif state.half_width <= target:
+        why = "within the target"
+    else:
+        why = "the largest number of blocks" if state.counted >= state.most else "the budget pays for no more"
+    return f"{width}{wanted}{again}, {why}"
 
 
 def ratio(measured: tuple[float, str], reference: tuple[float, str]) -> float:

@@ -51,8 +51,8 @@ def sets_of(folder):
 @pytest.mark.parametrize(
     ("asked", "reason"),
     [
-        ({"max": 4, "target": "0.0001%"}, "the largest number of sets"),
-        ({"max": 300, "target": "0.0001%", "budget": "15s"}, "the budget pays for no more"),
+        ({"max": 4, "target": "0.0001%"}, "largest number"),
+        ({"max": 300, "target": "0.0001%", "budget": "15s"}, "budget"),
         pytest.param({"max": 40, "target": "1000%"}, "target", marks=pytest.mark.long, id="a first stage"),
     ],
 )

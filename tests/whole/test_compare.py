@@ -8,7 +8,8 @@ import measured
 import projects
 import pytest
 
-from strata.archive import container, sums
+from strata.archive import container
+from strata.base import digest
 from strata.experiment import workload
 
 
@@ -84,7 +85,7 @@ def test_an_archive_is_a_side_and_is_verified_first(sides, tmp_path, monkeypatch
     assert {row["environment"] for row in found if row["outcome"] == "slower"} == {"docker"}
     page = (tmp_path / "comparison/index.html").read_text()
     # The archive is named with its digest, its paper lies beside the page; the others were not archived.
-    assert sums.digest(str(tmp_path / "before.zip")) in page
+    assert digest.of_file(str(tmp_path / "before.zip")) in page
     assert (tmp_path / "comparison/papers/1-May.pdf").read_bytes() == (project / "paper/report.pdf").read_bytes()
     assert [path.name for path in (tmp_path / "comparison/papers").iterdir()] == ["1-May.pdf"]
     folder = tmp_path / "unpacked"

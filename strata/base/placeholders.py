@@ -6,9 +6,10 @@ alone would double its cost.
 
 from strata.base.shapes import Any
 
-# Words of commands that stand for what only a cell knows: its seed, where the client reaches the system, at which
-# address of its own the system is reached there, and which of several equal systems it is (from 0).
-BUILT_IN = ("seed", "address", "listen", "part")
+# Words of commands that stand for what only a cell knows: its seed, its lap (0 before the first), where the client
+# reaches the system, at which address of its own the system is reached there, and which of several equal systems it is
+# (from 0).
+BUILT_IN = ("seed", "lap", "address", "listen", "part")
 
 
 def placeholder(word: str) -> str | None:

@@ -8,7 +8,7 @@ import os
 import re
 import sys
 import time
-from collections import namedtuple
+from collections import Counter, namedtuple
 from collections.abc import Callable, Collection, Sequence
 
 from strata.base import constants, places, run
@@ -232,10 +232,14 @@ def stalled(commands: list[Fields]) -> float:
 
     Half of a lap's time may be noise; a command that waits for a machine that stands still takes any.
     """
-    took: dict[tuple[object, ...], list[float]] = {}
+    took: dict[tuple[object, int], list[float]] = {}
+    before: Counter[tuple[object, object]] = Counter()
     for command in commands:
         if command.get("lap") is not None and command["exit"] is not None:
-            took.setdefault((*command["argv"], command.get("system")), []).append(command["seconds"])
+            system = command.get("system")
+            # The same command in all laps: each has as many before it.
+            took.setdefault((system, before[command["lap"], system]), []).append(command["seconds"])
+            before[command["lap"], system] += 1
     return max((max(each) - 2 * sorted(each)[len(each) // 2] for each in took.values() if len(each) > 2), default=0.0)
 
 

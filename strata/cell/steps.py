@@ -96,6 +96,7 @@ class Steps:
     def _command(self, step: Step, values: Fields) -> None:
         """Run a command at the client, or in all systems at the same time."""
         at = step.get("at", "system")
+        values = {"lap": 0, **self.lap, **values}
         parts: list[int | None] = [None] if at == "client" else list(range(self.inputs.parts))
         commands: list[Fields] = []
         for part in parts:

@@ -23,6 +23,7 @@ BEGIN = r"""
 set -eu
 tree=$1 root=$2 of=/opt/strata/workloads/$3
 mount --bind "$tree" "$root"
+mount -o remount,bind,ro "$root"
 mount -t proc proc "$root/proc"
 mount --rbind /dev "$root/dev"
 for name in tmp data run; do mount -t tmpfs tmpfs "$root/$name"; done

@@ -162,6 +162,7 @@ tree=$1 root=$2 at=10.1.1.1
 ip link set lo up
 ip address add $at/32 dev lo
 mount --bind "$tree" "$root"
+mount -o remount,bind,ro "$root"
 mount -t proc proc "$root/proc"
 mount --rbind /dev "$root/dev"
 for name in tmp data; do mount -t tmpfs tmpfs "$root/$name"; done

@@ -1,6 +1,6 @@
 #!/bin/bash
 # One point of the sweep: sysbench's OLTP transactions with a number of threads, each with a connection.
-# Usage: point.sh warmup|measure ADDRESS PORT TEST THREADS ROWS SECONDS SEED
+# Usage: point.sh warmup|measure ADDRESS PORT TEST THREADS ROWS SECONDS SEED LAP
 #        point.sh account ADDRESS PORT TEST THREADS
 # TEST is read-only or read-write.  A warm-up runs without a report, and tells what the server has counted so far;
 # so does `account`, after the point was measured: what lies between is the server's own account of the point.
@@ -21,9 +21,10 @@ load() {
         --rand-type=special --rand-spec-iter=12 --rand-spec-pct=1 --rand-spec-res=75 --rand-seed="$3" run
 }
 
-# A seed for each run of a cell, from 1: with 0 sysbench would take the time.  Usage: seed_for SEED NUMBER
+# A seed for each run of a cell and lap, from 1: with 0 sysbench would take the time, and a lap that repeats another's
+# updates would change nothing.  Usage: seed_for SEED LAP NUMBER
 seed_for() {
-    echo $((($1 + $2) % 2147483646 + 1))
+    echo $((($1 + 4096 * $2 + $3) % 2147483646 + 1))
 }
 
 # Usage: account KIND
@@ -37,11 +38,11 @@ account() {
 
 case $mode in
 warmup)
-    load "$6" "$7" "$(seed_for "$8" $((2 * threads)))" >/dev/null
+    load "$6" "$7" "$(seed_for "$8" "$9" $((2 * threads)))" >/dev/null
     account warmed
     ;;
 measure)
-    seed=$(seed_for "$8" $((2 * threads + 1)))
+    seed=$(seed_for "$8" "$9" $((2 * threads + 1)))
     printf '{"point": "%s", "test": "%s", "threads": %d, "rows": %d, "seconds": %d, "seed": %d}\n' \
         "$name" "$test" "$threads" "$6" "$7" "$seed"
     load "$6" "$7" "$seed"

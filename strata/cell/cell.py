@@ -169,7 +169,7 @@ class Cell:
         """Take the steps of its run, in the lap with this number."""
         if self.system.frozen:
             self.system.freeze(False)
-            time.sleep(THAWING)
+            time.sleep(THAWING if "servers" in self._spec else 0)
         self.steps.run(lap if self.laps > 1 else None)
         if aside:
             self._stand_aside()
@@ -180,11 +180,13 @@ class Cell:
         self.steps.finish()
 
     def _stand_aside(self) -> None:
-        """Stand idle while others run: what it wrote is on the disk, and what serves is frozen."""
+        """Stand idle while others run: what it wrote is on the disk, and all of its system is frozen.
+
+        A server would answer timers, and a sandbox's kernel does, though nobody asks it anything.
+        """
         if self.plan["workloads"][self.workload].get("storage"):
             os.sync()
-        if "servers" in self._spec:
-            self.system.freeze()
+        self.system.freeze()
 
     def check(self) -> None:
         """Look at its log.  Raises Unable where a check fails, and CellFailed where its parser refuses the log."""

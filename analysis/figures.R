@@ -309,8 +309,9 @@ draw_up <- function(paper) {
     tibble(environment = one$environment, seconds = one$system$up_seconds %or% NA_real_)
   })
   bind_rows(rows) |>
-    filter(environment %in% paper$measured$environment, !is.na(seconds), seconds > 0) |>
-    mutate(environment = factor(environment, rev(paper$measured$environment))) |>
+    filter(environment %in% paper$measured$environment, !is.na(seconds)) |>
+    # Records hold milliseconds, and a logarithmic axis no zero.
+    mutate(seconds = pmax(seconds, 0.001), environment = factor(environment, rev(paper$measured$environment))) |>
     ggplot(aes(seconds, environment, colour = environment)) +
     geom_point(position = position_jitter(height = 0.2, width = 0, seed = 1), size = 0.8, alpha = 0.5) +
     stat_summary(fun = median, geom = "point", shape = 18, size = 2.4) +

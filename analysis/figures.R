@@ -311,7 +311,8 @@ draw_up <- function(paper) {
   bind_rows(rows) |>
     filter(environment %in% paper$measured$environment, !is.na(seconds)) |>
     # Records hold milliseconds, and a logarithmic axis no zero.
-    mutate(seconds = pmax(seconds, 0.001), environment = factor(environment, rev(paper$measured$environment))) |>
+    mutate(seconds = pmax(seconds, 0.001),
+           environment = factor(environment, rev(paper$measured$environment))) |>
     ggplot(aes(seconds, environment, colour = environment)) +
     geom_point(position = position_jitter(height = 0.2, width = 0, seed = 1), size = 0.8, alpha = 0.5) +
     stat_summary(fun = median, geom = "point", shape = 18, size = 2.4) +

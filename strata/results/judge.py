@@ -83,18 +83,25 @@ def _manifest(experiment: Plan, folder: str) -> str | None:
 def _of_plan(experiment: Plan, cell: Cell, record: Record) -> Iterator[str]:
     """Where a record is not what its path and the plan say."""
     environment, load_name, repetition = cell
-    place = experiment["environments"][environment]
+    place, load = experiment["environments"][environment], plan.of_environment(experiment, environment, load_name)
+    fixed = {key: value for key, value in load["parameters"].items() if not isinstance(value, dict)}
     expected = {
         "environment": environment,
         "workload": load_name,
         "repetition": repetition,
         "seed": plan.cell_seed(experiment, load_name, repetition),
         "fingerprint": plan.fingerprint(experiment, environment, load_name),
+        "scale": plan.scale(experiment, environment),
+        "parameters": fixed,
     }
-    has = {key: value for key, value in record.items() if key in expected}
+    parameters = {key: record["parameters"].get(key) for key in fixed}
+    has = {**{key: value for key, value in record.items() if key in expected}, "parameters": parameters}
     for key, wants in expected.items():
         if has[key] != wants:
-            yield f"its {key} is {has[key]}, and the plan's is {wants}"
+            verb = "are" if key == "parameters" else "is"
+            yield f"its {key} {verb} {has[key]}, and the plan's {verb} {wants}"
+    if record["system"]["layers"] != place["layers"]:
+        yield f"its layers are {record['system']['layers']}, and the plan's are {place['layers']}"
     if record["block"] < repetition:
         yield (
             f"its block is {record['block']}, and that of set {repetition} is {repetition} or a later one, since each "

@@ -217,8 +217,9 @@ def seconds_used():
 
 
 def test_systems_that_wait_for_their_turn_stand_idle_and_tell_their_own_from_others(up, tmp_path):
-    first = up("native")
-    tops = [first] + [up(name, beside=True) for name in ("docker", "docker-layered")]
+    first = up("native", whole=True)
+    systems = [first] + [up(name, True, True) for name in ("docker", "docker-layered", "docker-gvisor")]
+    tops = [system.top for system in systems]
     assert len(state.all_up()) == len(tops)
     # In each a shell waits, whose commands are where those without it are, and have what those have.
     shells = [Shell(top.command_plain([PROGRAM], fed=True)) for top in tops]
@@ -227,20 +228,24 @@ def test_systems_that_wait_for_their_turn_stand_idle_and_tell_their_own_from_oth
             with open(tmp_path / "printed", "wb") as file:
                 assert shell.run(with_variables(argv), file.fileno(), 60)[0] == 0
             assert (tmp_path / "printed").read_text().strip() == inside(top, *argv)
+    for system in systems:
+        system.freeze()
     time.sleep(1)
     before = seconds_used()
     time.sleep(3)
     after = seconds_used()
     assert len(after) >= 3
     assert sum(after[pid] - before.get(pid, 0.0) for pid in after) <= 0.03 * 3
+    for system in systems:
+        system.freeze(False)
     for top, shell in zip(tops, shells, strict=True):
         shell.close()
         assert top.left() == []
     # What one left is of none of the others.
     subprocess.run(tops[1].command(["sh", "-c", "sleep 77 >/dev/null 2>&1 &"]), check=True)
     time.sleep(0.5)
-    assert [top.left() for top in tops] == [[], ["sleep 77"], []]
-    assert [inside(top, "cat", "/etc/os-release") for top in tops] == [inside(first, "cat", "/etc/os-release")] * 3
+    assert [top.left() for top in tops] == [[], ["sleep 77"], [], []]
+    assert [inside(top, "cat", "/etc/os-release") for top in tops] == [inside(tops[0], "cat", "/etc/os-release")] * 4
 
 
 OPTIONS = {"seccomp": "unconfined", "cpuset-cpus": "0", "memory": "1GiB"}

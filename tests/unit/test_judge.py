@@ -112,6 +112,19 @@ def test_a_record_that_breaks_its_schema_is_refused_by_file_and_key(project, cha
     assert found["native", "stream", 2][0].startswith(f"results/raw/native/stream/2.json: {says}")
 
 
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda told: told.update(scale="paper"), "its scale is"),
+        (lambda told: told["parameters"].update(trials=99), "its parameters are"),
+        (lambda told: told["system"].update(layers=[{"docker": {"network": "host"}}]), "its layers are"),
+    ],
+)
+def test_a_record_that_tells_of_something_else_than_the_plan_is_refused(project, change, says):
+    edit(project / "results/raw/native/stream/2.json", change)
+    assert faults()["native", "stream", 2][0].startswith(f"results/raw/native/stream/2.json: {says}")
+
+
 @pytest.mark.parametrize("text", ["", "[]", "nonsense", "{", "null", "[" * 100_000])
 def test_a_file_that_is_no_record_is_refused_by_name(project, text):
     (project / "results/raw/native/stream/2.json").write_text(text)

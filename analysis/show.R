@@ -87,9 +87,9 @@ sizes_table <- function(paper) {
   cited <- paste0(if_else(ours, "`", "[@"), paper$sizes$source, if_else(ours, "`", "]"))
   titles <- vapply(paper$plan$workloads, function(one) one$title, "")
   mutate(paper$sizes, title = unname(titles[workload])) |>
-    transmute(Workload = if_else(duplicated(title), "", title), Rule = markdown(paste(rule, cited)),
+    transmute(Workload = if_else(duplicated(title), "", title), Rule = markdown(paste0(rule, if_else(told == "", " ", paste0(" (not checked here: ", told, ") ")), cited)),
               "At least" = quantity(least), Here = quantity(value),
-              Holds = case_when(told != "" ~ told, is.na(holds) ~ "not known", holds ~ "yes",
+              Holds = case_when(told != "" ~ "\u2014", is.na(holds) ~ "not known", holds ~ "yes",
                                 TRUE ~ "no\u2020"))
 }
 
@@ -162,11 +162,13 @@ untested_table <- function(claims) {
     rename(Reason = reason)
 }
 
+#' Emulated machines and what stands beside them: levels (± standard deviation) and their shares of native's
 emulated_table_shown <- function(paper) {
-  transmute(paper$emulated, Series = if_else(duplicated(series), "", paste0(series, ", ", unit)),
-            Environment = label, Runs = n,
-            "Mean (sd)" = paste0(number(mean, sd), if_else(is.na(sd), "",
-              paste0(SPACE, "(", number(sd, sd), ")"))), "Of native\u2019s mean" = percent(ratio, 1))
+  mutate(paper$emulated, Series = paste0(series, ", ", unit),
+         spread = if_else(is.na(sd), "", paste0(SPACE, "\u00b1", SPACE, number(sd, sd))),
+         cell = paste0(number(mean, sd), spread,
+                       if_else(is.na(ratio) | ratio == 1, "", paste0(SPACE, "(", percent(ratio, 1), ")")))) |>
+    tidyr::pivot_wider(id_cols = Series, names_from = label, values_from = cell, values_fill = "\u2014")
 }
 
 missing_table <- function(paper) {
@@ -174,13 +176,17 @@ missing_table <- function(paper) {
             Environment = label, Missing = n, Why = why)
 }
 
+#' Choices that the workload may notice, and controls that were called different
 choices_table <- function(paper) {
-  filter(paper$choices, headline == "yes") |>
+  shown_choices(paper) |>
     transmute(Choice = if_else(duplicated(choice), "", choice), Series = series,
               "Of its counterpart [95\u00a0%]" = share_interval(ratio, low, high), Blocks = n,
-              Outcome = as.character(outcome),
-              Control = if_else(control == "yes", "control", "")) |>
+              Outcome = as.character(outcome), Control = if_else(control == "yes", "control", "")) |>
     select(where(function(x) !all(x == "")))
+}
+
+shown_choices <- function(paper) {
+  filter(paper$choices, headline == "yes", control != "yes" | verdict == "different")
 }
 
 #' What records saw of the host and from inside the environments; several values where runs differ

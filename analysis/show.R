@@ -86,8 +86,9 @@ sizes_table <- function(paper) {
   ours <- startsWith(paper$sizes$source, "docs/")
   cited <- paste0(if_else(ours, "`", "[@"), paper$sizes$source, if_else(ours, "`", "]"))
   titles <- vapply(paper$plan$workloads, function(one) one$title, "")
-  mutate(paper$sizes, title = unname(titles[workload])) |>
-    transmute(Workload = if_else(duplicated(title), "", title), Rule = markdown(paste0(rule, if_else(told == "", " ", paste0(" (not checked here: ", told, ") ")), cited)),
+  mutate(paper$sizes, title = unname(titles[workload]),
+         unchecked = if_else(told == "", " ", paste0(" (not checked here: ", told, ") "))) |>
+    transmute(Workload = if_else(duplicated(title), "", title), Rule = markdown(paste0(rule, unchecked, cited)),
               "At least" = quantity(least), Here = quantity(value),
               Holds = case_when(told != "" ~ "\u2014", is.na(holds) ~ "not known", holds ~ "yes",
                                 TRUE ~ "no\u2020"))

@@ -126,8 +126,8 @@ next_step <- function(paper) {
   } else if (any(paper$told$outcome == "no interval")) {
     "Measure more blocks next: an interval takes at least three, of percentiles six."
   } else if (nrow(undecided) > 0) {
-    glue("To decide half of what is undecided, measure about ",
-         "{format(ceiling(median(undecided$more)), big.mark = ',')} more blocks.")
+    glue("About {format(ceiling(median(undecided$more)), big.mark = ',')} more blocks (a run in every ",
+         "environment, side by side) would decide half of the undecided comparisons.")
   } else {
     "Nothing remains undecided; repeat the run on another machine next."
   }

@@ -88,7 +88,8 @@ sizes_table <- function(paper) {
   titles <- vapply(paper$plan$workloads, function(one) one$title, "")
   mutate(paper$sizes, title = unname(titles[workload]),
          unchecked = if_else(told == "", " ", paste0(" (not checked here: ", told, ") "))) |>
-    transmute(Workload = if_else(duplicated(title), "", title), Rule = markdown(paste0(rule, unchecked, cited)),
+    transmute(Workload = if_else(duplicated(title), "", title),
+              Rule = markdown(paste0(rule, unchecked, cited)),
               "At least" = quantity(least), Here = quantity(value),
               Holds = case_when(told != "" ~ "\u2014", is.na(holds) ~ "not known", holds ~ "yes",
                                 TRUE ~ "no\u2020"))

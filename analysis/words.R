@@ -79,7 +79,9 @@ family_finding <- function(rows) {
   bounded <- counts[["slower"]] == 0 && is.finite(limit) && limit < 1
   bound <- if (bounded) glue("; no interval allows a loss above {percent(1 - limit, 1)}") else ""
   compared <- count_of(nrow(rows), "comparison")
-  glue("{FAMILIES[[rows$family[[1]]]]}: of {compared} with native, {listed(said)}{bound}.")
+  family <- FAMILIES[[rows$family[[1]]]]
+  alone <- if (n_distinct(rows$label) == 1 && rows$label[[1]] != family) glue(" ({rows$label[[1]]})") else ""
+  glue("{family}{alone}: of {compared} with native, {listed(said)}{bound}.")
 }
 
 #' How the environments fare in one workload: "Slower than native: KVM (80 %, 2 of 4 series)."

@@ -1,20 +1,26 @@
-"""One user of the auctions, for the load generator: does operations by their published names."""
+"""One user of the auctions: does operations by their published names."""
 
 import random
 import re
 from typing import Any
 
-from users import Visitor, serve  # isort: skip
 import chain
 from data_set import ON_A_PAGE, PAGE, PERSONS_OF_A_USER, PICTURE, name, open_auctions, password
 from rows import picture, text
 from said import WrongAnswerError
+from visits import Visitor
 from walk import Chain
 
 # A bid is higher than the one before by at most so many cents.
 MOST_MORE = 500
 LOGGED_OUT = ("HomePage", "Logout")
 ATTENDING = ("JoinAuction", "GetCurrentItem", "GetNextBid", "PlaceBid")
+# Where what one did is listed, and what each row holds.
+HISTORIES = {
+    "GetBidHistory": ("/bids", "bid"),
+    "GetAttendanceHistory": ("/attendances", "auction"),
+    "GetPurchaseHistory": ("/purchases", "item"),
+}
 
 
 class Bidder(Visitor):
@@ -30,10 +36,9 @@ class Bidder(Visitor):
         self.attended = open_auctions(self.asked["users"])
         self.picture = picture(random.Random(first), *PICTURE)
         self.person = 0
-        self.auction = 1
+        self.auction = self.item = self.added = 1
         self.auctions: list[int] = []
         self.items: list[int] = []
-        self.item = self.added = 1
         self.state: dict = {}
 
     def come(self) -> None:
@@ -41,7 +46,13 @@ class Bidder(Visitor):
         if not self.point.shared:
             self.point.shared["walk"] = Chain(chain.FLOWS, random.Random(f"walk {self.asked['seed']} {self.number}"))
         self.last = self.chance.choices(list(chain.MIX), list(chain.MIX.values()))[0]
-        self.begin_after(self.last)
+        if self.last not in LOGGED_OUT:
+            self.login()
+        if self.last in ATTENDING:
+            self.join_auction()
+            self.get_current_item()
+        elif self.last == "AddItem":
+            self.add_item()
 
     def next(self) -> str:
         """What the walk lets follow."""
@@ -58,17 +69,10 @@ class Bidder(Visitor):
 
     def do(self, operation: str) -> None:
         """Do an operation."""
-        getattr(self, re.sub(r"(?<=[a-z])([A-Z])", r"_\1", operation).lower())()
-
-    def begin_after(self, operation: str) -> None:
-        """Come to where a user is who has just done this."""
-        if operation not in LOGGED_OUT:
-            self.login()
-        if operation in ATTENDING:
-            self.join_auction()
-            self.get_current_item()
-        elif operation == "AddItem":
-            self.add_item()
+        if operation in HISTORIES:
+            self._list(*HISTORIES[operation])
+        else:
+            getattr(self, re.sub(r"(?<=[a-z])([A-Z])", r"_\1", operation).lower())()
 
     def _answer(self, method: str, path: str, body: Any = None, allowed: int = 200, **holds: object) -> Any:
         """An answer, which must have a status, and hold these values."""
@@ -79,10 +83,10 @@ class Bidder(Visitor):
                 raise WrongAnswerError(f"{method} {path}: {key} should be {value!r} in {found!r}")
         return found
 
-    def _list(self, path: str, key: str, most: int = ON_A_PAGE) -> list:
+    def _list(self, path: str, key: str) -> list:
         found = self._answer("GET", path)
-        if not isinstance(found, list) or len(found) > most or any(key not in one for one in found):
-            raise WrongAnswerError(f"GET {path}: {found!r} should be a list of {key}, at most {most}")
+        if not isinstance(found, list) or len(found) > ON_A_PAGE or any(key not in one for one in found):
+            raise WrongAnswerError(f"GET {path}: {found!r} should be a list of {key}, at most {ON_A_PAGE}")
         return [one[key] for one in found]
 
     # The operations.
@@ -165,18 +169,6 @@ class Bidder(Visitor):
         fields = {"email": f"{name(self.person)}@example.com", "address": text(self.chance, 3)}
         self._answer("PUT", "/profile", fields, **fields)
 
-    def get_bid_history(self) -> None:
-        """One's own bids."""
-        self._list("/bids", "bid")
-
-    def get_attendance_history(self) -> None:
-        """Where one was."""
-        self._list("/attendances", "auction")
-
-    def get_purchase_history(self) -> None:
-        """What one bought."""
-        self._list("/purchases", "item")
-
     def add_item(self) -> None:
         """An item of one's own."""
         fields = {"title": text(self.chance, 3), "description": text(self.chance, 40)}
@@ -193,4 +185,6 @@ class Bidder(Visitor):
 
 
 if __name__ == "__main__":
+    from users import serve
+
     serve(Bidder)

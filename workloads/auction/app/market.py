@@ -72,8 +72,6 @@ class Market:
         # Listens before it looks, so that nothing can happen in between.
         news = self._news(auction)
         state = await self.state(auction)
-        if state is None:
-            raise LookupError(auction)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self.poll_seconds):
                 while state["seq"] <= after:

@@ -5,7 +5,7 @@ require __DIR__ . '/shop.php';
 
 $buyer = customer();
 if ($buyer === 0 || $_SERVER['REQUEST_METHOD'] !== 'POST') {
-    page('refused', 'Please log in', '<p><a href="index.php">Log in</a> to buy something.</p>', [], 403);
+    page('refused', 'Please log in', '', [], 403);
     exit;
 }
 $products = [];

@@ -1,7 +1,7 @@
 """The rows that every cell begins with; each value follows from the seed and its place alone.
 
 Usage: data_set.py USERS SEED FOLDER: a file of rows for each table, and on the standard output a line for each with
-its name, the number of its rows and their SHA-256.
+its name, the number of its rows, their SHA-256, and the column by which they are in order.
 """
 
 import datetime
@@ -192,7 +192,7 @@ def main(users: str, seed: str, folder: str) -> None:
     """Write all tables."""
     auctions = Auctions(int(users), int(seed))
     for table in TABLES:
-        print(table, *write(Path(folder, table), auctions.rows(table)))
+        print(table, *write(Path(folder, table), auctions.rows(table)), 1)
 
 
 if __name__ == "__main__":

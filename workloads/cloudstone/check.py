@@ -3,7 +3,7 @@
 import re
 
 import chain
-import population
+import data_set
 from said import require, step
 from visitor import TAG, User
 
@@ -30,7 +30,7 @@ def compare(user: User) -> None:
                 r'href="(/files/[^"]+\.txt)"',
             )
         )
-        require("its place", place, " ".join(population.place(address.split(", "))))
+        require("its place", place, " ".join(data_set.place(address.split(", "))))
         for file in (picture, text):
             require(f"whether {file} is what was sent", user.get("GET", file) in form["data"], True)
         for path in ["/", *(f"/search?tag={tag}" for tag in TAG.findall(page))]:

@@ -48,7 +48,7 @@ data() {
     cell_options "$home/mysql" "$2" "$3"
     rm -rf -- "$home" /data/prepared
     mkdir -p "$home"
-    python3 -B "$programs/load.py" "$made" "$1" "$4"
+    python3 -B "$programs/data_set.py" "$made" "$1" "$4"
     begin_database "$home/mysql"
     ask_new --execute="CREATE DATABASE $schema"
     ask_new "$schema" <"$programs/schema.sql"

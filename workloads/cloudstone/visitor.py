@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import chain
-import population
+import data_set
 from rows import picture, text
 from said import WrongAnswerError
 from visits import Visitor
@@ -34,7 +34,7 @@ class User(Visitor):
 
     def __init__(self, *words: Any) -> None:
         super().__init__(*words)
-        self.loaded = population.sizes(self.asked["loaded_users"])
+        self.loaded = data_set.sizes(self.asked["loaded_users"])
         self.name = f"u{self.asked['seed']}-{self.number}"
         self.cache = chain.Cache(self.chance)
         self.person: int | None = None
@@ -94,7 +94,7 @@ class User(Visitor):
             self.get("POST", "/logout", allow_redirects=False, status=303)
         self.cache = chain.Cache(self.chance)
         self.person = self.chance.randint(1, self.loaded["persons"])
-        name, password = population.username(self.person), population.password(self.person)
+        name, password = data_set.username(self.person), data_set.password(self.person)
         self.page("GET", "/login", "<h1>Log in</h1>")
         self.page("POST", "/login", f">{name}</a>", data={"username": name, "password": password})
 
@@ -105,7 +105,7 @@ class User(Visitor):
 
     def tag_search(self) -> None:
         """The events of a tag."""
-        tag = self._shown(TAG, "tags", population.tag)
+        tag = self._shown(TAG, "tags", data_set.tag)
         self.page("GET", f"/search?tag={tag}", f"<h1>Events with the tag {tag}</h1>")
 
     def event_detail(self) -> None:
@@ -146,7 +146,7 @@ class User(Visitor):
 
     def event_form(self, title: str) -> dict[str, Any]:
         """What the form for an event sends."""
-        tags = {population.tag(self.chance.randint(1, self.loaded["tags"])) for _ in range(3)}
+        tags = {data_set.tag(self.chance.randint(1, self.loaded["tags"])) for _ in range(3)}
         tags.add(f"new-{self.chance.randint(1, 100)}")
         fields = {"title": title, "summary": text(self.chance, 12), "tags": " ".join(sorted(tags))}
         fields |= {"description": text(self.chance, 120), "telephone": "555-1234567"}
@@ -158,7 +158,7 @@ class User(Visitor):
 
     def _address(self) -> dict[str, str]:
         names = ["street1", "street2", "city", "state", "zip", "country"]
-        return dict(zip(names, population.address(self.chance), strict=True))
+        return dict(zip(names, data_set.address(self.chance), strict=True))
 
 
 def form(fields: dict[str, str], files: dict[str, tuple[str, bytes, str]]) -> dict[str, Any]:

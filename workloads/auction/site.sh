@@ -55,9 +55,9 @@ database() {
 
 # RabbitMQ, and the daemon that Erlang wants to find its nodes; both listen on the loopback alone.
 broker() {
-    local port distribution names plugins first folder=$home/broker
+    local port distribution names folder=$home/broker
     IFS=, read -r port distribution names <<<"$1"
-    mkdir -p "$folder"/{mnesia,log,none,plugins}
+    mkdir -p "$folder"/{mnesia,log,none}
     echo '[].' >"$folder/enabled"
     # Not every root has /etc/hosts, by which names of the machine itself are found.
     echo '{host, {127,0,0,1}, ["localhost"]}. {lookup, [file, native]}.' >"$folder/names"
@@ -84,19 +84,7 @@ END
     export RABBITMQ_CONFIG_FILE=$folder/broker.conf RABBITMQ_ADVANCED_CONFIG_FILE=$folder/none/advanced.config
     export RABBITMQ_ENABLED_PLUGINS_FILE=$folder/enabled
     export RABBITMQ_MNESIA_BASE=$folder/mnesia RABBITMQ_LOG_BASE=$folder/log RABBITMQ_LOGS=- RABBITMQ_PID_FILE=$folder/pid
-    # Erlang looks for each of the broker's 650 modules in one folder after another, most of which are of plugins that
-    # nobody uses; in an emulated machine that took longer than all the rest.  So the folders with most come first.
-    shopt -s nullglob
-    plugins=(/usr/lib/rabbitmq/lib/rabbitmq_server-*/plugins)
-    first=(
-        "${plugins[0]}"/{cuttlefish,khepri,khepri_mnesia_migration,osiris,ra,rabbit,rabbit_common}-[0-9]*/ebin
-        "${plugins[0]}"/{rabbitmq_prelaunch,ranch}-[0-9]*/ebin
-        /usr/lib/erlang/lib/{compiler,kernel,mnesia,ssl,stdlib}-[0-9]*/ebin
-    )
-    export RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS="-kernel inet_dist_use_interface {127,0,0,1} -pa ${first[*]}"
-    # Nor does the broker look through the plugins: its own folder among them holds what its settings may be.
-    ln -sf -t "$folder/plugins" "${plugins[0]}"/rabbit-[0-9]*
-    export RABBITMQ_PLUGINS_DIR=$folder/plugins
+    export RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS="-kernel inet_dist_use_interface {127,0,0,1}"
     cd "$folder"
     # It has to be there before the broker, which would start one that outlives it.
     "${as_broker[@]}" epmd -port "$names" -address 127.0.0.1 &

@@ -2,17 +2,9 @@
 
 import re
 
-from kit.checks import (
-    number,
-    require,
-    require_asked,
-    require_close,
-    require_equal,
-    require_lasted,
-    require_pinned,
-    require_port,
-)
-from kit.logs import Object, Point, Value, processors, read, settings, text_or_number, value
+from kit.checks import number, require, require_asked, require_close, require_equal, require_lasted, require_pinned
+from kit.logs import Object, Point, Value, processors, read, text_or_number, value
+from kit.netperf import read_netperf
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
@@ -85,17 +77,10 @@ def stream(point: Point, direction: str, parameters: Object) -> float:
     head = point.head
     test, sends = ("TCP_STREAM", "Send") if direction == "receive" else ("TCP_MAERTS", "Receive")
     require_equal("the point", (head["point"], head["direction"], head["test"]), ("stream", direction, test))
-    require(head["tool"].startswith("Netperf "), "this is not a log of netperf")
-    require_asked(head, parameters, "seconds")
-    require_pinned(head, parameters["client_cpu"])
-    found = settings(point.lines)
     wanted = {"PROTOCOL": "TCP", "THROUGHPUT_UNITS": "10^6bits/s", "DIRECTION": sends}
-    for key, expected in wanted.items():
-        require_equal(key, found[key], expected)
-    require_port(number(found, "DEST_PORT"), parameters["netserver_data_port"])
+    found = read_netperf(point, wanted, parameters["netserver_data_port"], parameters["client_cpu"], parameters)
     seconds, copied = number(found, "ELAPSED_TIME"), number(found, "LOCAL_BYTES_XFERD")
     rate = number(found, "THROUGHPUT")
-    require_lasted("the transfer took", seconds, parameters["seconds"])
     # The time is printed in hundredths of a second.
     require_close("rate × time", rate * seconds, copied * 8 / 1e6, 0.006 / seconds + 1e-4)
     # What is under way in the sockets' buffers at the end was counted at one end only.

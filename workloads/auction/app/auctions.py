@@ -16,7 +16,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-# Rows of a page, and of a history.
 PAGE = 10
 CONNECTIONS = 8
 # Seconds for which the database's connections are waited for at the end.
@@ -68,22 +67,23 @@ async def sent(request: Request, **kinds: type) -> list:
     return values
 
 
-def listed(sql: str) -> Work:
-    """An operation that lists what a query finds of a person, the last first."""
+def statement(sql: str, *names: str, rows: bool = False, status: int = 200, **kinds: type) -> Work:
+    """An operation that is one statement, answered with its row, which there must be, or all its rows.
+
+    names: of its first values, among `person`, numbers of the path, and `skip`; fields that are sent (kinds) follow.
+    """
 
     async def answer(request: Request, person: int) -> Response:
-        found = await request.app.state.database.fetch(sql, person, PAGE)
-        return JSONResponse([dict(row) for row in found])
+        given = {"person": person, **request.path_params, "skip": PAGE * int(request.query_params.get("page", "0"))}
+        values = [given[name] for name in names] + (await sent(request, **kinds) if kinds else [])
+        found = await request.app.state.database.fetch(sql, *values)
+        if rows:
+            return JSONResponse([dict(row) for row in found])
+        if not found:
+            raise HTTPException(404, "there is no such thing")
+        return JSONResponse(dict(found[0]), status)
 
     return answer
-
-
-async def row(request: Request, sql: str, *values: object) -> Response:
-    """The row of a query, which there should be."""
-    found = await request.app.state.database.fetchrow(sql, *values)
-    if found is None:
-        raise HTTPException(404, "there is no such thing")
-    return JSONResponse(dict(found))
 
 
 # People.
@@ -115,39 +115,7 @@ async def logout(request: Request, person: int) -> Response:
     return answer
 
 
-PROFILE = "name, email, address, balance"
-
-
-async def profile(request: Request, person: int) -> Response:
-    """GetUserProfile."""
-    return await row(request, f"SELECT {PROFILE} FROM people WHERE id = $1", person)
-
-
-async def update_profile(request: Request, person: int) -> Response:
-    """UpdateUserProfile."""
-    email, address = await sent(request, email=str, address=str)
-    update = f"UPDATE people SET email = $2, address = $3 WHERE id = $1 RETURNING {PROFILE}"
-    return await row(request, update, person, email, address)
-
-
-# GetPurchaseHistory; GetBidHistory, each with what was decided; GetAttendanceHistory.
-PURCHASES = """SELECT p.auction, p.item, i.title, p.amount, p.made::text
-    FROM purchases AS p JOIN items AS i ON i.id = p.item WHERE p.buyer = $1 ORDER BY p.id DESC LIMIT $2"""
-BIDS = """SELECT b.id::text AS bid, b.auction, b.item, i.title, b.amount, b.verdict, b.placed::text
-    FROM bids AS b JOIN items AS i ON i.id = b.item WHERE b.person = $1 ORDER BY b.number DESC LIMIT $2"""
-ATTENDANCES = """SELECT t.auction, a.name, t.came::text, t.went::text
-    FROM attendances AS t JOIN auctions AS a ON a.id = t.auction WHERE t.person = $1 ORDER BY t.id DESC LIMIT $2"""
-
-
 # Auctions.
-
-
-async def auctions(request: Request, _: int) -> Response:
-    """GetActiveAuctions: a page of them, from 0."""
-    sql = """SELECT a.id AS auction, a.name, a.category, s.title, s.price, s.bids FROM auctions AS a
-             JOIN state AS s ON s.auction = a.id ORDER BY a.id LIMIT $1 OFFSET $2"""
-    found = await request.app.state.database.fetch(sql, PAGE, PAGE * int(request.query_params.get("page", "0")))
-    return JSONResponse([dict(row) for row in found])
 
 
 async def auction(request: Request, _: int) -> Response:
@@ -171,26 +139,12 @@ async def join(request: Request, person: int) -> Response:
     return JSONResponse({"auction": state["auction"]}, 201)
 
 
-async def leave(request: Request, person: int) -> Response:
-    """LeaveAuction."""
-    wanted = request.path_params["auction"]
-    sql = "UPDATE attendances SET went = now() WHERE auction = $1 AND person = $2 AND went IS NULL"
-    if await request.app.state.database.execute(sql, wanted, person) == "UPDATE 0":
-        raise HTTPException(409, "you are not in that auction")
-    return JSONResponse({"auction": wanted})
-
-
 async def current(request: Request) -> dict:
     """How the auction of the path stands, which must be open."""
     state = await request.app.state.market.state(request.path_params["auction"])
     if state is None:
         raise HTTPException(404, "there is no such auction, or it is over")
     return state
-
-
-async def current_item(request: Request, _: int) -> Response:
-    """GetCurrentItem: what is offered, and the highest bid."""
-    return JSONResponse(await current(request))
 
 
 async def next_bid(request: Request, _: int) -> Response:
@@ -215,22 +169,6 @@ async def place_bid(request: Request, person: int) -> Response:
 
 
 # Items.
-
-
-async def item(request: Request, _: int) -> Response:
-    """GetItemDetail."""
-    sql = """SELECT i.id AS item, i.title, i.description, i.starting, p.name AS owner, i.auction,
-                    EXISTS (SELECT FROM images AS g WHERE g.item = i.id) AS image
-             FROM items AS i JOIN people AS p ON p.id = i.owner WHERE i.id = $1"""
-    return await row(request, sql, request.path_params["item"])
-
-
-async def add_item(request: Request, person: int) -> Response:
-    """AddItem: it is its owner's, and offered nowhere yet."""
-    values = await sent(request, title=str, description=str, starting=int)
-    sql = "INSERT INTO items (title, description, starting, owner) VALUES ($1, $2, $3, $4) RETURNING id"
-    added = await request.app.state.database.fetchval(sql, *values, person)
-    return JSONResponse({"item": added}, 201)
 
 
 async def image(request: Request, _: int) -> Response:
@@ -263,6 +201,30 @@ async def books(request: Request) -> Response:
     return Response(found, media_type="application/json")
 
 
+# The operations that are one statement; of histories the last ones come first.
+
+PROFILE = "name, email, address, balance"
+PURCHASES = """SELECT p.auction, p.item, i.title, p.amount, p.made::text
+    FROM purchases AS p JOIN items AS i ON i.id = p.item WHERE p.buyer = $1 ORDER BY p.id DESC LIMIT 10"""
+BIDS = """SELECT b.id::text AS bid, b.auction, b.item, i.title, b.amount, b.verdict, b.placed::text
+    FROM bids AS b JOIN items AS i ON i.id = b.item WHERE b.person = $1 ORDER BY b.number DESC LIMIT 10"""
+ATTENDANCES = """SELECT t.auction, a.name, t.came::text, t.went::text
+    FROM attendances AS t JOIN auctions AS a ON a.id = t.auction WHERE t.person = $1 ORDER BY t.id DESC LIMIT 10"""
+ACTIVE = """SELECT a.id AS auction, a.name, a.category, s.title, s.price, s.bids FROM auctions AS a
+    JOIN state AS s ON s.auction = a.id ORDER BY a.id LIMIT 10 OFFSET $1"""
+ITEM = """SELECT i.id AS item, i.title, i.description, i.starting, p.name AS owner, i.auction,
+        EXISTS (SELECT FROM images AS g WHERE g.item = i.id) AS image
+    FROM items AS i JOIN people AS p ON p.id = i.owner WHERE i.id = $1"""
+NEW_ITEM = "INSERT INTO items (owner, title, description, starting) VALUES ($1, $2, $3, $4) RETURNING id AS item"
+LEAVE = "UPDATE attendances SET went = now() WHERE auction = $1 AND person = $2 AND went IS NULL RETURNING auction"
+
+profile = statement(f"SELECT {PROFILE} FROM people WHERE id = $1", "person")
+new_profile = statement(
+    f"UPDATE people SET email = $2, address = $3 WHERE id = $1 RETURNING {PROFILE}", "person", email=str, address=str
+)
+new_item = statement(NEW_ITEM, "person", status=201, title=str, description=str, starting=int)
+AN_AUCTION, AN_ITEM = "/auctions/{auction:int}", "/items/{item:int}"
+
 application = Starlette(
     lifespan=lifespan,
     routes=[
@@ -270,20 +232,20 @@ application = Starlette(
         Route("/api/login", login, methods=["POST"]),
         route("POST", "/logout", logout),
         route("GET", "/profile", profile),
-        route("PUT", "/profile", update_profile),
-        route("GET", "/purchases", listed(PURCHASES)),
-        route("GET", "/bids", listed(BIDS)),
-        route("GET", "/attendances", listed(ATTENDANCES)),
-        route("GET", "/auctions", auctions),
-        route("GET", "/auctions/{auction:int}", auction),
-        route("POST", "/auctions/{auction:int}/attendance", join),
-        route("DELETE", "/auctions/{auction:int}/attendance", leave),
-        route("GET", "/auctions/{auction:int}/item", current_item),
-        route("GET", "/auctions/{auction:int}/next", next_bid),
-        route("POST", "/auctions/{auction:int}/bids", place_bid),
-        route("POST", "/items", add_item),
-        route("GET", "/items/{item:int}", item),
-        route("GET", "/items/{item:int}/image", image),
-        route("PUT", "/items/{item:int}/image", add_image),
+        route("PUT", "/profile", new_profile),
+        route("GET", "/purchases", statement(PURCHASES, "person", rows=True)),
+        route("GET", "/bids", statement(BIDS, "person", rows=True)),
+        route("GET", "/attendances", statement(ATTENDANCES, "person", rows=True)),
+        route("GET", "/auctions", statement(ACTIVE, "skip", rows=True)),
+        route("GET", AN_AUCTION, auction),
+        route("POST", f"{AN_AUCTION}/attendance", join),
+        route("DELETE", f"{AN_AUCTION}/attendance", statement(LEAVE, "auction", "person")),
+        route("GET", f"{AN_AUCTION}/item", statement("SELECT * FROM state WHERE auction = $1", "auction")),
+        route("GET", f"{AN_AUCTION}/next", next_bid),
+        route("POST", f"{AN_AUCTION}/bids", place_bid),
+        route("POST", "/items", new_item),
+        route("GET", AN_ITEM, statement(ITEM, "item")),
+        route("GET", f"{AN_ITEM}/image", image),
+        route("PUT", f"{AN_ITEM}/image", add_image),
     ],
 )

@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-from rows import picture, text, write
+from rows import NAMES, picture, text, write
 
 
 # As published: users of an auction.
@@ -26,11 +26,7 @@ PICTURE = (96, 72)
 # Cents that everybody has at first.
 BALANCE = 1_000_000
 CATEGORIES = "Books Clocks Coins Furniture Glass Maps Paintings Prints Stamps Toys".split()
-THINGS = """
-    atlas basket bell bowl box bracelet brooch cabinet candlestick chair chest clock cup desk doll drawing etching
-    fan flute globe goblet jug kettle lamp lantern lock map mask medal mirror necklace plate portrait puzzle ring
-    scale screen spoon stool table teapot telescope tray vase violin watch whistle
-""".split()
+THINGS = NAMES["things"]
 # The page's own files, as a browser that knows none of them fetches them.
 PAGE = {"/": b"<title>Auctions</title>", "/style.css": b"body", "/site.js": b"fetch", "/logo.svg": b"<svg"}
 # A page of auctions, as the site gives them.

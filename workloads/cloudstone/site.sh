@@ -114,23 +114,11 @@ geocoder() {
         local folder=$home/$1/geocoder
         mkdir -p "$folder"/{conf,temp,webapps}
         chown www-data: "$folder/temp"
-        cat >"$folder/conf/server.xml" <<XML
-<Server port="-1">
-  <Service name="geocoder">
-    <Connector address="$address" port="${ports[$1]}" protocol="HTTP/1.1" maxThreads="32"/>
-    <Engine name="geocoder" defaultHost="localhost">
-      <Host name="localhost" createDirs="false" autoDeploy="false" deployOnStartup="false">
-        <Context path="" docBase="$programs/geocoder">
-          <JarScanner scanClassPath="false" scanManifest="false"/>
-        </Context>
-      </Host>
-    </Engine>
-  </Service>
-</Server>
-XML
+        cp "$programs/geocoder/server.xml" "$folder/conf"
         # Little is asked of it: a small heap, and a compiler that is quick rather than thorough.
         exec setpriv --reuid=www-data --regid=www-data --clear-groups -- \
             java -Xms64m -Xmx64m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Djava.io.tmpdir="$folder/temp" \
+            -Dgeocoder.address="$address" -Dgeocoder.port="${ports[$1]}" \
             -Dcatalina.home=/usr/share/tomcat10 -Dcatalina.base="$folder" \
             -cp /usr/share/tomcat10/bin/bootstrap.jar:/usr/share/tomcat10/bin/tomcat-juli.jar \
             org.apache.catalina.startup.Bootstrap start
@@ -148,23 +136,6 @@ php() {
     serve() {
         local folder=$home/$1 database=unix_socket=$home/$1/mysql/socket
         ! is_apart "$roles" || database="host=$database_address;port=${database_ports[$1]}"
-        # What the distribution configures does not count; a session ends with the cell.
-        cat >"$folder/php.ini" <<INI
-zend_extension = opcache
-extension = mysqlnd
-extension = pdo
-extension = pdo_mysql
-extension = gd
-opcache.validate_timestamps = 0
-expose_php = 0
-display_errors = 0
-log_errors = 1
-date.timezone = UTC
-session.save_path = $folder/sessions
-session.gc_probability = 0
-post_max_size = 2M
-upload_max_filesize = 1M
-INI
         (
             umask 077
             cat >"$folder/fpm.conf" <<CONF
@@ -178,6 +149,7 @@ listen.owner = www-data
 listen.backlog = 4096
 pm = static
 pm.max_children = $processes
+php_admin_value[session.save_path] = $folder/sessions
 env[DATABASE] = "mysql:$database;dbname=$schema;charset=utf8mb4"
 env[DATABASE_USER] = $user
 env[DATABASE_PASSWORD] = $(<"$secret")
@@ -185,7 +157,7 @@ env[GEOCODER] = http://$address:${ports[$1]}/geocode
 env[FILES] = $folder/files
 CONF
         )
-        PHP_INI_SCAN_DIR='' exec "$program" --nodaemonize --php-ini "$folder/php.ini" --fpm-config "$folder/fpm.conf"
+        PHP_INI_SCAN_DIR='' exec "$program" --nodaemonize --php-ini "$programs/app/php.ini" --fpm-config "$folder/fpm.conf"
     }
     stand_each "${#ports[@]}" TERM
 }

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from rows import write
+from rows import NAMES, write
 
 
 # Size class: customers, orders in each of twelve months, products.
@@ -26,33 +26,7 @@ CATEGORIES = """
     Action Animation Children Classics Comedy Documentary Drama Family Foreign Games Horror Music New Science
     Sports Travel
 """.split()
-WORDS = """
-    Amber Anchor Arrow Autumn Beacon Birch Border Bridge Bright Broken Canyon Castle Cedar Cherry Circle Clever
-    Cloud Copper Coral Corner Crimson Crystal Dawn Desert Distant Dragon Dream Early Eastern Echo Eleven Ember
-    Empty Evening Falcon Feather Ferry Final Flame Forest Forgotten Fortune Frozen Garden Gentle Ghost Giant
-    Glass Golden Granite Green Hammer Harbour Harvest Hidden Hollow Honest Horizon Hundred Island Ivory Jade
-    Journey Jungle Kingdom Ladder Lantern Last Laughing Letter Lightning Little Lonely Lost Lucky Marble Meadow
-    Midnight Mirror Morning Mountain Narrow Night Northern Ocean Orange Orchard Paper Patient Pearl Perfect
-    Phantom Pilot Pioneer Prairie Quiet Rain Raven Restless River Rocket Running Saddle Sailor Scarlet Second
-    Secret Seven Shadow Silent Silver Singing Sleeping Smoke Southern Spring Station Stone Storm Stranger Summer
-    Sunken Tender Thunder Tiger Timber Tower Valley Velvet Violet Wandering Western Whisper Wild Willow Winter
-    Wolf Wonder
-""".split()
-FIRST = """
-    Ada Adam Agnes Alan Alice Anna Arthur Astrid Ben Bella Carl Clara Daniel Diana Edgar Elena Emil Emma Erik
-    Eva Felix Fiona Frank Frida George Grace Gustav Hanna Henry Hugo Ida Ingrid Ivan Jack Jana Johan Julia Karin
-    Karl Laura Leo Lena Lukas Lydia Marco Maria Martin Mia Nina Noah Nora Olga Oscar Otto Paula Peter Rosa Simon
-    Sofia Theo Vera Viktor
-""".split()
-LAST = """
-    Abbot Adler Archer Baker Barton Becker Berg Bishop Black Brandt Brook Carter Chapman Cooper Cross Dahl Dale
-    Dixon Falk Farmer Fischer Fletcher Ford Foster Frost Gardner Grant Green Hale Hansen Hart Hill Holm Hunter
-    Keller Kent King Klein Lang Larsen Lindgren Marsh Mason Meyer Miller Moore Nash Noble Olsen Page Palmer
-    Parker Porter Reed Roth Sawyer Scott Shaw Stone Taylor Vogel Walker Weaver Winter Young
-""".split()
-COUNTRIES = """
-    Australia Brazil Canada Denmark Egypt France Ghana India Japan Kenya Mexico Norway Peru Spain Vietnam
-""".split()
+WORDS, FIRST, LAST, COUNTRIES = (NAMES[of] for of in ("titles", "first", "last", "countries"))
 PASSWORD = "password"
 TAX_PER_10000 = 825
 MOST_LINES = 9

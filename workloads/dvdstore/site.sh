@@ -15,7 +15,7 @@ source "${0%/*}/../common/sourced/postgresql.sh"
 source "${0%/*}/../common/sourced/stand.sh"
 
 # A shop has its own folder, by its number from 0.
-home=/data/dvdstore programs=/opt/strata/workloads/dvdstore
+home=/data/dvdstore
 
 data() {
     make_database "$home/0" shop shop "$3" \
@@ -45,66 +45,24 @@ database() {
     stand_each "${#ports[@]}" INT
 }
 
-# Apache.  Nothing of the distribution's configuration of it counts; that of PHP does, but for what is said here.
+# Apache.
 web() {
-    local users count most=0
+    local users count php most=0
     address=$1
     IFS=, read -r -a ports <<<"$2"
     IFS=, read -r -a users <<<"$3"
     for count in "${users[@]}"; do
         most=$((count > most ? count : most))
     done
-    processes=$((most + 4))
-    modules=/usr/lib/apache2/modules
-    php=("$modules"/libphp*.so)
-    key=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+    php=(/usr/lib/apache2/modules/libphp*.so)
+    export SHOP_PROCESSES=$((most + 4)) SHOP_PHP=${php[-1]} SHOP_KEY
+    SHOP_KEY=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
     # What the servers log and what is said here are one file, to which all append.
     exec >>/dev/stderr 2>&1
     serve() {
-        local folder=$home/$1/web
-        (
-            umask 077
-            cat >"$folder/apache.conf" <<END
-ServerRoot $folder
-ServerName shop
-Listen $address:${ports[$1]}
-PidFile $folder/pid
-LoadModule mpm_prefork_module $modules/mod_mpm_prefork.so
-LoadModule authz_core_module $modules/mod_authz_core.so
-LoadModule mime_module $modules/mod_mime.so
-LoadModule env_module $modules/mod_env.so
-LoadModule php_module ${php[-1]}
-User www-data
-Group www-data
-ErrorLog /dev/stderr
-LogLevel warn
-TypesConfig /etc/mime.types
-DocumentRoot $programs/site
-KeepAlive On
-KeepAliveTimeout 300
-MaxKeepAliveRequests 0
-StartServers $processes
-MinSpareServers 1
-MaxSpareServers $processes
-ServerLimit $processes
-MaxRequestWorkers $processes
-MaxConnectionsPerChild 0
-SetEnv SHOP_DATABASE "host=$home/$1 dbname=shop user=shop"
-SetEnv SHOP_KEY $key
-<FilesMatch "\.php$">
-    SetHandler application/x-httpd-php
-</FilesMatch>
-<FilesMatch "^shop\.php$">
-    Require all denied
-</FilesMatch>
-php_admin_flag display_errors off
-php_admin_flag log_errors on
-php_admin_value error_reporting 32767
-php_admin_flag pgsql.allow_persistent on
-END
-        )
+        export SHOP_FOLDER=$home/$1 SHOP_LISTEN=$address:${ports[$1]}
         # In a session of its own: where it ends, it sends the signal to all of its group, not only to its children.
-        exec setsid apache2 -f "$folder/apache.conf" -DFOREGROUND
+        exec setsid apache2 -f /opt/strata/workloads/dvdstore/apache.conf -DFOREGROUND
     }
     stand_each "${#ports[@]}" TERM
 }

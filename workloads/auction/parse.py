@@ -5,9 +5,8 @@ import math
 from typing import NamedTuple
 
 from auction.chain import MIX, limit
-from auction.search import Search, failing
 from kit.applications import off_mix, read_load, require_books, require_idle
-from kit.checks import number, numbers, require, require_asked, require_close, require_counted, require_equal
+from kit.checks import number, numbers, require, require_asked, require_counted, require_equal
 from kit.logs import Object, Point, Value, read, value
 
 # With fewer operations of a kind their latency is not reported.
@@ -67,39 +66,27 @@ def read_probe(point: Point, at: int, sites: int, parameters: Object) -> Probe:
     wanted["ramp"] = parameters["ramp_seconds"]
     require_asked(head, wanted, *wanted)
     operations, counts, drove = read_load(point, name, MIX, users * sites, seconds)
-    late = {one: count_late(each, limit(one, cycle)) for one, each in operations.items() if limit(one, cycle)}
-    failed = failing(counts, late, number(drove, "late_seconds", zero=True), cycle)
-    require_equal(f"what failed in {name}", (drove["failing"], drove["passed"]), (failed, not failed))
+    passed, failing = drove["passed"], drove["failing"]
+    require_equal(f"whether {name} passed", passed, not failing)
     # Each operation comes as often as its share says, but for where users begin and end.
     fault = off_mix(counts, MIX, lambda expected: MIX_TOLERANCE * expected + 4 * math.sqrt(expected) + 1)
     # Users of an overloaded system wait for it, and do less of what comes after; such a probe fails.
-    require(failed or not fault, f"the mix of {name} is not the published one: {fault}")
-    return Probe(users, not failed, not fault, operations, drove)
-
-
-def count_late(operation: Object, within: float | None) -> int:
-    """How many answers came too late of an operation that has a limit."""
-    if operation["count"] == 0:
-        return 0
-    require_close("the limit", number(operation, "within_seconds"), within or 0)
-    late = int(number(operation, "late", zero=True))
-    require(late <= operation["count"], "more were late than there are")
-    return late
+    require(not passed or not fault, f"the mix of {name} is not the published one: {fault}")
+    return Probe(users, passed, not fault, operations, drove)
 
 
 def check_search(probes: list[Probe], found: Object, parameters: Object) -> None:
-    """Check that the probes are those of the search, and that its result is theirs."""
-    search = Search(*(parameters[key] for key in ("start_users", "most_users", "resolution", "confirmations")))
-    for probe in probes:
-        require_equal("the users that the search tries", probe.users, search.next())
-        search.note(probe.users, probe.passed)
-    require(search.next() is None, "the search is not at its end")
-    require(search.fails is not None, "as many users pass as there are data for: let there be more (most_users)")
+    """Check that the result of the search is that of its probes."""
+    require_equal("the users of the first probe", probes[0].users, parameters["start_users"])
+    failed = [probe for probe in probes if not probe.passed]
+    require(failed, "as many users pass as there are data for: let there be more (most_users)")
+    lowest = min(failed, key=lambda probe: probe.users)
+    passed = max((probe.users for probe in probes if probe.passed and probe.users < lowest.users), default=0)
     result = (found["probes"], found["found"], found["fails"])
-    require_equal("probes, pass and failure", result, (len(probes), search.found, search.fails))
+    require_equal("probes, pass and failure", result, (len(probes), passed, lowest.users))
     # The lowest failure bounds the result: it must be the system's, and not that of the load generator.
-    for probe in probes:
-        if not probe.passed and probe.users == search.fails:
+    for probe in failed:
+        if probe.users == lowest.users:
             require_idle(probe.drove, probe.users)
 
 

@@ -61,9 +61,6 @@ def transfer(point: Point, name: str, direction: str, rate: float | None, parame
     require(not any("classic_mode" in line for line in point.lines), "nuttcp found no server")
     [result] = [line for line in point.lines if line.startswith("megabytes=")]
     found: Object = {key: text_or_number(text) for key, text in re.findall(r"(\w+)=(\S+)", result)}
-    # What comes after the rate, so that it is complete.
-    for key in ("tx_cpu", "rx_cpu"):
-        number(found, key, zero=True)
     seconds = number(found, "real_seconds")
     require_lasted("the transfer took", seconds, parameters["seconds"])
     # The time is printed in hundredths of a second.

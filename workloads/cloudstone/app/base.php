@@ -2,13 +2,9 @@
 // What every page stands on: the database, who is logged in, and the frame around a page.
 declare(strict_types=1);
 
-// Shown to the person who asked; everything else that goes wrong is an error of the server's.
+// Shown to the person who asked, with its code as status; everything else that goes wrong is an error of the server's.
 class Refused extends Exception
 {
-    public function __construct(string $why, public readonly int $status = 400)
-    {
-        parent::__construct($why);
-    }
 }
 
 function database(): PDO
@@ -36,12 +32,10 @@ function row(string $sql, mixed ...$values): ?array
     return rows($sql, ...$values)[0] ?? null;
 }
 
-/** Do something to the tables; how many rows it changed. */
-function change(string $sql, mixed ...$values): int
+/** Do something to the tables. */
+function change(string $sql, mixed ...$values): void
 {
-    $query = database()->prepare($sql);
-    $query->execute($values);
-    return $query->rowCount();
+    database()->prepare($sql)->execute($values);
 }
 
 /** Do all of it or nothing; where two transactions locked each other out, it is begun again. */

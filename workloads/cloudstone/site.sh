@@ -128,36 +128,18 @@ geocoder() {
 
 # php-fpm, a pool for each instance.
 php() {
-    address=$1
+    address=$1 database_address=$4 roles=$6
     IFS=, read -ra ports <<<"$2"
-    processes=$3 database_address=$4 roles=$6
     IFS=, read -ra database_ports <<<"$5"
     program=$(compgen -G '/usr/sbin/php-fpm[0-9]*')
+    export SITE_PROCESSES=$3 DATABASE_USER=$user DATABASE_PASSWORD PHP_INI_SCAN_DIR=''
+    DATABASE_PASSWORD=$(<"$secret")
     serve() {
-        local folder=$home/$1 database=unix_socket=$home/$1/mysql/socket
+        local database=unix_socket=$home/$1/mysql/socket
         ! is_apart "$roles" || database="host=$database_address;port=${database_ports[$1]}"
-        (
-            umask 077
-            cat >"$folder/fpm.conf" <<CONF
-[global]
-error_log = /proc/self/fd/2
-[application]
-user = www-data
-group = www-data
-listen = $folder/php
-listen.owner = www-data
-listen.backlog = 4096
-pm = static
-pm.max_children = $processes
-php_admin_value[session.save_path] = $folder/sessions
-env[DATABASE] = "mysql:$database;dbname=$schema;charset=utf8mb4"
-env[DATABASE_USER] = $user
-env[DATABASE_PASSWORD] = $(<"$secret")
-env[GEOCODER] = http://$address:${ports[$1]}/geocode
-env[FILES] = $folder/files
-CONF
-        )
-        PHP_INI_SCAN_DIR='' exec "$program" --nodaemonize --php-ini "$programs/app/php.ini" --fpm-config "$folder/fpm.conf"
+        export DATABASE="mysql:$database;dbname=$schema;charset=utf8mb4" GEOCODER=http://$address:${ports[$1]}/geocode
+        export SITE_FOLDER=$home/$1 FILES=$home/$1/files
+        exec "$program" --nodaemonize --php-ini "$programs/app/php.ini" --fpm-config "$programs/app/fpm.conf"
     }
     stand_each "${#ports[@]}" TERM
 }

@@ -65,7 +65,7 @@ class OneUser(FastHttpUser):
         with self.client.request(method, self.site + path, name="any", catch_response=True, **sent) as answer:
             # Locust's own count of failures is not looked at: every failure ends the point.
             answer.success()
-            content = answer.content or str(answer.error or "").encode()
+            content = answer.content or str(getattr(answer, "error", None) or "").encode()
             kind = answer.headers.get("content-type") if answer.headers else None
             return answered(f"{method} {path}", answer.status_code, allowed, content, kind)
 

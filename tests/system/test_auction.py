@@ -188,7 +188,7 @@ def test_what_is_not_there_or_not_ones_own_is_refused_and_markup_stays_text(serv
     got(owner, f"/items/{item}/image", "PUT", 422, data=b"GIF89a")
     got(owner, "/items", "POST", 422, json={"title": "x"})
     got(owner, "/profile", "PUT", 422, json={"email": "x"})
-    for path in ("auctions/999999999", "auctions/999999999/item", "items/999999999", "items/999999999/image", "nothing"):
+    for path in ("auctions/9999", "auctions/9999/item", "items/99999", "items/99999/image", "nothing"):
         got(owner, f"/{path}", allowed=404)
     for wrong in ({"item": 1, "amount": 0}, {"item": 10**9, "amount": 1}):
         got(owner, "/auctions/1/bids", "POST", 422, json=wrong)
@@ -224,8 +224,8 @@ def test_of_many_bids_at_the_same_time_none_is_lost_and_the_highest_wins(served,
     people, _ = bidders(8, state)
 
     def bids(number):
-        source = random.Random(number)
-        return [place(people[number], 2, state["item"], state["starting"] + source.randrange(20_000)) for _ in range(25)]
+        amounts = [state["starting"] + random.Random(f"{number} {bid}").randrange(20_000) for bid in range(25)]
+        return [place(people[number], 2, state["item"], amount) for amount in amounts]
 
     names = [name for one in together(bids, range(8)) for name in one]
     assert len(set(names)) == 200

@@ -4,7 +4,8 @@
 set -euo pipefail
 
 install -D -m 644 -t "$1/../common/sourced" ../common/sourced/nginx.sh ../common/sourced/postgresql.sh ../common/sourced/stand.sh
-install -m 644 ../kit/load/said.py ../kit/load/walk.py ../kit/load/rows.py ../kit/load/words.json ../kit/load/drive.py ../kit/load/visits.py ../kit/load/users.py "$1"
+install -m 644 ../kit/load/said.py ../kit/load/walk.py ../kit/load/rows.py ../kit/load/words.json \
+    ../kit/load/drive.py ../kit/load/visits.py ../kit/load/users.py "$1"
 install -m 644 ./*.sql ./*.py "$1"
 install -m 755 site.sh driver.py "$1"
 cp -r app page "$1"

@@ -2,8 +2,8 @@
 
 Usage: data_set.py FOLDER USERS SEED
 
-FOLDER gets a file of rows for each table, `load.sql`, which reads them in, `count.sql`, which counts and sums up the rows
-that then are in the tables, `counted`, what that must give, and `files/`, which rows name.
+FOLDER gets a file of rows for each table, `load.sql`, which reads them in, `count.sql`, which counts and sums up the
+rows that then are in the tables, `counted`, what that must give, and `files/`, which rows name.
 """
 
 import collections

@@ -6,8 +6,8 @@ Usage: driver.py check ADDRESSES PORTS LOADED_USERS SEED
        driver.py counts KIND ADDRESSES PORTS
 
 Ports and addresses have commas between them: an instance of the application for each port, as many at each address.
-`load` runs USERS users at every instance, and counts operations that begin after the ramp.  Everything that is not as it
-should be is an error.
+`load` runs USERS users at every instance, and counts operations that begin after the ramp.  What is not as it should be
+is an error.
 """
 
 import chain

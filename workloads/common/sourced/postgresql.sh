@@ -37,8 +37,8 @@ ask() {
 }
 
 # Makes the database that every cell starts with, and packs it into /data/prepared.  Beside the calling script are
-# schema.sql, data_set.py, which writes the rows, indexes.sql and procedures.sql.  At the socket postgres is who asks, and
-# ACCOUNT whoever gets there, which in a cell unpack_database decides: who asks is what some sandbox could not tell.
+# schema.sql, data_set.py, which writes the rows, indexes.sql and procedures.sql.  At the socket postgres is who asks,
+# and ACCOUNT whoever gets there, which in a cell unpack_database decides: who asks some sandbox could not tell.
 # Usage: make_database FOLDER DATABASE ACCOUNT BUFFER_BYTES NOTE WORD…
 # NOTE: what is selected into the table data_set; :'rows' in it is the checksum of all rows.
 # data_set.py WORD… FOLDER writes a file for each table, and prints of each its name, the number of its rows, their

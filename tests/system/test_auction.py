@@ -62,7 +62,7 @@ def person(number):
     found = alone(Bidder, SITE, users=USERS, seed=7)
     if number:
         found.persons = [number]
-        found.login()
+        found.do("Login")
     return found
 
 
@@ -155,7 +155,7 @@ def test_who_waits_where_nothing_happens_hears_that_and_who_logs_out_has_left(se
     for _ in range(2):
         got(somebody, "/auctions/1/attendance", "POST", 201)
     assert [one["auction"] for one in got(somebody, "/attendances") if one["went"] is None] == [1]
-    somebody.logout()
+    somebody.do("Logout")
     got(somebody, "/profile", allowed=401)
     assert [one for one in got(person(9), "/attendances") if one["went"] is None] == []
 

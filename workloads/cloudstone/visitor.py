@@ -64,11 +64,53 @@ class User(Visitor):
         return self.pause()
 
     def do(self, operation: str) -> None:
-        """Do an operation by its published name."""
-        getattr(self, re.sub(r"(?<=[a-z])([A-Z])", r"_\1", operation).lower())()
+        """Do an operation by its published name, of what the page before shows or else of what was loaded."""
+        match operation:
+            case "HomePage":
+                self.page("GET", "/", "<h1>Events</h1>")
+            case "Login":
+                # Another session, of a person who was loaded.
+                if self.person is not None:
+                    self.get("POST", "/logout", allow_redirects=False, status=303)
+                self.cache = chain.Cache(self.chance)
+                self.person = self.chance.randint(1, self.loaded["persons"])
+                name, password = data_set.username(self.person), data_set.password(self.person)
+                self.page("GET", "/login", "<h1>Log in</h1>")
+                self.page("POST", "/login", f">{name}</a>", data={"username": name, "password": password})
+            case "TagSearch":
+                tag = self._shown(TAG, "tags", data_set.tag)
+                self.page("GET", f"/search?tag={tag}", f"<h1>Events with the tag {tag}</h1>")
+            case "EventDetail":
+                event = self._shown(EVENT, "events")
+                self.page("GET", f"/events/{event}", " attend</h2>")
+                if f'action="/events/{event}/attend"' in self.text and self.chance.random() < ATTENDS:
+                    self.page("POST", f"/events/{event}/attend", "You attend")
+            case "PersonDetail":
+                self.page("GET", f"/people/{self._shown(PERSON, 'persons')}", "<h2>Friends</h2>")
+            case "AddPerson":
+                self.added += 1
+                name = f"{self.name}-{self.added}"
+                self.page("GET", "/people/new", "<h1>Join</h1>")
+                if self.get("GET", f"/people/taken?username={name}") != b"free\n":
+                    raise WrongAnswerError(f"the name {name} should be free")
+                self.page("POST", "/people", f"<h1>{name}</h1>", **self.person_form(name))
+            case "AddEvent":
+                if self.person is None:
+                    self.do("Login")
+                self.added += 1
+                title = f"Event {self.name} {self.added}"
+                self.page("GET", "/events/new", "<h1>Add an event</h1>")
+                self.page("POST", "/events", f"<h1>{title}</h1>", **self.event_form(title))
+            case _:
+                raise NotImplementedError(operation)
         self.count(**{operation: 1})
 
-    def get(self, method: str, path: str, status: int = 200, **more: Any) -> bytes:
+    def _shown(self, pattern: re.Pattern, of: str, named: Callable[[int], str] = str) -> str:
+        there = pattern.findall(self.text)
+        return self.chance.choice(there) if there else named(self.chance.randint(1, self.loaded[of]))
+
+    def get(self
+, method: str, path: str, status: int = 200, **more: Any) -> bytes:
         """Ask for something; the content of the answer, which must have this status."""
         return self.ask(method, path, status, **more)[1]
 
@@ -81,61 +123,6 @@ class User(Visitor):
             if not self.get("GET", file):
                 raise WrongAnswerError(f"{file} is empty")
         return self.text
-
-    # The operations.
-
-    def home_page(self) -> None:
-        """The newest events."""
-        self.page("GET", "/", "<h1>Events</h1>")
-
-    def login(self) -> None:
-        """Somebody logs in: another session, of a person who was loaded."""
-        if self.person is not None:
-            self.get("POST", "/logout", allow_redirects=False, status=303)
-        self.cache = chain.Cache(self.chance)
-        self.person = self.chance.randint(1, self.loaded["persons"])
-        name, password = data_set.username(self.person), data_set.password(self.person)
-        self.page("GET", "/login", "<h1>Log in</h1>")
-        self.page("POST", "/login", f">{name}</a>", data={"username": name, "password": password})
-
-    def _shown(self, pattern: re.Pattern, of: str, named: Callable[[int], str] = str) -> str:
-        """What the page before shows, or else one that was loaded."""
-        there = pattern.findall(self.text)
-        return self.chance.choice(there) if there else named(self.chance.randint(1, self.loaded[of]))
-
-    def tag_search(self) -> None:
-        """The events of a tag."""
-        tag = self._shown(TAG, "tags", data_set.tag)
-        self.page("GET", f"/search?tag={tag}", f"<h1>Events with the tag {tag}</h1>")
-
-    def event_detail(self) -> None:
-        """An event; who is logged in may attend it."""
-        event = self._shown(EVENT, "events")
-        self.page("GET", f"/events/{event}", " attend</h2>")
-        if f'action="/events/{event}/attend"' in self.text and self.chance.random() < ATTENDS:
-            self.page("POST", f"/events/{event}/attend", "You attend")
-
-    def person_detail(self) -> None:
-        """A person."""
-        self.page("GET", f"/people/{self._shown(PERSON, 'persons')}", "<h2>Friends</h2>")
-
-    def add_person(self) -> None:
-        """Somebody joins, with a name that is free."""
-        self.added += 1
-        name = f"{self.name}-{self.added}"
-        self.page("GET", "/people/new", "<h1>Join</h1>")
-        if self.get("GET", f"/people/taken?username={name}") != b"free\n":
-            raise WrongAnswerError(f"the name {name} should be free")
-        self.page("POST", "/people", f"<h1>{name}</h1>", **self.person_form(name))
-
-    def add_event(self) -> None:
-        """Who is logged in adds an event, with tags that are there and one that may be new."""
-        if self.person is None:
-            self.login()
-        self.added += 1
-        title = f"Event {self.name} {self.added}"
-        self.page("GET", "/events/new", "<h1>Add an event</h1>")
-        self.page("POST", "/events", f"<h1>{title}</h1>", **self.event_form(title))
 
     def person_form(self, name: str) -> dict[str, Any]:
         """What the form for joining sends."""

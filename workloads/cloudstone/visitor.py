@@ -109,8 +109,7 @@ class User(Visitor):
         there = pattern.findall(self.text)
         return self.chance.choice(there) if there else named(self.chance.randint(1, self.loaded[of]))
 
-    def get(self
-, method: str, path: str, status: int = 200, **more: Any) -> bytes:
+    def get(self, method: str, path: str, status: int = 200, **more: Any) -> bytes:
         """Ask for something; the content of the answer, which must have this status."""
         return self.ask(method, path, status, **more)[1]
 

@@ -4,6 +4,7 @@ Each value follows from the seed and its place alone, so that any row can be tol
 """
 
 import datetime
+import functools
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,15 +32,6 @@ PASSWORD = "password"
 TAX_PER_10000 = 825
 MOST_LINES = 9
 _ALL = 2**64 - 1
-
-
-def draw(seed: int, table: str, row: int, field: int, count: int) -> int:
-    """A number from 0 to `count` − 1 for one place: the last step of the generator splitmix64, of that place."""
-    mixed = seed * 0x9E3779B97F4A7C15 + TABLES.index(table) * 0xD1B54A32D192ED03 + row * 0x8CB92BA72F3D8DD7
-    mixed = (mixed + field * 0xABC98388FB8FAC03 + 1) & _ALL
-    mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9 & _ALL
-    mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EB & _ALL
-    return (mixed ^ (mixed >> 31)) % count
 
 
 def money(cents: int) -> str:
@@ -83,15 +75,17 @@ class Shop:
         self.customers, self.monthly, self.products = SIZES[size]
         self.orders = 12 * self.monthly
 
-    def _draw(self, table: str, row: int, field: int, count: int) -> int:
-        return draw(self.seed, table, row, field, count)
+    def draw(self, table: str, row: int, field: int, count: int) -> int:
+        """A number from 0 to `count` − 1 for one place: the last step of the generator splitmix64, of that place."""
+        mixed = self.seed * 0x9E3779B97F4A7C15 + TABLES.index(table) * 0xD1B54A32D192ED03 + row * 0x8CB92BA72F3D8DD7
+        mixed = (mixed + field * 0xABC98388FB8FAC03 + 1) & _ALL
+        mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9 & _ALL
+        mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EB & _ALL
+        return (mixed ^ (mixed >> 31)) % count
 
     def product(self, number: int) -> Product:
         """A product by its number, from 1."""
-
-        def of(field: int, count: int) -> int:
-            return self._draw("products", number, field, count)
-
+        of = functools.partial(self.draw, "products", number)
         title = " ".join(WORDS[of(field, len(WORDS))] for field in (1, 2, 3))
         actor = f"{FIRST[of(4, len(FIRST))]} {LAST[of(5, len(LAST))]}"
         special = "t" if of(7, 100) == 0 else "f"
@@ -100,29 +94,26 @@ class Shop:
 
     def price(self, number: int) -> int:
         """The price of a product, in cents."""
-        return 999 + self._draw("products", number, 6, 2001)
+        return 999 + self.draw("products", number, 6, 2001)
 
     def stock(self, number: int) -> int:
         """How many there are of a product."""
-        return self._draw("inventory", number, 0, 501) * (10 if number % 10_000 == 0 else 1)
+        return self.draw("inventory", number, 0, 501) * (10 if number % 10_000 == 0 else 1)
 
     def order(self, number: int) -> Order:
         """An order by its number, from 1."""
-
-        def of(field: int, count: int) -> int:
-            return self._draw("orders", number, field, count)
-
+        of = functools.partial(self.draw, "orders", number)
         month = (number - 1) // self.monthly
         lines = []
         for line in range(1 + of(2, MOST_LINES)):
-            product = 1 + self._draw("orderlines", number, 2 * line, self.products)
-            lines.append((product, 1 + self._draw("orderlines", number, 2 * line + 1, 3)))
+            product = 1 + self.draw("orderlines", number, 2 * line, self.products)
+            lines.append((product, 1 + self.draw("orderlines", number, 2 * line + 1, 3)))
         net = sum(self.price(product) * quantity for product, quantity in lines)
         return Order(number, self.buyer(number), datetime.date(2013, 1 + month, 1 + of(1, 28)), lines, net)
 
     def buyer(self, number: int) -> int:
         """The customer of an order."""
-        return 1 + self._draw("orders", number, 0, self.customers)
+        return 1 + self.draw("orders", number, 0, self.customers)
 
     def rows(self, table: str) -> Iterator[tuple]:
         """The rows of a table, in the order of their numbers."""
@@ -148,10 +139,7 @@ class Shop:
         for one in map(self.order, range(1, self.orders + 1)):
             yield from ((one, line, *bought) for line, bought in enumerate(one.lines, 1))
 
-    def _customer(self, number: int) -> tuple:
-        def of(field: int, count: int) -> int:
-            return self._draw("customers", number, field, count)
-
+    def _customer(self, number: int) -> tuple:        of = functools.partial(self.draw, "customers", number)
         street = f"{1 + of(2, 200)} {WORDS[of(3, len(WORDS))]} Street"
         city = f"{WORDS[of(4, len(WORDS))]}ville"
         card = f"{4000 + of(6, 1000)}{of(7, 10**12):012d}"

@@ -7,8 +7,7 @@ import chain
 from data_set import ON_A_PAGE, PAGE, PERSONS_OF_A_USER, PICTURE, name, open_auctions, password
 from rows import picture, text
 from said import WrongAnswerError
-from visits import Visitor
-from walk import Chain
+from walk import Walker
 
 # A bid is higher than the one before by at most so many cents.
 MOST_MORE = 500
@@ -16,9 +15,10 @@ LOGGED_OUT = ("HomePage", "Logout")
 ATTENDING = ("JoinAuction", "GetCurrentItem", "GetNextBid", "PlaceBid")
 
 
-class Bidder(Visitor):
+class Bidder(Walker):
     """A user: who it is, and what its browser shows."""
 
+    flows, mix = chain.FLOWS, chain.MIX
     idle = frozenset({"GetNextBid"})
 
     def __init__(self, *words: Any) -> None:
@@ -35,10 +35,8 @@ class Bidder(Visitor):
         self.state: dict = {}
 
     def come(self) -> None:
-        """Come to where a user is who has just done something, in the mix: so that no beginning shows in it."""
-        if not self.point.shared:
-            self.point.shared["walk"] = Chain(chain.FLOWS, random.Random(f"walk {self.asked['seed']} {self.number}"))
-        self.last = self.chance.choices(list(chain.MIX), list(chain.MIX.values()))[0]
+        """Come to where one is who has just done something."""
+        super().come()
         if self.last not in LOGGED_OUT:
             self.do("Login")
         if self.last in ATTENDING:
@@ -46,11 +44,6 @@ class Bidder(Visitor):
             self.do("GetCurrentItem")
         elif self.last == "AddItem":
             self.do("AddItem")
-
-    def next(self) -> str:
-        """What the walk lets follow."""
-        self.last = self.point.shared["walk"].after(self.last)
-        return self.last
 
     def pause(self) -> float:
         """A cycle."""

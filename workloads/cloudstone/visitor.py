@@ -10,8 +10,7 @@ import chain
 import data_set
 from rows import picture, text
 from said import WrongAnswerError
-from visits import Visitor
-from walk import Chain, mix
+from walk import Walker
 
 PAGE_FILE = re.compile(r'(?:src|href)="(/(?:static|files)/[^"]+\.(?:css|js|svg|png))"')
 EVENT = re.compile(r'href="/events/(\d+)"')
@@ -29,8 +28,10 @@ def uploads(width: int, height: int) -> list[bytes]:
     return [picture(random.Random(number), width, height, 3) for number in range(UPLOADS)]
 
 
-class User(Visitor):
+class User(Walker):
     """Somebody who begins somewhere in a visit."""
+
+    flows, mix = chain.FLOWS, chain.MIX
 
     def __init__(self, *words: Any) -> None:
         super().__init__(*words)
@@ -41,19 +42,6 @@ class User(Visitor):
         # The page that is shown.
         self.text = ""
         self.added = 0
-
-    def come(self) -> None:
-        """Begin somewhere; the walk is shared, so that a run has the published mix."""
-        shared = self.point.shared
-        if not shared:
-            shared["walk"] = Chain(chain.FLOWS, random.Random(f"walk {self.asked['seed']} {self.number}"))
-            shared["mix"] = mix(chain.FLOWS)
-        self.last = self.chance.choices(list(shared["mix"]), list(shared["mix"].values()))[0]
-
-    def next(self) -> str:
-        """What the matrix lets follow."""
-        self.last = self.point.shared["walk"].after(self.last)
-        return self.last
 
     def pause(self) -> float:
         """As published: a cycle."""

@@ -11,9 +11,12 @@ from subprocess import Popen
 
 import chain
 import search
-from data_set import open_auctions
+from check import compare
+from data_set import Auctions, open_auctions
 from drive import books, generators, point, run, say_operations, sites
 from said import digits, say
+from visitor import Bidder
+from visits import alone
 
 # Seconds within which bids that were taken are decided after the load.
 SETTLED = 60
@@ -22,11 +25,6 @@ BOOKS = "/api/books"
 
 def check(addresses: str, ports: str, most: str, data_seed: str, seed: str) -> None:
     """Do every operation at every site, and compare what is answered with the data."""
-    from check import compare
-    from data_set import Auctions
-    from visitor import Bidder
-    from visits import alone
-
     for number, site in enumerate(sites(addresses, ports)):
         compare(alone(Bidder, site, users=int(most), seed=seed), Auctions(int(most), int(data_seed)))
         say(checked=number, operations=list(chain.MIX))

@@ -11,8 +11,11 @@ is an error.
 """
 
 import chain
+from check import compare
 from drive import books, generators, point, run, say_operations, sites
 from said import digits, say
+from visitor import User
+from visits import alone
 
 
 def counts(kind: str, addresses: str, ports: str) -> None:
@@ -23,10 +26,6 @@ def counts(kind: str, addresses: str, ports: str) -> None:
 
 def check(addresses: str, ports: str, loaded_users: str, seed: str) -> None:
     """Do every operation at every instance, and look at each answer."""
-    from check import compare
-    from visitor import User
-    from visits import alone
-
     for number, host in enumerate(sites(addresses, ports)):
         compare(alone(User, host, loaded_users=int(loaded_users), seed=f"check-{int(seed):x}"))
         say(checked=number, operations=chain.OPERATIONS)

@@ -20,7 +20,6 @@ ADDED = {"person": ("AddPerson", 1), "socialevent": ("AddEvent", 2)}
 def parse(lines: list[str], parameters: Object) -> list[Value]:
     """The values of each number of `users`; latencies by `operation`, and `instances` if there are several."""
     users = parameters["users"]
-    require(users, "the record does not say which users were asked for")
     instances = len(parameters["web_ports"]) * int(parameters["systems"])
     each = f" observed point( operation){{{len(MIX)}}} drove end observed"
     before, after = f"( loaded){{{instances}}}( checked){{{instances}}}", f"( left){{{instances}}}"

@@ -11,7 +11,6 @@ OPERATIONS = ["order", "login", "new", "browse", "purchase"]
 def parse(lines: list[str], parameters: Object) -> list[Value]:
     """The values of each number of `customers` at each shop; response times by `operation`."""
     threads = parameters["threads"]
-    require(threads, "the record does not say which points were asked for")
     shops = len(parameters["ports"]) * int(parameters["systems"])
     each = f" point( operation){{{len(OPERATIONS)}}} drove end"
     log = read(lines, f"( opened){{{shops}}}({each}){{{len(threads)}}}( closed){{{shops}}}")

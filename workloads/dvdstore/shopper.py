@@ -7,8 +7,11 @@ Usage: shopper.py check ADDRESSES PORTS SIZE DATA_SEED SEED
 PORTS has the ports of the first system, then those of the second, in the order of ADDRESSES.
 """
 
+from check import compare
 from drive import books, generators, point, run, say_operations, sites
 from said import WrongAnswerError, digits, say
+from visitor import Customer
+from visits import alone
 
 OPERATIONS = ["order", "login", "new", "browse", "purchase"]
 BOOKS = "/account.php"
@@ -16,10 +19,6 @@ BOOKS = "/account.php"
 
 def check(addresses: str, ports: str, size: str, data_seed: str, seed: str) -> None:
     """Check every shop, and say what its books hold from then on."""
-    from check import compare
-    from visitor import Customer
-    from visits import alone
-
     for number, shop in enumerate(sites(addresses, ports)):
         checked = compare(alone(Customer, shop, size=size, data_seed=int(data_seed), seed=seed))
         say(opened=number, checked=checked, **books(shop, BOOKS))

@@ -14,7 +14,6 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     asked for, which compares with no other.
     """
     directions = parameters["directions"]
-    require(directions, "the record does not say which directions were asked for")
     each = " point end observed point end observed point end"
     log = read(lines, f"( warmup warmed){{{len(directions)}}}({each}){{{len(directions)}}}")
     observed = log.objects["observed"]

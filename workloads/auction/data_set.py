@@ -14,7 +14,6 @@ from pathlib import Path
 
 from rows import NAMES, picture, text, write
 
-
 # As published: users of an auction.
 USERS_OF_AN_AUCTION = 15
 PERSONS_OF_A_USER = 2
@@ -25,7 +24,7 @@ PICTURES = 20
 PICTURE = (96, 72)
 # Cents that everybody has at first.
 BALANCE = 1_000_000
-CATEGORIES = "Books Clocks Coins Furniture Glass Maps Paintings Prints Stamps Toys".split()
+CATEGORIES = ["Books", "Clocks", "Coins", "Furniture", "Glass", "Maps", "Paintings", "Prints", "Stamps", "Toys"]
 THINGS = NAMES["things"]
 # The page's own files, as a browser that knows none of them fetches them.
 PAGE = {"/": b"<title>Auctions</title>", "/style.css": b"body", "/site.js": b"fetch", "/logo.svg": b"<svg"}

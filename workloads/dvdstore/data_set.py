@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from rows import NAMES, write
 
-
 # Size class: customers, orders in each of twelve months, products.
 SIZES = {
     "small": (20_000, 1_000, 10_000),
@@ -23,10 +22,24 @@ SIZES = {
 TABLES = ["categories", "products", "inventory", "customers", "orders", "orderlines", "cust_hist"]
 # By which columns the rows of a table are in order, where it is not their number.
 ORDERED = {"inventory": "product", "orderlines": "order_id, line", "cust_hist": "order_id, line"}
-CATEGORIES = """
-    Action Animation Children Classics Comedy Documentary Drama Family Foreign Games Horror Music New Science
-    Sports Travel
-""".split()
+CATEGORIES = [
+    "Action",
+    "Animation",
+    "Children",
+    "Classics",
+    "Comedy",
+    "Documentary",
+    "Drama",
+    "Family",
+    "Foreign",
+    "Games",
+    "Horror",
+    "Music",
+    "New",
+    "Science",
+    "Sports",
+    "Travel",
+]
 WORDS, FIRST, LAST, COUNTRIES = (NAMES[of] for of in ("titles", "first", "last", "countries"))
 PASSWORD = "password"
 TAX_PER_10000 = 825
@@ -139,7 +152,8 @@ class Shop:
         for one in map(self.order, range(1, self.orders + 1)):
             yield from ((one, line, *bought) for line, bought in enumerate(one.lines, 1))
 
-    def _customer(self, number: int) -> tuple:        of = functools.partial(self.draw, "customers", number)
+    def _customer(self, number: int) -> tuple:
+        of = functools.partial(self.draw, "customers", number)
         street = f"{1 + of(2, 200)} {WORDS[of(3, len(WORDS))]} Street"
         city = f"{WORDS[of(4, len(WORDS))]}ville"
         card = f"{4000 + of(6, 1000)}{of(7, 10**12):012d}"

@@ -144,8 +144,9 @@ def test_a_bid_is_told_paid_for_and_given_back_and_what_is_sold_changes_hands(se
     bought = got(second, "/purchases")[0]
     assert (bought["item"], bought["amount"]) == (item, starting + 7)
     assert got(first, f"/items/{item}")["owner"] == f"user{second.person}"
-    grown = {key: books()[key] - before[key] for key in ("bids", "accepted", "purchases")}
-    assert grown == {"bids": 3, "accepted": 2, "purchases": 1}
+    # What others had bid for before may be sold meanwhile.
+    grown = {key: books()[key] - before[key] for key in ("bids", "accepted")}
+    assert grown == {"bids": 3, "accepted": 2}
 
 
 def test_who_waits_where_nothing_happens_hears_that_and_who_logs_out_has_left(served):

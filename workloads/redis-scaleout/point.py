@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from said import WrongAnswerError, digits, require, say
@@ -29,26 +29,9 @@ PROCESSES = ("get", "get", "get", "set")
 CHECKED = range(1, 65)
 # What a twemproxy counts as errors: connections that were lost or refused, and requests that were not answered.
 ERRORS = re.compile('"(?:client_err|server_ejects|forward_error|server_err|server_timedout|server_eof)": *([0-9]+)')
-POOL = """pool:
-  listen: {listen}
-  redis: true
-  redis_auth: {password}
-  hash: fnv1a_64
-  distribution: ketama
-  preconnect: true
-  servers:
-"""
-FRONT = """global
-  maxconn {most}
-defaults
-  mode tcp
-  timeout connect 10s
-  timeout client 1h
-  timeout server 1h
-listen redis
-  bind unix@{work}/front
-  balance roundrobin
-"""
+# What twemproxy and HAProxy log at a start and an end, and what tells of trouble.
+ANYWAY = re.compile("nutcracker-[0-9.]+ (built|started)|run, rabbit|dig that hole|New worker")
+TROUBLE = re.compile("error|fail|alert|warn|refused|reset|too many|closed|timed ?out|no server", re.IGNORECASE)
 Process = subprocess.Popen[bytes]
 Place = tuple[str, ...]
 
@@ -61,83 +44,86 @@ def ask(at: Place, *words: str, text: str | None = None) -> str:
     return done.stdout.replace("\r", "")
 
 
-class Running:
-    """What was started for a set-up, and ends with it; what it prints is kept in a file each."""
-
-    def __init__(self, work: Path, at_the_end: contextlib.ExitStack) -> None:
-        self.work, self.at_the_end = work, at_the_end
-        self.generators: list[Process] = []
-        self.proxies: list[Process] = []
-
-    def start(self, of: list[Process], name: str, *command: str) -> None:
-        """Start one of the load generators or proxies."""
-        with (self.work / f"{name}.log").open("wb") as log:
-            process = subprocess.Popen(command, stdout=log, stderr=log)
-        self.at_the_end.callback(process.wait)
-        self.at_the_end.callback(process.send_signal, signal.SIGKILL if of is self.generators else signal.SIGTERM)
-        of.append(process)
-
-    def see(self) -> None:
-        """Require that all of it still runs."""
-        for process in [*self.generators, *self.proxies]:
-            if process.poll() is not None:
-                words = [log.read_text(errors="replace")[-200:] for log in sorted(self.work.glob("*.log"))]
-                raise WrongAnswerError(f"a load generator or proxy ended: {' '.join(words)[-1000:]}")
-
-
-def start_proxies(running: Running, servers: Sequence[tuple[str, str]], connections: int, stats_port: int) -> Place:
-    """Start a twemproxy for each server, all of which know all servers, and HAProxy before them; where that is.
+class Proxies:
+    """One twemproxy for each server, all of which know all servers, and HAProxy before them.
 
     They and the load generators are on one machine, and talk through sockets of its own.  A server's name, and not its
     address, says which keys are its own: they are the same in every environment.
     """
-    work, password = running.work, os.environ["REDISCLI_AUTH"]
-    behind = "".join(f"   - {at}:{port}:1 server{i}\n" for i, (at, port) in enumerate(servers))
-    front = FRONT.format(most=len(servers) * connections + 100, work=work)
-    for i in range(len(servers)):
-        base = f"{work}/twemproxy{i}"
-        Path(f"{base}.yml").write_text(POOL.format(listen=base, password=password) + behind)
-        stats = ["-a", "127.0.0.1", "-s", str(stats_port + i), "-i", "100"]
-        running.start(running.proxies, f"twemproxy{i}", "nutcracker", "-c", f"{base}.yml", "-p", f"{base}.pid", *stats)
-        front += f"  server twemproxy{i} unix@{base}\n"
-    (work / "haproxy.cfg").write_text(front)
-    running.start(running.proxies, "haproxy", "haproxy", "-db", "-f", str(work / "haproxy.cfg"))
-    end = time.monotonic() + 60
-    while True:
+
+    def __init__(self, work: Path, stats_port: int) -> None:
+        self.work, self.stats_port = work, stats_port
+        self.running: list[Process] = []
+
+    def start(self, servers: Sequence[tuple[str, str]], connections: int, password: str) -> None:
+        """Start them, and wait until they answer."""
+        pool = (
+            f"  redis: true\n  redis_auth: {password}\n  hash: fnv1a_64\n  distribution: ketama\n  preconnect: true\n"
+        )
+        pool += "  servers:\n" + "".join(f"   - {at}:{port}:1 server{i}\n" for i, (at, port) in enumerate(servers))
+        front = f"global\n  maxconn {len(servers) * connections + 100}\n  log stdout format raw local0 warning\n"
+        front += "defaults\n  mode tcp\n  timeout connect 10s\n  timeout client 1h\n  timeout server 1h\n"
+        front += f"listen redis\n  log global\n  bind unix@{self.work}/front\n  balance roundrobin\n"
+        for i in range(len(servers)):
+            base = f"{self.work}/twemproxy{i}"
+            Path(f"{base}.yml").write_text(f"pool:\n  listen: {base}\n{pool}")
+            told = ["-o", f"{base}.log", "-v", "4", "-p", f"{base}.pid"]
+            stats = ["-a", "127.0.0.1", "-s", str(self.stats_port + i), "-i", "100"]
+            self.running.append(subprocess.Popen(["nutcracker", "-c", f"{base}.yml", *told, *stats]))
+            front += f"  server twemproxy{i} unix@{base}\n"
+        (self.work / "haproxy.cfg").write_text(front)
+        with (self.work / "haproxy.log").open("wb") as log:
+            command = ["haproxy", "-db", "-f", str(self.work / "haproxy.cfg")]
+            self.running.append(subprocess.Popen(command, stdout=log, stderr=log))
+        end = time.monotonic() + 60
+        while not self.answer():
+            if time.monotonic() > end:
+                raise WrongAnswerError(f"twemproxy and HAProxy do not answer: {self.words()}")
+            time.sleep(0.1)
+
+    def end(self) -> None:
+        """End them."""
+        for process in self.running:
+            end(process, signal.SIGTERM)
+
+    def answer(self) -> bool:
+        """Whether a request comes through."""
         with contextlib.suppress(WrongAnswerError):
-            if ask(("-s", f"{work}/front"), "get", "probe") == "\n":
-                return ("-s", f"{work}/front")
-        if time.monotonic() > end:
-            raise WrongAnswerError("twemproxy and HAProxy do not answer")
-        time.sleep(0.1)
+            return ask(("-s", f"{self.work}/front"), "get", "probe") == "\n"
+        return False
 
+    def errors(self) -> int:
+        """What the twemproxies have counted as errors until now.
 
-def errors(ports: range) -> int:
-    """What the twemproxies have counted as errors until now.
+        A load generator's first connection is one: it asks for a server's configuration, which none may.
+        """
+        total = 0
+        for number in range(len(self.running) - 1):
+            with socket.create_connection(("127.0.0.1", self.stats_port + number)) as one, one.makefile() as told:
+                total += sum(map(int, ERRORS.findall(told.read())))
+        return total
 
-    A load generator's first connection is one: it asks for a server's configuration, which none may.
-    """
-    total = 0
-    for port in ports:
-        with socket.create_connection(("127.0.0.1", port)) as one, one.makefile() as told:
-            total += sum(map(int, ERRORS.findall(told.read())))
-    return total
+    def words(self) -> str:
+        """What they logged that is no start and no end."""
+        lines = [line for log in self.work.glob("*.log") for line in log.read_text(errors="replace").splitlines()]
+        return " ".join([line for line in lines if TROUBLE.search(line) and not ANYWAY.search(line)][:3])
 
 
 def state(at: Place) -> dict[str, float]:
     """What the server at a place has done until now."""
     told = dict(line.split(":", 1) for line in ask(at, "info", "all").splitlines() if ":" in line)
-    counts = [
-        dict(part.split("=") for part in told.get(f"cmdstat_{name}", "calls=0").split(",")) for name in ("get", "set")
-    ]
-    gets, sets = (int(one["calls"]) for one in counts)
+    counts = {
+        name: dict(part.split("=") for part in told.get(f"cmdstat_{name}", "calls=0").split(","))
+        for name in ("get", "set")
+    }
+    failed = sum(int(one.get(key, 0)) for one in counts.values() for key in ("rejected_calls", "failed_calls"))
     return {
         "seconds": int(told["server_time_usec"]) / 1e6,
-        "gets": gets,
-        "sets": sets,
+        "gets": int(counts["get"]["calls"]),
+        "sets": int(counts["set"]["calls"]),
         "hits": int(told["keyspace_hits"]),
         "misses": int(told["keyspace_misses"]),
-        "failed": sum(int(one.get(key, 0)) for one in counts for key in ("rejected_calls", "failed_calls")),
+        "failed": failed,
         "cpu_seconds": float(told["used_cpu_user"]) + float(told["used_cpu_sys"]),
     }
 
@@ -156,21 +142,31 @@ def check(front: Place) -> None:
     asked = [f"set check:{number} {number * 7919}\n" for number in CHECKED]
     asked += [f"get check:{number}\n" for number in [*CHECKED, "none"]]
     wanted = "OK\n" * len(CHECKED) + "".join(f"{number * 7919}\n" for number in CHECKED) + "\n"
-    require("what is answered", ask(front, text="".join(asked)), wanted)
+    answered = ask(front, text="".join(asked))
+    if answered != wanted:
+        raise WrongAnswerError(f"requests were answered wrongly: {' '.join(answered.split())[:300]}")
 
 
-def watch(places: Sequence[Place], running: Running, stats: range, seconds: float) -> None:
+def watch(places: Sequence[Place], generators: Sequence[Process], proxies: Proxies, work: Path, seconds: float) -> None:
     """Say what the servers answered within some seconds, and who took the processors' time for it."""
-    running.see()
-    wrong, begun = errors(stats), time.monotonic()
-    driver, proxy = spent(running.generators), spent(running.proxies)
+
+    def see_running() -> None:
+        if any(process.poll() is not None for process in [*generators, *proxies.running]):
+            texts = [file.read_text(errors="replace") for file in work.glob("generator*")]
+            lines = [line for text in texts for line in text.replace("\r", "\n").splitlines() if line[:1] != '"']
+            raise WrongAnswerError(f"a load generator or proxy ended: {' '.join(lines[-3:])} {proxies.words()}")
+
+    see_running()
+    errors, begun = proxies.errors(), time.monotonic()
+    driver, proxy = spent(generators), spent(proxies.running)
     before = [state(at) for at in places]
     time.sleep(seconds)
     after = [state(at) for at in places]
-    driver, proxy = spent(running.generators) - driver, spent(running.proxies) - proxy
+    driver, proxy = spent(generators) - driver, spent(proxies.running) - proxy
     took = time.monotonic() - begun
-    running.see()
-    require("the number of errors that the twemproxies counted", errors(stats) - wrong, 0)
+    see_running()
+    require("the number of errors that the twemproxies counted", proxies.errors() - errors, 0)
+    require("what twemproxy and HAProxy report", proxies.words(), "")
     rates, gets, sets = 0.0, 0.0, 0.0
     for number, (first, last) in enumerate(zip(before, after, strict=True)):
         done = {key: round(last[key] - first[key], 6) for key in first} | {"failed": last["failed"]}
@@ -181,29 +177,43 @@ def watch(places: Sequence[Place], running: Running, stats: range, seconds: floa
     cpus = os.cpu_count() or 1
     shares = {name: digits(100 * of / took / cpus) for name, of in (("driver_share", driver), ("proxy_share", proxy))}
     times = {"driver_seconds": round(driver, 2), "proxy_seconds": round(proxy, 2)}
-    say(client=round(took, 6), cpus=cpus, processes=len(running.generators), **times, **shares)
+    say(client=round(took, 6), cpus=cpus, processes=len(generators), **times, **shares)
 
 
-def measure(setup: str, hosts: str, free: str, pinned: str, *words: str) -> None:
+def end(process: Process, by: int) -> None:
+    """End a process of ours by a signal."""
+    process.send_signal(by)
+    process.wait()
+
+
+def measure(setup: str, places: Sequence[list[str]], words: Sequence[str]) -> None:
     """Measure one set-up, and say what came out."""
-    addresses, ports, pinned_ports = hosts.split(","), free.split(","), pinned.split(",")
+    addresses, free, pinned = places
     connections, baseline, pipeline, size, keys, settle, seconds, seed, stats_port = map(int, words)
-    require("the number of pinned_ports", len(pinned_ports), len(ports))
-    each = len(ports) // len(addresses)
+    if len(free) != len(pinned) or len(free) % len(addresses):
+        raise WrongAnswerError(
+            f"there are {len(free)} ports and {len(pinned)} pinned_ports; there must be as many of both"
+        )
+    each = len(free) // len(addresses)
     if setup in ("baseline", "half"):
         connections = baseline if setup == "baseline" else connections // 2
-    used = {"baseline": ports[:1], "pinned": pinned_ports}.get(setup, ports)
+    used = {"baseline": free[:1], "pinned": pinned}.get(setup, free)
     servers = [(addresses[number // each], port) for number, port in enumerate(used)]
     ways: list[Place] = [("-h", address, "-p", port) for address, port in servers]
-    os.environ["REDISCLI_AUTH"] = password = Path("/data/password").read_text().strip()
+    password, keyspace = Path("/data/password").read_text().strip(), keys * len(servers)
+    os.environ["REDISCLI_AUTH"] = password
     with contextlib.ExitStack() as at_the_end:
-        running = Running(Path(at_the_end.enter_context(tempfile.TemporaryDirectory())), at_the_end)
+        work = Path(at_the_end.enter_context(tempfile.TemporaryDirectory()))
         # All are emptied, also those that this set-up does not use: no more than its own keys are held.
-        for number, port in [*enumerate(ports), *enumerate(pinned_ports)]:
-            answer = ask(("-h", addresses[number // each], "-p", port), "flushall", "sync")
-            require(f"the answer to flushall of the server at port {port}", answer, "OK\n")
-        behind = setup != "baseline"
-        front = start_proxies(running, servers, connections, stats_port) if behind else ways[0]
+        for ports in (free, pinned):
+            for number, port in enumerate(ports):
+                answer = ask(("-h", addresses[number // each], "-p", port), "flushall", "sync")
+                require(f"the answer to flushall of the server at port {port}", answer, "OK\n")
+        proxies, front = Proxies(work, stats_port), ways[0]
+        if setup != "baseline":
+            at_the_end.callback(proxies.end)
+            proxies.start(servers, connections, password)
+            front = ("-s", f"{work}/front")
         check(front)
         kept = [int(ask(at, "dbsize")) for at in ways]
         asked = {"connections": connections, "pipeline": pipeline, "data_bytes": size, "keys": keys, "seed": seed}
@@ -212,25 +222,41 @@ def measure(setup: str, hosts: str, free: str, pinned: str, *words: str) -> None
         told = {"client": client.splitlines()[0], "server": version and version[1]}
         say(point=setup, servers=len(servers), **asked, **told)
         say(checked=len(CHECKED), kept=kept)
-        keyspace = keys * len(servers)
         load = ["redis-benchmark", *front, "-a", password, "-P", str(pipeline), "-d", str(size), "-r", str(keyspace)]
         fill = [*load, "-t", "set", "-c", "50", "-n", str(3 * keyspace), "--seed", str(seed), "-q"]
         done = subprocess.run(fill, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         if done.returncode:
-            raise WrongAnswerError(f"the servers cannot be filled: {done.stdout[-200:]}")
-        for number, test in enumerate(PROCESSES * len(servers), 1):
-            own = ["-c", str(connections // len(PROCESSES)), "--seed", str((seed + number) % 2147483647)]
-            endless = ["-t", test, *own, "-n", "2000000000", "--csv"]
-            running.start(running.generators, f"generator{number}", *load, *endless)
+            raise WrongAnswerError(f"the servers cannot be filled: {done.stdout.split(chr(10))[-1]}")
+        generators = list(generate(load, connections, len(servers), seed, work, at_the_end))
         time.sleep(settle)
-        watch(ways, running, range(stats_port, stats_port + len(servers) * behind), seconds)
+        watch(ways, generators, proxies, work, seconds)
     say(end=setup)
 
 
-if __name__ == "__main__":
+def generate(
+    load: list[str], connections: int, servers: int, seed: int, work: Path, at_the_end: contextlib.ExitStack
+) -> Iterator[Process]:
+    """Start a load generator for each server; all are killed in the end."""
+    for number, test in enumerate(PROCESSES * servers, 1):
+        own = ["-c", str(connections // len(PROCESSES)), "--seed", str((seed + number) % 2147483647)]
+        with (work / f"generator{number}").open("wb") as told:
+            command = [*load, "-t", test, *own, "-n", "2000000000", "--csv"]
+            process = subprocess.Popen(command, stdout=told, stderr=told)
+        at_the_end.callback(end, process, signal.SIGKILL)
+        yield process
+
+
+def main(setup: str, *words: str) -> int:
+    """Do what is asked; what is wrong ends it with its words and 1."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     os.umask(0o077)
     try:
-        measure(*sys.argv[1:])
-    except (WrongAnswerError, OSError) as problem:
-        sys.exit(f"point: {problem}")
+        measure(setup, [word.split(",") for word in words[:3]], words[3:])
+    except (WrongAnswerError, OSError) as error:
+        print(f"point: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,9 +1,10 @@
-"""The DVD shop on real servers: every operation, transactions at the same time, what must hold, pages in Chromium."""
+"""The DVD shop on real servers: every operation, transactions at the same time, what must hold."""
 
 import random
 import re
 
 import pytest
+import requests
 import serving
 from serving import together
 
@@ -13,12 +14,12 @@ pytestmark = pytest.mark.long
 PORTS = [28100 + number for number in range(8)]
 SERVING = rf"""
 ports={",".join(map(str, PORTS))}
-inside $of/data.sh small 1 33554432 >&2
-inside $of/prepare.sh $ports
-inside $of/database.sh $ports 33554432 >"$root/tmp/postgresql" 2>&1 &
-until_ready $of/ready.sh $ports
-inside $of/web.sh 127.0.0.1 $ports 8 >"$root/tmp/apache" 2>&1 &
-until_ready $of/reached.sh 127.0.0.1 $ports
+inside $of/site.sh data small 1 33554432 >&2
+inside $of/site.sh prepare $ports
+inside $of/site.sh database $ports 33554432 >"$root/tmp/postgresql" 2>&1 &
+until_ready $of/site.sh ready database $ports
+inside $of/site.sh web 127.0.0.1 $ports 8 >"$root/tmp/apache" 2>&1 &
+until_ready $of/site.sh ready web 127.0.0.1 $ports
 """
 
 
@@ -44,60 +45,70 @@ def address(number):
     return f"http://127.0.0.1:{PORTS[number]}"
 
 
-def checked(number):
-    from data_set import Shop
-    from shop import Check
+def customer(number, name=None):
+    """Somebody at a shop's pages, who is logged in by a name."""
+    from visitor import Customer
+    from visits import alone
 
-    return Check(address(number), Shop("small", 1), 7).run()
+    found = alone(Customer, address(number), size="small", data_seed=1, seed=7)
+    found.come()
+    if name:
+        log_in(found, name)
+    return found
+
+
+def log_in(somebody, name, password="password", **answered):
+    return somebody.page("login", {"username": name, "password": password}, **answered)
+
+
+def books(number):
+    from drive import books
+
+    return books(address(number), "/account.php")
+
+
+def checked(number):
+    from check import compare
+
+    return compare(customer(number))
 
 
 def test_every_operation_answers_as_the_data_and_arithmetic_say(shops):
     assert checked(0) == 4
+    customer(0).do("order")
     assert serving.said_wrong(shops, "dvdstore") == {}
 
 
-def test_nobody_gets_in_with_a_wrong_password_nor_buys_with_a_forged_mark(shops):
-    from data_set import PASSWORD
-    from marks import marks
-    from shop import Customer
+REFUSED = {"allowed": 422, "shown": "refused"}
 
-    for name, password in (("user1", "wrong"), ("nobody", PASSWORD), ("", "")):
-        answer = Customer(address(0)).log_in(name, password)
-        marks(answer.status_code, answer.content, "refused", allowed=403)
-    for mark in (None, "1.0", "1"):
-        stranger_ = Customer(address(0))
-        if mark:
-            stranger_.session.cookies.set("customer", mark)
-        answer = stranger_.buy({1: 1})
-        marks(answer.status_code, answer.content, "refused", allowed=403)
-    known = Customer(address(0))
-    known.log_in("user1")
-    for body, status in (("", 422), ("quantity[1]=4", 422), ("quantity[x]=1", 422), ("quantity[1]=-1", 422)):
-        answer = known.post("/purchase.php", body)
-        marks(answer.status_code, answer.content, "refused", allowed=status)
+
+def test_nobody_gets_in_with_a_wrong_password_nor_buys_with_a_forged_mark(shops):
+    for name, password in (("user1", "wrong"), ("nobody", "password"), ("", "")):
+        log_in(customer(0), name, password, allowed=403, shown="refused")
+    for mark in ({}, {"customer": "1.0"}, {"customer": "1"}):
+        fields = {"quantity[1]": 1}
+        assert requests.post(f"{address(0)}/purchase.php", fields, cookies=mark, timeout=60).status_code == 403
+    known = customer(0, "user1")
+    for basket in ({}, {1: 4}, {"x": 1}, {1: -1}):
+        known.buy(basket, **REFUSED)
 
 
 def test_a_name_is_given_once_and_what_a_visitor_writes_is_text(shops):
-    from marks import marks, search
-    from orders import stranger
-    from shop import Customer
+    from visitor import stranger
 
-    fields = stranger({"username": "only once", "password": "fresh"})
-    for changed, page, status in (({}, "new", 200), ({}, "new-form", 409), ({"city": ""}, "new-form", 422)):
-        answer = Customer(address(0)).post("/new.php", {**fields, **changed})
-        marks(answer.status_code, answer.content, page, allowed=status)
-    answer = Customer(address(0)).get(search({"by": "title", "words": "<script>alert('&')</script>"}))
-    marks(answer.status_code, answer.content, "browse")
-    assert "<script>" not in answer.text
+    fields, somebody = stranger("only once"), customer(0)
+    somebody.page("new", fields)
+    somebody.page("new", fields, allowed=409, shown="refused")
+    somebody.page("new", {**fields, "city": ""}, **REFUSED)
+    somebody.search({"by": "title", "words": "<script>alert('&')</script>"})
+    assert b"<script>" not in somebody.content
 
 
 @pytest.mark.parametrize(
     ("number", "change", "step"),
     [
         (1, "UPDATE products SET price = price + 0.01", "searches"),
-        (2, "DROP TRIGGER restock ON inventory", "restock"),
-        (3, "DELETE FROM cust_hist WHERE order_id = (SELECT max(order_id) FROM cust_hist)", "history"),
-        (4, "UPDATE inventory SET stock = stock + 1 WHERE product = 5", "purchase: the books' adrift rows"),
+        (2, "DELETE FROM cust_hist WHERE order_id = (SELECT max(order_id) FROM cust_hist)", "history"),
     ],
 )
 def test_the_check_notices_what_is_wrong_and_names_it(sql, number, change, step):
@@ -106,6 +117,19 @@ def test_the_check_notices_what_is_wrong_and_names_it(sql, number, change, step)
 
     with pytest.raises(WrongAnswerError, match=f"^{step}"):
         checked(number)
+
+
+def test_what_falls_below_three_is_ordered_anew_and_the_books_hold_it(sql):
+    somebody, before = customer(3, "user1"), books(3)
+    scarce = next(number for number in range(1, 10_000) if 3 <= somebody.shop.stock(number) < 6)
+    count = somebody.shop.stock(scarce) - 2
+    for wanted in (count, 3):
+        assert somebody.buy({scarce: wanted})["order"] != "0"
+    after = books(3)
+    grown = {key: after[key] - before[key] for key in ("reorders", "orders", "sold", "adrift", "lost", "torn")}
+    assert grown == {"reorders": 1, "orders": 2, "sold": count + 3, "adrift": 0, "lost": 0, "torn": 0}
+    sql(3, "UPDATE inventory SET stock = stock + 1 WHERE product = 5")
+    assert books(3)["adrift"] == 1
 
 
 def test_the_database_refuses_what_must_not_be(sql):
@@ -119,27 +143,18 @@ def test_the_database_refuses_what_must_not_be(sql):
 
 
 def test_nothing_is_lost_where_many_buy_the_same_at_the_same_time(shops):
-    from data_set import Shop
-    from marks import cents, marks
-    from shop import Customer, account
-
-    shop, place = Shop("small", 1), address(5)
+    shop, before = customer(5).shop, books(5)
     # Few products, of which the stock is soon at its end, in baskets of other orders each.
-    scarce = [number for number in range(1, shop.products + 1) if 3 <= shop.product(number).stock <= 12][:6]
-    before = account(place)
+    scarce = [number for number in range(1, shop.products + 1) if 3 <= shop.stock(number) <= 12][:6]
 
     def buyer(number):
-        customer, source, total, bought = Customer(place), random.Random(number), 0, 0
-        customer.log_in(f"user{number}")
-        for _ in range(25):
-            answer = customer.buy({one: source.randint(1, 3) for one in source.sample(scarce, 4)})
-            told = marks(answer.status_code, answer.content, "purchase")
-            bought += told["order"] != "0"
-            total += cents(told.get("total", "0.00"))
-        return bought, total
+        somebody, source = customer(5, f"user{number}"), random.Random(number)
+        told = [somebody.buy({one: source.randint(1, 3) for one in source.sample(scarce, 4)}) for _ in range(25)]
+        bought = [one for one in told if one["order"] != "0"]
+        return len(bought), sum(round(100 * float(one["total"])) for one in bought)
 
     done = together(buyer, range(1, 9))
-    after = account(place)
+    after = books(5)
     assert after["new_orders"] - before["new_orders"] == sum(bought for bought, _ in done) == 200
     assert after["new_cents"] - before["new_cents"] == sum(total for _, total in done)
     assert after["reorders"] > len(scarce)

@@ -15,57 +15,53 @@ FOLDERS = projects.ROOT / "workloads"
 KIT = FOLDERS / "kit" / "load"
 
 
-class Rests(BaseException):
-    """A user begins nothing more."""
-
-
-def fakes():
-    """Stand for Locust and gevent, whose users rest where they would sleep for long."""
-
-    def sleep(seconds):
-        if seconds > 1000:
-            raise Rests
-
-    locust, of_environment, gevent = (types.ModuleType(name) for name in ("locust", "locust.env", "gevent"))
-    locust.FastHttpUser, locust.task, of_environment.Environment, gevent.sleep = object, lambda work: work, None, sleep
-    return {module.__name__: module for module in (locust, of_environment, gevent)}
-
-
 def imported(folder, *names):
     """A workload's modules and the kit's, as they lie beside one another in the image; then they are forgotten."""
     before, path, writes = dict(sys.modules), list(sys.path), sys.dont_write_bytecode
     sys.path[:0] = [str(FOLDERS / folder), str(KIT)]
     sys.dont_write_bytecode = True
-    sys.modules.update(fakes())
     try:
-        kit = ("said", "walk", "rows", "drive", "users")
+        kit = ("said", "visits", "walk", "rows", "drive")
         return types.SimpleNamespace(**{name: importlib.import_module(name) for name in (*kit, *names)})
     finally:
         sys.path[:], sys.dont_write_bytecode = path, writes
         for name in set(sys.modules) - set(before):
-            if str(FOLDERS) in str(getattr(sys.modules[name], "__file__", "")) or name in fakes():
+            if str(FOLDERS) in str(getattr(sys.modules[name], "__file__", "")):
                 del sys.modules[name]
 
 
 @pytest.fixture(scope="module")
 def auction():
-    return imported("auction", "chain", "search", "data_set", "visitor", "driver")
+    return imported("auction", "chain", "search", "data_set", "visitor", "check", "driver")
 
 
 @pytest.fixture(scope="module")
 def cloudstone():
-    return imported("cloudstone", "chain", "population", "load", "browser", "driver")
+    return imported("cloudstone", "chain", "data_set", "visitor", "check", "driver")
 
 
 @pytest.fixture(scope="module")
 def dvdstore():
-    return imported("dvdstore", "data_set", "orders", "marks", "shopper")
+    return imported("dvdstore", "data_set", "visitor", "check", "shopper")
+
+
+def stationary(flows):
+    """The share of each operation to which a chain leads."""
+    found = dict.fromkeys(flows, 1 / len(flows))
+    for _ in range(500):
+        after = dict.fromkeys(flows, 0.0)
+        for name, row in flows.items():
+            for then, part in row.items():
+                after[then] += found[name] * part / sum(row.values())
+        # Half of both, so that a chain that only goes round ends too.
+        found = {name: (found[name] + after[name]) / 2 for name in flows}
+    return found
 
 
 def walk(programs, users, count, seed=1):
     """What users do who take turns at random: (user, operation before, operation)."""
     chance, flows = random.Random(seed), programs.chain.FLOWS
-    steps, mix = programs.walk.Chain(flows, chance), programs.walk.mix(flows)
+    steps, mix = programs.walk.Chain(flows, chance), programs.chain.MIX
     last = [chance.choices(list(mix), list(mix.values()))[0] for _ in range(users)]
     for _ in range(count):
         user = chance.randrange(users)
@@ -85,33 +81,7 @@ def test_ten_thousand_operations_have_the_published_mix(request, name, users, se
         done[operation] += 1
     for operation, share in published.items():
         assert done[operation] / 100 == pytest.approx(share, abs=0.5)
-        assert 100 * programs.walk.mix(programs.chain.FLOWS)[operation] == pytest.approx(share, abs=0.1)
-
-
-ANSWERING = """
-import json, sys
-print("ready", flush=True)
-for line in sys.stdin:
-    asked = json.loads(line)
-    mine = asked["mine"]
-    met = {"began": {"Look": len(mine)}, "counted": {}, "in_all": {"bought": sum(mine)}, "wrong": [], "came": len(mine),
-           "samples": {"Look": [0.1 * (one + 1) for one in mine]}, "lags": [0.25] * len(mine), "cpu_seconds": 0.5}
-    if asked["seed"] == "wrong":
-        met["wrong"] = ["Look: 500"]
-    if asked["seed"] == "ends":
-        raise SystemExit(3)
-    print(json.dumps(met), flush=True)
-"""
-
-
-@pytest.fixture
-def generators(auction, monkeypatch, tmp_path):
-    """Two load generators that meet what they are asked to."""
-    (tmp_path / "answering.py").write_text(ANSWERING)
-    monkeypatch.setattr(auction.drive, "__file__", str(tmp_path / "drive.py"))
-    monkeypatch.setattr(auction.drive.os, "sched_getaffinity", lambda _: {0, 1})
-    with auction.drive.generators("answering.py") as found:
-        yield found
+        assert 100 * stationary(programs.chain.FLOWS)[operation] == pytest.approx(share, abs=0.1)
 
 
 # Auctions.
@@ -255,61 +225,6 @@ def test_rows_of_auctions_point_at_rows_that_are_there(market, market_rows):
     assert len({row[1] for row in market_rows["bids"]}) == len(market_rows["bids"])
 
 
-class Site:
-    """A site that knows one auction, and answers as the real one does."""
-
-    def __init__(self):
-        self.asked = []
-        self.state = {"auction": 1, "seq": 4, "item": 1, "title": "x", "starting": 150, "price": 0, "leader": None}
-        self.news = iter([])
-        self.other = {}
-
-    def ask(self, method, path, *allowed, json=None, data=None):
-        allowed, body = allowed or (200,), json if data is None else data
-        self.asked.append((method, path, body))
-        found = self.other.get((method, path), self.answer(method, path, body))
-        status, content = found if isinstance(found, tuple) else (allowed[0], found)
-        assert status in allowed
-        return status, content
-
-    def answer(self, method, path, body):
-        page, _, _query = path.partition("?")
-        if not page.startswith("/api/"):
-            return {
-                "/": b"<title>Auctions</title>",
-                "/style.css": b"body {}",
-                "/site.js": b"fetch()",
-                "/logo.svg": b"<svg/>",
-            }[page]
-        if page.endswith("/next"):
-            return next(self.news, (204, b""))
-        if page.endswith("/image"):
-            return {"item": 7} if method == "PUT" else b"\x89PNG"
-        if method == "POST" and page == "/api/items":
-            return {"item": 7}
-        one = {"auction": 1, "items": [{"item": 3}], "item": int(page.rsplit("/")[-1]) if page[-1].isdigit() else 1}
-        lists = {"auctions": "auction", "bids": "bid", "purchases": "item", "attendances": "auction"}
-        if page.removeprefix("/api/") in lists:
-            return [{lists[page.removeprefix("/api/")]: 1}]
-        if page.endswith("/item"):
-            return self.state
-        person = next((fields["name"] for _, path, fields in reversed(self.asked) if path == "/api/login"), "user0")
-        return one | {"person": int(person[4:]), "name": person, "bid": "b"} | (body if method == "PUT" else {})
-
-
-@pytest.fixture
-def site():
-    return Site()
-
-
-ASKED_OF_BIDDERS = {"sites": ["s"], "users": 15, "begin": 0, "ramp": 0, "seconds": 1, "seed": 1, "cycle": 1}
-
-
-@pytest.fixture
-def visitor(auction, site):
-    return auction.visitor.Bidder(site.ask, 2, random.Random(1), auction.users.Point(ASKED_OF_BIDDERS))
-
-
 # Social events.
 
 
@@ -325,17 +240,17 @@ def test_cycles_are_negative_exponential(cloudstone):
     ("users", "persons", "tags"), [(1, 2500, 6), (25, 2500, 6), (1500, 150_000, 374), (12_000, 1_200_000, 2685)]
 )
 def test_sizes_follow_from_the_users(cloudstone, users, persons, tags):
-    assert cloudstone.population.sizes(users) == {"persons": persons, "tags": tags, "events": 3 * tags}
+    assert cloudstone.data_set.sizes(users) == {"persons": persons, "tags": tags, "events": 3 * tags}
 
 
 @pytest.fixture(scope="module")
 def people(cloudstone):
     """All rows for 100 users."""
-    return {name: [tuple(map(str, row)) for row in table] for name, table in cloudstone.load.tables(100, 7)}
+    return {name: [tuple(map(str, row)) for row in table] for name, table in cloudstone.data_set.tables(100, 7)}
 
 
 def test_rows_point_at_rows_that_are_there(cloudstone, people):
-    columns = {name: text.split() for name, text in cloudstone.load.TABLES.items()}
+    columns = {name: text.split() for name, text in cloudstone.data_set.TABLES.items()}
     assert list(columns) == list(people)
 
     def values(table, column):
@@ -368,13 +283,13 @@ def test_rows_point_at_rows_that_are_there(cloudstone, people):
 
 def test_the_data_follow_from_the_seed_alone(cloudstone, people, tmp_path):
     def text(seed):
-        return {name: [tuple(map(str, row)) for row in table] for name, table in cloudstone.load.tables(25, seed)}
+        return {name: [tuple(map(str, row)) for row in table] for name, table in cloudstone.data_set.tables(25, seed)}
 
     assert text(7) == text(7)
     assert text(8)["person"] != text(7)["person"]
     made = []
     for name in ("a", "b"):
-        argv = [sys.executable, "-B", FOLDERS / "cloudstone" / "load.py", tmp_path / name, "25", "7"]
+        argv = [sys.executable, "-B", FOLDERS / "cloudstone" / "data_set.py", tmp_path / name, "25", "7"]
         subprocess.run(list(map(str, argv)), check=True, env={"PYTHONPATH": str(KIT)})
         files = {path.relative_to(tmp_path / name): path.read_bytes() for path in (tmp_path / name).rglob("*.png")}
         made.append((files, (tmp_path / name / "counted").read_text()))
@@ -383,22 +298,6 @@ def test_the_data_follow_from_the_seed_alone(cloudstone, people, tmp_path):
     assert counted["person"] == "2500"
     named = {row[10] for row in people["person"]} | {row[7] for row in people["socialevent"]}
     assert named <= {path.name for path in made[0][0]}
-
-
-def browser(cloudstone, answers):
-    """A browser with prepared answers, and what it asked."""
-    asked = []
-
-    def send(method, path, status=200, **_):
-        asked.append(f"{method} {path}")
-        found, text = answers.get(f"{method} {path}", (404, "nothing"))
-        if found != status:
-            raise cloudstone.said.WrongAnswerError(f"{method} {path} was answered with {found}")
-        return found, text.encode()
-
-    made = cloudstone.browser.Browser(send, random.Random(1), cloudstone.population.sizes(25), "x")
-    made.cache.full = False
-    return made, types.SimpleNamespace(asked=asked)
 
 
 # The DVD shop.
@@ -433,11 +332,11 @@ def test_the_data_follow_from_size_and_seed_alone(dvdstore, tmp_path, monkeypatc
 def test_counts_and_ranges_are_those_of_the_original(shop):
     products = [shop.product(number) for number in range(1, shop.products + 1)]
     assert len(products) == 10_000
-    assert {one.price for one in products} <= set(range(999, 3000))
-    assert 70 < sum(one.special for one in products) < 130
+    assert {shop.price(one.number) for one in products} <= set(range(999, 3000))
+    assert 70 < sum(one.special == "t" for one in products) < 130
     assert {one.category for one in products} == set(range(1, 17))
-    assert {one.stock for one in products[:-1]} == set(range(501))
-    assert products[-1].stock % 10 == 0
+    assert {shop.stock(number) for number in range(1, 10_000)} == set(range(501))
+    assert shop.stock(10_000) % 10 == 0
     orders = [shop.order(number) for number in range(1, shop.orders + 1)]
     assert len(orders) == 12_000
     assert {len(one.lines) for one in orders} == set(range(1, 10))
@@ -449,7 +348,7 @@ def test_counts_and_ranges_are_those_of_the_original(shop):
 
 def test_customers_do_what_those_of_the_original_do(dvdstore, shop):
     source = random.Random("customers")
-    rounds = [dvdstore.orders.draw_round(source, shop, "unused") for _ in range(4000)]
+    rounds = [dvdstore.visitor.draw_round(source, shop, "unused") for _ in range(4000)]
     new = [one for one in rounds if one.is_new]
     assert 0.17 < len(new) / len(rounds) < 0.23
     assert {one.login["username"] for one in new} == {"unused"}
@@ -462,4 +361,4 @@ def test_customers_do_what_those_of_the_original_do(dvdstore, shop):
     assert {count for one in rounds for count in one.basket.values()} == {1, 2, 3}
     assert 0.47 < sum(one.thinking for one in rounds) / len(rounds) < 0.53
     again = random.Random("customers")
-    assert rounds[:10] == [dvdstore.orders.draw_round(again, shop, "unused") for _ in range(10)]
+    assert rounds[:10] == [dvdstore.visitor.draw_round(again, shop, "unused") for _ in range(10)]

@@ -4,12 +4,12 @@
 set -euo pipefail
 
 install -D -m 644 -t "$1/../common/sourced" ../common/sourced/nginx.sh ../common/sourced/postgresql.sh ../common/sourced/stand.sh
-install -m 644 common.sh schema.sql indexes.sql procedures.sql data_set.py chain.py search.py visitor.py check.py "$1"
-install -m 644 ../kit/load/said.py ../kit/load/walk.py ../kit/load/rows.py ../kit/load/drive.py ../kit/load/users.py "$1"
-install -m 755 data.sh prepare.sh database.sh broker.sh application.sh web.sh ready.sh driver.py "$1"
-install -d -m 755 "$1/app" "$1/page"
-install -m 644 app/* "$1/app"
-install -m 644 page/* "$1/page"
+install -m 644 ../kit/load/said.py ../kit/load/walk.py ../kit/load/rows.py ../kit/load/words.json \
+    ../kit/load/drive.py ../kit/load/visits.py ../kit/load/users.py "$1"
+install -m 644 ./*.sql ./*.py "$1"
+install -m 755 site.sh driver.py "$1"
+cp -r app page "$1"
+chmod -R u=rwX,go=rX "$1/app" "$1/page"
 
 # The port of Erlang's names is opened at a machine's start, and not as a service.
 ln -sf /dev/null /etc/systemd/system/epmd.socket

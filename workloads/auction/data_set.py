@@ -1,7 +1,7 @@
 """The rows that every cell begins with; each value follows from the seed and its place alone.
 
 Usage: data_set.py USERS SEED FOLDER: a file of rows for each table, and on the standard output a line for each with
-its name, the number of its rows and their SHA-256.
+its name, the number of its rows, their SHA-256, and the column by which they are in order.
 """
 
 import datetime
@@ -12,12 +12,7 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-from rows import picture, text, write
-
-
-def _words(text: str) -> list[str]:
-    return text.split()
-
+from rows import NAMES, picture, text, write
 
 # As published: users of an auction.
 USERS_OF_AN_AUCTION = 15
@@ -29,12 +24,8 @@ PICTURES = 20
 PICTURE = (96, 72)
 # Cents that everybody has at first.
 BALANCE = 1_000_000
-CATEGORIES = _words("Books Clocks Coins Furniture Glass Maps Paintings Prints Stamps Toys")
-THINGS = _words("""
-    atlas basket bell bowl box bracelet brooch cabinet candlestick chair chest clock cup desk doll drawing etching
-    fan flute globe goblet jug kettle lamp lantern lock map mask medal mirror necklace plate portrait puzzle ring
-    scale screen spoon stool table teapot telescope tray vase violin watch whistle
-""")
+CATEGORIES = ["Books", "Clocks", "Coins", "Furniture", "Glass", "Maps", "Paintings", "Prints", "Stamps", "Toys"]
+THINGS = NAMES["things"]
 # The page's own files, as a browser that knows none of them fetches them.
 PAGE = {"/": b"<title>Auctions</title>", "/style.css": b"body", "/site.js": b"fetch", "/logo.svg": b"<svg"}
 # A page of auctions, as the site gives them.
@@ -147,48 +138,39 @@ class Auctions:
 
     def rows(self, table: str) -> Iterator[tuple]:
         """The rows of a table, in order."""
-        yield from getattr(self, f"_{table}")()
+        items = range(1, self.items_of(self.all)[-1] + 1)
+        match table:
+            case "people":
+                yield from (tuple(self.person(number).values()) for number in range(1, self.persons + 1))
+            case "auctions":
+                yield from (tuple(self.auction(number).values()) for number in range(1, self.all + 1))
+            case "items":
+                yield from (tuple(self.item(number).values()) for number in items)
+            case "pictures":
+                yield from ((number, "\\\\x" + self.picture(number).hex()) for number in range(1, PICTURES + 1))
+            case "images":
+                yield from ((number, self.picture_of(number)) for number in items)
+            case "bids":
+                bids = (bid for item in self.past() for bid in self.sold(item))
+                for number, bid in enumerate(bids, 1):
+                    yield number, uuid.UUID(int=self.chance("bid", number).getrandbits(128)), *bid.values()
+            case "purchases":
+                for number, item in enumerate(self.past(), 1):
+                    auction, listing, _, buyer, amount, placed, _ = self.sold(item)[-1].values()
+                    made = placed + datetime.timedelta(seconds=1)
+                    yield number, auction, listing, item, self.seller(item), buyer, amount, made
+            case "attendances":
+                yield from ((number, *one) for number, one in enumerate(self._attended(), 1))
 
-    def _people(self) -> Iterator[tuple]:
-        yield from (tuple(self.person(number).values()) for number in range(1, self.persons + 1))
-
-    def _auctions(self) -> Iterator[tuple]:
-        yield from (tuple(self.auction(number).values()) for number in range(1, self.all + 1))
-
-    def _items(self) -> Iterator[tuple]:
-        yield from (tuple(self.item(number).values()) for number in range(1, self.items_of(self.all)[-1] + 1))
-
-    def _bids(self) -> Iterator[tuple]:
-        bids = (bid for item in self.past() for bid in self.sold(item))
-        for number, bid in enumerate(bids, 1):
-            yield number, uuid.UUID(int=self.chance("bid", number).getrandbits(128)), *bid.values()
-
-    def _purchases(self) -> Iterator[tuple]:
-        for number, item in enumerate(self.past(), 1):
-            last = self.sold(item)[-1]
-            amount, when = last["amount"], last["placed"] + datetime.timedelta(seconds=1)
-            yield number, last["auction"], last["listing"], item, self.seller(item), last["person"], amount, when
-
-    def _attendances(self) -> Iterator[tuple]:
-        number = 0
+    def _attended(self) -> Iterator[tuple]:
         for auction in range(self.open + 1, self.all + 1):
             came = PAST + datetime.timedelta(minutes=auction)
-            bids = [bid for item in self.items_of(auction) for bid in self.sold(item)]
-            for person in sorted({bid["person"] for bid in bids}):
-                number += 1
-                yield number, auction, person, came, came + datetime.timedelta(minutes=1)
-
-    def _pictures(self) -> Iterator[tuple]:
-        for number in range(1, PICTURES + 1):
-            yield number, "\\\\x" + self.picture(number).hex()
+            for person in sorted({bid["person"] for item in self.items_of(auction) for bid in self.sold(item)}):
+                yield auction, person, came, came + datetime.timedelta(minutes=1)
 
     def picture(self, number: int) -> bytes:
         """A picture."""
         return picture(self.chance("picture", number), *PICTURE)
-
-    def _images(self) -> Iterator[tuple]:
-        for number in range(1, self.items_of(self.all)[-1] + 1):
-            yield number, self.picture_of(number)
 
     @staticmethod
     def picture_of(item: int) -> int:
@@ -205,7 +187,7 @@ def main(users: str, seed: str, folder: str) -> None:
     """Write all tables."""
     auctions = Auctions(int(users), int(seed))
     for table in TABLES:
-        print(table, *write(Path(folder, table), auctions.rows(table)))
+        print(table, *write(Path(folder, table), auctions.rows(table)), 1)
 
 
 if __name__ == "__main__":

@@ -1,42 +1,33 @@
 #!/usr/bin/python3 -B
 """The client: checks what the auctions answer, and searches for the highest number of users whom they serve in time.
 
-Usage: driver.py check ADDRESSES PORTS MOST_USERS DATA_SEED POLL_SECONDS ITEM_SECONDS SEED
+Usage: driver.py check ADDRESSES PORTS MOST_USERS DATA_SEED SEED
        driver.py search ADDRESSES PORTS MOST_USERS START RESOLUTION CONFIRMATIONS CYCLE RAMP SECONDS SEED
 Addresses and ports have commas between them: a site for each.  Everything that is not as it should be is an error.
 """
 
-import json
-import sys
 import time
-import urllib.request
 from subprocess import Popen
 
 import chain
 import search
-from data_set import open_auctions
-from drive import generators, point, say_operations, sites
-from said import WrongAnswerError, digits, say
+from check import compare
+from data_set import Auctions, open_auctions
+from drive import books, generators, point, run, say_operations, sites
+from said import digits, say
+from visitor import Bidder
+from visits import alone
 
 # Seconds within which bids that were taken are decided after the load.
 SETTLED = 60
+BOOKS = "/api/books"
 
 
-def books(site: str) -> dict:
-    """What a site's books hold."""
-    without_proxy = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with without_proxy.open(f"{site}/api/books", timeout=120) as answer:
-        return json.load(answer)
-
-
-def check(addresses: str, ports: str, most: str, data_seed: str, poll: str, item: str, seed: str) -> None:
-    """Do every operation at every site, and compare each answer with the data and with arithmetic."""
-    from check import Check
-    from data_set import Auctions
-
+def check(addresses: str, ports: str, most: str, data_seed: str, seed: str) -> None:
+    """Do every operation at every site, and compare what is answered with the data."""
     for number, site in enumerate(sites(addresses, ports)):
-        done = Check(site, Auctions(int(most), int(data_seed)), float(poll), float(item), int(seed)).run()
-        say(checked=number, operations=done)
+        compare(alone(Bidder, site, users=int(most), seed=seed), Auctions(int(most), int(data_seed)))
+        say(checked=number, operations=list(chain.MIX))
 
 
 def probe(running: list[Popen[str]], name: str, users: int, asked: dict) -> tuple[bool, int]:
@@ -57,27 +48,17 @@ def settled(hosts: list[str], bids: int) -> list[dict]:
     """The books of all sites once so many bids were decided, or when that takes too long."""
     until = time.monotonic() + SETTLED
     while True:
-        found = [books(host) for host in hosts]
+        found = [books(host, BOOKS) for host in hosts]
         if sum(one["bids"] for one in found) >= bids or time.monotonic() > until:
             return found
         time.sleep(0.1)
 
 
-def find(
-    addresses: str,
-    ports: str,
-    most: str,
-    start: str,
-    resolution: str,
-    confirmations: str,
-    cycle: str,
-    ramp: str,
-    seconds: str,
-    seed: str,
-) -> None:
-    """Try one number of users after another, until the search is over."""
-    hosts = sites(addresses, ports)
-    opened = [books(host) for host in hosts]
+def find(addresses: str, ports: str, most: str, start: str, resolution: str, confirmations: str, *rest: str) -> None:
+    """Try one number of users after another, until the search is over; rest: cycle, ramp, seconds and seed."""
+    hosts, seed = sites(addresses, ports), int(rest[3])
+    cycle, ramp, seconds = map(float, rest[:3])
+    opened = [books(host, BOOKS) for host in hosts]
     for number, found in enumerate(opened):
         say(opened=number, **found)
     looking = search.Search(int(start), int(most), float(resolution), int(confirmations))
@@ -86,8 +67,8 @@ def find(
         while (users := looking.next()) is not None:
             probes += 1
             name = f"probe-{probes}"
-            asked = {"users": users, "cycle": float(cycle), "ramp": float(ramp), "seconds": float(seconds)}
-            say(point=name, sites=len(hosts), auctions=open_auctions(users), **asked, seed=int(seed))
+            asked = {"users": users, "cycle": cycle, "ramp": ramp, "seconds": seconds}
+            say(point=name, sites=len(hosts), auctions=open_auctions(users), **asked, seed=seed)
             # Another chance for each probe, so that one that is tried again is not the same; users come in the first
             # part of the ramp.
             asked |= {"sites": hosts, "coming": 0.75, "seed": f"{seed}x{probes} {users}"}
@@ -101,15 +82,5 @@ def find(
     say(done=True)
 
 
-def main(form: str, *words: str) -> int:
-    """Do what is asked; an answer that is wrong ends it with its words and 1."""
-    try:
-        {"check": check, "search": find}[form](*words)
-    except (WrongAnswerError, OSError) as error:
-        print(f"driver.py {form}: {error}", file=sys.stderr)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    run(check=check, search=find)

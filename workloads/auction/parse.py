@@ -5,9 +5,8 @@ import math
 from typing import NamedTuple
 
 from auction.chain import MIX, limit
-from auction.search import Search, failing
-from kit.applications import count_operations, require_books, require_drove, require_idle
-from kit.checks import number, numbers, require, require_asked, require_close, require_counted, require_equal
+from kit.applications import off_mix, read_load, require_books, require_idle
+from kit.checks import number, numbers, require, require_asked, require_counted, require_equal
 from kit.logs import Object, Point, Value, read, value
 
 # With fewer operations of a kind their latency is not reported.
@@ -24,13 +23,13 @@ class Probe(NamedTuple):
     users: int
     passed: bool
     mixed: bool
-    operations: list[Object]
+    operations: dict[str, Object]
     drove: Object
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
     """The number of users, and the `load` of the first probe and of the highest that passed."""
-    sites = int(parameters["systems"])
+    sites, cycle = int(parameters["systems"]), parameters["cycle_seconds"]
     each = f" point( operation){{{len(MIX)}}} drove end"
     log = read(lines, f"( checked){{{sites}}}( opened){{{sites}}}({each})+( closed){{{sites}}} found")
     require_counted(log.objects["checked"], "checked", 0)
@@ -52,75 +51,43 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
         if probe:
             values.append(value("rate", "operations/s", probe.drove["rate"], load=load))
             values.append(value("driver_share", "%", 100 * number(probe.drove, "share"), load=load))
-    return values + (latencies(first, parameters["cycle_seconds"]) if first else [])
-
-
-def latencies(probe: Probe, cycle: float) -> list[Value]:
-    """Mean and 99th percentile of the operations that have a limit and were done often enough."""
-    often = [each for each in probe.operations if each["count"] >= LEAST and limit(each["operation"], cycle)]
-    return [
-        value(metric, "ms", each[key], load="first", operation=each["operation"])
-        for metric, key in (("latency", "mean_ms"), ("p99", "p99_ms"))
-        for each in often
-    ]
+    if first:
+        often = {name: one for name, one in first.operations.items() if one["count"] >= LEAST and limit(name, cycle)}
+        for metric, key in (("latency", "mean_ms"), ("p99", "p99_ms")):
+            values += [value(metric, "ms", one[key], load="first", operation=name) for name, one in often.items()]
+    return values
 
 
 def read_probe(point: Point, at: int, sites: int, parameters: Object) -> Probe:
     """A probe, checked."""
-    head, (*operations, drove), name = point.head, point.objects, f"probe-{at}"
+    head, name = point.head, f"probe-{at}"
     users, cycle, seconds = int(number(head, "users")), parameters["cycle_seconds"], parameters["seconds"]
-    require_equal("the probe", (head["point"], drove["drove"]), (name, name))
     wanted = {"sites": sites, "auctions": math.ceil(users / 15), "cycle": cycle, "seconds": seconds}
     wanted["ramp"] = parameters["ramp_seconds"]
     require_asked(head, wanted, *wanted)
-    counts = count_operations(operations, MIX, name)
-    late = {each["operation"]: count_late(each, cycle) for each in operations if limit(each["operation"], cycle)}
-    failed = failing(counts, late, number(drove, "late_seconds", zero=True), cycle)
-    require_equal(f"what failed in {name}", (drove["failing"], drove["passed"]), (failed, not failed))
+    operations, counts, drove = read_load(point, name, MIX, users * sites, seconds)
+    passed, failing = drove["passed"], drove["failing"]
+    require_equal(f"whether {name} passed", passed, not failing)
+    # Each operation comes as often as its share says, but for where users begin and end.
+    fault = off_mix(counts, MIX, lambda expected: MIX_TOLERANCE * expected + 4 * math.sqrt(expected) + 1)
     # Users of an overloaded system wait for it, and do less of what comes after; such a probe fails.
-    fault = off_mix(counts)
-    require(failed or not fault, f"the mix of {name} is not the published one: {fault}")
-    require_drove(drove, sum(counts.values()), users * sites, seconds)
-    return Probe(users, not failed, not fault, operations, drove)
-
-
-def count_late(operation: Object, cycle: float) -> int:
-    """How many answers came too late of an operation that has a limit."""
-    count = operation["count"]
-    if count == 0:
-        return 0
-    within, name = limit(operation["operation"], cycle), operation["operation"]
-    require_close(f"the limit of {name}", number(operation, "within_seconds"), within or 0)
-    late = int(number(operation, "late", zero=True))
-    require(late <= count, f"more of {name} were late than there are")
-    return late
-
-
-def off_mix(counts: dict[str, int]) -> str:
-    """In what the mix of the operations differs from the published one; "" if it does not."""
-    for name, share in MIX.items():
-        expected = sum(counts.values()) * share / sum(MIX.values())
-        # Each operation comes as often as its share says, but for where users begin and end.
-        most = MIX_TOLERANCE * expected + 4 * math.sqrt(expected) + 1
-        if abs(counts[name] - expected) > most:
-            return f"{counts[name]} were {name}, and not {expected:.3g} within {most:.2g}"
-    return ""
+    require(not passed or not fault, f"the mix of {name} is not the published one: {fault}")
+    return Probe(users, passed, not fault, operations, drove)
 
 
 def check_search(probes: list[Probe], found: Object, parameters: Object) -> None:
-    """Check that the probes are those of the search, and that its result is theirs."""
-    search = Search(*(parameters[key] for key in ("start_users", "most_users", "resolution", "confirmations")))
-    for probe in probes:
-        require_equal("the users that the search tries", probe.users, search.next())
-        search.note(probe.users, probe.passed)
-    require(search.next() is None, "the search is not at its end")
-    require(search.fails is not None, "as many users pass as there are data for: let there be more (most_users)")
+    """Check that the result of the search is that of its probes."""
+    require_equal("the users of the first probe", probes[0].users, parameters["start_users"])
+    failed = [probe for probe in probes if not probe.passed]
+    require(failed, "as many users pass as there are data for: let there be more (most_users)")
+    lowest = min(failed, key=lambda probe: probe.users)
+    passed = max((probe.users for probe in probes if probe.passed and probe.users < lowest.users), default=0)
     result = (found["probes"], found["found"], found["fails"])
-    require_equal("probes, pass and failure", result, (len(probes), search.found, search.fails))
+    require_equal("probes, pass and failure", result, (len(probes), passed, lowest.users))
     # The lowest failure bounds the result: it must be the system's, and not that of the load generator.
-    for probe in probes:
-        if not probe.passed and probe.users == search.fails:
-            require_idle(number(probe.drove, "busiest_share"), probe.users)
+    for probe in failed:
+        if probe.users == lowest.users:
+            require_idle(probe.drove, probe.users)
 
 
 def check_books(opened: list[Object], closed: list[Object], probes: list[Probe], found: Object, asked: Object) -> None:

@@ -4,7 +4,7 @@ thresholds that it uses up, rate, and what the processors of host and load gener
 import math
 
 from cloudstone.chain import MIX, OPERATIONS, THRESHOLDS
-from kit.applications import count_operations, require_drove, require_idle
+from kit.applications import off_mix, read_load, require_idle
 from kit.checks import number, numbers, require, require_asked, require_counted, require_equal
 from kit.logs import Object, Point, Value, processors, read, value
 
@@ -20,7 +20,6 @@ ADDED = {"person": ("AddPerson", 1), "socialevent": ("AddEvent", 2)}
 def parse(lines: list[str], parameters: Object) -> list[Value]:
     """The values of each number of `users`; latencies by `operation`, and `instances` if there are several."""
     users = parameters["users"]
-    require(users, "the record does not say which users were asked for")
     instances = len(parameters["web_ports"]) * int(parameters["systems"])
     each = f" observed point( operation){{{len(MIX)}}} drove end observed"
     before, after = f"( loaded){{{instances}}}( checked){{{instances}}}", f"( left){{{instances}}}"
@@ -37,14 +36,14 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 
 def measured(point: Point, users: int, instances: int, parameters: Object, at: Object) -> list[Value]:
     """The values of one point, all but the host's."""
-    head, (*operations, drove) = point.head, point.objects
-    require_asked(head, {**parameters, "users": users, "instances": instances}, "users", "instances", "cycle_seconds")
-    require_equal("the point", head["point"], f"users-{users}")
-    counts = count_operations(operations, OPERATIONS, head["point"])
-    done = {each["operation"]: each for each in operations if each["count"]}
-    require_drove(drove, sum(counts.values()), users * instances, parameters["seconds"])
-    check_mix(counts, parameters["mix_points"])
-    require_idle(number(drove, "busiest_share"), users)
+    asked = {**parameters, "users": users, "instances": instances}
+    require_asked(point.head, asked, "users", "instances", "cycle_seconds")
+    done, counts, drove = read_load(point, f"users-{users}", OPERATIONS, users * instances, parameters["seconds"])
+    points, whole = parameters["mix_points"], sum(counts.values())
+    # In percentage points, with 10,000 operations; with fewer, chance allows for more.
+    fault = off_mix(counts, MIX, lambda _: points * whole / 100 * max(1, math.sqrt(10000 / whole)))
+    require(not fault, f"the mix is not the published one: {fault}")
+    require_idle(drove, users)
     late = number(drove, "late_seconds", zero=True)
     in_time = late <= LATEST * parameters["cycle_seconds"]
     require(in_time, f"the load generator is the bottleneck: operations began {1000 * late:.3g} ms late in the mean")
@@ -58,19 +57,6 @@ def measured(point: Point, users: int, instances: int, parameters: Object, at: O
         value("rate", "operations/s", drove["rate"], **at),
         value("driver_share", "%", 100 * number(drove, "share"), **at),
     ]
-
-
-def check_mix(counts: dict[str, int], tolerance: float) -> None:
-    """Check that the operations came in the published mix.
-
-    tolerance: in percentage points, with 10,000 operations; with fewer, chance allows for more.
-    """
-    whole = sum(counts.values())
-    most = tolerance * max(1, math.sqrt(10000 / whole))
-    for name, expected in MIX.items():
-        share = 100 * counts[name] / whole
-        near = abs(share - expected) <= most
-        require(near, f"{share:.4g} % of the operations were {name}, and not {expected} within {most:.3g}")
 
 
 def check_rows(objects: dict[str, list[Object]], instances: int, parameters: Object) -> None:

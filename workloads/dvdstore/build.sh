@@ -4,9 +4,10 @@
 set -euo pipefail
 
 install -D -m 644 -t "$1/../common/sourced" ../common/sourced/postgresql.sh ../common/sourced/stand.sh
-install -m 644 common.sh schema.sql indexes.sql procedures.sql data_set.py orders.py marks.py visitor.py "$1"
-install -m 644 ../kit/load/said.py ../kit/load/rows.py ../kit/load/drive.py ../kit/load/users.py "$1"
-install -m 755 data.sh prepare.sh database.sh ready.sh web.sh reached.sh shopper.py "$1"
+install -m 644 ../kit/load/said.py ../kit/load/rows.py ../kit/load/words.json ../kit/load/drive.py \
+    ../kit/load/visits.py ../kit/load/users.py "$1"
+install -m 644 apache.conf ./*.sql ./*.py "$1"
+install -m 755 site.sh shopper.py "$1"
 install -d -m 755 "$1/site"
 install -m 644 site/* "$1/site"
 

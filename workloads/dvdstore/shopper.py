@@ -7,37 +7,34 @@ Usage: shopper.py check ADDRESSES PORTS SIZE DATA_SEED SEED
 PORTS has the ports of the first system, then those of the second, in the order of ADDRESSES.
 """
 
-import sys
-
-from drive import generators, point, say_operations, sites
+from check import compare
+from drive import books, generators, point, run, say_operations, sites
 from said import WrongAnswerError, digits, say
+from visitor import Customer
+from visits import alone
 
 OPERATIONS = ["order", "login", "new", "browse", "purchase"]
+BOOKS = "/account.php"
 
 
-def check(shops: list[str], size: str, data_seed: str, seed: str) -> None:
+def check(addresses: str, ports: str, size: str, data_seed: str, seed: str) -> None:
     """Check every shop, and say what its books hold from then on."""
-    from check import Check, account
-    from data_set import Shop
-
-    for number, address in enumerate(shops):
-        checked = Check(address, Shop(size, int(data_seed)), int(seed)).run()
-        say(opened=number, checked=checked, **account(address))
+    for number, shop in enumerate(sites(addresses, ports)):
+        checked = compare(alone(Customer, shop, size=size, data_seed=int(data_seed), seed=seed))
+        say(opened=number, checked=checked, **books(shop, BOOKS))
 
 
-def finish(shops: list[str]) -> None:
-    """Say what the books of every shop hold at the end; they must balance."""
-    from check import account
-
-    for number, address in enumerate(shops):
-        say(closed=number, **account(address))
+def finish(addresses: str, ports: str) -> None:
+    """Say what the books of every shop hold at the end."""
+    for number, shop in enumerate(sites(addresses, ports)):
+        say(closed=number, **books(shop, BOOKS))
     say(done=True)
 
 
-def load(shops: list[str], size: str, data_seed: str, users: str, *rest: str) -> None:
-    """Load all shops at the same time, and say what was measured."""
-    ramp, warmup, seconds, think = (float(word) for word in rest[:4])
-    seed, name = int(rest[4]), f"threads-{users}"
+def load(addresses: str, ports: str, size: str, data_seed: str, users: str, *rest: str) -> None:
+    """Load all shops at the same time, and say what was measured; rest: ramp, warm-up, seconds, think time, seed."""
+    shops, name, seed = sites(addresses, ports), f"threads-{users}", int(rest[4])
+    ramp, warmup, seconds, think = map(float, rest[:4])
     asked = {"ramp": ramp, "warmup": warmup, "seconds": seconds, "think": think}
     say(point=name, shops=len(shops), size=size, **asked, threads=int(users), seed=seed)
     asked |= {"sites": shops, "coming": 1, "size": size, "data_seed": int(data_seed), "seed": f"{seed}x{users}"}
@@ -54,15 +51,5 @@ def load(shops: list[str], size: str, data_seed: str, users: str, *rest: str) ->
     say(end=name)
 
 
-def main(form: str, hosts: str, ports: str, *words: str) -> int:
-    """Do what is asked; an answer that is wrong ends it with its words and 1."""
-    try:
-        {"check": check, "point": load, "finish": finish}[form](sites(hosts, ports), *words)
-    except (WrongAnswerError, OSError) as error:
-        print(f"shopper: {error}", file=sys.stderr)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    run(check=check, point=load, finish=finish)

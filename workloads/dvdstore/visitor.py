@@ -1,25 +1,82 @@
-"""A customer of the shop, for the load generator: goes through the order loop again and again."""
+"""A customer of the shop: goes through the order loop again and again."""
 
+import random
+import re
 import time
 import urllib.parse
+from typing import NamedTuple
 
-from data_set import Shop
-from marks import FORM, basket, cents, marks, search
-from orders import draw_round
-from users import Visitor, serve
+from data_set import CATEGORIES, FIRST, LAST, MOST_LINES, PASSWORD, WORDS, Shop
+from said import WrongAnswerError
+from visits import Visitor
+
+RETURNING = 0.8
+MOST_SEARCHES = 5
+MOST_FOUND = 9
+MOST_PIECES = 3
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+# What a page says of itself, for programs that read it.
+_MAIN = re.compile(rb"<main((?: data-[a-z]+=\"[^\"]*\")+)>")
+_MARK = re.compile(r' data-([a-z]+)="([^"]*)"')
+
+
+class Round(NamedTuple):
+    """One round: log in or become a customer, look for DVDs, buy some, and think (a share of twice the think time).
+
+    `login` has the fields of login.php or new.php, `searches` those of browse.php, `basket` product to quantity.
+    """
+
+    is_new: bool
+    login: dict[str, str]
+    searches: list[dict[str, str]]
+    basket: dict[int, int]
+    thinking: float
+
+
+def draw_round(source: random.Random, shop: Shop, unused: str) -> Round:
+    """A round.  unused: a name that no customer has."""
+    is_new = source.random() >= RETURNING
+    name = unused if is_new else f"user{source.randint(1, shop.customers)}"
+    searches = [_search(source) for _ in range(source.randint(1, MOST_SEARCHES))]
+    products = source.sample(range(1, shop.products + 1), source.randint(1, MOST_LINES))
+    basket = {product: source.randint(1, MOST_PIECES) for product in products}
+    login = stranger(name) if is_new else {"username": name, "password": PASSWORD}
+    return Round(is_new, login, searches, basket, source.random())
+
+
+def stranger(name: str) -> dict[str, str]:
+    """The fields of new.php for somebody who wants that name."""
+    first, last = "Nora", "Newman"
+    address = {"street": "1 Willow Street", "city": "Wonderville", "country": "Norway", "email": "nora@example.org"}
+    rest = {"phone": "5550000000", "card": "4000000000000000", "age": "30", "income": "20000", "gender": "F"}
+    return {"first_name": first, "last_name": last, **address, **rest, "username": name, "password": PASSWORD}
+
+
+def _search(source: random.Random) -> dict[str, str]:
+    by = source.choice(["category", "actor", "title"])
+    if by == "category":
+        words = str(source.randint(1, len(CATEGORIES)))
+    elif by == "actor":
+        words = f"{source.choice(FIRST)} {source.choice(LAST)}"
+    else:
+        words = source.choice(WORDS)
+    return {"by": by, "words": words, "limit": str(source.randint(1, MOST_FOUND))}
 
 
 class Customer(Visitor):
     """Somebody who thinks after each order, and whose pages are timed one by one."""
 
     paced = False
+    content = b""
+    spent = thinking = 0.0
+    rounds = 0
 
     def come(self) -> None:
         """Find the shop's data, which all share."""
         shared = self.point.shared
         if not shared:
             shared["shop"] = Shop(self.asked["size"], self.asked["data_seed"])
-        self.shop, self.rounds, self.thinking = shared["shop"], 0, 0.0
+        self.shop: Shop = shared["shop"]
 
     def next(self) -> str:
         """Always the same."""
@@ -31,22 +88,40 @@ class Customer(Visitor):
         plan = draw_round(self.chance, self.shop, f"s{self.asked['seed']}x{self.number}x{self.rounds}")
         self.spent, self.thinking = 0.0, plan.thinking
         entrance = "new" if plan.is_new else "login"
-        self._page(entrance, f"/{entrance}.php", urllib.parse.urlencode(plan.login))
+        self.page(entrance, plan.login)
         self.count(customers=int(plan.is_new))
         for fields in plan.searches:
-            told = self._page("browse", search(fields))
+            told = self.search(fields)
             self.count(searches=1, found=int(told["found"] != "0"))
-        told = self._page("purchase", "/purchase.php", basket(plan.basket))
+        told = self.buy(plan.basket)
         self.time("order", self.spent)
-        bought = told["order"] != "0"
-        self.count(rounds=1, orders=int(bought), rolled_back=int(not bought), cents=cents(told.get("total", "0.00")))
+        bought, cents = told["order"] != "0", int(told.get("total", "0.00").replace(".", ""))
+        self.count(rounds=1, orders=int(bought), rolled_back=int(not bought), cents=cents)
 
-    def _page(self, name: str, path: str, body: str | None = None) -> dict[str, str]:
+    def search(self, fields: dict[str, str]) -> dict[str, str]:
+        """Look for products."""
+        return self.page("browse", None, f"?{urllib.parse.urlencode(fields)}")
+
+    def buy(self, basket: dict[int, int], **page: int | str) -> dict[str, str]:
+        """Buy products, by number and quantity."""
+        return self.page("purchase", {f"quantity[{product}]": count for product, count in basket.items()}, **page)
+
+    def page(
+        self, name: str, fields: dict | None, query: str = "", allowed: int = 200, shown: str | None = None
+    ) -> dict[str, str]:
+        """What a page tells of itself, which must be whole; all of it is in `content` then.
+
+        fields: of a form that is sent.  shown: the page with which it is answered, unless it is that one.
+        """
         begun = time.perf_counter()
-        sent = {} if body is None else {"data": body, "headers": FORM}
-        status, content = self.ask("GET" if body is None else "POST", path, **sent)
+        sent = {} if fields is None else {"data": urllib.parse.urlencode(fields), "headers": FORM}
+        _, content = self.ask("GET" if fields is None else "POST", f"/{name}.php{query}", allowed, **sent)
         seconds = time.perf_counter() - begun
-        told = marks(status, content, name)
+        found = _MAIN.search(content)
+        told = dict(_MARK.findall(found[1].decode())) if found else {}
+        if told.get("page") != (shown or name) or not content.endswith(b"</html>\n"):
+            raise WrongAnswerError(f"{name}.php is not the page '{shown or name}': {content[-200:]!r}")
+        self.content = content
         self.spent += seconds
         self.time(name, seconds)
         return told
@@ -61,4 +136,6 @@ class Customer(Visitor):
 
 
 if __name__ == "__main__":
+    from users import serve
+
     serve(Customer)

@@ -1,9 +1,10 @@
 """What the parsers of the applications under load require: a load generator with time to spare, and books."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from kit.checks import Object, number, require, require_asked, require_close, require_counted, require_equal
+from kit.logs import Point
 
 # From this share of a processor on, a load generator, one process, counts as the bottleneck.
 BUSIEST = 0.9
@@ -12,8 +13,9 @@ SAFE = ("synchronous_commit", "fsync", "full_page_writes")
 Books = list[Object]
 
 
-def require_idle(busiest: float, users: int) -> None:
+def require_idle(drove: Object, users: int) -> None:
     """Require that no process of the load generator was busy for so much of the time that it was the bottleneck."""
+    busiest = number(drove, "busiest_share")
     reason = f"one of its processes was busy for {100 * busiest:.3g} % of the time with {users} users"
     require(busiest < BUSIEST, f"the load generator is the bottleneck: {reason}")
 
@@ -37,18 +39,36 @@ def require_books(opened: Books, closed: Books, broken: Iterable[str], same: Ite
             require_equal(f"what is {key} in the books", book[key], 0)
 
 
-def count_operations(operations: list[Object], names: Iterable[str], point: str) -> dict[str, int]:
-    """How often each operation of a point was done; they are those expected, and their means are their sums'."""
-    found = [(each["operation"], each["of"]) for each in operations]
-    require_equal("the operations", found, [(name, point) for name in names])
-    for each in operations:
-        if number(each, "count", zero=True) and "mean_ms" in each:
+def read_load(
+    point: Point, name: str, operations: Iterable[str], users: int, seconds: float, total: str = ""
+) -> tuple[dict[str, Object], dict[str, int], Object]:
+    """Of a point each operation and how often it was done, and what the load generators did in all.
+
+    They are the operations expected, whose means are their sums'; all users came; totals are those of the operations,
+    or of the one that is the `total`.
+    """
+    *told, drove = point.objects
+    require_equal("the point", (point.head["point"], drove["drove"]), (name, name))
+    found = [(each["operation"], each["of"]) for each in told]
+    require_equal("the operations", found, [(operation, name) for operation in operations])
+    done = {each["operation"]: each for each in told}
+    counts = {operation: int(number(each, "count", zero=True)) for operation, each in done.items()}
+    for each in told:
+        if each["count"] and "mean_ms" in each:
             require_close("mean × count", number(each, "mean_ms") * each["count"], 1000 * number(each, "sum_seconds"))
-    return {each["operation"]: int(each["count"]) for each in operations}
+    wanted = {"total": counts[total] if total else sum(counts.values()), "came": users, "seconds": seconds}
+    require_asked(drove, wanted, *wanted)
+    require_close("rate × time", number(drove, "rate") * seconds, wanted["total"])
+    return done, counts, drove
 
 
-def require_drove(drove: Object, total: int, users: int, seconds: float) -> None:
-    """Require that all users came, and that the load generators' totals are those of the operations."""
-    done = {"total": total, "came": users, "seconds": seconds}
-    require_asked(drove, done, *done)
-    require_close("rate × time", number(drove, "rate") * seconds, total)
+def off_mix(counts: dict[str, int], mix: dict[str, float], most: Callable[[float], float]) -> str:
+    """In what the mix of operations differs from the published one, in per cent; "" if it does not.
+
+    most: by how many, of so many that are expected.
+    """
+    for name, share in mix.items():
+        expected = sum(counts.values()) * share / 100
+        if abs(counts[name] - expected) > most(expected):
+            return f"{counts[name]} were {name}, and not {expected:.4g} within {most(expected):.2g}"
+    return ""

@@ -76,11 +76,6 @@ def require_lasted(what: str, seconds: float, asked: float) -> None:
     require(seconds >= asked - max(0.1, 0.05 * asked), f"{what} {plain(seconds)} s, less than was asked for")
 
 
-def require_port(found: float, asked: int) -> None:
-    """Require that a port is that of the parameters, or the one of a system beside others in whose turns it ran."""
-    require(found >= asked and (found - asked) % 64 == 0, f"the port should be {asked}, and was {plain(found)}")
-
-
 def require_pinned(head: Object, processor: int | None) -> None:
     """Require that the load generator was pinned to the processor that was asked for, or to none."""
     require_equal("the processor of the load generator", head["cpu"], processor)

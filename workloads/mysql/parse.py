@@ -15,7 +15,6 @@ MOST_IGNORED = 0.05
 def parse(lines: list[str], parameters: Object) -> list[Value]:
     """The values of each number of `threads`, with the factor `test` where it is not read-only."""
     grid = [(test, threads) for test in parameters["tests"] for threads in parameters["threads"]]
-    require(grid, "the record does not say which tests and threads were asked for")
     each = " warmed observed point sysbench end observed accounted"
     log = read(lines, f" server({each}){{{len(grid)}}} rows_left")
     check_table(log.objects["server"][0], log.objects["rows_left"][0], parameters)
@@ -70,11 +69,7 @@ def read_report(point: Point, test: str, seconds: float) -> Object:
         there = queries * count <= report[kind] <= queries * (count + ignored)
         require(there, f"{kind} queries of {name} are {report[kind]:.0f} in {count:.0f} transactions")
     require_lasted(f"the time of {name} is", time, seconds)
-    # The threads end their last transactions, and on a busy machine some time goes by until all have.
-    most = number(report, "max_ms")
-    require(time <= 1.05 * seconds + most / 1000 + 1, f"{name} took {time} s, more than was asked for")
     require_close("mean latency × transactions", number(report, "mean_ms") * count, number(report, "sum_ms"), 1e-4)
-    require(number(report, "p95_ms") <= 1.02 * most, f"the 95th percentile of {name} is above its largest latency")
     return report
 
 

@@ -1,23 +1,14 @@
 """netperf: the times of round trips, by test."""
 
-from kit.checks import (
-    number,
-    require,
-    require_asked,
-    require_close,
-    require_equal,
-    require_lasted,
-    require_pinned,
-    require_port,
-)
-from kit.logs import Object, Point, Value, read, settings, value
+from kit.checks import number, require, require_asked, require_close, require_equal
+from kit.logs import Object, Point, Value, read, value
+from kit.netperf import read_netperf
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
     """The values of all tests, with the ends apart and together."""
     tests = parameters["tests"]
     grid = [(test, placement) for placement in parameters["placements"] for test in tests]
-    require(grid, "the record does not say which tests were asked for")
     points = read(lines, f"( warmup warmed){{{len(tests)}}}( point end){{{len(grid)}}}").points
     return [found for point, at in zip(points, grid, strict=True) for found in measured(point, *at, parameters)]
 
@@ -28,19 +19,13 @@ def measured(point: Point, test: str, placement: str, parameters: Object) -> lis
     The mean is the time over the number of transactions, as in the original.  The percentiles come from a histogram
     of whole microseconds, and of coarser steps above 100.
     """
-    head = point.head
-    require_equal("the test", (head["point"], head["placement"]), (test, placement))
-    require(head["tool"].startswith("Netperf "), "this is not a log of netperf")
-    require_asked(head, parameters, "request_bytes", "response_bytes", "seconds")
-    require_pinned(head, parameters["server_cpu" if placement == "together" else "client_cpu"])
-    found = settings(point.lines)
+    require_equal("the test", (point.head["point"], point.head["placement"]), (test, placement))
+    require_asked(point.head, parameters, "request_bytes", "response_bytes")
     wanted = {"PROTOCOL": test.removesuffix("_RR"), "THROUGHPUT_UNITS": "Trans/s"}
     wanted |= {"REQUEST_SIZE": parameters["request_bytes"], "RESPONSE_SIZE": parameters["response_bytes"]}
-    for key, expected in wanted.items():
-        require_equal(key, found[key], expected)
-    require_port(number(found, "DEST_PORT"), parameters["data_port"])
+    cpu = parameters["server_cpu" if placement == "together" else "client_cpu"]
+    found = read_netperf(point, wanted, parameters["data_port"], cpu, parameters)
     elapsed, received = number(found, "ELAPSED_TIME"), number(found, "LOCAL_RECV_CALLS")
-    require_lasted("the test took", elapsed, parameters["seconds"])
     lost = abs(number(found, "LOCAL_SEND_CALLS") - received) > 1
     require(not lost, f"{found['LOCAL_SEND_CALLS']:.0f} requests had {received:.0f} responses")
     mean, timed = number(found, "RT_LATENCY"), number(found, "MEAN_LATENCY")

@@ -2,17 +2,9 @@
 
 import re
 
-from kit.checks import (
-    number,
-    require,
-    require_asked,
-    require_close,
-    require_equal,
-    require_lasted,
-    require_pinned,
-    require_port,
-)
-from kit.logs import Object, Point, Value, processors, read, settings, text_or_number, value
+from kit.checks import number, require, require_asked, require_close, require_equal, require_lasted, require_pinned
+from kit.logs import Object, Point, Value, processors, read, text_or_number, value
+from kit.netperf import read_netperf
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
@@ -22,7 +14,6 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     asked for, which compares with no other.
     """
     directions = parameters["directions"]
-    require(directions, "the record does not say which directions were asked for")
     each = " point end observed point end observed point end"
     log = read(lines, f"( warmup warmed){{{len(directions)}}}({each}){{{len(directions)}}}")
     observed = log.objects["observed"]
@@ -69,9 +60,6 @@ def transfer(point: Point, name: str, direction: str, rate: float | None, parame
     require(not any("classic_mode" in line for line in point.lines), "nuttcp found no server")
     [result] = [line for line in point.lines if line.startswith("megabytes=")]
     found: Object = {key: text_or_number(text) for key, text in re.findall(r"(\w+)=(\S+)", result)}
-    # What comes after the rate, so that it is complete.
-    for key in ("tx_cpu", "rx_cpu"):
-        number(found, key, zero=True)
     seconds = number(found, "real_seconds")
     require_lasted("the transfer took", seconds, parameters["seconds"])
     # The time is printed in hundredths of a second.
@@ -85,17 +73,10 @@ def stream(point: Point, direction: str, parameters: Object) -> float:
     head = point.head
     test, sends = ("TCP_STREAM", "Send") if direction == "receive" else ("TCP_MAERTS", "Receive")
     require_equal("the point", (head["point"], head["direction"], head["test"]), ("stream", direction, test))
-    require(head["tool"].startswith("Netperf "), "this is not a log of netperf")
-    require_asked(head, parameters, "seconds")
-    require_pinned(head, parameters["client_cpu"])
-    found = settings(point.lines)
     wanted = {"PROTOCOL": "TCP", "THROUGHPUT_UNITS": "10^6bits/s", "DIRECTION": sends}
-    for key, expected in wanted.items():
-        require_equal(key, found[key], expected)
-    require_port(number(found, "DEST_PORT"), parameters["netserver_data_port"])
+    found = read_netperf(point, wanted, parameters["netserver_data_port"], parameters["client_cpu"], parameters)
     seconds, copied = number(found, "ELAPSED_TIME"), number(found, "LOCAL_BYTES_XFERD")
     rate = number(found, "THROUGHPUT")
-    require_lasted("the transfer took", seconds, parameters["seconds"])
     # The time is printed in hundredths of a second.
     require_close("rate × time", rate * seconds, copied * 8 / 1e6, 0.006 / seconds + 1e-4)
     # What is under way in the sockets' buffers at the end was counted at one end only.

@@ -35,7 +35,7 @@ serve() {
     mkdir -p "$folder"
     [ "$kind" = free ] || bound $((part * ${#ports[@]} + $1)) "$port"
     exec "${pin[@]}" redis-server --port "$port" --bind "$address" --save '' --appendonly yes --appendfsync everysec \
-        --daemonize no --dir "$folder" - < <(printf 'requirepass %s\n' "$(</data/password)")
+        --daemonize no --dir "$folder" - <<<"requirepass $(</data/password)"
 }
 
 stand_each "${#ports[@]}" TERM

@@ -8,7 +8,6 @@ all processes, of which each knows who waits at it.
 import asyncio
 import contextlib
 import json
-import logging
 import uuid
 from collections.abc import AsyncIterator
 
@@ -46,13 +45,12 @@ class Market:
             await bids.consume(self._decide)
             closing = asyncio.Event()
             selling = asyncio.create_task(self._sell(closing))
-            selling.add_done_callback(_complain)
             try:
                 yield
             finally:
                 # A sale that is under way is made: the database would call it an error that it was not.
                 closing.set()
-                await asyncio.wait([selling])
+                await selling
 
     async def place(self, auction: int, item: int, person: int, amount: int) -> str:
         """Take a bid; it is kept when this returns, and decided soon.  Returns its name."""
@@ -72,8 +70,6 @@ class Market:
         # Listens before it looks, so that nothing can happen in between.
         news = self._news(auction)
         state = await self.state(auction)
-        if state is None:
-            raise LookupError(auction)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self.poll_seconds):
                 while state["seq"] <= after:
@@ -113,8 +109,3 @@ class Market:
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(LOOK):
                         await closing.wait()
-
-
-def _complain(task: asyncio.Task) -> None:
-    if not task.cancelled() and task.exception():
-        logging.getLogger("uvicorn.error").error("nothing is sold any more", exc_info=task.exception())

@@ -2,13 +2,9 @@
 // What every page stands on: the database, who is logged in, and the frame around a page.
 declare(strict_types=1);
 
-// Shown to the person who asked; everything else that goes wrong is an error of the server's.
+// Shown to the person who asked, with its code as status; everything else that goes wrong is an error of the server's.
 class Refused extends Exception
 {
-    public function __construct(string $why, public readonly int $status = 400)
-    {
-        parent::__construct($why);
-    }
 }
 
 function database(): PDO
@@ -36,12 +32,10 @@ function row(string $sql, mixed ...$values): ?array
     return rows($sql, ...$values)[0] ?? null;
 }
 
-/** Do something to the tables; how many rows it changed. */
-function change(string $sql, mixed ...$values): int
+/** Do something to the tables. */
+function change(string $sql, mixed ...$values): void
 {
-    $query = database()->prepare($sql);
-    $query->execute($values);
-    return $query->rowCount();
+    database()->prepare($sql)->execute($values);
 }
 
 /** Do all of it or nothing; where two transactions locked each other out, it is begun again. */
@@ -93,34 +87,10 @@ function h(string|int|float $text): string
     return htmlspecialchars((string)$text, ENT_QUOTES | ENT_SUBSTITUTE | ENT_HTML5);
 }
 
-/** A field that a form sent, which has to be there and not too long. */
-function field(string $name, int $most, bool $required = true): string
-{
-    $value = trim((string)($_POST[$name] ?? ''));
-    if ($required && $value === '') {
-        throw new Refused("$name: is missing");
-    }
-    if (strlen($value) > $most) {
-        throw new Refused("$name: has more than $most letters");
-    }
-    return $value;
-}
-
 /** Where an uploaded file is kept, by a name of ours. */
 function kept(string $name): string
 {
     return getenv('FILES') . "/$name";
-}
-
-/** The picture that a form sent, decoded. */
-function uploaded_picture(string $name): GdImage
-{
-    $path = uploaded($name);
-    $picture = @imagecreatefrompng($path);
-    if ($picture === false) {
-        throw new Refused("$name: is no PNG picture");
-    }
-    return $picture;
 }
 
 /** Where PHP put a file that a form sent. */
@@ -136,8 +106,10 @@ function uploaded(string $name): string
 /** Keep an uploaded picture as it is, and a small one of it. */
 function keep_picture(string $field, string $name): array
 {
-    $small = imagescale(uploaded_picture($field), 60, 60);
-    if (!move_uploaded_file(uploaded($field), kept("$name.png")) || !imagepng($small, kept("$name-small.png"))) {
+    $path = uploaded($field);
+    $picture = @imagecreatefrompng($path) ?: throw new Refused("$field: is no PNG picture");
+    $small = imagescale($picture, 60, 60);
+    if (!move_uploaded_file($path, kept("$name.png")) || !imagepng($small, kept("$name-small.png"))) {
         throw new RuntimeException("$name cannot be written");
     }
     return ["$name.png", "$name-small.png"];
@@ -161,15 +133,6 @@ function keep_address(array $address, array $place): int
     $id = next_id('address');
     change('INSERT INTO address VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)', $id, ...$address, ...$place);
     return $id;
-}
-
-/** The address that a form sent, in the order of the table's columns. */
-function address_fields(): array
-{
-    return [
-        'street1' => field('street1', 80), 'street2' => field('street2', 80, false), 'city' => field('city', 40),
-        'state' => field('state', 20), 'zip' => field('zip', 10), 'country' => field('country', 40),
-    ];
 }
 
 /** Send the browser elsewhere after something was changed. */

@@ -2,39 +2,58 @@
 // What the application changes: forms, and what becomes of them.
 declare(strict_types=1);
 
-/** The field of a form. */
-function input(string $name, string $label, string $more = ''): string
-{
-    return "<label>$label <input name=\"$name\" $more></label>\n";
-}
+// Of each form its fields in the order of the table's columns: label, most letters, and more for the browser.
+const ADDRESS = ['street1' => ['Street', 80], 'street2' => ['Street, second line', 80], 'city' => ['City', 40],
+    'state' => ['State', 20], 'zip' => ['ZIP code', 10], 'country' => ['Country', 40]];
+const LOGIN = ['username' => ['Name', 30], 'password' => ['Password', 100, 'type="password"']];
+const PERSON = LOGIN + ['firstname' => ['First name', 30], 'lastname' => ['Last name', 30],
+    'email' => ['E-mail', 80, 'type="email"'], 'telephone' => ['Telephone', 20], 'summary' => ['About you', 1000],
+    'timezone' => ['Time zone', 40]];
+const EVENT = ['title' => ['Title', 100], 'summary' => ['In short', 200], 'description' => ['Description', 2000],
+    'telephone' => ['Telephone', 20], 'takes_place' => ['When', 16, 'type="datetime-local"'],
+    'tags' => ['Tags, with spaces between', 200]];
+const PICTURE = ['picture' => ['Picture', 0, 'type="file" accept="image/png"']];
+const LITERATURE = ['literature' => ['Something to read', 0, 'type="file" accept="text/plain"']];
 
-const ADDRESS_INPUTS = ['street1' => 'Street', 'street2' => 'Street, second line', 'city' => 'City',
-    'state' => 'State', 'zip' => 'ZIP code', 'country' => 'Country'];
-
-function address_inputs(): string
+/** A form with some fields, which is sent to a path. */
+function form(string $path, array $fields, string $button): string
 {
     $inputs = '';
-    foreach (ADDRESS_INPUTS as $name => $label) {
-        $inputs .= input($name, $label, $name === 'street2' ? '' : 'required');
+    foreach ($fields as $name => $field) {
+        $more = ($field[2] ?? '') . ($name === 'street2' ? '' : ' required');
+        $inputs .= "<label>$field[0] <input name=\"$name\" $more></label>\n";
     }
-    return $inputs;
+    return "<form class=\"long\" method=\"post\" action=\"$path\" enctype=\"multipart/form-data\">$inputs<button>$button</button></form>";
 }
 
-function login_page(string $wrong = ''): void
+/** What a form sent in these fields, which have to be there and not too long. */
+function sent(array $fields): array
 {
-    $said = $wrong === '' ? '' : '<p class="wrong">' . h($wrong) . '</p>';
-    page('Log in', $said . '<form class="long" method="post" action="/login">' . input('username', 'Name', 'required')
-        . input('password', 'Password', 'type="password" required') . '<button>Log in</button></form>', $said === '' ? 200 : 403);
+    $found = [];
+    foreach ($fields as $name => [$label, $most]) {
+        $value = $found[$name] = trim((string)($_POST[$name] ?? ''));
+        if ($value === '' && $name !== 'street2') {
+            throw new Refused("$name: is missing");
+        }
+        if (strlen($value) > $most) {
+            throw new Refused("$name: has more than $most letters");
+        }
+    }
+    return $found;
+}
+
+function login_page(): void
+{
+    page('Log in', form('/login', LOGIN, 'Log in'));
 }
 
 /** Log a person in, in a new session. */
 function login(): void
 {
-    $person = row('SELECT personid, username, salt, password_hash FROM person WHERE username = ?', field('username', 30));
-    $password = field('password', 100);
+    ['username' => $username, 'password' => $password] = sent(LOGIN);
+    $person = row('SELECT personid, username, salt, password_hash FROM person WHERE username = ?', $username);
     if ($person === null || !hash_equals($person['password_hash'], hash('sha256', $person['salt'] . $password))) {
-        login_page('Name and password do not go together');
-        return;
+        throw new Refused('Name and password do not go together', 403);
     }
     begin_session(new: true);
     session_regenerate_id(true);
@@ -54,24 +73,16 @@ function logout(): void
 
 function new_person_page(): void
 {
-    page('Join', '<form class="long" method="post" action="/people" enctype="multipart/form-data">'
-        . input('username', 'Name', 'required') . input('password', 'Password', 'type="password" required')
-        . input('firstname', 'First name', 'required') . input('lastname', 'Last name', 'required')
-        . input('email', 'E-mail', 'type="email" required') . input('telephone', 'Telephone', 'required')
-        . input('timezone', 'Time zone', 'required') . '<label>About you <textarea name="summary" required></textarea></label>'
-        . address_inputs() . input('picture', 'Picture', 'type="file" accept="image/png" required')
-        . '<button>Join</button></form>');
+    page('Join', form('/people', PERSON + ADDRESS + PICTURE, 'Join'));
 }
 
 /** Keep a new person, whose name nobody else may have. */
 function add_person(): void
 {
-    $username = field('username', 30);
+    ['username' => $username, 'password' => $password] = $known = sent(PERSON);
     $salt = bin2hex(random_bytes(8));
-    $known = [$username, $salt, hash('sha256', $salt . field('password', 100)), field('firstname', 30),
-        field('lastname', 30), field('email', 80), field('telephone', 20), field('summary', 1000), field('timezone', 40)];
-    $address = address_fields();
-    uploaded_picture('picture');
+    $known = [$username, $salt, hash('sha256', $salt . $password), ...array_slice(array_values($known), 2)];
+    $address = sent(ADDRESS);
     $place = located($address);
     $pictures = keep_picture('picture', 'person-' . bin2hex(random_bytes(8)));
     try {
@@ -92,29 +103,25 @@ function add_person(): void
 function new_event_page(): void
 {
     require_login();
-    page('Add an event', '<form class="long" method="post" action="/events" enctype="multipart/form-data">'
-        . input('title', 'Title', 'required') . input('summary', 'In short', 'required')
-        . '<label>Description <textarea name="description" required></textarea></label>'
-        . input('telephone', 'Telephone', 'required') . input('takes_place', 'When', 'type="datetime-local" required')
-        . input('tags', 'Tags, with spaces between', 'required') . address_inputs()
-        . input('picture', 'Picture', 'type="file" accept="image/png" required')
-        . input('literature', 'Something to read', 'type="file" accept="text/plain" required')
-        . '<button>Add the event</button></form>');
+    page('Add an event', form('/events', EVENT + ADDRESS + PICTURE + LITERATURE, 'Add the event'));
 }
 
 /** Keep a new event of the person who is logged in, with its address, tags and files. */
 function add_event(): void
 {
     require_login();
-    $when = DateTimeImmutable::createFromFormat('!Y-m-d\TH:i', field('takes_place', 16))
+    ['takes_place' => $when, 'tags' => $words] = $known = sent(EVENT);
+    $when = DateTimeImmutable::createFromFormat('!Y-m-d\TH:i', $when)
         ?: throw new Refused('takes_place: is no date and time, such as 2030-12-24T18:00');
-    $tags = array_unique(preg_split('/\s+/', tag_words(field('tags', 200))));
+    // Small letters, digits and hyphens.
+    if (!preg_match('/^[a-z0-9-]{1,30}(\s+[a-z0-9-]{1,30})*$/', strtolower($words))) {
+        throw new Refused('tags: may have letters, digits and hyphens, 30 each, with spaces between');
+    }
+    $tags = array_unique(preg_split('/\s+/', strtolower($words)));
     // In one order everywhere, so that two events with the same tags cannot wait for each other.
     sort($tags);
-    $known = [field('title', 100), field('summary', 200), field('description', 2000), field('telephone', 20),
-        $when->format('Y-m-d H:i:s')];
-    $address = address_fields();
-    uploaded_picture('picture');
+    $known = [...array_slice(array_values($known), 0, 4), $when->format('Y-m-d H:i:s')];
+    $address = sent(ADDRESS);
     $read = uploaded('literature');
     $place = located($address);
     $name = 'event-' . bin2hex(random_bytes(8));
@@ -132,14 +139,6 @@ function add_event(): void
         return $id;
     });
     go("/events/$id");
-}
-
-/** Tags as they are kept: small letters, digits and hyphens. */
-function tag_words(string $tags): string
-{
-    $tags = strtolower($tags);
-    return preg_match('/^[a-z0-9-]{1,30}(\s+[a-z0-9-]{1,30})*$/', $tags)
-        ? $tags : throw new Refused('tags: may have letters, digits and hyphens, 30 each, with spaces between');
 }
 
 /** Give an event a tag, which may be new.  Part of a transaction. */

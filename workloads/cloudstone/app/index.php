@@ -31,7 +31,7 @@ try {
     begin_session();
     $answer(...array_map('intval', array_slice($number, 1)));
 } catch (Refused $refused) {
-    page('That did not work', '<p class="wrong">' . h($refused->getMessage()) . '</p>', $refused->status);
+    page('That did not work', '<p class="wrong">' . h($refused->getMessage()) . '</p>', $refused->getCode() ?: 400);
 } catch (Throwable $error) {
     error_log('ERROR: ' . $error);
     page('Something went wrong', '<p class="wrong">The server has noted what.</p>', 500);

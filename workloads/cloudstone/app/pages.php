@@ -5,14 +5,8 @@ declare(strict_types=1);
 const EVENTS_OF_A_PAGE = 10;
 const EVENT_IN_LIST = 'SELECT socialeventid, title, summary, thumbnail, takes_place, city FROM socialevent NATURAL JOIN address';
 
-/** Number of the page of a list that is asked for, from 0. */
-function page_number(): int
-{
-    return max(0, min(100000, (int)($_GET['page'] ?? 0)));
-}
-
-/** A list of events, and links to its other pages. */
-function list_of_events(array $events, int $all, string $link): string
+/** The newest of so many events. */
+function list_of_events(array $events, int $all): string
 {
     $items = '';
     foreach ($events as $event) {
@@ -21,11 +15,7 @@ function list_of_events(array $events, int $all, string $link): string
             . '</a><br>' . h($event['takes_place']) . ', ' . h($event['city']) . '<br>' . h($event['summary'])
             . "</div></li>\n";
     }
-    $page = page_number();
-    $before = $page > 0 ? '<a rel="prev" href="' . h($link . 'page=' . ($page - 1)) . '">Earlier pages</a>' : '';
-    $after = ($page + 1) * EVENTS_OF_A_PAGE < $all
-        ? '<a rel="next" href="' . h($link . 'page=' . ($page + 1)) . '">More events</a>' : '';
-    return "<p>$all events</p>\n<ul class=\"events\">\n$items</ul>\n<p>$before $after</p>\n";
+    return "<p>$all events</p>\n<ul class=\"events\">\n$items</ul>\n";
 }
 
 /** Tags as links; those of most events are what the first page shows. */
@@ -47,11 +37,10 @@ function list_of_people(array $people): string
 /** The newest events and the tags of most events. */
 function home_page(): void
 {
-    $first = page_number() * EVENTS_OF_A_PAGE;
-    $events = rows(EVENT_IN_LIST . ' ORDER BY created DESC, socialeventid DESC LIMIT ? OFFSET ?', EVENTS_OF_A_PAGE, $first);
+    $events = rows(EVENT_IN_LIST . ' ORDER BY created DESC, socialeventid DESC LIMIT ?', EVENTS_OF_A_PAGE);
     $all = row('SELECT COUNT(*) AS count FROM socialevent')['count'];
     $tags = rows('SELECT tag, refcount FROM socialeventtag WHERE refcount > 0 ORDER BY refcount DESC, tag LIMIT 50');
-    page('Events', list_of_events($events, $all, '/?') . "<h2>Tags</h2>\n" . list_of_tags($tags));
+    page('Events', list_of_events($events, $all) . "<h2>Tags</h2>\n" . list_of_tags($tags));
 }
 
 /** The events that have a tag. */
@@ -59,16 +48,10 @@ function search_page(): void
 {
     $name = trim((string)($_GET['tag'] ?? ''));
     $tag = row('SELECT socialeventtagid, refcount FROM socialeventtag WHERE tag = ?', $name);
-    $events = $tag === null ? [] : rows(
-        EVENT_IN_LIST . ' JOIN socialeventtag_socialevent USING (socialeventid) WHERE socialeventtagid = ?'
-            . ' ORDER BY created DESC, socialeventid DESC LIMIT ? OFFSET ?',
-        $tag['socialeventtagid'],
-        EVENTS_OF_A_PAGE,
-        page_number() * EVENTS_OF_A_PAGE
-    );
-    $link = '/search?tag=' . urlencode($name) . '&';
+    $events = rows(EVENT_IN_LIST . ' JOIN socialeventtag_socialevent USING (socialeventid) WHERE socialeventtagid = ?'
+        . ' ORDER BY created DESC, socialeventid DESC LIMIT ?', $tag['socialeventtagid'] ?? 0, EVENTS_OF_A_PAGE);
     $form = '<form action="/search"><label>Tag <input name="tag" value="' . h($name) . '"></label> <button>Search</button></form>';
-    page("Events with the tag $name", $form . list_of_events($events, $tag['refcount'] ?? 0, $link));
+    page("Events with the tag $name", $form . list_of_events($events, $tag['refcount'] ?? 0));
 }
 
 /** An event with its place, tags, attendees and comments. */
@@ -126,7 +109,7 @@ function person_page(int $id): void
         . '<p>' . h($person['summary']) . '</p>'
         . '<address>' . h("$person[city], $person[state], $person[country]") . "</address>\n"
         . "<h2>Friends</h2>\n" . list_of_people($friends)
-        . "<h2>Posted</h2>\n" . list_of_events($events, $all, "/people/$id?"));
+        . "<h2>Posted</h2>\n" . list_of_events($events, $all));
 }
 
 /** Whether a name is taken, as the form for joining asks. */

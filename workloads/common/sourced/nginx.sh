@@ -31,3 +31,13 @@ $(cat)
 CONF
     exec nginx -e stderr -c "$1/web.conf" </dev/null
 }
+
+# Ends with 0 once a server answers well.  Usage: answers ADDRESS PORT PATH
+answers() {
+    local answer
+    exec 3<>"/dev/tcp/$1/$2"
+    printf 'GET %s HTTP/1.0\r\nHost: site\r\n\r\n' "$3" >&3
+    read -r -t 10 answer <&3
+    exec 3>&-
+    [[ $answer == HTTP/1.?\ 200* ]]
+}

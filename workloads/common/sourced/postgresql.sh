@@ -30,28 +30,34 @@ database_options() {
     )
 }
 
-# Lets the socket of a folder be reached by the server and by one group alone, whose users may be the account that has
-# been let in (begin_database).  Usage: close_socket FOLDER GROUP
-close_socket() {
-    chown "postgres:$2" "$1"
-    chmod 710 "$1"
+# Asks a new database.  Usage: ask OPTION… of psql
+ask() {
+    "${as_postgres[@]}" psql --quiet --no-psqlrc --host="$folder" --set=ON_ERROR_STOP=1 --no-align --tuples-only \
+        --dbname="$database" "$@"
 }
 
-# Starts the server of a new database, and a folder for rows in its own.  At the socket postgres is who asks, and
-# ACCOUNT whoever gets there, which in a cell close_socket decides: who asks is what some sandbox could not tell.
-# Usage: begin_database FOLDER DATABASE ACCOUNT BUFFER_BYTES
-# Sets `folder`, `database`, `rows` and `server`, which the next ones use.
-begin_database() {
-    local bin
-    folder=$1 database=$2 rows=$1/rows
+# Makes the database that every cell starts with, and packs it into /data/prepared.  Beside the calling script are
+# schema.sql, data_set.py, which writes the rows, indexes.sql and procedures.sql.  At the socket postgres is who asks,
+# and ACCOUNT whoever gets there, which in a cell unpack_database decides: who asks some sandbox could not tell.
+# Usage: make_database FOLDER DATABASE ACCOUNT BUFFER_BYTES NOTE WORD…
+# NOTE: what is selected into the table data_set; :'rows' in it is the checksum of all rows.
+# data_set.py WORD… FOLDER writes a file for each table, and prints of each its name, the number of its rows, their
+# SHA-256, and by which columns they are in order.
+make_database() {
+    local own=${0%/*} note=$5 buffer_bytes=$4 account=$3 bin table count digest key copied there
+    folder=$1 database=$2
+    shift 5
     bin=$(postgres_programs)
-    mkdir -p "$folder/database" "$rows"
+    rm -rf -- "$folder" /data/prepared
+    mkdir -p "$folder"/{database,rows}
+    # The server is not root.
+    chmod a+x /data "${folder%/*}"
     chown -R postgres: "$folder"
     chmod 700 "$folder"
     "${as_postgres[@]}" "$bin/initdb" --pgdata="$folder/database" --username=postgres --auth=peer --locale=C \
         --encoding=UTF8 --no-sync >/dev/null
-    printf 'local all postgres peer\nlocal %s %s trust\n' "$database" "$3" >"$folder/database/pg_hba.conf"
-    database_options "$folder" "$4" 20
+    printf 'local all postgres peer\nlocal %s %s trust\n' "$database" "$account" >"$folder/database/pg_hba.conf"
+    database_options "$folder" "$buffer_bytes" 20
     # What is lost by a crash here is made again.
     "${as_postgres[@]}" "$bin/postgres" "${options[@]}" -c fsync=off &
     server=$!
@@ -61,46 +67,24 @@ begin_database() {
         sleep 0.1
     done
     "${as_postgres[@]}" "$bin/createdb" --host="$folder" "$database"
-}
-
-# Asks the new database.  Usage: ask OPTION… of psql
-ask() {
-    "${as_postgres[@]}" psql --quiet --no-psqlrc --host="$folder" --set=ON_ERROR_STOP=1 --no-align --tuples-only \
-        --dbname="$database" "$@"
-}
-
-# Copies rows into the tables.  $rows has a file for each table, and `list`: table, number of rows and their SHA-256.
-copy_rows() {
-    local table
-    while read -r table _ _; do
-        ask --command="\\copy $table from stdin" <"$rows/$table"
-    done <"$rows/list"
-}
-
-# Fails unless the tables hold what was made, row by row.  Usage: check_rows ORDER
-# ORDER is a command that says of a table by which columns its rows were made in order.
-check_rows() {
-    local table count digest copied there
-    while read -r table count digest; do
-        copied=$(ask --command="\\copy (SELECT * FROM $table ORDER BY $("$1" "$table")) to stdout" | sha256sum)
+    ask --file=- <"$own/schema.sql"
+    /usr/bin/python3 -B "$own/data_set.py" "$@" "$folder/rows" >"$folder/list"
+    while read -r table _; do
+        ask --command="\\copy $table from stdin" <"$folder/rows/$table"
+    done <"$folder/list"
+    ask --file=- <"$own/indexes.sql" >/dev/null
+    ask --file=- <"$own/procedures.sql"
+    # The tables hold what was made, row by row.
+    while read -r table count digest key; do
+        copied=$(ask --command="\\copy (SELECT * FROM $table ORDER BY $key) to stdout" | sha256sum)
         there=$(ask --command="SELECT count(*) FROM $table")
         if [ "$there" != "$count" ] || [ "${copied%% *}" != "$digest" ]; then
             echo "table $table has $there rows of $count, or others than those that were made" >&2
             exit 1
         fi
-    done <"$rows/list"
-}
-
-# The checksum of all rows.
-rows_checksum() {
-    local found
-    found=$(sha256sum <"$rows/list")
-    echo "${found%% *}"
-}
-
-# Ends the server, and packs the database into /data/prepared.
-pack_database() {
-    rm -rf -- "$rows"
+    done <"$folder/list"
+    copied=$(sha256sum <"$folder/list")
+    ask --set=rows="${copied%% *}" --file=- <<<"INSERT INTO data_set SELECT $note;"
     ask --command='VACUUM (ANALYZE, FREEZE)'
     ask --command=CHECKPOINT
     kill -INT "$server"
@@ -109,10 +93,16 @@ pack_database() {
     # Fast rather than small.
     tar -C "$folder" --create --sparse --numeric-owner database | gzip -1 >/data/prepared.part
     mv -- /data/prepared.part /data/prepared
+    rm -rf -- "$folder"
 }
 
-# Unpacks what pack_database has packed.  Usage: unpack_database FOLDER
+# Unpacks it in place of what an earlier cell may have left.  Its socket can be reached by the server and by one group
+# alone, whose users may be ACCOUNT.  Usage: unpack_database FOLDER GROUP
 unpack_database() {
+    rm -rf -- "$1"
     mkdir -p "$1"
     tar -C "$1" --extract --gzip --preserve-permissions --numeric-owner --file=/data/prepared
+    chmod a+x /data "${1%/*}"
+    chown "postgres:$2" "$1"
+    chmod 710 "$1"
 }

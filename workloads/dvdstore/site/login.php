@@ -5,7 +5,7 @@ require __DIR__ . '/shop.php';
 
 $rows = ask('SELECT * FROM login($1, $2)', [field('username'), field('password')]);
 if (!$rows) {
-    page('refused', 'Who is that?', '<p>Nobody has that name and password. <a href="index.php">Try again.</a></p>', [], 403);
+    page('refused', 'Who is that?', '<p>Nobody has that name and password.</p>', [], 403);
     exit;
 }
 $number = (int) $rows[0]['customer'];

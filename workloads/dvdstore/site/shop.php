@@ -91,10 +91,9 @@ function page(string $name, string $title, string $body, array $told = [], int $
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width, initial-scale=1">
     <title>$title – DVD shop</title>
-    <link rel="stylesheet" href="style.css">
     </head>
     <body>
-    <header><a href="index.php">DVD shop</a></header>
+    <header>DVD shop</header>
     <main$marks>
     <h1>$title</h1>
     $body

@@ -9,7 +9,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+import urllib.request
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from said import WrongAnswerError, digits, say
@@ -17,6 +18,22 @@ from said import WrongAnswerError, digits, say
 # All begin at the same moment, so many seconds after they were asked.
 BEGIN = 0.5
 Generator = subprocess.Popen[str]
+
+
+def run(**forms: Callable[..., None]) -> None:
+    """Do what the first argument names with the others; an answer that is wrong ends the program with its words."""
+    form, *words = sys.argv[1:]
+    try:
+        forms[form](*words)
+    except (WrongAnswerError, OSError) as error:
+        sys.exit(f"{form}: {error}")
+
+
+def books(site: str, path: str) -> dict[str, Any]:
+    """What the databases of a site hold, as it says at a path."""
+    without_proxy = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with without_proxy.open(site + path, timeout=120) as answer:
+        return json.load(answer)
 
 
 def sites(addresses: str, ports: str) -> list[str]:

@@ -2,19 +2,16 @@
 
 import datetime
 import hashlib
+import json
 import random
 import struct
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
-SOME_WORDS = (
-    "amber antique autumn bridge bright candle carved castle clever copper dance evening fine forest garden "
-    "golden hammer harbour island ivory jazz kitchen lantern marble market meadow mirror night northern ocean "
-    "oval painted park pearl quiet river royal silver southern square stone summer theatre timber tower valley "
-    "velvet village violet walnut western willow winter young"
-)
-WORDS = SOME_WORDS.split()
+# Words of a kind, for names and texts.
+NAMES = {of: words.split() for of, words in json.loads(Path(__file__).with_name("words.json").read_text()).items()}
+WORDS = NAMES["words"]
 
 
 def text(chance: random.Random, words: int) -> str:

@@ -5,7 +5,6 @@ with a line of JSON and answered with one that holds all that the users met.  Wh
 point.
 """
 
-import collections
 import gc
 import json
 import logging
@@ -21,81 +20,11 @@ from locust import FastHttpUser, task
 from locust.env import Environment
 
 # isort: split
-from said import WrongAnswerError
+from visits import Point, Visitor, answered
 
 # Seconds after the time for which what has begun may still go on; then it is late, whatever it was asked.
 PATIENCE = 120
 FOREVER = 3600
-
-
-class Point:
-    """What the users of one point share: when to do what, and what they met.
-
-    asked: `begin` (of the clock time.time), `ramp` (not counted; users come in the share `coming` of it), `warmup` (nor
-    is this), `seconds`, `sites`, `mine` (the numbers of this generator's users, over all sites), `seed`; and whatever
-    the workload's visitor needs.
-    """
-
-    def __init__(self, asked: dict[str, Any]) -> None:
-        self.asked = asked
-        self.steady = asked["begin"] + asked["ramp"] + asked.get("warmup", 0)
-        self.ends = self.steady + asked["seconds"]
-        self.came = 0
-        self.busy: set[int] = set()
-        self.wrong: list[str] = []
-        self.lags: list[float] = []
-        # Operations that began in time; what visitors counted in time, and in all.
-        self.began: collections.Counter[str] = collections.Counter()
-        self.counted: collections.Counter[str] = collections.Counter()
-        self.in_all: collections.Counter[str] = collections.Counter()
-        self.samples: collections.defaultdict[str, list[float]] = collections.defaultdict(list)
-        # For visitors of one point, such as a walk that they share.
-        self.shared: dict[str, Any] = {}
-
-
-class Visitor:
-    """What a workload says of one of its users; a new one is made for each."""
-
-    # Operations for which nobody waits: they are counted, and neither timed nor ended.
-    idle: frozenset[str] = frozenset()
-    # Whether operations follow at drawn times, whatever they take; else the pause begins when one has ended, and the
-    # visitor times by itself what it does.
-    paced = True
-
-    def __init__(self, ask: Any, number: int, chance: random.Random, point: Point) -> None:
-        self.ask, self.number, self.chance, self.point, self.asked = ask, number, chance, point, point.asked
-        # The number of this user at its site.
-        self.place = number // len(point.asked["sites"])
-
-    def come(self) -> None:
-        """Do what has to be done before the first operation."""
-
-    def next(self) -> str:
-        """The operation that follows."""
-        raise NotImplementedError
-
-    def do(self, operation: str) -> None:
-        """Do it.  Raises WrongAnswerError where an answer is not what it should be."""
-        raise NotImplementedError
-
-    def pause(self) -> float:
-        """Seconds until the next operation."""
-        raise NotImplementedError
-
-    def first_pause(self) -> float:
-        """Seconds until the first operation."""
-        return self.chance.random() * self.pause()
-
-    def count(self, **what: int) -> None:
-        """Count something, in all and in time."""
-        self.point.in_all.update(what)
-        if self.point.steady <= time.time() < self.point.ends:
-            self.point.counted.update(what)
-
-    def time(self, operation: str, seconds: float) -> None:
-        """How long something took that has just ended."""
-        if self.point.steady <= time.time() < self.point.ends:
-            self.point.samples[operation].append(seconds)
 
 
 class OneUser(FastHttpUser):
@@ -128,7 +57,7 @@ class OneUser(FastHttpUser):
         return max(0.0, self.due - time.time())
 
     def ask(self, method: str, path: str, *allowed: int, **sent: Any) -> tuple[int, Any]:
-        """Status and content of an answer, read from JSON where it is that; the status must be one that is allowed."""
+        """Status and content of an answer, as `answered` gives them."""
         if self.coming and time.time() >= self.point.ends:
             # It is over before this user has come, and what was asked has been answered.
             self.point.busy.discard(self.visitor.number)
@@ -136,13 +65,9 @@ class OneUser(FastHttpUser):
         with self.client.request(method, self.site + path, name="any", catch_response=True, **sent) as answer:
             # Locust's own count of failures is not looked at: every failure ends the point.
             answer.success()
-            content = answer.content or b""
-            if answer.status_code not in (allowed or (200,)):
-                words = answer.error or content.decode(errors="replace")[-200:]
-                said = f"was answered with {answer.status_code}, not {allowed or (200,)}: {words}"
-                raise WrongAnswerError(f"{method} {path} {said}")
-            is_json = "json" in answer.headers.get("content-type", "")
-        return answer.status_code, json.loads(content) if is_json else content
+            content = answer.content or str(getattr(answer, "error", None) or "").encode()
+            kind = answer.headers.get("content-type") if answer.headers else None
+            return answered(f"{method} {path}", answer.status_code, allowed, content, kind)
 
     def _try(self, what: str, work: Any, *words: Any) -> None:
         try:

@@ -2,6 +2,8 @@
 
 import random
 
+from visits import Visitor
+
 
 class Chain:
     """Draws what follows, for all users of a load generator.
@@ -26,14 +28,20 @@ class Chain:
         return chosen
 
 
-def mix(flows: dict[str, dict[str, float]]) -> dict[str, float]:
-    """The share of each operation to which a chain leads."""
-    found = dict.fromkeys(flows, 1 / len(flows))
-    for _ in range(500):
-        after = dict.fromkeys(flows, 0.0)
-        for name, row in flows.items():
-            for then, part in row.items():
-                after[then] += found[name] * part / sum(row.values())
-        # Half of both, so that a chain that only goes round ends too.
-        found = {name: (found[name] + after[name]) / 2 for name in flows}
-    return found
+class Walker(Visitor):
+    """A user who walks a chain, which all users of a point share."""
+
+    flows: dict[str, dict[str, float]]
+    # The published share of each operation.
+    mix: dict[str, float]
+
+    def come(self) -> None:
+        """Come to where a user is who has just done something, in the mix: so that no beginning shows in it."""
+        if not self.point.shared:
+            self.point.shared["walk"] = Chain(self.flows, random.Random(f"walk {self.asked['seed']} {self.number}"))
+        self.last = self.chance.choices(list(self.mix), list(self.mix.values()))[0]
+
+    def next(self) -> str:
+        """What the walk lets follow."""
+        self.last = self.point.shared["walk"].after(self.last)
+        return self.last

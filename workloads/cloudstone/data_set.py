@@ -1,0 +1,167 @@
+"""Who and what there is at first: all follows from the number of users and the seed.
+
+Usage: data_set.py FOLDER USERS SEED
+
+FOLDER gets a file of rows for each table, `load.sql`, which reads them in, `count.sql`, which counts and sums up the
+rows that then are in the tables, `counted`, what that must give, and `files/`, which rows name.
+"""
+
+import collections
+import datetime
+import hashlib
+import math
+import random
+import sys
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from rows import WORDS, picture, text
+
+# The columns of each table, in the order in which the tables are filled.
+TABLES = {
+    "address": "addressid street1 street2 city state zip country latitude longitude",
+    "person": "personid username salt password_hash firstname lastname email telephone summary timezone image thumbnail"
+    " addressid",
+    "person_person": "personid friendid",
+    "socialevent": "socialeventid title summary description telephone takes_place created image thumbnail literature"
+    " submitterid addressid",
+    "socialeventtag": "socialeventtagid tag refcount",
+    "socialeventtag_socialevent": "socialeventtagid socialeventid",
+    "person_socialevent": "personid socialeventid",
+    "comments_rating": "commentid socialeventid personid rating comment created",
+    "id_gen": "gen_key gen_value",
+}
+# As published: persons by users, of whom there are at least so many; tags and events follow.
+PERSONS_OF_A_USER = 100
+LEAST_USERS = 25
+# Persons and events share so many pictures of each kind: more would only fill the disk.
+PICTURES = 20
+# The events were posted in this year, and take place in the next.
+YEAR = datetime.datetime(2025, 1, 1)
+MINUTES = 365 * 24 * 60
+
+
+def sizes(users: int) -> dict[str, int]:
+    """How many persons, tags and events are loaded for a number of users."""
+    users = max(users, LEAST_USERS)
+    tags = round(5000 * math.tanh(users / 20000))
+    return {"persons": PERSONS_OF_A_USER * users, "tags": tags, "events": 3 * tags}
+
+
+def username(number: int) -> str:
+    """The name of a person that was loaded, from 1."""
+    return f"person{number}"
+
+
+def password(number: int) -> str:
+    """What that person logs in with."""
+    return f"open-{number}-sesame"
+
+
+def tag(number: int) -> str:
+    """A tag that was loaded, from 1."""
+    return f"{WORDS[number % len(WORDS)]}-{number}"
+
+
+def address(chance: random.Random) -> list[str]:
+    """Street, second line (mostly empty), city, state, ZIP code and country."""
+    street, city = chance.choice(WORDS).capitalize(), chance.choice(WORDS).capitalize()
+    second = f"Flat {chance.randint(1, 99)}" if chance.random() < 0.2 else ""
+    first, code = f"{chance.randint(1, 999)} {street} Street", f"{chance.randint(10000, 99999)}"
+    return [first, second, f"{city}ton", "CA", code, "USA"]
+
+
+def place(parts: list[str]) -> tuple[str, str]:
+    """Latitude and longitude of an address, as the geocoder gives them."""
+    checksum = zlib.crc32(", ".join(part for part in parts if part).encode())
+    return f"{checksum % 120_000_001 / 1e6 - 60:.6f}", f"{checksum // 7 % 360_000_001 / 1e6 - 180:.6f}"
+
+
+def _people(chance: random.Random, persons: range) -> Iterator[tuple]:
+    for number in persons:
+        salt, shown = f"{chance.getrandbits(64):016x}", f"person-{number % PICTURES}"
+        secret = hashlib.sha256((salt + password(number)).encode()).hexdigest()
+        names = text(chance, 2).title().split()
+        mail, telephone = f"{username(number)}@example.org", f"555-{chance.randint(1000000, 9999999)}"
+        rest = text(chance, 40), "UTC", f"{shown}.png", f"{shown}-small.png", number
+        yield (number, username(number), salt, secret, *names, mail, telephone, *rest)
+
+
+def _posted(chance: random.Random, events: range, persons: range) -> Iterator[tuple]:
+    for number in events:
+        created = YEAR + datetime.timedelta(minutes=chance.randrange(MINUTES))
+        when = YEAR + datetime.timedelta(minutes=MINUTES + chance.randrange(MINUTES))
+        telephone, shown = f"555-{chance.randint(1000000, 9999999)}", f"event-{number % PICTURES}"
+        files = f"{shown}.png", f"{shown}-small.png", f"{shown}.txt"
+        texts = text(chance, 4).capitalize(), text(chance, 12), text(chance, 120)
+        yield (number, *texts, telephone, when, created, *files, chance.choice(persons), len(persons) + number)
+
+
+def _comments(chance: random.Random, events: range, persons: range) -> Iterator[tuple]:
+    for number in events:
+        for _ in range(chance.randint(0, 20)):
+            when = YEAR + datetime.timedelta(minutes=chance.randrange(MINUTES))
+            yield number, chance.choice(persons), chance.randint(1, 5), text(chance, 20), when
+
+
+def tables(users: int, seed: int) -> Iterator[tuple[str, Iterable[tuple]]]:
+    """Every table with its rows, in order; all rows of one are to be taken before the next."""
+    chance, there = random.Random(seed), sizes(users)
+    persons, events, tags = (range(1, there[of] + 1) for of in ("persons", "events", "tags"))
+    # Every tag is on an event at least: the first three events of its number.
+    tagged = {event: {(event - 1) % len(tags) + 1} for event in events}
+    for more in tagged.values():
+        more.update(chance.sample(tags, min(chance.randint(0, 6), len(tags))))
+    had = sorted((number, event) for event, numbers in tagged.items() for number in numbers)
+    count = collections.Counter(number for number, _ in had)
+    addresses = (address(chance) for _ in range(len(persons) + len(events)))
+    yield "address", ((number, *parts, *place(parts)) for number, parts in enumerate(addresses, 1))
+    yield "person", _people(chance, persons)
+    some = ((number, chance.sample(persons, min(chance.randint(2, 28), len(persons) - 1))) for number in persons)
+    yield "person_person", ((one, friend) for one, friends in some for friend in sorted(friends) if friend != one)
+    yield "socialevent", _posted(chance, events, persons)
+    yield "socialeventtag", ((number, tag(number), count[number]) for number in tags)
+    yield "socialeventtag_socialevent", had
+    visits = ((number, chance.sample(persons, chance.randint(10, 100))) for number in events)
+    yield "person_socialevent", ((person, number) for number, many in visits for person in sorted(many))
+    yield "comments_rating", ((number, *one) for number, one in enumerate(_comments(chance, events, persons), 1))
+    last = {"address": len(persons) + len(events), "person": len(persons), "socialevent": len(events)}
+    yield "id_gen", sorted((last | {"socialeventtag": len(tags)}).items())
+
+
+def files(seed: int) -> Iterator[tuple[str, bytes]]:
+    """Every file that rows name."""
+    chance = random.Random(-seed - 1)
+    for number in range(PICTURES):
+        yield f"person-{number}.png", picture(chance, 100, 100, 3)
+        yield f"person-{number}-small.png", picture(chance, 60, 60, 3)
+        yield f"event-{number}.png", picture(chance, 160, 120, 3)
+        yield f"event-{number}-small.png", picture(chance, 60, 60, 3)
+        yield f"event-{number}.txt", text(chance, 1500).encode()
+
+
+def main(folder: str, users: int, seed: int) -> None:
+    """Write all of it."""
+    Path(folder, "files").mkdir(parents=True)
+    load, query, counted = [], [], []
+    for name, rows in tables(users, seed):
+        count = total = 0
+        with Path(folder, name).open("w") as file:
+            for row in rows:
+                line = "\t".join(map(str, row))
+                file.write(f"{line}\n")
+                count += 1
+                total += zlib.crc32(line.encode())
+        columns = ", ".join(TABLES[name].split())
+        load.append(f"LOAD DATA LOCAL INFILE '{folder}/{name}' INTO TABLE {name} ({columns});\n")
+        query.append(f"SELECT '{name}', COUNT(*), SUM(CRC32(CONCAT_WS('\\t', {columns}))) FROM {name};\n")
+        counted.append(f"{name}\t{count}\t{total}\n")
+    for name, lines in (("load.sql", load), ("count.sql", query), ("counted", counted)):
+        Path(folder, name).write_text("".join(lines))
+    for name, content in files(seed):
+        Path(folder, "files", name).write_bytes(content)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

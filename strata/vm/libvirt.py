@@ -16,6 +16,9 @@ from strata.host import addresses, daemons
 from strata.vm import disk, domain
 
 SOCKET = "/run/libvirt/libvirt-sock"
+# A client's link has the first that is free, and gives it up once it is joined to the machines' network.  Where theirs
+# began there too, a machine brought up afresh would get another than before, which its snapshot does not fit.
+FIRST_SUBNET = 185
 # For the kernel to take a process that was killed, and its memory, away.
 SECONDS_TO_END = 10
 
@@ -92,7 +95,7 @@ def network_xml(subnet: str, machines: int = 1) -> str:
 def bring_up_network(machines: int = 1) -> str:
     """Make the network afresh and return its subnet."""
     take_down_network()
-    subnet = addresses.free_subnet(addresses.host_routes())
+    subnet = addresses.free_subnet(addresses.host_routes(), FIRST_SUBNET)
     _create("net-create", network_xml(subnet, machines))
     return subnet
 

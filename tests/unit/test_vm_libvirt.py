@@ -24,6 +24,16 @@ def test_a_network_that_is_in_use_is_passed_over():
     assert addresses.free_subnet("default via 192.168.0.1\n192.168.0.0/17 dev eth0\n") == "192.168.128.0/24"
 
 
+def test_a_client_that_gives_up_its_network_leaves_the_machines_theirs(monkeypatch, tmp_path):
+    monkeypatch.setenv("STRATA_HOME", str(tmp_path))
+    monkeypatch.setattr(libvirt, "virsh", lambda *words, **more: "")
+    monkeypatch.setattr(addresses, "host_routes", lambda: "10.0.0.0/24 dev eth0")
+    alone = libvirt.bring_up_network()
+    link = addresses.free_subnet(addresses.host_routes())
+    monkeypatch.setattr(addresses, "host_routes", lambda: f"{link} dev veth0")
+    assert libvirt.bring_up_network() == alone != link
+
+
 @pytest.mark.parametrize("machines", [1, 8])
 def test_every_machine_has_a_fixed_address(machines):
     subnet = "192.168.130.0/24"

@@ -40,9 +40,9 @@ class Kind(layer.Kind):
     }
 
     def unavailable(self) -> str | None:
-        from strata.vm import disk
-
-        return disk.unsupported() or super().unavailable()
+        if (machine := os.uname().machine) != "x86_64":
+            return f"virtual machines are built for x86_64 only; this host is {machine}"
+        return super().unavailable()
 
     def check(self, options: Fields, config: Fields, below: str = "host") -> list[tuple[str, str]]:
         section = config.get("vm", {"profiles": {"default": {}}})
@@ -122,10 +122,8 @@ class Layer(layer.Machine):
         return [line for line in lines if not line.startswith("sshd") and "cgroup.procs" not in line]
 
     def address(self) -> str:
-        from strata.vm import ssh
-
-        card = self._wanted().get("card")
-        return card["address"].partition("/")[0] if card else ssh.address(self.context.folder)
+        wanted = self._wanted()
+        return wanted["card"]["address"].partition("/")[0] if wanted.get("card") else wanted["address"]
 
     def listen(self) -> str:
         return self.address()

@@ -6,7 +6,6 @@
 
 import glob
 import os
-import platform
 
 from strata.base import places
 from strata.base.errors import UserError
@@ -84,10 +83,3 @@ def prune(images: set[str]) -> list[str]:
     for box in sorted(boxes - kept):
         remove(box.removeprefix("strata-"))
     return [f"box {box}" for box in sorted(boxes - kept)]
-
-
-def unsupported() -> str | None:
-    """Why no disk for a machine can be made on this kind of host; None if it can."""
-    if platform.machine() != "x86_64":
-        return f"virtual machines are built for x86_64 only; this host is {platform.machine()}"
-    return None

@@ -11,9 +11,8 @@ from hashlib import sha256
 from strata.base import places
 from strata.base.errors import UserError
 from strata.base.process import as_root, capture, wait_for
-from strata.base.shapes import Fields
 from strata.host import addresses, daemons
-from strata.vm import disk, domain
+from strata.vm import disk
 
 SOCKET = "/run/libvirt/libvirt-sock"
 # Where libvirt keeps the ids of its domains' processes.
@@ -80,7 +79,7 @@ def bring_up_network(machines: int = 1) -> str:
     """Make the network afresh and return its subnet."""
     take_down("net")
     subnet = addresses.free_subnet(addresses.host_routes(), FIRST_SUBNET)
-    _create("net-create", network_xml(subnet, machines))
+    create("net-create", network_xml(subnet, machines))
     return subnet
 
 
@@ -89,7 +88,7 @@ def bring_up_pool() -> None:
     folder = disk.pool_folder()
     os.makedirs(folder, exist_ok=True)
     if not _there("pool"):
-        _create("pool-create", f"<pool type='dir'><name>{prefix()}</name><target><path>{folder}</path></target></pool>")
+        create("pool-create", f"<pool type='dir'><name>{prefix()}</name><target><path>{folder}</path></target></pool>")
     virsh("pool-refresh", prefix())
 
 
@@ -108,7 +107,7 @@ def take_down(kind: str) -> list[str]:
     return [f"{SHARED[kind]} {prefix()}"]
 
 
-def _create(command: str, xml: str) -> None:
+def create(command: str, xml: str) -> None:
     """Hand an object's XML to virsh by a file."""
     folder = os.path.join(places.home(), "vm")
     os.makedirs(folder, exist_ok=True)
@@ -117,11 +116,6 @@ def _create(command: str, xml: str) -> None:
         file.write(xml)
     virsh(command, path)
     os.unlink(path)
-
-
-def tune(name: str, extra: Fields) -> None:
-    """Write the settings of `extra` (:func:`strata.vm.domain.tune`) into a domain that is defined and not running."""
-    _create("define", domain.tune(virsh("dumpxml", "--inactive", name), extra))
 
 
 def remove_domains(only: str | None = None) -> list[str]:

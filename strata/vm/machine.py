@@ -18,7 +18,7 @@ from strata.host import capacity as this_host
 from strata.host import sockets
 from strata.host import topology as host
 from strata.host.context import Context
-from strata.vm import acceleration, card, disk, hugepages, libvirt, look, settings, snapshot, ssh
+from strata.vm import acceleration, card, disk, domain, hugepages, libvirt, look, settings, snapshot, ssh
 
 ATTEMPTS = 3
 CONSOLES = os.path.join("results", "logs", "consoles")
@@ -81,18 +81,16 @@ class Machine:
         if self.context.part == 0:
             libvirt.remove_domains()
             wanted["subnet"] = libvirt.bring_up_network(self.context.of)
-            wanted["huge_pages_refused"] = None
+            memory, complaint = self.context.of * wanted["memory_mib"], None
             if wanted["huge_pages"]:
-                memory = self.context.of * wanted["memory_mib"]
                 complaint = hugepages.reserve(memory, self.folder, wanted["memory_by_node"])
-                wanted["huge_pages"], wanted["huge_pages_refused"] = complaint is None, complaint
+            wanted["huge_pages_refused"] = complaint
         else:
             libvirt.remove_domains(wanted["name"])
             first: WantedMachine = read_json(os.path.join(self.context.first, "vm.json"))
-            wanted["subnet"], wanted["huge_pages"] = first["subnet"], first["huge_pages"]
-            wanted["huge_pages_refused"] = first["huge_pages_refused"]
-        if wanted["huge_pages_refused"]:
-            self.refused["huge_pages"] = wanted["huge_pages_refused"]
+            wanted["subnet"], wanted["huge_pages_refused"] = first["subnet"], first["huge_pages_refused"]
+        if complaint := wanted["huge_pages_refused"]:
+            wanted["huge_pages"], self.refused["huge_pages"] = False, complaint
         wanted["mac"], wanted["address"] = libvirt.card_address(wanted["subnet"], self.context.part)
         libvirt.bring_up_pool()
         ssh.write(self.folder, wanted["address"], os.path.join(facts["folder"], "key"), facts["host_keys"])
@@ -236,7 +234,8 @@ def define(folder: str, wanted: WantedMachine) -> None:
     if done.returncode != 0:
         words = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
         raise UserError(f"`vagrant up` failed (exit code {done.returncode}): " + " / ".join(words[-6:]))
-    libvirt.tune(wanted["name"], wanted["extra"])
+    defined = libvirt.virsh("dumpxml", "--inactive", wanted["name"])
+    libvirt.create("define", domain.tune(defined, wanted["extra"]))
 
 
 def _make_data_disk(wanted: WantedMachine) -> None:

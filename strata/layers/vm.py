@@ -123,7 +123,8 @@ class Layer(layer.Machine):
 
     def address(self) -> str:
         wanted = self._wanted()
-        return wanted["card"]["address"].partition("/")[0] if wanted.get("card") else wanted["address"]
+        address: str = (wanted["card"] or wanted)["address"]
+        return address.partition("/")[0]
 
     def listen(self) -> str:
         return self.address()

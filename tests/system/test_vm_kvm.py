@@ -39,12 +39,6 @@ def compare(name, text):
     tuned.compare(name, "\n".join(line.rstrip() for line in text.splitlines() if line.strip()) + "\n")
 
 
-@pytest.mark.parametrize("profile", ["default", "tuned"])
-def test_settings(profile, checkout):
-    found = wanted(profile)
-    compare(f"kvm-{profile}.json", json.dumps(found, indent=1, sort_keys=True))
-
-
 def wanted(profile):
     complete = settings.complete(config.read()["vm"]["profiles"][profile], "paper")
     return settings.resolve(complete, tuned.TWO_SOCKETS, MEMORY, "kvm")

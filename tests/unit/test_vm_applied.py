@@ -6,17 +6,14 @@ import tuned
 from strata.vm import applied, settings
 
 TOPOLOGY = [{"cpu": cpu, "socket": 0, "core": cpu, "node": 0} for cpu in range(2)]
+DISK = {"cache": "none", "io": "native", "iothread": "1"}
 TUNED = settings.complete(tuned.PROFILE, "tiny")
 
 
 def seen(**changes):
     """What a tuned machine shows when everything was applied."""
-    disk = {"cache": "none", "io": "native", "iothread": "1"}
     found = {
-        "live": {
-            "disks": [disk, disk],
-            "devices": ["0000:03:10.0"],
-        },
+        "live": {"disks": [DISK, DISK], "devices": ["0000:03:10.0"]},
         "process": {
             "resident_bytes": 10**8,
             "huge_bytes": 4 * 2**30,
@@ -51,9 +48,6 @@ def test_all_that_is_seen_is_applied():
     found = rows()
     assert len(found) == 14
     assert all(row["applied"] and row["why"] is None for row in found.values())
-
-
-DISK = {"cache": "none", "io": "native", "iothread": "1"}
 
 
 @pytest.mark.parametrize(

@@ -11,18 +11,6 @@ from strata.base.errors import UserError
 from strata.host import addresses, sockets
 from strata.vm import libvirt, ssh
 
-ROUTES = """1: lo    inet 127.0.0.1/8 scope host lo
-2: eth0    inet 10.0.0.5/24 brd 10.0.0.255 scope global eth0
-default via 10.0.0.1 dev eth0
-192.168.120.0/24 dev virbr0 proto kernel scope link src 192.168.120.1
-"""
-
-
-def test_a_network_that_is_in_use_is_passed_over():
-    assert addresses.free_subnet(ROUTES) == "192.168.121.0/24"
-    assert addresses.free_subnet("") == "192.168.120.0/24"
-    assert addresses.free_subnet("default via 192.168.0.1\n192.168.0.0/17 dev eth0\n") == "192.168.128.0/24"
-
 
 def test_a_client_that_gives_up_its_network_leaves_the_machines_theirs(monkeypatch, tmp_path):
     monkeypatch.setenv("STRATA_HOME", str(tmp_path))

@@ -12,16 +12,12 @@ from strata.base.shapes import Fields
 from strata.vm import disk, libvirt
 
 
-def _folder() -> str:
-    return os.path.join(places.home(), "vm", "snapshots")
+def _place(*parts: str) -> str:
+    return os.path.join(places.home(), "vm", "snapshots", *parts)
 
 
-def _name(owner: Fields) -> str:
+def _run(owner: Fields) -> str:
     return f"{owner['pid']}-{owner['start']}"
-
-
-def _place(key: str, owner: Fields) -> str:
-    return os.path.join(_folder(), _name(owner), key)
 
 
 def find(key: str, owner: Fields) -> Fields | None:
@@ -29,14 +25,14 @@ def find(key: str, owner: Fields) -> Fields | None:
     for name in of():
         pid, _, start = name.partition("-")
         if not (pid.isdecimal() and alive({"pid": int(pid), "start": start})):
-            remove_tree(os.path.join(_folder(), name))
-    facts: Fields | None = read_json(os.path.join(_place(key, owner), "facts.json"))
+            remove_tree(_place(name))
+    facts: Fields | None = read_json(_place(_run(owner), key, "facts.json"))
     return facts
 
 
 def save(key: str, owner: Fields, domain: str, facts: Fields) -> None:
     """Save the running domain, which stops, with its disks."""
-    place = _place(key, owner)
+    place = _place(_run(owner), key)
     remove_tree(place)
     # The memory of a machine is in it.
     os.makedirs(place, 0o700)
@@ -49,7 +45,7 @@ def save(key: str, owner: Fields, domain: str, facts: Fields) -> None:
 
 def restore(key: str, owner: Fields) -> None:
     """Put the disks back and let the domain go on."""
-    place = _place(key, owner)
+    place = _place(_run(owner), key)
     for name in os.listdir(place):
         if name.endswith(".img"):
             _copy(os.path.join(place, name), os.path.join(disk.pool_folder(), name))
@@ -63,12 +59,12 @@ def _copy(source: str, target: str) -> None:
 
 def of() -> list[str]:
     """The runs that have snapshots."""
-    return sorted(os.listdir(_folder())) if os.path.isdir(_folder()) else []
+    return sorted(os.listdir(_place())) if os.path.isdir(_place()) else []
 
 
 def remove(owner: Fields | None = None) -> list[str]:
     """Remove the snapshots of a run (owner), or all of them; returns whose they were."""
-    names = [name for name in of() if owner is None or name == _name(owner)]
+    names = [name for name in of() if owner is None or name == _run(owner)]
     for name in names:
-        remove_tree(os.path.join(_folder(), name))
+        remove_tree(_place(name))
     return names

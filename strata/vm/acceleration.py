@@ -73,8 +73,8 @@ def attempt(kernel: str) -> Fields:
     guest += ["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", "stdio"]
     guest += ["-kernel", kernel, "-append", "console=ttyS0 panic=-1 quiet"]
     done = capture(as_root(["timeout", "--signal=KILL", f"{limit:g}", *guest]), timeout=limit + 10, check=False)
-    # timeout(1) gives 124 or, with KILL, 137.
-    finding = understand(done.stdout, done.returncode not in (124, 137), limit)
+    # timeout(1) gives 124 or, with KILL, 137, or ends by that signal itself.
+    finding = understand(done.stdout, done.returncode not in (124, 137, -9), limit)
     write_text(f"{path()[:-5]}.log", f"QEMU's words:\n{done.stderr}\nthe guest's console:\n{done.stdout}\n")
     write_json(path(), {"circumstances": circumstances(), "finding": finding})
     return finding

@@ -310,13 +310,9 @@ else:
         title: str
         memory_by_node: dict[str, int] | None
         box: str
-        key_file: str
-        boot_timeout: int
         data_disk: str
         console: str
-        pool: str
-        network: str
-        passthrough_parts: list[dict[str, str]]
+        home: str
         subnet: NotRequired[str]
         huge_pages_refused: NotRequired[str | None]
         mac: NotRequired[str]

@@ -12,8 +12,11 @@ def host_routes() -> str:
     return capture(["ip", "-4", "-o", "address"]).stdout + capture(["ip", "-4", "route"]).stdout
 
 
-def free_subnet(routes: str) -> str:
-    """A private /24 that no address and no route of :func:`host_routes` touches.  Raises UserError if none is left."""
+def free_subnet(routes: str, first: int = 120) -> str:
+    """A private /24 that no address and no route of :func:`host_routes` touches, best from 192.168.FIRST.0 on.
+
+    Raises UserError if none is left.
+    """
     taken = []
     for word in routes.replace(",", " ").split():
         try:
@@ -21,7 +24,7 @@ def free_subnet(routes: str) -> str:
         except ValueError:
             continue
     real = [net for net in taken if net.prefixlen > 0]
-    for number in range(120, 250):
+    for number in [*range(first, 250), *range(120, first)]:
         candidate = ipaddress.ip_network(f"192.168.{number}.0/24")
         if not any(candidate.overlaps(net) for net in real):
             return str(candidate)

@@ -1,4 +1,4 @@
-"""Facts of the host that the settings of a virtual machine derive from: its CPUs, their caches, its memory."""
+"""Facts of the host that the settings of a virtual machine derive from: its CPUs and their memory nodes."""
 
 import os
 import re
@@ -54,14 +54,3 @@ def shape(found: list[Fields]) -> Fields | None:
         "cores": next(iter(sockets.values())),
         "threads": next(iter(cores.values())),
     }
-
-
-def caches(cpus: str = CPUS, cpu: int = 0) -> str:
-    """The caches that a CPU sees, as ``L1d 32K, L1i 32K, L2 512K, L3 32768K``; empty where the kernel does not say."""
-    words = []
-    for index in range(8):
-        place = f"{cpus}/cpu{cpu}/cache/index{index}"
-        level, kind, size = (_read(f"{place}/{name}") for name in ("level", "type", "size"))
-        if level and size:
-            words.append(f"L{level}{ {'Data': 'd', 'Instruction': 'i'}.get(kind, '') } {size}")
-    return ", ".join(words)

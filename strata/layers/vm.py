@@ -13,8 +13,6 @@ from strata.layers.common.layer import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import ClassVar
 
-    from strata.vm.machine import Machine
-
 # What it takes: of QEMU, libvirt and Vagrant, and to make its disk.
 PROGRAMS = ("qemu-system-x86_64", "qemu-img", "libvirtd", "virsh", "dnsmasq", "vagrant", "mke2fs", "ssh", "ssh-keygen")
 # Where a guest keeps what is run in it by ssh.
@@ -42,9 +40,9 @@ class Kind(layer.Kind):
     }
 
     def unavailable(self) -> str | None:
-        from strata.vm import disk
-
-        return disk.unsupported() or super().unavailable()
+        if (machine := os.uname().machine) != "x86_64":
+            return f"virtual machines are built for x86_64 only; this host is {machine}"
+        return super().unavailable()
 
     def check(self, options: Fields, config: Fields, below: str = "host") -> list[tuple[str, str]]:
         section = config.get("vm", {"profiles": {"default": {}}})
@@ -94,7 +92,7 @@ class Kind(layer.Kind):
     def sweep(self) -> list[str]:
         from strata.vm import libvirt, snapshot
 
-        return [*libvirt.sweep(), *(f"snapshot {name}" for name in snapshot.remove())]
+        return [*libvirt.sweep(), *(f"snapshots of run {name}" for name in snapshot.remove())]
 
 
 class Layer(layer.Machine):
@@ -107,15 +105,8 @@ class Layer(layer.Machine):
 
         consoles = os.path.abspath(machine.CONSOLES)
         self.context.note({"kind": "machine", "id": self.context.folder, "consoles": consoles})
-        self._facts = self.vagrant().up()
-
-    def vagrant(self) -> Machine:
-        """The machine as Vagrant and libvirt have it."""
-        from strata.vm.machine import Machine
-
-        return Machine(
-            self.options, self.context, {above.name: words for above in self.above if (words := above.warmup())}
-        )
+        warmup = {above.name: words for above in self.above if (words := above.warmup())}
+        self._facts = machine.Machine(self.options, self.context, warmup).up()
 
     def facts(self) -> Fields:
         return {"vm": self._facts}
@@ -131,10 +122,9 @@ class Layer(layer.Machine):
         return [line for line in lines if not line.startswith("sshd") and "cgroup.procs" not in line]
 
     def address(self) -> str:
-        from strata.vm import ssh
-
-        card = self._wanted().get("card")
-        return card["address"].partition("/")[0] if card else ssh.address(self.context.folder)
+        wanted = self._wanted()
+        address: str = (wanted["card"] or wanted)["address"]
+        return address.partition("/")[0]
 
     def listen(self) -> str:
         return self.address()
@@ -160,4 +150,4 @@ class Layer(layer.Machine):
     def processes(self) -> list[int]:
         from strata.vm import look
 
-        return look.processes(self.context.folder)
+        return [look.process_of(self._wanted()["name"])]

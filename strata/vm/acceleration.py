@@ -8,10 +8,9 @@ QEMU changes.
 
 import os
 import shutil
-import tempfile
 
 from strata.base import constants, places
-from strata.base.files import read_json, write_json
+from strata.base.files import read_json, write_json, write_text
 from strata.base.patience import stretched
 from strata.base.process import as_root, capture
 from strata.base.shapes import Fields
@@ -29,13 +28,8 @@ def shown(accelerator: str | None) -> str:
 
 
 def path() -> str:
-    """Where the finding is kept."""
+    """Where the finding is kept; beside it, in a ``.log``, all that the last attempt printed."""
     return os.path.join(places.home(), "acceleration.json")
-
-
-def log() -> str:
-    """Where all that the last attempt printed is kept."""
-    return os.path.join(places.home(), "acceleration.log")
 
 
 def circumstances(device: str = DEVICE) -> Fields:
@@ -62,15 +56,6 @@ def known(device: str = DEVICE) -> Fields:
     return {"accelerator": None, "accelerator_reason": f"{device} exists; whether it runs a guest was not tested yet"}
 
 
-def arguments(kernel: str, console: str) -> list[str]:
-    """The command that boots the short guest under KVM; its words go to `console`, and it ends."""
-    return [
-        *[PROGRAM, "-machine", "q35,accel=kvm", "-cpu", "host", "-smp", "1", "-m", "256"],
-        *["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", f"file:{console}"],
-        *["-kernel", kernel, "-append", "console=ttyS0 panic=-1 quiet"],
-    ]
-
-
 def understand(console: str, ended: bool, limit: float = LIMIT) -> Fields:
     """The finding, from what the guest printed, and whether QEMU ended in time."""
     if WORD in console:
@@ -79,24 +64,17 @@ def understand(console: str, ended: bool, limit: float = LIMIT) -> Fields:
     return {"accelerator": "tcg", "accelerator_reason": f"{DEVICE} exists, but a short guest under KVM {said}"}
 
 
-def attempt(kernel: str, limit: float = LIMIT) -> Fields:
-    """Boot the short guest with this kernel, keep and return the finding.  It is ended after `limit` s (stretched)."""
+def attempt(kernel: str) -> Fields:
+    """Boot the short guest with this kernel, keep and return the finding.  It is ended after LIMIT s (stretched)."""
     if not os.path.exists(DEVICE):
         return known()
-    limit = stretched(limit)
-    with tempfile.TemporaryDirectory(prefix="strata-probe-") as folder:
-        console = os.path.join(folder, "console")
-        command = as_root(["timeout", "--signal=KILL", f"{limit:g}", *arguments(kernel, console)])
-        done = capture(command, timeout=limit + 10, check=False)
-        text = ""
-        if os.path.exists(console):
-            text = capture(as_root(["cat", "--", console]), check=False).stdout
-        if os.geteuid() != 0:
-            capture(as_root(["rm", "-rf", "--", folder]), check=False)
-            os.makedirs(folder, exist_ok=True)
-    # timeout(1) gives 124 or, with KILL, 137.
-    finding = understand(text, done.returncode not in (124, 137), limit)
-    with open(log(), "w", encoding="utf-8", errors="replace") as file:
-        file.write(f"QEMU's words:\n{done.stderr}\nthe guest's console:\n{text}\n")
+    limit = stretched(LIMIT)
+    guest = [PROGRAM, "-machine", "q35,accel=kvm", "-cpu", "host", "-smp", "1", "-m", "256"]
+    guest += ["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", "stdio"]
+    guest += ["-kernel", kernel, "-append", "console=ttyS0 panic=-1 quiet"]
+    done = capture(as_root(["timeout", "--signal=KILL", f"{limit:g}", *guest]), timeout=limit + 10, check=False)
+    # timeout(1) gives 124 or, with KILL, 137, or ends by that signal itself.
+    finding = understand(done.stdout, done.returncode not in (124, 137, -9), limit)
+    write_text(f"{path()[:-5]}.log", f"QEMU's words:\n{done.stderr}\nthe guest's console:\n{done.stdout}\n")
     write_json(path(), {"circumstances": circumstances(), "finding": finding})
     return finding

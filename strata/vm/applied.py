@@ -7,30 +7,31 @@ import os
 import re
 from collections.abc import Mapping
 
-from strata.base.shapes import Any, Fields, WantedMachine
+from strata.base.shapes import Fields, WantedMachine
 from strata.host.observe import NOT_AVAILABLE
 
 
 def process(pid: int, proc: str = "/proc") -> Fields:
     """What QEMU's process shows: ``{resident_bytes, huge_bytes, vcpus: {number: CPUs}, emulator: CPUs, vhost, bound}``.
 
-    resident_bytes and huge_bytes may be "not available"; `emulator` is the affinity of the main thread; `bound` is of
-    :func:`bound`.
+    resident_bytes and huge_bytes may be "not available"; `emulator` is the affinity of the main thread; `vhost` is
+    whether it has that open, None where its open files cannot be read; `bound` is of :func:`bound`.
     """
-    facts: Fields = {"resident_bytes": NOT_AVAILABLE, "huge_bytes": NOT_AVAILABLE, "vcpus": {}, "emulator": None}
     folder = f"{proc}/{pid}"
     status = _read(f"{folder}/status")
+    facts: Fields = {"emulator": _cpus(status), "vcpus": {}, "bound": bound(_read(f"{folder}/numa_maps"))}
     for key, field in (("resident_bytes", "VmRSS"), ("huge_bytes", "HugetlbPages")):
         match = re.search(rf"^{field}:\s+(\d+) kB", status, re.MULTILINE)
-        if match:
-            facts[key] = int(match[1]) * 1024
-    facts["emulator"] = _cpus(status)
+        facts[key] = int(match[1]) * 1024 if match else NOT_AVAILABLE
     for task in sorted(os.listdir(f"{folder}/task")) if os.path.isdir(f"{folder}/task") else []:
         name = re.fullmatch(r"CPU (\d+)/(KVM|TCG)", _read(f"{folder}/task/{task}/comm").strip())
         if name:
             facts["vcpus"][name[1]] = _cpus(_read(f"{folder}/task/{task}/status"))
-    facts["vhost"] = _has_open(f"{folder}/fd", "/dev/vhost-net")
-    facts["bound"] = bound(_read(f"{folder}/numa_maps"))
+    try:
+        files = [os.readlink(f"{folder}/fd/{name}") for name in os.listdir(f"{folder}/fd")]
+        facts["vhost"] = "/dev/vhost-net" in files
+    except OSError:
+        facts["vhost"] = None
     return facts
 
 
@@ -59,27 +60,18 @@ def _cpus(status: str) -> str | None:
     return match[1] if match else None
 
 
-def _has_open(folder: str, target: str) -> bool | None:
-    """Whether a process has a file open; None where its open files cannot be read."""
-    try:
-        return any(os.readlink(os.path.join(folder, name)) == target for name in os.listdir(folder))
-    except OSError:
-        return None
-
-
 def _pairs(pairs: Mapping[str, str | None]) -> str:
     return ", ".join(f"{vcpu}→{cpus}" for vcpu, cpus in sorted(pairs.items(), key=lambda pair: int(pair[0]))) or "none"
 
 
-def _on_nodes(shares: dict[str, int]) -> str:
+def _on_nodes(shares: Mapping[str, int]) -> str:
     return ", ".join(f"{mib} MiB on node {node}" for node, mib in shares.items())
 
 
 def _shape(shape: Fields | None) -> str | None:
     if shape is None or not all(isinstance(value, int) for value in shape.values()):
         return None
-    words = [f"{count} {name if count > 1 else name[:-1]}" for name, count in shape.items()]
-    return " × ".join(words)
+    return " × ".join(f"{count} {name if count > 1 else name[:-1]}" for name, count in shape.items())
 
 
 def rows(
@@ -91,88 +83,60 @@ def rows(
     process: of :func:`process`.  guest: ``{cpus, memory_bytes, shape: {sockets, cores, threads}, caches, queues}``.
     refused: key of the profile → why it was left out before the start.
     """
-    extra, disks, mib = settings["extra"], live["disks"], settings["memory_mib"]
+    extra, mib, disks = settings["extra"], settings["memory_mib"], live["disks"]
     without_kvm = "emulation does not offer it" if settings["driver"] == "qemu" else None
-    shape, nodes = _shape(settings["topology"]), extra["memory_nodes"] or []
-    uneven = None if shape else "the host's is uneven, or there are more vCPUs than CPUs"
-    parts = [cell["memory"] for cell in settings["numa"] or [{"memory": mib}]]
-    shares = {str(node): part for node, part in zip(nodes, parts, strict=bool(nodes))} if nodes else {}
-    bound = _on_nodes(process["bound"]) if set(process["bound"]) == set(shares) else None
-    hosts, huge, vhost = profile["topology"] == "host", process["huge_bytes"], process["vhost"]
-    size = guest["memory_bytes"] // 2**20 if guest["memory_bytes"] else None
-    held = huge // 2**20 if isinstance(huge, int) else None
-    modes = {key: ", ".join(sorted({disk[key] or "default" for disk in disks})) for key in ("cache", "io")}
-    threaded = sum(bool(disk["iothread"]) for disk in disks)
-    passed = live["caches"] == "passthrough" and guest["caches"] == guest["host_caches"]
-    card = (profile.get("card") or {}).get("address")
-    # Key of the profile, whether it asks for it, its name, what was asked, what is seen, why they may differ, and
-    # where that is not whether they are the same, whether it was applied.
-    table: list[tuple[Any, ...]] = [
-        ("cpus", True, "vCPUs", settings["cpus"], guest["cpus"], "the guest sees others"),
-        (
-            *("memory", True, "memory", f"{mib} MiB", size and f"{size} MiB that the guest's kernel manages"),
-            *("the guest sees another size", size is not None and 0.85 < size / mib <= 1),
-        ),
-        (
-            *("pin", profile["pin"], "vCPUs pinned one to one", _pairs(settings["affinity"] or {})),
-            *(_pairs(process["vcpus"]), "QEMU's threads are elsewhere"),
-        ),
-        (
-            *("topology", hosts, "topology of the host", shape or "the host's", _shape(guest["shape"])),
-            uneven or "the guest sees another",
-        ),
-        ("topology", hosts, "memory nodes", len(parts), guest["nodes"], "the guest sees another number"),
-        (
-            *("topology", hosts and nodes, "memory beside its vCPUs", _on_nodes(shares)),
-            *(_on_nodes(process["bound"]) or None, "it is not bound to these nodes", bound is not None),
-        ),
-        (
-            *("topology", hosts, "caches of the host", guest["host_caches"] or NOT_AVAILABLE, guest["caches"] or None),
-            *(without_kvm or "the guest sees others", passed),
-        ),
-        (
-            *("huge_pages", profile["huge_pages"], "memory in huge pages", f"{mib} MiB"),
-            *(None if held is None else f"{held} MiB in use", "QEMU holds none", live["huge_pages"] and bool(held)),
-        ),
-        *(
-            (key, profile[key] != "default", words, profile[key], modes[key[5:]], "the domain says otherwise")
-            for key, words in (("disk_cache", "cache mode of the disks"), ("disk_io", "disk I/O"))
-        ),
-        (
-            *("iothread", profile["iothread"], "thread of its own for disk I/O", f"1 for {len(disks)} disks"),
-            *(f"{live['iothreads']} for {threaded} of {len(disks)} disks", "the domain has none"),
-            live["iothreads"] >= 1 and threaded == len(disks),
-        ),
-        (
-            *("pin_emulator", profile["pin_emulator"], "QEMU's other threads", extra["emulator"]),
-            *(process["emulator"], "they run elsewhere"),
-        ),
-        (
-            *("vhost", profile["vhost"], "vhost-net", "open", {True: "open", False: "not open", None: None}[vhost]),
-            without_kvm or "QEMU has not opened it",
-        ),
-        (
-            *("queues", profile["queues"] != 1, "queues of the network card", extra["queues"] or 1, guest["queues"]),
-            "the guest's card has others",
-        ),
-        *(
-            (
-                *("passthrough", True, f"device {address}", "in the guest"),
-                *("in the domain" if address in live["devices"] else "missing", "it is not in the domain"),
-                address in live["devices"],
-            )
-            for address in profile["passthrough"]
-        ),
-        (
-            *("card", card, "address of its card", card, guest.get("card")),
-            "the guest's card has no link, or another address",
-        ),
-    ]
-    found = []
-    for key, wanted, name, asked, seen, why, *applied in table:
-        if wanted:
-            good = bool(applied[0]) if applied else seen == asked
-            shown = NOT_AVAILABLE if seen is None else str(seen)
-            why = None if good else refused.get(key, why)
-            found.append({"name": name, "asked": str(asked), "seen": shown, "applied": good, "why": why})
+    found: list[Fields] = []
+
+    def row(key: str, name: str, asked: object, seen: object, why: str, applied: object = None) -> None:
+        """A row for what a key of the profile asks for; applied: whether it is, if that is not that both are equal."""
+        good = seen == asked if applied is None else bool(applied)
+        shown = NOT_AVAILABLE if seen is None else str(seen)
+        why_not = None if good else refused.get(key, why)
+        found.append({"name": name, "asked": str(asked), "seen": shown, "applied": good, "why": why_not})
+
+    row("cpus", "vCPUs", settings["cpus"], guest["cpus"], "the guest sees others")
+    size = guest["memory_bytes"] and guest["memory_bytes"] // 2**20
+    seen = size and f"{size} MiB that the guest's kernel manages"
+    good = size and 0.85 < size / mib <= 1
+    row("memory", "memory", f"{mib} MiB", seen, "the guest sees another size", applied=bool(good))
+    if profile["pin"]:
+        pins, threads = _pairs(settings["affinity"] or {}), _pairs(process["vcpus"])
+        row("pin", "vCPUs pinned one to one", pins, threads, "QEMU's threads are elsewhere")
+    if profile["topology"] == "host":
+        shape, parts = _shape(settings["topology"]), [cell["memory"] for cell in settings["numa"] or [{"memory": mib}]]
+        why = "the guest sees another" if shape else "the host's is uneven, or there are more vCPUs than CPUs"
+        row("topology", "topology of the host", shape or "the host's", _shape(guest["shape"]), why)
+        row("topology", "memory nodes", len(parts), guest["nodes"], "the guest sees another number")
+        if nodes := extra["memory_nodes"]:
+            shares = {str(node): part for node, part in zip(nodes, parts, strict=True)}
+            bound, same = _on_nodes(process["bound"]) or None, set(process["bound"]) == set(shares)
+            why = "it is not bound to these nodes"
+            row("topology", "memory beside its vCPUs", _on_nodes(shares), bound, why, same)
+        caches, why = guest["host_caches"] or NOT_AVAILABLE, without_kvm or "the guest sees others"
+        row("topology", "caches of the host", caches, guest["caches"] or None, why)
+    if profile["huge_pages"]:
+        held = process["huge_bytes"] // 2**20 if isinstance(process["huge_bytes"], int) else None
+        words = None if held is None else f"{held} MiB in use"
+        row("huge_pages", "memory in huge pages", f"{mib} MiB", words, "QEMU holds none", bool(held))
+    for key, name in (("cache", "cache mode of the disks"), ("io", "disk I/O")):
+        if (asked := profile[f"disk_{key}"]) != "default":
+            modes = ", ".join(sorted({disk[key] or "default" for disk in disks}))
+            row(f"disk_{key}", name, asked, modes, "the domain says otherwise")
+    if profile["iothread"]:
+        asked, seen = (f"for {count} disks" for count in (len(disks), sum(bool(disk["iothread"]) for disk in disks)))
+        row("iothread", "thread of its own for disk I/O", asked, seen, "the domain has none")
+    if profile["pin_emulator"]:
+        row("pin_emulator", "QEMU's other threads", extra["emulator"], process["emulator"], "they run elsewhere")
+    if profile["vhost"]:
+        vhost = {True: "open", False: "not open", None: None}[process["vhost"]]
+        row("vhost", "vhost-net", "open", vhost, without_kvm or "QEMU has not opened it")
+    if profile["queues"] != 1:
+        queues = extra["queues"] or 1
+        row("queues", "queues of the network card", queues, guest["queues"], "the guest's card has others")
+    for address in profile["passthrough"]:
+        seen = "in the domain" if address in live["devices"] else "missing"
+        row("passthrough", f"device {address}", "in the domain", seen, "it is not in the domain")
+    if card := profile.get("card"):
+        why = "the guest's card has no link, or another address"
+        row("card", "address of its card", card["address"], guest.get("card"), why)
     return found

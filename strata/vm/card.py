@@ -1,8 +1,8 @@
 """Devices that a guest has for itself, by PCI address (SR-IOV functions above all): whether it can, and its card."""
 
+import contextlib
 import ipaddress
 import os
-import re
 
 from strata.base.errors import UserError
 from strata.base.shapes import Fields, WantedMachine
@@ -55,11 +55,9 @@ def complaints(profile: Fields) -> list[tuple[str, str]]:
         return [("card", "is an address for a card that is passed through; name that in passthrough")]
     found, ends = [], {}
     for key, text in card.items():
-        try:
-            if not re.fullmatch("[0-9.]+/[0-9]{1,2}", text):
-                raise ValueError
+        with contextlib.suppress(ValueError):
             ends[key] = ipaddress.IPv4Interface(text)
-        except ValueError:
+        if key not in ends or ends[key].with_prefixlen != text:
             found.append((f"card.{key}", f"is {text}; must be an address with its network's length, as 192.0.2.20/24"))
     if not found and len(ends) == 2:
         here, there = ends["address"], ends["client"]

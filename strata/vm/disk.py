@@ -6,11 +6,10 @@
 
 import glob
 import os
-import platform
 
 from strata.base import places
 from strata.base.errors import UserError
-from strata.base.files import read_json, remove_tree, write_json
+from strata.base.files import remove_tree
 from strata.base.process import as_root, capture
 from strata.base.shapes import Fields
 
@@ -41,29 +40,33 @@ def put(name: str, made: str) -> None:
     folder = folder_of(name)
     os.makedirs(os.path.dirname(folder), exist_ok=True)
     os.rename(made, folder)
-    facts = {
-        "box": box_name(name),
-        "host_keys": [" ".join(_read(folder, "host_key.pub").split()[:2])],
-        "kernel": _read(folder, "version").strip(),
-        "bytes": os.stat(os.path.join(folder, "box.img")).st_blocks * 512,
-    }
-    write_json(os.path.join(folder, "disk.json"), facts)
-
-
-def require(name: str) -> Fields:
-    """``{box, host_keys, kernel, bytes, folder}`` of the box of an image.  Raises UserError without one."""
-    facts = read_json(os.path.join(folder_of(name), "disk.json"))
-    if facts is None:
-        raise UserError(
-            f"the virtual machine's disk of image {name[:12]} is not in {places.home()}: "
-            "run `python3 -m strata image` to build it again"
-        )
-    return {**facts, "folder": folder_of(name)}
 
 
 def whole(name: str) -> bool:
     """Whether there is the box of an image."""
-    return os.path.exists(os.path.join(folder_of(name), "disk.json"))
+    return os.path.isdir(folder_of(name))
+
+
+def require(name: str) -> Fields:
+    """``{box, folder, host_keys, kernel, bytes}`` of the box of an image.  Raises UserError without one."""
+    folder = folder_of(name)
+    if not whole(name):
+        raise UserError(
+            f"the virtual machine's disk of image {name[:12]} is not in {places.home()}: "
+            "run `python3 -m strata image` to build it again"
+        )
+
+    def words(file_name: str) -> list[str]:
+        with open(os.path.join(folder, file_name), encoding="utf-8") as file:
+            return file.read().split()
+
+    return {
+        "box": box_name(name),
+        "folder": folder,
+        "host_keys": [" ".join(words("host_key.pub")[:2])],
+        "kernel": words("version")[0],
+        "bytes": os.stat(os.path.join(folder, "box.img")).st_blocks * 512,
+    }
 
 
 def remove(name: str) -> None:
@@ -80,15 +83,3 @@ def prune(images: set[str]) -> list[str]:
     for box in sorted(boxes - kept):
         remove(box.removeprefix("strata-"))
     return [f"box {box}" for box in sorted(boxes - kept)]
-
-
-def _read(folder: str, name: str) -> str:
-    with open(os.path.join(folder, name)) as file:
-        return file.read()
-
-
-def unsupported() -> str | None:
-    """Why no disk for a machine can be made on this kind of host; None if it can."""
-    if platform.machine() != "x86_64":
-        return f"virtual machines are built for x86_64 only; this host is {platform.machine()}"
-    return None

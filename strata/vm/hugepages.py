@@ -8,23 +8,18 @@ from strata.base.process import as_root, capture
 # Those of the whole host, and those of one of its memory nodes.
 HOST = "/sys/kernel/mm/hugepages/hugepages-2048kB"
 NODE = "/sys/devices/system/node/node{node}/hugepages/hugepages-2048kB"
+# What was reserved before, in the system's folder.
+RECORD = "huge_pages.json"
 
 
-def _read(place: str, name: str) -> int | None:
-    try:
-        with open(f"{place}/{name}_hugepages") as file:
-            return int(file.read())
-    except OSError:
-        return None
+def _read(place: str, name: str) -> int:
+    with open(f"{place}/{name}_hugepages") as file:
+        return int(file.read())
 
 
 def _set(place: str, count: int) -> None:
     script = 'echo 1 >/proc/sys/vm/compact_memory; echo "$1" >"$2"'
     capture(as_root(["sh", "-c", script, "strata", str(count), f"{place}/nr_hugepages"]), check=False)
-
-
-def _record(folder: str) -> str:
-    return os.path.join(folder, "huge_pages.json")
 
 
 def reserve(memory_mib: int, folder: str, nodes: dict[str, int] | None = None) -> str | None:
@@ -34,25 +29,24 @@ def reserve(memory_mib: int, folder: str, nodes: dict[str, int] | None = None) -
     What was reserved before is noted in `folder` for :func:`release`.
     """
     wanted = {NODE.format(node=node): mib // 2 for node, mib in nodes.items()} if nodes else {HOST: memory_mib // 2}
-    before = {place: _read(place, "nr") for place in wanted}
-    if None in before.values():
+    try:
+        before = {place: _read(place, "nr") for place in wanted}
+    except OSError:
         return "the host's kernel has no huge pages of 2 MiB"
-    write_json(_record(folder), {"before": before})
+    write_json(os.path.join(folder, RECORD), before)
     for place, needed in wanted.items():
-        _set(place, (before[place] or 0) + max(0, needed - (_read(place, "free") or 0)))
-    free = {place: _read(place, "free") or 0 for place in wanted}
-    if all(free[place] >= needed for place, needed in wanted.items()):
+        _set(place, before[place] + max(0, needed - _read(place, "free")))
+    there = {place: min(_read(place, "free"), needed) for place, needed in wanted.items()}
+    if there == wanted:
         return None
     release(folder)
-    there = sum(min(free[place], needed) for place, needed in wanted.items())
     on = " on the memory nodes of its CPUs" if nodes else ""
-    return f"the host could reserve {there} of {sum(wanted.values())} huge pages of 2 MiB{on}"
+    return f"the host could reserve {sum(there.values())} of {sum(wanted.values())} huge pages of 2 MiB{on}"
 
 
 def release(folder: str) -> None:
     """Give back what :func:`reserve` took; it may be called twice."""
-    reserved = read_json(_record(folder))
-    if reserved:
-        for place, count in reserved["before"].items():
+    if before := read_json(os.path.join(folder, RECORD)):
+        for place, count in before.items():
             _set(place, count)
-        os.unlink(_record(folder))
+        os.unlink(os.path.join(folder, RECORD))

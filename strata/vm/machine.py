@@ -18,7 +18,7 @@ from strata.host import capacity as this_host
 from strata.host import sockets
 from strata.host import topology as host
 from strata.host.context import Context
-from strata.vm import acceleration, card, disk, hugepages, libvirt, look, settings, snapshot, ssh
+from strata.vm import acceleration, card, disk, domain, hugepages, libvirt, look, settings, snapshot, ssh
 
 ATTEMPTS = 3
 CONSOLES = os.path.join("results", "logs", "consoles")
@@ -35,6 +35,7 @@ class Machine:
     def __init__(self, options: Fields, context: Context, warmup: dict[str, list[list[str]]] | None = None) -> None:
         self.options, self.context, self.warmup = options, context, warmup or {}
         self.folder = context.folder
+        # What of its profile the machine cannot have here: key → why.
         self.refused: dict[str, str] = {}
 
     def up(self) -> Fields:
@@ -45,12 +46,13 @@ class Machine:
         # A cell without a workflow around it has no later system that a snapshot would serve; and what a device holds
         # cannot be saved.
         keeps = self.options.get("fresh") == "snapshot" and owner["pid"] != os.getpid() and not wanted["passthrough"]
+        restored = None
         if keeps:
             with once():
                 booted = self._see_snapshot(wanted, owner)
+            restored = self._restore(self._snapshot(wanted), owner)
         else:
             booted = self._boot(wanted)
-        restored = self._restore(self._snapshot(wanted)) if keeps else None
         with once():
             seen = look.at(self.folder, wanted, self.options["settings"], self.refused)
         return {
@@ -58,24 +60,11 @@ class Machine:
             "accelerator_reason": acceleration.known()["accelerator_reason"],
             "profile": self.options["profile"],
             "started": "snapshot" if keeps else "boot",
-            "attempts": booted["attempts"] if booted else None,
-            "boot_seconds": booted["seconds"] if booted else None,
+            **(booted or {"attempts": None, "boot_seconds": None}),
             "restore_seconds": restored,
             "image_disk_bytes": facts["bytes"],
             **seen,
         }
-
-    def _disk(self) -> Fields:
-        """The facts of the disk that it boots from."""
-        assert self.context.image
-        return disk.require(self.context.image["recipe"])
-
-    def _left_out(self, profile: Fields) -> dict[str, str]:
-        """What of its profile the machine cannot have here: key → why."""
-        complaints = [card.complaint(address, self.options["accelerator"]) for address in profile["passthrough"]]
-        if self.context.of > 1 and complaints:
-            complaints = ["a device can be in one machine only"]
-        return {"passthrough": "; ".join(filter(None, complaints))} if any(complaints) else {}
 
     def prepare(self) -> tuple[WantedMachine, Fields]:
         """Make what the machine stands on: network, storage pool, huge pages, the way in.
@@ -85,46 +74,40 @@ class Machine:
         """
         if self.options["accelerator"] is None:
             raise UserError("whether KVM runs a guest was not tested yet: run `python3 -m strata image`")
-        facts = self._disk()
+        assert self.context.image
+        facts = disk.require(self.context.image["recipe"])
         wanted = self.settings(facts)
-        # Noted before anything is made: remove() looks for it, also after a kill in the middle.
-        write_json(os.path.join(self.folder, "vm.json"), wanted)
         libvirt.start_daemon()
         if self.context.part == 0:
             libvirt.remove_domains()
             wanted["subnet"] = libvirt.bring_up_network(self.context.of)
-            wanted["huge_pages"], wanted["huge_pages_refused"] = self._huge_pages(wanted)
+            memory, complaint = self.context.of * wanted["memory_mib"], None
+            if wanted["huge_pages"]:
+                complaint = hugepages.reserve(memory, self.folder, wanted["memory_by_node"])
+            wanted["huge_pages_refused"] = complaint
         else:
             libvirt.remove_domains(wanted["name"])
             first: WantedMachine = read_json(os.path.join(self.context.first, "vm.json"))
-            wanted["subnet"], wanted["huge_pages"] = first["subnet"], first["huge_pages"]
-            wanted["huge_pages_refused"] = first["huge_pages_refused"]
-        if wanted["huge_pages_refused"]:
-            self.refused["huge_pages"] = wanted["huge_pages_refused"]
+            wanted["subnet"], wanted["huge_pages_refused"] = first["subnet"], first["huge_pages_refused"]
+        if complaint := wanted["huge_pages_refused"]:
+            wanted["huge_pages"], self.refused["huge_pages"] = False, complaint
         wanted["mac"], wanted["address"] = libvirt.card_address(wanted["subnet"], self.context.part)
         libvirt.bring_up_pool()
-        ssh.write(self.folder, wanted["address"], wanted["key_file"], facts["host_keys"])
+        ssh.write(self.folder, wanted["address"], os.path.join(facts["folder"], "key"), facts["host_keys"])
         write_json(os.path.join(self.folder, "vm.json"), wanted)
         return wanted, facts
 
-    def _huge_pages(self, wanted: WantedMachine) -> tuple[bool, str | None]:
-        """Reserve huge pages for all equal machines; whether all of them get them, or why none does."""
-        complaint = None
-        if wanted["huge_pages"]:
-            memory = self.context.of * wanted["memory_mib"]
-            complaint = hugepages.reserve(memory, self.folder, wanted["memory_by_node"])
-        return wanted["huge_pages"] and complaint is None, complaint
-
     def settings(self, facts: Fields) -> WantedMachine:
         """Everything that is said to Vagrant or to libvirt and that follows from the profile; fills `refused`."""
-        part, of = self.context.part, self.context.of
+        part, of, accelerator = self.context.part, self.context.of, self.options["accelerator"]
         profile = dict(self.options["settings"])
-        self.refused |= self._left_out(profile)
-        if "passthrough" in self.refused and profile.get("card"):
-            self.refused["card"] = self.refused["passthrough"]
-        profile |= {key: settings.DEFAULTS.get(key) for key in self.refused}
-        memory = this_host.facts()["memory_bytes"]
-        accelerator, topology = self.options["accelerator"], host.topology()
+        complaints = [found for device in profile["passthrough"] if (found := card.complaint(device, accelerator))]
+        if profile["passthrough"] and of > 1:
+            complaints = ["a device can be in one machine only"]
+        if complaints:
+            self.refused |= dict.fromkeys(("passthrough", "card"), "; ".join(complaints))
+            profile |= {"passthrough": [], "card": None}
+        memory, topology = this_host.facts()["memory_bytes"], host.topology()
         every = [settings.resolve(profile, topology, memory, accelerator, number, of) for number in range(of)]
         wanted = every[part]
         if of > 1 and of * wanted["memory_mib"] * settings.MIB > memory:
@@ -143,20 +126,12 @@ class Machine:
             "title": f"Strata, {libvirt.prefix()}",
             "memory_by_node": settings.memory_by_node(every),
             "box": facts["box"],
-            "key_file": os.path.join(facts["folder"], "key"),
-            "boot_timeout": int(stretched(PATIENCE[self.options["accelerator"]])),
             "data_disk": f"{name}-data.img",
-            "console": console(name, 1),
-            "pool": libvirt.pool(),
-            "network": libvirt.network(),
-            "passthrough_parts": [settings.pci_parts(address) for address in wanted["passthrough"]],
+            "console": console(name),
+            "home": libvirt.prefix(),
         }
         said: WantedMachine = made
         return said
-
-    def _kept(self, wanted: WantedMachine) -> Fields:
-        """What must be as it was for a snapshot to be restored."""
-        return {key: wanted[key] for key in ("subnet", "mac", "huge_pages")}
 
     def _snapshot(self, wanted: WantedMachine) -> str:
         """The name of the snapshot from which this machine is restored."""
@@ -164,25 +139,23 @@ class Machine:
 
     def _see_snapshot(self, wanted: WantedMachine, owner: Fields) -> Fields | None:
         """See that the snapshot is there; what :meth:`_boot` tells if that took a boot."""
-        kept, booted = self._kept(wanted), None
-
-        def there(name: str) -> bool:
-            return (snapshot.find(name, owner) or {}).get("facts") == kept
+        # What must be as it was for it to be restored.
+        kept, booted = {key: wanted[key] for key in ("subnet", "mac", "huge_pages")}, None
 
         def save(name: str) -> None:
             ssh.close(self.folder)
             with step("vm", "saving the machine, from which later ones are restored"):
                 snapshot.save(name, owner, wanted["name"], kept)
 
-        if there(self._snapshot(wanted)):
+        if snapshot.find(self._snapshot(wanted), owner) == kept:
             return None
-        if not there(wanted["key"]):
+        if snapshot.find(wanted["key"], owner) != kept:
             booted = self._boot(wanted)
             # A machine that goes on finds its data disk mounted, and what looks at it in the memory.
             look.inside(self.folder)
             save(wanted["key"])
         if self.warmup:
-            self._restore(wanted["key"])
+            self._restore(wanted["key"], owner)
             for name, commands in self.warmup.items():
                 with step("vm", f"starting {name} in the machine"):
                     for argv in commands:
@@ -190,80 +163,89 @@ class Machine:
             save(self._snapshot(wanted))
         return booted
 
-    def _boot(self, wanted: WantedMachine) -> Fields:
-        """Make the machine and boot it; a boot that hangs or fails is ended and tried again.  ``{seconds, attempts}``.
+    def _restore(self, name: str, owner: Fields) -> float:
+        """Restore a snapshot and set the machine's clock; returns the seconds to the first command's end."""
+        begun = time.monotonic()
+        snapshot.restore(name, owner)
+        ssh.run(self.folder, ["date", "--utc", "--set", f"@{time.time():.3f}"], timeout=120)
+        return round(time.monotonic() - begun, 3)
 
-        The seconds are from the domain's start to the end of the first command.
+    def _boot(self, wanted: WantedMachine) -> Fields:
+        """Make the machine and boot it; one that hangs or fails is removed and made again.
+
+        ``{attempts, boot_seconds}``: the seconds are from the domain's start to the end of the first command.
         """
         trouble = ""
         for attempt in range(1, ATTEMPTS + 1):
-            wanted["console"] = console(wanted["name"], attempt)
-            os.makedirs(os.path.dirname(wanted["console"]), exist_ok=True)
-            write_json(os.path.join(self.folder, "vm.json"), wanted)
             try:
                 with once(), step("vm", "making the machine with Vagrant"):
-                    make_data_disk(wanted)
-                    self._make(wanted)
-                    libvirt.tune(wanted["name"], wanted["extra"])
+                    define(self.folder, wanted)
                 begun = time.monotonic()
                 with step("vm", f"booting the machine, attempt {attempt} of {ATTEMPTS}"):
                     libvirt.virsh("start", wanted["name"])
                     self._wait(wanted)
                     ssh.run(self.folder, ["true"], timeout=60)
-                seconds = round(time.monotonic() - begun, 3)
-                _keep_console(self.folder, wanted["name"], attempt)
-                return {"seconds": seconds, "attempts": attempt}
+                return {"attempts": attempt, "boot_seconds": round(time.monotonic() - begun, 3)}
             except UserError as error:
                 trouble = str(error)
-                kept = _keep_console(self.folder, wanted["name"], attempt)
+                kept = _keep_console(self.folder, wanted["name"], CONSOLES)
                 say("vm", f"attempt {attempt} of {ATTEMPTS} to boot failed: {trouble}; {kept}")
                 ssh.close(self.folder)
-                self._end(wanted)
+                libvirt.remove_domains(wanted["name"])
+                forget_vagrant(self.folder)
         raise UserError(f"the virtual machine did not boot in {ATTEMPTS} attempts: {trouble}")
-
-    def _end(self, wanted: WantedMachine) -> None:
-        """Remove a machine that did not boot."""
-        libvirt.remove_domains(wanted["name"])
-        forget_vagrant(self.folder)
 
     def _wait(self, wanted: WantedMachine) -> None:
         """Wait until ssh answers.  Raises UserError where it will not."""
+        patience = stretched(PATIENCE[self.options["accelerator"]])
         begun = looked = time.monotonic()
         while not answers(wanted["address"]):
             now = time.monotonic()
-            if now - begun > wanted["boot_timeout"]:
-                raise UserError(f"no ssh answered within {wanted['boot_timeout']} s")
+            if now - begun > patience:
+                raise UserError(f"no ssh answered within {patience:g} s")
             if now - looked > 2:
-                trouble, looked = panicked(wanted["console"]) or ended(wanted["name"]), now
-                if trouble:
-                    raise UserError(trouble)
+                looked = now
+                # Emulated processors lose a race now and then when the kernel patches itself.
+                said = ["grep", "-c", "-F", "Kernel panic", "--", wanted["console"]]
+                if capture(as_root(said), check=False).returncode == 0:
+                    raise UserError("the guest's kernel panicked")
+                if libvirt.process(wanted["name"]) is None:
+                    raise UserError("QEMU ended")
             time.sleep(0.05)
 
-    def _make(self, wanted: WantedMachine) -> None:
-        """Make the machine by ``vagrant up``, which leaves its start to us."""
-        project = os.path.dirname(os.path.realpath(os.path.join(places.PROJECT, "strata")))
-        variables = {
-            "VAGRANT_HOME": disk.vagrant_home(),
-            "VAGRANT_CWD": os.path.join(project, "vagrant"),
-            "VAGRANT_DOTFILE_PATH": os.path.join(self.folder, "vagrant"),
-            "VAGRANT_CHECKPOINT_DISABLE": "1",
-            "STRATA_VM": os.path.join(self.folder, "vm.json"),
-        }
-        command = ["env", *(f"{key}={value}" for key, value in variables.items())]
-        # If this process is killed, Vagrant must not go on and define a machine behind the back of who cleans up.
-        command += ["setpriv", "--pdeathsig", "KILL", "vagrant", "up", "--no-tty", "--provider", "libvirt"]
-        # The first machine of an image has its disk copied.
-        done = capture(as_root(command), timeout=600, check=False)
-        if done.returncode != 0:
-            words = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
-            raise UserError(f"`vagrant up` failed (exit code {done.returncode}): " + " / ".join(words[-6:]))
 
-    def _restore(self, name: str) -> float:
-        """Restore a snapshot and set the machine's clock; returns the seconds to the first command's end."""
-        begun = time.monotonic()
-        snapshot.restore(name)
-        ssh.run(self.folder, ["date", "--utc", "--set", f"@{time.time():.3f}"], timeout=120)
-        return round(time.monotonic() - begun, 3)
+def define(folder: str, wanted: WantedMachine) -> None:
+    """Make the machine of a system's folder, whose settings are in it, with its data disk; it is not started."""
+    os.makedirs(os.path.dirname(wanted["console"]), exist_ok=True)
+    _make_data_disk(wanted)
+    project = os.path.dirname(os.path.realpath(os.path.join(places.PROJECT, "strata")))
+    variables = {
+        "VAGRANT_HOME": disk.vagrant_home(),
+        "VAGRANT_CWD": os.path.join(project, "vagrant"),
+        "VAGRANT_DOTFILE_PATH": os.path.join(folder, "vagrant"),
+        "VAGRANT_CHECKPOINT_DISABLE": "1",
+        "STRATA_VM": os.path.join(folder, "vm.json"),
+    }
+    command = ["env", *(f"{key}={value}" for key, value in variables.items())]
+    # If this process is killed, Vagrant must not go on and define a machine behind the back of who cleans up.
+    command += ["setpriv", "--pdeathsig", "KILL", "vagrant", "up", "--no-tty", "--provider", "libvirt"]
+    # The first machine of an image has its disk copied.
+    done = capture(as_root(command), timeout=600, check=False)
+    if done.returncode != 0:
+        words = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
+        raise UserError(f"`vagrant up` failed (exit code {done.returncode}): " + " / ".join(words[-6:]))
+    defined = libvirt.virsh("dumpxml", "--inactive", wanted["name"])
+    libvirt.create("define", domain.tune(defined, wanted["extra"]))
+
+
+def _make_data_disk(wanted: WantedMachine) -> None:
+    """The disk for data: sparse, with its file system made here, so that nothing is left to do in the guest."""
+    path = os.path.join(disk.pool_folder(), wanted["data_disk"])
+    make = ["mke2fs", "-q", "-F", "-t", "ext4", "-L", look.DATA_LABEL, "-m", "0"]
+    make += ["-E", "lazy_itable_init=0,lazy_journal_init=0", path, f"{wanted['data_disk_bytes'] // 1024}k"]
+    capture(as_root(["rm", "-f", "--", path]))
+    capture(as_root(make), timeout=300)
+    libvirt.virsh("pool-refresh", libvirt.prefix())
 
 
 def answers(address: str) -> bool:
@@ -276,33 +258,17 @@ def answers(address: str) -> bool:
         return False
 
 
-def ended(name: str) -> str | None:
-    """Whether a domain that was started does not run any more."""
-    return "QEMU ended" if libvirt.process(name) is None else None
-
-
-def panicked(console: str) -> str | None:
-    """Whether a guest's kernel panicked, by what it said on its console.
-
-    Emulated processors lose a race now and then when the kernel patches itself; whoever waits for it would wait on.
-    """
-    found = capture(as_root(["grep", "-c", "-F", "Kernel panic", "--", console]), check=False)
-    return "the guest's kernel panicked" if found.returncode == 0 else None
-
-
 def remove(folder: str, consoles: str | None) -> None:
     """Remove the machine of a system's folder, its volumes, its network and what it reserved on the host.
 
     It may be called twice.  What its console said is put into the folder `consoles`.
     """
-    if not os.path.exists(os.path.join(folder, "vm.json")):
-        return
     ssh.close(folder)
     sockets.remove(folder)
     libvirt.start_daemon()
-    name = (read_json(os.path.join(folder, "vm.json")) or {}).get("name", "")
-    for attempt in range(1, ATTEMPTS + 1) if consoles else []:
-        _keep_console(folder, name, attempt, consoles or "")
+    wanted = read_json(os.path.join(folder, "vm.json"))
+    if wanted and consoles:
+        _keep_console(folder, wanted["name"], consoles)
     libvirt.sweep()
     forget_vagrant(folder)
     hugepages.release(folder)
@@ -314,31 +280,19 @@ def forget_vagrant(folder: str) -> None:
         capture(as_root(["rm", "-rf", "--", path]), check=False)
 
 
-def _keep_console(folder: str, name: str, attempt: int, consoles: str = CONSOLES) -> str:
+def console(name: str) -> str:
+    """The file into which a domain's serial console goes: the same for the domain that was saved and the restored."""
+    return os.path.join(places.home(), "vm", "consoles", f"{name}.log")
+
+
+def _keep_console(folder: str, name: str, consoles: str) -> str:
     """Put the console's log among the run's logs; says where it is."""
-    source = console(name, attempt)
-    if not os.path.exists(source):
+    if not os.path.exists(console(name)):
         return "it left no console log"
-    target = os.path.join(consoles, f"{os.path.basename(folder)}-{attempt}.log")
+    target = os.path.join(consoles, f"{os.path.basename(folder)}.log")
     with contextlib.suppress(OSError, UserError):
         os.makedirs(consoles, exist_ok=True)
-        text = capture(as_root(["cat", "--", source]), check=False).stdout
         with open(target, "a") as file:
-            file.write(text)
-        capture(as_root(["rm", "-f", "--", source]), check=False)
+            file.write(capture(as_root(["cat", "--", console(name)]), check=False).stdout)
+        capture(as_root(["rm", "-f", "--", console(name)]), check=False)
     return f"its console: {target}"
-
-
-def console(name: str, attempt: int) -> str:
-    """The file into which a domain's serial console goes: the same for the domain that was saved and the restored."""
-    return os.path.join(places.home(), "vm", "consoles", f"{name}-{attempt}.log")
-
-
-def make_data_disk(wanted: WantedMachine) -> None:
-    """The disk for data: sparse, with its file system made here, so that nothing is left to do in the guest."""
-    path = os.path.join(libvirt.pool_folder(), wanted["data_disk"])
-    make = ["mke2fs", "-q", "-F", "-t", "ext4", "-L", look.DATA_LABEL, "-m", "0"]
-    make += ["-E", "lazy_itable_init=0,lazy_journal_init=0", path, f"{wanted['data_disk_bytes'] // 1024}k"]
-    capture(as_root(["rm", "-f", "--", path]))
-    capture(as_root(make), timeout=300)
-    libvirt.virsh("pool-refresh", libvirt.pool())

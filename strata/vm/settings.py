@@ -4,7 +4,6 @@ The result is what ``vagrant/Vagrantfile`` reads; what Vagrant cannot say is put
 domain by :mod:`strata.vm.domain` before the machine starts.
 """
 
-import re
 from typing import Any
 
 from strata.base.amounts import size
@@ -159,10 +158,3 @@ def memory_by_node(machines: list[MachineSettings]) -> dict[str, int] | None:
         for cell, node in zip(machine["numa"] or [], machine["extra"]["memory_nodes"], strict=True):
             found[str(node)] = found.get(str(node), 0) + cell["memory"]
     return found
-
-
-def pci_parts(address: str) -> dict[str, str]:
-    """``{domain, bus, slot, function}`` of a PCI address such as ``0000:03:10.0``, as libvirt writes them."""
-    match = re.fullmatch(r"([0-9a-f]{4}):([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])", address)
-    assert match, address
-    return {key: f"0x{value}" for key, value in zip(("domain", "bus", "slot", "function"), match.groups(), strict=True)}

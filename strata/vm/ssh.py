@@ -11,8 +11,7 @@ HOST = "machine"
 LOST = 255
 
 
-def configuration(folder: str) -> str:
-    """Path of the configuration."""
+def _configuration(folder: str) -> str:
     return os.path.join(folder, "ssh_config")
 
 
@@ -33,19 +32,13 @@ def write(folder: str, address: str, key: str, host_keys: list[str]) -> None:
         "  StrictHostKeyChecking yes",
         *(f"  {key} {value}" for key, value in sockets.settings(folder).items()),
     ]
-    with open(configuration(folder), "w") as file:
+    with open(_configuration(folder), "w") as file:
         file.write("\n".join(lines) + "\n")
 
 
 def command(folder: str, argv: list[str]) -> list[str]:
     """The command for the host that runs `argv` in the machine, word for word."""
-    return ["ssh", "-F", configuration(folder), HOST, "--", shlex.join(argv)]
-
-
-def address(folder: str) -> str:
-    """The machine's address."""
-    with open(configuration(folder)) as file:
-        return next(line.split()[1] for line in file if line.strip().startswith("HostName"))
+    return ["ssh", "-F", _configuration(folder), HOST, "--", shlex.join(argv)]
 
 
 def run(folder: str, argv: list[str], timeout: float = 120, check: bool = True) -> str:
@@ -56,4 +49,4 @@ def run(folder: str, argv: list[str], timeout: float = 120, check: bool = True) 
 def close(folder: str) -> None:
     """End the kept connection, if there is one."""
     if os.path.exists(sockets.path(folder)):
-        capture(["ssh", "-F", configuration(folder), "-O", "exit", HOST], timeout=20, check=False)
+        capture(["ssh", "-F", _configuration(folder), "-O", "exit", HOST], timeout=20, check=False)

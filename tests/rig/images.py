@@ -74,8 +74,8 @@ def disk(host: Path, image: dict | None = None) -> Path:
     image = read_json(str(folder / "image.json")) or {}
     base = folder.with_name(f"base-{described['base'][:12]}.tar")
     box = Path(disks.folder_of(described["recipe"]))
-    facts = read_json(str(box / "disk.json")) or {}
-    decides = [described["recipe"], image.get("built"), base.exists(), facts.get("seen"), host.name]
+    there = disks.whole(described["recipe"])
+    decides = [described["recipe"], image.get("built"), base.exists(), there, host.name]
     name = sha256(json.dumps(decides).encode()).hexdigest()[:12]
     kept = root.place() / f"{kind}-{name}.img"
     with locked(str(root.place() / "images.lock"), "rig: another process copies the images"), cache.kept():
@@ -86,7 +86,7 @@ def disk(host: Path, image: dict | None = None) -> Path:
             (work / "root/images").chmod(0o700)
             try:
                 with step("rig", "copying the images of this machine's cache"):
-                    _make(folder if image else None, base, box if facts else None, work)
+                    _make(folder if image else None, base, box if there else None, work)
                     _finish(work, host, folder.name)
                 os.rename(work / "disk", kept)
             finally:

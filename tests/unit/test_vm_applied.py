@@ -1,24 +1,19 @@
 """What a profile asked for against what is seen: nothing counts as applied because it was configured."""
 
+import pytest
 import tuned
 
 from strata.vm import applied, settings
 
 TOPOLOGY = [{"cpu": cpu, "socket": 0, "core": cpu, "node": 0} for cpu in range(2)]
+DISK = {"cache": "none", "io": "native", "iothread": "1"}
 TUNED = settings.complete(tuned.PROFILE, "tiny")
 
 
 def seen(**changes):
     """What a tuned machine shows when everything was applied."""
-    disk = {"target": "vda", "file": "/a", "cache": "none", "io": "native", "iothread": "1"}
     found = {
-        "live": {
-            "caches": "passthrough",
-            "huge_pages": True,
-            "disks": [disk, {**disk, "target": "vdb"}],
-            "iothreads": 1,
-            "devices": ["0000:03:10.0"],
-        },
+        "live": {"disks": [DISK, DISK], "devices": ["0000:03:10.0"]},
         "process": {
             "resident_bytes": 10**8,
             "huge_bytes": 4 * 2**30,
@@ -55,28 +50,33 @@ def test_all_that_is_seen_is_applied():
     assert all(row["applied"] and row["why"] is None for row in found.values())
 
 
-def only_wrong(found):
-    wrong = [row for row in found.values() if not row["applied"]]
-    assert len(wrong) == 1
-    return wrong[0]
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("vCPUs", {"guest__cpus": 1}),
+        ("memory", {"guest__memory_bytes": 2**30}),
+        ("vCPUs pinned one to one", {"process__vcpus": {"0": "0-1", "1": "0-1"}}),
+        ("topology of the host", {"guest__shape": {"sockets": 2, "cores": 1, "threads": 1}}),
+        ("memory nodes", {"guest__nodes": 2}),
+        ("caches of the host", {"guest__caches": "L3 16384K"}),
+        ("memory in huge pages", {"process__huge_bytes": 0}),
+        ("cache mode of the disks", {"live__disks": [DISK, {**DISK, "cache": None}]}),
+        ("disk I/O", {"live__disks": [DISK, {**DISK, "io": "threads"}]}),
+        ("thread of its own for disk I/O", {"live__disks": [DISK, {**DISK, "iothread": None}]}),
+        ("QEMU's other threads", {"process__emulator": "0-1"}),
+        ("vhost-net", {"process__vhost": None}),
+        ("queues of the network card", {"guest__queues": 1}),
+        ("device 0000:03:10.0", {"live__devices": []}),
+    ],
+)
+def test_what_is_not_seen_is_not_applied_and_says_why(name, change):
+    assert [row["name"] for row in rows(**change).values() if not row["applied"]] == [name]
+    assert rows(**change)[name]["why"]
 
 
-def test_threads_that_run_elsewhere_are_seen():
-    row = only_wrong(rows(process__vcpus={"0": "0-1", "1": "0-1"}))
-    assert row["seen"] == "0→0-1, 1→0-1"
-    assert row["why"]
-
-
-def test_a_topology_that_was_dropped_on_the_way_is_seen():
-    row = only_wrong(rows(guest__shape={"sockets": 2, "cores": 1, "threads": 1}))
-    assert row["asked"] == "1 socket × 2 cores × 1 thread"
-    assert row["seen"] == "2 sockets × 1 core × 1 thread"
-
-
-def test_huge_pages_in_the_domain_alone_do_not_count():
-    assert only_wrong(rows(process__huge_bytes=0))["name"] == "memory in huge pages"
-    row = only_wrong(rows(process__huge_bytes=0, refused={"huge_pages": "the host could reserve 3 of 2048 huge pages"}))
-    assert row["why"].startswith("the host could reserve 3")
+def test_what_was_left_out_before_the_start_says_why():
+    found = rows(process__huge_bytes=0, refused={"huge_pages": "the host could reserve 3 of 2048 huge pages"})
+    assert found["memory in huge pages"]["why"].startswith("the host could reserve 3")
 
 
 def test_qemus_process_is_read_from_the_kernel(tmp_path):

@@ -1,9 +1,6 @@
 import pytest
 
 from strata.base.errors import UserError
-from strata.base.files import write_json
-from strata.client import namespace, remote
-from strata.host.context import Context
 from strata.vm import card
 
 DEVICE = "0000:03:10.0"
@@ -42,44 +39,3 @@ def test_the_hosts_side_of_a_function_is_its_card(tmp_path):
     assert card.port(DEVICE, str(tmp_path)) == "enp3s0"
     with pytest.raises(UserError, match="a second machine may"):
         card.port("0000:03:00.0", str(tmp_path))
-
-
-class Reached:
-    """A system that is reached over a card of its own."""
-
-    def __init__(self, *own):
-        self.own = own
-
-    def machine(self):
-        return self
-
-    def card(self):
-        return self.own
-
-    def address(self):
-        return "192.0.2.20"
-
-
-@pytest.fixture
-def client(monkeypatch):
-    """A client in a namespace without one, and the commands that it gives."""
-    made = []
-    monkeypatch.setattr(namespace, "_ip", lambda *words, check=True: made.append(words) or "")
-    monkeypatch.setattr(namespace.card, "port", lambda device: "enp3s0")
-    one = namespace.Namespace.__new__(namespace.Namespace)
-    one.options = {"rate": None}
-    return one, made
-
-
-@pytest.fixture
-def second(tmp_path, monkeypatch):
-    """A client on a second machine, and what that says of the way to an address; nothing is to be set on this host."""
-    monkeypatch.setattr(remote, "capture", lambda *words: pytest.fail("nothing is to be set"))
-    one = remote.Remote(None, {"ssh": "other", "ssh_config": None, "rate": None}, Context("i", str(tmp_path), None))
-    write_json(str(tmp_path / "remote.json"), {"device_there": "eth0"})
-    said = {"ip -o route get 192.0.2.20": "192.0.2.20 dev eth1 src 192.0.2.21 uid 0"}
-    said["ip -o link show eth1"] = "3: eth1: <BROADCAST> mtu 9000 qdisc mq"
-    monkeypatch.setattr(one, "_do", lambda argv, check=True: said[" ".join(argv)])
-    system = Reached(DEVICE, None)
-    system.bridge = lambda: None
-    return one, system, said

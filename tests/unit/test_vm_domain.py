@@ -2,6 +2,8 @@
 
 from xml.etree import ElementTree
 
+import pytest
+
 from strata.vm import domain
 
 BEFORE = """
@@ -24,55 +26,29 @@ BEFORE = """
   </devices>
 </domain>
 """
-EVERYTHING = {
-    "host_caches": True,
-    "emulator": "4-7",
-    "iothread": True,
-    "vhost": True,
-    "queues": 4,
-    "memory_nodes": [0, 1],
-    "arguments": "tsc=reliable",
-}
-NOTHING = {
-    "host_caches": False,
-    "emulator": None,
-    "iothread": False,
-    "vhost": False,
-    "queues": None,
-    "memory_nodes": None,
-    "arguments": None,
-}
+NOTHING = dict.fromkeys(("host_caches", "emulator", "iothread", "vhost", "queues", "memory_nodes", "arguments"))
 
 
-def test_everything_that_is_asked_is_in_the_domain():
-    found = domain.read(domain.tune(BEFORE, EVERYTHING))
-    assert "<cmdline>quiet tsc=reliable</cmdline>" in domain.tune(BEFORE, EVERYTHING)
-    assert found["caches"] == "passthrough"
-    assert found["emulator"] == "4-7"
-    assert found["iothreads"] == 1
-    assert [disk["iothread"] for disk in found["disks"]] == ["1", "1"]
-    assert found["cards"][0]["driver"] == "vhost"
-    assert found["cards"][0]["queues"] == 4
-    assert found["topology"] == {"sockets": 1, "cores": 2, "threads": 2}
-    assert found["affinity"] == {"0": "0", "1": "2"}
-
-
-def test_the_memory_of_each_node_is_bound_to_one_of_the_hosts():
-    tuned = ElementTree.fromstring(domain.tune(BEFORE, {**NOTHING, "memory_nodes": [1, 3]}))
-    bound = [(node.get("cellid"), node.get("mode"), node.get("nodeset")) for node in tuned.findall("numatune/memnode")]
-    assert bound == [("0", "strict", "1"), ("1", "strict", "3")]
-
-
-def test_nothing_asked_changes_nothing():
-    assert domain.read(domain.tune(BEFORE, NOTHING)) == domain.read(BEFORE)
+@pytest.mark.parametrize(
+    ("asked", "path", "attributes"),
+    [
+        ({"host_caches": True}, "cpu/cache", {"mode": "passthrough"}),
+        ({"emulator": "4-7"}, "cputune/emulatorpin", {"cpuset": "4-7"}),
+        ({"emulator": "4-7", "iothread": True}, "cputune/iothreadpin", {"iothread": "1", "cpuset": "4-7"}),
+        ({"vhost": True, "queues": 4}, "devices/interface/driver", {"name": "vhost", "queues": "4"}),
+        ({"memory_nodes": [3]}, "numatune/memnode", {"cellid": "0", "mode": "strict", "nodeset": "3"}),
+    ],
+)
+def test_what_vagrant_cannot_say_is_in_the_domain(asked, path, attributes):
+    assert ElementTree.fromstring(BEFORE).find(path) is None
+    assert ElementTree.fromstring(domain.tune(BEFORE, NOTHING | asked)).find(path).attrib == attributes
 
 
 def test_what_a_domain_says_is_read():
-    found = domain.read(BEFORE)
-    assert found["type"] == "kvm"
-    assert [disk["file"] for disk in found["disks"]] == ["/a.img", "/b.img"]
-    assert found["disks"][0]["cache"] == "none"
-    assert found["disks"][1]["cache"] is None
-    assert found["devices"] == ["0000:03:10.1"]
-    assert found["iothreads"] == 0
-    assert not found["huge_pages"]
+    disk = {"cache": "none", "io": "native", "iothread": None}
+    plain = dict.fromkeys(disk)
+    assert domain.read(BEFORE) == {"disks": [disk, plain], "devices": ["0000:03:10.1"]}
+    assert domain.read(domain.tune(BEFORE, NOTHING)) == domain.read(BEFORE)
+    tuned = domain.tune(BEFORE, NOTHING | {"iothread": True, "arguments": "tsc=reliable"})
+    assert domain.read(tuned)["disks"] == [{**disk, "iothread": "1"}, {**plain, "iothread": "1"}]
+    assert "<cmdline>quiet tsc=reliable</cmdline>" in tuned

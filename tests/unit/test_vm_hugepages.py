@@ -1,7 +1,5 @@
 """Huge pages: reserved on the host, or on those of its memory nodes that a machine is bound to, and given back."""
 
-import json
-
 import pytest
 
 from strata.vm import hugepages
@@ -39,9 +37,13 @@ def test_pages_are_reserved_on_the_host_and_given_back(host, tmp_path):
 def test_pages_are_reserved_on_the_nodes_that_are_asked_for(host, tmp_path):
     assert hugepages.reserve(1024, str(tmp_path), {"0": 768, "1": 256}) is None
     assert host() == {"host": 0, "0": 385, "1": 130}
-    assert json.loads((tmp_path / "huge_pages.json").read_text())["before"].keys() == {
-        str(tmp_path / "node0"),
-        str(tmp_path / "node1"),
-    }
     hugepages.release(str(tmp_path))
     assert host() == {"host": 0, "0": 1, "1": 2}
+
+
+def test_what_the_host_cannot_give_is_said_and_given_back(host, tmp_path, monkeypatch):
+    assert "600 of 1024 huge pages" in hugepages.reserve(2048, str(tmp_path))
+    assert "memory nodes" in hugepages.reserve(2048, str(tmp_path), {"0": 2048})
+    assert host() == {"host": 0, "0": 1, "1": 2}
+    monkeypatch.setattr(hugepages, "HOST", str(tmp_path / "none"))
+    assert "no huge pages" in hugepages.reserve(2, str(tmp_path))

@@ -85,48 +85,48 @@ def test_the_first_makes_what_all_share_and_none_removes_another(tmp_path, done)
 def test_a_machine_is_booted_once_and_warmed_up_once_for_what_stands_on_it(tmp_path, done, monkeypatch):
     (plain,) = machines(tmp_path, 1)
     warm = machine.Machine(plain.options, plain.context, {"docker": [["systemctl", "start", "docker.service"]]})
-    steps, kept = [], {}
-    monkeypatch.setattr(machine.Machine, "_boot", lambda self, wanted: steps.append("boot") or {"seconds": 60})
+    steps, kept, booted = [], {}, {"attempts": 1, "boot_seconds": 60}
+    monkeypatch.setattr(machine.Machine, "_boot", lambda self, wanted: steps.append("boot") or booted)
     monkeypatch.setattr(machine.ssh, "run", lambda folder, argv, timeout: steps.append(" ".join(argv)[:16]))
     monkeypatch.setattr(machine.look, "inside", lambda folder: steps.append("mount"))
     monkeypatch.setattr(machine.ssh, "close", lambda folder: None)
-    monkeypatch.setattr(machine.snapshot, "restore", lambda name: steps.append(f"restore {name}"))
+    monkeypatch.setattr(machine.snapshot, "restore", lambda name, owner: steps.append(f"restore {name}"))
     monkeypatch.setattr(machine.snapshot, "find", lambda name, owner: kept.get(name))
 
     def save(name, owner, domain, facts):
         steps.append(f"save {name}")
-        kept[name] = {"facts": facts}
+        kept[name] = facts
 
     monkeypatch.setattr(machine.snapshot, "save", save)
     wanted = {"key": "k", "name": "n", "subnet": "s", "mac": "m", "huge_pages": False}
-    assert warm._see_snapshot(wanted, {}) == {"seconds": 60}
+    assert warm._see_snapshot(wanted, {}) == booted
     assert steps == ["boot", "mount", "save k", "restore k", "date --utc --set", "systemctl start ", "save k-docker"]
     steps.clear()
     assert [one._see_snapshot(wanted, {}) for one in (warm, plain)] == [None, None]
     assert steps == []
     # Another network, another machine: neither snapshot fits it.
-    assert plain._see_snapshot({**wanted, "mac": "other"}, {}) == {"seconds": 60}
+    assert plain._see_snapshot({**wanted, "mac": "other"}, {}) == booted
     assert steps == ["boot", "mount", "save k"]
-    assert [plain._snapshot(wanted), warm._snapshot(wanted)] == ["k", "k-docker"]
 
 
-@pytest.mark.parametrize("whose", ["the domain's", "another's"])
-def test_a_domain_is_ended_at_once_and_nothing_but_its_own_process(monkeypatch, whose):
-    name = "strata-mark-aaaa"
-    words = f"guest={name},debug-threads=on" if whose == "the domain's" else f"guest={name}b,debug-threads=on"
-    ends_late = ["bash", "-c", "trap : TERM; echo up; read -r", "-name", words]
+@pytest.mark.parametrize(("whose", "ended"), [("strata-x", -signal.SIGKILL), ("strata-xb", None)])
+def test_a_domain_is_ended_at_once_and_nothing_but_its_own_process(monkeypatch, tmp_path, whose, ended):
+    listed = [["strata-x"], []]
+    monkeypatch.setenv("STRATA_HOME", str(tmp_path))
+    monkeypatch.setattr(libvirt, "PROCESSES", str(tmp_path))
+    monkeypatch.setattr(libvirt, "domains", lambda: listed.pop(0))
+    monkeypatch.setattr(libvirt, "virsh", lambda *words, **more: "")
+    ends_late = ["bash", "-c", "trap : TERM; echo up; read -r", "-name", f"guest={whose},debug-threads=on"]
     with subprocess.Popen(ends_late, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        monkeypatch.setattr(libvirt, "process", lambda domain: process.pid if domain == name else None)
         process.stdout.readline()  # Its words can be read of it only a moment after it was started.
-        libvirt._kill("strata-mark-gone")
-        libvirt._kill(name)
-        ended = process.wait(10) if whose == "the domain's" else process.poll()
+        (tmp_path / "strata-x.pid").write_text(f"{process.pid}\n")
+        assert libvirt.remove_domains() == ["strata-x"]
+        assert process.poll() == ended
         process.kill()
-    assert ended == (-signal.SIGKILL if whose == "the domain's" else None)
 
 
 # What a guest's shell prints of its disk, its card, its nodes and its caches; and what one says that knows none.
-SEEN = "ext4 rw,relatime 25165824000\n8\n2\n1 Data 32K\n3 Unified 32768K\n"
+SEEN = "ext4 rw,relatime 25165824000\n8\n2\nL1 Data 32K\nL3 Unified 32768K\n"
 BARE = "ext4 rw,relatime 25165824000\n0\n0\n"
 
 
@@ -143,12 +143,12 @@ def test_what_is_told_of_a_machine_is_as_the_schema_of_records_says(
         look.ssh, "run", lambda folder, argv, **more: seen if argv[0] == "sh" else inside * (seen != BARE)
     )
     monkeypatch.setattr(libvirt, "virsh", lambda *words, **more: xml if words[0] == "dumpxml" else "")
-    monkeypatch.setattr(libvirt, "pool_folder", lambda: str(tmp_path))
+    monkeypatch.setattr(disk, "pool_folder", lambda: str(tmp_path))
     monkeypatch.setattr(look, "process_of", lambda name: os.getpid())
     monkeypatch.setattr(acceleration, "known", lambda: {"accelerator_reason": "it was tried"})
-    monkeypatch.setattr(machine.Machine, "_boot", lambda self, wanted: {"seconds": 12.5, "attempts": 1})
+    monkeypatch.setattr(machine.Machine, "_boot", lambda self, wanted: {"boot_seconds": 12.5, "attempts": 1})
     monkeypatch.setattr(machine.Machine, "_see_snapshot", lambda self, wanted, owner: None)
-    monkeypatch.setattr(machine.Machine, "_restore", lambda self, name: 2.5)
+    monkeypatch.setattr(machine.Machine, "_restore", lambda self, name, owner: 2.5)
     monkeypatch.setattr(machine.run, "owner", lambda: {"pid": 1, "start": "1"})
     (one,) = machines(tmp_path, 1, **(tuned.PROFILE if golden == "kvm-tuned" else {}))
     one.options |= {"fresh": fresh, "accelerator": "kvm"}

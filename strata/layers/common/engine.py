@@ -14,13 +14,9 @@ from strata.base.amounts import numbers, size
 from strata.base.errors import UserError
 from strata.base.process import capture
 from strata.base.progress import once, step
-from strata.base.shapes import Fields
+from strata.base.shapes import Fields, HostFacts
 from strata.host import cgroups
 from strata.layers.common import layer, limits
-from strata.layers.common.layer import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import ClassVar
 
 # Says whose a container is.  A container in which an image is built has that of the recipe, too.
 LABEL, BUILDING = "strata.home", "strata.building"
@@ -42,16 +38,22 @@ def base_tag(base: str) -> str:
     return f"strata/base:{base[:12]}"
 
 
-class Kind(layer.Kind):
-    """network: bridge (with NAT) or host.  data: volume (a folder of the layer below), layered (in the container's
-    own layered file system) or tmpfs (in memory).  The others are those of :mod:`strata.layers.common.limits`.
-    """
+def schema(**more: Fields) -> Fields:
+    """The schema of a container's options, with more of its engine's.
 
-    PROPERTIES: ClassVar[Fields] = {
+    network: bridge (with NAT) or host.  data: volume (a folder of the layer below), layered (in the container's own
+    layered file system) or tmpfs (in memory).  The others are those of :mod:`strata.layers.common.limits`.
+    """
+    own: Fields = {
         "network": {"enum": list(NETWORKS), "description": "bridge or host"},
         "data": {"enum": list(DATA), "description": "volume, layered or tmpfs"},
-        **limits.PROPERTIES,
     }
+    properties = {**own, **limits.PROPERTIES, **more}
+    return {"type": "object", "additionalProperties": False, "required": list(own), "properties": properties}
+
+
+class Kind(layer.Kind):
+    """What is known of an engine's containers."""
 
     def tool(self, *words: str) -> list[str]:
         """A command of the engine on the host."""
@@ -63,6 +65,9 @@ class Kind(layer.Kind):
 
     def check(self, options: Fields, config: Fields, below: str = "host") -> list[tuple[str, str]]:
         return limits.check(options)
+
+    def refusal(self, settled: Fields, below: str, machine: HostFacts) -> str | None:
+        return limits.refusal(settled, os.sched_getaffinity(0), machine["memory_bytes"])
 
     def memory(self, settled: Fields) -> int | None:
         return size(settled["memory"]) if "memory" in settled else None
@@ -140,8 +145,9 @@ class Layer(layer.Layer):
             if not self._bring_image():
                 raise self._explained(error) from None
             self.start(argv)
-        seen = limits.see(self.options, lambda: self.run_below(self.wrap(limits.LOOK), check=False))
-        self._info |= {"settings": seen} if seen else {}
+        if limits.asked(self.options):
+            printed = self.run_below(self.wrap(limits.LOOK), check=False)
+            self._info["settings"] = limits.seen(self.options, printed)
 
     def trace(self) -> Fields:
         """How the container is found and removed."""
@@ -213,11 +219,10 @@ class Layer(layer.Layer):
         return but_waiting([line for line in lines if "/cmdline" not in line])
 
 
-def but_waiting(lines: list[str], containers: int = 1) -> list[str]:
-    """Command lines in so many containers without those of what waits there."""
+def but_waiting(lines: list[str]) -> list[str]:
+    """Command lines in a container without those of what waits there, and of what takes in orphans."""
     wait = " ".join(WAIT)
-    # The other is that of the program that takes in orphans.
     found = [line for line in lines if not line.endswith(f" -- {wait}")]
-    for _ in range(min(found.count(wait), containers)):
+    if wait in found:
         found.remove(wait)
     return found

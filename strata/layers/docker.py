@@ -11,9 +11,10 @@ from strata.base.files import note_json, read_json
 from strata.base.process import capture
 from strata.base.shapes import Fields, HostFacts
 from strata.host import cgroups, daemons
+from strata.host.daemons import where
 from strata.host.observe import NOT_AVAILABLE
 from strata.layers.common import engine, gvisor, limits
-from strata.layers.common.layer import TYPE_CHECKING, where
+from strata.layers.common.layer import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import ClassVar

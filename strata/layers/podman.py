@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import re
 
 from strata.base import places
 from strata.base.process import as_root
 from strata.base.shapes import Fields, HostFacts
-from strata.host import cgroups, firewall
+from strata.host import cgroups, firewall, observe
+from strata.host.daemons import where
 from strata.host.observe import NOT_AVAILABLE
 from strata.layers.common import engine
-from strata.layers.common.layer import TYPE_CHECKING, where
+from strata.layers.common.layer import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import ClassVar
@@ -23,14 +23,9 @@ INITS = ("docker-init", "tini-static", "catatonit")
 MAKES_BRIDGES = ("/usr/lib/podman/netavark", "/usr/libexec/podman/netavark", "/usr/lib/cni/bridge")
 
 
-def driver() -> str:
-    """Who makes the control groups."""
-    return "systemd" if cgroups.managed_by_systemd() else "cgroupfs"
-
-
 def podman(*words: str) -> list[str]:
     """A command of Podman's."""
-    return as_root(["podman", "--cgroup-manager", driver(), *words])
+    return as_root(["podman", "--cgroup-manager", cgroups.driver(), *words])
 
 
 def alone(argv: list[str]) -> list[str]:
@@ -42,11 +37,9 @@ def unfit(runtime: str) -> str | None:
     """Why a runtime makes no container on this machine; None if it does."""
     if not where(runtime):
         return f"{runtime} is not installed: install the distribution’s package of that name, or choose another runtime"
-    if runtime == "crun" and cgroups.hybrid():
-        return (
-            "crun makes no container where control groups are hybrid, as here: set runtime: runc, or start the machine "
-            "with one version alone"
-        )
+    # Version 2 has controllers beside version 1.
+    if runtime == "crun" and any(observe.read_files([f"{cgroups.ROOT}/unified/cgroup.controllers"]).values()):
+        return "crun makes no container where control groups are hybrid, as here: set runtime: runc"
     return None
 
 
@@ -58,9 +51,7 @@ class Kind(engine.Kind):
     programs = ("podman",)
     installed_by = "install the distribution’s package podman"
     needs_root = True
-    options_schema: ClassVar[Fields] = engine.schema(
-        runtime={"enum": list(RUNTIMES), "description": "crun or runc"},
-    )
+    options_schema: ClassVar[Fields] = engine.schema(runtime={"enum": list(RUNTIMES), "description": "crun or runc"})
 
     def tool(self, *words: str) -> list[str]:
         return podman(*words)
@@ -94,12 +85,12 @@ class Layer(engine.Layer):
 
     def ask(self) -> Fields:
         info = json.loads(self.run_below(self.tool("info", "--format", "json")))
-        host, store = info["host"], info["store"]
+        host = info["host"]
         found = {
             "version": info["version"]["Version"],
-            "runtime": f"{self.options['runtime']} {_version(host['ociRuntime'])}",
-            "conmon": _version(host["conmon"]),
-            "storage_driver": store.get("graphDriverName"),
+            "runtime": host["ociRuntime"]["version"].partition("\n")[0],
+            "conmon": host["conmon"]["version"],
+            "storage_driver": info["store"].get("graphDriverName"),
             "network_backend": host.get("networkBackend"),
             "cgroup_driver": host.get("cgroupManager"),
         }
@@ -108,12 +99,11 @@ class Layer(engine.Layer):
     def prepare(self) -> list[str]:
         if self.published():
             # Netavark lets in answers alone.
-            firewall.let_through(
-                self.context, ["--match", "conntrack", "--ctstate", "DNAT", "--ctorigdst", self.below.listen()]
-            )
+            ours = ["--match", "conntrack", "--ctstate", "DNAT", "--ctorigdst", self.below.listen()]
+            firewall.let_through(self.context, ours)
         words = ["--init-path", where(*INITS) or INITS[0], "--cgroups", "no-conmon"]
         # Its limits are the host's: Podman would raise them where nobody may.
-        return [*words, "--cgroup-parent", cgroups.parent_for(driver()), "--replace", "--ulimit", "host"]
+        return [*words, "--cgroup-parent", cgroups.parent_for(cgroups.driver()), "--replace", "--ulimit", "host"]
 
     def trace(self) -> Fields:
         found = super().trace()
@@ -124,11 +114,4 @@ class Layer(engine.Layer):
         super().start(["setsid", "--fork", "--wait", *alone(argv)])
 
     def facts(self) -> Fields:
-        """What Podman says of itself, and of what it starts containers by."""
         return {"container": {"program": "podman", **self._info}}
-
-
-def _version(told: Fields) -> str:
-    """The version in what Podman repeats of a program."""
-    found = re.search(r"version ([^\s,]+)", told.get("version", ""))
-    return found[1] if found else NOT_AVAILABLE

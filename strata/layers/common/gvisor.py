@@ -7,8 +7,8 @@ import re
 
 from strata.base.process import capture
 from strata.base.shapes import Fields
+from strata.host.daemons import where
 from strata.host.observe import NOT_AVAILABLE
-from strata.layers.common.layer import where
 
 PROGRAM = "runsc"
 PLATFORMS = ("ptrace", "systrap", "kvm")

@@ -12,9 +12,8 @@ from strata.host import observe
 
 # perf_event_open on x86-64 and on everything with the generic table of system calls.
 SYSCALL = {"x86_64": 298, "aarch64": 241}
-# The 64 bytes of ``struct perf_event_attr`` (version 0): type and size, the event, five that do not matter here, three
-# words and one number.  Hardware's CPU cycles are event 0 of type 0.
-CYCLES = struct.pack("=2I6Q2IQ", 0, 64, *[0] * 9)
+# The 64 bytes of ``struct perf_event_attr`` (version 0): type and size, and zeros: event 0 of hardware is CPU cycles.
+CYCLES = struct.pack("=2I56x", 0, 64)
 
 
 def open_cycles() -> list[int]:

@@ -1,6 +1,7 @@
 """Which distribution the image is made of, and from which of the host's package sources."""
 
 import os
+import platform
 
 from strata.base.errors import UserError
 from strata.base.process import capture
@@ -14,18 +15,12 @@ KEYRINGS = {
 COMPONENTS = {"debian": "main", "ubuntu": "main universe"}
 
 
-def os_release(path: str = "/etc/os-release") -> dict[str, str]:
-    """The fields of an os-release file; an empty mapping where there is none."""
-    fields = {}
+def os_release() -> dict[str, str]:
+    """The fields of the host's os-release file; an empty mapping where there is none."""
     try:
-        with open(path, encoding="utf-8") as file:
-            for line in file:
-                key, equals, value = line.strip().partition("=")
-                if equals:
-                    fields[key] = value.strip("\"'")
+        return platform.freedesktop_os_release()
     except OSError:
-        pass
-    return fields
+        return {}
 
 
 def choose(image: Fields, host: dict[str, str]) -> Chosen:

@@ -16,29 +16,19 @@ SYSCALL = {"x86_64": 298, "aarch64": 241}
 CYCLES = struct.pack("=2I56x", 0, 64)
 
 
-def open_cycles() -> list[int]:
-    """A descriptor for every CPU that counts its cycles, in all processes; none where the machine has no counters."""
-    number = SYSCALL.get(os.uname().machine)
-    if number is None:
-        return []
-    call = ctypes.CDLL(None, use_errno=True).syscall
-    opened: list[int] = []
-    for cpu in sorted(os.sched_getaffinity(0)):
-        descriptor = call(number, CYCLES, -1, cpu, -1, 8)
-        if descriptor < 0:
-            for one in opened:
-                os.close(one)
-            return []
-        opened.append(descriptor)
-    return opened
-
-
 @contextlib.contextmanager
 def cycles() -> Iterator[list[int]]:
-    """The counters of :func:`open_cycles`, closed at the end."""
-    opened = open_cycles()
+    """A descriptor for every CPU that counts its cycles, in all processes; none where the machine has no counters."""
+    number = SYSCALL.get(os.uname().machine)
+    call = ctypes.CDLL(None, use_errno=True).syscall
+    opened: list[int] = []
     try:
-        yield opened
+        for cpu in sorted(os.sched_getaffinity(0)) if number else []:
+            descriptor = call(number, CYCLES, -1, cpu, -1, 8)
+            if descriptor < 0:
+                break
+            opened.append(descriptor)
+        yield opened if len(opened) == len(os.sched_getaffinity(0)) else []
     finally:
         for descriptor in opened:
             os.close(descriptor)

@@ -98,7 +98,7 @@ def test_the_last_three_images_stay_with_what_is_theirs(tmp_path, monkeypatch):
     names = [str(number) * 64 for number in range(5)]
     for number, name in enumerate(names):
         image_in_cache(name, number + 1, base=f"base{number}")
-        open(rootfs.archive_path(f"base{number}"), "w").close()
+        open(f"{rootfs.path_of(f'base{number}')}.tar", "w").close()
     os.makedirs(tmp_path / "images/building-x/deep")
     cache.used(names[0])
     removed = prune.prune()
@@ -156,6 +156,6 @@ def test_nobody_else_reaches_an_images_files(tmp_path, monkeypatch):
     """Among them are programs that give rights, and a /tmp that everybody may write."""
     monkeypatch.setenv("STRATA_HOME", str(tmp_path))
     monkeypatch.setattr(build.recipe, "describe", lambda config: {"recipe": "r", "base": "b"})
-    monkeypatch.setattr(build, "used", lambda name: None)
+    monkeypatch.setattr(cache, "used", lambda name: None)
     monkeypatch.setattr(build, "_build", lambda *words: (tmp_path / "images").stat().st_mode & 0o777)
     assert build.ensure({}) == 0o700

@@ -141,9 +141,9 @@ class Layer(layer.Layer):
         argv = self.tool(*words, self.image, *WAIT)
         try:
             self.start(argv)
-        except UserError as error:
+        except UserError:
             if not self._bring_image():
-                raise self._explained(error) from None
+                raise
             self.start(argv)
         if limits.asked(self.options):
             printed = self.run_below(self.wrap(limits.LOOK), check=False)
@@ -167,16 +167,6 @@ class Layer(layer.Layer):
         ports = [] if self.options["network"] == "host" else self.context.ports
         forms = [f"{self.below.listen()}:{port}:{port}/{kind}" for port in ports for kind in ("tcp", "udp")]
         return [word for form in forms for word in ("--publish", form)]
-
-    def _explained(self, error: UserError) -> UserError:
-        """The failure of a start; where a port was taken, one that names it."""
-        named = re.findall(r"\d+(?:\.\d+){3}:(\d+)", str(error))
-        if not named or not re.search("already allocated|address already in use", str(error)):
-            return error
-        return UserError(
-            f"port {named[-1]} of {self.below.listen()} is taken by another program: end that, or give the workload "
-            "another port (config.yaml: workloads)"
-        )
 
     def _bring_image(self) -> bool:
         """Bring the image from the cache if it is missing; whether it was.  Raises UserError where another comes."""

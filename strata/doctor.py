@@ -29,8 +29,8 @@ NEEDED_BYTES = 10e9
 
 
 def _programs() -> list[ends.Row]:
-    there = {name: where(name) is not None for name in PROGRAMS}
-    return [(name, there[name], about + ("" if there[name] else ": run `make setup`")) for name, about in PROGRAMS.items()]
+    missing = {name: "" if where(name) else ": run `make setup`" for name in PROGRAMS}
+    return [(name, not missing[name], about + missing[name]) for name, about in PROGRAMS.items()]
 
 
 def _root() -> ends.Row:

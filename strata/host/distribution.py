@@ -8,10 +8,6 @@ from strata.base.process import capture
 from strata.base.shapes import Chosen, Fields
 
 DEFAULT_RELEASE = {"debian": "trixie", "ubuntu": "noble"}
-KEYRINGS = {
-    "debian": "/usr/share/keyrings/debian-archive-keyring.gpg",
-    "ubuntu": "/usr/share/keyrings/ubuntu-archive-keyring.gpg",
-}
 COMPONENTS = {"debian": "main", "ubuntu": "main universe"}
 
 
@@ -59,7 +55,7 @@ def sources(chosen: Chosen, mirror: str | None, host: dict[str, str], own: list[
     The host's suites (its release, -updates and -security) are replaced by those of the chosen one.
     """
     distribution, release = chosen["distribution"], chosen["release"]
-    keyring = KEYRINGS[distribution]
+    keyring = f"/usr/share/keyrings/{distribution}-archive-keyring.gpg"
     option = f"[signed-by={keyring}] " if os.path.exists(keyring) else ""
     if mirror:
         return f"deb {option}{mirror} {release} {COMPONENTS[distribution]}\n"

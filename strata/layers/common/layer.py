@@ -207,9 +207,9 @@ class Layer(ABC):
             layer = layer.under
         return wrapped
 
-    def run_below(self, argv: list[str], timeout: float = 120, check: bool = True) -> str:
+    def run_below(self, argv: list[str], check: bool = True) -> str:
         """What a command of the machinery prints on the layer below.  Raises UserError."""
-        return capture(self.below.command_plain(argv), timeout, check).stdout
+        return capture(self.below.command_plain(argv), check=check).stdout
 
 
 class Machine(Layer):

@@ -89,13 +89,6 @@ def hold(id: str) -> None:
         capture(as_root(["sh", "-euc", MAKE, "strata", *groups_of(id)]))
 
 
-def but_holder(lines: list[str]) -> list[str]:
-    """Command lines of processes in groups of :func:`hold` without what holds them."""
-    holder = " ".join(HOLDER)
-    at = lines.index(holder) if managed_by_systemd() and holder in lines else len(lines)
-    return lines[:at] + lines[at + 1 :]
-
-
 def join(id: str) -> list[str]:
     """The beginning of a command (for root) that runs the rest inside the groups of :func:`hold`."""
     return ["sh", "-euc", JOIN, "strata", *groups_of(id), "--"]
@@ -106,9 +99,10 @@ def groups_named(name: str) -> list[str]:
 
     name: as of :meth:`strata.layers.common.layer.Layer.group`.
     """
-    places = (f"{GROUP}/{name}", f"{SLICE}/{name}.scope", f"{SLICE}/docker-{name}.scope")
-    groups = [os.path.join(top, place) for top in hierarchies() for place in places]
-    return [group for group in groups if os.path.isdir(group)]
+    groups = [f"{GROUP}/{one}" for one in (name, f"libpod-{name}")]
+    groups += [f"{SLICE}/{one}.scope" for one in (name, f"docker-{name}", f"libpod-{name}")]
+    found = [os.path.join(top, group) for top in hierarchies() for group in groups]
+    return [folder for folder in found if name and os.path.isdir(folder)]
 
 
 def _folders(name: str) -> list[str]:
@@ -116,32 +110,32 @@ def _folders(name: str) -> list[str]:
     return [folder for group in groups_named(name) for folder, _, _ in os.walk(group, topdown=False)]
 
 
-def _processes(folder: str) -> set[int]:
-    try:
-        with open(f"{folder}/cgroup.procs", encoding="utf-8") as file:
-            return {int(line) for line in file}
-    except OSError:
-        return set()
-
-
 def members(name: str) -> set[int]:
     """Ids of the processes in the groups of a system, and in those that were made in them."""
-    return {process for folder in _folders(name) for process in _processes(folder)}
+    listed = observe.read_files([f"{folder}/cgroup.procs" for folder in _folders(name)])
+    return {int(line) for text in listed.values() for line in text.split()}
 
 
-def beside(process: int, proc: str = "/proc") -> list[int]:
-    """Ids of the processes in the same group below ours as a process, and of the one that holds them."""
-    with open(f"{proc}/{process}/cgroup", encoding="utf-8") as file:
-        paths = [line.rstrip("\n").split(":", 2)[1:] for line in file]
-    found = {process}
-    for controllers, path in paths:
-        # Where both versions are, the second lies beside the hierarchies of the first.
-        hierarchy = controllers.removeprefix("name=") or ("" if unified() else "unified")
-        if re.match(rf"/({GROUP}|{re.escape(SLICE)})/", path):
-            found |= _processes(os.path.join(ROOT, hierarchy, path.lstrip("/")))
-    with open(f"{proc}/{process}/stat", encoding="utf-8") as file:
-        parent = int(file.read().rpartition(")")[2].split()[1])
-    return sorted(found | ({parent} if parent > 1 else set()))
+def held(name: str) -> list[int]:
+    """Ids of the processes in the groups of a container, and of what holds them."""
+    found = members(name)
+    told = observe.read_files([f"/proc/{process}/stat" for process in found])
+    return sorted((found | {int(text.rpartition(")")[2].split()[1]) for text in told.values()}) - {0, 1})
+
+
+def running(name: str) -> list[str]:
+    """The command lines of the processes in the groups of a system."""
+    told = observe.read_files([f"/proc/{process}/cmdline" for process in sorted(members(name))])
+    return _lines(told)
+
+
+def but_waiting(lines: list[str], words: Sequence[str]) -> list[str]:
+    """Command lines without those of what waits beside the others, and of what takes in its orphans."""
+    wait = " ".join(words)
+    found = [line for line in lines if not line.endswith(f" -- {wait}")]
+    if wait in found:
+        found.remove(wait)
+    return found
 
 
 def of_containers() -> list[str]:
@@ -171,8 +165,11 @@ def look(folders: list[str]) -> list[str]:
 def command_lines(printed: str) -> list[str]:
     """What :func:`look` found, of each process once, without those that have ended."""
     found = dict(re.findall(r"^==> (/proc/\d+/cmdline) <==\n(.*?)(?=\n?^==> |\Z)", printed, re.MULTILINE | re.DOTALL))
-    lines = (" ".join(text.replace("\0", " ").split()) for text in found.values())
-    return [line for line in lines if line]
+    return _lines(found)
+
+
+def _lines(told: dict[str, str]) -> list[str]:
+    return [line for text in told.values() if (line := " ".join(text.replace("\0", " ").split()))]
 
 
 def remove(name: str, patience: float = 10.0, notice: float = 1.0) -> None:
@@ -183,8 +180,6 @@ def remove(name: str, patience: float = 10.0, notice: float = 1.0) -> None:
     """
     if os.path.isabs(name):
         name = observe.read_files([name]).get(name, "")
-    if not name:
-        return
     # What is frozen does not end.
     freeze(freezers(name), False)
     deadline = time.monotonic() + patience

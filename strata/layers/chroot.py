@@ -97,5 +97,4 @@ class Layer(layer.Layer):
         return self.context.id
 
     def left(self) -> list[str]:
-        lines = cgroups.command_lines(self.run_below(cgroups.look(cgroups.groups_of(self.context.id))))
-        return cgroups.but_holder(lines)
+        return cgroups.but_waiting(cgroups.running(self.context.id), cgroups.HOLDER)

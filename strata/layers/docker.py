@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # Where a daemon writes down its process when it starts.
 PID_FILE = "/var/run/docker.pid"
+# Prints the command line of every process in a container, for :func:`strata.host.cgroups.command_lines`.
+LOOK = ["sh", "-c", "tail -v -n +1 /proc/[0-9]*/cmdline 2>/dev/null; :"]
 # What is recorded of a daemon, and the places where it tells that.
 FACTS = {
     "engine": "{{.ServerVersion}}",
@@ -101,11 +103,6 @@ class Layer(engine.Layer):
         # The daemon is up, as the host's is: its start under emulation takes longer than that of a container.
         return [["systemctl", "start", "docker.service"]]
 
-    @property
-    def _id_file(self) -> str:
-        """The file in which Docker writes down the container's id."""
-        return os.path.join(self.context.folder, "container")
-
     def ask(self) -> Fields:
         """What the daemon says of itself; the host's is asked once in its life."""
         own = self.below.name == "host"
@@ -123,11 +120,10 @@ class Layer(engine.Layer):
 
     def prepare(self) -> list[str]:
         words = ["--cgroup-parent", cgroups.parent_for(self._info["cgroup_driver"])]
-        words += ["--cidfile", self._id_file] * (self.machine() is None)
         if gvisor.asked(self.options):
             words += ["--runtime", gvisor.name(self.options)]
             # A runtime that fails may leave its processes, whatever becomes of the container.
-            self.context.note({"kind": "group", "id": self._id_file})
+            self.context.note({"kind": "group", "id": self.id_file})
         return words
 
     def trace(self) -> Fields:
@@ -137,26 +133,18 @@ class Layer(engine.Layer):
     def up(self) -> None:
         super().up()
         if gvisor.asked(self.options):
-            lines = cgroups.command_lines(self.run_below(cgroups.look(cgroups.of_containers())))
-            self._info["sandbox"] = gvisor.seen(lines)
+            self._info["sandbox"] = gvisor.seen(cgroups.running(self.group() or ""))
 
     def facts(self) -> Fields:
         """What the daemon that runs the container says of itself."""
         return {"docker": self._info}
 
-    def group(self) -> str | None:
-        """The container's id; it is not known of one in a machine."""
-        with contextlib.suppress(OSError), open(self._id_file, encoding="utf-8") as file:
-            return file.read().strip() or None
-        return None
-
     def left(self) -> list[str]:
-        if gvisor.asked(self.options):
-            # The host sees no more of its processes than that there are some.
+        if not gvisor.asked(self.options):
             return super().left()
-        # In a machine there are only those of the one system that is up.
-        folders = [f"{folder}{self.group() or ''}*" for folder in cgroups.of_containers()]
-        return engine.but_waiting(cgroups.command_lines(self.run_below(cgroups.look(folders))))
+        # The host sees no more of its processes than that there are some.
+        lines = cgroups.command_lines(self.run_below(self.wrap(LOOK)))
+        return cgroups.but_waiting([line for line in lines if "/cmdline" not in line], engine.WAIT)
 
 
 def _life_of_daemon() -> int | None:

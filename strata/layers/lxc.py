@@ -11,8 +11,6 @@ from strata.host import cgroups
 from strata.layers.common import layer
 from strata.layers.host import NETWORK_AND_DATA
 
-# Commands are run beside it.
-IDLE = ["/usr/bin/sleep", "infinity"]
 # What the distribution gives to every container: its devices, mounts, capabilities and filter of system calls.
 COMMON = "/usr/share/lxc/config/common.conf"
 MOUNT = """
@@ -53,7 +51,7 @@ class Layer(layer.Layer):
             "lxc.net.0.type": "none",
             "lxc.cgroup.dir.container": cgroups.path_of(self.context.id),
             "lxc.cgroup.dir.monitor": cgroups.path_of(monitor),
-            "lxc.init.cmd": " ".join(IDLE),
+            "lxc.init.cmd": " ".join(cgroups.HOLDER),
         }
 
     def up(self) -> None:
@@ -89,8 +87,4 @@ class Layer(layer.Layer):
         return sorted(cgroups.members(self.context.id))
 
     def left(self) -> list[str]:
-        # With version 2 alone LXC makes a group of a hidden name in the container's.
-        groups = cgroups.groups_of(self.context.id)
-        inner = [f"{group}/{names}" for group in groups for names in ("*", ".[!.]*")]
-        lines = cgroups.command_lines(self.run_below(cgroups.look([*groups, *inner])))
-        return [line for line in cgroups.but_holder(lines) if line != " ".join(IDLE)]
+        return cgroups.but_waiting(cgroups.running(self.context.id), cgroups.HOLDER)

@@ -119,7 +119,7 @@ def made(table, tmp_path):
     [
         ("docker", {}, ["--cgroup-parent", "/strata", "--cidfile", "FOLDER/container"], "--runtime"),
         ("docker", {"runtime": "runsc", "stack": "host"}, ["--runtime", "strata-runsc-ptrace-host"], "--security-opt"),
-        ("podman", {}, ["--cgroups", "no-conmon", "--cgroup-parent", "/strata"], "--cidfile"),
+        ("podman", {}, ["--cgroups", "no-conmon", "--cgroup-parent", "/strata"], "--runtime"),
         *[
             (name, entry, there, not_there)
             for name in ("docker", "podman")
@@ -410,7 +410,7 @@ WAITING = ["/sbin/docker-init\0--\0sleep\0infinity", "sleep\0infinity"]
 @pytest.mark.parametrize(("name", "entry"), [("docker", PLAIN), ("docker", GVISOR), ("podman", RUNC)])
 def test_what_is_there_before_any_command_is_nothing_that_was_left(made, table, name, entry):
     table.answers.update({"runsc flags": FLAGS_2022, "runsc --version": "runsc version 1"})
-    own = [*WAITING, "tail\0/proc/1/cmdline"] if entry is not PLAIN else WAITING
+    own = [*WAITING, "tail\0/proc/1/cmdline"] if entry is GVISOR else WAITING
     lines = [*own, "sleep 300", "sleep\0infinity"]
     printed = "".join(f"==> /proc/{number}/cmdline <==\n{line}\n" for number, line in enumerate(lines, 1))
     table.answers["cmdline"] = printed
@@ -425,15 +425,16 @@ def test_servers_listen_where_packets_of_a_client_arrive(made, table, name, netw
     assert (top.listen(), top.address()) == (address, "192.0.2.1")
 
 
-def test_the_processes_of_a_container_are_those_of_its_control_group(monkeypatch, tmp_path):
-    (tmp_path / "memory/strata/c").mkdir(parents=True)
-    (tmp_path / "memory/strata/c/cgroup.procs").write_text("41\n42\n")
+def test_the_processes_of_a_container_are_those_of_its_control_group_and_what_holds_them(made, monkeypatch, tmp_path):
     monkeypatch.setattr(cgroups, "ROOT", str(tmp_path))
-    proc = tmp_path / "proc/41"
-    proc.mkdir(parents=True)
-    (proc / "cgroup").write_text("4:memory:/strata/c\n1:name=systemd:/elsewhere\n")
-    (proc / "stat").write_text("41 (exe) S 7 41 41 0")
-    assert cgroups.beside(41, str(tmp_path / "proc")) == [7, 41, 42]
+    (tmp_path / "memory/strata/0a1b/payload").mkdir(parents=True)
+    (tmp_path / "memory/cgroup.procs").touch()
+    (tmp_path / "memory/strata/0a1b/payload/cgroup.procs").write_text(f"{os.getpid()}\n")
+    top = made("docker", PLAIN, up=False)
+    assert (top.group(), top.processes()) == (None, [])
+    (tmp_path / "container").write_text("0a1b\n")
+    assert top.group() == "0a1b"
+    assert set(top.processes()) == {os.getpid(), os.getppid()} - {0, 1}
 
 
 @pytest.mark.parametrize("name", ["docker", "podman"])
@@ -518,7 +519,7 @@ def test_a_file_for_a_container_in_a_machine_goes_through_both(table, tmp_path):
 @pytest.mark.parametrize("group", ["", "payload", ".lxc"])
 def test_what_was_left_is_seen_in_any_group_of_lxcs(monkeypatch, tmp_path, group):
     monkeypatch.undo()
-    monkeypatch.setattr(cgroups, "groups_of", lambda id: [str(tmp_path / "strata-x.scope")])
+    monkeypatch.setattr(cgroups, "groups_named", lambda name: [str(tmp_path / "strata-x.scope")])
     (tmp_path / "strata-x.scope" / group).mkdir(parents=True)
     with subprocess.Popen(["sleep", "300"]) as left:
         (tmp_path / "strata-x.scope" / group / "cgroup.procs").write_text(f"{left.pid}\n")

@@ -5,6 +5,7 @@ A container stays up for its cell, or for those that share it; its first program
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Collection
@@ -15,15 +16,13 @@ from strata.base.errors import UserError
 from strata.base.process import capture
 from strata.base.progress import once, step
 from strata.base.shapes import Fields, HostFacts
-from strata.host import cgroups
+from strata.host import cgroups, observe
 from strata.layers.common import layer, limits
 
 # Says whose a container is.  A container in which an image is built has that of the recipe, too.
 LABEL, BUILDING = "strata.home", "strata.building"
 # What the first program does.
 WAIT = ["sleep", "infinity"]
-# Prints the command line of every process in a container, for :func:`strata.host.cgroups.command_lines`.
-LOOK = ["sh", "-c", "tail -v -n +1 /proc/[0-9]*/cmdline 2>/dev/null; :"]
 NETWORKS = {"bridge": "bridge with NAT", "host": "its host’s"}
 DATA = {"volume": "volume", "layered": "layered file system", "tmpfs": "memory (tmpfs)"}
 
@@ -115,6 +114,11 @@ class Layer(layer.Layer):
         raise NotImplementedError
 
     @property
+    def id_file(self) -> str:
+        """The file in which the engine writes down the container's id."""
+        return os.path.join(self.context.folder, "container")
+
+    @property
     def image(self) -> str:
         """The image's id as the engine writes it."""
         assert self.context.image
@@ -130,6 +134,7 @@ class Layer(layer.Layer):
             # It may do what a volume may.
             place = ["--tmpfs", "/data:rw,exec,suid,dev,mode=0755"]
         own = self.prepare()
+        own += ["--cidfile", self.id_file] * (self.machine() is None)
         if self.machine() is None:
             # One in a machine goes with it.
             self.context.note(self.trace())
@@ -160,6 +165,8 @@ class Layer(layer.Layer):
 
     def start(self, argv: list[str]) -> None:
         """Start the container.  Raises UserError."""
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.id_file)
         self.run_below(argv)
 
     def published(self) -> list[str]:
@@ -200,19 +207,18 @@ class Layer(layer.Layer):
     def cpus(self) -> int | None:
         return len(set(numbers(self.options["cpuset-cpus"]))) if "cpuset-cpus" in self.options else None
 
+    def group(self) -> str | None:
+        # It is not known of a container in a machine.
+        return observe.read_files([self.id_file]).get(self.id_file) or None
+
     def processes(self) -> list[int]:
         machine = self.machine()
-        return machine.processes() if machine else cgroups.beside(int(self.inspect("{{.State.Pid}}")))
+        return machine.processes() if machine else cgroups.held(self.group() or "")
 
     def left(self) -> list[str]:
-        lines = cgroups.command_lines(self.run_below(self.wrap(LOOK)))
-        return but_waiting([line for line in lines if "/cmdline" not in line])
-
-
-def but_waiting(lines: list[str]) -> list[str]:
-    """Command lines in a container without those of what waits there, and of what takes in orphans."""
-    wait = " ".join(WAIT)
-    found = [line for line in lines if not line.endswith(f" -- {wait}")]
-    if wait in found:
-        found.remove(wait)
-    return found
+        if name := self.group():
+            lines = cgroups.running(name)
+        else:
+            # In a machine there are only those of the one system that is up.
+            lines = cgroups.command_lines(self.run_below(cgroups.look(cgroups.of_containers())))
+        return cgroups.but_waiting(lines, WAIT)

@@ -53,10 +53,6 @@ def add(path):
     path.with_name("zzz").write_text("new")
 
 
-def test_what_was_not_touched_is_what_was_built(image):
-    intact.verify(image)
-
-
 @pytest.mark.parametrize("change", [flip, replace, link, add, os.unlink])
 def test_a_changed_file_is_an_error_before_it_runs_and_stays_one(image, tmp_path, change):
     change(tmp_path / "tree/opt/strata/bin/serve")

@@ -548,11 +548,3 @@ def test_lxc_is_asked_for_a_group_beside_those_of_containers_and_its_holder_ends
     )
     with pytest.raises(UserError, match="LXC did not start a container: No such group"):
         top.up()
-
-
-def test_groups_that_were_made_in_a_systems_group_go_with_it(monkeypatch, tmp_path):
-    for name, pid in (("a", 1), ("a/payload", 2), ("b", 3)):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "cgroup.procs").write_text(f"{pid}\n")
-    monkeypatch.setattr(cgroups, "groups_named", lambda name: [str(tmp_path / one) for one in "ab"])
-    assert cgroups.members("x") == {1, 2, 3}

@@ -130,7 +130,7 @@ def apart(ports: list[int]) -> int:
     return (ports[-1] - ports[0] + PARTS - 1) // PARTS * PARTS + PARTS if ports else 0
 
 
-def beyond(workloads: dict[str, PlannedWorkload], turns: int) -> Iterator[tuple[str, str]]:
+def beyond(workloads: Fields, turns: int) -> Iterator[tuple[str, str]]:
     """(key, what is wrong) of ports that some system would have above the last one that there is.
 
     turns: how many environments are up together for workloads of several laps.

@@ -31,7 +31,7 @@ def hash_archive(path: str) -> dict[str, str]:
             elif member.isfile():
                 content = archive.extractfile(member)
                 assert content
-                found[key] = f"sha256:{hashlib.file_digest(content, 'sha256').hexdigest()}"
+                found[key] = f"sha256:{hashlib.sha256(content.read()).hexdigest()}"
     return dict(sorted(found.items()))
 
 

@@ -41,7 +41,7 @@ def test_the_hosts_own_suites_are_replaced_and_no_other():
         ["http://mirror.example/debian", "trixie-updates", "main"],
         ["http://mirror.example/debian-security", "trixie-security", "main"],
     ]
-    with pytest.raises(UserError, match="name image.mirror"):
+    with pytest.raises(UserError, match=r"name image\.mirror"):
         distribution.sources(TRIXIE, None, DEBIAN, HOST[4:])
     [named] = distribution.sources(TRIXIE, "http://m.example/u", DEBIAN, HOST).splitlines()
     assert named.endswith("http://m.example/u trixie main")

@@ -78,7 +78,7 @@ def name(settled: Fields) -> str:
 
 
 def refusal(settled: Fields, runtimes: str) -> str | None:
-    """Why this machine cannot provide the sandbox; runtimes: what the daemon says of those that it knows, if it does."""
+    """Why this machine cannot provide the sandbox; runtimes: what the daemon says of those that it knows."""
     if not flags():
         return ABSENT
     known, platform = platforms()[0], settled["sandbox"]["platform"]

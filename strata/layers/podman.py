@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 
 from strata.base import places
 from strata.base.process import as_root
@@ -21,6 +22,8 @@ RUNTIMES = ("crun", "runc")
 # What a container's first program takes in orphans by; Docker's own, so that both have the same, and others.
 INITS = ("docker-init", "tini-static", "catatonit")
 MAKES_BRIDGES = ("/usr/lib/podman/netavark", "/usr/libexec/podman/netavark", "/usr/lib/cni/bridge")
+# The bit of CAP_SYS_RESOURCE.
+SYS_RESOURCE = 24
 
 
 def podman(*words: str) -> list[str]:
@@ -41,6 +44,17 @@ def unfit(runtime: str) -> str | None:
     if runtime == "crun" and any(observe.read_files([f"{cgroups.ROOT}/unified/cgroup.controllers"]).values()):
         return "crun makes no container where control groups are hybrid, as here: set runtime: runc"
     return None
+
+
+def ulimits(status: str = "/proc/self/status") -> list[str]:
+    """Words by which limits stay as they are where nobody may raise them, as Podman would; none elsewhere."""
+    bound = int(observe.fields(observe.read_files([status])[status])["CapBnd"], 16)
+    if bound >> SYS_RESOURCE & 1:
+        return []
+    files, processes = (resource.getrlimit(kind) for kind in (resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC))
+    # Podman holds itself, and so what it starts, to so many processes.
+    soft, hard = (min(limit, 32768) if limit >= 0 else 32768 for limit in processes)
+    return ["--ulimit", f"nofile={files[0]}:{files[1]}", "--ulimit", f"nproc={soft}:{hard}"]
 
 
 class Kind(engine.Kind):
@@ -102,8 +116,7 @@ class Layer(engine.Layer):
             ours = ["--match", "conntrack", "--ctstate", "DNAT", "--ctorigdst", self.below.listen()]
             firewall.let_through(self.context, ours)
         words = ["--init-path", where(*INITS) or INITS[0], "--cgroups", "no-conmon"]
-        # Its limits are the host's: Podman would raise them where nobody may.
-        return [*words, "--cgroup-parent", cgroups.parent_for(cgroups.driver()), "--replace", "--ulimit", "host"]
+        return [*words, "--cgroup-parent", cgroups.parent_for(cgroups.driver()), "--replace", *ulimits()]
 
     def trace(self) -> Fields:
         found = super().trace()

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 from types import SimpleNamespace
 
 import projects
@@ -87,6 +88,7 @@ def table(monkeypatch, tmp_path):
     monkeypatch.setattr(docker, "PID_FILE", "/nowhere")
     monkeypatch.setattr(shutil, "which", lambda name, path=None: f"/usr/bin/{name}")
     monkeypatch.setattr(podman, "unfit", lambda runtime: None)
+    monkeypatch.setattr(podman, "ulimits", list)
     monkeypatch.setattr(cgroups, "managed_by_systemd", lambda: False)
     gvisor.flags.cache_clear()
     gvisor.version.cache_clear()
@@ -326,6 +328,15 @@ def test_what_podman_lacks_on_this_machine_is_named(monkeypatch, tmp_path):
     assert "runc is not installed" in why()
 
 
+def test_limits_stay_as_they_are_where_nobody_may_raise_them(tmp_path, monkeypatch):
+    monkeypatch.undo()
+    status = tmp_path / "status"
+    status.write_text("CapEff:\t0\nCapBnd:\t000001ffffffffff\n")
+    assert podman.ulimits(str(status)) == []
+    status.write_text("CapEff:\t0\nCapBnd:\t000001fffeffffff\n")
+    assert [word.partition("=")[0] for word in podman.ulimits(str(status))[1::2]] == ["nofile", "nproc"]
+
+
 @pytest.mark.parametrize("name", ["docker", "podman", "lxc"])
 def test_without_its_program_it_is_told_what_installs_it(monkeypatch, name):
     monkeypatch.setattr(shutil, "which", lambda program, path=None: None)
@@ -525,7 +536,10 @@ def test_what_was_left_is_seen_in_any_group_of_lxcs(monkeypatch, tmp_path, group
         (tmp_path / "strata-x.scope" / group / "cgroup.procs").write_text(f"{left.pid}\n")
         try:
             stack = layers.build([{"lxc": {}}], Context("strata-x", str(tmp_path), None))
-            assert stack[-1].left() == ["sleep 300"]
+            deadline = time.monotonic() + 20
+            while not (found := stack[-1].left()) and time.monotonic() < deadline:
+                time.sleep(0.01)
+            assert found == ["sleep 300"]
         finally:
             left.kill()
 

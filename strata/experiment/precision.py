@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 # Fewer sets end most often where a width is too small by chance, and their intervals cover too little.
-FIRST_STAGE = 20
+FIRST_STAGE = 10
 # Whoever is not within the target gets sets until that share of it is foreseen.
 AIM = 0.9
 # How many times the sets of a workload there are after a round at most.

@@ -34,29 +34,22 @@ missing() {
     done <scripts/packages.txt
 }
 
-# Ends with what is missing and to be got otherwise, if anything of it is a condition.
-give_up() {
-    local needed=0
-    while read -r kind thing package; do
-        [ -n "${optional[$kind]:-}" ] || needed=1
-        echo "  $thing   (Debian: $package${optional[$kind]:+; for ${optional[$kind]}})" >&2
-    done <<<"$1"
-    return "$needed"
-}
-
 install_packages() {
-    local lacking kind package here=()
+    local lacking kind thing package here=() needed=0 trouble=""
     lacking=$(missing)
     [ -n "$lacking" ] || return 0
     if ! type -P apt-get >/dev/null; then
-        say "this distribution has no apt; install what gives these, then run this again:"
-        give_up "$lacking"
-        return
+        trouble="this distribution has no apt"
+    elif ! "${root[@]}" true 2>/dev/null; then
+        trouble="sudo asks for a password"
     fi
-    if [ "$(id -u)" != 0 ] && ! sudo -n true 2>/dev/null; then
-        say "packages are missing and sudo asks for a password; install these:"
-        give_up "$lacking"
-        return
+    if [ -n "$trouble" ]; then
+        say "$trouble; install what gives these, then run this again:"
+        while read -r kind thing package; do
+            [ -n "${optional[$kind]:-}" ] || needed=1
+            echo "  $thing   (Debian: $package${optional[$kind]:+; for ${optional[$kind]}})" >&2
+        done <<<"$lacking"
+        return "$needed"
     fi
     "${root[@]}" apt-get -qq update
     # First what may be wanting altogether: nothing is installed for a run that cannot be.
@@ -79,11 +72,6 @@ install_packages() {
     if [ "$purpose" != paper ] && ! type -P docker >/dev/null; then
         install docker-cli
     fi
-    lacking=$(missing)
-    if [ -n "$lacking" ] && ! give_up "$lacking"; then
-        say "these are still missing after the installation"
-        return 1
-    fi
 }
 
 # gVisor of Debian 12 knows no Systrap, which is many times as fast as what it has; that of Debian 13 runs there.
@@ -94,25 +82,20 @@ see_newer_gvisor() {
     fi
 }
 
-find_python() {
-    for name in python3 python3.14 python3.13 python3.12 python3.11; do
-        if "$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
-            echo "$name"
-            return
-        fi
-    done
-    say "Python 3.11 or newer is needed; found $(python3 --version 2>&1 || echo none)"
-    exit 1
-}
-
 install_python_packages() {
-    local list=requirements.txt python wanted
+    local list=requirements.txt name python="" wanted
     [ "$purpose" != test ] || list=requirements-test.txt
     wanted=$(cat requirements.txt "$list" | sha256sum | cut -c -32)
     if grep -qs "$wanted" .venv/strata-stamp; then
         return 0
     fi
-    python=$(find_python)
+    for name in python3.14 python3.13 python3.12 python3.11 python3; do
+        "$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && python=$name
+    done
+    if [ -z "$python" ]; then
+        say "Python 3.11 or newer is needed; found $(python3 --version 2>&1 || echo none)"
+        exit 1
+    fi
     if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
         say "installing python3-venv"
         "${root[@]}" apt-get -qq update

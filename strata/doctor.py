@@ -14,6 +14,7 @@ from strata.base.shapes import Fields
 from strata.client import ends
 from strata.experiment import config
 from strata.host import capacity, cgroups, observe
+from strata.host.daemons import where
 
 # The oldest that Snakemake takes.
 CONDA = [24, 7, 1]
@@ -24,17 +25,18 @@ PROGRAMS = {
     "pdflatex": "sets the paper",
 }
 MARKS = {True: "yes", False: "NO", None: "note"}
+NEEDED_BYTES = 10e9
 
 
-def _program(name: str) -> ends.Row:
-    place = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
-    return name, bool(place), PROGRAMS[name] + ("" if place else ": run `make setup`")
+def _programs() -> list[ends.Row]:
+    missing = {name: "" if where(name) else ": run `make setup`" for name in PROGRAMS}
+    return [(name, not missing[name], about + missing[name]) for name, about in PROGRAMS.items()]
 
 
 def _root() -> ends.Row:
     if os.geteuid() == 0:
         return "root rights", True, "this user is root"
-    if shutil.which("sudo") and capture(["sudo", "-n", "true"], check=False).returncode == 0:
+    if where("sudo") and capture(["sudo", "-n", "true"], check=False).returncode == 0:
         return "root rights", True, "through sudo without a password"
     return "root rights", False, "native and the image need root: run as root, or allow sudo without a password"
 
@@ -43,35 +45,32 @@ def software(profile: str = "profiles/default/config.yaml") -> ends.Row:
     """Whether R and Python of the rules are those of this machine, or of conda environments."""
     told = pages.read(profile) if os.path.exists(profile) else {}
     chosen = [told.get(key) or () for key in ("software-deployment-method", "deployment-method", "sdm")]
-    by_conda = any("conda" in value for value in chosen) or told.get("use-conda") is True
     version = capture(["conda", "--version"], check=False).stdout.strip() if shutil.which("conda") else ""
     found = re.search(r"\d+(?:\.\d+)+", version)
     fit = found is not None and [int(part) for part in found[0].split(".")] >= CONDA
-    if by_conda:
+    if any("conda" in value for value in chosen) or told.get("use-conda") is True:
         needed = f"conda {'.'.join(map(str, CONDA))} or newer is needed"
         return "software", fit, f"envs/ by conda, as {profile} says: " + (version if fit else needed)
     there = f"; {version} is here: `--software-deployment-method conda` takes envs/ instead" if fit else ""
     return "software", True, f"this machine's R and the Python of {os.path.relpath(sys.prefix)}{there}"
 
 
-def _slurm(profile: str = "profiles/slurm") -> ends.Row:
-    if not (shutil.which("sbatch") and shutil.which("sinfo")):
-        return "Slurm", None, "no sbatch here: this machine measures all (docs/slurm.md: several nodes)"
+def _slurm() -> ends.Row:
+    if not where("sinfo"):
+        return "Slurm", None, "it is not here: this machine measures all (docs/slurm.md: several nodes)"
     if importlib.util.find_spec("snakemake_executor_plugin_slurm") is None:
         return "Slurm", None, "no executor for it: `pip install --requirement requirements-slurm.txt` installs it"
-    told = capture(["sinfo", "--noheader", "--Node", "--format=%N %t"], check=False)
-    nodes = {tuple(line.split()) for line in told.stdout.splitlines() if len(line.split()) == 2}
-    up = [name for name, state in nodes if state.rstrip("*~#!%$@^-") in ("idle", "alloc", "mix", "comp")]
-    words = f"{len(up)} of {len(nodes)} nodes are up; `--workflow-profile {profile}` shares the blocks among them"
-    return "Slurm", bool(up) or None, words
+    told = capture(["sinfo", "--noheader", "--Node", "--responding", "--format=%N"], check=False).stdout
+    up, words = len(set(told.split())), "`--workflow-profile profiles/slurm` shares the blocks among them"
+    return "Slurm", bool(up) or None, f"{up} nodes are up; {words}"
 
 
-def _space(needed: float = 10e9) -> ends.Row:
+def _space() -> ends.Row:
     folder = places.home()
     while not os.path.isdir(folder):
         folder = os.path.dirname(folder)
     free = shutil.disk_usage(folder).free
-    short = "" if free > needed else f"; the image needs {needed / 1e9:.0f} GB"
+    short = "" if free > NEEDED_BYTES else f"; the image needs {NEEDED_BYTES / 1e9:.0f} GB"
     return "disk space", not short, f"{free / 1e9:.0f} GB free for {places.home()}{short}"
 
 
@@ -105,7 +104,7 @@ def main(over: Fields | None = None) -> int:
     memory = f"{facts['memory_bytes'] / 1e9:.1f} GB of memory"
     print(f"This machine: {facts['cpus']} CPUs, {memory}, last-level cache {cache}, {groups}")
     of_layers = [row for name in layers.names() for row in layers.kind(name).examine()]
-    good = _print([_root(), *map(_program, PROGRAMS), software(), _space(), _slurm(), *_seen(), *of_layers])
+    good = _print([_root(), *_programs(), software(), _space(), _slurm(), *_seen(), *of_layers])
     try:
         settings = config.read(over or {})
         experiment = config.experiment(settings, facts)

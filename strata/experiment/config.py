@@ -160,8 +160,6 @@ def _check_ports(workloads: Fields) -> Iterator[Finding]:
         for parameter, port in plan.ports_of(entry) if number > 1 else []:
             where = f"workloads.{name}.{parameter}"
             near = [one for one in taken if one[0] == number and 0 < abs(one[1] - port) < number]
-            if port + number > 65536:
-                yield where, f"port {port} + {number} systems exceeds 65535"
             for _, other in near:
                 words = f"{port} is too close to {other} of {taken[number, other]}"
                 yield where, f"{words}: {number} systems have {number} ports in a row; choose another"
@@ -185,7 +183,9 @@ def experiment(config: Fields, machine: HostFacts) -> Plan:
         reasons = "; ".join(f"{name}: {entry['reason']}" for name, entry in environments.items())
         raise UserError(f"{FILE}: environments: none can be measured on this machine ({reasons})")
     _add_beside(config, machine, environments, workloads)
-    checking.complain(FILE, [*_check_memory(config, machine, workloads), *_check_ports(workloads)])
+    wrong = [*_check_memory(config, machine, workloads), *_check_ports(workloads)]
+    turns = 1 if config["order"] == "sequential" else _turns(environments)
+    checking.complain(FILE, [*wrong, *plan.beyond(workloads, turns)])
     described = recipe.describe(config["image"])
     left_out = [name for name in config.get("not_emulated", []) if name in workloads]
     made = {
@@ -204,6 +204,12 @@ def experiment(config: Fields, machine: HostFacts) -> Plan:
         "workloads": workloads,
     }
     return cast(Plan, made)
+
+
+def _turns(environments: Fields) -> int:
+    """How many environments may be up together, each of which stands idle while another is measured."""
+    able = [entry for entry in environments.values() if entry["available"] and not sets.is_apart(entry)]
+    return sum(all(layers.kind(kind).stands_idle for one in entry["layers"] for kind in one) for entry in able)
 
 
 def _add_beside(config: Fields, machine: HostFacts, environments: Fields, workloads: Fields) -> None:

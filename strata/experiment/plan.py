@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 
 from strata.base import places
@@ -14,6 +14,9 @@ from strata.base.shapes import Any, CellWork, Fields, Plan, PlannedWorkload, Sou
 from strata.experiment import sets
 
 FORMAT = 5
+# How many equal parts a system may have at most, as schemas/workload.schema.json says.
+PARTS = 64
+LAST_PORT = 65535
 
 
 def daemons(plan: Plan) -> set[str]:
@@ -123,8 +126,26 @@ def shifted(ports: int | list[int], part: int) -> int | list[int]:
 
 
 def apart(ports: list[int]) -> int:
-    """How far the ports of systems that are up together lie apart, for those of one; each may have 64 equal parts."""
-    return (ports[-1] - ports[0] + 63) // 64 * 64 + 64 if ports else 0
+    """How far the ports of systems that are up together lie apart, for those of one."""
+    return (ports[-1] - ports[0] + PARTS - 1) // PARTS * PARTS + PARTS if ports else 0
+
+
+def beyond(workloads: Fields, turns: int) -> Iterator[tuple[str, str]]:
+    """(key, what is wrong) of ports that some system would have above the last one that there is.
+
+    turns: how many environments are up together for workloads of several laps.
+    """
+    for name, entry in workloads.items():
+        cell, values = entry["cell"], entry["parameters"]
+        together = turns if "laps" in cell and values[cell["laps"]] > 1 else 1
+        named = {parameter: several(values[parameter]) for parameter in cell.get("ports", [])}
+        every = sorted(port for ports in named.values() for port in ports)
+        shift = max(together - 1, 0) * apart(every) + systems(entry) - 1
+        for parameter, ports in named.items():
+            highest = max(ports, default=0) + shift
+            if highest > LAST_PORT:
+                words = f"port {highest - shift} becomes {highest} in the last of the systems that are up together"
+                yield f"workloads.{name}.{parameter}", f"{words}; must be at most {LAST_PORT - shift}"
 
 
 def source(project: str) -> Source:

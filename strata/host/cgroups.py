@@ -5,15 +5,14 @@ the same parent, in every hierarchy that Docker uses.  Otherwise the scheduler w
 the CPU among groups of unequal standing, and a comparison would measure that.
 """
 
-import contextlib
 import os
 import re
-import signal
 import time
 from collections.abc import Sequence
 
 from strata.base.errors import UserError
 from strata.base.process import as_root, capture
+from strata.host import observe
 
 ROOT = "/sys/fs/cgroup"
 SLICE = "strata.slice"
@@ -22,6 +21,35 @@ GROUP = "strata"
 HOLDER = ["/usr/bin/sleep", "infinity"]
 # The files by which a group is frozen, of version 1 and of version 2.
 OLD, NEW = "freezer.state", "cgroup.freeze"
+# Arguments: groups that are made; where version 1 bounds CPUs and memory it wants to be told of them.
+MAKE = """
+for group; do
+    mkdir -p "$group"
+    for file in cpuset.cpus cpuset.mems; do
+        for folder in "${group%/*}" "$group"; do
+            if [ -e "$folder/$file" ] && [ -z "$(cat "$folder/$file")" ]; then
+                cat "${folder%/*}/$file" >"$folder/$file"
+            fi
+        done
+    done
+done
+"""
+JOIN = 'while [ "$1" != -- ]; do echo $$ >"$1/cgroup.procs"; shift; done; shift; exec "$@"'
+
+
+def unified() -> bool:
+    """Whether the machine has the unified hierarchy (version 2)."""
+    return os.path.exists(f"{ROOT}/cgroup.controllers")
+
+
+def managed_by_systemd() -> bool:
+    """Whether groups are systemd's to make, as Docker then lets it."""
+    return unified() and os.path.isdir("/run/systemd/system")
+
+
+def driver() -> str:
+    """Who makes the groups, as engines call it."""
+    return "systemd" if managed_by_systemd() else "cgroupfs"
 
 
 def parent_for(driver: str) -> str:
@@ -29,24 +57,12 @@ def parent_for(driver: str) -> str:
     return SLICE if driver == "systemd" else f"/{GROUP}"
 
 
-def unified(root: str = ROOT) -> bool:
-    """Whether the machine has the unified hierarchy (version 2)."""
-    return os.path.exists(f"{root}/cgroup.controllers")
-
-
-def managed_by_systemd(root: str = ROOT) -> bool:
-    """Whether groups are systemd's to make, as Docker then lets it."""
-    return unified(root) and os.path.isdir("/run/systemd/system")
-
-
-def hierarchies(mountinfo: str = "/proc/self/mountinfo") -> list[str]:
-    """Mount points of the machine's hierarchies; Docker makes a group in each of them."""
-    with open(mountinfo, encoding="utf-8") as file:
-        lines = [line.split() for line in file]
-    kinds = {fields[4]: fields[fields.index("-") + 1] for fields in lines}
-    return sorted(
-        point for point, kind in kinds.items() if kind.startswith("cgroup") and f"{point}/".startswith(f"{ROOT}/")
-    )
+def hierarchies() -> list[str]:
+    """The tops of the machine's hierarchies; Docker makes a group in each of them."""
+    if unified():
+        return [ROOT]
+    found = [os.path.join(ROOT, name) for name in sorted(os.listdir(ROOT))]
+    return [path for path in found if os.path.exists(f"{path}/cgroup.procs") and not os.path.islink(path)]
 
 
 def path_of(id: str) -> str:
@@ -56,117 +72,70 @@ def path_of(id: str) -> str:
 
 def groups_of(id: str) -> list[str]:
     """The folders of a native system's groups."""
-    points = [ROOT] if managed_by_systemd() else hierarchies()
-    return [f"{point}/{path_of(id)}" for point in points]
-
-
-def make(id: str) -> None:
-    """Make the groups of a native system; systemd makes its own with the first command."""
-    if managed_by_systemd():
-        return
-    script = (
-        'for group; do parent=${group%/*}; mkdir -p "$group"; '
-        'for file in cpuset.cpus cpuset.mems; do for folder in "$parent" "$group"; do '
-        'if [ -e "$folder/$file" ] && [ -z "$(cat "$folder/$file")" ]; then '
-        'cat "${folder%/*}/$file" >"$folder/$file"; fi; done; done; done'
-    )
-    capture(as_root(["sh", "-euc", script, "strata", *groups_of(id)]))
-
-
-def enter(id: str) -> list[str]:
-    """The beginning of a command (for root) that runs the rest inside the groups, as the first that does.
-
-    systemd's group lives as long as something runs in it, and systemd refuses a second one of its name meanwhile.  It
-    has the controllers that a container's has.
-    """
-    if managed_by_systemd():
-        unit = [f"--slice={SLICE}", f"--unit={id}", "--property=Delegate=yes"]
-        return ["systemd-run", "--scope", "--quiet", "--collect", *unit, "--"]
-    return join(id)
+    return [f"{top}/{path_of(id)}" for top in hierarchies()]
 
 
 def hold(id: str) -> None:
     """Make the groups of a native system for any number of commands, one after the other or at the same time.
 
-    Each is run by :func:`join`.  As in a container something that does nothing stays there, where it has to.
+    Each is run by :func:`join`.  systemd's group, which has the controllers that a container's has, lives as long as
+    something runs in it: as in a container something that does nothing stays there.
     """
-    make(id)
     if managed_by_systemd():
-        script = 'setsid "$@" </dev/null >/dev/null 2>&1 &'
-        capture(as_root([*enter(id), "sh", "-euc", script, "strata", *HOLDER]))
+        unit = [f"--slice={SLICE}", f"--unit={id}", "--property=Delegate=yes"]
+        stay = ["sh", "-euc", 'setsid "$@" </dev/null >/dev/null 2>&1 &', "strata", *HOLDER]
+        capture(as_root(["systemd-run", "--scope", "--quiet", "--collect", *unit, "--", *stay]))
+    else:
+        capture(as_root(["sh", "-euc", MAKE, "strata", *groups_of(id)]))
 
 
-def but_holder(lines: list[str]) -> list[str]:
-    """Command lines of processes in groups of :func:`hold` without what holds them."""
-    holder = " ".join(HOLDER)
-    at = lines.index(holder) if managed_by_systemd() and holder in lines else len(lines)
-    return lines[:at] + lines[at + 1 :]
+def join(id: str) -> list[str]:
+    """The beginning of a command (for root) that runs the rest inside the groups of :func:`hold`."""
+    return ["sh", "-euc", JOIN, "strata", *groups_of(id), "--"]
 
 
-def holders(id: str) -> set[int]:
-    """Ids of the processes by which :func:`hold` holds a native system's groups."""
-    found = set()
-    for process in members(id):
-        with contextlib.suppress(OSError), open(f"/proc/{process}/cmdline", encoding="utf-8") as file:
-            if file.read().rstrip("\0").split("\0") == HOLDER:
-                found.add(process)
-    return found
+def groups_named(name: str) -> list[str]:
+    """The folders that are there of the groups of a native system or of a container.
 
-
-def join(id: str, below: str = "") -> list[str]:
-    """Like :func:`enter`, for groups in which something runs already, or that need not have it.
-
-    below: the group in them that is joined, as :func:`below` tells of it.
+    name: as of :meth:`strata.layers.common.layer.Layer.group`.
     """
-    script = 'while [ "$1" != -- ]; do echo $$ >"$1/cgroup.procs"; shift; done; shift; exec "$@"'
-    return ["sh", "-euc", script, "strata", *(os.path.join(group, below).rstrip("/") for group in groups_of(id)), "--"]
+    groups = [f"{GROUP}/{one}" for one in (name, f"libpod-{name}")]
+    groups += [f"{SLICE}/{one}.scope" for one in (name, f"docker-{name}", f"libpod-{name}")]
+    found = [os.path.join(top, group) for top in hierarchies() for group in groups]
+    return [folder for folder in found if name and os.path.isdir(folder)]
 
 
-def below(process: int, id: str, proc: str = "/proc") -> str:
-    """The group below a system's in which a process is, by its path from there; "" where it is in the system's itself.
-
-    It may be one in version 2 alone: there a group has processes or further groups.
-    """
-    if not unified():
-        return ""
-    with open(f"{proc}/{process}/cgroup", encoding="utf-8") as file:
-        path = file.read().rstrip("\n").rpartition("\n")[2].split(":", 2)[2]
-    inside = os.path.relpath(path, f"/{path_of(id)}")
-    return "" if inside == "." or inside.startswith("..") else inside
+def _folders(name: str) -> list[str]:
+    """The folders of :func:`groups_named`, and of the groups in them, these first."""
+    return [folder for group in groups_named(name) for folder, _, _ in os.walk(group, topdown=False)]
 
 
-def members(id: str) -> set[int]:
-    """Ids of the processes in a native system's groups, and in those that were made in them."""
-    found: set[int] = set()
-    for group in _folders(id):
-        try:
-            with open(f"{group}/cgroup.procs", encoding="utf-8") as file:
-                found.update(int(line) for line in file)
-        except OSError:
-            continue
+def members(name: str) -> set[int]:
+    """Ids of the processes in the groups of a system, and in those that were made in them."""
+    listed = observe.read_files([f"{folder}/cgroup.procs" for folder in _folders(name)])
+    return {int(line) for text in listed.values() for line in text.split()}
+
+
+def held(name: str) -> list[int]:
+    """Ids of the processes in the groups of a container, and of what holds them."""
+    found = members(name)
+    told = observe.read_files([f"/proc/{process}/stat" for process in found])
+    return sorted((found | {int(text.rpartition(")")[2].split()[1]) for text in told.values()}) - {0, 1})
+
+
+def running(name: str) -> list[str]:
+    """The command lines of the processes in the groups of a system."""
+    told = observe.read_files([f"/proc/{process}/cmdline" for process in sorted(members(name))])
+    return _lines(told)
+
+
+def but_waiting(lines: list[str], words: Sequence[str]) -> list[str]:
+    """Command lines without those of what waits beside the others, and of what takes in its orphans."""
+    wait = " ".join(words)
+    found = [line for line in lines if not line.endswith(f" -- {wait}")]
+    if wait in found:
+        found.remove(wait)
     return found
-
-
-def _folders(id: str) -> list[str]:
-    """The folders of a native system's groups that are there, and of those that were made in them, these first."""
-    return [folder for group in groups_of(id) for folder, _, _ in os.walk(group, topdown=False)]
-
-
-def beside(process: int, proc: str = "/proc") -> list[int]:
-    """Ids of the processes in the same group below ours as a process, and of the one that holds them."""
-    with open(f"{proc}/{process}/cgroup", encoding="utf-8") as file:
-        paths = [line.rstrip("\n").split(":", 2)[1:] for line in file]
-    found = {process}
-    for controllers, path in paths:
-        # Where both versions are, the second lies beside the hierarchies of the first.
-        hierarchy = controllers.removeprefix("name=") or ("" if unified() else "unified")
-        folder = os.path.join(ROOT, hierarchy, path.lstrip("/"))
-        if re.match(rf"/({GROUP}|{re.escape(SLICE)})/", path):
-            with open(f"{folder}/cgroup.procs", encoding="utf-8") as file:
-                found |= {int(line) for line in file}
-    with open(f"{proc}/{process}/stat", encoding="utf-8") as file:
-        parent = int(file.read().rpartition(")")[2].split()[1])
-    return sorted(found | ({parent} if parent > 1 else set()))
 
 
 def of_containers() -> list[str]:
@@ -196,42 +165,41 @@ def look(folders: list[str]) -> list[str]:
 def command_lines(printed: str) -> list[str]:
     """What :func:`look` found, of each process once, without those that have ended."""
     found = dict(re.findall(r"^==> (/proc/\d+/cmdline) <==\n(.*?)(?=\n?^==> |\Z)", printed, re.MULTILINE | re.DOTALL))
-    lines = (" ".join(text.replace("\0", " ").split()) for text in found.values())
-    return [line for line in lines if line]
+    return _lines(found)
 
 
-def remove(id: str, patience: float = 10.0, notice: float = 1.0) -> None:
-    """End every process in the groups and remove them.  Raises UserError if one cannot be ended.
+def _lines(told: dict[str, str]) -> list[str]:
+    return [line for text in told.values() if (line := " ".join(text.replace("\0", " ").split()))]
 
-    notice: seconds within which systemd removes its own; what is left then somebody else made, such as LXC.
+
+def remove(name: str, patience: float = 10.0, notice: float = 1.0) -> None:
+    """End every process in the groups of a system and remove them.  Raises UserError if one cannot be ended.
+
+    name: as of :func:`groups_named`, or the path of a file that holds it.  notice: seconds within which systemd
+    removes its own; what is left then somebody else made, such as LXC.
     """
+    if os.path.isabs(name):
+        name = observe.read_files([name]).get(name, "")
     # What is frozen does not end.
-    freeze(freezers(id), False)
+    freeze(freezers(name), False)
     deadline = time.monotonic() + patience
-    while (processes := members(id)) and time.monotonic() < deadline:
-        for process in processes:
-            try:
-                os.kill(process, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
-            except PermissionError:
-                capture(as_root(["kill", "-KILL", str(process)]), check=False)
+    while (processes := members(name)) and time.monotonic() < deadline:
+        capture(as_root(["kill", "-KILL", *map(str, processes)]), check=False)
         time.sleep(0.02)
     systemd, noticed = managed_by_systemd(), time.monotonic() + notice
-    while systemd and _folders(id) and time.monotonic() < noticed:
+    while systemd and _folders(name) and time.monotonic() < noticed:
         time.sleep(0.02)
-    if groups := _folders(id):
+    if groups := _folders(name):
         capture(as_root(["rmdir", "--", *groups]), check=not systemd)
 
 
-def freezers(name: str, root: str = ROOT) -> list[str]:
-    """The folders of the groups of a system or a container by which what runs in it is frozen; none where it has none.
+def freezers(name: str) -> list[str]:
+    """The folders of :func:`groups_named` by which what runs in them is frozen; none where it has none.
 
-    name: of its group, as of :meth:`strata.layers.common.layer.Layer.group`.
+    Where both versions are, those of the first.
     """
-    places = [f"freezer/{GROUP}/{name}", f"{GROUP}/{name}", f"{SLICE}/{name}.scope", f"{SLICE}/docker-{name}.scope"]
-    folders = [os.path.join(root, place) for place in places]
-    return [folder for folder in folders if any(os.path.exists(f"{folder}/{file}") for file in (OLD, NEW))]
+    groups = groups_named(name)
+    return next(filter(None, ([one for one in groups if os.path.exists(f"{one}/{file}")] for file in (OLD, NEW))), [])
 
 
 def freeze(folders: Sequence[str], frozen: bool = True, patience: float = 10.0) -> None:

@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import json
 import os
+import struct
 import time
 from collections.abc import Iterator
 
@@ -11,50 +12,23 @@ from strata.host import observe
 
 # perf_event_open on x86-64 and on everything with the generic table of system calls.
 SYSCALL = {"x86_64": 298, "aarch64": 241}
-HARDWARE, CPU_CYCLES = 0, 0
-
-
-class _Attributes(ctypes.Structure):
-    """The first 64 bytes of ``struct perf_event_attr`` (version 0 of the interface)."""
-
-    _fields_ = [
-        ("type", ctypes.c_uint32),
-        ("size", ctypes.c_uint32),
-        ("config", ctypes.c_uint64),
-        ("sample_period", ctypes.c_uint64),
-        ("sample_type", ctypes.c_uint64),
-        ("read_format", ctypes.c_uint64),
-        ("flags", ctypes.c_uint64),
-        ("wakeup_events", ctypes.c_uint32),
-        ("bp_type", ctypes.c_uint32),
-        ("config1", ctypes.c_uint64),
-    ]
-
-
-def open_cycles() -> list[int]:
-    """A descriptor for every CPU that counts its cycles, in all processes; none where the machine has no counters."""
-    number = SYSCALL.get(os.uname().machine)
-    if number is None:
-        return []
-    call = ctypes.CDLL(None, use_errno=True).syscall
-    opened: list[int] = []
-    for cpu in sorted(os.sched_getaffinity(0)):
-        wanted = _Attributes(type=HARDWARE, size=ctypes.sizeof(_Attributes), config=CPU_CYCLES)
-        descriptor = call(number, ctypes.byref(wanted), -1, cpu, -1, 8)
-        if descriptor < 0:
-            for one in opened:
-                os.close(one)
-            return []
-        opened.append(descriptor)
-    return opened
+# The 64 bytes of ``struct perf_event_attr`` (version 0): type and size, and zeros: event 0 of hardware is CPU cycles.
+CYCLES = struct.pack("=2I56x", 0, 64)
 
 
 @contextlib.contextmanager
 def cycles() -> Iterator[list[int]]:
-    """The counters of :func:`open_cycles`, closed at the end."""
-    opened = open_cycles()
+    """A descriptor for every CPU that counts its cycles, in all processes; none where the machine has no counters."""
+    number = SYSCALL.get(os.uname().machine)
+    call = ctypes.CDLL(None, use_errno=True).syscall
+    opened: list[int] = []
     try:
-        yield opened
+        for cpu in sorted(os.sched_getaffinity(0)) if number else []:
+            descriptor = call(number, CYCLES, -1, cpu, -1, 8)
+            if descriptor < 0:
+                break
+            opened.append(descriptor)
+        yield opened if len(opened) == len(os.sched_getaffinity(0)) else []
     finally:
         for descriptor in opened:
             os.close(descriptor)

@@ -1,15 +1,24 @@
-"""Daemons that the layers need: whether one listens, and a start where no service manager does it."""
+"""Programs and daemons that the layers need: whether they are there, and a start where no service manager does it."""
 
 import os
-import socket
 from collections.abc import Callable
 
 from strata.base import places
 from strata.base.errors import UserError
 
 
+def where(*programs: str) -> str | None:
+    """The path of the first of these programs that is there, root's among them."""
+    import shutil
+
+    path = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
+    return next((found for name in programs if (found := shutil.which(name, path=path))), None)
+
+
 def listens(path: str) -> bool:
     """Whether something listens at a Unix socket, be it that it would not let this user in."""
+    import socket
+
     with socket.socket(socket.AF_UNIX) as probe:
         try:
             probe.connect(path)

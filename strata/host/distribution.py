@@ -1,31 +1,22 @@
 """Which distribution the image is made of, and from which of the host's package sources."""
 
 import os
+import platform
 
 from strata.base.errors import UserError
 from strata.base.process import capture
 from strata.base.shapes import Chosen, Fields
 
 DEFAULT_RELEASE = {"debian": "trixie", "ubuntu": "noble"}
-KEYRINGS = {
-    "debian": "/usr/share/keyrings/debian-archive-keyring.gpg",
-    "ubuntu": "/usr/share/keyrings/ubuntu-archive-keyring.gpg",
-}
 COMPONENTS = {"debian": "main", "ubuntu": "main universe"}
 
 
-def os_release(path: str = "/etc/os-release") -> dict[str, str]:
-    """The fields of an os-release file; an empty mapping where there is none."""
-    fields = {}
+def os_release() -> dict[str, str]:
+    """The fields of the host's os-release file; an empty mapping where there is none."""
     try:
-        with open(path, encoding="utf-8") as file:
-            for line in file:
-                key, equals, value = line.strip().partition("=")
-                if equals:
-                    fields[key] = value.strip("\"'")
+        return platform.freedesktop_os_release()
     except OSError:
-        pass
-    return fields
+        return {}
 
 
 def choose(image: Fields, host: dict[str, str]) -> Chosen:
@@ -64,7 +55,7 @@ def sources(chosen: Chosen, mirror: str | None, host: dict[str, str], own: list[
     The host's suites (its release, -updates and -security) are replaced by those of the chosen one.
     """
     distribution, release = chosen["distribution"], chosen["release"]
-    keyring = KEYRINGS[distribution]
+    keyring = f"/usr/share/keyrings/{distribution}-archive-keyring.gpg"
     option = f"[signed-by={keyring}] " if os.path.exists(keyring) else ""
     if mirror:
         return f"deb {option}{mirror} {release} {COMPONENTS[distribution]}\n"

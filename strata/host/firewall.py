@@ -1,10 +1,8 @@
 """Rules by which this host lets packets through to a system, since Docker's let them through to its own alone."""
 
-import os
-import shutil
-
 from strata.base.process import as_root, capture
 from strata.host.context import Context
+from strata.host.daemons import where
 
 # Arguments: iptables, and the id of a system, by which its rules are marked.
 REMOVE = """
@@ -13,14 +11,9 @@ REMOVE = """
 """
 
 
-def program() -> str | None:
-    """The program that sets rules, if it is there."""
-    return shutil.which("iptables", path=os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin")
-
-
 def let_through(context: Context, *matches: list[str]) -> None:
     """Let through what fits one of the matches; the rules are noted first, and go with the system."""
-    iptables = program()
+    iptables = where("iptables")
     if iptables is None:
         return
     remove = ["sh", "-c", REMOVE, "strata", iptables, context.id]

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 
 from strata.base.shapes import Any, Fields
+from strata.host import observe
 
 # Set by Slurm's daemon of a node for all that runs there.
 SLURM = "SLURMD_NODENAME"
@@ -25,11 +26,7 @@ def facts() -> Fields:
 
     Two names with one such id are one machine; it is None where the kernel does not tell it.
     """
-    try:
-        with open(BOOT, encoding="utf-8") as file:
-            found = re.fullmatch(r"[0-9a-f-]{36}", file.read().strip())
-    except OSError:
-        found = None
+    found = re.fullmatch(r"[0-9a-f-]{36}", observe.read_files([BOOT]).get(BOOT, "").strip())
     mark = sha256((name() or os.uname().nodename).encode()).hexdigest()[:6]
     return {"name": f"node-{mark}", "boot": found[0] if found else None}
 

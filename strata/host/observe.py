@@ -67,19 +67,9 @@ def fields(text: str) -> dict[str, str]:
     return found
 
 
-def _chosen(text: str) -> str | None:
-    match = re.search(r"\[(\w+)\]", text)
-    return match[1] if match else None
-
-
 def _bytes(text: str) -> int:
     unit = {"K": 1024, "M": 1024**2, "G": 1024**3}.get(text[-1], 0)
     return int(text[:-1]) * unit if unit else int(text)
-
-
-def _groups(text: str) -> list[str]:
-    """The control groups of a process, each once, whatever the number of hierarchies."""
-    return sorted({line.split(":", 2)[2] for line in text.splitlines()})
 
 
 def understand(files: dict[str, str]) -> Fields:
@@ -93,6 +83,10 @@ def understand(files: dict[str, str]) -> Fields:
     memory = fields(files.get("/proc/meminfo", "")).get("MemTotal")
     version = files.get("/proc/version", "").split()
     flags = cpu.get("flags", "").split()
+    pages = re.search(r"\[(\w+)\]", files.get("/sys/kernel/mm/transparent_hugepage/enabled", ""))
+    # Each once, whatever the number of hierarchies.
+    groups = {line.split(":", 2)[2] for line in files.get("/proc/self/cgroup", "").splitlines()}
+    packages = files.get("/opt/strata/packages", "").splitlines()
     facts = {
         "kernel": version[2] if len(version) > 2 else None,
         "os": fields(files.get("/etc/os-release", "")).get("PRETTY_NAME"),
@@ -103,16 +97,13 @@ def understand(files: dict[str, str]) -> Fields:
         "threads_per_core": int(siblings) // int(cores) if cores and siblings else None,
         "cache_bytes": max(caches) if caches else None,
         "memory_bytes": int(memory.split()[0]) * 1024 if memory else None,
-        "huge_pages": _chosen(files.get("/sys/kernel/mm/transparent_hugepage/enabled", "")),
+        "huge_pages": pages and pages[1],
         "clocksource": files.get("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
         "virtualization": "guest of a hypervisor" if "hypervisor" in flags else ("none seen" if flags else None),
         "machine": files.get("/sys/class/dmi/id/product_name"),
-        "cgroup": ", ".join(_groups(files.get("/proc/self/cgroup", ""))),
+        "cgroup": ", ".join(sorted(groups)),
         "microcode": cpu.get("microcode"),
-        "versions": dict(
-            line.split(" ", 1) for line in files.get("/opt/strata/packages", "").splitlines() if " " in line
-        )
-        or None,
+        "versions": dict(line.split(" ", 1) for line in packages if " " in line) or None,
     }
     return {key: NOT_AVAILABLE if value in (None, "") else value for key, value in facts.items()}
 

@@ -31,26 +31,24 @@ def settings(folder: str) -> dict[str, str]:
 def path(folder: str) -> str:
     """The socket for a system's folder: in it, or where that lies too deep in a folder of its own."""
     near = os.path.join(folder, "ssh")
-    return near if len(os.fsencode(near)) <= LONGEST else os.path.join(_apart(folder), "s")
-
-
-def _apart(folder: str) -> str:
-    return os.path.join("/tmp", f"{os.path.basename(folder)}.ssh")
+    return near if len(os.fsencode(near)) <= LONGEST else os.path.join("/tmp", f"{os.path.basename(folder)}.ssh", "s")
 
 
 def make(folder: str) -> None:
     """See that the socket has its folder.  Raises UserError where one of that name is somebody else's."""
-    if os.path.dirname(path(folder)) == folder:
+    place = os.path.dirname(path(folder))
+    if place == folder:
         return
     with contextlib.suppress(FileExistsError):
-        os.mkdir(_apart(folder), 0o700)
-    facts = os.lstat(_apart(folder))
+        os.mkdir(place, 0o700)
+    facts = os.lstat(place)
     if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.geteuid() or facts.st_mode & 0o077:
-        raise UserError(f"{_apart(folder)} is not a folder of this user's alone: see who made it, and remove it")
+        raise UserError(f"{place} is not a folder of this user's alone: see who made it, and remove it")
 
 
 def remove(folder: str) -> None:
-    """Remove what :func:`make` made."""
+    """Remove what :func:`make` made beside a system's folder."""
+    place = os.path.dirname(path(folder))
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-        if os.path.dirname(path(folder)) != folder:
-            os.rmdir(_apart(folder))
+        if place != folder:
+            os.rmdir(place)

@@ -1,21 +1,19 @@
-"""Facts of the host that the settings of a virtual machine derive from: its CPUs and their memory nodes."""
+"""Facts of the host that the settings of a virtual machine derive from: its CPUs, their caches, its memory."""
 
 import os
 import re
+from collections import Counter
 
 from strata.base.amounts import numbers
 from strata.base.shapes import Fields
+from strata.host import observe
 
 CPUS = "/sys/devices/system/cpu"
 NODES = "/sys/devices/system/node"
 
 
 def _read(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8") as file:
-            return file.read().strip()
-    except OSError:
-        return ""
+    return observe.read_files([path]).get(path, "").strip()
 
 
 def topology(cpus: str = CPUS, nodes: str = NODES, allowed: set[int] | None = None) -> list[Fields]:
@@ -40,17 +38,8 @@ def topology(cpus: str = CPUS, nodes: str = NODES, allowed: set[int] | None = No
 
 def shape(found: list[Fields]) -> Fields | None:
     """``{sockets, cores, threads}`` of a topology; None where it is uneven and no such numbers describe it."""
-    cores: dict[tuple[int, int], int] = {}
-    for entry in found:
-        key = (entry["socket"], entry["core"])
-        cores[key] = cores.get(key, 0) + 1
-    sockets: dict[int, int] = {}
-    for socket, _ in cores:
-        sockets[socket] = sockets.get(socket, 0) + 1
+    cores = Counter((entry["socket"], entry["core"]) for entry in found)
+    sockets = Counter(socket for socket, _ in cores)
     if len(set(cores.values())) != 1 or len(set(sockets.values())) != 1:
         return None
-    return {
-        "sockets": len(sockets),
-        "cores": next(iter(sockets.values())),
-        "threads": next(iter(cores.values())),
-    }
+    return {"sockets": len(sockets), "cores": next(iter(sockets.values())), "threads": next(iter(cores.values()))}

@@ -15,31 +15,28 @@ from strata.base.shapes import Image
 
 def verify(image: Image) -> None:
     """Raise UserError where the tree is not what was built.  A run asks once."""
-    noted, owner = read_json(_path(image)) or {}, run.owner()
+    noted, owner = read_json(_note(image)) or {}, run.owner()
     if noted.get("owner") == owner:
         return
     look = _look(image)
     if noted.get("look") != look:
         raise UserError(
-            f"{_tree(image)} is not as it was built, so nothing is measured: run `python3 -m strata image --rebuild`"
+            f"{image['folder']}/tree is not as it was built, so nothing is measured: run `python3 -m strata image "
+            "--rebuild`"
         )
-    write_json(_path(image), {"look": look, "owner": owner})
+    write_json(_note(image), {"look": look, "owner": owner})
 
 
 def note(image: Image) -> None:
     """Note what the kernel keeps of every file of an image that was built just now."""
-    write_json(_path(image), {"look": _look(image), "owner": None})
+    write_json(_note(image), {"look": _look(image), "owner": None})
 
 
-def _tree(image: Image) -> str:
-    return os.path.join(image["folder"], "tree")
-
-
-def _path(image: Image) -> str:
+def _note(image: Image) -> str:
     return os.path.join(image["folder"], "stamp.json")
 
 
 def _look(image: Image) -> str:
     """A hash of what the kernel keeps of every file."""
-    listed = capture(as_root(["find", _tree(image), "-xdev", *SEEN])).stdout.splitlines()
+    listed = capture(as_root(["find", os.path.join(image["folder"], "tree"), "-xdev", *SEEN])).stdout.splitlines()
     return sha256("\n".join(sorted(listed)).encode()).hexdigest()

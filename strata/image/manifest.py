@@ -31,10 +31,7 @@ def hash_archive(path: str) -> dict[str, str]:
             elif member.isfile():
                 content = archive.extractfile(member)
                 assert content
-                digest = hashlib.sha256()
-                while block := content.read(1 << 20):
-                    digest.update(block)
-                found[key] = f"sha256:{digest.hexdigest()}"
+                found[key] = f"sha256:{hashlib.sha256(content.read()).hexdigest()}"
     return dict(sorted(found.items()))
 
 

@@ -1,6 +1,7 @@
 """The base root filesystem: the distribution's packages with a kernel, settled, before anything of ours is in it."""
 
 import os
+import tempfile
 
 from strata.base import places
 from strata.base.process import capture
@@ -10,20 +11,18 @@ from strata.experiment import recipe
 from strata.host import distribution
 
 
-def archive_path(name: str) -> str:
-    """Where the archive of the base with this hash is kept."""
-    return os.path.join(places.home(), "images", f"base-{name[:12]}.tar")
+def path_of(name: str) -> str:
+    """Where the base with this hash is kept: its archive with ``.tar`` behind it, its kernel with ``.kernel``."""
+    return os.path.join(places.home(), "images", f"base-{name[:12]}")
 
 
 def ensure_archive(config: Fields, described: Described) -> str:
     """Path of the archive of the base, bootstrapped now (about a minute) if it is not kept."""
-    archive = archive_path(described["base"])
+    archive = f"{path_of(described['base'])}.tar"
     if os.path.exists(archive):
         return archive
-    os.makedirs(os.path.dirname(archive), exist_ok=True)
-    listing, part = f"{archive}.list", f"{archive}.part.tar"
-    with open(listing, "w") as file:
-        file.write(distribution.sources(described, config.get("mirror"), distribution.os_release()))
+    images, release = os.path.dirname(archive), described["release"]
+    os.makedirs(images, exist_ok=True)
     configuration = capture(["apt-config", "dump"]).stdout.splitlines()
     options = [f"--aptopt={line}" for line in configuration if line.startswith("Acquire::") and '"";' not in line]
     script = os.path.abspath(recipe.BASE_SCRIPT)
@@ -33,24 +32,20 @@ def ensure_archive(config: Fields, described: Described) -> str:
         '--customize-hook=rm "$1/tmp/base.sh"',
     ]
     names = ",".join(recipe.base_packages(config, described))
-    try:
-        with step("image", f"bootstrapping {described['distribution']} {described['release']} with mmdebstrap"):
-            capture(
-                ["mmdebstrap", "--variant=minbase", f"--include={names}", *options, *settle]
-                + [described["release"], part, listing],
-                timeout=3600,
-            )
+    with tempfile.TemporaryDirectory(prefix="building-base-", dir=images) as work:
+        listing, part = os.path.join(work, "sources.list"), os.path.join(work, "base.tar")
+        with open(listing, "w") as file:
+            file.write(distribution.sources(described, config.get("mirror"), distribution.os_release()))
+        with step("image", f"bootstrapping {described['distribution']} {release} with mmdebstrap"):
+            command = ["mmdebstrap", "--variant=minbase", f"--include={names}", *options, *settle]
+            capture([*command, release, part, listing], timeout=3600)
         os.rename(part, archive)
-    finally:
-        for path in (listing, part):
-            if os.path.exists(path):
-                os.unlink(path)
     return archive
 
 
 def ensure_kernel(config: Fields, described: Described) -> str:
     """Path of the kernel that machines of the image boot, taken out of its base."""
-    path = archive_path(described["base"]).removesuffix(".tar") + ".kernel"
+    path = f"{path_of(described['base'])}.kernel"
     if not os.path.exists(path):
         archive = ensure_archive(config, described)
         script = 'tar -xOf "$1" --wildcards "./boot/vmlinuz-*" >"$2.part" && mv -- "$2.part" "$2"'

@@ -8,6 +8,7 @@ from strata.base import places
 from strata.base.process import as_root, capture
 from strata.base.shapes import Fields, HostFacts
 from strata.host import cgroups
+from strata.host.daemons import where
 from strata.layers.common import layer
 from strata.layers.common.layer import TYPE_CHECKING
 from strata.layers.host import NETWORK_AND_DATA
@@ -55,7 +56,7 @@ class Kind(layer.Kind):
     }
 
     def refusal(self, settled: Fields, below: str, machine: HostFacts) -> str | None:
-        if "numactl" in settled and not layer.where("numactl"):
+        if "numactl" in settled and not where("numactl"):
             return "numactl is not installed: install the distribution's package of that name"
         return None
 
@@ -96,5 +97,4 @@ class Layer(layer.Layer):
         return self.context.id
 
     def left(self) -> list[str]:
-        lines = cgroups.command_lines(self.run_below(cgroups.look(cgroups.groups_of(self.context.id))))
-        return cgroups.but_holder(lines)
+        return cgroups.but_waiting(cgroups.running(self.context.id), cgroups.HOLDER)

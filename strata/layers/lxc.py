@@ -6,18 +6,13 @@ import os
 
 from strata.base.errors import UserError
 from strata.base.process import as_root, capture
-from strata.base.shapes import Fields, HostFacts
+from strata.base.shapes import Fields
 from strata.host import cgroups
 from strata.layers.common import layer
 from strata.layers.host import NETWORK_AND_DATA
 
-# Commands are run beside it.
-IDLE = ["/usr/bin/sleep", "infinity"]
 # What the distribution gives to every container: its devices, mounts, capabilities and filter of system calls.
 COMMON = "/usr/share/lxc/config/common.conf"
-# Where a kernel with AppArmor lists the profiles that are loaded, and the one that LXC gives to a container.
-PROFILES = "/sys/kernel/security/apparmor/profiles"
-PROFILE = "lxc-container-default-cgns"
 MOUNT = """
 tree=$1 written=$2 root=$3
 mkdir -p "$written/upper" "$written/work" "$root"
@@ -34,20 +29,6 @@ class Kind(layer.Kind):
     programs = ("lxc-start",)
     installed_by = "install the distribution's package lxc"
     needs_root = True
-
-    def refusal(self, settled: Fields, below: str, machine: HostFacts) -> str | None:
-        try:
-            with open(PROFILES, encoding="utf-8") as file:
-                loaded = any(line.split(" ", 1)[0] == PROFILE for line in file)
-        except OSError:
-            # No AppArmor, or it lists nothing to this user.
-            return None
-        if loaded:
-            return None
-        return (
-            f"this kernel has AppArmor, and LXC’s profile {PROFILE} is not loaded: install the distribution’s package "
-            "apparmor, and run `systemctl restart apparmor`"
-        )
 
     def labels(self, settled: Fields) -> Fields:
         return NETWORK_AND_DATA
@@ -70,7 +51,7 @@ class Layer(layer.Layer):
             "lxc.net.0.type": "none",
             "lxc.cgroup.dir.container": cgroups.path_of(self.context.id),
             "lxc.cgroup.dir.monitor": cgroups.path_of(monitor),
-            "lxc.init.cmd": " ".join(IDLE),
+            "lxc.init.cmd": " ".join(cgroups.HOLDER),
         }
 
     def up(self) -> None:
@@ -106,8 +87,4 @@ class Layer(layer.Layer):
         return sorted(cgroups.members(self.context.id))
 
     def left(self) -> list[str]:
-        # With version 2 alone LXC makes a group of a hidden name in the container's.
-        groups = cgroups.groups_of(self.context.id)
-        inner = [f"{group}/{names}" for group in groups for names in ("*", ".[!.]*")]
-        lines = cgroups.command_lines(self.run_below(cgroups.look([*groups, *inner])))
-        return [line for line in cgroups.but_holder(lines) if line != " ".join(IDLE)]
+        return cgroups.but_waiting(cgroups.running(self.context.id), cgroups.HOLDER)

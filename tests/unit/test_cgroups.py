@@ -1,4 +1,4 @@
-"""The groups of native systems, above all where systemd makes them."""
+"""The groups of native systems and of containers, above all where systemd makes them."""
 
 import os
 import signal
@@ -29,22 +29,31 @@ exec "$@"
 
 
 @pytest.fixture
-def systemd(tmp_path, monkeypatch):
-    """A machine whose groups systemd makes: the folder of its hierarchy."""
+def root(tmp_path, monkeypatch):
+    """A machine with version 2 of control groups, as long as `cgroup.controllers` is there: the top of them."""
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root/cgroup.controllers").write_text("cpu memory\n")
+    monkeypatch.setattr(cgroups, "ROOT", str(tmp_path / "root"))
+    monkeypatch.setattr(cgroups, "managed_by_systemd", lambda: False)
+    for module in (cgroups, chroot):
+        monkeypatch.setattr(module, "as_root", list)
+    return tmp_path / "root"
+
+
+@pytest.fixture
+def systemd(root, tmp_path, monkeypatch):
+    """A machine whose groups systemd makes."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/systemd-run").write_text(SYSTEMD_RUN)
     (tmp_path / "bin/systemd-run").chmod(0o755)
-    (tmp_path / "root/strata.slice").mkdir(parents=True)
+    (root / "strata.slice").mkdir()
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/bin:/bin")
-    monkeypatch.setenv("ROOT", str(tmp_path / "root"))
-    monkeypatch.setattr(cgroups, "ROOT", str(tmp_path / "root"))
+    monkeypatch.setenv("ROOT", str(root))
     monkeypatch.setattr(cgroups, "managed_by_systemd", lambda: True)
-    for module in (cgroups, chroot):
-        monkeypatch.setattr(module, "as_root", list)
     held = f'echo "$$" >>{tmp_path}/holders; exec sleep 60'
     monkeypatch.setattr(cgroups, "HOLDER", ["sh", "-c", held])
-    yield tmp_path / "root"
-    if (tmp_path / "root/asked").exists():
+    yield root
+    if (root / "asked").exists():
         os.kill(holder(tmp_path), signal.SIGKILL)
 
 
@@ -64,7 +73,7 @@ def run(command, *argv):
 def test_a_server_runs_beside_other_commands_of_a_native_system(systemd):
     cgroups.hold("strata-x")
     group = systemd / "strata.slice/strata-x.scope"
-    assert cgroups.groups_of("strata-x") == [str(group)]
+    assert cgroups.groups_of("strata-x") == cgroups.groups_named("strata-x") == [str(group)]
     serving = ["sh", "-c", "echo ready; read line; echo $line"]
     server = subprocess.Popen([*cgroups.join("strata-x"), *serving], stdin=-1, stdout=-1)
     try:
@@ -84,7 +93,6 @@ def test_a_server_runs_beside_other_commands_of_a_native_system(systemd):
     asked = (systemd / "asked").read_text().split()
     assert asked.count("--unit=strata-x") == 1
     assert {"--scope", "--collect", "--slice=strata.slice", "--property=Delegate=yes"} <= set(asked)
-    assert run(cgroups.enter("strata-x"), "true").returncode == 1
 
 
 @pytest.mark.parametrize("removed", [True, False], ids=["systemd's", "somebody else's"])
@@ -109,52 +117,57 @@ def test_a_group_that_systemd_does_not_remove_is_removed_after_a_while(systemd, 
     assert commands == ([] if removed else asked)
 
 
-def test_without_systemd_the_groups_are_folders_and_nothing_holds_them(tmp_path, monkeypatch):
-    monkeypatch.setattr(cgroups, "managed_by_systemd", lambda: False)
-    monkeypatch.setattr(cgroups, "as_root", list)
-    monkeypatch.setattr(cgroups, "groups_of", lambda id: [str(tmp_path / f"a/{id}"), str(tmp_path / f"b/{id}")])
+def test_without_systemd_the_groups_are_folders_and_nothing_holds_them(root):
+    (root / "cgroup.controllers").unlink()
+    for name in ("cpu,cpuacct", "memory"):
+        (root / name).mkdir()
+        (root / name / "cgroup.procs").touch()
+    (root / "cpu").symlink_to("cpu,cpuacct")
+    (root / "other").mkdir()
     cgroups.hold("x")
-    assert cgroups.enter("x") == cgroups.join("x")
-    assert [path.name for path in sorted(tmp_path.glob("*/x/*"))] == []
-    assert sorted(path.parent.name for path in tmp_path.glob("*/x")) == ["a", "b"]
+    groups = [root / "cpu,cpuacct/strata/x", root / "memory/strata/x"]
+    assert cgroups.groups_named("x") == [str(group) for group in groups]
+    assert [list(group.iterdir()) for group in groups] == [[], []]
+    cgroups.remove("x")
+    assert cgroups.groups_named("x") == []
 
 
-@pytest.mark.parametrize(
-    ("told", "unified", "found"),
-    [
-        ("0::/strata.slice/strata-x.scope/payload\n", True, "payload"),
-        ("0::/strata.slice/strata-x.scope\n", True, ""),
-        ("0::/user.slice/session-1.scope\n", True, ""),
-        # In version 1 nobody needs a group below, and hierarchies may differ.
-        ("4:memory:/strata/strata-x\n0::/strata/strata-x/payload\n", False, ""),
-    ],
-)
-def test_the_group_of_a_first_program_is_found_below_its_systems(tmp_path, monkeypatch, told, unified, found):
-    monkeypatch.setattr(cgroups, "managed_by_systemd", lambda: unified)
-    monkeypatch.setattr(cgroups, "unified", lambda: unified)
-    (tmp_path / "7").mkdir()
-    (tmp_path / "7/cgroup").write_text(told)
-    assert cgroups.below(7, "strata-x", str(tmp_path)) == found
+@pytest.mark.parametrize("place", ["strata/ID", "strata.slice/docker-ID.scope"])
+def test_the_group_of_a_container_is_removed_by_the_file_that_holds_its_id(root, tmp_path, place):
+    ours, other = root / place.replace("ID", "0a1b"), root / "strata/strata-other"
+    for group in (ours, other):
+        group.mkdir(parents=True)
+    cgroups.remove(str(tmp_path / "container"))
+    (tmp_path / "container").write_text("")
+    cgroups.remove(str(tmp_path / "container"))
+    assert ours.exists()
+    (tmp_path / "container").write_text("0a1b")
+    cgroups.remove(str(tmp_path / "container"))
+    assert (ours.exists(), other.exists()) == (False, True)
 
 
-def test_a_group_is_frozen_and_thawed_and_seen_to_be_so(tmp_path):
-    """Of version 1, whose file says it at once here, and of version 2, which says it in another file and later."""
-    old, new = tmp_path / "freezer/strata/a", tmp_path / "strata/b"
-    for folder in (old, new):
-        folder.mkdir(parents=True)
-    (old / "freezer.state").write_text("THAWED\n")
+def test_a_group_is_frozen_and_thawed_and_seen_to_be_so(root):
+    """Of version 2, which says it in another file and later, and of version 1, whose file says it at once here."""
+    new = root / "strata/b"
+    new.mkdir(parents=True)
     (new / "cgroup.freeze").write_text("0\n")
     (new / "cgroup.events").write_text("populated 1\nfrozen 0\n")
-    assert cgroups.freezers("a", str(tmp_path)) == [str(old)]
-    assert cgroups.freezers("b", str(tmp_path)) == [str(new)]
-    assert cgroups.freezers("c", str(tmp_path)) == []
-    cgroups.freeze([str(old)])
-    assert (old / "freezer.state").read_text() == "FROZEN"
-    cgroups.freeze([str(old)], False)
-    assert (old / "freezer.state").read_text() == "THAWED"
+    assert cgroups.freezers("b") == [str(new)]
+    assert cgroups.freezers("c") == []
     with pytest.raises(UserError, match="could not be frozen"):
         cgroups.freeze([str(new)], patience=0.2)
     assert (new / "cgroup.freeze").read_text() == "1"
     (new / "cgroup.events").write_text("populated 1\nfrozen 1\n")
     cgroups.freeze([str(new)])
-    cgroups.freeze([str(tmp_path / "gone")], False)
+    cgroups.freeze([str(root / "gone")], False)
+    (root / "cgroup.controllers").unlink()
+    for name, file in (("freezer", "freezer.state"), ("unified", "cgroup.freeze")):
+        (root / name / "strata/a").mkdir(parents=True)
+        (root / name / "cgroup.procs").touch()
+        (root / name / "strata/a" / file).write_text("THAWED\n")
+    old = root / "freezer/strata/a"
+    assert cgroups.freezers("a") == [str(old)]
+    cgroups.freeze([str(old)])
+    assert (old / "freezer.state").read_text() == "FROZEN"
+    cgroups.freeze([str(old)], False)
+    assert (old / "freezer.state").read_text() == "THAWED"

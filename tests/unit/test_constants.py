@@ -6,6 +6,7 @@ import projects
 
 from strata.base import constants
 from strata.cell import logs, quiet
+from strata.experiment import plan
 from strata.experiment.quiet import JUDGED
 from strata.host import observe
 
@@ -61,3 +62,8 @@ def test_what_is_judged_is_what_the_constants_say():
 def test_accelerators_are_those_of_the_schema():
     accelerators = list(constants.read("accelerators"))
     assert schema("record")["$defs"]["vm"]["properties"]["accelerator"]["enum"] == accelerators
+
+
+def test_a_system_has_at_most_so_many_parts_as_its_ports_lie_apart():
+    known = schema("workload")["properties"]["systems"]["known"]
+    assert known["like"]["allOf"][1]["properties"]["schema"]["properties"]["maximum"] == {"maximum": plan.PARTS}

@@ -7,9 +7,9 @@ import json
 import os
 import shutil
 import subprocess
+import time
 from types import SimpleNamespace
 
-import jsonschema
 import projects
 import pytest
 
@@ -27,33 +27,27 @@ ID = "b" * 64
 IMAGE = {"recipe": "a" * 64, "id": f"sha256:{ID}", "folder": "/images/a"}
 PLAIN = {"network": "bridge", "data": "volume"}
 RUNC = {**PLAIN, "runtime": "runc"}
-DOCKER_INFO = {
-    "ServerVersion": "20.10.24+dfsg1",
-    "Driver": "overlay2",
-    "CgroupDriver": "cgroupfs",
-    "ContainerdCommit": {"ID": "1.6.20~ds1", "Expected": ""},
-    "RuncCommit": {"ID": "1.1.5+ds1", "Expected": ""},
+# What is asked of Docker, and of what Podman 4.3 says what is kept.
+INFO = {
+    "docker": "20.10.24+dfsg1|1.6.20~ds1|1.1.5+ds1|overlay2|cgroupfs\n",
+    "podman": json.dumps(
+        {
+            "host": {
+                "cgroupManager": "cgroupfs",
+                "conmon": {"version": "conmon version 2.1.6, commit: unknown"},
+                "networkBackend": "netavark",
+                "ociRuntime": {"name": "runc", "version": "runc version 1.1.5+ds1\ncommit: 1.1.5+ds1-1+deb12u1"},
+            },
+            "store": {"graphDriverName": "overlay"},
+            "version": {"Version": "4.3.1"},
+        }
+    ),
 }
-# Of Podman 4.3 what is kept.
-PODMAN_INFO = {
-    "host": {
-        "cgroupManager": "cgroupfs",
-        "conmon": {"version": "conmon version 2.1.6, commit: unknown"},
-        "networkBackend": "netavark",
-        "ociRuntime": {"name": "runc", "version": "runc version 1.1.5+ds1\ncommit: 1.1.5+ds1-1+deb12u1\nspec: 1.0.2"},
-    },
-    "store": {"graphDriverName": "overlay"},
-    "version": {"Version": "4.3.1"},
-}
-INFO = {"docker": json.dumps(DOCKER_INFO), "podman": json.dumps(PODMAN_INFO)}
 # As `tail -v` printed them in a container with a bound for memory, on one CPU, without seccomp.
 SEEN = """==> /proc/self/status <==
 Name:\ttail
 Seccomp:\t0
 Cpus_allowed_list:\t1
-
-==> /proc/self/uid_map <==
-         0          0 4294967295
 
 ==> /proc/mounts <==
 overlay / overlay rw 0 0
@@ -62,7 +56,7 @@ tmpfs /data tmpfs rw,relatime,mode=755 0 0
 ==> /sys/fs/cgroup/memory/memory.limit_in_bytes <==
 536870912
 """
-ASKED = {"data": "tmpfs", "seccomp": "unconfined", "cpuset-cpus": "1", "memory": "512MiB", "user-namespace": "host"}
+ASKED = {"data": "tmpfs", "seccomp": "unconfined", "cpuset-cpus": "1", "memory": "512MiB"}
 FLAGS_2022 = '  -platform string\n    \tplatform to use: ptrace (default), kvm. (default "ptrace")\n'
 FLAGS_2024 = '  -platform string\n    \tplatform to use: systrap (default), ptrace, kvm. (default "systrap")\n'
 
@@ -86,7 +80,7 @@ def table(monkeypatch, tmp_path):
 
     for module in (layer, engine, docker, lxc, gvisor, firewall):
         monkeypatch.setattr(module, "capture", capture)
-    for module in (docker, podman, lxc, firewall):
+    for module in (podman, lxc, firewall):
         monkeypatch.setattr(module, "as_root", list)
     monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(docker, "start_daemon", lambda: None)
@@ -123,48 +117,38 @@ def made(table, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "own"),
+    ("name", "entry", "there", "not_there"),
     [
-        ("docker", ["--cgroup-parent", "/strata", "--cidfile", "FOLDER/container"]),
-        (
-            "podman",
-            [
-                *["--init-path", "/usr/bin/docker-init", "--cgroups", "no-conmon", "--cgroup-parent", "/strata"],
-                "--replace",
-            ],
-        ),
+        ("docker", {}, ["--cgroup-parent", "/strata", "--cidfile", "FOLDER/container"], "--runtime"),
+        ("docker", {"runtime": "runsc", "stack": "host"}, ["--runtime", "strata-runsc-ptrace-host"], "--security-opt"),
+        ("podman", {}, ["--cgroups", "no-conmon", "--cgroup-parent", "/strata"], "--runtime"),
+        *[
+            (name, entry, there, not_there)
+            for name in ("docker", "podman")
+            for entry, there, not_there in [
+                ({}, ["--volume", "FOLDER/data:/data"], "--tmpfs"),
+                ({}, ["--publish", "192.0.2.1:6379:6379/tcp", "--publish", "192.0.2.1:6379:6379/udp"], "--memory"),
+                ({"network": "host"}, ["--network", "host"], "--publish"),
+                ({"network": "host"}, ["--name", "strata-0"], "--hostname"),
+                ({"data": "layered"}, ["--cgroup-parent", "/strata"], "--volume"),
+                ({"data": "tmpfs"}, ["--tmpfs", "/data:rw,exec,suid,dev,mode=0755"], "--volume"),
+                ({"seccomp": "unconfined"}, ["--security-opt", "seccomp=unconfined"], "--memory"),
+                ({"memory": "1GiB"}, ["--memory", str(2**30), "--memory-swap", str(2**30)], "--cpuset-cpus"),
+                ({"cpuset-cpus": "0"}, ["--cpuset-cpus", "0"], "--memory"),
+            ]
+        ],
     ],
 )
-def test_both_engines_are_asked_for_the_same(made, table, tmp_path, name, own):
-    top = made(name, {**RUNC, "seccomp": "unconfined"})
-    assert top.words == [
-        *["--detach", "--init", "--pull", "never", "--name", "strata-0", "--hostname", "strata"],
-        *["--label", f"strata.home={places.home_mark()}", "--network", "bridge"],
-        *[word.replace("FOLDER", str(tmp_path)) for word in own],
-        *["--volume", f"{tmp_path}/data:/data"],
-        *["--publish", "192.0.2.1:6379:6379/tcp", "--publish", "192.0.2.1:6379:6379/udp"],
-        *["--security-opt", "seccomp=unconfined", ID if name == "podman" else IMAGE["id"], "sleep", "infinity"],
-    ]
-    container = next(trace for trace in top.traces if trace["kind"] == "container")
+def test_every_option_is_said_in_the_engines_words(made, table, tmp_path, name, entry, there, not_there):
+    table.answers["runsc flags"] = FLAGS_2022
+    top = made(name, {**RUNC, **entry})
+    there = [word.replace("FOLDER", str(tmp_path)) for word in there]
+    assert top.words[top.words.index(there[0]) :][: len(there)] == there
+    assert not_there not in top.words
+    assert top.words[-3:] == [ID if name == "podman" else IMAGE["id"], "sleep", "infinity"]
+    container = top.traces[-1]
+    assert container["kind"] == "container"
     assert container["remove"][0][-4:] == ["rm", "--force", "--volumes", "strata-0"]
-
-
-@pytest.mark.parametrize("name", ["docker", "podman"])
-@pytest.mark.parametrize(
-    ("entry", "there", "not_there"),
-    [
-        ({"network": "host"}, ["--network", "host"], "--publish"),
-        ({"network": "host"}, ["--name", "strata-0"], "--hostname"),
-        ({"data": "layered"}, ["--cgroup-parent", "/strata"], "--volume"),
-        ({"data": "tmpfs"}, ["--tmpfs", "/data:rw,exec,suid,dev,mode=0755"], "--volume"),
-        ({"memory": "1GiB"}, ["--memory", str(2**30), "--memory-swap", str(2**30)], "nowhere"),
-        ({"cpuset-cpus": "0"}, ["--cpuset-cpus", "0"], "nowhere"),
-    ],
-)
-def test_every_option_is_said_in_the_engines_words(made, name, entry, there, not_there):
-    words = made(name, {**RUNC, **entry}).words
-    assert words[words.index(there[0]) :][: len(there)] == there
-    assert not_there not in words
 
 
 @pytest.mark.parametrize("name", ["docker", "podman"])
@@ -195,34 +179,15 @@ def test_an_image_that_is_missing_is_loaded_once_and_another_is_never_run(made, 
 
 
 @pytest.mark.parametrize(
-    "said",
+    ("name", "info", "key", "facts"),
     [
-        "driver failed: Bind for 192.0.2.1:6379 failed: port is already allocated",
-        "cannot listen on the TCP port: listen tcp4 192.0.2.1:6379: bind: address already in use",
+        ("docker", "||20.1|overlay2|cgroupfs", "docker", {"engine": "not available", "runc": "20.1"}),
+        ("docker", None, "docker", {"engine": "20.10.24+dfsg1", "runc": "1.1.5+ds1", "cgroup_driver": "cgroupfs"}),
+        ("podman", None, "container", {"version": "4.3.1", "runtime": "runc version 1.1.5+ds1"}),
     ],
 )
-def test_a_port_that_is_taken_is_named(made, table, said):
-    table.answers.update({" run ": UserError(said), " image inspect ": IMAGE["id"]})
-    with pytest.raises(UserError, match=r"port 6379 of 192\.0\.2\.1 is taken by another program"):
-        made("docker", PLAIN)
-
-
-@pytest.mark.parametrize(
-    ("name", "info", "facts"),
-    [
-        (
-            "docker",
-            {"Driver": "overlay2", "RuncCommit": {"ID": ""}},
-            {"engine": "not available", "runc": "not available", "storage_driver": "overlay2"},
-        ),
-        ("docker", DOCKER_INFO, {"engine": "20.10.24+dfsg1", "containerd": "1.6.20~ds1", "cgroup_driver": "cgroupfs"}),
-        ("podman", {}, {"program": "podman", "version": "not available", "runtime": "not available"}),
-        ("podman", PODMAN_INFO, {"version": "4.3.1", "runtime": "runc 1.1.5+ds1", "conmon": "2.1.6"}),
-    ],
-)
-def test_versions_and_drivers_come_from_the_engine_itself(made, monkeypatch, name, info, facts):
-    monkeypatch.setitem(INFO, name, json.dumps(info))
-    key = "docker" if name == "docker" else "container"
+def test_versions_and_drivers_come_from_the_engine_itself(made, monkeypatch, name, info, key, facts):
+    monkeypatch.setitem(INFO, name, info or INFO[name])
     found = made(name, RUNC).facts()[key]
     assert facts.items() <= found.items()
     part = {"$ref": f"record.schema.json#/properties/system/properties/{key}"}
@@ -230,7 +195,8 @@ def test_versions_and_drivers_come_from_the_engine_itself(made, monkeypatch, nam
 
 
 def test_the_hosts_daemon_is_asked_once_in_its_life(made, table, monkeypatch, tmp_path):
-    monkeypatch.setattr(docker, "PID_FILE", str(tmp_path / "pid"))
+    pid = tmp_path / "pid"
+    monkeypatch.setattr(docker, "PID_FILE", str(pid))
     (tmp_path / "home").mkdir()
 
     def asked():
@@ -240,57 +206,41 @@ def test_the_hosts_daemon_is_asked_once_in_its_life(made, table, monkeypatch, tm
 
     # Nobody knows which daemon that is.
     assert [asked(), asked()] == [1, 1]
-    (tmp_path / "pid").write_text(f"{os.getpid()}\n")
-    assert [asked(), asked()] == [1, 0]
-    (tmp_path / "pid").write_text("1\n")
-    assert [asked(), asked()] == [1, 0]
+    for began in (1, 2):
+        pid.write_text("7\n")
+        os.utime(pid, (began, began))
+        assert [asked(), asked()] == [1, 0]
     monkeypatch.setenv("DOCKER_HOST", "unix:///elsewhere")
     assert asked() == 1
 
 
 @pytest.mark.parametrize("name", ["docker", "podman"])
-def test_what_was_not_applied_is_never_measured(made, table, name):
+def test_what_is_seen_inside_is_recorded_and_what_was_not_applied_is_never_measured(made, table, name):
     table.answers[" tail "] = SEEN
-    top = made(name, {**RUNC, **{key: ASKED[key] for key in ("cpuset-cpus", "memory")}})
-    assert [one["name"] for one in next(iter(top.facts().values()))["settings"]] == ["cpuset-cpus", "memory"]
+    top = made(name, {**RUNC, **ASKED})
+    seen = {one["name"]: one["seen"] for one in next(iter(top.facts().values()))["settings"]}
+    assert seen == {"data": "tmpfs", "seccomp": "unconfined", "cpuset-cpus": "1", "memory": "536870912"}
     assert top.cpus() == 1
     with pytest.raises(UserError, match="cpuset-cpus was not applied: 0-1 was asked for, and the container has 1"):
         made(name, {**RUNC, "cpuset-cpus": "0-1"})
-
-
-def test_what_is_seen_inside_is_recorded():
-    seen = limits.seen(ASKED, SEEN)
-    values = {"seccomp": "unconfined", "cpuset-cpus": "1", "memory": "536870912", "user-namespace": "host"}
-    assert {entry["name"]: entry["seen"] for entry in seen} == {**values, "data": "tmpfs"}
-    assert all(limits.applied(entry) for entry in seen)
-    assert limits.seen(PLAIN, SEEN) == []
-    unseen = limits.seen({"seccomp": "unconfined", "memory": "1GiB"}, "")
-    assert [entry["seen"] for entry in unseen] == ["not available"] * 2
-    assert all(limits.applied(entry) for entry in unseen)
 
 
 @pytest.mark.parametrize(
     ("asked", "printed"),
     [
         ({"seccomp": "default"}, SEEN),
-        ({"cpuset-cpus": "0-1"}, SEEN),
         ({"memory": "1GiB"}, SEEN),
         ({"memory": "1GiB"}, "==> /sys/fs/cgroup/memory/memory.limit_in_bytes <==\n9223372036854771712\n"),
-        ({"user-namespace": "own"}, SEEN),
+        ({"memory": "1GiB"}, "==> /sys/fs/cgroup/memory.max <==\nmax\n"),
         ({"data": "tmpfs"}, "==> /proc/mounts <==\noverlay / overlay rw 0 0\n/dev/vda /data ext4 rw 0 0\n"),
     ],
 )
 def test_a_container_that_is_not_as_asked_for_is_told_from_one_that_is(asked, printed):
-    assert [limits.applied(entry) for entry in limits.seen(asked, printed)] == [False]
-
-
-def test_data_are_given_to_a_root_who_is_another_user_on_the_host(made, table):
-    own = SEEN.replace("0          0 4294967295", "0     165536      65536")
-    maps = {" inspect ": "/proc/41\n", "/proc/41/uid_map": "0 165536 65536\n", "/proc/41/gid_map": "0 7 65536\n"}
-    table.answers.update({" tail ": own, **maps})
-    top = made("docker", {**PLAIN, "user-namespace": "own"})
-    assert ["chown", "165536:7", top.below.data] in table.ran
-    assert top.facts()["docker"]["settings"] == [{"name": "user-namespace", "asked": "own", "seen": "own"}]
+    with pytest.raises(UserError, match="was not applied"):
+        limits.seen(asked, printed)
+    # What cannot be seen is not available.
+    assert [entry["seen"] for entry in limits.seen(asked, "")] == ["not available"]
+    assert limits.seen(PLAIN, printed) == []
 
 
 # What is refused.
@@ -310,9 +260,8 @@ def complaint(name, entry, below=()):
         ("docker", {"cpuset-cpus": "3-1"}, "cpuset-cpus", "holds no CPU"),
         ("docker", {"memory": "lots"}, "memory", "2GiB"),
         ("docker", {"memory": "4MiB"}, "memory", "at least 6MiB"),
-        ("docker", {"user-namespace": "mine"}, "user-namespace", "own, host"),
         ("docker", {"data": "ram"}, "data", "volume, layered, tmpfs"),
-        ("docker", {"runtime": "Kata Containers"}, "runtime", "runc, runsc, or the name of another"),
+        ("docker", {"runtime": "kata"}, "runtime", "runc, runsc"),
         ("docker", {"platform": "ptrace"}, "platform", "set runtime: runsc too"),
         ("docker", {"runtime": "runsc", "network": "host"}, "stack", "set stack: host"),
         ("podman", {"runtime": "runsc"}, "runtime", "crun, runc"),
@@ -326,12 +275,11 @@ def test_a_mistake_in_an_option_is_told_with_its_key(checkout, name, entry, key,
     assert remedy in said
 
 
-@pytest.mark.parametrize("runtime", ["runsc", "kata"])
-def test_a_runtime_that_is_not_in_the_image_stands_on_the_host_alone(checkout, runtime):
-    assert "it runs on the host alone" in complaint("docker", {"runtime": runtime}, below=["vm"])
+def test_gvisor_which_is_not_in_the_image_stands_on_the_host_alone(checkout):
+    assert "it runs on the host alone" in complaint("docker", {"runtime": "runsc"}, below=["vm"])
 
 
-KNOWN = {"runc": {"path": "runc"}, "strata-runsc-ptrace-host": {"path": "/usr/bin/runsc"}, "crun": {}}
+KNOWN = {"runc": {"path": "runc"}, "strata-runsc-ptrace-host": {"path": "/usr/bin/runsc"}}
 GVISOR = {**PLAIN, "runtime": "runsc", "stack": "host"}
 
 
@@ -340,11 +288,6 @@ GVISOR = {**PLAIN, "runtime": "runsc", "stack": "host"}
     [
         ("docker", {"cpuset-cpus": "0,4000"}, "", "this machine has the CPUs"),
         ("docker", {"memory": "5GiB"}, "", "this machine has 4.0 GiB: choose less"),
-        ("docker", {"user-namespace": "own"}, "", "--userns-remap"),
-        ("docker", {"runtime": "kata"}, "", "knows no runtime kata (it knows crun, runc): add it to"),
-        ("docker", {"runtime": "crun"}, "", None),
-        # The daemon looks for these itself.
-        ("docker", {"runtime": "io.containerd.kata.v2"}, "", None),
         ("docker", GVISOR, "", "`make setup` installs it"),
         ("docker", GVISOR, FLAGS_2022, None),
         ("docker", {**GVISOR, "platform": "systrap"}, FLAGS_2022, "ptrace, kvm, not systrap"),
@@ -355,7 +298,7 @@ GVISOR = {**PLAIN, "runtime": "runsc", "stack": "host"}
 def test_what_this_machine_cannot_provide_is_a_reason(table, monkeypatch, name, entry, flags, reason):
     monkeypatch.setattr(podman, "MAKES_BRIDGES", ("/",))
     table.answers["runsc flags"] = flags
-    table.answers[" info "] = json.dumps([KNOWN, ["name=seccomp,profile=default"]])
+    table.answers[" info "] = json.dumps(KNOWN)
     kind = layers.kind(name)
     found = kind.refusal(kind.settle({**PLAIN, **entry}, {}), "host", MACHINE)
     assert found is None if reason is None else reason in found
@@ -374,7 +317,7 @@ def test_what_podman_lacks_on_this_machine_is_named(monkeypatch, tmp_path):
     assert why() is why(runtime="crun") is None
     (tmp_path / "unified").mkdir()
     (tmp_path / "unified/cgroup.controllers").write_text("hugetlb\n")
-    assert "hybrid, as here, where version 2 has hugetlb" in why(runtime="crun")
+    assert "hybrid, as here" in why(runtime="crun")
     assert why() is None
     monkeypatch.setattr(podman, "MAKES_BRIDGES", ("/no/such/program",))
     assert "package netavark" in why()
@@ -425,10 +368,9 @@ def test_a_workload_that_needs_more_than_the_bound_is_refused_before_anything_st
 
 def test_somebody_whom_the_daemon_refuses_is_told_so(table):
     table.answers[" version "] = UserError("permission denied, so it says")
-    assert layers.kind("docker").examine()[0] == (
-        *("Docker", False),
-        "the client cannot use the daemon: permission denied, so it says",
-    )
+    [(_, there, words)] = layers.kind("docker").examine()
+    assert there is False
+    assert "permission denied, so it says" in words
 
 
 # What stands in the plan.
@@ -452,51 +394,11 @@ def test_options_are_settled_as_they_were(table, name, entry, settled):
     assert settled.items() <= found.items()
 
 
-@pytest.mark.parametrize(
-    ("entry", "labels"),
-    [
-        (PLAIN, {"network": "bridge with NAT", "data": "volume"}),
-        ({**PLAIN, "runtime": "crun"}, {"title": "Docker container by the runtime crun"}),
-        ({**PLAIN, "runtime": "kata"}, {"title": "Docker container by the runtime kata", "kind": "other"}),
-        (
-            {**PLAIN, "runtime": "runsc", "sandbox": {"platform": "ptrace", "stack": "host"}},
-            {
-                "kind": "sandbox",
-                "title": "gVisor sandbox in a Docker container, platform ptrace",
-                "network": "bridge with NAT, the host’s stack",
-            },
-        ),
-    ],
-)
-def test_the_paper_labels_a_container_by_its_options(entry, labels):
-    found = layers.kind("docker").labels(entry)
-    assert labels.items() <= found.items()
-    assert ("kind" in labels) == ("kind" in found)
-
-
-@pytest.mark.parametrize(
-    ("runtime", "said", "program", "version"),
-    [
-        ("kata", {"path": "PATH"}, "PATH", "kata-runtime : 3.2"),
-        ("kata", {"runtimeType": "io.containerd.kata.v2"}, "io.containerd.kata.v2", "not available"),
-        ("kata", {}, "not available", "not available"),
-    ],
-)
-def test_what_a_runtime_is_started_by_is_recorded(made, table, monkeypatch, tmp_path, runtime, said, program, version):
-    path = tmp_path / "kata-runtime"
-    path.write_text("")
-    path.chmod(0o755)
-    table.answers[f"{path} --version"] = "\nkata-runtime : 3.2\n"
-    said = {key: value.replace("PATH", str(path)) for key, value in said.items()}
-    monkeypatch.setattr(docker, "offered", lambda: ({runtime: said}, []))
-    top = made("docker", {**PLAIN, "runtime": runtime})
-    facts = top.facts()["docker"]
-    assert facts["runtime"] == {"name": runtime, "program": program.replace("PATH", str(path)), "version": version}
-    schema = json.loads((projects.ROOT / "schemas/record.schema.json").read_text())
-    jsonschema.validate(facts, schema["properties"]["system"]["properties"]["docker"])
-    assert top.words[top.words.index("--runtime") + 1] == runtime
-    # Its group is ended whatever becomes of the container.
-    assert [trace["kind"] for trace in top.traces] == ["group of", "container"]
+def test_the_paper_labels_a_container_by_its_options():
+    kind = layers.kind("docker")
+    assert kind.labels(PLAIN) == {"network": "bridge with NAT", "data": "volume"}
+    found = kind.labels({**PLAIN, "runtime": "runsc", "sandbox": {"platform": "ptrace", "stack": "host"}})
+    assert (found["kind"], found["network"]) == ("sandbox", "bridge with NAT, the host’s stack")
 
 
 def test_platform_and_stack_are_those_of_the_process_that_is_the_sandbox(table):
@@ -519,7 +421,7 @@ WAITING = ["/sbin/docker-init\0--\0sleep\0infinity", "sleep\0infinity"]
 @pytest.mark.parametrize(("name", "entry"), [("docker", PLAIN), ("docker", GVISOR), ("podman", RUNC)])
 def test_what_is_there_before_any_command_is_nothing_that_was_left(made, table, name, entry):
     table.answers.update({"runsc flags": FLAGS_2022, "runsc --version": "runsc version 1"})
-    own = [*WAITING, "tail\0/proc/1/cmdline"] if entry is not PLAIN else WAITING
+    own = [*WAITING, "tail\0/proc/1/cmdline"] if entry is GVISOR else WAITING
     lines = [*own, "sleep 300", "sleep\0infinity"]
     printed = "".join(f"==> /proc/{number}/cmdline <==\n{line}\n" for number, line in enumerate(lines, 1))
     table.answers["cmdline"] = printed
@@ -534,15 +436,16 @@ def test_servers_listen_where_packets_of_a_client_arrive(made, table, name, netw
     assert (top.listen(), top.address()) == (address, "192.0.2.1")
 
 
-def test_the_processes_of_a_container_are_those_of_its_control_group(monkeypatch, tmp_path):
-    (tmp_path / "memory/strata/c").mkdir(parents=True)
-    (tmp_path / "memory/strata/c/cgroup.procs").write_text("41\n42\n")
+def test_the_processes_of_a_container_are_those_of_its_control_group_and_what_holds_them(made, monkeypatch, tmp_path):
     monkeypatch.setattr(cgroups, "ROOT", str(tmp_path))
-    proc = tmp_path / "proc/41"
-    proc.mkdir(parents=True)
-    (proc / "cgroup").write_text("4:memory:/strata/c\n1:name=systemd:/elsewhere\n")
-    (proc / "stat").write_text("41 (exe) S 7 41 41 0")
-    assert cgroups.beside(41, str(tmp_path / "proc")) == [7, 41, 42]
+    (tmp_path / "memory/strata/0a1b/payload").mkdir(parents=True)
+    (tmp_path / "memory/cgroup.procs").touch()
+    (tmp_path / "memory/strata/0a1b/payload/cgroup.procs").write_text(f"{os.getpid()}\n")
+    top = made("docker", PLAIN, up=False)
+    assert (top.group(), top.processes()) == (None, [])
+    (tmp_path / "container").write_text("0a1b\n")
+    assert top.group() == "0a1b"
+    assert set(top.processes()) == {os.getpid(), os.getppid()} - {0, 1}
 
 
 @pytest.mark.parametrize("name", ["docker", "podman"])
@@ -579,7 +482,7 @@ def test_what_is_published_is_let_in_and_the_rule_goes_with_the_container(made, 
     rules.write_text("-P FORWARD DROP\n-A FORWARD -j DOCKER-USER\n")
     before = rules.read_text()
     monkeypatch.setenv("RULES", str(rules))
-    monkeypatch.setattr(firewall, "program", lambda: str(iptables))
+    monkeypatch.setattr(firewall, "where", lambda name: str(iptables))
     top = made("podman", RUNC)
     [let] = [argv for argv in table.ran if argv[0] == str(iptables)]
     for _ in range(2):
@@ -627,32 +530,18 @@ def test_a_file_for_a_container_in_a_machine_goes_through_both(table, tmp_path):
 @pytest.mark.parametrize("group", ["", "payload", ".lxc"])
 def test_what_was_left_is_seen_in_any_group_of_lxcs(monkeypatch, tmp_path, group):
     monkeypatch.undo()
-    monkeypatch.setattr(cgroups, "groups_of", lambda id: [str(tmp_path / "strata-x.scope")])
+    monkeypatch.setattr(cgroups, "groups_named", lambda name: [str(tmp_path / "strata-x.scope")])
     (tmp_path / "strata-x.scope" / group).mkdir(parents=True)
     with subprocess.Popen(["sleep", "300"]) as left:
         (tmp_path / "strata-x.scope" / group / "cgroup.procs").write_text(f"{left.pid}\n")
         try:
             stack = layers.build([{"lxc": {}}], Context("strata-x", str(tmp_path), None))
-            assert stack[-1].left() == ["sleep 300"]
+            deadline = time.monotonic() + 20
+            while not (found := stack[-1].left()) and time.monotonic() < deadline:
+                time.sleep(0.01)
+            assert found == ["sleep 300"]
         finally:
             left.kill()
-
-
-@pytest.mark.parametrize(
-    ("listed", "loaded"),
-    [
-        (None, True),
-        ("docker-default (enforce)\nlxc-container-default-cgns (enforce)\n", True),
-        ("docker-default (enforce)\nlxc-container-default-cgns-mine (enforce)\n", False),
-        ("", False),
-    ],
-)
-def test_a_kernel_with_apparmor_has_to_know_lxcs_profile(tmp_path, monkeypatch, listed, loaded):
-    monkeypatch.setattr(lxc, "PROFILES", str(tmp_path / "profiles"))
-    if listed is not None:
-        (tmp_path / "profiles").write_text(listed)
-    reason = layers.kind("lxc").refusal({}, "host", {})
-    assert reason is None if loaded else "install the distribution’s package apparmor" in reason
 
 
 def test_lxc_is_asked_for_a_group_beside_those_of_containers_and_its_holder_ends_first(made, table, tmp_path):
@@ -673,13 +562,3 @@ def test_lxc_is_asked_for_a_group_beside_those_of_containers_and_its_holder_ends
     )
     with pytest.raises(UserError, match="LXC did not start a container: No such group"):
         top.up()
-
-
-def test_groups_that_were_made_in_a_systems_group_go_with_it(monkeypatch, tmp_path):
-    for name, pid in (("a", 1), ("a/payload", 2), ("b", 3)):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "cgroup.procs").write_text(f"{pid}\n")
-    groups = [str(tmp_path / name) for name in "abc"]
-    monkeypatch.setattr(cgroups, "groups_of", lambda id: groups)
-    assert cgroups.members("x") == {1, 2, 3}
-    assert cgroups._folders("x") == [str(tmp_path / name) for name in ("a/payload", "a", "b")]

@@ -12,39 +12,36 @@ HOST = [
     ("http://mirror.example/debian-security", "bookworm-security"),
     ("http://elsewhere.example/tools", "nodistro"),
 ]
+TRIXIE = {"distribution": "debian", "release": "trixie"}
 
 
-def test_the_host_decides_unless_the_config_does():
-    assert distribution.choose({}, DEBIAN) == {"distribution": "debian", "release": "trixie"}
-    assert distribution.choose({}, UBUNTU) == {"distribution": "ubuntu", "release": "noble"}
-    assert distribution.choose({"release": "sid"}, DEBIAN)["release"] == "sid"
-    named = {"distribution": "ubuntu", "mirror": "http://mirror.example/ubuntu"}
-    assert distribution.choose(named, DEBIAN) == {"distribution": "ubuntu", "release": "noble"}
-
-
-def test_what_the_host_cannot_give_is_told():
-    with pytest.raises(UserError, match=r"image.distribution: is 'host', which is fedora here"):
-        distribution.choose({}, {"ID": "fedora"})
-    with pytest.raises(UserError, match=r"image.mirror: missing; this host is debian"):
-        distribution.choose({"distribution": "ubuntu"}, DEBIAN)
+@pytest.mark.parametrize(
+    ("image", "host", "chosen"),
+    [
+        ({}, DEBIAN, TRIXIE),
+        ({}, UBUNTU, {"distribution": "ubuntu", "release": "noble"}),
+        ({"release": "sid"}, DEBIAN, {"distribution": "debian", "release": "sid"}),
+        ({"distribution": "ubuntu", "mirror": "http://m/u"}, DEBIAN, {"distribution": "ubuntu", "release": "noble"}),
+        ({}, {"ID": "fedora"}, "image.distribution: is 'host', which is fedora here"),
+        ({"distribution": "ubuntu"}, DEBIAN, "image.mirror: missing; this host is debian"),
+    ],
+)
+def test_the_host_decides_unless_the_config_does(image, host, chosen):
+    if isinstance(chosen, dict):
+        assert distribution.choose(image, host) == chosen
+    else:
+        with pytest.raises(UserError, match=chosen):
+            distribution.choose(image, host)
 
 
 def test_the_hosts_own_suites_are_replaced_and_no_other():
-    chosen = {"distribution": "debian", "release": "trixie"}
-    lines = distribution.sources(chosen, None, DEBIAN, HOST).splitlines()
+    lines = distribution.sources(TRIXIE, None, DEBIAN, HOST).splitlines()
     assert [line.split()[-3:] for line in lines] == [
         ["http://mirror.example/debian", "trixie", "main"],
         ["http://mirror.example/debian", "trixie-updates", "main"],
         ["http://mirror.example/debian-security", "trixie-security", "main"],
     ]
-
-
-def test_a_host_without_a_source_is_told_what_to_name():
-    with pytest.raises(UserError, match=r"name image.mirror"):
-        distribution.sources({"distribution": "debian", "release": "trixie"}, None, DEBIAN, HOST[4:])
-
-
-def test_a_named_mirror_is_the_only_source():
-    text = distribution.sources({"distribution": "ubuntu", "release": "noble"}, "http://m.example/u", DEBIAN, HOST)
-    assert text.count("\n") == 1
-    assert text.endswith("http://m.example/u noble main universe\n")
+    with pytest.raises(UserError, match=r"name image\.mirror"):
+        distribution.sources(TRIXIE, None, DEBIAN, HOST[4:])
+    [named] = distribution.sources(TRIXIE, "http://m.example/u", DEBIAN, HOST).splitlines()
+    assert named.endswith("http://m.example/u trixie main")

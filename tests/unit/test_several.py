@@ -290,6 +290,17 @@ def test_a_plan_with_such_ports_is_refused(project):
         config.experiment(config.read(), capacity.facts())
 
 
+@pytest.mark.parametrize(
+    ("port", "laps", "systems", "most"),
+    [(65535, 1, 1, None), (65343, 8, 1, None), (65344, 8, 1, 65343), (65534, 1, 3, 65533), (65343, 8, 2, 65342)],
+)
+def test_a_port_that_some_system_would_have_above_the_last_is_refused_with_the_largest(port, laps, systems, most):
+    values = {"port": port, "laps": laps, "systems": systems}
+    entry = {"parameters": values, "cell": {"ports": ["port"], "laps": "laps", "systems": "systems"}}
+    found = [(key, int(words.rpartition(" ")[2])) for key, words in plan.beyond({"w": entry}, 4)]
+    assert found == ([] if most is None else [("workloads.w.port", most)])
+
+
 def fingerprint(number, **cell_of):
     planned = {"parameters": {"n": number}, "cell": {"steps": [], **cell_of}}
     environments = {"e": {"layers": []}}

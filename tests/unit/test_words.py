@@ -95,6 +95,6 @@ def test_the_groups_of_a_native_system_hand_the_very_words_over(tmp_path, monkey
         group.mkdir()
     monkeypatch.setattr(cgroups, "managed_by_systemd", lambda: False)
     monkeypatch.setattr(cgroups, "groups_of", lambda id: [str(group) for group in groups])
-    assert received([*cgroups.enter("strata-x"), *parameters_as_words()], cwd=tmp_path) == HOSTILE
+    assert received([*cgroups.join("strata-x"), *parameters_as_words()], cwd=tmp_path) == HOSTILE
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "two words"]
     assert all(re.fullmatch(r"\d+\n", (group / "cgroup.procs").read_text()) for group in groups)

@@ -5,6 +5,7 @@ A container stays up for its cell, or for those that share it; its first program
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Collection
@@ -14,20 +15,14 @@ from strata.base.amounts import numbers, size
 from strata.base.errors import UserError
 from strata.base.process import capture
 from strata.base.progress import once, step
-from strata.base.shapes import Fields
-from strata.host import cgroups
+from strata.base.shapes import Fields, HostFacts
+from strata.host import cgroups, observe
 from strata.layers.common import layer, limits
-from strata.layers.common.layer import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import ClassVar
 
 # Says whose a container is.  A container in which an image is built has that of the recipe, too.
 LABEL, BUILDING = "strata.home", "strata.building"
 # What the first program does.
 WAIT = ["sleep", "infinity"]
-# Prints the command line of every process in a container, for :func:`strata.host.cgroups.command_lines`.
-LOOK = ["sh", "-c", "tail -v -n +1 /proc/[0-9]*/cmdline 2>/dev/null; :"]
 NETWORKS = {"bridge": "bridge with NAT", "host": "its host’s"}
 DATA = {"volume": "volume", "layered": "layered file system", "tmpfs": "memory (tmpfs)"}
 
@@ -42,16 +37,22 @@ def base_tag(base: str) -> str:
     return f"strata/base:{base[:12]}"
 
 
-class Kind(layer.Kind):
-    """network: bridge (with NAT) or host.  data: volume (a folder of the layer below), layered (in the container's
-    own layered file system) or tmpfs (in memory).  The others are those of :mod:`strata.layers.common.limits`.
-    """
+def schema(**more: Fields) -> Fields:
+    """The schema of a container's options, with more of its engine's.
 
-    PROPERTIES: ClassVar[Fields] = {
+    network: bridge (with NAT) or host.  data: volume (a folder of the layer below), layered (in the container's own
+    layered file system) or tmpfs (in memory).  The others are those of :mod:`strata.layers.common.limits`.
+    """
+    own: Fields = {
         "network": {"enum": list(NETWORKS), "description": "bridge or host"},
         "data": {"enum": list(DATA), "description": "volume, layered or tmpfs"},
-        **limits.PROPERTIES,
     }
+    properties = {**own, **limits.PROPERTIES, **more}
+    return {"type": "object", "additionalProperties": False, "required": list(own), "properties": properties}
+
+
+class Kind(layer.Kind):
+    """What is known of an engine's containers."""
 
     def tool(self, *words: str) -> list[str]:
         """A command of the engine on the host."""
@@ -63,6 +64,9 @@ class Kind(layer.Kind):
 
     def check(self, options: Fields, config: Fields, below: str = "host") -> list[tuple[str, str]]:
         return limits.check(options)
+
+    def refusal(self, settled: Fields, below: str, machine: HostFacts) -> str | None:
+        return limits.refusal(settled, os.sched_getaffinity(0), machine["memory_bytes"])
 
     def memory(self, settled: Fields) -> int | None:
         return size(settled["memory"]) if "memory" in settled else None
@@ -110,6 +114,11 @@ class Layer(layer.Layer):
         raise NotImplementedError
 
     @property
+    def id_file(self) -> str:
+        """The file in which the engine writes down the container's id."""
+        return os.path.join(self.context.folder, "container")
+
+    @property
     def image(self) -> str:
         """The image's id as the engine writes it."""
         assert self.context.image
@@ -125,6 +134,7 @@ class Layer(layer.Layer):
             # It may do what a volume may.
             place = ["--tmpfs", "/data:rw,exec,suid,dev,mode=0755"]
         own = self.prepare()
+        own += ["--cidfile", self.id_file] * (self.machine() is None)
         if self.machine() is None:
             # One in a machine goes with it.
             self.context.note(self.trace())
@@ -136,12 +146,13 @@ class Layer(layer.Layer):
         argv = self.tool(*words, self.image, *WAIT)
         try:
             self.start(argv)
-        except UserError as error:
+        except UserError:
             if not self._bring_image():
-                raise self._explained(error) from None
+                raise
             self.start(argv)
-        seen = limits.see(self.options, lambda: self.run_below(self.wrap(limits.LOOK), check=False))
-        self._info |= {"settings": seen} if seen else {}
+        if limits.asked(self.options):
+            printed = self.run_below(self.wrap(limits.LOOK), check=False)
+            self._info["settings"] = limits.seen(self.options, printed)
 
     def trace(self) -> Fields:
         """How the container is found and removed."""
@@ -154,6 +165,8 @@ class Layer(layer.Layer):
 
     def start(self, argv: list[str]) -> None:
         """Start the container.  Raises UserError."""
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.id_file)
         self.run_below(argv)
 
     def published(self) -> list[str]:
@@ -161,16 +174,6 @@ class Layer(layer.Layer):
         ports = [] if self.options["network"] == "host" else self.context.ports
         forms = [f"{self.below.listen()}:{port}:{port}/{kind}" for port in ports for kind in ("tcp", "udp")]
         return [word for form in forms for word in ("--publish", form)]
-
-    def _explained(self, error: UserError) -> UserError:
-        """The failure of a start; where a port was taken, one that names it."""
-        named = re.findall(r"\d+(?:\.\d+){3}:(\d+)", str(error))
-        if not named or not re.search("already allocated|address already in use", str(error)):
-            return error
-        return UserError(
-            f"port {named[-1]} of {self.below.listen()} is taken by another program: end that, or give the workload "
-            "another port (config.yaml: workloads)"
-        )
 
     def _bring_image(self) -> bool:
         """Bring the image from the cache if it is missing; whether it was.  Raises UserError where another comes."""
@@ -204,20 +207,18 @@ class Layer(layer.Layer):
     def cpus(self) -> int | None:
         return len(set(numbers(self.options["cpuset-cpus"]))) if "cpuset-cpus" in self.options else None
 
+    def group(self) -> str | None:
+        # It is not known of a container in a machine.
+        return observe.read_files([self.id_file]).get(self.id_file) or None
+
     def processes(self) -> list[int]:
         machine = self.machine()
-        return machine.processes() if machine else cgroups.beside(int(self.inspect("{{.State.Pid}}")))
+        return machine.processes() if machine else cgroups.held(self.group() or "")
 
     def left(self) -> list[str]:
-        lines = cgroups.command_lines(self.run_below(self.wrap(LOOK)))
-        return but_waiting([line for line in lines if "/cmdline" not in line])
-
-
-def but_waiting(lines: list[str], containers: int = 1) -> list[str]:
-    """Command lines in so many containers without those of what waits there."""
-    wait = " ".join(WAIT)
-    # The other is that of the program that takes in orphans.
-    found = [line for line in lines if not line.endswith(f" -- {wait}")]
-    for _ in range(min(found.count(wait), containers)):
-        found.remove(wait)
-    return found
+        if name := self.group():
+            lines = cgroups.running(name)
+        else:
+            # In a machine there are only those of the one system that is up.
+            lines = cgroups.command_lines(self.run_below(cgroups.look(cgroups.of_containers())))
+        return cgroups.but_waiting(lines, WAIT)

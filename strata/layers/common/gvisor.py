@@ -7,22 +7,17 @@ import re
 
 from strata.base.process import capture
 from strata.base.shapes import Fields
+from strata.host.daemons import where
 from strata.host.observe import NOT_AVAILABLE
-from strata.layers.common.layer import where
 
 PROGRAM = "runsc"
 PLATFORMS = ("ptrace", "systrap", "kvm")
-STACKS = ("sandbox", "host")
-ABSENT = (
-    "gVisor (runsc) is not installed: `make setup` installs it where the distribution has it, as Debian does from 12 on"
-)
+# Whose network stack carries the packets, as the paper calls it.
+STACKS = {"sandbox": "the sandbox’s stack", "host": "the host’s stack"}
+ABSENT = "gVisor (runsc) is not installed: `make setup` installs it where the distribution has it (Debian from 12 on)"
 
 PROPERTIES: dict[str, Fields] = {
-    "runtime": {
-        "type": "string",
-        "pattern": "^[a-z0-9][a-z0-9._-]{0,79}$",
-        "description": f"runc, {PROGRAM}, or the name of another that Docker's daemon knows",
-    },
+    "runtime": {"enum": ["runc", PROGRAM], "description": f"runc, or {PROGRAM} (gVisor)"},
     "platform": {"enum": list(PLATFORMS), "description": "how gVisor catches system calls: ptrace, systrap or kvm"},
     "stack": {"enum": list(STACKS), "description": "whose network stack: the sandbox's own, or the host's"},
 }
@@ -79,11 +74,11 @@ def settle(options: Fields) -> Fields:
 
 def name(settled: Fields) -> str:
     """How the daemon calls the runtime (scripts/runtimes.py makes it known)."""
-    return "-".join(["strata", PROGRAM, settled["sandbox"]["platform"], settled["sandbox"]["stack"]])
+    return f"strata-{PROGRAM}-{settled['sandbox']['platform']}-{settled['sandbox']['stack']}"
 
 
-def refusal(settled: Fields) -> str | None:
-    """Why this machine cannot provide the sandbox, but for what the daemon knows."""
+def refusal(settled: Fields, runtimes: str) -> str | None:
+    """Why this machine cannot provide the sandbox; runtimes: what the daemon says of those that it knows."""
     if not flags():
         return ABSENT
     known, platform = platforms()[0], settled["sandbox"]["platform"]
@@ -95,6 +90,8 @@ def refusal(settled: Fields) -> str | None:
         found = acceleration.known()
         if found["accelerator"] != "kvm":
             return f"gVisor's platform kvm needs KVM: {found['accelerator_reason']}"
+    if runtimes and f'"{name(settled)}"' not in runtimes:
+        return "the Docker daemon does not know gVisor’s runtimes: `scripts/dockerd.sh runtimes` adds them"
     return None
 
 
@@ -107,8 +104,7 @@ def labels(settled: Fields, network: str) -> Fields:
     """What the paper says of it: what isolates, and whose stack carries the packets."""
     sandbox = settled["sandbox"]
     title = f"gVisor sandbox in a Docker container, platform {sandbox['platform']}"
-    stack = {"sandbox": "the sandbox’s stack", "host": "the host’s stack"}[sandbox["stack"]]
-    return {"kind": "sandbox", "title": title, "network": f"{network}, {stack}"}
+    return {"kind": "sandbox", "title": title, "network": f"{network}, {STACKS[sandbox['stack']]}"}
 
 
 def seen(command_lines: list[str]) -> Fields:

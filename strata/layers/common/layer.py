@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from strata.base.process import capture
 from strata.base.shapes import Fields, HostFacts
 from strata.host.context import Context, with_variables
+from strata.host.daemons import where
 
 TYPE_CHECKING = False  # typing's own takes milliseconds to import, in every cell
 if TYPE_CHECKING:
@@ -22,14 +23,6 @@ KEEP = 'here=$1; shift; exec "$@" >"$here"'
 WRITE = 'umask 077; cat >"$1"; chmod "$2" "$1"'
 # Seconds for a file of any size.
 COPYING = 3600
-
-
-def where(*programs: str) -> str | None:
-    """The path of the first of these programs that is there, root's among them."""
-    import shutil
-
-    path = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
-    return next((found for name in programs if (found := shutil.which(name, path=path))), None)
 
 
 class Kind:
@@ -214,9 +207,9 @@ class Layer(ABC):
             layer = layer.under
         return wrapped
 
-    def run_below(self, argv: list[str], timeout: float = 120, check: bool = True) -> str:
+    def run_below(self, argv: list[str], check: bool = True) -> str:
         """What a command of the machinery prints on the layer below.  Raises UserError."""
-        return capture(self.below.command_plain(argv), timeout, check).stdout
+        return capture(self.below.command_plain(argv), check=check).stdout
 
 
 class Machine(Layer):

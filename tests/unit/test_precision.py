@@ -118,6 +118,7 @@ def made(tmp_path, monkeypatch):
         page = measured.page(repetitions=asked, quiet={"action": "retry" if retries else "flag"})
         if environments:
             page["environments"] = environments(page["environments"])
+        monkeypatch.setattr(precision, "FIRST_STAGE", 20)
         return measured.project(tmp_path / "project", monkeypatch, page, slower, noise=noise)
 
     return make

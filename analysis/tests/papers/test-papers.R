@@ -34,7 +34,9 @@ test_that("all environments and kinds of figures", {
   papers <- papers_of(folder)
   expect_whole(papers)
   expect_says(papers$first, "Virtual Machines, Containers and Bare Linux")
-  for (family in c("Containers", "Sandboxed containers", "Virtual machines")) expect_says(papers$first, family)
+  for (family in c("Containers", "Sandboxed containers", "Virtual machines")) {
+    expect_says(papers$first, family)
+  }
   rows <- subset(table_of(folder, "comparisons"), headline == "yes")
   for (family in unique(rows$family)) {
     slower <- sum(rows$family == family & rows$direction %in% "slower" & rows$verdict == "different")

@@ -28,7 +28,7 @@ else:
         changed: bool | None
 
     class Precision(TypedDict):
-        """What further sets depend on."""
+        """What further blocks depend on."""
 
         min: int
         max: int
@@ -219,7 +219,7 @@ else:
         environment: str
         workload: str
         repetition: int
-        block: int
+        round: int
         fingerprint: str
         position: Position
         started: str

@@ -17,7 +17,7 @@ from strata.base.shapes import Any, CellWork, Fields, Image, Plan, PlannedWorklo
 from strata.cell import logs, parsing, prepared
 from strata.cell.inputs import Inputs
 from strata.cell.steps import Steps
-from strata.experiment import plan, sets, sizes
+from strata.experiment import blocks, plan, sizes
 from strata.host import observe
 from strata.image import cache
 from strata.system import testbed
@@ -32,16 +32,16 @@ class Cell:
     """One cell on its way from the plan to its log and record; `known` are the parts of the record so far."""
 
     def __init__(
-        self, experiment: Plan, environment: str, workload: str, repetition: int, order: sets.Order | None = None
+        self, experiment: Plan, environment: str, workload: str, repetition: int, order: blocks.Order | None = None
     ) -> None:
         self.plan, self.environment, self.workload, self.repetition = experiment, environment, workload, repetition
-        self.order = order or sets.Order(experiment)
+        self.order = order or blocks.Order(experiment)
         self.watch = Watch()
         self.known: Fields = {}
         self.steps: Steps
 
     @property
-    def key(self) -> sets.Cell:
+    def key(self) -> blocks.Cell:
         """What names it in the plan."""
         return (self.environment, self.workload, self.repetition)
 

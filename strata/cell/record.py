@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 # In the order of schemas/record.schema.json.
 FIELDS = (
-    "format", "environment", "workload", "repetition", "block", "fingerprint", "node", "position", "started",
+    "format", "environment", "workload", "repetition", "round", "fingerprint", "node", "position", "started",
     "ended", "seconds", "seed", "scale", "patience", "source", "parameters", "sizes", "cannot", "commands",
     "interleaved", "together", "alone", "program", "servers", "checks", "image", "system", "observed", "quiet", "log",
 )  # fmt: skip
 # What only some workloads have, and what is there where a system cannot do one or where limits of time were stretched.
 OPTIONAL = {"servers", "sizes", "cannot", "patience", "interleaved", "together", "alone", "program"}
-FORMAT = 3
+FORMAT = 4
 COUNTER = "results/raw/.measured"
 
 
@@ -49,7 +49,7 @@ def begin(cell: Cell) -> None:
         "environment": cell.environment,
         "workload": cell.workload,
         "repetition": cell.repetition,
-        "block": cell.order.block(*cell.key),
+        "round": cell.order.round(*cell.key),
         "fingerprint": plan.fingerprint(cell.plan, cell.environment, cell.workload),
         "node": node.facts(),
         "started": cell.watch.begun(),

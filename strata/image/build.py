@@ -74,6 +74,7 @@ def _build(config: Fields, described: Described, machines: bool) -> Image:
     begun, name = time.monotonic(), described["recipe"]
     docker.start_daemon()
     remove_builds(name)
+    before = _named(name)
     try:
         with _begun(name[:12]) as work:
             os.makedirs(work)
@@ -86,11 +87,26 @@ def _build(config: Fields, described: Described, machines: bool) -> Image:
             if machines:
                 disk.put(name, os.path.join(work, "box"))
             os.rename(work, cache.folder_of(name))
+    except BaseException:
+        _name_again(name, before)
+        raise
     finally:
         # An image that was built again lost its name to the new one.
         remove_builds(name)
     say("image", f"{name[:12]} built in {time.monotonic() - begun:.0f} s")
     return cast(Image, {**image, "folder": cache.folder_of(name)})
+
+
+def _named(name: str) -> str | None:
+    """Id of the image that Docker has under the name of a recipe, whoever built it; None where it has none."""
+    form = ["docker", "image", "inspect", "--format", "{{.Id}}", engine.tag({"recipe": name})]
+    return capture(form, check=False).stdout.strip() or None
+
+
+def _name_again(name: str, before: str | None) -> None:
+    """Give a recipe's name back to the image that had it before a build that failed, or to none."""
+    tag = engine.tag({"recipe": name})
+    capture(["docker", "image", "rm", tag] if before is None else ["docker", "tag", before, tag], check=False)
 
 
 def _made(config: Fields, described: Described, work: str, machines: bool) -> Fields:

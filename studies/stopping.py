@@ -20,11 +20,11 @@ from strata.experiment import precision
 WORKLOADS = {"short": (0.08, 0.6), "long": (0.07, 3.4), "even": (0.03, 1.5)}
 # Environments beside native, workloads, target, budget, first stage.
 RULES = {
-    "target 2 %, budget 25 min": (3, ["short", "long", "even"], 0.02, 1500.0, 20),
-    "target 2 %, budget 12 min": (3, ["short", "long", "even"], 0.02, 720.0, 20),
-    "target 2 %, no budget": (3, ["short", "long", "even"], 0.02, None, 20),
-    "one ratio, target 1.4 %": (1, ["even"], 0.014, None, 20),
-    "one ratio, target 2 %, first stage of 10": (1, ["even"], 0.02, None, 10),
+    "target 2 %, budget 25 min": (3, ["short", "long", "even"], 0.02, 1500.0, 10),
+    "target 2 %, budget 12 min": (3, ["short", "long", "even"], 0.02, 720.0, 10),
+    "target 2 %, no budget": (3, ["short", "long", "even"], 0.02, None, 10),
+    "one ratio, target 1.4 %": (1, ["even"], 0.014, None, 10),
+    "one ratio, target 2 %, first stage of 20": (1, ["even"], 0.02, None, 20),
 }
 # Drift and random walk over 25 minutes, correlation of neighbours, share of runs whose noise is ten times as wide.
 MACHINES = {

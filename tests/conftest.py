@@ -12,8 +12,8 @@ def project(tmp_path, monkeypatch):
     """A project on the host alone, in its own folder and with its own home, as the working directory."""
     import projects
 
+    from strata.base import locks
     from strata.experiment import workload
-    from strata.system import turn
 
     def build(config=None, workloads=None):
         workload.load.cache_clear()
@@ -27,7 +27,7 @@ def project(tmp_path, monkeypatch):
 
     monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("STRATA_TEST_LOCK", str(tmp_path / "lock"))
-    monkeypatch.setattr(turn, "OWN", str(tmp_path / "lock"))
+    monkeypatch.setattr(locks, "OWN", str(tmp_path / "lock"))
     monkeypatch.delenv("STRATA_OWNER", raising=False)
     yield build
     workload.load.cache_clear()

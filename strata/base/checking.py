@@ -21,27 +21,6 @@ from strata.base.errors import UserError
 from strata.base.shapes import Fields
 
 SCHEMAS = os.path.join(places.PROJECT, "schemas")
-KINDS = {
-    "object": "a mapping",
-    "array": "a list",
-    "string": "text",
-    "integer": "a whole number",
-    "number": "a number",
-    "boolean": "true or false",
-    "null": "empty",
-}
-# What would be right, by the keyword of the schema that found something else.
-RIGHT = {
-    "minimum": "be at least {}",
-    "maximum": "be at most {}",
-    "exclusiveMinimum": "be more than {}",
-    **dict.fromkeys(("minLength", "minItems", "minProperties"), "have at least {} of its kind"),
-    **dict.fromkeys(("maxLength", "maxItems", "maxProperties"), "have at most {} of its kind"),
-    "uniqueItems": "have each entry once",
-    "pattern": "match {}",
-    "format": "be a regular expression",
-    "const": "be {}",
-}
 # Of these keywords of our own the findings are whole sentences.
 NAMES = ("known", "uniqueBy")
 Finding = tuple[str, str]
@@ -148,7 +127,7 @@ def findings(validator: Any, data: object, prefix: str = "", names: Mapping[str,
 def _sentences(error: Any) -> list[Finding]:
     """(key, what is wrong and what would be right) for one finding of the schema."""
     key, limit, value = ".".join(map(str, error.absolute_path)), error.validator_value, error.instance
-    about, declared = error.schema.get("description"), error.schema.get("properties", {})
+    about, declared = error.schema.get("description", ""), error.schema.get("properties", {})
     if error.validator == "additionalProperties":
         extra = [str(name) for name in value if name not in declared]
         return [(f"{key}.{name}".lstrip("."), f"unknown key; {nearest(name, list(declared))}") for name in extra]
@@ -162,14 +141,13 @@ def _sentences(error: Any) -> list[Finding]:
     if error.validator == "oneOf" and (inner := _of_choice(error)):
         return inner
     if error.validator == "enum":
-        right = f"be one of {', '.join('empty' if item is None else str(item) for item in limit)}"
-    elif error.validator == "type":
-        right = f"be {' or '.join(KINDS[kind] for kind in ([limit] if isinstance(limit, str) else limit))}"
-    elif error.validator in RIGHT:
-        right = RIGHT[error.validator].format(limit) + (f" ({about})" if about else "")
+        right = f"must be one of {', '.join('empty' if item is None else str(item) for item in limit)}"
+    elif about.startswith("must "):
+        right = about
     else:
-        right = about.removeprefix("must ") if about else f"be otherwise: {error.message}"
-    return [(key, f"is {describe(value)}; must {right}")]
+        # As the validator says it, which names the value first.
+        right = re.sub(f"^{re.escape(repr(value))} ", "it ", error.message) + (f" ({about})" if about else "")
+    return [(key, f"is {describe(value)}; {right}")]
 
 
 def _of_choice(error: Any) -> list[Finding]:

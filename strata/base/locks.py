@@ -1,4 +1,4 @@
-"""Locks: files whose lock the kernel frees when their holder ends, however it does."""
+"""Locks: files whose lock the kernel frees when their holder ends, however it does; and that of the whole machine."""
 
 import contextlib
 import fcntl
@@ -10,6 +10,26 @@ from strata.base.errors import UserError
 
 # A lock needs no right to write; no link is followed, and nothing but the lock is done with what is there.
 OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+# Tests of small cells have a machine's lock of their own, so that they neither wait for measurements nor stop them.
+OWN = os.environ.get("STRATA_TEST_LOCK")
+WAITING = "another measurement is under way on this machine"
+
+
+class Taken(UserError):
+    """Another measurement is under way, and nobody wanted to wait for its end."""
+
+
+@contextlib.contextmanager
+def exclusive(wait: bool = True) -> Iterator[None]:
+    """Hold this machine: no measurement of any run, user or checkout overlaps with what happens inside.
+
+    Raises Taken where another holds it and this is not to `wait`.
+    """
+    folder = OWN or ("/run/lock" if os.path.isdir("/run/lock") else "/tmp")
+    with locked(os.path.join(folder, "strata.lock"), f"testbed: {WAITING}", wait) as taken:
+        if not taken:
+            raise Taken(WAITING)
+        yield
 
 
 @contextlib.contextmanager
@@ -53,17 +73,10 @@ def _open(path: str) -> int:
 
 def held(path: str) -> bool:
     """Whether another process holds the lock of a file."""
-    try:
-        descriptor = os.open(path, OPEN)
-    except FileNotFoundError:
+    if not os.path.exists(path):
         return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
+    with locked(path, wait=False) as free:
+        return not free
 
 
 def _holder(descriptor: int) -> str:

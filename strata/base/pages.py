@@ -10,11 +10,8 @@ import yaml
 from strata.base.errors import UserError
 from strata.base.shapes import Fields
 
-MAX_DEPTH = 40
-MAX_VALUES = 100_000
 _TAG = "tag:yaml.org,2002:"
 _PLAIN = {_TAG + kind for kind in ("null", "bool", "int", "float", "str", "timestamp", "seq", "map")}
-_ENDLESS = f"nested deeper than {MAX_DEPTH} levels, or aliases unfold to more than {MAX_VALUES} values"
 _Loader: Any = type("_Loader", (getattr(yaml, "CSafeLoader", yaml.SafeLoader),), {})
 _Loader.add_constructor(_TAG + "timestamp", yaml.SafeLoader.construct_yaml_str)
 
@@ -43,51 +40,40 @@ def mapping(source: str, text: str) -> Fields:
 def parse(source: str, text: str) -> Any:
     """What a YAML text holds; `source` names it in messages.  Raises UserError with line and reason."""
     try:
-        _check_depth(text)
         loader = _Loader(text)
         node = loader.get_single_node()
         if node is None:
             return None
-        _check_values(node)
+        _check(node, [])
         return loader.construct_document(node)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"line {mark.line + 1}: " if mark else ""
         raise UserError(f"{source}: {where}not valid YAML: {error.problem or error.context}") from None
-    except (yaml.YAMLError, ValueError, LookupError) as error:
+    except (yaml.YAMLError, ValueError, LookupError, RecursionError) as error:
         raise UserError(f"{source}: not valid YAML: {' '.join(str(error).split())[:200]}") from None
 
 
-def _check_depth(text: str) -> None:
-    """Refuse a text whose nesting would exhaust the stack of what composes it."""
-    depth = 0
-    for event in yaml.parse(text, Loader=_Loader):
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > MAX_DEPTH:
-            raise yaml.MarkedYAMLError(problem=_ENDLESS, problem_mark=event.start_mark)
-
-
-def _check_values(root: yaml.Node) -> None:
+def _check(node: yaml.Node, above: list[yaml.Node]) -> None:
     """Refuse keys that stand twice or are no text, values that are not plain, and aliases that hold themselves."""
-    pending, seen = [(root, 1)], 0
-    while pending:
-        node, depth = pending.pop()
-        seen += 1
-        problem, place = None, node
-        if depth > MAX_DEPTH or seen > MAX_VALUES:
-            problem = _ENDLESS
-        elif node.tag not in _PLAIN:
-            problem = f"a value of the kind {node.tag.removeprefix(_TAG)} is not used here; text belongs in quotes"
-        elif isinstance(node, yaml.SequenceNode):
-            pending += [(inner, depth + 1) for inner in node.value]
-        elif isinstance(node, yaml.MappingNode):
-            names = set()
-            for key, value in node.value:
-                if key.tag not in (_TAG + "str", _TAG + "merge") or not isinstance(key, yaml.ScalarNode):
-                    problem, place = "a key that is not text (in YAML 1.1, no and on are not): put it in quotes", key
-                elif key.value in names:
-                    problem, place = f"the key {key.value} stands twice: keep one", key
-                names.add(str(key.value))
-                pending.append((value, depth + 1))
-        if problem:
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=place.start_mark)
+    within: list[yaml.Node] = []
+    problem, place = None, node
+    if node in above:
+        problem = "a value that holds itself"
+    elif node.tag not in _PLAIN:
+        problem = f"a value of the kind {node.tag.removeprefix(_TAG)} is not used here; text belongs in quotes"
+    elif isinstance(node, yaml.SequenceNode):
+        within = node.value
+    elif isinstance(node, yaml.MappingNode):
+        names = set()
+        for key, value in node.value:
+            if key.tag not in (_TAG + "str", _TAG + "merge") or not isinstance(key, yaml.ScalarNode):
+                problem, place = "a key that is not text (in YAML 1.1, no and on are not): put it in quotes", key
+            elif key.value in names:
+                problem, place = f"the key {key.value} stands twice: keep one", key
+            names.add(str(key.value))
+            within.append(value)
+    if problem:
+        raise yaml.MarkedYAMLError(problem=problem, problem_mark=place.start_mark)
+    for inner in within:
+        _check(inner, [*above, node])

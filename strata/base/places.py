@@ -10,8 +10,6 @@ IMAGE = "results/image.json"
 MANIFEST = "results/image-manifest.json"
 # What was found of the machine before the order was known.
 MACHINE = "results/machine.json"
-# Digests of all tables, as sha256sum reads them.
-SUMS = "results/SHA256SUMS"
 # The cell that was put in its place last; a run that ends well leaves none.
 LAST = "results/tmp/last.json"
 # The way to the client's machine, which the plan does not name.

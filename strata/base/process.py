@@ -1,5 +1,6 @@
 """Run commands without being busy, end what was started, and nothing else."""
 
+import contextlib
 import os
 import select
 import signal
@@ -49,35 +50,19 @@ def wait_for(pid: int, timeout: float | None) -> bool:
         os.close(descriptor)
 
 
-def descendants(pid: int) -> list[tuple[int, list[str]]]:
-    """The processes below a process, each with the words of its command line."""
-    parents, words = {}, {}
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{name}/stat", encoding="utf-8") as file:
-                parents[int(name)] = int(file.read().rpartition(")")[2].split()[1])
-            with open(f"/proc/{name}/cmdline", encoding="utf-8", errors="replace") as file:
-                words[int(name)] = file.read().rstrip("\0").split("\0")
-        except (OSError, ValueError):
-            continue
-    found, last = {pid}, 0
-    while len(found) > last:
-        last = len(found)
-        found |= {child for child, parent in parents.items() if parent in found}
-    return [(process, words[process]) for process in sorted(found - {pid}) if process in words]
-
-
 def end(*processes: subprocess.Popen[Any], patience: float = 5.0) -> None:
-    """End children and the sessions that they lead: all are first asked, then forced."""
-    for number, wait in ((signal.SIGTERM, patience), (signal.SIGKILL, None)):
-        left = [process for process in processes if not wait_for(process.pid, 0)]
-        for process in left:
-            _signal(process.pid, number)
-        deadline = None if wait is None else time.monotonic() + wait
-        for process in left:
-            wait_for(process.pid, None if deadline is None else deadline - time.monotonic())
-    for process in processes:
-        reap(process)
+    """End children that still run, and the sessions that they lead: all are first asked, then forced."""
+    with signals.undisturbed():
+        running = [process for process in processes if process.returncode is None]
+        for number, wait in ((signal.SIGTERM, patience), (signal.SIGKILL, None)):
+            left = [process for process in running if not wait_for(process.pid, 0)]
+            for process in left:
+                _signal(process.pid, number)
+            deadline = None if wait is None else time.monotonic() + wait
+            for process in left:
+                wait_for(process.pid, None if deadline is None else deadline - time.monotonic())
+        for process in running:
+            reap(process)
 
 
 def reap(process: subprocess.Popen[Any]) -> int:
@@ -101,7 +86,7 @@ def _signal(group: int, number: signal.Signals) -> None:
 
 
 def run_together(
-    commands: Sequence[Sequence[str]], outputs: Sequence[int], timeout: float | None, needed: Sequence[int] = ()
+    commands: Sequence[Sequence[str]], outputs: Sequence[int], timeout: float, needed: Sequence[int] = ()
 ) -> list[tuple[int | None, float]]:
     """Run commands at the same time, standard output and error of each into its descriptor of `outputs`.
 
@@ -113,15 +98,21 @@ def run_together(
     begun: list[float] = []
     found: list[tuple[int | None, float]] = [(None, 0.0)] * len(commands)
     running: dict[int, int] = {}
-    watched: list[int] = []
     poll = select.poll()
-    try:
-        for pid in needed:
-            try:
-                watched.append(os.pidfd_open(pid))
-            except ProcessLookupError:
-                return found
-            poll.register(watched[-1], select.POLLIN)
+    with contextlib.ExitStack() as opened:
+        opened.callback(lambda: end(*processes))
+
+        def watch(pid: int) -> int:
+            descriptor = os.pidfd_open(pid)
+            opened.callback(os.close, descriptor)
+            poll.register(descriptor, select.POLLIN)
+            return descriptor
+
+        try:
+            for pid in needed:
+                watch(pid)
+        except ProcessLookupError:
+            return found
         for command, output in zip(commands, outputs, strict=True):
             begun.append(time.monotonic())
             with signals.undisturbed():
@@ -135,32 +126,22 @@ def run_together(
                     )
                 )
         for number, process in enumerate(processes):
-            descriptor = os.pidfd_open(process.pid)
-            running[descriptor] = number
-            poll.register(descriptor, select.POLLIN)
-        deadline = None if timeout is None else time.monotonic() + stretched(timeout)
+            running[watch(process.pid)] = number
+        deadline = time.monotonic() + stretched(timeout)
         while running:
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            ready = poll.poll(None if left is None else left * 1000)
-            for descriptor, _ in ready:
-                if descriptor in watched:
-                    continue
+            ready = {descriptor for descriptor, _ in poll.poll(max(0.0, deadline - time.monotonic()) * 1000)}
+            ended = ready & running.keys()
+            for descriptor in ended:
                 number = running.pop(descriptor)
                 poll.unregister(descriptor)
-                os.close(descriptor)
                 seconds = time.monotonic() - begun[number]
                 found[number] = (reap(processes[number]), seconds)
-            lost = any(descriptor in watched for descriptor, _ in ready)
-            if not ready or lost or any(code for code, _ in found):
+            # The time is over, something that was needed has ended, or one ended badly.
+            if not ended or ready > ended or any(code for code, _ in found):
                 break
         for number in running.values():
             found[number] = (None, time.monotonic() - begun[number])
         return found
-    finally:
-        for descriptor in [*running, *watched]:
-            os.close(descriptor)
-        with signals.undisturbed():
-            end(*(process for process in processes if process.returncode is None))
 
 
 def capture(argv: Sequence[str], timeout: float = 120, check: bool = True) -> subprocess.CompletedProcess[str]:

@@ -1,7 +1,7 @@
 """The shapes of what parts of Strata hand one another, as the schemas have them (tests/unit/test_shapes.py).
 
 They are for mypy: to a program that runs each of these names is `dict`, since what makes typed mappings takes
-milliseconds to import, in every cell.
+milliseconds to import, in every cell.  What is a shape's part and is handed on by nobody is plain `Fields`.
 """
 
 TYPE_CHECKING = False
@@ -19,23 +19,11 @@ else:
     # Layers from the bottom, each with its options.
     Stack = list[dict[str, Fields]]
 
-    # The plan (results/plan.json).
-
     class Source(TypedDict):
         """The commit of the project, and whether files differ from it; None where there is no git."""
 
         revision: str | None
         changed: bool | None
-
-    class Precision(TypedDict):
-        """What further sets depend on."""
-
-        min: int
-        max: int
-        target: float | None
-        budget: float | None
-        retries: int
-        claims: NotRequired[bool]
 
     class Quiet(TypedDict):
         """What is done where something else uses the machine; thresholds by what is judged, None: it is not."""
@@ -43,22 +31,6 @@ else:
         action: str
         wait_seconds: float
         thresholds: dict[str, float | None]
-
-    class Client(TypedDict):
-        """Where the load generator is."""
-
-        kind: str
-        rate: str | None
-        machine: NotRequired[str]
-
-    class PlannedImage(TypedDict):
-        """The image that the plan's cells run."""
-
-        recipe: str
-        distribution: str
-        release: str
-        settings: Fields
-        workloads: NotRequired[list[str]]
 
     class HostFacts(TypedDict):
         """What of a machine decides sizes."""
@@ -98,14 +70,8 @@ else:
         total=False,
     )
 
-    class Roles(TypedDict):
-        """Which servers share a system, by the parameter that says so, and the ports of each role."""
-
-        parameter: str
-        ports: dict[str, list[str]]
-
     class CellWork(TypedDict):
-        """What a cell of a workload does."""
+        """What a cell of a workload does.  `roles`: which servers share a system, and the ports of each role."""
 
         steps: list[Step]
         checks: list[dict[str, str]]
@@ -113,7 +79,7 @@ else:
         systems: NotRequired[str]
         laps: NotRequired[str]
         ports: NotRequired[list[str]]
-        roles: NotRequired[Roles]
+        roles: NotRequired[Fields]
         sizes: NotRequired[list[Fields]]
         facts: NotRequired[Fields]
         servers: NotRequired[list[Fields]]
@@ -136,40 +102,25 @@ else:
         storage: NotRequired[bool]
 
     class Plan(TypedDict):
-        """The plan."""
+        """The plan (results/plan.json); `source` is known once it is written."""
 
         format: int
         scale: str
         seed: int
         order: str
         repetitions: int
-        client: Client
+        client: Fields
         quiet: Quiet
-        image: PlannedImage
+        image: Fields
         vm: Fields
         machine: HostFacts
         environments: dict[str, PlannedEnvironment]
         workloads: dict[str, PlannedWorkload]
-        precision: NotRequired[Precision]
+        precision: NotRequired[Fields]
         spread: NotRequired[bool]
         not_emulated: NotRequired[list[str]]
-        # Known once the plan is written.
         source: NotRequired[Source]
         sealed: NotRequired[Fields]
-
-    # The record of a cell (results/raw/ENVIRONMENT/WORKLOAD/REPETITION.json).
-
-    class Node(TypedDict):
-        """The machine of a record."""
-
-        name: str
-        boot: str | None
-
-    class Position(TypedDict):
-        """The place of a cell in the plan, and the running number of its measurement."""
-
-        planned: int
-        actual: int
 
     class Command(TypedDict):
         """A command of a cell, as it ran."""
@@ -185,35 +136,8 @@ else:
         lap: NotRequired[int]
         fresh: NotRequired[str]
 
-    class CheckOutcome(TypedDict):
-        """A check of a log."""
-
-        name: str
-        passed: bool
-
-    class RecordedImage(TypedDict):
-        """The image of a record; None where nothing of the environment is of an image."""
-
-        recipe: str
-        id: str | None
-        manifest_sha256: str | None
-
-    class RecordedQuiet(TypedDict):
-        """What else used the machine."""
-
-        action: str
-        flags: list[Fields]
-        waited_seconds: float
-        thresholds: dict[str, float | None]
-
-    class LogDigest(TypedDict):
-        """What guards a log."""
-
-        bytes: int
-        sha256: str
-
     class Record(TypedDict):
-        """The record of a cell."""
+        """The record of a cell (results/raw/ENVIRONMENT/WORKLOAD/REPETITION.json)."""
 
         format: int
         environment: str
@@ -221,7 +145,7 @@ else:
         repetition: int
         block: int
         fingerprint: str
-        position: Position
+        position: dict[str, int]
         started: str
         ended: str
         seconds: float
@@ -230,13 +154,13 @@ else:
         source: Source
         parameters: Fields
         commands: list[Command]
-        checks: list[CheckOutcome]
-        image: RecordedImage
+        checks: list[Fields]
+        image: Fields
         system: Fields
         observed: Fields
-        quiet: RecordedQuiet
-        log: LogDigest
-        node: NotRequired[Node]
+        quiet: Fields
+        log: Fields
+        node: NotRequired[Fields]
         patience: NotRequired[int]
         cannot: NotRequired[Fields]
         interleaved: NotRequired[list[str]]
@@ -245,8 +169,6 @@ else:
         alone: NotRequired[str]
         sizes: NotRequired[list[Fields]]
         servers: NotRequired[list[Fields]]
-
-    # What is made on the machine.
 
     class Chosen(TypedDict):
         """A distribution and its release."""
@@ -276,14 +198,6 @@ else:
         base: str
         built: str
         folder: str
-
-    class Cpu(TypedDict):
-        """A CPU of the host and where it is."""
-
-        cpu: int
-        socket: int
-        core: int
-        node: int
 
     class MachineSettings(TypedDict):
         """Every setting of a virtual machine that follows from its profile and the host."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import time
 from hashlib import sha256
@@ -13,7 +14,7 @@ from strata.base.errors import CellFailed, Endless, Unable
 from strata.base.files import read_json
 from strata.base.placeholders import BUILT_IN
 from strata.base.process import capture
-from strata.base.shapes import Any, CellWork, Fields, Image, Plan, PlannedWorkload, Stack
+from strata.base.shapes import Any, Fields, Image, Plan, Stack
 from strata.cell import logs, parsing, prepared
 from strata.cell.inputs import Inputs
 from strata.cell.steps import Steps
@@ -29,16 +30,24 @@ THAWING = 0.2
 
 
 class Cell:
-    """One cell on its way from the plan to its log and record; `known` are the parts of the record so far."""
+    """One cell on its way from the plan to its log and record; `known` are the parts of the record so far.
+
+    `entry` and `work` are what the plan says of its environment and its workload there; it takes its run `laps` times,
+    in so many `systems` at the same time.
+    """
+
+    steps: Steps
 
     def __init__(
         self, experiment: Plan, environment: str, workload: str, repetition: int, order: sets.Order | None = None
     ) -> None:
         self.plan, self.environment, self.workload, self.repetition = experiment, environment, workload, repetition
         self.order = order or sets.Order(experiment)
+        self.entry = experiment["environments"][environment]
+        self.work = plan.of_environment(experiment, environment, workload)
+        self.systems, self.laps = plan.systems(self.work), plan.laps(experiment, environment, workload)
         self.watch = Watch()
         self.known: Fields = {}
-        self.steps: Steps
 
     @property
     def key(self) -> sets.Cell:
@@ -56,11 +65,6 @@ class Cell:
         return places.cell_path("tmp", *self.key, "log")
 
     @property
-    def laps(self) -> int:
-        """How many times it takes its run."""
-        return plan.laps(self.plan, self.environment, self.workload)
-
-    @property
     def sharing(self) -> list[str]:
         """The workloads that may share its system: ports and client are those that one of them needs."""
         return self.order.sharing(self.environment, self.workload)
@@ -71,37 +75,21 @@ class Cell:
         cells = [plan.of_environment(self.plan, self.environment, name)["cell"] for name in self.sharing]
         return dict(self.plan["client"]) if any(map(plan.uses_client, cells)) else None
 
-    @property
+    @functools.cached_property
     def image(self) -> Image | None:
         """The image that its system is made of; None where that is of none."""
-        forms = layers.forms(name for entry in self._stack for name in entry)
+        forms = layers.forms(name for layer in self.entry["layers"] for name in layer)
         return cache.require(self.plan["image"]["recipe"]) if forms else None
 
     @property
     def stands_idle(self) -> bool:
         """Whether its system uses nothing of the host while no command runs in it."""
-        return all(layers.kind(name).stands_idle for entry in self._stack for name in entry)
+        return all(layers.kind(name).stands_idle for layer in self.entry["layers"] for name in layer)
 
     @property
-    def _stack(self) -> list[Fields]:
-        return self.plan["environments"][self.environment]["layers"]
-
-    @property
-    def systems(self) -> int:
-        """In how many systems it runs at the same time."""
-        return plan.systems(self._planned)
-
-    @property
-    def _planned(self) -> PlannedWorkload:
-        return plan.of_environment(self.plan, self.environment, self.workload)
-
-    @property
-    def _spec(self) -> CellWork:
-        return self._planned["cell"]
-
-    @property
-    def _parameters(self) -> Fields:
-        return self._planned["parameters"]
+    def system(self) -> testbed.System:
+        """Its system, which is up."""
+        return self.steps.inputs.system
 
     def bring_up(self, link: testbed.Link | None, system: testbed.System | None = None, number: int = 0) -> None:
         """Bring its system up (`system`: which is), look at it, and put what it needs into it.
@@ -111,18 +99,17 @@ class Cell:
         log = logs.Log(self.draft, self.systems)
         with progress.once():
             data = self._data()
-        system = system or self._fresh(self._stack, link, number)
+        system = system or self._fresh(self.entry["layers"], link, number)
         inside, client = self._see(system)
         cpus = self._cpus(system, inside)
         values = self._values(cpus, client)
-        image = self.image
         self.known |= {
             "seed": values["seed"],
             "parameters": {key: value for key, value in values.items() if key not in BUILT_IN},
             "image": {
                 "recipe": self.plan["image"]["recipe"],
                 "id": system.facts["image"],
-                "manifest_sha256": image["manifest_sha256"] if image else None,
+                "manifest_sha256": self.image["manifest_sha256"] if self.image else None,
             },
             "system": {
                 **{key: system.facts[key] for key in ("id", "layers", "up_started", "up_seconds")},
@@ -134,26 +121,21 @@ class Cell:
             },
             "observed": {"inside": inside, "client": client},
         }
-        inputs = Inputs(self.workload, self._spec, system, self._bring_files(system, values, data))
+        inputs = Inputs(self.workload, self.work["cell"], system, self._bring_files(system, values, data))
         self.steps = Steps(inputs, log, self.watch, self._afresh, self.laps > 1 and self.stands_idle)
         self.known["commands"] = self.steps.commands
-        if "servers" in self._spec:
+        if "servers" in self.work["cell"]:
             self.known["servers"] = self.steps.servers.records
 
     def _fresh(self, stack: Stack, link: testbed.Link | None, number: int) -> testbed.System:
         ports = plan.ports(self.plan, self.sharing, self.systems)
         shift = number * plan.apart(ports)
-        return testbed.bring_up(self.environment, stack, self.image, link, ports, self.systems, shift)
+        return testbed.System(self.environment, stack, self.image, link, ports, self.systems, shift)
 
     def _afresh(self, way: str) -> testbed.System:
         """Its system, brought up again in a way."""
         testbed.take_down(self.environment)
-        return self._fresh(layers.started(self._stack, way), self.system.link, 0)
-
-    @property
-    def system(self) -> testbed.System:
-        """Its system, which is up."""
-        return self.steps.inputs.system
+        return self._fresh(layers.started(self.entry["layers"], way), self.system.link, 0)
 
     def take_down(self) -> None:
         """Take its system down, and none beside it."""
@@ -169,7 +151,7 @@ class Cell:
         """Take the steps of its run, in the lap with this number."""
         if self.system.frozen:
             self.system.freeze(False)
-            time.sleep(THAWING if "servers" in self._spec else 0)
+            time.sleep(THAWING if "servers" in self.work["cell"] else 0)
         self.steps.run(lap if self.laps > 1 else None)
         if aside:
             self._stand_aside()
@@ -184,24 +166,24 @@ class Cell:
 
         A server would answer timers, and a sandbox's kernel does, though nobody asks it anything.
         """
-        if self.plan["workloads"][self.workload].get("storage"):
+        if self.work.get("storage"):
             os.sync()
         self.system.freeze()
 
     def check(self) -> None:
         """Look at its log.  Raises Unable where a check fails, and CellFailed where its parser refuses the log."""
         content = self._see_log()
-        self.known["checks"] = logs.checks(self._spec["checks"], content.decode(errors="replace"), self.systems)
+        self.known["checks"] = logs.checks(self.work["cell"]["checks"], content.decode(errors="replace"), self.systems)
         failed = [check["name"] for check in self.known["checks"] if not check["passed"]]
         if failed:
             raise Unable(f"its check failed: {', '.join(failed)}")
         try:
             parse = parsing.load_parser(self.workload, os.getcwd())
             known: Any = self.known
-            found = parsing.of_log(content, known, self.plan["workloads"][self.workload]["metrics"], parse)
+            found = parsing.of_laps(content, known, self.work["metrics"], parse)
         except parsing.BrokenLogError as broken:
             raise CellFailed(f"its parser refuses the log: {broken}") from None
-        metrics = [(one.metric, one.value) for one in found]
+        metrics = [(one.metric, one.value) for one, _ in found]
         self.known["sizes"] = sizes.of_cell(self.plan, self.workload, self.known["parameters"], metrics)
         self.known |= parsing.program(content)
 
@@ -219,7 +201,7 @@ class Cell:
         """
         import glob
 
-        if not self.plan["environments"][self.environment].get("doubtful"):
+        if not self.entry.get("doubtful"):
             return False
         folder = os.path.dirname(places.cell_path("raw", *self.key, "log"))
         mark = self.known["fingerprint"]
@@ -242,25 +224,27 @@ class Cell:
 
     def _data(self) -> str | None:
         """The file that the workload's data were made into, made now if this is the first cell that asks."""
-        declared, image = self._spec.get("data"), self.image
+        declared, image = self.work["cell"].get("data"), self.image
         if declared is None:
             return None
         assert image
-        values = {**self._parameters, "seed": plan.cell_seed(self.plan, self.workload, 0)}
+        values = {**self.work["parameters"], "seed": plan.cell_seed(self.plan, self.workload, 0)}
         return prepared.ensure(self.workload, declared, values, image)
 
     def _see(self, system: testbed.System) -> tuple[Fields, Fields | None]:
         """What is observed inside, by its first cell, and at the client, where this workload has a part there."""
-        inside = system.inside
-        if inside is None:
-            observed = capture(system.top.command_plain(observe.command()), check=False).stdout
-            inside = observe.understand(observe.split(observed))
-            # A look that showed no kernel is not kept for others.
-            system.inside = inside if inside["kernel"] != observe.NOT_AVAILABLE else None
-        if system.link is None or not plan.uses_client(self._spec):
+
+        def look(place: layers.Layer) -> Fields:
+            return observe.understand(
+                observe.split(capture(place.command_plain(observe.command()), check=False).stdout)
+            )
+
+        inside = system.inside or look(system.top)
+        # A look that showed no kernel is not kept for others.
+        system.inside = inside if inside["kernel"] != observe.NOT_AVAILABLE else None
+        if system.link is None or not plan.uses_client(self.work["cell"]):
             return inside, None
-        observed = capture(system.link.client.command_plain(observe.command()), check=False).stdout
-        return inside, {**observe.understand(observe.split(observed)), "link": system.link.layer.facts()}
+        return inside, {**look(system.link.client), "link": system.link.layer.facts()}
 
     def _cpus(self, system: testbed.System, inside: Fields) -> int | None:
         """How many CPUs one system has for itself; None where it does not say how many it sees.
@@ -275,7 +259,7 @@ class Cell:
 
     def _values(self, cpus: int | None, client: Fields | None) -> Fields:
         """The parameters, with what only the system under test or the client can say, and the cell's seed."""
-        values = dict(self._parameters)
+        values = dict(self.work["parameters"])
         for key, value in values.items():
             if isinstance(value, dict):
                 of_client = value["rule"] == "client-last-cpu"
@@ -294,7 +278,7 @@ class Cell:
         """
         inside = dict(values)
         files = {} if data is None else {prepared.INSIDE: data}
-        for key in self._spec["files"]:
+        for key in self.work["cell"]["files"]:
             if values[key] is not None:
                 inside[key] = f"/data/given-{key}"
                 files[inside[key]] = values[key]

@@ -19,8 +19,8 @@ from strata.base.shapes import Fields
 # The largest log, in bytes: far beyond what any tool prints, and small enough to be read at once.
 LARGEST = 64 * 2**20
 # The lines before what a system printed, or what is of none of them, and before what was printed in a lap.
-MARK = re.compile(r'\{"system": (null|[0-9]+)\}')
-LAP = re.compile(r'\{"lap": ([0-9]+)\}')
+MARK = re.compile(r'\{"system": (null|[0-9]{1,9})\}')
+LAP = re.compile(r'\{"lap": ([0-9]{1,9})\}')
 _LAP_LINE = re.compile(rf"(?m)^{LAP.pattern}\n")
 
 
@@ -40,18 +40,24 @@ def laps(log: str) -> list[str]:
     return [first + lap for lap in rest[1::2]] or [first]
 
 
+def parts(lines: list[str], mark: re.Pattern[str]) -> list[tuple[int | None, list[str]]]:
+    """The lines before the first mark, and those after each one with the number in it; None: none is in it."""
+    found: list[tuple[int | None, list[str]]] = [(None, [])]
+    for line in lines:
+        if match := mark.fullmatch(line):
+            found.append((None if match[1] == "null" else int(match[1]), []))
+        else:
+            found[-1][1].append(line)
+    return found
+
+
 def split(log: str, systems: int) -> dict[int | None, str]:
     """The lines of each system (from 0), and at None those of none of them; of one system all are its own."""
     if systems == 1:
         return {None: "", 0: log}
     found: dict[int | None, list[str]] = {None: [], **{number: [] for number in range(systems)}}
-    current: int | None = None
-    for line in log.split("\n"):
-        match = MARK.fullmatch(line)
-        if match:
-            current = None if match[1] == "null" else int(match[1])
-        else:
-            found.setdefault(current, []).append(line)
+    for number, lines in parts(log.split("\n"), MARK):
+        found.setdefault(number, []).extend(lines)
     return {number: "\n".join(lines) for number, lines in found.items()}
 
 
@@ -61,17 +67,12 @@ def checks(declared: list[Fields], log: str, systems: int = 1) -> list[Fields]:
     Of several systems each must have such a line, unless it is among those that are of none of them; and so must each
     lap, unless it was printed before all of them.
     """
-
-    def found(pattern: str, text: str) -> bool:
-        return re.search(pattern, text, re.MULTILINE) is not None
+    each = [split(lap, systems) for lap in laps(log)]
+    shared = [texts.pop(None) for texts in each]
 
     def passed(pattern: str) -> bool:
-        for lap in laps(log):
-            parts = split(lap, systems)
-            shared = parts.pop(None)
-            if not (found(pattern, shared) or all(found(pattern, text) for text in parts.values())):
-                return False
-        return True
+        find = re.compile(pattern, re.MULTILINE).search
+        return all(find(rest) or all(map(find, texts.values())) for rest, texts in zip(shared, each, strict=True))
 
     return [{"name": check["name"], "passed": passed(check["pattern"])} for check in declared]
 

@@ -61,15 +61,12 @@ def measure(environment: str, workload: str, repetition: int) -> None:
 
 
 def _check_name(experiment: Plan, environment: str, workload: str) -> None:
-    there = {"environment": list(experiment["environments"]), "workload": list(experiment["workloads"])}
-    for kind, name in (("environment", environment), ("workload", workload)):
-        known = there[kind]
-        if name not in known:
-            import difflib
-
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(known)}"
-            raise UserError(f"{places.PLAN}: there is no {kind} '{name}'; {hint}")
+    for kind, name, there in (
+        ("environment", environment, [*experiment["environments"]]),
+        ("workload", workload, [*experiment["workloads"]]),
+    ):
+        if name not in there:
+            raise UserError(f"{places.PLAN}: there is no {kind} '{name}'; there are {', '.join(there)}")
     entry = experiment["environments"][environment]
     if not entry["available"]:
         raise UserError(f"environment '{environment}' is not available here: {entry['reason']}")
@@ -100,20 +97,18 @@ def _was_waiting(cell: Cell) -> bool:
 
 def _provide(experiment: Plan, environment: str) -> None:
     """See that the image is there, and the disk of the environment's machine: in the cache, or built now."""
-    entry = experiment["environments"][environment]
-    forms = layers.forms(name for layer in entry["layers"] for name in layer)
+    forms = layers.forms(name for layer in experiment["environments"][environment]["layers"] for name in layer)
     recipe = experiment["image"]["recipe"]
-    if forms and (cache.find(recipe) is None or ("disk" in forms and not _has_disk(recipe))):
+    missing = bool(forms) and cache.find(recipe) is None
+    if "disk" in forms and not missing:
+        from strata.vm import disk
+
+        missing = not disk.whole(recipe)
+    if missing:
         # With the packages that a cell does without.
         done = subprocess.run([sys.executable, "-m", "strata", "image", "--planned", environment], check=False)
         if done.returncode:
             raise CellFailed(f"the image of {environment} could not be made (see above)")
-
-
-def _has_disk(recipe: str) -> bool:
-    from strata.vm import disk
-
-    return disk.whole(recipe)
 
 
 def _measure(cell: Cell) -> None:
@@ -163,7 +158,7 @@ def _run(
         try:
             left = Turns(cell, mates).measure(kind, system)
         except Unable:
-            if not mates or not cell.plan["environments"][cell.environment].get("doubtful"):
+            if not mates or not cell.entry.get("doubtful"):
                 raise
             # What a system cannot do, it is to show alone.
             left = Turns(cell).measure(kind)
@@ -216,7 +211,7 @@ class Turns:
         for lap in range(1, self.first.laps + 1):
             self._each(Cell.run, lap, len(self.spent) > 1, order=self._shuffled(lap))
         self._each(Cell.finish)
-        working = [self.first.plan["environments"][cell.environment]["daemons"] for cell in self.spent]
+        working = [cell.entry["daemons"] for cell in self.spent]
         commands = [cell.known["commands"] for cell in self.spent]
         self.lookout.end({name for daemons in working for name in daemons}, commands)
         left = self._left()

@@ -21,7 +21,7 @@ sys.path.insert(0, os.path.join(places.PROJECT, "workloads"))
 from kit.checks import BrokenLogError, require
 from kit.logs import Parser, Value, guarded
 
-__all__ = ["BrokenLogError", "Parser", "Value", "load_parser", "of_laps", "of_log"]
+__all__ = ["BrokenLogError", "Parser", "Value", "load_parser", "of_laps"]
 
 _OBSERVED = '{"observed":'
 
@@ -44,22 +44,19 @@ def _object(line: bytes) -> Fields:
     return found if isinstance(found, dict) else {}
 
 
+@functools.cache
 def load_parser(workload: str, folder: str = places.PROJECT) -> Parser:
-    """The parser of a workload: `parse` of workloads/NAME/parse.py below the project's folder.
+    """The parser of a workload: `parse` of workloads/NAME/parse.py below the project's folder, an absolute path.
 
     It takes the lines of a log and the parameters of the cell's record, and raises BrokenLogError alone.  Raises
     UserError that names the file if there is none, or if it cannot be loaded or defines no `parse`.
     """
-    return _load(os.path.join(os.path.abspath(folder), "workloads"), workload)
-
-
-@functools.cache
-def _load(folder: str, workload: str) -> Parser:
-    path = os.path.join(folder, workload, "parse.py")
+    workloads = os.path.join(folder, "workloads")
+    path = os.path.join(workloads, workload, "parse.py")
     if not os.path.isfile(path):
         raise UserError(f"{path}: missing; every workload needs a parser, which defines parse(lines, parameters)")
-    if folder not in sys.path:
-        sys.path.append(folder)
+    if workloads not in sys.path:
+        sys.path.append(workloads)
     spec = importlib.util.spec_from_file_location(f"strata_parser_of_{workload}", path)
     assert spec is not None
     assert spec.loader is not None
@@ -77,28 +74,24 @@ def _load(folder: str, workload: str) -> Parser:
     return guarded(parse)
 
 
-def of_log(log: bytes, record: Record, metrics: Fields, parse: Parser) -> list[Value]:
+def of_laps(log: bytes, record: Record, metrics: Fields, parse: Parser) -> list[tuple[Value, list[float]]]:
     """The values of a cell, in the order of the metrics, and of each metric in the order of the log.
+
+    Beside each stand those of its laps in their order, none of a cell without laps.
 
     log: the content of the file.  record: of the cell; its commands say which laps and systems the log should hold.
     metrics: of the workload, as in the plan: name to `unit`, and if declared `statistic` and `optional`.
     parse: as from :func:`load_parser`.
 
-    Of several laps the value is their mean, of a metric whose `statistic` is harmonic the harmonic mean, and of
-    a percentile the median.  Values of
-    equal systems that ran at once have the factor `system` (from 0), unless a load generator measured them together.
-    Raises BrokenLogError with the reason.
+    Of several laps the value is their mean, of a metric whose `statistic` is harmonic the harmonic mean, and of a
+    percentile the median.  Values of equal systems that ran at once have the factor `system` (from 0), unless a load
+    generator measured them together.  Raises BrokenLogError with the reason.
     """
-    return [value for value, _ in of_laps(log, record, metrics, parse)]
-
-
-def of_laps(log: bytes, record: Record, metrics: Fields, parse: Parser) -> list[tuple[Value, list[float]]]:
-    """As :func:`of_log`; beside each value those of its laps in their order, none of a cell without laps."""
     require(b"\0" not in log, "not a text file: it contains NUL bytes")
     lines = log.decode(errors="surrogateescape").removesuffix("\n").split("\n")
-    (_, before), *parts = _parts(lines, logs.LAP)
+    (_, before), *parts = logs.parts(lines, logs.LAP)
     ran = list(dict.fromkeys(command["lap"] for command in record["commands"] if command.get("lap") is not None))
-    complete = [mark for mark, _ in parts] == [str(lap) for lap in ran]
+    complete = [lap for lap, _ in parts] == ran
     require(complete, f"the log should hold {len(ran)} laps in their order, and does not")
     if parts:
         laps = [_of_lap(lap, before + inner, record, parse) for lap, (_, inner) in zip(ran, parts, strict=True)]
@@ -108,18 +101,6 @@ def of_laps(log: bytes, record: Record, metrics: Fields, parse: Parser) -> list[
     _check([value for value, _ in values], metrics)
     names = list(metrics)
     return sorted(values, key=lambda one: names.index(one[0].metric))
-
-
-def _parts(lines: list[str], mark: re.Pattern[str]) -> list[tuple[str | None, list[str]]]:
-    """The lines before the first mark, and those after each one, with what it names."""
-    parts: list[tuple[str | None, list[str]]] = [(None, [])]
-    for line in lines:
-        match = mark.fullmatch(line)
-        if match:
-            parts.append((match[1], []))
-        else:
-            parts[-1][1].append(line)
-    return parts
 
 
 def _of_lap(lap: int, lines: list[str], record: Record, parse: Parser) -> list[Value]:
@@ -135,11 +116,11 @@ def _of_systems(lines: list[str], commands: list[Command], record: Record, parse
     parameters, count = record["parameters"], record.get("system", {}).get("parts") or 1
     if count == 1:
         return parse(lines, parameters)
-    parts = [(None if mark == "null" else mark, inner) for mark, inner in _parts(lines, logs.MARK)]
+    parts = logs.parts(lines, logs.MARK)
     ran = [command["system"] for command in commands if command.get("system") is not None]
     # Where the client does it all, no command ran in a system.
     complete = not ran or set(ran) == set(range(count))
-    in_order = [mark for mark, _ in parts if mark is not None] == [str(system) for system in ran]
+    in_order = [mark for mark, _ in parts if mark is not None] == ran
     wanted = f"the outputs of {len(ran)} commands in {count} systems"
     require(complete and in_order, f"the log should hold {wanted} in their order, and does not")
     # A load generator at the client reaches all systems.
@@ -148,7 +129,7 @@ def _of_systems(lines: list[str], commands: list[Command], record: Record, parse
     values = []
     for system in range(count):
         # What was observed of the host belongs to each of them.
-        kept = {None: _OBSERVED, str(system): ""}
+        kept = {None: _OBSERVED, system: ""}
         own = [line for mark, inner in parts if mark in kept for line in inner if line.startswith(kept[mark])]
         try:
             found = parse(own, parameters)

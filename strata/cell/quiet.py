@@ -11,7 +11,7 @@ import time
 from collections import Counter, namedtuple
 from collections.abc import Callable, Collection, Sequence
 
-from strata.base import constants, places, run
+from strata.base import places, run
 from strata.base.errors import CellFailed
 from strata.base.shapes import Fields, Quiet
 from strata.experiment import quiet
@@ -19,14 +19,15 @@ from strata.host import observe
 from strata.host.cgroups import GROUP, SLICE
 from strata.host.observe import NOT_AVAILABLE
 
-# How a value is shown, by its kind.
-SHOWN: dict[str, Callable[[float], str]] = {
-    "number": lambda value: f"{value:.2f}",
-    "share": lambda value: f"{100 * value:.1f}%",
-    "bytes": lambda value: f"{value / 2**20:.1f} MiB",
-    "degrees": lambda value: f"{value:.0f} °C",
-    "times": lambda value: f"{value:.0f} times",
-    "seconds": lambda value: f"{value:.1f} s",
+# How a flag says what was judged, and how it shows a value.
+SAYS: dict[str, tuple[str, Callable[[float], str]]] = {
+    "busy": ("other processes used", "{:.1%} of a CPU".format),
+    "steal": ("a hypervisor took", "{:.1%} of the CPU time".format),
+    "swap": ("swapping moved", lambda value: f"{value / 2**20:.1f} MiB"),
+    "temperature": ("the temperature was", "{:.0f} °C".format),
+    "throttled": ("the processor was throttled", "{:.0f} times".format),
+    "stall": ("a lap took, beyond twice the usual,", "{:.1f} s".format),
+    "load": ("the load average over one minute was", "{:.2f}".format),
 }
 # Shares of less CPU time than this say nothing: the kernel counts in hundredths of a second.
 LEAST_SECONDS = 0.05
@@ -36,35 +37,26 @@ PAUSE_SECONDS = 8.0
 _KERNEL_THREAD = 0x00200000
 _TICK = os.sysconf("SC_CLK_TCK")
 
-
-# The classes of typing say more of their fields, but every cell would pay for its import.
-class Usage(namedtuple("Usage", ["name", "parent", "own", "waited"])):
-    """What a process has used: seconds of its own, and of children that it waited for; its name and its parent's id."""
-
-    __slots__ = ()
-
-
-class Reading(namedtuple("Reading", ["moment", "ticks", "processes", "throttled", "swapped"])):
-    """The counters of a moment, in seconds, ticks, and bytes; what cannot be read is None.
-
-    processes: (id, start) → Usage.  throttled: path → count.
-    """
-
-    __slots__ = ()
+# What a process has used: seconds of its own, and of children that it waited for; its name and its parent's id.
+# (The classes of typing say more of their fields, but every cell would pay for its import.)
+Usage = namedtuple("Usage", ["name", "parent", "own", "waited"])
+# The counters of a moment, in seconds, ticks, and bytes; what cannot be read is None.  processes: (id, start) → Usage.
+# throttled: path → count.
+Reading = namedtuple("Reading", ["moment", "ticks", "processes", "throttled", "swapped"])
+# Seconds of processes, by their id and start.
+Spent = dict[tuple[int, str], float]
 
 
-def take(proc: str = "/proc", cpu: str = observe.CPU) -> Reading:
+def take() -> Reading:
     """A reading of this moment."""
-    return Reading(time.monotonic(), observe.cpu_times(), _processes(proc), _throttled(cpu), _swapped(proc))
+    return Reading(time.monotonic(), observe.cpu_times(), _processes(), _throttled(), _swapped())
 
 
-def _processes(proc: str) -> dict[tuple[int, str], Usage] | None:
+def _processes() -> dict[tuple[int, str], Usage] | None:
     """Every process but the kernel's own threads, by its id and start; None where others are hidden from us."""
     found = {}
-    for entry in os.listdir(proc):
-        if not entry.isdecimal():
-            continue
-        first, _, last = _read(f"{proc}/{entry}/stat").rpartition(b")")
+    for entry in filter(str.isdecimal, os.listdir("/proc")):
+        first, _, last = _read(f"/proc/{entry}/stat").rpartition(b")")
         fields = last.split()
         if len(fields) < 20 or int(fields[6]) & _KERNEL_THREAD:
             continue
@@ -90,27 +82,22 @@ def _read(path: str) -> bytes:
         os.close(descriptor)
 
 
-def _throttled(cpu: str) -> dict[str, int] | None:
+def _throttled() -> dict[str, int] | None:
     """The counters of thermal throttling by their path; None where there are none."""
-    if not os.path.isdir(f"{cpu}/cpu0/thermal_throttle"):
+    if not os.path.isdir(f"{observe.CPU}/cpu0/thermal_throttle"):
         return None
     import glob
 
-    paths = glob.glob(f"{cpu}/cpu[0-9]*/thermal_throttle/*_throttle_count")
-    found = {path: int(text) for path, text in observe.read_files(paths).items() if text.isdecimal()}
-    return found or None
+    paths = glob.glob(f"{observe.CPU}/cpu[0-9]*/thermal_throttle/*_throttle_count")
+    return {path: int(text) for path, text in observe.read_files(paths).items()} or None
 
 
-def _swapped(proc: str) -> int | None:
+def _swapped() -> int | None:
     """Bytes that were swapped in or out since the start of the machine."""
-    text = observe.read_files([f"{proc}/vmstat"]).get(f"{proc}/vmstat", "")
-    counts = dict(line.split(" ", 1) for line in text.splitlines() if " " in line)
-    pages = [counts.get("pswpin", ""), counts.get("pswpout", "")]
-    return sum(map(int, pages)) * os.sysconf("SC_PAGE_SIZE") if all(map(str.isdecimal, pages)) else None
-
-
-# Seconds of processes, by their id and start.
-Spent = dict[tuple[int, str], float]
+    text = observe.read_files(["/proc/vmstat"]).get("/proc/vmstat", "")
+    counts = dict(line.split(" ", 1) for line in text.splitlines())
+    pages = [counts[key] for key in ("pswpin", "pswpout") if key in counts]
+    return sum(map(int, pages)) * os.sysconf("SC_PAGE_SIZE") if pages else None
 
 
 def used(early: Reading, late: Reading) -> Spent | None:
@@ -126,35 +113,19 @@ def used(early: Reading, late: Reading) -> Spent | None:
         was = early.processes.get(key, Usage(now.name, now.parent, 0.0, 0.0))
         own[key], waited[key] = now.own - was.own, max(0.0, now.waited - was.waited)
     keys = {key[0]: key for key in early.processes}
-    for key, usage in early.processes.items():
-        if key not in late.processes:
-            _leave_out(usage, early, keys, waited)
+    for key, gone in early.processes.items():
+        # The past of what has ended is in what somebody above it has waited for since.
+        past, parent = gone.own + gone.waited, gone.parent
+        while key not in late.processes and past > 0 and parent in keys:
+            above = keys[parent]
+            taken = min(past, waited.get(above, 0.0))
+            if taken:
+                waited[above], past = waited[above] - taken, past - taken
+            parent = early.processes[above].parent
     possible = max(late.moment - early.moment, 1e-3) * (os.cpu_count() or 1)
     certain = _limited(own, possible)
     children = _limited(waited, possible - sum(certain.values()))
     return {key: certain[key] + children[key] for key in certain}
-
-
-def _leave_out(
-    gone: Usage, early: Reading, keys: dict[int, tuple[int, str]], waited: dict[tuple[int, str], float]
-) -> None:
-    """Take the past of a process that has ended from what was `waited` for it since.
-
-    That was its parent; where that has ended too, whoever is next above, or one above who takes in orphans.
-    """
-    assert early.processes is not None
-    past, parent = gone.own + gone.waited, gone.parent
-    orphan = keys.get(parent) not in waited
-    seen: set[int] = set()
-    while past > 0 and parent in keys and parent not in seen:
-        seen.add(parent)
-        key = keys[parent]
-        if key in waited:
-            taken = min(past, waited[key])
-            waited[key], past = waited[key] - taken, past - taken
-            if not orphan:
-                return
-        parent = early.processes[key].parent
 
 
 def _limited(seconds: Spent, most: float) -> Spent:
@@ -164,9 +135,7 @@ def _limited(seconds: Spent, most: float) -> Spent:
     return {key: value * factor for key, value in seconds.items()}
 
 
-def is_ours(
-    pid: int, processes: dict[int, Usage], roots: set[int], daemons: Collection[str], proc: str = "/proc"
-) -> bool:
+def is_ours(pid: int, processes: dict[int, Usage], roots: set[int], daemons: Collection[str]) -> bool:
     """Whether a process belongs to this run: below one of `roots`, of a system of ours, or a daemon that serves it."""
     above, seen = pid, set()
     while above in processes and above not in seen:
@@ -177,10 +146,10 @@ def is_ours(
     # The kernel cuts names after 15 characters; what some daemons call their threads follows a hyphen.
     if any(processes[pid].name.startswith(name[:15]) for name in daemons):
         return True
-    files = observe.read_files([f"{proc}/{pid}/cgroup", f"{proc}/{pid}/cmdline"])
+    files = observe.read_files([f"/proc/{pid}/cgroup", f"/proc/{pid}/cmdline"])
+    groups = re.split(r"[/:\n]", files.get(f"/proc/{pid}/cgroup", ""))
+    words = files.get(f"/proc/{pid}/cmdline", "")
     marks = (places.home(), f"strata-{places.home_mark()[:8]}")
-    groups = re.split(r"[/:\n]", files.get(f"{proc}/{pid}/cgroup", ""))
-    words = files.get(f"{proc}/{pid}/cmdline", "")
     return GROUP in groups or SLICE in groups or any(mark in words for mark in marks)
 
 
@@ -191,7 +160,7 @@ def others(early: Reading, late: Reading, daemons: Collection[str], measuring: b
     this process is ours; while one is brought up, so is what this run does beside the cell.
     """
     spent = used(early, late)
-    if spent is None or late.processes is None:
+    if spent is None:
         return None
     elapsed = max(late.moment - early.moment, 1e-3)
     roots = {os.getpid()} if measuring else {os.getpid(), run.owner()["pid"]}
@@ -201,10 +170,8 @@ def others(early: Reading, late: Reading, daemons: Collection[str], measuring: b
         if seconds > 0 and not is_ours(pid, known, roots, daemons):
             name = "".join(letter if letter.isprintable() else "?" for letter in late.processes[pid, start].name)
             total[name] = total.get(name, 0.0) + seconds
-    return [
-        {"name": name, "share": round(seconds / elapsed, 4)}
-        for name, seconds in sorted(total.items(), key=lambda item: (-item[1], item[0]))
-    ]
+    busiest = sorted(total.items(), key=lambda item: -item[1])
+    return [{"name": name, "share": round(seconds / elapsed, 4)} for name, seconds in busiest]
 
 
 def facts(early: Reading, late: Reading, daemons: Collection[str], measuring: bool = False) -> Fields:
@@ -214,17 +181,17 @@ def facts(early: Reading, late: Reading, daemons: Collection[str], measuring: bo
     throttled = None
     if early.throttled is not None and late.throttled is not None:
         more = {path: late.throttled[path] - count for path, count in early.throttled.items() if path in late.throttled}
+        cores = [count for path, count in more.items() if "core" in os.path.basename(path)]
         # A package's counter is shown by each of its CPUs.
-        cores = sum(count for path, count in more.items() if "core" in os.path.basename(path))
-        throttled = cores + max(
-            (count for path, count in more.items() if "core" not in os.path.basename(path)), default=0
-        )
-    return {
-        "others_share": NOT_AVAILABLE if found is None else round(sum(entry["share"] for entry in found), 4),
-        "others": NOT_AVAILABLE if found is None else found[:5],
-        "swapped_bytes": NOT_AVAILABLE if swapped is None else swapped,
-        "throttled": NOT_AVAILABLE if throttled is None else throttled,
+        packages = [count for path, count in more.items() if "core" not in os.path.basename(path)]
+        throttled = sum(cores) + max(packages, default=0)
+    told = {
+        "others_share": None if found is None else round(sum(entry["share"] for entry in found), 4),
+        "others": None if found is None else found[:5],
+        "swapped_bytes": swapped,
+        "throttled": throttled,
     }
+    return {key: NOT_AVAILABLE if value is None else value for key, value in told.items()}
 
 
 def stalled(commands: list[Fields]) -> float:
@@ -275,12 +242,10 @@ def judge(when: str, early: Reading, late: Reading, seen: Fields, thresholds: Fi
 
 def sentence(flag: Fields) -> str:
     """A flag in words."""
-    judged = constants.read("quiet")[flag["what"]]
-    of = f" of {judged['of']}" if "of" in judged else ""
-    value, threshold = (SHOWN[judged["shown"]](flag[key]) + of for key in ("value", "threshold"))
+    says, shown = SAYS[flag["what"]]
     by = ", ".join(f"{entry['name']} {100 * entry['share']:.1f}%" for entry in flag.get("by", []))
-    limit = f"more than {threshold} (quiet.{flag['what']})"
-    return f"{judged['says']} {value} {flag['when']} the cell, {limit}{f': {by}' if by else ''}"
+    limit = f"more than {shown(flag['threshold'])} (quiet.{flag['what']})"
+    return f"{says} {shown(flag['value'])} {flag['when']} the cell, {limit}{f': {by}' if by else ''}"
 
 
 def cause(flags: list[Fields]) -> str:
@@ -288,8 +253,8 @@ def cause(flags: list[Fields]) -> str:
     for flag in sorted(flags, key=lambda flag: flag["what"] != "busy"):
         if flag.get("by"):
             return f"{flag['by'][0]['name']} used {100 * flag['by'][0]['share']:.0f} % of a CPU"
-        judged = constants.read("quiet")[flag["what"]]
-        return f"{judged['says']} {SHOWN[judged['shown']](flag['value'])}"
+        says, shown = SAYS[flag["what"]]
+        return f"{says} {shown(flag['value'])}"
     return ""
 
 
@@ -300,6 +265,8 @@ class Lookout:
 
     daemons: those that work for any environment of the experiment.
     """
+
+    reading: Reading
 
     def __init__(
         self, settings: Quiet | None, daemons: Collection[str] = (), sleep: Callable[[float], None] = time.sleep
@@ -313,9 +280,7 @@ class Lookout:
             "thresholds": settings["thresholds"],
         }
         self._daemons, self._sleep = daemons, sleep
-        self.reading: Reading | None = None
         self.host: Fields = {}
-        self._ticks: tuple[int, ...] = ()
 
     def begin(self) -> None:
         """Begin to watch, at the cell's start; wait until the machine is quiet, where that is asked for.
@@ -327,42 +292,29 @@ class Lookout:
             if flags and self.action == "wait":
                 flags = self._wait(flags)
             self._note(flags)
-        self.reading, self._ticks = take(), observe.cpu_times()
+        self.reading = take()
         self.host = {"static": None, "before": observe.moment()}
 
     def ready(self) -> None:
         """Look before the first command of the run."""
-        early, self._ticks = self._ticks, observe.cpu_times()
         before = self.host["before"]
-        before |= observe.shares(early, self._ticks) | self.before(before)
+        before |= self._seen("before", before, self._daemons)
 
-    def end(self, daemons: Collection[str], commands: Sequence[list[Fields]]) -> None:
+    def end(self, daemons: Collection[str], commands: Sequence[list[Fields]] = ()) -> None:
         """Look after the last command, in systems that these daemons work for; then `host` is whole.
 
         commands: those of each cell that was measured meanwhile.
         """
         after = observe.moment()
-        during = observe.shares(self._ticks, observe.cpu_times()) | self.during(after, daemons, commands)
+        longest = max([0.0, *map(stalled, commands)])
+        during = self._seen("during", after, daemons, stalled_seconds=round(longest, 3))
         self.host |= {"static": observe.host(), "after": after, "during": during}
 
-    def before(self, moment: Fields) -> Fields:
-        """What was seen from the start to now, before the first command; `moment` as of :mod:`strata.host.observe`."""
-        return self._judge("before", moment, self._daemons, False)
-
-    def during(self, moment: Fields, daemons: Collection[str], commands: Sequence[list[Fields]] = ()) -> Fields:
-        """What was seen from the first command to now, after the last, beside a system that these daemons work for.
-
-        commands: those of each cell that was measured meanwhile.
-        """
-        longest = max(map(stalled, commands), default=0.0)
-        return self._judge("during", moment, daemons, True, {"stalled_seconds": round(max(longest, 0.0), 3)})
-
-    def _judge(
-        self, when: str, moment: Fields, daemons: Collection[str], measuring: bool, more: Fields | None = None
-    ) -> Fields:
-        assert self.reading
+    def _seen(self, when: str, moment: Fields, daemons: Collection[str], **more: float) -> Fields:
+        """What was seen since the last reading; what of it, and of the moment, crossed its threshold is noted."""
         early, self.reading = self.reading, take()
-        seen = facts(early, self.reading, daemons, measuring) | (more or {})
+        seen = observe.shares(early.ticks, self.reading.ticks) | more
+        seen |= facts(early, self.reading, daemons, measuring=when == "during")
         self._note(judge(when, early, self.reading, {**moment, **seen}, self.report["thresholds"]))
         return seen
 

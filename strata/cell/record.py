@@ -13,7 +13,6 @@ from strata.base import patience, places, progress, run, signals
 from strata.base.clock import Watch
 from strata.base.errors import CellFailed, UserError
 from strata.base.files import move, read_json, write_json
-from strata.base.shapes import Fields
 from strata.base.signals import Interrupted
 from strata.cell import spool
 from strata.experiment import plan
@@ -24,21 +23,8 @@ from strata.system import testbed
 if TYPE_CHECKING:
     from strata.cell.cell import Cell
 
-# In the order of schemas/record.schema.json.
-FIELDS = (
-    "format", "environment", "workload", "repetition", "block", "fingerprint", "node", "position", "started",
-    "ended", "seconds", "seed", "scale", "patience", "source", "parameters", "sizes", "cannot", "commands",
-    "interleaved", "together", "alone", "program", "servers", "checks", "image", "system", "observed", "quiet", "log",
-)  # fmt: skip
-# What only some workloads have, and what is there where a system cannot do one or where limits of time were stretched.
-OPTIONAL = {"servers", "sizes", "cannot", "patience", "interleaved", "together", "alone", "program"}
 FORMAT = 3
 COUNTER = "results/raw/.measured"
-
-
-def complete(known: Fields) -> Fields:
-    """The record of a cell of which all is known.  Raises KeyError with what is not."""
-    return {field: known[field] for field in FIELDS if field in known or field not in OPTIONAL}
 
 
 def begin(cell: Cell) -> None:
@@ -68,7 +54,7 @@ def end(cell: Cell, seconds: float) -> None:
 
 def put_in_place(cell: Cell, kind: str) -> None:
     """The record first and the log last: where the log is, all is.  kind: raw, or spool until it is asked for."""
-    write_json(places.cell_path(kind, *cell.key, "json"), complete(cell.known))
+    write_json(places.cell_path(kind, *cell.key, "json"), cell.known)
     move(cell.draft, places.cell_path(kind, *cell.key, "log"))
     for suffix in ("log", "json"):
         with contextlib.suppress(FileNotFoundError):
@@ -77,16 +63,13 @@ def put_in_place(cell: Cell, kind: str) -> None:
 
 def tell(cell: Cell, left: list[str]) -> None:
     """Say that a cell is in its place; `left`: command lines of what it left running."""
-    beside = ", ".join(left)
     if "cannot" in cell.known:
         told = f"cannot be done there: {cell.known['cannot']['reason']}"
     else:
-        told = f"measured in {cell.known['seconds']} s" + (f"; it left running: {beside}" if left else "")
+        told = f"measured in {cell.known['seconds']} s" + (f"; it left running: {', '.join(left)}" if left else "")
     note(cell, told)
-    if "cannot" in cell.known:
+    if left or "cannot" in cell.known:
         progress.say("cell", f"{cell.name} {told}")
-    elif left:
-        progress.say("cell", f"{cell.name} left running: {beside}; the next cell gets a fresh system")
 
 
 def give_up(cell: Cell, error: BaseException) -> CellFailed:
@@ -118,8 +101,7 @@ def _keep_traces(cell: Cell, log: str, reason: str) -> None:
     else:
         open(log, "w", encoding="utf-8").close()
     known = {"ended": cell.watch.now(), "seconds": round(cell.watch.passed(), 3)} | cell.known
-    found = {field: known[field] for field in FIELDS if field in known}
-    write_json(places.cell_path("failed", *cell.key, "json"), {**found, "error": reason})
+    write_json(places.cell_path("failed", *cell.key, "json"), {**known, "error": reason})
 
 
 def note(cell: Cell, text: str, error: BaseException | None = None) -> None:
@@ -136,38 +118,23 @@ def note(cell: Cell, text: str, error: BaseException | None = None) -> None:
         spool.keep_note(cell.key)
 
 
-def _counter(node: str | None) -> str:
-    """The file that counts the measurements: of nodes, which measure at the same time, each has its own."""
-    return COUNTER if node is None else f"{COUNTER}-{node}"
-
-
-def next_number(node: str | None = None) -> int:
-    """The running number of the next measurement in this results folder, where there are several nodes on this one.
-
-    It is counted in a file beside the records; where that is gone or damaged, the records themselves are asked.
-    """
-    counted = (read_json(_counter(node)) or {}).get("cells")
-    if isinstance(counted, int) and not isinstance(counted, bool) and counted >= 0:
-        return counted + 1
-    return max(_numbers(node), default=0) + 1
-
-
 def take_number(node: str | None = None) -> int:
-    """The next such number, which no other gets."""
-    number = next_number(node)
-    write_json(_counter(node), {"cells": number})
+    """The running number of a measurement in this results folder, or on this `node` of several that measure at once.
+
+    It is counted in a file beside the records; where that is gone or no count, it goes on behind those of all records.
+    """
+    path = COUNTER if node is None else f"{COUNTER}-{node}"
+    counted = (read_json(path) or {}).get("cells")
+    number: int = (counted if isinstance(counted, int) else _last_number()) + 1
+    write_json(path, {"cells": number})
     return number
 
 
-def _numbers(own: str | None) -> list[int]:
-    """The numbers in all records that are there, or in those of a node."""
-    found = []
+def _last_number() -> int:
+    """The largest such number in a record."""
+    numbers = [0]
     for kind in ("raw", "spool"):
         for folder, _, names in os.walk(f"results/{kind}"):
             records = [read_json(os.path.join(folder, name)) or {} for name in names if name.endswith(".json")]
-            for record in records:
-                position = record.get("position")
-                number = position.get("actual") if isinstance(position, dict) else None
-                if isinstance(number, int) and own in (None, node.of_record(record)):
-                    found.append(number)
-    return found
+            numbers += [record["position"]["actual"] for record in records if "position" in record]
+    return max(numbers)

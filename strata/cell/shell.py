@@ -4,6 +4,7 @@ What starts a command is then the same in every environment, and next to nothing
 long as a short run, and keeps the processors busy right before it.
 """
 
+import contextlib
 import os
 import re
 import select
@@ -18,15 +19,16 @@ from strata.base.process import end, reap, wait_for
 PROGRAM = "sh"
 # Seconds that it may take to end once it is sent nothing more.
 SECONDS_TO_END = 5.0
-# How it says that a command has ended, behind a line's end of its own; filled with the shell's mark.
-ENDED = "\n{} ended with "
+# Bytes that are longer than what it says of a command that has ended.
+MOST = 64
 
 
 class Shell:
     """One such shell.  argv: the host's command that starts it in the system; it reads its standard input."""
 
     def __init__(self, argv: Sequence[str]) -> None:
-        self._mark = ENDED.format(os.urandom(12).hex()).encode()
+        # What stands, behind a line's end of its own, before the exit code of a command that has ended.
+        self._mark = os.urandom(12).hex()
         with signals.undisturbed():
             self._process = subprocess.Popen(
                 argv,
@@ -61,64 +63,48 @@ class Shell:
     def close(self) -> None:
         """Let it end, which it does once it can be sent nothing more."""
         self._sent.close()
-        if wait_for(self._process.pid, SECONDS_TO_END):
-            reap(self._process)
-        self._end()
+        self._end(SECONDS_TO_END)
 
-    def _end(self) -> None:
-        with signals.undisturbed():
-            if self._process.returncode is None:
-                end(self._process)
-            self._sent.close()
-            self._printed.close()
+    def _end(self, seconds: float = 0.0) -> int:
+        """End it, if it does not end by itself in so many seconds; its exit code, of a signal 128 and its number."""
+        if self._process.returncode is None and wait_for(self._process.pid, seconds):
+            reap(self._process)
+        end(self._process)
+        self._sent.close()
+        self._printed.close()
+        code: int = self._process.returncode
+        return 128 - code if code < 0 else code
 
     def _send(self, argv: Sequence[str]) -> None:
         # Not where a cell without laps would pay for it.
         import shlex
 
-        said = self._mark.decode().removeprefix("\n")
-        lines = f"{shlex.join(argv)} </dev/null 2>&1\nprintf '\\n%s%d\\n' {shlex.quote(said)} $?\n".encode()
-        try:
-            while lines:
-                lines = lines[os.write(self._sent.fileno(), lines) :]
-        except BrokenPipeError:
-            pass  # That it has ended is seen where it is read.
+        lines = f"{shlex.join(argv)} </dev/null 2>&1\nprintf '\\n%s %d\\n' {self._mark} $?\n".encode()
+        # That it has ended is seen where it is read.
+        with contextlib.suppress(BrokenPipeError):
+            _write(self._sent.fileno(), lines)
 
     def _pass_on(self, output: int, deadline: float) -> int | None:
         """Write what is printed to a descriptor until the command has ended; its exit code, None at the deadline."""
-        source = self._printed.fileno()
+        source, ended = self._printed.fileno(), re.compile(rb"\n%s ([0-9]+)\n" % self._mark.encode())
         poll = select.poll()
         poll.register(source, select.POLLIN)
         held = b""
         while poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
             piece = os.read(source, 1 << 16)
             held += piece
-            if told := re.search(re.escape(self._mark) + rb"([0-9]+)\n", held):
+            if told := ended.search(held):
                 # Behind it stands what was printed by something that did not end with the command.
                 _write(output, held[: told.start()] + held[told.end() :])
                 return int(told[1])
-            kept = _beginning(held, self._mark) if piece else 0
-            _write(output, held[: len(held) - kept])
-            held = held[len(held) - kept :]
             if not piece:
-                return max(1, self._code())
+                _write(output, held)
+                return max(1, self._end(SECONDS_TO_END))
+            # The beginning of the mark may stand at the end.
+            _write(output, held[:-MOST])
+            held = held[-MOST:]
         _write(output, held)
         return None
-
-    def _code(self) -> int:
-        """The exit code of the shell, which has closed its output; of one that a signal ended 128 and its number."""
-        if not wait_for(self._process.pid, SECONDS_TO_END):
-            self._end()
-        code = reap(self._process)
-        self._end()
-        return 128 - code if code < 0 else code
-
-
-def _beginning(text: bytes, mark: bytes) -> int:
-    """How many bytes at the end of a text may be the beginning of the mark, or all of it."""
-    if mark in text:
-        return len(text) - text.index(mark)
-    return next((size for size in range(min(len(mark), len(text)), 0, -1) if mark.startswith(text[-size:])), 0)
 
 
 def _write(output: int, text: bytes) -> None:

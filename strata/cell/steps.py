@@ -45,7 +45,7 @@ class Steps:
         self.shell: Shell | None = None
         self.lap: dict[str, int] = {}
         self._waits = waits and inputs.parts == 1
-        self._machines: tuple[System, list[int]] | None = None
+        self._machines: list[int] | None = None
         # What is open from the first step to the last.
         self._open = contextlib.ExitStack()
         self._counting: list[int] = []
@@ -119,8 +119,11 @@ class Steps:
         for command in commands:
             if command["exit"]:
                 how = f"{_in_systems([command])} ended with exit code {command['exit']}"
-                if at == "system" and machines and _is_lost(command["exit"]):
-                    how += ", by which ssh says that it lost the virtual machine"
+                if at == "system" and machines:
+                    from strata.vm import ssh
+
+                    if command["exit"] == ssh.LOST:
+                        how += ", by which ssh says that it lost the virtual machine"
                 raise Unable(f"{name}{how}{self.servers.words()}")
         late = [command for command in commands if command["exit"] is None]
         if late and any(wait_for(pid, 0) for pid in machines):
@@ -140,16 +143,15 @@ class Steps:
 
     def machines(self) -> list[int]:
         """The processes of the host that are the system's virtual machines: without them its commands hang."""
-        system = self.inputs.system
-        if self._machines is None or self._machines[0] is not system:
-            machines = [machine for top in system.tops if (machine := top.machine())]
-            self._machines = system, [pid for machine in machines for pid in machine.processes()]
-        return self._machines[1]
+        if self._machines is None:
+            machines = [machine for top in self.inputs.system.tops if (machine := top.machine())]
+            self._machines = [pid for machine in machines for pid in machine.processes()]
+        return self._machines
 
     def _afresh(self, step: Step, values: Fields) -> None:
         """Bring the system up afresh and run the command in it; the time of both is the log's."""
-        way = values[step["fresh"]]
-        system = self.inputs.system = self.afresh(way)
+        system = self.inputs.system = self.afresh(values[step["fresh"]])
+        self._machines = None
         argv = self.inputs.fill(step["argv"], self.inputs.of(0, values))
         started = self.watch.now()
         command: Fields = {"step": step["step"], "fresh": step["fresh"], "argv": argv, "exit": None, "started": started}
@@ -170,12 +172,6 @@ class Steps:
             "memory_bytes": memory_held(system.top.processes()),
         }
         self.log.write(json.dumps(line))
-
-
-def _is_lost(code: int) -> bool:
-    from strata.vm import ssh
-
-    return code == ssh.LOST
 
 
 def _in_systems(commands: Iterable[Fields]) -> str:

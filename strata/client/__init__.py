@@ -38,14 +38,8 @@ def write_way(chosen: str | Fields) -> None:
         write_json(places.CLIENT, way(chosen))
 
 
-def link_of(stack: list[Layer]) -> Link:
-    """The layer of a client's stack by which it is joined to systems."""
-    (found,) = (layer for layer in stack if isinstance(layer, Link))
-    return found
-
-
-def make(settled: Fields, context: Context) -> list[Layer]:
-    """The stack of a client: the host, the link, and what runs commands on top.
+def make(settled: Fields, context: Context) -> tuple[list[Layer], Link]:
+    """The stack of a client (the host, the link, what runs commands on top), and the link by itself.
 
     context: the client's own.  Raises UserError where nobody says the way to a second machine.
     """
@@ -54,7 +48,7 @@ def make(settled: Fields, context: Context) -> list[Layer]:
         from strata.client.namespace import Namespace
 
         link = Namespace(bottom, settled, context)
-        return [bottom, link, chroot.Layer(link, {}, context)]
+        return [bottom, link, chroot.Layer(link, {}, context)], link
     from strata.client.remote import Remote
 
     if "ssh" not in settled:
@@ -62,4 +56,5 @@ def make(settled: Fields, context: Context) -> list[Layer]:
         if told is None:
             raise UserError(f"{places.CLIENT}: missing, which says the way to the client: run snakemake")
         settled = {**settled, **told}
-    return [bottom, Remote(bottom, settled, context)]
+    remote = Remote(bottom, settled, context)
+    return [bottom, remote], remote

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from strata.base.errors import UserError
-from strata.base.files import SEEN, read_json, write_json
+from strata.base.files import read_json, write_json
 from strata.base.process import as_root, capture
 from strata.base.shapes import Fields
 from strata.client.link import Link, limit, no_bucket
@@ -18,11 +18,6 @@ from strata.layers.common.layer import Layer
 
 # Where the second machine keeps the image's files, one folder for each recipe, and what a run needs beside them.
 CACHE = "/var/cache/strata-client"
-
-# Whether the image's files are there as they were copied, by what the kernel keeps of them, and how that is noted.
-LOOK = 'look() { find "$1" -xdev ' + shlex.join(SEEN) + " | LC_ALL=C sort | sha256sum; }\n"
-WHOLE = LOOK + '[ -s "$1.stamp" ] && [ "$(look "$1")" = "$(cat "$1.stamp")" ] && echo whole'
-SETTLE = LOOK + 'rm -rf --one-file-system -- "$2"; mv -- "$1" "$2"; look "$2" >"$2.stamp"'
 
 # End what runs in the root, then take it apart.
 UNMOUNT = """
@@ -43,22 +38,20 @@ fi
 
 
 class Remote(Link):
-    """The second machine ``options["ssh"]``, whose ssh must ask no question and let in root or one who may sudo."""
+    """The second machine ``options["ssh"]``, whose ssh must ask no question and let in root or one who may sudo.
 
-    @property
-    def _facts_path(self) -> str:
-        return os.path.join(self.context.folder, "remote.json")
+    What is known of it is kept in the system's folder for whoever removes it.
+    """
 
-    @property
-    def _facts(self) -> Fields:
-        return read_json(self._facts_path) or {}
+    def __init__(self, below: Layer | None, options: Fields, context: Context) -> None:
+        super().__init__(below, options, context)
+        self._facts_path = os.path.join(context.folder, "remote.json")
+        self._facts: Fields = read_json(self._facts_path) or {}
+        self._folder = f"{CACHE}/systems/{context.id}"
 
     def _note(self, **facts: object) -> None:
-        write_json(self._facts_path, {**self._facts, **facts})
-
-    @property
-    def _folder(self) -> str:
-        return f"{CACHE}/systems/{self.context.id}"
+        self._facts |= facts
+        write_json(self._facts_path, self._facts)
 
     def _ssh(self, *words: str) -> list[str]:
         own = ["-F", self.options["ssh_config"]] if self.options["ssh_config"] else []
@@ -105,7 +98,7 @@ class Remote(Link):
         image = self.context.image
         assert image
         tree = f"{CACHE}/images/{image['recipe'][:12]}-{image['manifest_sha256'][:12]}"
-        if self._do(["sh", "-uc", WHOLE, "strata", tree], check=False).strip() == "whole":
+        if capture(self._there(["test", "-d", tree]), check=False).returncode == 0:
             return tree
         part = f"{tree}.part"
         self._do(["rm", "-rf", "--one-file-system", "--", part])
@@ -116,7 +109,8 @@ class Remote(Link):
             capture(["bash", "-o", "pipefail", "-c", f"{shlex.join(pack)} | {shlex.join(unpack)}"], timeout=3600)
         except UserError as error:
             raise UserError(f"the image's files could not be copied to {self.options['ssh']}: {error}") from None
-        self._do(["sh", "-euc", SETTLE, "strata", part, tree])
+        # It is there as a whole or not at all.
+        self._do(["mv", "-T", "--", part, tree])
         return tree
 
     def address(self) -> str:

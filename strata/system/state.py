@@ -7,32 +7,19 @@ The first line is the thing itself, ``{id, environment, layers, owner, number}``
 import contextlib
 import json
 import os
-import stat
 import time
 
 from strata.base import places
-from strata.base.errors import UserError
 from strata.base.files import note_json
-from strata.base.progress import say
 from strata.base.shapes import Fields
 
 
 def folder() -> str:
-    """The folder for what is known of this machine, made where it is not there.
-
-    Raises UserError where it is somebody else's.
-    """
+    """The folder for what is known of this machine, made where it is not there."""
     path = os.path.join(places.home(), "state")
-    try:
-        facts = os.lstat(path)
-    except FileNotFoundError:
+    if not os.path.isdir(path):
         os.makedirs(places.home(), 0o755, exist_ok=True)
-        os.mkdir(path, 0o700)
-        facts = os.lstat(path)
-    if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.geteuid():
-        raise UserError(f"{path} is not a folder of this user's: see who made it, and remove it")
-    if facts.st_mode & 0o077:
-        os.chmod(path, 0o700)
+        os.makedirs(path, 0o700, exist_ok=True)
     return path
 
 
@@ -65,18 +52,11 @@ def forget(id: str) -> None:
 def all_up() -> list[Fields]:
     """``{id, environment, layers, owner, number, traces}`` of all that is up, in the order in which it was begun.
 
-    Of what was written down and makes no sense there is `complaint` in place of `number`, and no trace.
+    Of what was written down and makes no sense there is `complaint` beside it, and no trace.
     """
     own = folder()
     found = [_read(os.path.join(own, name)) for name in os.listdir(own) if name.endswith(".up")]
-    return sorted((one for one in found if one is not None), key=lambda one: one.get("number", -1))
-
-
-def put_aside(id: str, complaint: str) -> None:
-    """Keep what is written down of a thing in a file of another name, and say why: it makes no sense."""
-    aside = f"{path(id).removesuffix('.up')}.{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
-    os.rename(path(id), aside)
-    say("testbed", f"{path(id)}: {complaint}; it is put aside as {aside}, and what is ours was looked for by its marks")
+    return sorted((one for one in found if one is not None), key=lambda one: one["number"])
 
 
 def _read(file: str) -> Fields | None:
@@ -88,29 +68,12 @@ def _read(file: str) -> Fields | None:
     except FileNotFoundError:
         return None
     id = os.path.basename(file).removesuffix(".up")
-    unknown = {"id": id, "environment": "unknown", "layers": [], "owner": {"pid": 0, "start": None}, "traces": []}
     try:
-        made, *traces = [json.loads(line) for line in lines] or [None]
-    except (ValueError, RecursionError):
-        return {**unknown, "complaint": "it is not JSON"}
-    kinds = {"environment": str, "layers": list, "number": int}
-    known = isinstance(made, dict) and all(isinstance(made.get(key), kind) for key, kind in kinds.items())
-    if not known or made.get("id") != id:
-        return {**unknown, "complaint": "it says of nothing what it is"}
-    wrong = [trace for trace in traces if not _is_trace(trace)]
-    if wrong or not _is_process(made.get("owner")):
-        return {**unknown, "complaint": f"{wrong[0]} says of nothing how it is removed" if wrong else "nobody owns it"}
-    return {**made, "traces": traces}
-
-
-def _is_process(value: object) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("pid"), int) and isinstance(value.get("start"), str | None)
-
-
-def _is_trace(value: object) -> bool:
-    if not isinstance(value, dict) or not all(isinstance(value.get(key), str) for key in ("kind", "id")):
-        return False
-    if "remove" not in value:
-        return True
-    commands = [value.get("find"), *value["remove"]] if isinstance(value["remove"], list) else [None]
-    return all(isinstance(argv, list) and argv and all(isinstance(word, str) for word in argv) for argv in commands)
+        made, *noted = [json.loads(line) for line in lines]
+        known = {key: made[key] for key in ("environment", "layers", "number")}
+        owner = {"pid": made["owner"]["pid"], "start": made["owner"]["start"]}
+        traces = [{**trace, "kind": trace["kind"], "id": trace["id"]} for trace in noted]
+        return {"id": id, **known, "owner": owner, "traces": traces}
+    except (ValueError, LookupError, TypeError):
+        unknown = {"id": id, "environment": "unknown", "layers": [], "owner": {"pid": 0, "start": None}, "traces": []}
+        return {**unknown, "number": -1, "complaint": f"{file} makes no sense"}

@@ -10,12 +10,13 @@ What is up is written down (:mod:`strata.system.state`) before it is made, with 
 
 import os
 import time
+from collections.abc import Sequence
 
 from strata import client as client_of
 from strata import layers
-from strata.base import places
+from strata.base import locks, places
 from strata.base.errors import UserError
-from strata.base.locks import held
+from strata.base.locks import exclusive as exclusive
 from strata.base.placeholders import several
 from strata.base.process import alive, identity
 from strata.base.progress import say, seconds_once
@@ -25,8 +26,7 @@ from strata.host import cgroups
 from strata.host.context import Context
 from strata.image import intact
 from strata.layers import Layer
-from strata.system import state, traces, turn
-from strata.system.turn import exclusive as exclusive
+from strata.system import state, traces
 
 # For whom the client is up.
 CLIENT = "(client)"
@@ -37,7 +37,7 @@ def _begin(environment: str, stack: Stack, image: Image | None, tree: bool) -> s
 
     tree: whether it runs the image's own files, which are looked at then.
     """
-    if turn.OWN and image is not None:
+    if locks.OWN and image is not None:
         raise UserError("STRATA_TEST_LOCK is set, which is only for tests on the bare host: unset it to measure")
     if image is not None and tree:
         intact.verify(image)
@@ -46,32 +46,36 @@ def _begin(environment: str, stack: Stack, image: Image | None, tree: bool) -> s
     return id
 
 
+def _up(stack: list[Layer]) -> Fields:
+    """Bring a stack up; what its layers know of themselves then."""
+    facts: Fields = {}
+    for layer in stack:
+        layer.up()
+        facts |= layer.facts()
+    return facts
+
+
 class Link:
     """A client (as of :func:`strata.client.settle`) that is brought up now.
 
-    `client` is the top of its stack, `layer` that by which it is joined to systems, `address` the host's on the link.
+    `client` is the top of its stack, `layer` that by which it is joined to systems, `address` the host's on the link,
+    `password` that of the servers that it reaches.
     """
 
     def __init__(self, settled: Fields, image: Image | None) -> None:
         id = _begin(CLIENT, [], image, tree=True)
         folder = os.path.join(places.systems(), id)
         context = Context(id, folder, image, note=lambda trace: state.note(id, trace))
-        stack = client_of.make(settled, context)
+        stack, self.layer = client_of.make(settled, context)
         for layer in stack:
             layer.up()
-        self.client, self.layer = stack[-1], client_of.link_of(stack)
+        self.client = stack[-1]
         self.address = self.layer.address()
-        # Of the servers that it reaches.
         self.password = os.urandom(16).hex()
 
 
-def names(id: str, parts: int) -> list[str]:
-    """The names of the equal systems that a system is made of; its own where there is but one."""
-    return [id] if parts == 1 else [f"{id}-{part}" for part in range(parts)]
-
-
 class System:
-    """A system under test, of so many equal parts.
+    """A system under test, of so many equal parts, which is brought up now, beside what is up already.
 
     stack: layers with their settled options.  link: the client that is up and reaches the `ports` of its servers, all
     of which are higher by `shift`: others at the same address have those below.
@@ -79,6 +83,8 @@ class System:
     `tops` are the tops of the stacks of all parts, `top` that of the first.  `facts` is what is known of it for the
     records: its id, its layers, when and how quickly it came up, what its layers say of themselves; `inside`
     what was observed in it; `cells` the number of cells that ended well in it.
+
+    Raises UserError if it cannot be brought up; what is there of it is written down.
     """
 
     def __init__(
@@ -86,53 +92,60 @@ class System:
         environment: str,
         stack: Stack,
         image: Image | None,
-        link: Link | None,
-        ports: list[int],
-        parts: int,
-        shift: int,
+        link: Link | None = None,
+        ports: Sequence[int] = (),
+        parts: int = 1,
+        shift: int = 0,
     ) -> None:
         id = _begin(environment, stack, image, "tree" in layers.forms(name for entry in stack for name in entry))
         self.id, self.environment, self.link, self.shift, self.cells = id, environment, link, shift, 0
-        self.stacks = stacks(id, stack, image, link.address if link else "127.0.0.1", ports, parts, shift)
-        self.tops = [built[-1] for built in self.stacks]
-        self.listens: list[str] = []
         self.inside: Fields | None = None
         self.frozen = False
         self._groups: list[str] | None = None
+        started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        stacks = self._stacks(stack, image, list(ports), parts)
+        self.tops = [built[-1] for built in stacks]
+        self.top = self.tops[0]
+        begun, before = time.monotonic(), seconds_once()
+        facts = [_up(built) for built in stacks]
+        # An image that was brought into a store of containers does not recur.
+        seconds = round(time.monotonic() - begun - (seconds_once() - before), 3)
+        each = [{"id": top.context.id, **own} for top, own in zip(self.tops, facts, strict=True)]
         self.facts: Fields = {
             "id": id,
             "image": image["id"] if image else None,
             "layers": stack,
-            "up_started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            "up_seconds": None,
+            "up_started": started,
+            "up_seconds": seconds,
+            "facts": {**facts[0], **({"each": each} if parts > 1 else {})},
         }
+        if link is not None:
+            link.layer.join(self.tops)
+        self._listens = [top.listen() for top in self.tops] if link else []
 
-    @property
-    def top(self) -> Layer:
-        """The top of the first stack."""
-        return self.tops[0]
+    def _note(self, trace: Fields) -> None:
+        state.note(self.id, trace)
+
+    def _stacks(self, stack: Stack, image: Image | None, ports: list[int], parts: int) -> list[list[Layer]]:
+        """The stack of each part, which is not up; what a layer makes is noted as the system's."""
+        names = [self.id] if parts == 1 else [f"{self.id}-{part}" for part in range(parts)]
+        folders = [os.path.join(places.systems(), name) for name in names]
+        address = self.link.address if self.link else "127.0.0.1"
+        found = []
+        for part, (name, folder) in enumerate(zip(names, folders, strict=True)):
+            own = several(plan.shifted(ports, self.shift + part))
+            context = Context(name, folder, image, address, own, part, parts, folders[0], self._note)
+            found.append(layers.build(stack, context))
+        return found
 
     @property
     def client(self) -> Layer | None:
         """The client that reaches it; None where no workload has a part there."""
         return self.link.client if self.link else None
 
-    def up(self) -> "System":
-        """Bring all parts up.  Raises UserError; what is there of it is written down."""
-        begun, before = time.monotonic(), seconds_once()
-        facts = [_up(stack) for stack in self.stacks]
-        # An image that was brought into a store of containers does not recur.
-        self.facts["up_seconds"] = round(time.monotonic() - begun - (seconds_once() - before), 3)
-        each = [{"id": top.context.id, **own} for top, own in zip(self.tops, facts, strict=True)]
-        self.facts["facts"] = {**facts[0], **({"each": each} if len(each) > 1 else {})}
-        if self.link is not None:
-            self.link.layer.join(self.tops)
-            self.listens = [top.listen() for top in self.tops]
-        return self
-
     def listen(self, part: int) -> str:
         """The address at which servers in the system with this number listen: where its client's words arrive."""
-        return self.listens[part] if self.client else self.tops[part].address()
+        return self._listens[part] if self.client else self.tops[part].address()
 
     def reached(self, part: int) -> str:
         """The address at which the other systems reach servers in the one with this number."""
@@ -146,7 +159,7 @@ class System:
         if self._groups is None:
             named = [group for top in self.tops if (group := top.group())]
             for group in named:
-                state.note(self.id, {"kind": "frozen", "id": group})
+                self._note({"kind": "frozen", "id": group})
             self._groups = [folder for group in named for folder in cgroups.freezers(group)]
         cgroups.freeze(self._groups, frozen)
         self.frozen = frozen
@@ -165,53 +178,14 @@ class System:
         return found
 
 
-def stacks(
-    id: str, stack: Stack, image: Image | None, address: str, ports: list[int], parts: int, shift: int = 0
-) -> list[list[Layer]]:
-    """The stack of each part of a system, which is not up; what a layer makes is noted as the system's."""
-    named = names(id, parts)
-    found = []
-    for part, name in enumerate(named):
-        own = several(plan.shifted(ports, shift + part))
-        folder, first = (os.path.join(places.systems(), one) for one in (name, named[0]))
-        context = Context(name, folder, image, address, own, part, parts, first, lambda trace: state.note(id, trace))
-        found.append(layers.build(stack, context))
-    return found
-
-
-def bring_up(
-    environment: str,
-    stack: Stack,
-    image: Image | None,
-    link: Link | None = None,
-    ports: list[int] | None = None,
-    parts: int = 1,
-    shift: int = 0,
-) -> System:
-    """A fresh system for an environment, up, beside what is up already.
-
-    Raises UserError if it cannot be brought up; what is there of it is written down.
-    """
-    return System(environment, stack, image, link, ports or [], parts, shift).up()
-
-
-def _up(stack: list[Layer]) -> Fields:
-    """Bring a stack up; returns what its layers know of themselves then."""
-    facts: Fields = {}
-    for layer in stack:
-        layer.up()
-        facts |= layer.facts()
-    return facts
-
-
 def take_down(environment: str | None = None) -> list[str]:
     """Remove what is up, the last first, by its traces; what it was, in words.
 
     environment: whose system goes alone.
 
     What nobody knows how to remove, since it was written down by another version or is damaged, is looked for by our
-    marks, and then put aside.  Raises UserError where something could not be removed: all else is, and it stays written
-    down, so that whoever comes next tries again.
+    marks.  Raises UserError where something could not be removed: all else is, and it stays written down, so that
+    whoever comes next tries again.
     """
     removed: list[str] = []
     failed: list[Exception] = []
@@ -233,7 +207,7 @@ def take_down(environment: str | None = None) -> list[str]:
         removed.append(f"system {thing['id']} ({thing['environment']})")
         if unknown:
             removed += sweep()
-            state.put_aside(thing["id"], "; ".join(unknown))
+            say("testbed", f"{'; '.join(unknown)}: what is ours was looked for by its marks")
         state.forget(thing["id"])
     if failed:
         raise failed[0]
@@ -251,7 +225,7 @@ def end_run(owner: Fields) -> None:
         try:
             with exclusive(wait=False):
                 take_down()
-        except turn.Taken:
+        except locks.Taken:
             pass
     snapshot.remove(owner)
 
@@ -297,7 +271,7 @@ def clean(images: bool = False) -> list[str]:
     working = [owner["pid"] for thing in state.all_up() if alive(owner := thing["owner"])]
     if working and working[0] != os.getpid():
         raise UserError(f"a run is active (process {working[0]}); end it first")
-    if held("results/tmp/run.lock"):
+    if locks.held(places.RUN_LOCK):
         raise UserError("a run is active in this folder; wait for its end, or end it")
     removed = [*take_down(), *sweep()]
     remove_tree("results/tmp")

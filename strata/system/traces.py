@@ -10,7 +10,7 @@ import os
 
 from strata.base import places
 from strata.base.errors import UserError
-from strata.base.process import alive, as_root, capture, wait_for
+from strata.base.process import as_root, capture
 from strata.base.shapes import Fields
 
 
@@ -36,8 +36,6 @@ def remove(trace: Fields) -> None:
         from strata.host import cgroups
 
         cgroups.freeze(cgroups.freezers(trace["id"]), False)
-    elif kind == "process":
-        _end(int(trace["id"]), trace.get("start"))
     elif kind == "machine":
         from strata.vm import machine
 
@@ -52,13 +50,6 @@ def remove(trace: Fields) -> None:
         remote.remove(trace["settled"], trace["id"], _ours(trace["folder"]))
     else:
         raise UnknownKind(f"{kind} {trace['id']} is of a kind that this version does not know")
-
-
-def _end(pid: int, start: str | None) -> None:
-    """End a process, if it is still the one that was noted."""
-    if alive({"pid": pid, "start": start}):
-        capture(as_root(["kill", "-KILL", str(pid)]), check=False)
-        wait_for(pid, 10)
 
 
 def _ours(folder: str) -> str:

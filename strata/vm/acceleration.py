@@ -9,12 +9,14 @@ QEMU changes.
 import os
 import shutil
 
-from strata.base import constants, places
+from strata.base import places
 from strata.base.files import read_json, write_json, write_text
 from strata.base.patience import stretched
 from strata.base.process import as_root, capture
 from strata.base.shapes import Fields
 
+# What machines are called, by what accelerates them.
+LABELS = {"kvm": "KVM", "tcg": "VM (TCG emulation)"}
 DEVICE = "/dev/kvm"
 PROGRAM = "qemu-system-x86_64"
 # A kernel that ran has looked for its root file system, of which this guest has none.
@@ -24,7 +26,7 @@ LIMIT = 30.0
 
 def shown(accelerator: str | None) -> str:
     """What a machine with this accelerator is called; None: with one that is not known yet."""
-    return constants.read("accelerators")[accelerator]["label"] if accelerator else "VM"
+    return LABELS[accelerator] if accelerator else "VM"
 
 
 def path() -> str:

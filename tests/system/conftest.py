@@ -53,7 +53,7 @@ def see_image():
     def see(image):
         with testbed.exclusive():
             try:
-                testbed.bring_up("docker", [{"docker": {"network": "host", "data": "layered"}}], image)
+                testbed.System("docker", [{"docker": {"network": "host", "data": "layered"}}], image)
             finally:
                 testbed.take_down()
 

@@ -60,7 +60,7 @@ def up(checkout, image, machine_stays):
             pytest.skip(planned[name]["reason"])
         if not beside:
             testbed.take_down()
-        system = testbed.bring_up(name, planned[name]["layers"], image)
+        system = testbed.System(name, planned[name]["layers"], image)
         return system if whole else system.top
 
     with testbed.exclusive():
@@ -253,7 +253,7 @@ OPTIONS = {"seccomp": "unconfined", "cpuset-cpus": "0", "memory": "1GiB"}
 
 def test_what_a_container_may_do_is_what_was_asked_for(up, image):
     entry = {"network": "host", "data": "tmpfs", **OPTIONS}
-    system = testbed.bring_up("bounded", [{"docker": entry}], image)
+    system = testbed.System("bounded", [{"docker": entry}], image)
     seen = {setting["name"]: setting["seen"] for setting in system.facts["facts"]["docker"]["settings"]}
     assert seen == {"data": "tmpfs", "seccomp": "unconfined", "cpuset-cpus": "0", "memory": str(2**30)}
     assert inside(system.top, "nproc") == "1"

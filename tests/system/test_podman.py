@@ -78,7 +78,7 @@ def up(home, machine_stays, image):
 
     def bring(whole=False, **options):
         testbed.take_down()
-        system = testbed.bring_up("podman", stack_of(options), image)
+        system = testbed.System("podman", stack_of(options), image)
         return system if whole else system.top
 
     with testbed.exclusive():
@@ -169,7 +169,7 @@ import json, sys
 from strata.system import testbed
 image, stack = json.loads(sys.argv[1])
 print(flush=True)
-testbed.bring_up("podman", stack, image)
+testbed.System("podman", stack, image)
 sys.stdin.read()
 """
 

@@ -2,7 +2,6 @@
 
 import json
 import socket
-import subprocess
 
 import projects
 import pytest
@@ -162,26 +161,6 @@ def test_a_taken_port_is_named(measure, environment):
     # Once the port is free the same cell is measured.
     _, again = measure(asking(), environment)
     assert again.returncode == 0, again.stderr
-
-
-def test_a_killed_cell_leaves_neither_server_nor_namespace(measure, tmp_path):
-    slow = asking(run=[{"argv": ["/bin/sleep", "300"], "at": "client", "timeout": 400}])
-    measure(asking())
-    (tmp_path / "p/workloads/asking/workload.yaml").unlink()
-    projects.write_yaml(tmp_path / "p/workloads/asking/workload.yaml", slow)
-    projects.plan(tmp_path / "p")
-    argv = projects.command("strata", "cell", "native", "asking", "1")
-    cell = subprocess.Popen(argv, cwd=tmp_path / "p", env=projects.environment(), stderr=subprocess.PIPE, text=True)
-    for _ in range(600):
-        if subprocess.run(["pgrep", "-f", "^/bin/sleep 300"], capture_output=True, check=False).returncode == 0:
-            break
-    cell.kill()
-    cell.wait()
-    assert subprocess.run(["pgrep", "-f", "^/usr/bin/perl -e use IO"], capture_output=True, check=False).stdout
-    cleaned = projects.run(tmp_path / "p", "strata", "clean")
-    assert cleaned.returncode == 0, cleaned.stderr
-    for left in ("^/usr/bin/perl -e use IO", "^/bin/sleep 300"):
-        assert subprocess.run(["pgrep", "-f", left], capture_output=True, check=False).returncode == 1
 
 
 def test_a_rate_holds_on_both_ends_of_the_link(measure):

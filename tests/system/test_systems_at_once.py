@@ -104,24 +104,3 @@ def test_one_client_reaches_the_servers_of_all_systems(tmp_path, image, machine_
     record = json.loads((raw / "1.json").read_text())
     assert [(server["system"], server["exit"]) for server in record["servers"]] == [(0, 0), (1, 0)]
     assert record["commands"][-1]["argv"][-1] == f"{PORT},{PORT + 1}"
-
-
-def test_a_killed_cell_of_several_containers_leaves_none(tmp_path, image, machine_stays):
-    slow = asking(run=[{"argv": ["/bin/sleep", "321"], "timeout": 400}])
-    settings = projects.default(workloads={"asking": None}, repetitions=1)
-    folder = projects.beside_real(tmp_path / "p", settings, {"asking": slow})
-    projects.image(folder)
-    projects.plan(folder)
-    argv = projects.command("strata", "cell", "docker", "asking", "1")
-    measuring = subprocess.Popen(argv, cwd=folder, env=projects.environment(), stderr=subprocess.DEVNULL)
-    try:
-        deadline = time.monotonic() + 300
-        while len(running("/bin/sleep 321")) < 2 and time.monotonic() < deadline and measuring.poll() is None:
-            time.sleep(0.05)
-        assert len(running("/bin/sleep 321")) == 2
-    finally:
-        measuring.kill()
-        measuring.wait()
-    cleaned = projects.run(folder, "strata", "clean")
-    assert cleaned.returncode == 0, cleaned.stderr
-    assert running("/bin/sleep 321") == []

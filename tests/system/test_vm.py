@@ -166,7 +166,7 @@ def tuned(checkout, image, machine_stays):
     entry = config.experiment(config.read(), capacity.facts())["environments"]["vm-tuned"]
     with testbed.exclusive():
         try:
-            yield testbed.bring_up("vm-tuned", entry["layers"], image)
+            yield testbed.System("vm-tuned", entry["layers"], image)
         finally:
             testbed.take_down()
 

@@ -1,11 +1,11 @@
-"""What of the client needs neither a namespace nor a second machine."""
+"""What of the client needs neither a namespace nor a second machine, which is a shell that is called ssh."""
 
 import projects
 import pytest
 
 from strata import client
 from strata.base.errors import UserError
-from strata.client import link, remote
+from strata.client import ends, link, remote
 from strata.experiment import config
 from strata.host import addresses
 from strata.host.context import Context
@@ -18,7 +18,7 @@ def test_the_client_is_settled_with_every_default():
     assert there["kind"] == "ssh"
     assert there != other
     assert "a@b" not in str(there)
-    assert isinstance(client.make({**there, **client.way({"ssh": "a@b"})}, Context("i", "f", None))[-1], remote.Remote)
+    assert isinstance(client.make({**there, **client.way({"ssh": "a@b"})}, Context("i", "f", None))[1], remote.Remote)
 
 
 @pytest.mark.parametrize(
@@ -61,3 +61,47 @@ def test_a_free_network_touches_no_route():
         addresses.free_subnet("192.168.0.0/16 dev x")
     assert addresses.member("192.168.7.0/24", 2) == "192.168.7.2"
     assert addresses.member("192.168.7.10/24", 0) == "192.168.7.0"
+
+
+SSH = {"ssh": "root@lab-2", "rate": "1gbit"}
+
+
+@pytest.fixture
+def ssh(tmp_path, monkeypatch):
+    """Give `ssh` a meaning, as the text of a shell script."""
+
+    def means(script):
+        program = tmp_path / "ssh"
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+        return ends.examine(SSH)
+
+    return means
+
+
+def test_a_real_device_is_asked_at_both_ends(ssh):
+    rows = ssh('export SSH_CONNECTION="127.0.0.1 50000 127.0.0.1 22"; for last; do :; done; exec sh -c "$last"')
+    if rows[0][1]:
+        with open("/sys/class/net/lo/mtu") as file:
+            mtu = file.read().strip()
+        assert rows[1] == ("link", True, f"MTU {mtu} here, {mtu} there")
+    else:
+        assert "lacks" in rows[0][2] or "sudo" in rows[0][2]
+
+
+@pytest.mark.parametrize(
+    ("script", "says"),
+    [
+        ("echo 'warning: old' >&2; echo 'Permission denied (publickey).' >&2; exit 255", "Permission denied"),
+        ("echo address 127.0.0.1; echo mtu 1500", "sudo -n"),
+        ("echo address 127.0.0.1; echo root yes; echo lacks tc; echo lacks ip", "lacks tc, ip"),
+        ("echo Welcome", "no way into root@lab-2"),
+        ("exec sleep 50", "did not end within 0.3 s"),
+    ],
+)
+def test_a_machine_that_is_no_client_is_named_with_the_reason(ssh, monkeypatch, script, says):
+    monkeypatch.setattr(ends, "PATIENCE", 0.3 if "sleep" in script else 30)
+    ((topic, there, words),) = ssh(script)
+    assert (topic, there) == ("client", False)
+    assert says in words

@@ -99,7 +99,7 @@ class Failing(one.Cell):
     def __init__(self, folder, mark="same", doubtful=True):
         self.known = {"fingerprint": mark}
         self.environment, self.workload, self.repetition = "gvisor", "pxz", 2
-        self.plan = {"environments": {"gvisor": {"doubtful": doubtful}}}
+        self.entry = {"doubtful": doubtful}
 
 
 def test_what_was_done_in_another_repetition_is_no_inability(folder):

@@ -11,11 +11,10 @@ import pytest
 
 from strata.base import locks
 from strata.base.errors import UserError
-from strata.system import turn
 
 NOBODY = 65534
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="acts as another user")
-HOLD = "with turn.exclusive():\n    print('held', flush=True)\n    sys.stdin.readline()\n"
+HOLD = "with locks.exclusive():\n    print('held', flush=True)\n    sys.stdin.readline()\n"
 
 
 @pytest.fixture
@@ -26,7 +25,7 @@ def machine(tmp_path, monkeypatch):
             folder.chmod(folder.stat().st_mode | 0o055)
     (tmp_path / "lock").mkdir()
     (tmp_path / "lock").chmod(0o1777)
-    monkeypatch.setattr(turn, "OWN", str(tmp_path / "lock"))
+    monkeypatch.setattr(locks, "OWN", str(tmp_path / "lock"))
     return tmp_path
 
 
@@ -38,9 +37,9 @@ def other(machine):
     def start(user=None):
         # Modules are read before: that user may not enter the folder of every interpreter.
         become = f"os.chdir('/')\nos.umask(0o077)\nos.setuid({os.geteuid() if user is None else user})\n"
-        setting = "import os, pwd, sys\nfrom strata.system import turn\n" + become
+        setting = "import os, pwd, sys\nfrom strata.base import locks\n" + become
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        variables = {**os.environ, "STRATA_TEST_LOCK": turn.OWN}
+        variables = {**os.environ, "STRATA_TEST_LOCK": locks.OWN}
         argv = [sys.executable, "-B", "-S", "-c", setting + HOLD]
         started.append(subprocess.Popen(argv, cwd=projects.ROOT, env=variables, text=True, **pipes))
         return started[-1]
@@ -96,5 +95,5 @@ def test_a_killed_holder_keeps_nobody_waiting(other):
     holder = other()
     assert holder.stdout.readline() == "held\n"
     threading.Timer(0.3, holder.send_signal, [signal.SIGKILL]).start()
-    with turn.exclusive():
+    with locks.exclusive():
         assert holder.wait(10) == -signal.SIGKILL

@@ -40,7 +40,8 @@ def test_the_values_are_those_of_the_declared_metrics(log):
     record = {"parameters": log.parameters, "commands": [{"step": "run"}]}
     # What a small run does too rarely to report it.
     metrics = {name: entry | {"optional": True} for name, entry in declared(log.workload).items()}
-    found = values.of_log("\n".join(log.lines).encode(), record, metrics, values.load_parser(log.workload))
+    parse = values.load_parser(log.workload)
+    found = [one for one, _ in values.of_laps("\n".join(log.lines).encode(), record, metrics, parse)]
     assert sorted(found) == sorted(log.parse())
     order = [list(metrics).index(one.metric) for one in found]
     assert order == sorted(order)
@@ -190,9 +191,9 @@ def numbers(lines, parameters):
     return [Value(metric, unit, float(number), *factors) for metric, unit, number, *factors in words]
 
 
-def of(text, commands=({"step": "run"},), parts=1, parse=numbers):
+def of(text, commands=({"step": "run"},), parts=1, parse=numbers, metrics=METRICS):
     record = {"parameters": {}, "commands": list(commands), "system": {"parts": parts}}
-    return values.of_log(text.encode(errors="surrogateescape"), record, METRICS, parse)
+    return [one for one, _ in values.of_laps(text.encode(errors="surrogateescape"), record, metrics, parse)]
 
 
 def test_values_are_in_the_order_of_the_metrics_and_each_in_that_of_the_log():
@@ -214,7 +215,7 @@ def test_of_a_percentile_the_median_of_the_laps_counts():
     laps = [{"step": "run", "lap": lap} for lap in (1, 2, 3)]
     metrics = {"p99": {"unit": "ms", "statistic": "percentile"}}
     text = "".join(f'{{"lap": {lap}}}\np99 ms {found}\n' for lap, found in ((1, 2), (2, 90), (3, 4)))
-    found = values.of_log(text.encode(), {"commands": laps, "parameters": {}}, metrics, numbers)
+    found = of(text, laps, metrics=metrics)
     assert found == [Value("p99", "ms", 4)]
 
 

@@ -7,47 +7,12 @@ import time
 import projects
 import pytest
 
-from strata.base import process, signals
+from strata.base import patience, process, signals
 from strata.base.errors import UserError
-
-
-@pytest.fixture
-def output(tmp_path):
-    descriptor = os.open(tmp_path / "out", os.O_RDWR | os.O_CREAT)
-    yield descriptor
-    os.close(descriptor)
-
-
-def run(argv, output, timeout):
-    """A command by itself: its exit code (None after its time) and the seconds it took."""
-    (ended,) = process.run_together([argv], [output], timeout)
-    return ended
 
 
 def text(descriptor):
     return os.pread(descriptor, 10000, 0).decode()
-
-
-def test_both_streams_go_to_the_file_and_the_code_comes_back(output):
-    code, seconds = run(["sh", "-c", "echo out; echo err >&2; exit 3"], output, 10)
-    assert code == 3
-    assert 0 < seconds < 10
-    assert text(output) == "out\nerr\n"
-
-
-def test_a_command_over_its_time_is_ended_with_all_its_children(output):
-    script = "sleep 300 & echo $!; sleep 300"
-    code, _ = run(["sh", "-c", script], output, 0.3)
-    assert code is None
-    assert process.wait_for(int(text(output)), 5)
-
-
-def test_a_command_that_ignores_the_request_is_forced(output, monkeypatch):
-    monkeypatch.setattr(process.end, "__kwdefaults__", {"patience": 0.3})
-    begun = time.monotonic()
-    code, _ = run(["sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"], output, 0.3)
-    assert code is None
-    assert time.monotonic() - begun < 10
 
 
 @pytest.fixture
@@ -60,6 +25,13 @@ def outputs(tmp_path):
 
 def shells(*scripts):
     return [["sh", "-c", script] for script in scripts]
+
+
+def test_both_streams_go_to_the_file_and_the_code_comes_back(outputs):
+    ((code, seconds),) = process.run_together(shells("echo out; echo err >&2; exit 3"), outputs[:1], 10)
+    assert code == 3
+    assert 0 < seconds < 10
+    assert text(outputs[0]) == "out\nerr\n"
 
 
 def test_commands_run_at_the_same_time_and_each_has_its_own_output(outputs):
@@ -84,11 +56,11 @@ def test_the_time_limit_ends_those_that_still_run(outputs, monkeypatch):
     monkeypatch.setattr(process.end, "__kwdefaults__", {"patience": 0.3})
     stubborn = "trap '' TERM; echo $$; while :; do sleep 0.1; done"
     begun = time.monotonic()
-    found = process.run_together(shells(":", stubborn, stubborn), outputs, 0.3)
+    found = process.run_together(shells(":", stubborn, "sleep 300 & echo $!; sleep 300"), outputs, 0.3)
     assert [code for code, _ in found] == [0, None, None]
     assert time.monotonic() - begun < 5
     for output in outputs[1:]:
-        assert process.start_time(int(text(output))) is None
+        assert process.wait_for(int(text(output)), 5)
 
 
 def test_the_end_of_what_commands_need_ends_them(outputs):
@@ -132,7 +104,7 @@ def heeding():
         signal.signal(number, handler)
 
 
-def test_a_child_that_starts_while_the_end_is_asked_for_is_ended_too(heeding, output, monkeypatch):
+def test_a_child_that_starts_while_the_end_is_asked_for_is_ended_too(heeding, outputs, monkeypatch):
     class Started(subprocess.Popen):
         def __init__(self, *words, **more):
             super().__init__(*words, **more)
@@ -142,7 +114,10 @@ def test_a_child_that_starts_while_the_end_is_asked_for_is_ended_too(heeding, ou
 
     children = []
     monkeypatch.setattr(subprocess, "Popen", Started)
-    for start in (lambda: process.run_together([["sleep", "4321"]], [output], 60), lambda: process.capture(["sleep"])):
+    for start in (
+        lambda: process.run_together([["sleep", "4321"]], outputs[:1], 60),
+        lambda: process.capture(["sleep"]),
+    ):
         signals.heed()
         with pytest.raises(signals.Interrupted, match="SIGTERM"):
             start()
@@ -159,13 +134,24 @@ def test_whoever_brings_something_up_notices_the_end_of_its_run():
     )
     assert one.stdout.readline() == "up\n"
     deadline = time.monotonic() + 20
-    # Between its beginning and its program a child shows the words of its parent.
-    while [words for _, words in process.descendants(one.pid)] != [["sleep", "4321"]]:
-        assert time.monotonic() < deadline, process.descendants(one.pid)
+    # Between its beginning and its program a child has the name of its parent.
+    look = ["pgrep", "-x", "sleep", "-P", str(one.pid)]
+    while not (child := subprocess.run(look, capture_output=True, text=True, check=False).stdout.strip()):
+        assert time.monotonic() < deadline
         time.sleep(0.02)
-    ((child, _),) = process.descendants(one.pid)
     owner.kill()
     owner.wait()
     _, errors = one.communicate(timeout=20)
     assert "Interrupted: SIGTERM" in errors
-    assert process.start_time(child) is None
+    assert process.start_time(int(child)) is None
+
+
+def test_one_setting_stretches_the_limits_of_all_commands(monkeypatch, outputs):
+    monkeypatch.delenv(patience.NAME, raising=False)
+    slow, limit = ["sleep", "0.5"], 0.1
+    with pytest.raises(UserError, match=r"`sleep 0\.5` did not end within 0\.1 s"):
+        process.capture(slow, timeout=limit)
+    assert process.run_together([slow], outputs[:1], limit)[0][0] is None
+    monkeypatch.setenv(patience.NAME, "100")
+    assert process.run_together([slow], outputs[:1], limit)[0][0] == 0
+    assert process.capture(slow, timeout=limit).returncode == 0

@@ -59,6 +59,26 @@ def test_nothing_is_judged_that_cannot_be_read_or_has_no_threshold():
     assert flags_of(reading(swapped=0), busy, thresholds=dict.fromkeys(THRESHOLDS)) == []
 
 
+def test_what_is_judged_is_what_the_schemas_say_and_each_is_said_in_words():
+    record, planned = (
+        json.loads((projects.ROOT / f"schemas/{name}.schema.json").read_text()) for name in ("record", "plan")
+    )
+    flag = record["properties"]["quiet"]["properties"]["flags"]["items"]["properties"]
+    judged = set(quiet_settings.JUDGED)
+    assert judged == set(quiet.SAYS) == set(flag["what"]["enum"])
+    assert judged == set(planned["$defs"]["thresholds"]["properties"])
+    late = reading(10.0, steal=10**6)
+    moment = {"load1": 9, "temperature_c": 99, "stalled_seconds": 9}
+    seen = {**moment, "others_share": 9, "others": [], "swapped_bytes": 9, "throttled": 9}
+    flags = [
+        flag
+        for when in ("before", "during")
+        for flag in quiet.judge(when, reading(), late, seen, dict.fromkeys(judged, 0))
+    ]
+    assert {flag["what"] for flag in flags} == judged
+    assert all(f"(quiet.{flag['what']})" in quiet.sentence(flag) for flag in flags)
+
+
 def test_children_that_were_waited_for_count_from_the_first_reading_on():
     make = {(50, "7"): usage(1.0, waited=10.0, name="make")}
     early = reading(processes={**make, (51, "8"): usage(3.0, parent=50), (52, "9"): usage(0.5, parent=50)})
@@ -179,38 +199,11 @@ def test_a_cell_is_refused_before_it_starts_and_after_it_was_disturbed(monkeypat
     watch = lookout(script, action="refuse")
     watch.begin()
     script.clock += 10
-    watch.before(dict(CALM))
+    watch.ready()
     script.clock, script.own = script.clock + 10, 4.0
     with pytest.raises(CellFailed, match=r"40\.0% of a CPU during the cell"):
-        watch.during(dict(CALM), {"chroot"})
+        watch.end({"chroot"})
     assert len(watch.report["flags"]) == 1
-
-
-def record_of(folder, kind="raw"):
-    return json.loads((folder / f"results/{kind}/bare/noop/1.json").read_text())
-
-
-def test_a_cell_that_is_refused_leaves_its_reason_and_can_be_measured_later(project):
-    # Any load at all is too much.
-    folder = project(projects.on_host(quiet={"action": "refuse", "load": 0}))
-    projects.plan(folder)
-    spinning = subprocess.Popen(SPIN)
-    try:
-        while float(open("/proc/loadavg").read().split()[0]) == 0:
-            time.sleep(0.5)
-        done = projects.run(folder, "strata", "cell", "bare", "noop", "1")
-    finally:
-        spinning.kill()
-        spinning.wait()
-    assert done.returncode == 1
-    assert "the machine is not quiet: the load average over one minute was" in done.stderr
-    assert "more than 0.00 (quiet.load)" in done.stderr
-    assert "snakemake --cores 1 results/raw/bare/noop/1.log" in done.stderr
-    assert not (folder / "results/raw/bare/noop/1.log").exists()
-    assert "quiet.load" in record_of(folder, "failed")["error"]
-    projects.write_yaml(folder / "config.yaml", projects.on_host())
-    projects.plan(folder)
-    assert projects.run(folder, "strata", "cell", "bare", "noop", "1").returncode == 0
 
 
 def test_no_setting_makes_a_cell_another_one(project):

@@ -67,14 +67,18 @@ def put(*cells, kind="raw", ago=0.0):
         os.utime(path, (time.time() - ago,) * 2)
 
 
-def test_cells_are_counted_that_are_in_their_place_or_wait_for_it(planned):
+def test_cells_are_counted_that_are_in_their_place_or_wait_and_the_rest_follows_from_the_pace(planned):
     progress.begin(0)
     assert progress.count() == (0, 4, None)
-    put(CELLS[0])
+    put(CELLS[0], ago=600)
+    write_json(progress.PATH, {"begun": time.time() - 100, "done": 1})
+    assert progress.count() == (1, 4, None)
     put(CELLS[1], kind="spool")
-    done, of, rest = progress.count()
-    assert (done, of) == (2, 4)
-    assert rest == pytest.approx(0, abs=5)
+    assert progress.count() == (2, 4, pytest.approx(200, abs=5))
+    put(*CELLS[2:])
+    assert progress.count() == (4, 4, 0)
+    os.unlink(places.CELLS)
+    assert progress.count() == (0, 0, None)
 
 
 def test_one_that_was_measured_otherwise_counts_once_it_has_a_new_log(planned):
@@ -83,21 +87,6 @@ def test_one_that_was_measured_otherwise_counts_once_it_has_a_new_log(planned):
     assert progress.count()[:2] == (2, 4)
     put(CELLS[0], ago=-1)
     assert progress.count()[:2] == (3, 4)
-
-
-def test_the_rest_follows_from_the_pace_since_the_run_began(planned):
-    put(CELLS[0], ago=600)
-    write_json(progress.PATH, {"begun": time.time() - 100, "done": 1})
-    assert progress.count()[2] is None
-    put(CELLS[1])
-    assert progress.count()[2] == pytest.approx(200, abs=5)
-    put(*CELLS[2:])
-    assert progress.count()[2] == 0
-
-
-def test_a_run_without_a_plan_counts_nothing(planned):
-    os.unlink(places.CELLS)
-    assert progress.count() == (0, 0, None)
 
 
 def test_what_runs_once_is_summed_without_what_it_holds(monkeypatch):

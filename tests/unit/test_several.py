@@ -63,30 +63,9 @@ def test_systems_run_at_the_same_time_and_their_outputs_stand_apart(run, tmp_pat
     assert [command["argv"][-1] for command in record["commands"]] == ["0", "1"]
     assert record["parameters"] == {"number": 7, "systems": 2}
     assert record["checks"] == [{"name": "printed", "passed": True}]
-
-
-def test_the_record_tells_of_each_system(run):
-    folder, done = run(several())
-    assert done.returncode == 0, done.stderr
-    system = json.loads(read(folder, "json"))["system"]
-    assert system["parts"] == 2
-    assert [one["id"] for one in system["each"]] == [f"{system['id']}-0", f"{system['id']}-1"]
+    assert record["system"]["parts"] == 2
+    assert [one["id"] for one in record["system"]["each"]] == [f"{record['system']['id']}-{part}" for part in (0, 1)]
     assert state.all_up() == []
-
-
-def test_prepare_and_warmup_run_in_all_systems_too(run):
-    data = several(
-        prepare=[{"argv": ["/bin/echo", "prepared", "{part}"], "timeout": 20}],
-        warmup={"about": "x", "steps": [{"argv": ["/bin/echo", "warm", "{part}"], "timeout": 20}]},
-    )
-    folder, done = run(data)
-    assert done.returncode == 0, done.stderr
-    record = json.loads(read(folder, "json"))
-    assert [(command["step"], command["system"]) for command in record["commands"]] == [
-        (step, part) for step in ("prepare", "warmup", "run") for part in (0, 1)
-    ]
-    parts = logs.split(read(folder, "log"), 2)
-    assert parts == {None: "", 0: "prepared 0\nwarm 0\n7", 1: "prepared 1\nwarm 1\n7\n"}
 
 
 def test_a_bad_end_of_one_ends_all_and_says_in_which(run, tmp_path):
@@ -329,9 +308,3 @@ def test_processors_are_shared_by_systems_that_all_see_them(project, cpus, syste
     assert one._cpus(system, {"cpus": cpus}) == cpus
     with pytest.raises(CellFailed, match="does not say how many CPUs it has; set t"):
         one._values(one._cpus(system, {"cpus": "not available"}), None)
-
-
-# What layers make of their part.
-
-
-# Servers.

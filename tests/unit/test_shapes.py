@@ -26,24 +26,14 @@ CELL = (PLAN, f"{WORKLOAD[1]}/properties/cell")
 PLACES = {
     "Plan": (PLAN, ""),
     "Source": (PLAN, "$defs/source"),
-    "Precision": (PLAN, "properties/precision"),
     "Quiet": (PLAN, "properties/quiet"),
-    "Client": (PLAN, "properties/client"),
-    "PlannedImage": (PLAN, "properties/image"),
     "HostFacts": (PLAN, "properties/machine"),
     "PlannedEnvironment": (PLAN, "properties/environments/additionalProperties"),
     "PlannedWorkload": WORKLOAD,
     "CellWork": CELL,
     "Step": (PLAN, "$defs/steps/items"),
-    "Roles": ("workload", "properties/roles"),
     "Record": (RECORD, ""),
-    "Node": (RECORD, "properties/node"),
-    "Position": (RECORD, "properties/position"),
     "Command": (RECORD, "properties/commands/items"),
-    "CheckOutcome": (RECORD, "properties/checks/items"),
-    "RecordedImage": (RECORD, "properties/image"),
-    "RecordedQuiet": (RECORD, "properties/quiet"),
-    "LogDigest": (RECORD, "properties/log"),
 }
 
 

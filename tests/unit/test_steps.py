@@ -7,7 +7,6 @@ import projects
 import pytest
 
 from strata.base.errors import UserError
-from strata.cell.inputs import fill
 from strata.experiment import plan, workload
 
 SWEEP = {
@@ -126,17 +125,3 @@ def test_the_client_decides_the_result_of_those_who_use_it_alone(tmp_path, monke
     assert plan.fingerprint(beside, "e", "w") != prints[1]
     assert plan.uses_client(beside["workloads"]["w"]["cell"])
     assert not plan.uses_client(alone["workloads"]["w"]["cell"])
-
-
-@pytest.mark.parametrize(
-    ("argv", "values", "words"),
-    [
-        (["tool", "{n}"], {"n": 3}, ["/p/tool", "3"]),
-        (["/bin/x", "{n}"], {"n": [1, 2]}, ["/bin/x", "1,2"]),
-        (["x/y", "{n}", "{m}"], {"n": None, "m": 0.5}, ["x/y", "", "0.5"]),
-        (["tool", "{n} more", "$(rm)"], {"n": 3}, ["/p/tool", "{n} more", "$(rm)"]),
-        (["tool", "{n}"], {"n": "; rm -rf /"}, ["/p/tool", "; rm -rf /"]),
-    ],
-)
-def test_parameters_stand_for_whole_words_and_meet_no_shell(argv, values, words):
-    assert fill(argv, values, "/p") == words

@@ -13,7 +13,6 @@ import pytest
 
 from strata.base import places
 from strata.base.errors import CellFailed, UserError
-from strata.cell import logs
 from strata.cell import measure as measure_cell
 from strata.cell.logs import checks
 from strata.experiment import workload
@@ -205,11 +204,6 @@ def test_a_lap_that_leaves_something_at_work_beside_the_others_fails_its_set(pla
 
 
 # The log and its checks.
-
-
-def test_a_log_is_split_into_laps_each_behind_what_came_before_all():
-    assert logs.laps("a\n") == ["a\n"]
-    assert logs.laps('first\n{"lap": 1}\none\n{"lap": 2}\ntwo\n') == ["first\none\n", "first\ntwo\n"]
 
 
 @pytest.mark.parametrize(

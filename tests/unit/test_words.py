@@ -69,7 +69,7 @@ def received(argv, **more):
 
 def test_parameters_become_the_very_words():
     assert parameters_as_words() == [*WORDS, *HOSTILE]
-    assert fill(["a", "{list}"], {"list": ["$(x)", "b c"]}, "/p") == ["/p/a", "$(x),b c"]
+    assert fill(["a", "{list}", "{m}"], {"list": ["$(x)", "b c"], "m": None}, "/p") == ["/p/a", "$(x),b c", ""]
 
 
 @pytest.mark.parametrize("shell", ["sh", "bash"])

@@ -20,7 +20,7 @@ TABLES <- c(
                  "environment,reference,series,n,ratio,low,high,level,parts,verdict,against_published",
                  "reason,because,note,transferred", sep = ","),
   blocks = "workload,title,series,blocks,share,p",
-  runs = "environment,label,workload,title,repetition,block,order,counts,flags,emulated,seconds,log,record"
+  runs = "environment,label,workload,title,repetition,round,order,counts,flags,emulated,seconds,log,record"
 )
 
 write_result <- function(rows, name, folder) {

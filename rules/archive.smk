@@ -3,7 +3,7 @@
 
 rule archive:
     input:
-        lambda archive: experiment.to_archive(),
+        lambda archive: told(experiment.to_archive),
         code("strata/archive/*"),
     output:
         "archive.zip",
@@ -13,12 +13,11 @@ rule archive:
     conda:
         "../envs/archive.yaml"
     params:
-        missing=lambda archive: experiment.unmeasured(),
         image="--image" if experiment.settings["archive_image"] else "",
         allow=experiment.settings["archive_allow"],
         others=experiment.others(),
         # The source is part of it.
         source=lambda archive: experiment.source(),
     shell:
-        "python3 -m strata archive --out {output} --missing={params.missing:q} {params.image} "
+        "python3 -m strata archive --out {output} {params.image} "
         "--allow {params.allow:q} --others {params.others:q} 2>&1 | tee {log}"

@@ -31,7 +31,7 @@ PARSERS = code(
     "strata/cell/parsing.py",
     "strata/cell/logs.py",
     "strata/results/*.py",
-    "strata/experiment/sets.py",
+    "strata/experiment/blocks.py",
 )
 ANALYSIS = code("analysis/*.R", "published/*", "schemas/constants/*.json")
 TEXTS = code(
@@ -56,7 +56,7 @@ wildcard_constraints:
     environment="[^/]+",
     workload="[^/]+",
     repetition=r"[1-9]\d*",
-    block=r"[1-9]\d*",
+    round=r"[1-9]\d*",
 
 
 onstart:

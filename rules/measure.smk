@@ -46,14 +46,14 @@ checkpoint machine:
 
 
 checkpoint decide:
-    # After this block: which workloads get how many further sets, or is it enough?  A decision stands, as a measurement
+    # After this round: which workloads get how many further blocks, or is it enough?  A decision stands, as a measurement
     # does, whatever becomes of code and logs.
     input:
-        lambda decide: experiment.logs_before(decide.block),
+        lambda decide: experiment.logs_before(decide.round),
     output:
-        "results/precision/{block}.json",
+        "results/precision/{round}.json",
     log:
-        "results/logs/precision-{block}.log",
+        "results/logs/precision-{round}.log",
     localrule: True
     conda:
         "../envs/strata.yaml"
@@ -62,7 +62,7 @@ checkpoint decide:
     params:
         rests_on=lambda decide: experiment.rests_on,
     shell:
-        "python3 -m strata decide {wildcards.block} 2>&1 | tee {log}"
+        "python3 -m strata decide {wildcards.round} 2>&1 | tee {log}"
 
 
 rule image:

@@ -2,7 +2,7 @@
 
 Makes many small experiments below results/aa, each a project of its own with the real workloads, alternating
 the two orders so that what happens to the machine happens to both, and has R say how often the two names were
-called different.  Ours are sets, as many as the rule adds within a budget; the naive order has a fixed number of
+called different.  Ours are blocks, as many as the rule adds within a budget; the naive order has a fixed number of
 runs.  Usage: aa.py [--experiments 12] [--budget 2min] [--repetitions 10]
 """
 
@@ -46,14 +46,14 @@ def main() -> None:
     """Measure what is missing of all experiments, and compare."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--experiments", type=int, default=12, help="experiments in each order")
-    parser.add_argument("--budget", default="2min", help="time of measurement of an experiment in sets")
+    parser.add_argument("--budget", default="2min", help="time of measurement of an experiment in blocks")
     parser.add_argument("--repetitions", type=int, default=10, help="runs of each name in the naive order")
     options = parser.parse_args()
     base = ROOT / "results/aa"
     targets = [f"results/tidy/{name}.csv" for name in WORKLOADS]
     rule = {"min": 3, "max": 300, "target": "2%", "budget": options.budget}
     ways = {
-        "blocks": (f"sets-{options.budget}", rule),
+        "blocks": (f"blocks-{options.budget}", rule),
         "sequential": (f"sequential-{options.repetitions}", options.repetitions),
     }
     projects = []

@@ -29,8 +29,6 @@ def _over(configfile: list[str], words: list[str]) -> Fields:
 
 
 def _plan(over: Fields, show: bool, seal: bool) -> None:
-    import os
-
     from strata import workflow
     from strata.experiment import config, plan
     from strata.experiment import seal as sealing
@@ -97,14 +95,6 @@ def _clean(images: bool) -> None:
     print(f"{len(removed)} things removed" if removed else "nothing of Strata's was left on this machine")
 
 
-def _archive(missing: str | None, **options: Any) -> None:
-    from strata.archive import make
-
-    if missing:
-        raise UserError(missing)
-    make.make(**options)
-
-
 def _verify(path: str, papers: bool) -> int:
     from strata.archive import check
 
@@ -146,28 +136,20 @@ def _parser() -> argparse.ArgumentParser:
 
     plan = add("plan", _plan, "list the cells that are due, what has to be built, and the time that takes", True)
     plan("--show", action="store_true", help="print the order of measurement")
-    plan(
-        "--seal",
-        action="store_true",
-        help="write the plan's digest before the first run, so that the paper can say whether it was kept",
-    )
+    text = "write the plan's digest before the first run, so that the paper can say whether it was kept"
+    plan("--seal", action="store_true", help=text)
     image = add("image", _image, "build the image or find it in the cache", True)
     image("--rebuild", action="store_true", help="build it anew even if it is in the cache")
     text = "build the image of the plan in results/ for these environments; without names, only write its facts"
     image("--planned", nargs="*", metavar="ENVIRONMENT", help=text)
-    add(
-        "check",
-        _check,
-        "show all mistakes in config.yaml, the workloads and the published claims",
-        True,
-    )
+    add("check", _check, "show all mistakes in config.yaml, the workloads and the published claims", True)
     add("doctor", "strata.doctor:main", "say what this machine can measure, and what would change that", True)
     machine = add("machine", _machine, "test whether KVM runs a guest (for the rule `machine`)")
     machine("--out", metavar="FILE", default=places.MACHINE, help=f"the file ({places.MACHINE})")
     tidy = add("tidy", "strata.results.tidy:make", "parse all logs into results/tidy (for the rule `tables`)")
     tidy("--partial", action="store_true", help="take the cells that exist")
-    decide = add("decide", "strata.results.decide:decide", "decide which workloads get more blocks after a round")
-    decide("block", type=int, metavar="BLOCK", help="the last pass of the round")
+    decide = add("decide", "strata.results.decide:decide", "decide which workloads get more blocks")
+    decide("round", type=int, metavar="ROUND", help="its number")
     reanalyse = add("reanalyse", "strata.reanalysis.tidy:make", "read the original's published raw results")
     reanalyse("folder", metavar="FOLDER", help="a checkout or a git directory of them")
     reanalyse("--to", metavar="FOLDER", default="results/reanalysis", help="output folder (results/reanalysis)")
@@ -175,9 +157,9 @@ def _parser() -> argparse.ArgumentParser:
     cell("cell", nargs=3, metavar=("ENVIRONMENT", "WORKLOAD", "REPETITION"))
     clean = add("clean", _clean, "remove what killed runs left on this machine")
     clean("--images", action="store_true", help="empty the cache too: every image, its base and its disks")
-    archive = add("archive", _archive, "pack all that the paper rests on into one file (for the rule `archive`)")
+    text = "pack all that the paper rests on into one file (for the rule `archive`)"
+    archive = add("archive", "strata.archive.make:make", text)
     archive("--out", metavar="FILE", default="archive.zip", help="the file (archive.zip)")
-    archive("--missing", metavar="WORDS", help="reason for which there is nothing to archive")
     archive("--image", dest="with_image", action="store_true", help="include the image")
     text = "what may be published: a text that looks private, or its place as FILE:LINE"
     archive("--allow", dest="allowed", nargs="*", metavar="TEXT", help=text)

@@ -13,13 +13,11 @@ from typing import Any
 
 from strata import client, layers
 from strata.base import places, progress, run
-from strata.base.constants import result
 from strata.base.errors import UserError
 from strata.base.files import read_json
 from strata.base.shapes import Fields, Plan
 from strata.cell import spool
-from strata.experiment import config, plan, seal, sets
-from strata.experiment.workload import check_files
+from strata.experiment import blocks, config, plan, seal
 from strata.host import capacity
 from strata.image import build
 from strata.reanalysis import source
@@ -41,8 +39,9 @@ def begin() -> None:
 class Workflow:
     """The experiment as the rules see it.
 
-    settings: the checked config.  plan: the object of results/plan.json.  digest: what changes with it, so that tables
-    are made again.  rests_on: what of it a decision on more sets rests on.  tables: the files of all tables.
+    settings: the checked config.  plan: the object of results/plan.json.  known: the order as far as it is decided.
+    digest: what changes with the plan, so that tables are made again.  rests_on: what of it a decision on more blocks
+    rests on.  tables: the files of all tables.
     """
 
     def __init__(self, over: Fields, project: str) -> None:
@@ -66,30 +65,28 @@ class Workflow:
 
     def _make(self) -> None:
         self.plan = make_plan(self.settings)
-        self.workloads = sorted(self.plan["workloads"])
-        self.environments = sorted(sets.available(self.plan))
         self.digest = hashlib.sha256(json.dumps(self.plan, sort_keys=True).encode()).hexdigest()[:16]
-        self.rests_on = sets.rests_on(self.plan)
+        self.rests_on = blocks.rests_on(self.plan)
         self.tables = products.tables(self.plan)
         self._fingerprints: dict[tuple[str, str], str] = {}
-        self._rank(sets.Order(self.plan))
+        self.known = blocks.Order(self.plan)
+        self._rank()
 
-    def _rank(self, order: sets.Order) -> None:
-        self._last = order.last
-        self._places = {cell: MOST_CELLS - place for place, cell in enumerate(order.cells())}
+    def _rank(self) -> None:
+        self._places = {cell: MOST_CELLS - place for place, cell in enumerate(self.known.cells())}
 
     # What a cell's rule asks.
 
     def priority(self, environment: str, workload: str, repetition: str) -> int:
         """The earlier in the plan the higher.
 
-        On nodes a cell that failed comes last: the job of a set ends with the first that fails, which would otherwise
+        On nodes a cell that failed comes last: the job of a block ends with the first that fails, which would otherwise
         be in the way of those behind it in every run.
         """
-        failed = places.cell_path("failed", environment, workload, int(repetition), "json")
-        if self.plan.get("spread") and os.path.exists(failed):
+        cell = (environment, workload, int(repetition))
+        if self.plan.get("spread") and os.path.exists(places.cell_path("failed", *cell, "json")):
             return 0
-        return self._places.get((environment, workload, int(repetition)), 0)
+        return self._places.get(cell, 0)
 
     def fingerprint(self, environment: str, workload: str) -> str:
         """What decides a cell's result besides chance: the cell is measured again when it changes.
@@ -109,20 +106,20 @@ class Workflow:
 
     # What is measured.
 
-    def order(self, checkpoints: Any) -> sets.Order:
+    def order(self, checkpoints: Any) -> blocks.Order:
         """The order of all cells, once it is decided how many there are; until then raises Snakemake's exception."""
-        if untried(self.plan, self.environments):
+        if untried(self.plan, blocks.available(self.plan)):
             checkpoints.machine.get()
             self._make()
             if self._lock is not None:
                 self._write()
-        order = sets.Order(self.plan)
-        if order.last != self._last:
-            # Before Snakemake asks for cells of further blocks, by what is decided after them.
-            self._rank(order)
-        if not self.partial and not order.decided:
-            checkpoints.decide.get(block=order.last)
-        return order
+        last, self.known = self.known.last, blocks.Order(self.plan)
+        if self.known.last != last:
+            # Before Snakemake asks for cells of further rounds, by what is decided after them.
+            self._rank()
+        if not self.partial and not self.known.decided:
+            checkpoints.decide.get(round=self.known.last)
+        return self.known
 
     def logs(self, checkpoints: Any) -> list[str]:
         """The logs of all cells; in a partial run those that are there."""
@@ -135,51 +132,39 @@ class Workflow:
         return [*logs, *(log.removesuffix("log") + "json" for log in logs)]
 
     def decisions(self, checkpoints: Any) -> list[str]:
-        """The decisions on the way to all cells; in a partial run those that are there."""
-        order = self.order(checkpoints)
-        if self.partial:
-            return products.decisions(self.plan)
-        return [result("precision", block=block) for block in order.asked]
+        """The decisions on the way to all cells."""
+        self.order(checkpoints)
+        return products.decisions(self.plan)
 
-    def logs_before(self, block: str) -> list[str]:
+    def logs_before(self, round: str) -> list[str]:
         """The logs that a decision rests on; none once it was made, since a decision stands."""
-        order = sets.Order(self.plan)
-        if order.decided or int(block) < order.last:
+        order = blocks.Order(self.plan)
+        if order.decided or int(round) < order.last:
             return []
-        cells = order.cells(int(block))
-        return [places.cell_path("raw", *cell, "log") for cell in cells]
+        return [places.cell_path("raw", *cell, "log") for cell in order.cells()]
 
     def folders(self) -> list[str]:
         """The folders of all logs, which are made here: one is newer than the tables once a log in it was deleted."""
-        order = sets.Order(self.plan)
-        pairs = [(name, load) for name in self.environments for load in self.workloads if order.repetitions(name, load)]
-        found = [os.path.dirname(places.cell_path("raw", *pair, 1, "log")) for pair in pairs]
+        found = sorted({os.path.dirname(places.cell_path("raw", *cell, "log")) for cell in self.known.cells()})
         for folder in found:
             os.makedirs(folder, exist_ok=True)
         return found
 
     def to_archive(self) -> list[str]:
-        """What an archive is made of; nothing where that would measure and nobody asked for it."""
-        return [] if self.unmeasured() else [*self.tables, *products.PAPERS]
-
-    def unmeasured(self) -> str:
-        """Why nothing is archived: how many cells are missing, and what measures them.  Nothing where none is."""
-        order = sets.Order(self.plan)
+        """What an archive is made of.  Raises UserError where that would measure, and nobody asked for it."""
+        order = blocks.Order(self.plan)
         due = sum(spool.due(self.plan, cell) for cell in order.cells())
-        complete = not due and order.decided and not untried(self.plan, self.environments)
+        complete = not due and order.decided and not untried(self.plan, blocks.available(self.plan))
         if complete or self.partial or self.settings.get("measure"):
-            return ""
+            return [*self.tables, *products.PAPERS]
         count = f"{due} of {len(order.cells())} cells are not measured" + ("" if order.decided else " so far")
-        known = read_json(places.PLAN) or {}
-        other = {key: list(known[key]) for key in ("environments", "workloads") if key in known}
-        now: Fields = dict(self.plan)
-        own = {key: list(now[key]) for key in other}
-        page = ""
-        if own != other:
-            words = "; ".join(", ".join(names) for names in other.values())
-            page = f"; the last run had another page ({words}): repeat its --configfile and --config to archive that"
-        return (
-            f"{count}{page}; `{run.again('cells')}` measures them, and partial=true (--config) archives what there is"
+        pages: list[Any] = [self.plan, read_json(places.PLAN) or self.plan]
+        names, other = ([name for key in ("environments", "workloads") for name in one.get(key, ())] for one in pages)
+        if names != other:
+            words = f"the last run had another page ({', '.join(other)}): repeat its --configfile and --config"
+            count = f"{count}; {words} to archive that"
+        raise UserError(
+            f"{count}; `{run.again('cells')}` measures them, and partial=true (--config) archives what there is"
         )
 
     # What is made of it.
@@ -190,9 +175,8 @@ class Workflow:
 
     def image(self) -> list[str]:
         """What says which image it was; nothing where no environment runs anything of it (the bare host does not)."""
-        used = [
-            kind for name in self.environments for layer in self.plan["environments"][name]["layers"] for kind in layer
-        ]
+        entries = [self.plan["environments"][name] for name in blocks.available(self.plan)]
+        used = [kind for entry in entries for layer in entry["layers"] for kind in layer]
         return [places.IMAGE, places.MANIFEST] if layers.forms(used) else []
 
     def circumstances(self) -> str:
@@ -224,8 +208,6 @@ class Workflow:
             raise UserError(
                 "another run is active in this folder; wait for its end (nothing needs to be unlocked)"
             ) from None
-        for workload in self.workloads:
-            check_files(workload, self.plan["workloads"][workload]["parameters"])
         self._write()
         if shutil.which("Rscript") is None:
             progress.say("setup", "R is not installed, but tables and papers need it: `make setup` installs it")
@@ -236,8 +218,7 @@ class Workflow:
             found["sealed"] = sealed
         plan.write(found)
         client.write_way(self.settings["client"])
-        cells = sets.Order(self.plan).cells()
-        progress.begin(sum(not spool.due(self.plan, cell) for cell in cells))
+        progress.begin(sum(not spool.due(self.plan, cell) for cell in blocks.Order(self.plan).cells()))
 
     def end(self, good: bool) -> None:
         """Remove what cells of the run that were killed left up."""

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Usage: studies/stopping.py [EXPERIMENTS]: how often intervals hold the truth when widths decide how many sets there
+"""Usage: studies/stopping.py [EXPERIMENTS]: how often intervals hold the truth when widths decide how many blocks there
 are, by simulation with the functions that decide; a Markdown table.
 
 Environments are equal.  Workloads vary by 8, 7 and 3 %, and cost as on a machine of two processors.  The width that
-decides is that of the interval that the paper prints; Student's, which takes sets for independent, is beside it.
+decides is that of the interval that the paper prints; Student's, which takes blocks for independent, is beside it.
 """
 
 import math
@@ -31,7 +31,7 @@ MACHINES = {
     "steady": (0.0, 0.0, 0.0, 0.0),
     "drift of 25 %": (0.25, 0.0, 0.0, 0.0),
     "random walk of 25 %": (0.0, 0.25, 0.0, 0.0),
-    "neighbouring sets alike (0.3)": (0.0, 0.0, 0.3, 0.0),
+    "neighbouring blocks alike (0.3)": (0.0, 0.0, 0.3, 0.0),
     "contaminated (one run in ten)": (0.0, 0.0, 0.0, 0.1),
     "alike and contaminated": (0.0, 0.0, 0.3, 0.1),
 }
@@ -39,17 +39,17 @@ LEAST, MOST, PERIOD = 3, 300, 1500.0
 
 
 class Ratios:
-    """The logarithms of the ratios to native of a workload, set by set."""
+    """The logarithms of the ratios to native of a workload, block by block."""
 
     def __init__(self, chance: random.Random, others: int, noise: float, seconds: float, machine: tuple) -> None:
         self.chance, self.noise, self.seconds, self.machine = chance, noise, seconds, machine
         self.last = [chance.gauss(0, 1) for _ in range(others + 1)]
         self.found: list[list[float]] = [[] for _ in range(others)]
 
-    def measure(self, sets: int) -> None:
-        """Add so many sets."""
+    def measure(self, blocks: int) -> None:
+        """Add so many blocks."""
         drift, walk, alike, wild = self.machine
-        for _ in range(sets):
+        for _ in range(blocks):
             level, values = 0.0, [0.0] * len(self.last)
             for name in self.chance.sample(range(len(self.last)), len(self.last)):
                 level += drift * self.seconds / PERIOD + walk * math.sqrt(self.seconds / PERIOD) * self.chance.gauss(
@@ -72,12 +72,12 @@ class Ratios:
 
 
 def plain(own: list[float]) -> float:
-    """Half-width of Student's interval, which takes sets for independent."""
+    """Half-width of Student's interval, which takes blocks for independent."""
     return precision.student(len(own) - 1) * statistics.stdev(own) / math.sqrt(len(own))
 
 
 def experiment(chance: random.Random, rule: tuple, machine: tuple) -> tuple[float, float, float, float]:
-    """Shares of Student's and of printed intervals that hold the truth, and of workloads within the target; sets of a
+    """Shares of Student's and of printed intervals that hold the truth, and of workloads within the target; blocks of a
     workload."""
     others, names, target, budget, precision.FIRST_STAGE = rule
     loads = {name: Ratios(chance, others, *WORKLOADS[name], machine) for name in names}
@@ -89,7 +89,8 @@ def experiment(chance: random.Random, rule: tuple, machine: tuple) -> tuple[floa
         counts = {name: len(load.found[0]) for name, load in loads.items()}
         left = math.inf if budget is None else budget - sum(counts[name] * cost[name] for name in names)
         states = {
-            name: precision.State(counts[name], 0, MOST, load.width(), cost[name]) for name, load in loads.items()
+            name: precision.State(counts[name], 0, MOST - counts[name], load.width(), cost[name])
+            for name, load in loads.items()
         }
         new = precision.further(states, target, budget, left)
     narrow, wide = zip(*(hit for load in loads.values() for hit in load.holds()), strict=True)
@@ -104,18 +105,18 @@ def experiment(chance: random.Random, rule: tuple, machine: tuple) -> tuple[floa
 
 def main(experiments: int) -> None:
     """Print a row for each rule and machine; each has random numbers of its own."""
-    print("| rule | machine | Student's holds, % | the printed one holds, % | within the target | sets of a workload |")
+    print("| rule | machine | Student's holds, % | the printed one holds, % | within the target | blocks |")
     print("|---|---|---:|---:|---:|---:|")
     for rule, asked in RULES.items():
         for machine, changes in MACHINES.items():
             chance = random.Random(f"{rule}/{machine}")
             found = [experiment(chance, asked, changes) for _ in range(experiments)]
-            plain, wide, reached, sets = zip(*found, strict=True)
+            plain, wide, reached, blocks = zip(*found, strict=True)
             told = " | ".join(
                 f"{100 * statistics.fmean(one):.1f} ± {100 * statistics.stdev(one) / math.sqrt(experiments):.1f}"
                 for one in (plain, wide)
             )
-            within = f"{100 * statistics.fmean(reached):.0f} % | {statistics.fmean(sets):.0f}"
+            within = f"{100 * statistics.fmean(reached):.0f} % | {statistics.fmean(blocks):.0f}"
             print(f"| {rule} | {machine} | {told} | {within} |", flush=True)
 
 

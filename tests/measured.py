@@ -15,7 +15,7 @@ from strata.cell import logs, parsing
 from strata.cell import record as record_of
 from strata.cell.inputs import expanded, fill
 from strata.cell.logs import checks
-from strata.experiment import config, plan, sets, workload
+from strata.experiment import blocks, config, plan, workload
 from strata.host import capacity
 from strata.image import manifest
 from strata.results import products
@@ -91,7 +91,7 @@ def measure(folder: Path, experiment: dict, slower: dict | None = None, seed: in
     }
     write_json(folder / places.IMAGE, image)
     write_json(folder / "results/image-manifest.json", MANIFEST)
-    for place, block, environment, load, repetition in sets.Order(experiment).rows():
+    for place, round, environment, load, repetition in blocks.Order(experiment).rows():
         fixture = projects.ROOT / f"workloads/{load}/fixtures/tiny.log"
         log, factor = fixture.read_text(), slower.get(environment, 1.0) * (1 + chance.gauss(0, noise))
         log = log if factor == 1 else slow_log(log, factor)
@@ -100,12 +100,12 @@ def measure(folder: Path, experiment: dict, slower: dict | None = None, seed: in
         path = folder / places.cell_path("raw", environment, load, repetition, "log")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(log)
-        entry = (environment, load, repetition, place, block)
+        entry = (environment, load, repetition, place, round)
         write_json(path.with_suffix(".json"), record(experiment, image, log.encode(), *entry))
 
 
 def record(
-    experiment: dict, image: dict, log: bytes, environment: str, load: str, repetition: int, place: int, block: int
+    experiment: dict, image: dict, log: bytes, environment: str, load: str, repetition: int, place: int, round: int
 ) -> dict:
     """The record of a cell whose log this is."""
     planned = experiment["workloads"][load]
@@ -133,7 +133,7 @@ def record(
         "environment": environment,
         "workload": load,
         "repetition": repetition,
-        "block": block,
+        "round": round,
         "fingerprint": plan.fingerprint(experiment, environment, load),
         "position": {"planned": place, "actual": place},
         "started": utc(begun),
@@ -207,12 +207,12 @@ def planned() -> dict:
     return experiment
 
 
-def decide(folder: Path, experiment: dict, block: int, more: dict[str, int], results: str = "results", **told) -> None:
-    """Write the decision of a plan after a block: so many further sets of each of these workloads."""
+def decide(folder: Path, experiment: dict, round: int, more: dict[str, int], results: str = "results", **told) -> None:
+    """Write the decision of a plan after a round: so many further blocks of each of these workloads."""
     states = {load: {"again": [], "more": number} for load, number in more.items()}
-    rests_on = sets.rests_on(experiment)
-    found = {"block": block, "rests_on": rests_on, "enough": not any(more.values()), "workloads": states, **told}
-    write_json(folder / results / f"precision/{block}.json", found)
+    rests_on = blocks.rests_on(experiment)
+    found = {"round": round, "rests_on": rests_on, "enough": not any(more.values()), "workloads": states, **told}
+    write_json(folder / results / f"precision/{round}.json", found)
 
 
 def project(folder: Path, monkeypatch, settings: dict | None = None, slower: dict | None = None, **more) -> Path:

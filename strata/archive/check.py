@@ -13,7 +13,7 @@ from strata.archive import container, crate, derive, guide, source, sums
 from strata.base import places
 from strata.base.errors import UserError
 from strata.base.shapes import Fields, Plan
-from strata.experiment import plan, sets
+from strata.experiment import blocks, plan
 from strata.image import manifest
 from strata.results import judge, products
 from strata.results.judge import load
@@ -90,7 +90,7 @@ def _of_plan(folder: str) -> list[str]:
     if wrong:
         return wrong
     found = []
-    order = sets.Order(experiment, os.path.join(folder, "results"))
+    order = blocks.Order(experiment, os.path.join(folder, "results"))
     with open(os.path.join(folder, places.CELLS), "rb") as file:
         if file.read() != order.as_csv().encode():
             found.append(f"{places.CELLS}: it is not the order that {places.PLAN} gives")

@@ -10,14 +10,14 @@ from strata.base.errors import UserError
 from strata.base.process import capture
 from strata.base.progress import duration
 from strata.base.shapes import Fields
-from strata.experiment import sets
+from strata.experiment import blocks
 from strata.host.observe import NOT_AVAILABLE
 from strata.results import judge
 from strata.results.judge import load
 
 FACTS = "archive.json"
 README = "README.md"
-FORMAT = 3
+FORMAT = 4
 # Of the facts, what does not follow from the archive's other files.
 GIVEN = ("strata", "snakemake", "source")
 # Files of the source that stand at the top of an archive too.
@@ -56,7 +56,7 @@ def facts(folder: str, given: Fields) -> Fields:
     Raises UserError where nothing was measured.
     """
     experiment = load(folder, places.PLAN)
-    cells = sets.Order(experiment, os.path.join(folder, "results")).cells()
+    cells = blocks.Order(experiment, os.path.join(folder, "results")).cells()
     measured = judge.measured(cells, folder)
     records = [load(folder, places.cell_path("raw", *cell, "json")) for cell in measured]
     if not records:

@@ -15,7 +15,7 @@ from strata.base.checking import legible
 from strata.base.digest import of_file
 from strata.base.errors import UserError
 from strata.base.shapes import Fields, Plan
-from strata.experiment import config, plan, recipe, sets
+from strata.experiment import blocks, config, plan, recipe
 from strata.image import cache
 from strata.results import products
 
@@ -117,7 +117,7 @@ def _results(experiment: Plan, light: bool) -> list[str]:
     """Plan, image's facts, logs, records, and what was made of them.  Raises UserError where a file is missing."""
     found = [places.PLAN, places.CELLS, places.IMAGE, *([] if light else [places.MANIFEST])]
     found = [name for name in found if os.path.exists(name)]
-    for cell in sets.Order(experiment).cells():
+    for cell in blocks.Order(experiment).cells():
         log, record = (places.cell_path("raw", *cell, kind) for kind in ("log", "json"))
         if not os.path.exists(log):
             failed = (places.cell_path("failed", *cell, kind) for kind in ("json", "log"))

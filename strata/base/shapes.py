@@ -143,7 +143,7 @@ else:
         environment: str
         workload: str
         repetition: int
-        block: int
+        round: int
         fingerprint: str
         position: dict[str, int]
         started: str

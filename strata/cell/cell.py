@@ -18,7 +18,7 @@ from strata.base.shapes import Any, Fields, Image, Plan, Stack
 from strata.cell import logs, parsing, prepared
 from strata.cell.inputs import Inputs
 from strata.cell.steps import Steps
-from strata.experiment import plan, sets, sizes
+from strata.experiment import blocks, plan, sizes
 from strata.host import observe
 from strata.image import cache
 from strata.system import testbed
@@ -39,10 +39,10 @@ class Cell:
     steps: Steps
 
     def __init__(
-        self, experiment: Plan, environment: str, workload: str, repetition: int, order: sets.Order | None = None
+        self, experiment: Plan, environment: str, workload: str, repetition: int, order: blocks.Order | None = None
     ) -> None:
         self.plan, self.environment, self.workload, self.repetition = experiment, environment, workload, repetition
-        self.order = order or sets.Order(experiment)
+        self.order = order or blocks.Order(experiment)
         self.entry = experiment["environments"][environment]
         self.work = plan.of_environment(experiment, environment, workload)
         self.systems, self.laps = plan.systems(self.work), plan.laps(experiment, environment, workload)
@@ -50,7 +50,7 @@ class Cell:
         self.known: Fields = {}
 
     @property
-    def key(self) -> sets.Cell:
+    def key(self) -> blocks.Cell:
         """What names it in the plan."""
         return (self.environment, self.workload, self.repetition)
 

@@ -1,8 +1,8 @@
-"""Measure a cell, and with it the others of its set or of its machine's block that are due: one process, after which
+"""Measure a cell, and with it the others of its block or of its machine's round that are due: one process, after which
 nothing of them is up.
 
-The cells of a set take turns (:class:`Turns`): what disturbs a machine for a moment meets them all alike, and a system
-that is up serves for many runs.  Machines, which have a clock of their own to serve, are measured alone.
+The cells of a block take turns (:class:`Turns`): what disturbs a machine for a moment meets them all alike, and a
+system that is up serves for many runs.  Machines, which have a clock of their own to serve, are measured alone.
 
 The cell that was asked for goes to results/raw, the others wait in results/spool until they are asked for
 (:mod:`strata.cell.spool`).  One that fails is given up, and measured by itself once it is asked for.
@@ -44,7 +44,7 @@ def measure(environment: str, workload: str, repetition: int) -> None:
     experiment = plan.read()
     _check_name(experiment, environment, workload)
     cell = Cell(experiment, environment, workload, repetition)
-    if cell.order.block(*cell.key) is None:
+    if cell.order.round(*cell.key) is None:
         raise UserError(f"{places.PLAN}: {cell.order.missing(*cell.key)}")
     try:
         with testbed.exclusive():

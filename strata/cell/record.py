@@ -23,7 +23,7 @@ from strata.system import testbed
 if TYPE_CHECKING:
     from strata.cell.cell import Cell
 
-FORMAT = 3
+FORMAT = 4
 COUNTER = "results/raw/.measured"
 
 
@@ -35,7 +35,7 @@ def begin(cell: Cell) -> None:
         "environment": cell.environment,
         "workload": cell.workload,
         "repetition": cell.repetition,
-        "block": cell.order.block(*cell.key),
+        "round": cell.order.round(*cell.key),
         "fingerprint": plan.fingerprint(cell.plan, cell.environment, cell.workload),
         "node": node.facts(),
         "started": cell.watch.begun(),

@@ -8,7 +8,7 @@ from strata.base import checking
 from strata.base.checking import Finding, unknown
 from strata.base.errors import UserError
 from strata.base.shapes import Fields
-from strata.experiment import sets, workload
+from strata.experiment import blocks, workload
 
 FILE = "published/claims.json"
 # The smallest difference that matters: a tolerance that ends at 1 ends there (analysis/claims.R).
@@ -81,7 +81,7 @@ def _part(pair: list[Fields], claim: Fields, rows: list[Series]) -> list[Series]
     own, others = (entry.get("factors", {}) for entry in pair)
     names = {one[0] for one in rows}
     name, other = (next((name for name in entry["measured_as"] if name in names), "") for entry in pair)
-    if other != sets.REFERENCE or own != others:
+    if other != blocks.REFERENCE or own != others:
         return []
     wanted = {f"{key}={value}" for key, value in {**claim.get("factors", {}), **own}.items()}
     metrics = claim.get("metrics")

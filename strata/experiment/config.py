@@ -12,7 +12,7 @@ from strata.base.amounts import amount, size
 from strata.base.checking import Finding
 from strata.base.errors import UserError
 from strata.base.shapes import Fields, HostFacts, Plan, Stack
-from strata.experiment import plan, quiet, recipe, sets, workload
+from strata.experiment import blocks, plan, quiet, recipe, workload
 from strata.vm import card, settings
 from strata.vm.settings import GIB, MIB
 
@@ -78,7 +78,7 @@ def read(over: Fields | None = None, path: str = FILE) -> Fields:
         **DEFAULTS,
         **data,
         "image": image,
-        # Where sets are added, so are those that are measured again.
+        # Where blocks are added, so are those that are measured again.
         "quiet": quiet.complete(data.get("quiet"), again=isinstance(data["repetitions"], dict)),
         "workloads": {name: workload.given(name, chosen or {}) for name, chosen in data["workloads"].items()},
     }
@@ -208,19 +208,20 @@ def experiment(config: Fields, machine: HostFacts) -> Plan:
 
 def _turns(environments: Fields) -> int:
     """How many environments may be up together, each of which stands idle while another is measured."""
-    able = [entry for entry in environments.values() if entry["available"] and not sets.is_apart(entry)]
+    able = [entry for entry in environments.values() if entry["available"] and not blocks.is_apart(entry)]
     return sum(all(layers.kind(kind).stands_idle for one in entry["layers"] for kind in one) for entry in able)
 
 
 def _add_beside(config: Fields, machine: HostFacts, environments: Fields, workloads: Fields) -> None:
     """Where machines are emulated: the workloads' sizes there, and native at these, which they are compared with."""
-    reference = environments.get(sets.REFERENCE)
-    if config["scale"] == sets.SMALL or not any(one["emulated"] and one["available"] for one in environments.values()):
+    reference = environments.get(blocks.REFERENCE)
+    emulated = any(one["emulated"] and one["available"] for one in environments.values())
+    if config["scale"] == blocks.SMALL or not emulated:
         return
     for name, entry in workloads.items():
         entry["small"] = workload.small(name, config["workloads"][name], machine)
     if reference is not None:
-        environments[sets.BESIDE] = {**reference, "label": f"{reference['label']}, tiny sizes", "beside": True}
+        environments[blocks.BESIDE] = {**reference, "label": f"{reference['label']}, tiny sizes", "beside": True}
 
 
 def _planned(entry: Fields, config: Fields, machine: HostFacts) -> Fields:
@@ -260,9 +261,9 @@ def _planned(entry: Fields, config: Fields, machine: HostFacts) -> Fields:
 
 
 def _repetitions(config: Fields) -> Fields:
-    """How many sets there are, and what more of them depends on: ``repetitions`` and ``precision`` of the plan."""
+    """How many blocks there are, and what more of them depends on: ``repetitions`` and ``precision`` of the plan."""
     asked = config["repetitions"]
-    retries = sets.RETRIES if config["quiet"]["action"] == "retry" and config["order"] != "sequential" else 0
+    retries = blocks.RETRIES if config["quiet"]["action"] == "retry" and config["order"] != "sequential" else 0
     if isinstance(asked, dict):
         precision = {
             "min": asked["min"],

@@ -11,9 +11,9 @@ from strata.base.files import read_json, write_if_changed
 from strata.base.placeholders import several
 from strata.base.process import capture
 from strata.base.shapes import Any, CellWork, Fields, Plan, PlannedWorkload, Source, Step
-from strata.experiment import sets
+from strata.experiment import blocks
 
-FORMAT = 5
+FORMAT = 6
 # How many equal parts a system may have at most, as schemas/workload.schema.json says.
 PARTS = 64
 LAST_PORT = 65535
@@ -28,12 +28,12 @@ def of_environment(plan: Plan, environment: str, workload: str) -> PlannedWorklo
     """A workload of the plan, of the size that it has in an environment: emulated machines have one of their own."""
     entry = plan["workloads"][workload]
     small: Any = entry.get("small", {})
-    return {**entry, **small} if sets.is_apart(plan["environments"][environment]) else entry
+    return {**entry, **small} if blocks.is_apart(plan["environments"][environment]) else entry
 
 
 def scale(plan: Plan, environment: str) -> str:
     """The scale of an environment's sizes."""
-    return sets.SMALL if sets.is_apart(plan["environments"][environment]) else plan["scale"]
+    return blocks.SMALL if blocks.is_apart(plan["environments"][environment]) else plan["scale"]
 
 
 def cell_seed(plan: Plan, workload: str, repetition: int) -> int:
@@ -94,7 +94,7 @@ def laps(plan: Plan, environment: str, workload: str) -> int:
     """How many times a cell takes its run; once in emulated machines and beside them, which test no claim."""
     planned = of_environment(plan, environment, workload)
     name = planned["cell"].get("laps")
-    return 1 if name is None or sets.is_apart(plan["environments"][environment]) else planned["parameters"][name]
+    return 1 if name is None or blocks.is_apart(plan["environments"][environment]) else planned["parameters"][name]
 
 
 def groups(cell: CellWork, values: Fields) -> list[list[str]]:
@@ -160,11 +160,6 @@ def source(project: str) -> Source:
     return {"revision": revision.stdout.strip(), "changed": bool(status.stdout.strip())}
 
 
-def spread() -> bool:
-    """Whether the plan in results/ is measured on several nodes: once it was, its cells stay of several."""
-    return (read_json(places.PLAN) or {}).get("spread") is True
-
-
 def faults(plan: Plan) -> list[str]:
     """Where a plan is not as schemas/plan.schema.json says: sentences that name file and key."""
     from strata.base import checking
@@ -180,7 +175,7 @@ def write(plan: Plan) -> None:
 
 def write_cells(plan: Plan) -> None:
     """Write results/plan.csv, as far as the order is decided."""
-    write_if_changed(places.PLAN.replace(".json", ".csv"), sets.Order(plan).as_csv())
+    write_if_changed(places.PLAN.replace(".json", ".csv"), blocks.Order(plan).as_csv())
 
 
 def read() -> Plan:

@@ -2,18 +2,16 @@
 
 import ast
 import functools
-import hashlib
 import os
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from strata.base import checking, constants, pages
-from strata.base.checking import Finding, describe, nearest, unknown
+from strata.base.checking import Finding, describe, unknown
 from strata.base.errors import UserError
 from strata.base.placeholders import BUILT_IN, placeholder, several
 from strata.base.shapes import Fields, HostFacts, Step
-from strata.experiment import sets, sizes
+from strata.experiment import blocks, sizes
 from strata.host import sizing
 
 FOLDER = "workloads"
@@ -42,11 +40,7 @@ def load(name: str) -> Fields:
 
 def check(name: str) -> None:
     """Check a workload with all that lies beside its declaration.  Raises UserError with all that is wrong."""
-    folder = f"{FOLDER}/{name}"
-    checking.together(
-        lambda: checking.complain(folder, parser_faults(name)),
-        lambda: checking.complain(f"{folder}/workload.yaml", [*_missing_programs(folder, load(name))]),
-    )
+    checking.together(lambda: load(name), lambda: checking.complain(f"{FOLDER}/{name}", parser_faults(name)))
 
 
 def parser_faults(name: str) -> list[Finding]:
@@ -63,24 +57,6 @@ def parser_faults(name: str) -> list[Finding]:
     return [] if "parse" in defined else [("parse.py", wanted)]
 
 
-def _missing_programs(folder: str, data: Fields) -> Iterator[Finding]:
-    """Findings about programs of the workload's own or of the project's that nothing brings into the image."""
-    common = f"{FOLDER}/common"
-    shared = [file.removesuffix(".sh") for file in os.listdir(common)] if os.path.isdir(common) else []
-    build = ""
-    if os.path.exists(f"{folder}/build.sh"):
-        with open(f"{folder}/build.sh", encoding="utf-8", errors="replace") as file:
-            build = file.read()
-    for where, (program, *_) in commands(data):
-        own = program.removeprefix("/opt/strata/bin/")
-        # Named in it, or by its ending.
-        ending = os.path.splitext(program)[1] or "/"
-        if own != program:
-            yield from unknown(f"{where}.0", own, shared, f"program of {common}")
-        elif "/" not in program and not re.search(rf"(?<![\w.-]){re.escape(program)}(?![\w.-])|\*\{ending}", build):
-            yield f"{where}.0", f"is '{program}', which build.sh neither installs nor names"
-
-
 def _cross_check(data: Fields) -> Iterator[Finding]:
     """What the schema cannot say of a declaration that fits it."""
     parameters = data.get("parameters", {})
@@ -90,7 +66,7 @@ def _cross_check(data: Fields) -> Iterator[Finding]:
                 own = checking.validator(parameter["schema"])
                 yield from checking.findings(own, value, f"parameters.{name}.{scale}")
     roles = data.get("roles", {}).get("ports", {})
-    for where, words in commands(data):
+    for where, words in _commands(data):
         # What is made once for all systems is made in none of them.
         of_cell = ["seed"] if where == "data.argv" else [*BUILT_IN, *(f"address.{role}" for role in roles)]
         for word in words:
@@ -113,49 +89,46 @@ def sections(data: Fields) -> list[tuple[str, list[Any]]]:
     ]
 
 
-def _walk(data: Fields) -> list[tuple[str, Step]]:
-    """Every declared step with its key, those in groups behind their group."""
-    found = []
+def _commands(data: Fields) -> Iterator[tuple[str, list[str]]]:
+    """Every declared command with its key."""
 
-    def visit(where: str, steps: list[Step]) -> None:
+    def within(where: str, steps: list[Step]) -> Iterator[tuple[str, list[str]]]:
         for number, step in enumerate(steps):
-            found.append((f"{where}.{number}", step))
-            visit(f"{where}.{number}.steps", step.get("steps", []))
+            if "argv" in step:
+                yield f"{where}.{number}.argv", step["argv"]
+            yield from within(f"{where}.{number}.steps", step.get("steps", []))
 
     for section, steps in sections(data):
-        visit(f"{section}.steps" if section == "warmup" else section, steps)
-    return found
-
-
-def commands(data: Fields) -> list[tuple[str, list[str]]]:
-    """Every declared command with its key."""
-    found = [(f"{where}.argv", step["argv"]) for where, step in _walk(data) if "argv" in step]
-    found += [("data.argv", data["data"]["argv"])] if "data" in data else []
+        yield from within(f"{section}.steps" if section == "warmup" else section, steps)
+    if "data" in data:
+        yield "data.argv", data["data"]["argv"]
     for number, server in enumerate(data.get("servers", [])):
-        parts = {"argv": server, "ready.argv": server["ready"]}
-        found += [(f"servers.{number}.{key}", part["argv"]) for key, part in parts.items() if "argv" in part]
-    return found
+        for key, part in {"argv": server, "ready.argv": server["ready"]}.items():
+            if "argv" in part:
+                yield f"servers.{number}.{key}", part["argv"]
+
+
+def _of_page(name: str) -> Any:
+    """What the config may set of a workload."""
+    schemas = {key: entry["schema"] for key, entry in load(name)["parameters"].items()}
+    return checking.validator({"type": "object", "properties": schemas, "additionalProperties": False})
 
 
 def given(name: str, overrides: Fields) -> Fields:
     """The parameters that the config sets for a workload, each of the kind that its schema asks for."""
-    schemas = {key: entry["schema"] for key, entry in load(name)["parameters"].items()}
-    return {key: checking.converted(checking.validator(schemas.get(key, {})), one) for key, one in overrides.items()}
+    found: Fields = checking.converted(_of_page(name), {str(key): value for key, value in overrides.items()})
+    return found
 
 
 def check_overrides(name: str, overrides: Fields) -> Iterator[Finding]:
     """Findings about the parameters that the config sets for a workload."""
-    declared = load(name)["parameters"]
-    for key, value in given(name, overrides).items():
-        where = f"workloads.{name}.{key}"
-        if key not in declared:
-            yield where, f"unknown parameter; {nearest(str(key), list(declared))}"
-        elif any(isinstance(item, dict | list) for item in (value if isinstance(value, list) else [value])):
-            yield where, f"is {describe(value)}; must be text, a number, true or false, or a list of these"
-        elif wrong := checking.findings(checking.validator(declared[key]["schema"]), value, where):
-            yield from wrong
-        elif "file" in declared[key] and value is not None and not os.path.isfile(value):
-            yield where, f"is {describe(value)}; there is no such file"
+    values, where = given(name, overrides), f"workloads.{name}"
+    yield from (found := checking.findings(_of_page(name), values, where))
+    for key, value in values.items() if not found else ():
+        if any(isinstance(item, dict | list) for item in several(value)):
+            yield f"{where}.{key}", f"is {describe(value)}; must be text, a number, true or false, or a list of these"
+        elif "file" in load(name)["parameters"][key] and value is not None and not os.path.isfile(value):
+            yield f"{where}.{key}", f"is {describe(value)}; there is no such file"
 
 
 def planned(name: str, overrides: Fields, scale: str, machine: HostFacts) -> Fields:
@@ -184,7 +157,7 @@ def small(name: str, overrides: Fields, machine: HostFacts) -> Fields:
     """
     declared = load(name)["parameters"]
     kept = {key: value for key, value in overrides.items() if "value" in declared[key]}
-    return {"parameters": resolve(name, kept, sets.SMALL, machine)[0], "cell": cell(name, sets.SMALL)}
+    return {"parameters": resolve(name, kept, blocks.SMALL, machine)[0], "cell": cell(name, blocks.SMALL)}
 
 
 def resolve(name: str, overrides: Fields, scale: str, machine: HostFacts) -> tuple[Fields, list[str]]:
@@ -263,21 +236,3 @@ def cell(name: str, scale: str) -> Fields:
         **({"servers": servers} if servers else {}),
         **({"data": timed(declared["data"])} if "data" in declared else {}),
     }
-
-
-def check_files(name: str, values: Fields) -> None:
-    """Check the files that parameters name against their SHA-1.  Raises UserError with both hashes."""
-    for key, parameter in load(name)["parameters"].items():
-        if "file" not in parameter or values[key] is None:
-            continue
-        where, wanted = f"config.yaml: workloads.{name}.{key}: {values[key]}", values[parameter["file"]]
-        try:
-            with open(values[key], "rb") as file:
-                found = hashlib.file_digest(file, "sha1").hexdigest()
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise UserError(f"{where} cannot be read: {reason}") from None
-        if found != wanted:
-            raise UserError(
-                f"{where} has SHA-1 {found}, not {wanted}; give that file, or its hash as {parameter['file']}"
-            )

@@ -10,7 +10,7 @@ from strata.base.files import read_json
 from strata.base.progress import duration
 from strata.base.shapes import Fields, Plan, Record
 from strata.cell import spool
-from strata.experiment import sets
+from strata.experiment import blocks
 from strata.image import cache
 from strata.results import decide
 from strata.vm import disk
@@ -21,10 +21,10 @@ IMAGE = 2
 
 def show(experiment: Plan, order: bool = False) -> None:
     """Print what is due of a plan; with `order` every cell in the order of measurement."""
-    found = sets.Order(experiment)
+    found = blocks.Order(experiment)
     if order:
-        for place, block, environment, load, repetition in found.rows():
-            print(f"{place:6d}  block {block:<5d} {environment} · {load} · repetition {repetition}")
+        for place, round, environment, load, repetition in found.rows():
+            print(f"{place:6d}  round {round:<5d} {environment} · {load} · repetition {repetition}")
     cells = found.cells()
     due = [cell for cell in cells if spool.due(experiment, cell)]
     more = "" if found.decided else "; further ones are decided once these are measured"
@@ -48,14 +48,14 @@ def show(experiment: Plan, order: bool = False) -> None:
     print(f"time: {_time(experiment, due, found.decided)}")
 
 
-def _again(experiment: Plan, order: sets.Order) -> dict[tuple[str, int], str]:
+def _again(experiment: Plan, order: blocks.Order) -> dict[tuple[str, int], str]:
     """The blocks that were disturbed, and will be measured again once that is decided; why, in words."""
     if order.decided or not experiment["precision"]["retries"]:
         return {}
     paths = {cell: places.cell_path("raw", *cell, "json") for cell in order.cells()}
     records = {cell: record for cell, path in paths.items() if (record := read_json(path))}
     causes = decide.disturbed(order, records)
-    new = sorted(set(causes) - set(order.set_aside()))
+    new = sorted(set(causes) - order.aside)
     return {one: f"{one[0]}, {decide.repeated(one[0], [one], causes)}" for one in new}
 
 
@@ -72,7 +72,7 @@ def _built(experiment: Plan, environments: Fields) -> list[str]:
     return found
 
 
-def _time(experiment: Plan, due: list[sets.Cell], decided: bool) -> str:
+def _time(experiment: Plan, due: list[blocks.Cell], decided: bool) -> str:
     """About how long the due cells take, by what others took."""
     took: dict[tuple[str, str], list[float]] = defaultdict(list)
     for cell in itertools.product(experiment["environments"], experiment["workloads"], range(1, 6)):

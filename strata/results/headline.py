@@ -27,27 +27,17 @@ def _chosen(want: Fields, series: set[Series]) -> set[Series]:
     metrics = _listed(want.get("metric"))
     keep = {one for one in series if not metrics or one[0] in metrics}
     for name, wanted in want.get("where", {}).items():
+        # A series such as ("rate", "test=SET;connections=4"); nothing where it has no such factor.
+        told = {one: dict(part.split("=", 1) for part in one[1].split(";") if part).get(name, "") for one in keep}
         if wanted in ("largest", "smallest"):
-            numbers = {one: number for one in keep if (number := _number(_factor(one, name))) is not None}
+            numbers = {one: float(text) for one, text in told.items() if text}
             extreme = max if wanted == "largest" else min
             keep = {one for one, number in numbers.items() if number == extreme(numbers.values())}
         else:
             among = ["" if value == "none" else value for value in _listed(wanted)]
-            keep = {one for one in keep if _factor(one, name) in among}
+            keep = {one for one, text in told.items() if text in among}
     return keep
 
 
 def _listed(value: object) -> list[str]:
     return [str(one) for one in (value if isinstance(value, list) else [] if value is None else [value])]
-
-
-def _factor(series: Series, name: str) -> str:
-    """The value of a factor, such as "4" of "test=SET;connections=4"; nothing where there is none."""
-    return dict(part.split("=", 1) for part in series[1].split(";") if part).get(name, "")
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None

@@ -11,10 +11,10 @@ from strata.base import checking, places
 from strata.base.errors import UserError
 from strata.base.shapes import Plan, Record
 from strata.experiment import plan
+from strata.experiment.blocks import Cell
 from strata.host import node
 from strata.vm.acceleration import shown
 
-Cell = tuple[str, str, int]
 # What records have in common or each for itself → the first one's, and its name.
 Shared = dict[tuple[Any, ...], tuple[Any, str]]
 
@@ -82,31 +82,25 @@ def _manifest(experiment: Plan, folder: str) -> str | None:
 
 def _of_plan(experiment: Plan, cell: Cell, record: Record) -> Iterator[str]:
     """Where a record is not what its path and the plan say."""
-    environment, load_name, repetition = cell
-    place, load = experiment["environments"][environment], plan.of_environment(experiment, environment, load_name)
-    fixed = {key: value for key, value in load["parameters"].items() if not isinstance(value, dict)}
-    expected = {
+    environment, workload, repetition = cell
+    place, asked = experiment["environments"][environment], plan.of_environment(experiment, environment, workload)
+    fixed = {key: value for key, value in asked["parameters"].items() if not isinstance(value, dict)}
+    expected: dict[str, object] = {
         "environment": environment,
-        "workload": load_name,
+        "workload": workload,
         "repetition": repetition,
-        "seed": plan.cell_seed(experiment, load_name, repetition),
-        "fingerprint": plan.fingerprint(experiment, environment, load_name),
+        "seed": plan.cell_seed(experiment, workload, repetition),
+        "fingerprint": plan.fingerprint(experiment, environment, workload),
         "scale": plan.scale(experiment, environment),
         "parameters": fixed,
+        "layers": place["layers"],
     }
     parameters = {key: record["parameters"].get(key) for key in fixed}
-    has = {**{key: value for key, value in record.items() if key in expected}, "parameters": parameters}
+    has = {**record, "parameters": parameters, "layers": record["system"]["layers"]}
     for key, wants in expected.items():
         if has[key] != wants:
-            verb = "are" if key == "parameters" else "is"
+            verb = "are" if key.endswith("s") else "is"
             yield f"its {key} {verb} {has[key]}, and the plan's {verb} {wants}"
-    if record["system"]["layers"] != place["layers"]:
-        yield f"its layers are {record['system']['layers']}, and the plan's are {place['layers']}"
-    if record["block"] < repetition:
-        yield (
-            f"its block is {record['block']}, and that of set {repetition} is {repetition} or a later one, since each "
-            "set before it has a block of its own"
-        )
     if layers.forms(name for entry in place["layers"] for name in entry) and None in record["image"].values():
         yield "it does not say in which image it was measured"
     # Emulation and hardware never share a name.

@@ -4,7 +4,7 @@ import os
 
 from strata.base.constants import result
 from strata.base.shapes import Plan
-from strata.experiment import sets
+from strata.experiment import blocks
 
 PAPERS = ("paper/report.pdf", "paper/report.html")
 _OF_ALL = ("left_out", "summary", "comparisons", "choices", "emulated", "claims", "blocks", "runs")
@@ -16,9 +16,9 @@ def tables(experiment: Plan) -> list[str]:
 
 
 def decisions(experiment: Plan, folder: str = ".") -> list[str]:
-    """The decisions on further sets that were made."""
-    order = sets.Order(experiment, os.path.join(folder, "results"))
-    found = [result("precision", block=block) for block in order.asked]
+    """The decisions on further blocks that were made."""
+    order = blocks.Order(experiment, os.path.join(folder, "results"))
+    found = [result("precision", round=round) for round in order.asked]
     return [name for name in found if os.path.exists(os.path.join(folder, name))]
 
 

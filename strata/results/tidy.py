@@ -17,12 +17,12 @@ from strata.base.files import write_csv
 from strata.base.shapes import Fields, Plan, Record
 from strata.cell import parsing
 from strata.cell.logs import checks
-from strata.experiment import plan, sets
+from strata.experiment import blocks, plan
 from strata.host import node
 from strata.results import judge
 
 COLUMNS = (
-    "environment", "workload", "repetition", "block", "position", "order", "metric", "unit", "value", "laps",
+    "environment", "workload", "repetition", "round", "position", "order", "metric", "unit", "value", "laps",
     "factors", "check", "counts", "log",
 )  # fmt: skip
 # A message names so many files.
@@ -33,9 +33,9 @@ class Values(NamedTuple):
     """Parsed logs: the cells of the plan, rows of the tables by workload, records, and (log, reason) of what is left
     out."""
 
-    cells: list[sets.Cell]
+    cells: list[blocks.Cell]
     rows: dict[str, list[Sequence[object]]]
-    records: dict[sets.Cell, Fields]
+    records: dict[blocks.Cell, Fields]
     left_out: list[Sequence[object]]
 
 
@@ -51,16 +51,16 @@ def make(partial: bool = False) -> None:
     _note_unplanned(found.cells)
 
 
-def values(partial: bool = False, blocks: int | None = None) -> Values:
-    """The values of all cells, or of those in the first `blocks`.
+def values(partial: bool = False) -> Values:
+    """The values of all cells.
 
     Raises UserError where a cell is missing and may not, and where a record or a log is not what was measured:
     sentences that name the file and what would mend it.
     """
     experiment = plan.read_checked()
-    order = sets.Order(experiment)
+    order = blocks.Order(experiment)
     plan.write_cells(experiment)
-    cells = order.cells(blocks)
+    cells = order.cells()
     measured = judge.measured(cells)
     missing = [places.cell_path("raw", *cell, "log") for cell in sorted(set(cells) - set(measured))]
     if missing and not partial:
@@ -69,7 +69,7 @@ def values(partial: bool = False, blocks: int | None = None) -> Values:
         raise UserError(judge.complaint(wrong))
     records = {cell: judge.load(".", places.cell_path("raw", *cell, "json")) for cell in measured}
     paired = {cell: record for cell, record in records.items() if cell[0] in order.paired}
-    aside = set(order.set_aside(blocks)) | set(_torn(paired))
+    aside = order.aside.union(_torn(paired))
     rows: dict[str, list[Sequence[object]]] = {load: [] for load in experiment["workloads"]}
     left_out: list[Sequence[object]] = []
     for cell in measured:
@@ -84,7 +84,7 @@ def values(partial: bool = False, blocks: int | None = None) -> Values:
     return Values(cells, rows, records, left_out)
 
 
-def _rows(experiment: Plan, cell: sets.Cell, record: Record, counts: str) -> list[Sequence[object]]:
+def _rows(experiment: Plan, cell: blocks.Cell, record: Record, counts: str) -> list[Sequence[object]]:
     """The values of a cell.  Raises BrokenLogError where its log is not that of a good run."""
     path = places.cell_path("raw", *cell, "log")
     with open(path, "rb") as file:
@@ -98,7 +98,7 @@ def _rows(experiment: Plan, cell: sets.Cell, record: Record, counts: str) -> lis
         raise parsing.BrokenLogError(f"its check failed: {', '.join(failed)}")
     parse = parsing.load_parser(cell[1], os.getcwd())
     position = record["position"]
-    at = (*cell, record["block"], position["planned"], position["actual"])
+    at = (*cell, record["round"], position["planned"], position["actual"])
     return [
         (*at, value.metric, value.unit, _number(value.value), laps, value.factors, "passed", counts, path)
         for value, measured in parsing.of_laps(log, record, planned["metrics"], parse)
@@ -110,15 +110,15 @@ def _number(value: float) -> str:
     return f"{value:.15g}"
 
 
-def _torn(records: dict[sets.Cell, Fields]) -> list[tuple[str, int]]:
-    """The sets (workload, repetition) that were not measured on one node: their runs are not compared."""
+def _torn(records: dict[blocks.Cell, Fields]) -> list[tuple[str, int]]:
+    """The blocks (workload, repetition) that were not measured on one node: their runs are not compared."""
     nodes: dict[tuple[str, int], set[str | None]] = {}
     for cell, record in records.items():
         nodes.setdefault(cell[1:], set()).add(node.of_record(record))
     return [key for key, names in nodes.items() if len(names) > 1]
 
 
-def _note_unplanned(cells: Iterable[sets.Cell]) -> None:
+def _note_unplanned(cells: Iterable[blocks.Cell]) -> None:
     """Say which logs are left out because the plan does not hold their cells."""
     planned = {places.cell_path("raw", *cell, "log") for cell in cells}
     there = [os.path.join(where, name) for where, _, names in os.walk("results/raw") for name in names]

@@ -36,7 +36,7 @@ def options(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--card", action="store_true", help="an SR-IOV card behind an IOMMU")
     parser.add_argument("--user", choices=["root", *users.MAY], default="root", help="who runs it")
     parser.add_argument("--ubuntu", action="store_true", help="the host calls itself Ubuntu")
-    parser.add_argument("--sets", type=int, default=2, help="sets of each workload; 0: as the config has it")
+    parser.add_argument("--blocks", type=int, default=2, help="blocks of each workload; 0: as the config has it")
     parser.add_argument("--fresh", action="store_true", help="no image is there yet")
     return parser.parse_args(words)
 
@@ -44,15 +44,15 @@ def options(words: list[str]) -> argparse.Namespace:
 def settle(rig: host.Rig, chosen: argparse.Namespace) -> tuple[str, str]:
     """Make the host what was asked for, with the checkout in it; the user who runs the command, and where."""
     rig.bring_checkout()
-    if chosen.sets:
-        choices = CHOICES.format(chosen.sets, ", ".join(f"{name}: {{laps: 1}}" for name in LAPPED))
+    if chosen.blocks:
+        choices = CHOICES.format(chosen.blocks, ", ".join(f"{name}: {{laps: 1}}" for name in LAPPED))
         rig.good(f"mkdir -p {PROFILE} && echo {shlex.quote(choices)} >{PROFILE}/config.yaml")
     if chosen.ubuntu:
         rig.good(UBUNTU)
     return ("root", host.PROJECT) if chosen.user == "root" else users.add(rig, chosen.user)
 
 
-# A profile of Snakemake with what a rig chooses where a command chooses nothing: a set takes it half an hour, so that
+# A profile of Snakemake with what a rig chooses where a command chooses nothing: a block takes it half an hour, so that
 # no budget and no laps are for it, and everything is disturbed on a processor that is a program.
 PROFILE = "/opt/rig-profile"
 CHOICES = 'config:\n  - repetitions={}\n  - "quiet={{action: flag}}"\n  - "workloads={{{}}}"'
@@ -77,7 +77,7 @@ def main(words: list[str]) -> int:
             rig.good(FRESH)
         user, project = settle(rig, chosen)
         say("rig", f"{chosen.run}")
-        settings = f"export SNAKEMAKE_PROFILE={PROFILE} && " if chosen.sets else ""
+        settings = f"export SNAKEMAKE_PROFILE={PROFILE} && " if chosen.blocks else ""
         command = f"{settings}{host.begin(project)} && sh -c {shlex.quote(chosen.run)}"
         try:
             code, _ = rig.run(command, chosen.limit * 60, user, chosen.to / "output.log")

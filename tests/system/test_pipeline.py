@@ -98,7 +98,7 @@ def test_no_two_measurements_overlapped_though_four_cores_were_offered(made):
     assert all(earlier[1] <= later[0] + 0.002 for earlier, later in itertools.pairwise(found))
 
 
-def test_each_cell_of_a_set_had_a_fresh_system(made):
+def test_each_cell_of_a_block_had_a_fresh_system(made):
     records = projects.records(made[0])
     assert len({record["system"]["id"] for record in records}) == len(records)
     assert {record["system"]["cells_before"] for record in records} == {0}

@@ -10,7 +10,7 @@ import pytest
 from strata.base.errors import CellFailed, Endless, Unable
 from strata.cell import cell as one
 from strata.cell import logs
-from strata.experiment import sets
+from strata.experiment import blocks
 
 
 def experiment(**given):
@@ -46,24 +46,24 @@ def cells_of(order, environment, workload):
 def test_what_an_environment_cannot_do_is_asked_no_more_after_the_first_round(folder):
     measured.decide(folder, experiment(), 3, {"pxz": 4, "stream": 4})
     find(folder, "gvisor", "pxz")
-    order = sets.Order(experiment())
+    order = blocks.Order(experiment())
     assert [cell[2] for cell in cells_of(order, "gvisor", "pxz")] == [1, 2, 3]
     assert len(cells_of(order, "docker", "pxz")) == len(cells_of(order, "gvisor", "stream")) == 7
-    assert list(order.repetitions("gvisor", "pxz")) == [1, 2, 3]
-    assert order.block("gvisor", "pxz", 4) is None
+    assert order.next_block("pxz") == ["docker", "native"]
+    assert order.round("gvisor", "pxz", 4) is None
 
 
 def test_the_first_round_stays_as_it_was_planned(folder):
-    before = sets.Order(experiment()).cells()
+    before = blocks.Order(experiment()).cells()
     find(folder, "gvisor", "pxz")
-    assert sets.Order(experiment()).cells() == before
+    assert blocks.Order(experiment()).cells() == before
 
 
 def test_of_an_environment_that_has_to_do_everything_nothing_like_that_is_heard(folder):
     measured.decide(folder, experiment(), 3, {"pxz": 4, "stream": 4})
     find(folder, "docker", "pxz")
     find(folder, "gvisor", "pxz", format=1)
-    order = sets.Order(experiment())
+    order = blocks.Order(experiment())
     assert {len(cells_of(order, *pair)) for pair in [("docker", "pxz"), ("gvisor", "pxz")]} == {7}
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from strata.base.errors import UserError
 from strata.cell import record
-from strata.experiment import plan, sets, workload
+from strata.experiment import blocks, plan, workload
 from strata.results import judge, tidy
 
 
@@ -45,7 +45,7 @@ def copy(project, source, target, **changes):
 
 def faults():
     experiment = plan.read_checked()
-    return judge.faults(experiment, judge.measured(sets.Order(experiment).cells()))
+    return judge.faults(experiment, judge.measured(blocks.Order(experiment).cells()))
 
 
 def test_what_was_measured_is_good(project):
@@ -57,7 +57,7 @@ FOREIGN = [
         ("docker/stream/2", "native/stream/2", {"environment": "native"}),
         "its fingerprint is ",
     ),
-    (("native/stream/1", "native/stream/3", {"repetition": 3, "block": 3}), "its seed is"),
+    (("native/stream/1", "native/stream/3", {"repetition": 3, "round": 3}), "its seed is"),
     (("native/stream/1", "native/stream/3", {}), "its repetition is 1, and the plan's is 3"),
     (("native/linpack/1", "native/stream/1", {"workload": "stream"}), "its seed is"),
 ]
@@ -73,23 +73,23 @@ def test_a_record_of_another_cell_is_refused_by_name(project, copied, says):
     assert any(sentence.startswith(f"results/raw/{target}.json: {says}") for sentence in found[next(iter(found))])
 
 
-def test_cells_of_added_sets_count_for_a_fixed_number_of_them(tmp_path, monkeypatch):
+def test_cells_of_added_blocks_count_for_a_fixed_number_of_them(tmp_path, monkeypatch):
     folder = tmp_path / "project"
-    measured.project(folder, monkeypatch, measured.page(repetitions={"min": 2, "max": 9, "target": "1%"}))
+    measured.project(folder, monkeypatch, measured.page(repetitions={"min": 3, "max": 9, "target": "1%"}))
     experiment = plan.read()
-    measured.decide(folder, experiment, 2, {"stream": 1, "linpack": 3})
-    measured.decide(folder, experiment, 5, {"stream": 0, "linpack": 0})
+    measured.decide(folder, experiment, 3, {"stream": 1, "linpack": 3})
+    measured.decide(folder, experiment, 6, {"stream": 0, "linpack": 0})
     measured.measure(folder, experiment)
-    blocks = {
-        (load, number): json.loads((folder / f"results/raw/native/{load}/{number}.json").read_text())["block"]
-        for load, number in (("stream", 3), ("linpack", 3))
+    rounds = {
+        (load, number): json.loads((folder / f"results/raw/native/{load}/{number}.json").read_text())["round"]
+        for load, number in (("stream", 4), ("linpack", 4))
     }
-    assert blocks == {("stream", 3): 5, ("linpack", 3): 3}
+    assert rounds == {("stream", 4): 6, ("linpack", 4): 4}
 
-    projects.write_yaml(folder / "config.yaml", measured.page(repetitions=3))
+    projects.write_yaml(folder / "config.yaml", measured.page(repetitions=4))
     fixed = measured.planned()
     plan.write({**fixed, "source": {"revision": None, "changed": None}})
-    cells = sets.Order(plan.read()).cells()
+    cells = blocks.Order(plan.read()).cells()
     assert judge.measured(cells) == cells
     assert faults() == {}
 
@@ -120,9 +120,11 @@ def test_a_record_that_breaks_its_schema_is_refused_by_file_and_key(project, cha
         (lambda told: told["system"].update(layers=[{"docker": {"network": "host"}}]), "its layers are"),
     ],
 )
-def test_a_record_that_tells_of_something_else_than_the_plan_is_refused(project, change, says):
+def test_a_record_that_breaks_its_schema_or_is_not_the_plan_s_is_refused_by_file_and_key(project, change, says):
     edit(project / "results/raw/native/stream/2.json", change)
-    assert faults()["native", "stream", 2][0].startswith(f"results/raw/native/stream/2.json: {says}")
+    found = faults()
+    assert list(found) == [("native", "stream", 2)]
+    assert found["native", "stream", 2][0].startswith(f"results/raw/native/stream/2.json: {says}")
 
 
 @pytest.mark.parametrize("text", ["", "[]", "nonsense", "{", "null", "[" * 100_000])

@@ -1,10 +1,13 @@
+"""What decides a cell's result, and a plan that is sealed before the first run."""
+
 import pytest
-from test_sets import experiment
+from test_blocks import experiment
 
-from strata.experiment import plan
+from strata.base.errors import UserError
+from strata.experiment import plan, seal
 
 
-def test_a_seed_is_shared_by_environments_and_differs_between_sets_and_workloads():
+def test_a_seed_is_shared_by_environments_and_differs_between_blocks_and_workloads():
     seeds = {(workload, block): plan.cell_seed(experiment(), workload, block) for workload in "ab" for block in (1, 2)}
     assert len(set(seeds.values())) == 4
     assert all(0 <= seed < 2**31 for seed in seeds.values())
@@ -33,3 +36,24 @@ def test_a_cell_is_measured_again_just_for_what_decides_its_result(path, value, 
         inner = inner[part]
     inner[path[-1]] = value
     assert (plan.fingerprint(before, "native", "a") == plan.fingerprint(after, "native", "a")) is same
+
+
+def test_a_seal_tells_whether_the_plan_was_kept_whatever_its_source(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    source = {"revision": "a" * 40, "changed": False}
+    sealed = {"seed": 1, "environments": {"native": {}}, "workloads": {"stream": {}}}
+    with pytest.raises(UserError, match="KVM"):
+        seal.seal({**sealed, "environments": {"vm": {"accelerator": None}}}, source)
+    assert seal.told(sealed) is None
+    found = seal.seal(sealed, source)
+    assert found["sha256"] == seal.digest({**sealed, "source": source, "sealed": found})
+    assert seal.told(sealed)["kept"] is True
+    assert seal.told({**sealed, "seed": 2})["kept"] is False
+    with pytest.raises(UserError, match="sealed already"):
+        seal.seal(sealed, source)
+    (tmp_path / seal.FILE).unlink()
+    log = tmp_path / "results/raw/native/stream/1.log"
+    log.parent.mkdir(parents=True)
+    log.touch()
+    with pytest.raises(UserError, match="before the first"):
+        seal.seal(sealed, source)

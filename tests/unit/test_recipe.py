@@ -42,14 +42,12 @@ def test_comments_blank_lines_and_the_analysis_do_not_change_the_image(copy):
 LEFT = ["notes.md", "build.sh~", "#build.sh#", ".build.sh.swp", "src/stream.c.orig", "__pycache__/x.pyc"]
 
 
-@pytest.mark.parametrize("name", LEFT)
-def test_notes_and_what_editors_leave_do_not_change_the_image(copy, name):
+def test_notes_and_what_editors_leave_do_not_change_the_image(copy):
     before, files = recipe.describe({}), recipe.files({})
-    (copy / "workloads/stream" / name).parent.mkdir(exist_ok=True)
-    (copy / "workloads/stream" / name).write_text("what no program reads\n")
-    (copy / "packer/.#base.sh").write_text("what no program reads\n")
-    assert recipe.describe({}) == before
-    assert recipe.files({}) == files
+    for path in [copy / "packer/.#base.sh", *(copy / "workloads/stream" / name for name in LEFT)]:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("what no program reads\n")
+    assert (recipe.describe({}), recipe.files({})) == (before, files)
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ CELLS = [("one", "a", 1), ("two", "a", 1), ("one", "b", 1), ("two", "b", 1)]
 def planned(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     lines = [f"{place},1,{','.join(map(str, cell))}" for place, cell in enumerate(CELLS, 1)]
-    write_text(places.CELLS, "\n".join(["position,block,environment,workload,repetition", *lines]) + "\n")
+    write_text(places.CELLS, "\n".join(["position,round,environment,workload,repetition", *lines]) + "\n")
 
 
 def put(*cells, kind="raw", ago=0.0):

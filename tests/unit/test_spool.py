@@ -39,7 +39,7 @@ def planned(project):
 
 
 FIRST, OTHER = ("one", "noop", 1), ("two", "noop", 1)
-SET = {"first": "one", "started": "2026-01-01T00:00:00Z"}
+TOGETHER = {"first": "one", "started": "2026-01-01T00:00:00Z"}
 
 
 def test_a_cell_is_due_without_a_log_of_what_the_plan_says(planned):
@@ -70,14 +70,14 @@ def test_what_waits_is_taken_once_and_whole(planned):
     assert spool.take(planned, OTHER) is None
 
 
-def test_a_set_waits_no_longer_than_the_log_of_whoever_measured_it_is_there(planned):
-    put("spool", OTHER, fingerprint=plan.fingerprint(planned, "two", "noop"), together=SET)
+def test_a_block_waits_no_longer_than_the_log_of_whoever_measured_it_is_there(planned):
+    put("spool", OTHER, fingerprint=plan.fingerprint(planned, "two", "noop"), together=TOGETHER)
     assert spool.due(planned, OTHER)
-    for told in ({}, {"together": {**SET, "started": "2026-01-02T00:00:00Z"}}):
+    for told in ({}, {"together": {**TOGETHER, "started": "2026-01-02T00:00:00Z"}}):
         put("raw", FIRST, fingerprint=plan.fingerprint(planned, "one", "noop"), **told)
         assert spool.due(planned, OTHER)
         assert spool.take(planned, OTHER) is None
-    put("raw", FIRST, fingerprint=plan.fingerprint(planned, "one", "noop"), together=SET)
+    put("raw", FIRST, fingerprint=plan.fingerprint(planned, "one", "noop"), together=TOGETHER)
     assert spool.waiting(planned, OTHER)
     os.unlink(places.cell_path("raw", *FIRST, "log"))
     assert spool.due(planned, OTHER)

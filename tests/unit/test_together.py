@@ -54,7 +54,7 @@ def log(folder, environment, repetition=1):
     return (folder / f"results/raw/{environment}/noop/{repetition}.log").read_text()
 
 
-def test_cells_of_a_set_take_turns_and_each_is_put_in_place_when_it_is_asked_for(planned):
+def test_cells_of_a_block_take_turns_and_each_is_put_in_place_when_it_is_asked_for(planned):
     trace = {"argv": ["/bin/sh", "-c", "echo 7; echo $PPID >>here"], "timeout": 20}
     folder = planned(run=[trace])
     first = measure(folder, "two")
@@ -114,7 +114,7 @@ def test_the_order_within_a_lap_changes_with_the_lap_and_is_the_same_for_a_seed(
     assert orders == [tuple(names) for names in again]
 
 
-def test_only_those_of_the_set_take_part_that_are_due(planned):
+def test_only_those_of_the_block_take_part_that_are_due(planned):
     folder = planned()
     for name in ALL:
         measure(folder, name)
@@ -192,7 +192,7 @@ def test_what_is_killed_amid_turns_leaves_systems_that_the_next_removes_and_noth
 
 
 @pytest.mark.parametrize("who", ["one", "two"])
-def test_a_lap_that_leaves_something_at_work_beside_the_others_fails_its_set(planned, monkeypatch, who):
+def test_a_lap_that_leaves_something_at_work_beside_the_others_fails_its_block(planned, monkeypatch, who):
     planned()
     for name in ("heed", "ignore"):
         monkeypatch.setattr(f"strata.base.signals.{name}", lambda: None)

@@ -1,4 +1,4 @@
-"""Sets on the nodes of a real Slurm, from the config to the paper; one node dies in between."""
+"""Blocks on the nodes of a real Slurm, from the config to the paper; one node dies in between."""
 
 import hashlib
 import json
@@ -21,9 +21,9 @@ PROFILE = ["--workflow-profile", "profiles/slurm", "--slurm-status-command", "sq
 PROFILE += ["--slurm-init-seconds-before-status-checks", "1", "--latency-wait", "10"]
 
 
-def page(sets):
+def page(blocks):
     stacks = {name: {"layers": ["host"], "label": name.title()} for name in ("native", "again")}
-    return projects.on_host(environments=stacks, repetitions=sets, quiet={"action": "flag"})
+    return projects.on_host(environments=stacks, repetitions=blocks, quiet={"action": "flag"})
 
 
 def test_a_part_of_a_run_measures_by_the_plan_that_is_there(project):
@@ -82,8 +82,8 @@ def node_of(record):
     return marks[record["node"]["name"]]
 
 
-def by_set(folder):
-    """The nodes of the cells of each set."""
+def by_block(folder):
+    """The nodes of the cells of each block."""
     found = {}
     for record in projects.records(folder):
         found.setdefault(record["repetition"], []).append(node_of(record))
@@ -96,23 +96,23 @@ def test_a_paper_is_measured_on_two_nodes_one_of_which_dies(nodes):
     folder, both = nodes
     run = begun(folder, both, "paper/report.pdf", "paper/report.html")
     try:
-        # Two sets of n2 are whole, and a third is not.
+        # Two blocks of n2 are whole, and a third is not.
         deadline = time.monotonic() + 900
-        while sorted(names for names in by_set(folder).values() if "n2" in names) != [["n2"], *[["n2", "n2"]] * 2]:
+        while sorted(names for names in by_block(folder).values() if "n2" in names) != [["n2"], *[["n2", "n2"]] * 2]:
             assert run.poll() is None, run.communicate()[0]
             assert time.monotonic() < deadline
             time.sleep(0.1)
         both.kill("n2")
-        assert len(by_set(folder)) < 10
+        assert len(by_block(folder)) < 10
         printed, _ = run.communicate(timeout=1800)
     finally:
         run.kill()
     assert run.returncode == 0, printed[-6000:]
-    sets = by_set(folder)
-    assert sorted(sets) == list(range(1, 11))
-    # No set lies on two nodes, also that of which n2 took a part with it.
-    assert all(len(names) == 2 and len(set(names)) == 1 for names in sets.values())
-    assert {names[0] for names in sets.values()} == {"n1", "n2"}
+    found = by_block(folder)
+    assert sorted(found) == list(range(1, 11))
+    # No block lies on two nodes, also that of which n2 took a part with it.
+    assert all(len(names) == 2 and len(set(names)) == 1 for names in found.values())
+    assert {names[0] for names in found.values()} == {"n1", "n2"}
     records = projects.records(folder)
     for name in ("n1", "n2"):
         own = [record["position"]["actual"] for record in records if node_of(record) == name]
@@ -127,8 +127,8 @@ def test_a_paper_is_measured_on_two_nodes_one_of_which_dies(nodes):
     # What is there is not measured again, here or there, and a dry run says so.
     done = projects.run(folder, "snakemake", "--dry-run", "--", "cells")
     assert "Nothing to be done" in done.stdout + done.stderr
-    # One cell that is gone is measured, and only that; where it is then on another node, its set is not compared.
-    kept = next(number for number, names in sets.items() if names[0] == "n1")
+    # One cell that is gone is measured, and only that; where it is then on another node, its block is not compared.
+    kept = next(number for number, names in found.items() if names[0] == "n1")
     others = {path: path.read_bytes() for path in folder.glob("results/raw/*/*/*.log")}
     gone = folder / f"results/raw/again/noop/{kept}.log"
     gone.unlink()
@@ -136,7 +136,7 @@ def test_a_paper_is_measured_on_two_nodes_one_of_which_dies(nodes):
     printed, _ = again.communicate(timeout=900)
     assert again.returncode == 0, printed
     assert [path for path, content in others.items() if path.read_bytes() != content and path != gone] == []
-    torn = len(set(by_set(folder)[kept])) > 1
+    torn = len(set(by_block(folder)[kept])) > 1
     rows = [line.split(",") for line in (folder / "results/tidy/noop.csv").read_text().splitlines()]
     counts = {row[rows[0].index("counts")] for row in rows if row[rows[0].index("repetition")] == str(kept)}
     assert counts == {"no" if torn else "yes"}

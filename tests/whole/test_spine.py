@@ -17,7 +17,7 @@ import projects
 import pytest
 
 LAPS = {"about": "How often it is run", "schema": {"type": "integer", "minimum": 1, "maximum": 9}, "value": 2}
-# A workload that takes turns with others of its set, and needs only the host.
+# A workload that takes turns with others of its block, and needs only the host.
 LOAD = {**projects.NOOP, "parameters": {**projects.NOOP["parameters"], "laps": LAPS}, "laps": "laps"}
 PAGE = {
     "scale": "tiny",
@@ -177,7 +177,7 @@ def test_a_whole_folder_of_logs_that_is_deleted_is_measured_again(project):
 
 
 @pytest.mark.parametrize("folder", ["results/raw", "results"])
-def test_all_logs_that_are_deleted_are_measured_again_in_their_sets(project, folder):
+def test_all_logs_that_are_deleted_are_measured_again_in_their_blocks(project, folder):
     shutil.rmtree(project.path(folder))
     project.good(TABLES)
     assert len(project.measured) == 18
@@ -211,7 +211,7 @@ def test_a_table_that_was_edited_is_refused(project):
     project.good(PAPER)
 
 
-def test_a_changed_parameter_measures_its_workload_again_in_sets_and_back(project):
+def test_a_changed_parameter_measures_its_workload_again_in_blocks_and_back(project):
     project.good("--config", "workloads={work: {number: 8}}", "--", TABLES)
     assert project.measured == cells(*(f"*/work/{number}" for number in (1, 2, 3)))
     assert all(len(project.record(cell)["interleaved"]) == 2 for cell in project.measured)
@@ -229,7 +229,7 @@ def test_an_experiment_that_is_narrowed_measures_nothing_and_has_tables_of_its_o
     assert project.jobs == {"tables": 1}
 
 
-def test_a_single_cell_of_an_unmeasured_project_brings_its_set_and_the_others_wait(project):
+def test_a_single_cell_of_an_unmeasured_project_brings_its_block_and_the_others_wait(project):
     shutil.rmtree(project.path("results"))
     project.good("results/raw/docker/load/2.log")
     assert project.measured == ["docker/load/2"]
@@ -239,7 +239,7 @@ def test_a_single_cell_of_an_unmeasured_project_brings_its_set_and_the_others_wa
     assert project.record("native/load/2")["together"] == project.record("docker/load/2")["together"]
 
 
-def test_what_waits_for_a_set_is_void_once_the_set_is_measured_anew(project):
+def test_what_waits_for_a_block_is_void_once_the_block_is_measured_anew(project):
     shutil.rmtree(project.path("results"))
     project.good("results/raw/docker/load/2.log")
     shutil.rmtree(project.path("results/raw"))
@@ -414,7 +414,7 @@ def test_what_is_killed_while_something_is_made_is_made_again(project, script):
     assert not project.jobs
 
 
-# Where the number of sets is open.
+# Where the number of blocks is open.
 
 
 @pytest.fixture(scope="module")
@@ -434,7 +434,7 @@ def adaptive(decided, tmp_path):
     return copy
 
 
-def test_sets_are_added_until_it_is_enough(decided):
+def test_blocks_are_added_until_it_is_enough(decided):
     decisions = sorted(decided.path("results/precision").glob("*.json"))
     states = [json.loads(path.read_text())["enough"] for path in decisions]
     assert states == sorted(states)

@@ -79,7 +79,7 @@ made_experiment <- function(environments, workloads, blocks = 6, change = identi
   write_table <- function(rows, name) {
     utils::write.csv(rows, file.path(folder, name), row.names = FALSE, na = "", quote = FALSE)
   }
-  write_table(data.frame(position = cells$position, block = cells$repetition,
+  write_table(data.frame(position = cells$position, round = cells$repetition,
                          cells[c("environment", "workload", "repetition")]), "plan.csv")
   write_table(data.frame(log = character(), reason = character()), "left_out.csv")
   cells <- cells[!paste(cells$environment, cells$workload, cells$repetition, sep = "/") %in% lost, ]
@@ -108,7 +108,7 @@ made_experiment <- function(environments, workloads, blocks = 6, change = identi
     cost <- vapply(WORKLOADS[[name]]$metrics[rows$metric], `[[`, "", "better") == "lower"
     share <- TRUTH[rows$environment] * exp(stats::rnorm(nrow(rows), 0, 0.003)) * (1 + rows$repetition / 50)
     value <- 10 * match(rows$factors, series$factors) * ifelse(cost, 1 / share, share)
-    write_table(data.frame(rows[c("environment", "workload", "repetition")], block = rows$repetition,
+    write_table(data.frame(rows[c("environment", "workload", "repetition")], round = rows$repetition,
                            order = rows$position, metric = rows$metric,
                            unit = vapply(WORKLOADS[[name]]$metrics[rows$metric], `[[`, "", "unit"),
                            value = value, laps = "", factors = rows$factors,

@@ -29,7 +29,7 @@ made_folder <- function(scale = "full", vm_emulated = FALSE) {
   jsonlite::write_json(plan, file.path(folder, "plan.json"), auto_unbox = TRUE)
   values <- made_values(native = 10, docker = 10, gvisor = 7, vm = 9, "vm-docker" = 9, slow = 0.5)
   log <- paste0("results/raw/", values$environment, "/stream/", values$repetition, ".log")
-  tidy <- data.frame(values[c("environment", "workload", "repetition")], block = values$repetition, order = 1,
+  tidy <- data.frame(values[c("environment", "workload", "repetition")], round = values$repetition, order = 1,
                      values[c("metric", "unit", "value", "laps", "factors")], check = "passed",
                      counts = ifelse(values$repetition == 3, "no", "yes"), log = log)
   utils::write.csv(tidy, file.path(folder, "tidy", "stream.csv"), row.names = FALSE)

@@ -1,4 +1,4 @@
-"""Sets that are measured: what is compared lies together, sets are added, and what was disturbed is measured again."""
+"""Measured blocks: what is compared lies together, they are added, and what was disturbed is measured again."""
 
 import csv
 import json
@@ -24,7 +24,7 @@ def config(repetitions, **more):
 
 def decisions(folder):
     found = [json.loads(path.read_text()) for path in folder.glob("results/precision/*.json")]
-    return sorted(found, key=lambda decision: decision["block"])
+    return sorted(found, key=lambda decision: decision["round"])
 
 
 def rows(path):
@@ -41,8 +41,8 @@ def measured(tmp_path, page, *targets):
     return folder
 
 
-def sets_of(folder):
-    """(workload, repetition) of the sets in the order in which they were measured, each with its environments."""
+def blocks_of(folder):
+    """(workload, repetition) of the blocks in the order in which they were measured, each with its environments."""
     records = projects.records(folder)
     runs = groupby(records, key=lambda record: (record["workload"], record["repetition"]))
     return [(key, [record["environment"] for record in cells]) for key, cells in runs]
@@ -51,26 +51,26 @@ def sets_of(folder):
 @pytest.mark.parametrize(
     ("asked", "reason"),
     [
-        ({"max": 4, "target": "0.0001%"}, "largest number"),
-        ({"max": 300, "target": "0.0001%", "budget": "15s"}, "budget"),
+        ({"max": 5, "target": "0.0001%"}, "largest number"),
+        ({"max": 300, "target": "0.0001%", "budget": "25s"}, "budget"),
         pytest.param({"max": 40, "target": "1000%"}, "target", marks=pytest.mark.long, id="a first stage"),
     ],
 )
-def test_sets_are_added_until_one_of_the_bounds_is_reached(image, tmp_path, machine_stays, asked, reason):
-    folder = measured(tmp_path, config({"min": 2, **asked}), *TABLES)
+def test_blocks_are_added_until_one_of_the_bounds_is_reached(image, tmp_path, machine_stays, asked, reason):
+    folder = measured(tmp_path, config({"min": 3, **asked}), *TABLES)
     found = decisions(folder)
     assert [decision["enough"] for decision in found] == [False] * (len(found) - 1) + [True]
-    assert found[0]["block"] == 2
+    assert found[0]["round"] == 3
     assert reason in found[-1]["reason"]
-    sets = sets_of(folder)
-    # No set is torn apart by another's cells, and none is there twice.
-    assert all(sorted(environments) == ["again", "native"] for _, environments in sets)
-    assert len({key for key, _ in sets}) == len(sets)
+    blocks = blocks_of(folder)
+    # No block is torn apart by another's cells, and none is there twice.
+    assert all(sorted(environments) == ["again", "native"] for _, environments in blocks)
+    assert len({key for key, _ in blocks}) == len(blocks)
     planned = [record["position"]["planned"] for record in projects.records(folder)]
     assert planned == list(range(1, len(planned) + 1))
     for load, state in found[-1]["workloads"].items():
-        number = sum(key[0] == load for key, _ in sets)
-        assert number == state["sets"] > 2
+        number = sum(key[0] == load for key, _ in blocks)
+        assert number == state["blocks"] > 3
         assert {row["n"] for row in rows(folder / TABLES[0]) if row["workload"] == load} == {str(number)}
     told = [(row["environment"], row["workload"], row["repetition"]) for row in rows(folder / "results/plan.csv")]
     assert len(told) == len(planned)
@@ -84,7 +84,7 @@ def test_what_was_disturbed_is_measured_again_twice_and_all_of_it_is_kept(image,
     folder = measured(tmp_path, page, *TABLES)
     found = decisions(folder)
     assert [decision["workloads"]["stream"]["again"] for decision in found] == [[1, 2], [3, 4], []]
-    assert len(sets_of(folder)) == 2 * 6
+    assert len(blocks_of(folder)) == 2 * 6
     tidy = rows(folder / "results/tidy/stream.csv")
     assert {row["repetition"]: row["counts"] for row in tidy} == {**dict.fromkeys("1234", "no"), "5": "yes", "6": "yes"}
     summary = rows(folder / "results/summary.csv")

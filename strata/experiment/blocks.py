@@ -1,0 +1,208 @@
+"""Which cells come when: blocks of what is compared, and rounds of blocks.
+
+A block is one workload once in each environment that is compared, one right after the other in random order: a slow
+drift of the machine falls on all of them, and runs of one block are paired.  Its number is the repetition of its
+cells.  A round holds, in random order, a block of every workload that is still open.  There are first as many rounds
+as everything has blocks; then it is decided (results/decide.py) which workloads get how many further ones, and these
+are spread evenly over as many rounds as they take.  Blocks that are added for a published claim hold the environments
+that it compares alone.
+
+Emulated machines are compared with nothing that was published, and restoring one takes longer than most cells: each
+has all its workloads but those that the page of the experiment leaves out there, in random order, in the first round
+alone, at the smallest scale, and so has native beside them.  An environment that was found unable to do a workload is
+in no blocks of it after those that everything has.
+
+Every order follows from the seed and the round.  (``order: sequential`` is the naive alternative, for comparison: all
+repetitions of one environment, then of the next.)
+"""
+
+import functools
+import json
+import os
+import random
+from collections.abc import Iterator
+from hashlib import sha256
+
+from strata.base.errors import UserError
+from strata.base.files import read_json
+from strata.base.shapes import Fields, Plan, PlannedEnvironment
+
+Cell = tuple[str, str, int]
+# A workload, and its number.
+Block = tuple[str, int]
+
+# What others are compared with, in every block.
+REFERENCE = "native"
+# What emulated machines are compared with: native at their size, which no block holds.
+BESIDE = "native-beside"
+SMALL = "tiny"
+# How often a block is measured again in which something else used the machine.
+RETRIES = 2
+
+
+def available(plan: Plan) -> list[str]:
+    """Names of the environments that can be measured here, in the order of the config."""
+    return [name for name, entry in plan["environments"].items() if entry["available"]]
+
+
+def is_apart(entry: PlannedEnvironment) -> bool:
+    """Whether an environment of the plan is an emulated machine or native beside such, which no block holds."""
+    return bool(entry.get("emulated") or entry.get("beside"))
+
+
+def rests_on(plan: Plan) -> str:
+    """What of a plan decides how many blocks there are, besides logs: a decision stands as long as it is the same."""
+    parts = [plan.get("precision"), sorted(plan["workloads"]), sorted(available(plan))]
+    return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+class Order:
+    """The order of a plan's cells, as far as it is decided.
+
+    last: the last round.  asked: the rounds after which it is decided what follows.  decided: whether nothing is open.
+    blocks: how many there are of each workload.  aside: those that were disturbed and are measured again.  tries: by
+    block that took the place of such a one, how many were measured before it.  paired: the environments of blocks.
+    """
+
+    def __init__(self, plan: Plan, results: str = "results") -> None:
+        """Read what was decided, and what environments were found unable to do, in the folder of results."""
+        self.plan, self.results = plan, results
+        self.sequential = plan["order"] == "sequential"
+        there = sorted(available(plan))
+        self.emulated = [name for name in there if is_apart(plan["environments"][name])]
+        self.paired = [name for name in there if name not in self.emulated]
+        self.of_machines = [name for name in plan["workloads"] if name not in plan.get("not_emulated", [])]
+        self.blocks: dict[str, int] = dict.fromkeys(sorted(plan["workloads"]), 0)
+        self.last = 0
+        self.asked: list[int] = []
+        self.aside: set[Block] = set()
+        self.tries: dict[Block, int] = {}
+        self._rows: list[tuple[int, str, str, int]] = []
+        least = plan["precision"]["min"] if "precision" in plan else plan["repetitions"]
+        self._add(dict.fromkeys(self.blocks, least), {})
+        self.decided = "precision" not in plan
+        while not self.decided:
+            self.asked.append(self.last)
+            if (decision := self._decision()) is None:
+                break
+            self._extend(decision["workloads"])
+            self.decided = self.last == self.asked[-1]
+        if self.sequential:
+            self._rows = [
+                (number, name, load, number)
+                for name in available(plan)
+                for number in range(1, (1 if name in self.emulated else least) + 1)
+                for load in self.sharing(name, "")
+            ]
+
+    def _decision(self) -> Fields | None:
+        """What was decided after the last round of this experiment; None where it is open."""
+        path = os.path.join(self.results, "precision", f"{self.last}.json")
+        if not os.path.exists(path):
+            return None
+        decision: Fields | None = read_json(path)
+        if decision is None:
+            raise UserError(f"{path}: is not a decision on more blocks: remove it, and Strata decides again")
+        return decision if decision.get("rests_on") == rests_on(self.plan) else None
+
+    def _extend(self, states: Fields) -> None:
+        """Add what a decision asks for: blocks in the place of those that were disturbed, then more."""
+        new = dict.fromkeys(self.blocks, 0)
+        narrow: dict[str, tuple[int, list[str]]] = {}
+        for load, state in states.items():
+            for place, number in enumerate(state["again"], self.blocks[load] + 1):
+                self.aside.add((load, number))
+                # A block may have taken the place of one that had taken another's.
+                self.tries[load, place] = self.tries.get((load, number), 0) + 1
+            new[load] = len(state["again"]) + state["more"]
+            if state.get("environments"):
+                narrow[load] = (self.blocks[load] + len(state["again"]), state["environments"])
+        self._add(new, narrow)
+
+    def _add(self, new: dict[str, int], narrow: dict[str, tuple[int, list[str]]]) -> None:
+        """Add so many blocks of each workload, spread evenly over rounds.
+
+        narrow: by workload the number of a block, and the environments that those after it hold alone.
+        """
+        length = max(new.values())
+        holds = {load: self.next_block(load) if self.last else self.paired for load in self.blocks}
+        for at in range(1, length + 1):
+            self.last += 1
+            units: list[list[Cell]] = []
+            for load in self.blocks:
+                if at * new[load] // length > (at - 1) * new[load] // length:
+                    self.blocks[load] += 1
+                    whole, names = narrow.get(load, (self.blocks[load], []))
+                    among = [name for name in holds[load] if self.blocks[load] <= whole or name in names]
+                    units.append([(name, load, self.blocks[load]) for name in among])
+            if self.last == 1:
+                units += [[(name, load, 1) for load in sorted(self.of_machines)] for name in self.emulated]
+            chance = random.Random(f"{self.plan['seed']}/{self.last}")
+            chance.shuffle(units)
+            for unit in units:
+                chance.shuffle(unit)
+            self._rows += [(self.last, *cell) for unit in units for cell in unit]
+
+    @functools.cached_property
+    def _cannot(self) -> set[tuple[str, str]]:
+        """(environment, workload) of what was found impossible; the first repetition tells."""
+        doubtful = [name for name in self.paired if self.plan["environments"][name].get("doubtful")]
+        pairs = [(name, load) for name in doubtful for load in self.blocks]
+        paths = {pair: os.path.join(self.results, "raw", *pair, "1.json") for pair in pairs}
+        return {pair for pair, path in paths.items() if "cannot" in (read_json(path) or {})}
+
+    def next_block(self, workload: str) -> list[str]:
+        """The environments in a further block of a workload."""
+        return [name for name in self.paired if (name, workload) not in self._cannot]
+
+    @functools.cached_property
+    def _places(self) -> dict[Cell, tuple[int, int]]:
+        return {(name, load, number): (place, round) for place, round, name, load, number in self.rows()}
+
+    def rows(self) -> Iterator[tuple[int, int, str, str, int]]:
+        """(position, round, environment, workload, repetition) of every cell, in the planned order."""
+        return ((place, *row) for place, row in enumerate(self._rows, 1))
+
+    def cells(self) -> list[Cell]:
+        """(environment, workload, repetition) of every cell, in the planned order."""
+        return [row[1:] for row in self._rows]
+
+    def position(self, environment: str, workload: str, repetition: int) -> int | None:
+        """The place of a cell in the plan, from 1; None where no such cell is planned, or not yet."""
+        found = self._places.get((environment, workload, repetition))
+        return found and found[0]
+
+    def round(self, environment: str, workload: str, repetition: int) -> int | None:
+        """The round of a cell; None where no such cell is planned, or not yet."""
+        found = self._places.get((environment, workload, repetition))
+        return found and found[1]
+
+    def missing(self, environment: str, workload: str, repetition: int) -> str:
+        """Why a cell is none of the plan."""
+        so_far = sum(cell[:2] == (environment, workload) for cell in self.cells())
+        later = "" if self.decided else " so far; more are decided once these are measured"
+        return f"there is no repetition {repetition} of {environment} · {workload}: {so_far} are planned{later}"
+
+    def unit(self, environment: str, workload: str, repetition: int) -> list[Cell]:
+        """The cells that one process measures with a cell, where they are due: the others of its block, or in an
+        environment that shares a system all of its round.  In the planned order; the cell is among them."""
+        own = (environment, workload, repetition)
+        if own not in self._places:
+            return []
+        if self.sequential or environment in self.emulated:
+            # Nodes share nothing while a round is measured.
+            alone = self.plan.get("spread") and not self.sequential
+            return [own] if alone else [one for one in self.cells() if (one[0], one[2]) == (environment, repetition)]
+        return [one for one in self.cells() if one[1:] == own[1:] and one[0] in self.paired]
+
+    def sharing(self, environment: str, workload: str) -> list[str]:
+        """The workloads whose cells may use one system with that of a workload, which is among them."""
+        if environment in self.emulated:
+            return self.of_machines
+        return list(self.plan["workloads"]) if self.sequential else [workload]
+
+    def as_csv(self) -> str:
+        """The text of results/plan.csv."""
+        lines = ["position,round,environment,workload,repetition"]
+        lines += [",".join(map(str, row)) for row in self.rows()]
+        return "\n".join(lines) + "\n"

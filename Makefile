@@ -6,7 +6,7 @@ PAPERS := paper/report.pdf paper/report.html
 # make paper CONFIG=page.yaml: pages that are laid over config.yaml.
 PAGES = $(if $(CONFIG),--configfile $(CONFIG))
 
-.PHONY: paper everything paper-partial plan summary report archive verify rebuild test test-unit test-papers test-system test-long test-rig rig lint format keys citation site aa sizes bench gallery release lock image-paper doctor setup clean
+.PHONY: paper everything paper-partial plan summary report archive verify rebuild test test-unit test-papers test-system test-long test-rig rig lint format keys site aa sizes bench gallery release lock image-paper doctor setup clean
 
 paper: setup            ## measure what is missing and make paper/report.pdf and .html
 	@$(PYTHON) -m strata check $(PAGES)
@@ -93,9 +93,6 @@ release: setup-test     ## check that this commit can be released, and make what
 
 keys:                   ## write the tables of docs/ that follow from schemas
 	$(PYTHON) scripts/site/keys.py
-
-citation:               ## write .zenodo.json and codemeta.json from CITATION.cff
-	$(PYTHON) scripts/citation.py
 
 # Not of `setup`: what builds the site is in an environment of its own, and neither R nor Docker is needed.
 site:                   ## the documentation site of docs/, in site/ (make site SITE=FOLDER)

@@ -3,7 +3,6 @@
 # lies outside of it.  Values of one machine are compared in their blocks; those of others, whose runs are not
 # paired (`here$paired` is FALSE), as two samples, and printed ones (`here$exact`) as they are.
 
-CLAIM_COLUMNS <- c("environment", "reference", "series", "n", "ratio", "low", "high", "level", "parts")
 
 #' All claims
 #'

@@ -1,6 +1,6 @@
 #!/usr/bin/env Rscript
 # Usage: compare.R SIDES.json OUT [EFFECT]: sets two or more folders of results side by side.
-# SIDES: [{"name", "results", "source", "sha256", "paper"}, ...], in their order.  EFFECT: the smallest
+# SIDES: [{"name", "results", "source", "sha256"}, ...], in their order.  EFFECT: the smallest
 # difference that matters, as a share.  Writes comparison.csv, provenance.csv, index.html and
 # outcome.json into OUT.
 

@@ -2,7 +2,7 @@
 
 #' One side of a comparison
 #'
-#' @param told name, results (its folder), source, sha256, paper
+#' @param told name, results (its folder), source, sha256
 #' @return list: what read_results gives, with these, image (facts and packages) and ratios (its own
 #'   comparisons with native, or NULL)
 read_side <- function(told) {

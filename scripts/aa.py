@@ -7,39 +7,15 @@ runs.  Usage: aa.py [--experiments 12] [--budget 2min] [--repetitions 10]
 """
 
 import argparse
-import os
 import random
 import subprocess
 import sys
-from pathlib import Path
 
-import yaml
+from beside import ROOT, measure
 
-ROOT = Path(__file__).resolve().parent.parent
-# What an experiment has of its own; all else is the project's.
-OWN = {"config.yaml", "results", "paper"}
 # Two laps of each, so that widths decide something within the budget: it is the comparison that is tested.
 WORKLOADS = {name: {"laps": 2} for name in ("stream", "randomaccess", "linpack")}
-
-
-def make(folder: Path, order: str, seed: int, repetitions: int | dict) -> None:
-    """A project with the environments `native` and `native-again`, unless it is there already."""
-    if folder.exists():
-        return
-    folder.mkdir(parents=True)
-    for path in ROOT.iterdir():
-        if path.name not in OWN and not path.name.startswith("."):
-            (folder / path.name).symlink_to(path)
-    names = {"native": "Native", "native-again": "Native again"}
-    config = {
-        "scale": "tiny",
-        "repetitions": repetitions,
-        "seed": seed,
-        "order": order,
-        "environments": {name: {"label": label, "layers": ["chroot"]} for name, label in names.items()},
-        "workloads": WORKLOADS,
-    }
-    (folder / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
+NAMES = {"native": "Native", "native-again": "Native again"}
 
 
 def main() -> None:
@@ -50,7 +26,6 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=10, help="runs of each name in the naive order")
     options = parser.parse_args()
     base = ROOT / "results/aa"
-    targets = [f"results/tidy/{name}.csv" for name in WORKLOADS]
     rule = {"min": 3, "max": 300, "target": "2%", "budget": options.budget}
     ways = {
         "blocks": (f"blocks-{options.budget}", rule),
@@ -62,14 +37,17 @@ def main() -> None:
         random.Random(number).shuffle(orders)
         for order in orders:
             name, repetitions = ways[order]
-            folder = base / f"{name}-{number}"
-            make(folder, order, number, repetitions)
+            config = {
+                "scale": "tiny",
+                "repetitions": repetitions,
+                "seed": number,
+                "order": order,
+                "environments": {name: {"label": label, "layers": ["chroot"]} for name, label in NAMES.items()},
+                "workloads": WORKLOADS,
+            }
             print(f"A/A: experiment {number} of {options.experiments}, {order}", file=sys.stderr, flush=True)
-            command = [sys.executable, "-m", "snakemake", "--cores", "1", "--directory", str(folder)]
-            variables = {**os.environ, "PYTHONPATH": str(ROOT)}
-            variables.pop("STRATA_OWNER", None)
-            subprocess.run([*command, *targets], cwd=folder, env=variables, check=True)
-            projects.append(str(folder))
+            measure(base / f"{name}-{number}", config, list(WORKLOADS))
+            projects.append(str(base / f"{name}-{number}"))
     subprocess.run(["Rscript", str(ROOT / "studies/aa.R"), str(base), "4000", *projects], check=True)
 
 

@@ -18,12 +18,26 @@ answers() { "${root[@]}" docker version >/dev/null 2>&1; }
 
 known() { "${root[@]}" docker info --format '{{json .Runtimes}}' 2>/dev/null | grep -q strata-runsc-; }
 
-# The configuration with the runtimes, put in the place of FILE.
+# The configuration with the runtimes among its own, of which nothing changes, put in the place of FILE.  One for each
+# platform and network stack; strata/layers/common/gvisor.py asks for them by these names.
 configure() {
     local file=$1 text
-    text=$(python3 scripts/runtimes.py "$own" "$runsc") || return 1
+    text=$(python3 -c '
+import json, os, sys
+path, runsc = sys.argv[1:]
+try:
+    told = json.loads(open(path).read().strip() or "{}") if os.path.exists(path) else {}
+    known = told.setdefault("runtimes", {})
+    for platform in ("ptrace", "systrap", "kvm"):
+        for stack in ("sandbox", "host"):
+            words = [f"--platform={platform}", f"--network={stack}"]
+            known.setdefault(f"strata-runsc-{platform}-{stack}", {"path": runsc, "runtimeArgs": words})
+except (ValueError, AttributeError) as error:
+    sys.exit(f"{path}: is no JSON object with a mapping of runtimes ({error})")
+print(json.dumps(told, indent=1))
+' "$own" "$runsc") || return 1
     "${root[@]}" mkdir -p "$(dirname "$file")"
-    # shellcheck disable=SC2016  # the inner shell's own argument
+    # shellcheck disable=SC2016  # the inner shell's own arguments
     "${root[@]}" sh -c 'cat >"$1.new" && mv -f "$1.new" "$1"' sh "$file" <<<"$text"
 }
 

@@ -16,24 +16,9 @@ for (finding in unlist(found, recursive = FALSE)) print(finding)
 bad <- changed[lengths(found) > 0]
 writeLines(paste(linters, sums[setdiff(files, bad)]), cache)
 
-# lintr's check of how tangled a function is takes more time than all its other ones: it is switched
-# off, and decisions are counted here.
-MOST_DECISIONS <- 15
-tangled <- unlist(lapply(grep("[.]R$", files, value = TRUE), function(file) {
-  expressions <- as.list(parse(file, keep.source = FALSE, encoding = "UTF-8"))
-  decisions <- vapply(expressions, function(one) {
-    sum(all.names(one) %in% c("if", "for", "while", "repeat", "&&", "||"))
-  }, 0L)
-  too_many <- expressions[decisions > MOST_DECISIONS]
-  paste0(file, ": more than ", MOST_DECISIONS, " decisions in ",
-         vapply(too_many, function(one) deparse(one)[[1]], ""), recycle0 = TRUE)
-}))
-writeLines(tangled)
-
 # lintr looks at one file at a time, so that its check of what is used knows nothing of the other files: it is
 # switched off, and done here over all of them.  Columns, which dplyr and ggplot2 look up in data, and what
-# glue
-# puts into texts are no variables: they are named elsewhere, as an argument, behind a $ or in a text.
+# glue puts into texts are no variables: they are named elsewhere, as an argument, behind a $ or in a text.
 named <- function(one) {
   if (is.character(one)) return(unlist(regmatches(one, gregexpr("[[:alpha:]][[:alnum:]_.]*", one))))
   if (is.call(one) && identical(one[[1]], quote(`$`))) return(c(as.character(one[[3]]), named(one[[2]])))
@@ -57,4 +42,4 @@ codetools::checkUsageEnv(analysis, report = function(text) usage <<- c(usage, te
 variable <- "(.*global|.*local) variable .(\\w+).*\n"
 usage <- usage[!(grepl(variable, usage) & sub(variable, "\\2", usage) %in% columns)]
 cat(usage, sep = "")
-quit(status = as.integer(length(bad) + length(usage) + length(tangled) > 0))
+quit(status = as.integer(length(bad) + length(usage) > 0))

@@ -12,7 +12,6 @@ version=$(sed -n 's/^__version__ = "\(.*\)"$/\1/p' strata/__init__.py)
 [ -z "$(git status --porcelain)" ] || fail "the tree is not clean: commit or remove what git status names"
 if git rev-parse --quiet --verify "refs/tags/v$version" >/dev/null; then fail "v$version is tagged already"; fi
 grep -q "^## \[$version\] – [0-9-]*$" CHANGELOG.md || fail "CHANGELOG.md has no dated section [$version]"
-python3 scripts/citation.py --check
 [ -e gallery.zip ] || fail "gallery.zip is missing: make gallery"
 make test site
 for archive in gallery.zip docs/small.zip; do

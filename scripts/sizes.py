@@ -10,22 +10,18 @@ import json
 import math
 import os
 import statistics
-import subprocess
 import sys
 import time
 from pathlib import Path
 
-import yaml
+from beside import ROOT, measure
 
 from strata.base import pages
 from strata.experiment import precision, sizes, workload
 from strata.host import capacity, observe
 from strata.results import decide, headline
 
-ROOT = Path(__file__).resolve().parent.parent
 BASE = ROOT / "results/sizes"
-# What an experiment has of its own; all else is the project's.
-OWN = {"config.yaml", "results", "paper"}
 ENVIRONMENTS = ("native", "docker")
 # Times the bytes of the standard size, in the order of measurement.
 FACTORS = {"standard": 1.0, "tiny": 0.0, "half": 0.5, "double": 2.0, "four times": 4.0}
@@ -51,16 +47,10 @@ def size_of(name: str, factor: float) -> dict:
     return found
 
 
-def make(folder: Path, size: str, repetitions: int) -> None:
-    """A project of this size, unless it is there already."""
-    if folder.exists():
-        return
-    folder.mkdir(parents=True)
-    for path in ROOT.iterdir():
-        if path.name not in OWN and not path.name.startswith("."):
-            (folder / path.name).symlink_to(path)
+def page_of(size: str, repetitions: int) -> dict:
+    """The page of an experiment of this size."""
     page = pages.read(str(ROOT / "config.yaml"))
-    config = {
+    return {
         "scale": "tiny" if size == "tiny" else "standard",
         "repetitions": repetitions,
         "seed": page["seed"],
@@ -68,7 +58,6 @@ def make(folder: Path, size: str, repetitions: int) -> None:
         "environments": {name: page["environments"][name] for name in ENVIRONMENTS},
         "workloads": {name: {} if size == "tiny" else size_of(name, FACTORS[size]) for name in page["workloads"]},
     }
-    (folder / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
 
 
 def rows_of(folder: Path, name: str) -> list[dict]:
@@ -151,13 +140,8 @@ def main() -> None:
         if time.monotonic() - begun > 60 * options.minutes:
             print(f"sizes: {size} is left out: the time is over", file=sys.stderr)
             continue
-        make(folder, size, options.repetitions)
         print(f"sizes: {size}", file=sys.stderr, flush=True)
-        command = [sys.executable, "-m", "snakemake", "--cores", "1", "--directory", str(folder)]
-        variables = {**os.environ, "PYTHONPATH": str(ROOT)}
-        variables.pop("STRATA_OWNER", None)
-        targets = [f"results/tidy/{name}.csv" for name in names]
-        subprocess.run([*command, *targets], cwd=folder, env=variables, check=True)
+        measure(folder, page_of(size, options.repetitions), names)
         measured[size] = folder
     head = PAGE.read_text().split(MARK)[0]
     PAGE.write_text(f"{head}{MARK}\n{report(measured, names)}")

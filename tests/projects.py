@@ -1,12 +1,12 @@
 """Small projects for tests and benchmarks: the real code on an experiment of their own."""
 
+import csv
 import json
 import os
 import shutil
 import subprocess
 import sys
 import venv
-from collections.abc import Callable
 from pathlib import Path
 
 import yaml
@@ -47,15 +47,6 @@ def write_yaml(path: Path, data: dict) -> None:
     path.write_text(yaml.safe_dump(data, sort_keys=False))
 
 
-def rewrite(path: Path, change: Callable[[str], str]) -> str:
-    """Change a text in its place and give it its old times, as a restored copy has them; what it was."""
-    seen, text = path.stat(), path.read_text()
-    assert change(text) != text
-    path.write_text(change(text))
-    os.utime(path, ns=(seen.st_atime_ns, seen.st_mtime_ns))
-    return text
-
-
 def make(folder: Path, config: dict, workloads: dict[str, dict] | None = None, copy: bool = False) -> Path:
     """A project in `folder` with this config.
 
@@ -88,11 +79,26 @@ def make(folder: Path, config: dict, workloads: dict[str, dict] | None = None, c
     return folder
 
 
-def track(folder: Path) -> Path:
+def git(folder: Path, *words: str) -> str:
+    """What git says in a folder, as somebody whom nobody knows."""
+    identity = ["-c", "user.name=Nobody", "-c", "user.email=nobody@example.org"]
+    done = subprocess.run(["git", "-C", folder, *identity, *words], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def track(folder: Path, commit: bool = False) -> Path:
     """Tell git of the files that a project has now: an archive holds those."""
-    for words in (["init", "--quiet"], ["add", "--all"]):
-        subprocess.run(["git", "-C", folder, *words], check=True)
+    git(folder, "init", "--quiet")
+    git(folder, "add", "--all")
+    if commit:
+        git(folder, "commit", "--quiet", "--message", "Begin")
     return folder
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    """The rows of a CSV table."""
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
 
 
 def write_parser(folder: Path, name: str, metrics: dict) -> None:

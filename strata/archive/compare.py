@@ -2,8 +2,6 @@
 
 import contextlib
 import os
-import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -30,18 +28,14 @@ def compare(paths: list[str], names: list[str] | None, effect: str | None, out: 
     """
     called, least = names_of(paths, names), [] if effect is None else [repr(share(effect))]
     with contextlib.ExitStack() as stack:
-        found = [stack.enter_context(results_of(path)) for path in paths]
-        # Papers of a former comparison are not of this one.
-        shutil.rmtree(os.path.join(out, "papers"), ignore_errors=True)
         sides = [
             {
                 "name": name,
-                "results": os.path.abspath(results),
+                "results": os.path.abspath(stack.enter_context(results_of(path))),
                 "source": os.path.basename(os.path.abspath(path)),
                 "sha256": of_file(path) if os.path.isfile(path) else "",
-                "paper": _paper(results, name, place, out),
             }
-            for place, (path, name, results) in enumerate(zip(paths, called, found, strict=True), 1)
+            for path, name in zip(paths, called, strict=True)
         ]
         listing = os.path.join(stack.enter_context(tempfile.TemporaryDirectory(prefix="strata-compare-")), "sides.json")
         write_json(listing, sides)
@@ -64,12 +58,9 @@ def results_of(path: str) -> Iterator[str]:
 
     Raises UserError where there are none, or where the archive does not verify.
     """
-    if not os.path.exists(path):
-        raise UserError(f"{path}: there is no such file or folder")
     if os.path.isfile(path) or os.path.exists(os.path.join(path, "archive.json")):
-        with check.unpacked(path) as (folder, found):
-            found = found + check.findings(folder)
-            if found:
+        with check.unpacked(path) as folder:
+            if found := check.findings(folder):
                 raise UserError("\n".join([f"{path}: does not verify, and is not compared:", *found]))
             yield os.path.join(folder, "results")
         return
@@ -110,16 +101,3 @@ def share(effect: str) -> float:
     if not 0 <= given < 1:
         raise UserError(f"--effect: is {effect!r}; must be a share such as 2%, at least 0% and below 100%")
     return given
-
-
-def _paper(results: str, name: str, place: int, out: str) -> str:
-    """Copy a side's paper; the way to it from the folder of the page, or nothing where it has none."""
-    paper = os.path.join(os.path.dirname(os.path.abspath(results)), "paper", "report.pdf")
-    if not os.path.isfile(paper):
-        return ""
-    # Whatever a side is called, its file has a name that any system and address can hold.
-    called = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")
-    way = f"papers/{place}-{called}.pdf" if called else f"papers/{place}.pdf"
-    os.makedirs(os.path.join(out, "papers"), exist_ok=True)
-    shutil.copyfile(paper, os.path.join(out, way))
-    return way

@@ -29,20 +29,6 @@ _TYPES = {
     ".pdf": "application/pdf",
     ".html": "text/html",
     ".cff": "application/yaml",
-    ".tar": "application/x-tar",
-    ".qcow2": "application/octet-stream",
-    ".box": "application/octet-stream",
-    ".img": "application/octet-stream",
-}
-_ABOUT = {
-    "README.md": "What the archive holds, and how to review it",
-    "archive.json": "Facts of this archive",
-    "paper/report.pdf": "The paper",
-    "paper/report.html": "The paper as a web page",
-    "results/plan.json": "The experiment with every default filled in",
-    "results/plan.csv": "The planned order of measurement",
-    "results/comparisons.csv": "All ratios to native",
-    "results/claims.csv": "Published claims and their verdicts",
 }
 
 
@@ -57,8 +43,9 @@ def _to(*identifiers: str) -> Any:
 
 
 def _file(folder: str, name: str) -> dict[str, Any]:
-    found = _entity(urllib.parse.quote(name), "File", name=_ABOUT.get(name, name))
-    found["encodingFormat"] = _TYPES.get(os.path.splitext(name)[1], "text/plain")
+    found = _entity(urllib.parse.quote(name), "File", name=name)
+    other = "application/octet-stream" if name.startswith("image/") else "text/plain"
+    found["encodingFormat"] = _TYPES.get(os.path.splitext(name)[1], other)
     # The list of checksums is made last.
     if name != sums.NAME:
         found["contentSize"] = str(os.path.getsize(os.path.join(folder, name)))

@@ -1,5 +1,6 @@
 """Tables and papers made again of archived logs, by some code: nothing is measured, and no Docker or QEMU is needed."""
 
+import filecmp
 import os
 import shutil
 import sys
@@ -49,13 +50,13 @@ def remake(folder: str, work: str, papers: bool) -> None:
 
     Raises UserError with what the command said, where one fails.
     """
-    for name in INPUTS:
-        path, target = (os.path.join(root, "results", name) for root in (folder, work))
-        if os.path.isdir(path):
-            shutil.copytree(path, target)
-        elif os.path.exists(path):
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            shutil.copyfile(path, target)
+    results = os.path.join(folder, "results")
+    shutil.copytree(
+        results,
+        os.path.join(work, "results"),
+        ignore=lambda where, names: set(names) - set(INPUTS) if where == results else set(),
+        dirs_exist_ok=True,
+    )
     make_tables(work, ["--partial"] if load(folder, "archive.json")["partial"] else [])
     if papers:
         make_papers(work)
@@ -81,14 +82,8 @@ def states(folder: str, work: str, names: list[str]) -> dict[str, str]:
     """Whether each of an archive's products is identical, different or missing in `work`."""
     found = {}
     for name in names:
-        archived, again = ([_bytes(os.path.join(root, name))] for root in (folder, work))
-        found[name] = "missing" if again == [None] else "identical" if archived == again else "different"
+        archived, again = (os.path.join(root, name) for root in (folder, work))
+        there = os.path.exists(again)
+        same = there and os.path.exists(archived) and filecmp.cmp(archived, again, shallow=False)
+        found[name] = "identical" if same else "different" if there else "missing"
     return found
-
-
-def _bytes(path: str) -> bytes | None:
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except FileNotFoundError:
-        return None

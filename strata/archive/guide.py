@@ -1,9 +1,7 @@
 """What tells a reader what an archive holds: archive.json and README.md, which follow from its other files."""
 
-import csv
 import importlib.metadata
 import os
-import re
 
 from strata.base import pages, places
 from strata.base.errors import UserError
@@ -111,7 +109,6 @@ def notes(facts: Fields) -> list[str]:
             found.append(f"{of['cells']} of {cells} runs were measured with {where}, which is not that of the archive.")
         if of["changed"] and name != "unknown":
             found.append(f"{of['changed']} of {cells} runs were measured with {where}, of which files were changed.")
-    found += [f"Left out of the source: {name}: {why}." for name, why in facts["source"]["left_out"].items()]
     return found
 
 
@@ -120,10 +117,8 @@ def _shown(names: list[str]) -> str:
     return ", ".join(names[:_SHOWN]) + more
 
 
-def readme(folder: str, facts: Fields) -> str:
-    """The text of README.md for facts and the claims in a folder."""
-    with open(os.path.join(folder, "results/claims.csv"), newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+def readme(facts: Fields) -> str:
+    """The text of README.md."""
     with open(os.path.join(os.path.dirname(__file__), "review.md"), encoding="utf-8") as file:
         template = file.read()
     source, measured = facts["source"], facts["measured"]
@@ -140,32 +135,5 @@ def readme(folder: str, facts: Fields) -> str:
         where="the archive's folder `source`" if source["packed"] else "a clone of the project that has the commit",
         swhid=source["swhid"],
         revision=f" of commit `{source['revision']}`" if source["revision"] else "",
-        claims=_claims(rows),
         licence=f"{facts['license']}. See `LICENSE`." if facts["license"] else "None is named.",
     )
-
-
-def _inline(text: str) -> str:
-    """A text as a cell of a Markdown table."""
-    return re.sub(r"([|\\`*_<>\[\]])", r"\\\1", " ".join(text.split()))
-
-
-def _claims(rows: list[dict[str, str]]) -> str:
-    tested = [row for row in rows if row["verdict"] != "not tested"]
-    if not tested:
-        return "None of the published claims could be tested by these runs; `results/claims.csv` says why for each.\n"
-    moved = sum(row["transferred"] != "" for row in tested)
-    others = sum(row["transferred"] == "" for row in rows)
-    lines = [
-        f"{len(tested) - moved} of {others} published claims were tested by these runs, at least in part"
-        + (f", and {moved} more on another product than they were published for" if moved else "")
-        + ". `results/claims.csv` has all of them, with the reason for each that was not tested.\n",
-        "| claim | verdict | runs |",
-        "|---|---|---|",
-    ]
-    lines += [
-        f"| {_inline(row['statement'])} ({_inline(row['publication'])}, {_inline(row['place'])}; `{row['id']}`) "
-        f"| {row['verdict']} | `results/raw/*/{row['workload']}/` |"
-        for row in sorted(tested, key=lambda row: row["transferred"] != "")
-    ]
-    return "\n".join(lines) + "\n"

@@ -44,7 +44,7 @@ def make(
     """
     os.makedirs("results/tmp", exist_ok=True)
     found = source.listing(os.getcwd())
-    if light and (found.revision is None or found.changed or found.left_out):
+    if light and (found.revision is None or found.changed):
         raise UserError("an archive without its source is of a commit: commit all changes first")
     experiment = plan.read_checked()
     with tempfile.TemporaryDirectory(prefix="archive-", dir="results/tmp") as folder:
@@ -58,7 +58,7 @@ def make(
         told = _given(folder, found, light)
         facts = guide.facts(folder, told)
         _write(folder, guide.FACTS, json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
-        _write(folder, guide.README, guide.readme(folder, facts))
+        _write(folder, guide.README, guide.readme(facts))
         if wrong := _private(folder, experiment, found, allowed or [], others or []):
             lines = [f"{one.place}: {one.what}: {legible(one.text, 80)}" for one in wrong]
             raise UserError("\n".join(["archive: not written, since this is private:", *_some(lines), _REMEDY]))
@@ -96,7 +96,6 @@ def _given(folder: str, found: source.Source, light: bool) -> Fields:
         "source": {
             "revision": found.revision,
             "changed": found.changed,
-            "left_out": found.left_out,
             "swhid": source.tree(os.path.join(folder, "source")).swhid,
             "packed": not light,
         },
@@ -144,7 +143,7 @@ def _image(experiment: Plan) -> dict[str, str]:
             path = os.path.join(where, name)
             below = os.path.relpath(path, cached)
             regular = os.path.isfile(path) and not os.path.islink(path)
-            if name.endswith(IMAGE_FILES) and regular and not source.KEY_FILES.search(below):
+            if name.endswith(IMAGE_FILES) and regular:
                 found[f"image/{below}"] = path
     return found
 

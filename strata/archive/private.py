@@ -17,7 +17,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from strata.archive.secrets import PASSWORD, RULES, SECRET, Rule
+from strata.archive.secrets import KEY_FILES, PASSWORD, RULES, SECRET, Rule
 from strata.base.errors import UserError
 from strata.host import addresses
 
@@ -157,6 +157,8 @@ class Private:
 
     def look(self, name: str, content: bytes, public: bool = False) -> Iterator[Found]:
         """What of a file is private and not allowed; public: whether it is source that git tracks."""
+        if KEY_FILES.search(name) and not {f"{name}:1", name} & self.allowed:
+            yield Found(name, 1, "a file of keys, by its name", name)
         text = said(content)
         if text is None:
             return

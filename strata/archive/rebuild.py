@@ -19,9 +19,8 @@ def rebuild(path: str, target: str | None) -> int:
     work = target or f"{os.path.basename(os.path.abspath(path)).removesuffix('.zip')}-rebuilt"
     if os.path.exists(work) and (not os.path.isdir(work) or os.listdir(work)):
         raise UserError(f"{work}: is there already; remove it, or name another folder with --to")
-    with check.unpacked(path) as (folder, found):
-        found = found + sums.findings(folder)
-        if found:
+    with check.unpacked(path) as folder:
+        if found := sums.findings(folder):
             raise UserError("\n".join([f"{path}: does not verify, and is not rebuilt:", *found]))
         os.makedirs(work, exist_ok=True)
         derive.archived_code(folder, work)

@@ -9,6 +9,12 @@ from typing import NamedTuple
 from strata.base.shapes import Any
 
 SECRET = "a key, token or password"
+# Names of files that hold keys or passwords wherever they lie.
+KEY_FILES = re.compile(
+    r"(?:^|/)(?:\.env(?:\.[^/]*)?|\.netrc|\.pypirc|\.npmrc|\.git-credentials|credentials(?:\.[^/]*)?"
+    r"|id_(?:rsa|dsa|ecdsa|ed25519)[^/]*|insecure_private_key|private_key|[^/]*\.(?:pem|key|p12|pfx|ppk|kdbx))$"
+    r"|(?:^|/)\.(?:ssh|gnupg|aws|docker|kube)/"
+)
 
 
 class Rule(NamedTuple):

@@ -2,7 +2,6 @@
 
 The id that git gives the tree of a folder is its SWHID too, by which Software Heritage knows it; where nothing differs
 from a commit it is that commit's.
-from strata.base.shapes import Fields
 """
 
 import hashlib
@@ -16,19 +15,13 @@ from strata.base.digest import of_file
 from strata.base.errors import UserError
 from strata.base.process import capture
 
-# Names of files that hold keys or passwords wherever they lie.
-KEY_FILES = re.compile(
-    r"(?:^|/)(?:\.env(?:\.[^/]*)?|\.netrc|\.pypirc|\.npmrc|\.git-credentials|credentials(?:\.[^/]*)?"
-    r"|id_(?:rsa|dsa|ecdsa|ed25519)[^/]*|insecure_private_key|private_key|[^/]*\.(?:pem|key|p12|pfx|ppk|kdbx))$"
-    r"|(?:^|/)\.(?:ssh|gnupg|aws|docker|kube)/"
-)
 # What a user or a machine sets for git changes nothing.
 _ALONE = ["-u", "GIT_INDEX_FILE", "-u", "GIT_OBJECT_DIRECTORY", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1"]
 
 
 @dataclass
 class Source:
-    """Names of the files, relative to the project; its commit; what differs from it; what was left out and why.
+    """Names of the files, relative to the project; its commit; what differs from it.
 
     `revision` is None where git has no commit; `changed` lists files that differ from it; `untracked` those that git
     neither tracks nor ignores.
@@ -37,7 +30,6 @@ class Source:
     files: list[str] = field(default_factory=list)
     revision: str | None = None
     changed: list[str] = field(default_factory=list)
-    left_out: dict[str, str] = field(default_factory=dict)
     untracked: list[str] = field(default_factory=list)
 
 
@@ -68,8 +60,7 @@ def _names(text: str | None) -> list[str]:
 def listing(project: str) -> Source:
     """The files of a project's source that git tracks, as they are now.
 
-    Left out are links, and files that hold keys by their name.  Raises UserError where git does not say which files
-    are the project's.
+    Raises UserError where git does not say which files are the project's, or one of them is no regular file.
     """
     names = _names(_git(project, "ls-files", "-z"))
     if "Snakefile" not in names:
@@ -77,15 +68,12 @@ def listing(project: str) -> Source:
     found = Source(revision=(_git(project, "rev-parse", "--verify", "--quiet", "HEAD") or "").strip() or None)
     for name in sorted(set(names)):
         path = os.path.join(project, name)
-        if KEY_FILES.search(name):
-            found.left_out[name] = "by its name it holds a key or a password"
-        elif os.path.islink(path) or (os.path.exists(path) and not os.path.isfile(path)):
-            found.left_out[name] = "it is no regular file"
-        elif os.path.exists(path):
+        if os.path.islink(path) or os.path.isdir(path):
+            raise UserError(f"{name}: git tracks it, but it is a link or a folder; the source of an archive is files")
+        if os.path.exists(path):
             found.files.append(name)
     found.untracked = sorted(_names(_git(project, "ls-files", "-z", "--others", "--exclude-standard")))
-    differ = _names(_git(project, "diff", "-z", "--name-only", "--relative", "HEAD", "--", "."))
-    found.changed = sorted(name for name in differ if name not in found.left_out)
+    found.changed = sorted(_names(_git(project, "diff", "-z", "--name-only", "--relative", "HEAD", "--", ".")))
     return found
 
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import stat
 
 from strata.archive.container import files_below
 from strata.base.digest import of_file
@@ -32,10 +33,13 @@ def findings(folder: str) -> list[str]:
     found = [] if all(lines) else [f"{NAME}: changed: it is not a list of checksums"]
     there = set(_others(folder))
     for name in sorted(written.keys() | there):
+        path = os.path.join(folder, name)
         if name not in written:
             found.append(f"{name}: added: {NAME} does not list it")
         elif name not in there:
             found.append(f"{name}: missing")
-        elif of_file(os.path.join(folder, name)) != written[name]:
+        elif not stat.S_ISREG(os.lstat(path).st_mode):
+            found.append(f"{name}: changed: it is a link or a special file, not a file")
+        elif of_file(path) != written[name]:
             found.append(f"{name}: changed: its SHA-256 is not that of {NAME}")
     return found

@@ -35,7 +35,6 @@ def options(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--without-kvm", action="store_true", help="a processor that offers no virtualisation")
     parser.add_argument("--card", action="store_true", help="an SR-IOV card behind an IOMMU")
     parser.add_argument("--user", choices=["root", *users.MAY], default="root", help="who runs it")
-    parser.add_argument("--ubuntu", action="store_true", help="the host calls itself Ubuntu")
     parser.add_argument("--blocks", type=int, default=2, help="blocks of each workload; 0: as the config has it")
     parser.add_argument("--fresh", action="store_true", help="no image is there yet")
     return parser.parse_args(words)
@@ -47,8 +46,6 @@ def settle(rig: host.Rig, chosen: argparse.Namespace) -> tuple[str, str]:
     if chosen.blocks:
         choices = CHOICES.format(chosen.blocks, ", ".join(f"{name}: {{laps: 1}}" for name in LAPPED))
         rig.good(f"mkdir -p {PROFILE} && echo {shlex.quote(choices)} >{PROFILE}/config.yaml")
-    if chosen.ubuntu:
-        rig.good(UBUNTU)
     return ("root", host.PROJECT) if chosen.user == "root" else users.add(rig, chosen.user)
 
 
@@ -61,8 +58,6 @@ LAPPED = ("pxz", "linpack", "stream", "randomaccess")
 FRESH = (
     "systemctl stop docker.socket docker; rm -rf /var/cache/strata/*; mkdir -p /var/lib/docker; systemctl start docker"
 )
-# Names alone: the packages stay Debian's.
-UBUNTU = "sed -i 's/^ID=.*/ID=ubuntu/; s/^PRETTY_NAME=.*/PRETTY_NAME=\"Ubuntu, so called\"/' /usr/lib/os-release"
 
 
 def main(words: list[str]) -> int:

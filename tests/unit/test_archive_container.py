@@ -1,5 +1,6 @@
 """The file of an archive: the same bytes for the same contents, and nothing that is unsafe to unpack."""
 
+import contextlib
 import os
 import stat
 import struct
@@ -9,8 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from strata.archive import check, container
+from strata.archive import container
 from strata.base.errors import UserError
+
+FILE = stat.S_IFREG | 0o644
 
 
 @pytest.fixture
@@ -35,12 +38,12 @@ def packed(folder, tmp_path):
 def unpack(path, tmp_path):
     target = tmp_path / "unpacked"
     target.mkdir()
-    return target, container.unpack(str(path), str(target))
+    container.unpack(str(path), str(target))
+    return target
 
 
 def test_what_is_packed_is_unpacked(folder, packed, tmp_path):
-    target, found = unpack(packed, tmp_path)
-    assert found == []
+    target = unpack(packed, tmp_path)
     names = container.files_below(str(folder))
     assert container.files_below(str(target)) == names == ["a.txt", "b/two.sh", "empty", "späße.txt"]
     assert all((target / name).read_bytes() == (folder / name).read_bytes() for name in names)
@@ -59,13 +62,11 @@ def test_the_same_contents_are_the_same_bytes_whenever_and_by_whomever_they_are_
     assert again.read_bytes() == packed.read_bytes()
 
 
-def complaints(path):
-    """What is said of an archive, whether it can be unpacked or not."""
-    try:
-        with check.unpacked(str(path)) as (_, found):
-            return found
-    except UserError as error:
-        return [str(error)]
+def test_a_name_that_no_archive_can_hold_is_refused_before_anything_is_written(folder, tmp_path):
+    (folder / "a\nb").write_text("x")
+    with pytest.raises(UserError, match="rename it"):
+        container.pack(str(folder), str(tmp_path / "x.zip"))
+    assert not (tmp_path / "x.zip").exists()
 
 
 def forge(path, *members, compress=zipfile.ZIP_STORED):
@@ -79,68 +80,33 @@ def forge(path, *members, compress=zipfile.ZIP_STORED):
             archive.writestr(info, content)
 
 
-FILE = stat.S_IFREG | 0o644
-
-
 @pytest.mark.parametrize(
-    ("name", "says"),
+    "member",
     [
-        ("/etc/passwd", "a relative path"),
-        ("C:/windows", "a relative path"),
-        ("../outside", "leaves the folder"),
-        ("a/../../outside", "leaves the folder"),
-        ("a//b", "not a plain path"),
-        ("./a", "not a plain path"),
-        ("folder/", "not a plain path"),
-        ("a\\b", "backslash"),
-        ("a\nb", "control character"),
-        ("x" * 300, "too long"),
+        *((name, b"x", FILE) for name in ("/etc/passwd", "C:/windows", "../outside", "a/../../outside", "a//b", "./a")),
+        *((name, b"x", FILE) for name in ("folder/", "a\\b", "a\nb")),
+        *(("a", b"/etc/passwd", kind | 0o777) for kind in (stat.S_IFLNK, stat.S_IFCHR, stat.S_IFIFO)),
+        # A bomb.
+        ("a", b"0" * 50_000_000, FILE),
     ],
 )
-def test_names_that_leave_the_folder_are_refused(tmp_path, name, says):
+def test_what_leaves_the_folder_and_links_devices_and_bombs_are_refused_before_anything_is_unpacked(tmp_path, member):
     path = tmp_path / "bad.zip"
-    forge(path, ("good", b"x", FILE), (name, b"x", FILE))
-    with pytest.raises(UserError, match=says) as error:
+    forge(path, ("good", b"x", FILE), member, compress=zipfile.ZIP_DEFLATED)
+    with pytest.raises(UserError, match="nothing was unpacked"):
         unpack(path, tmp_path)
-    assert "nothing was unpacked" in str(error.value)
     assert not list((tmp_path / "unpacked").iterdir())
     assert not (tmp_path / "outside").exists()
 
 
-@pytest.mark.parametrize(
-    ("mode", "says"),
-    [(stat.S_IFLNK | 0o777, "a link"), (stat.S_IFCHR | 0o600, "device"), (stat.S_IFIFO | 0o600, "special file")],
-)
-def test_links_and_devices_are_refused(tmp_path, mode, says):
-    path = tmp_path / "bad.zip"
-    forge(path, ("a", b"/etc/passwd", mode))
-    with pytest.raises(UserError, match=says):
-        unpack(path, tmp_path)
-    assert not list((tmp_path / "unpacked").iterdir())
-
-
 @pytest.mark.filterwarnings("ignore:Duplicate name")
-def test_a_name_that_stands_twice_is_refused(tmp_path):
+@pytest.mark.parametrize("second", ["a", "a/b"])
+def test_a_name_that_stands_twice_or_is_a_folder_too_is_refused(tmp_path, second):
     path = tmp_path / "bad.zip"
-    forge(path, ("a", b"1", FILE), ("a", b"2", FILE))
-    with pytest.raises(UserError, match="stands twice"):
+    forge(path, ("a", b"1", FILE), (second, b"2", FILE))
+    with pytest.raises(UserError, match=r"bad\.zip"):
         unpack(path, tmp_path)
-
-
-def test_a_file_that_is_a_folder_too_is_refused(tmp_path):
-    path = tmp_path / "bad.zip"
-    forge(path, ("a", b"1", FILE), ("a/b", b"2", FILE))
-    with pytest.raises(UserError, match="a file and a folder at once"):
-        unpack(path, tmp_path)
-
-
-def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path):
-    path = tmp_path / "bad.zip"
-    forge(path, ("a", b"0" * 50_000_000, FILE), compress=zipfile.ZIP_DEFLATED)
-    assert path.stat().st_size < 100_000
-    with pytest.raises(UserError, match="members claim 50,000,000 bytes"):
-        unpack(path, tmp_path)
-    assert not list((tmp_path / "unpacked").iterdir())
+    assert (tmp_path / "unpacked/a").read_bytes() == b"1"
 
 
 def test_no_member_unpacks_to_more_than_it_claims(tmp_path):
@@ -150,22 +116,18 @@ def test_no_member_unpacks_to_more_than_it_claims(tmp_path):
     for place in [i for i in range(len(whole)) if whole[i : i + 4] == b"PK\x01\x02"]:
         whole[place + 24 : place + 28] = struct.pack("<I", 1000)
     path.write_bytes(whole)
-    target, found = unpack(path, tmp_path)
-    assert found
-    assert (target / "a").stat().st_size <= 1000
+    with pytest.raises(UserError, match="'a'"):
+        unpack(path, tmp_path)
+    assert (tmp_path / "unpacked/a").stat().st_size <= 1000
 
 
-@pytest.mark.parametrize("content", [b"", b"no zip", b"PK\x03\x04" + b"\0" * 40])
+@pytest.mark.parametrize("content", [None, b"", b"no zip", b"PK\x03\x04" + b"\0" * 40])
 def test_what_is_no_archive_is_an_error_that_says_so(tmp_path, content):
     path = tmp_path / "bad.zip"
-    path.write_bytes(content)
-    with pytest.raises(UserError, match="cannot be read as an archive"):
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(UserError, match=r"bad\.zip"):
         unpack(path, tmp_path)
-
-
-def test_a_file_that_is_not_there_is_an_error_that_says_so(tmp_path):
-    with pytest.raises(UserError, match="there is no such file"):
-        unpack(tmp_path / "none.zip", tmp_path)
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -176,6 +138,7 @@ def test_no_damage_makes_the_reader_stumble(packed, tmp_path_factory, data):
         place = data.draw(st.integers(0, len(whole) - 1))
         whole[place] = data.draw(st.integers(0, 255))
     whole = whole[: data.draw(st.integers(0, len(whole)))] if data.draw(st.booleans()) else whole
-    path = tmp_path_factory.mktemp("damage") / "bad.zip"
-    path.write_bytes(whole)
-    complaints(path)
+    folder = tmp_path_factory.mktemp("damage")
+    (folder / "bad.zip").write_bytes(whole)
+    with contextlib.suppress(UserError):
+        unpack(folder / "bad.zip", folder)

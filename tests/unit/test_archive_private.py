@@ -160,12 +160,13 @@ def test_of_public_source_only_secrets_and_folders_of_this_machine_are_found(mac
     assert [one.text for one in machine().look("source/a.py", text.encode(), True)] == ["/work-of/zoequill/strata"]
 
 
-def test_what_is_private_in_a_large_log_is_found_wherever_it_stands(machine):
-    lines = [f'{{"kernel": "copy", "gbps": {number}.1398, "best_seconds": 0.0{number}}}' for number in range(200_000)]
-    lines[150_000] = "given " + SECRETS["github"]
-    lines[-1] = "by zoequill"
-    found = machine().look("x", "\n".join(lines).encode())
-    assert [one.line for one in found] == [150_001, 200_000]
+@pytest.mark.parametrize(
+    "name", [".env", "id_rsa", "vm/private_key", "source/vm/key.pem", ".ssh/known_hosts", "credentials.json", ".netrc"]
+)
+def test_a_file_of_keys_is_found_by_its_name(machine, name):
+    for public in (True, False):
+        assert [one.place for one in machine().look(name, b"x\0", public)] == [f"{name}:1"]
+    assert not list(machine(name).look(name, b"x\0"))
 
 
 def test_a_name_that_is_a_public_word_gives_nothing_away(monkeypatch, machine):

@@ -31,7 +31,7 @@ def daemon(tmp_path):
         (tools / name).write_text(f"#!/bin/bash\n{text}\n")
         (tools / name).chmod(0o755)
     (tmp_path / "p/scripts").mkdir(parents=True)
-    for name in ("dockerd.sh", "daemons.sh", "runtimes.py"):
+    for name in ("dockerd.sh", "daemons.sh"):
         text = (projects.ROOT / "scripts" / name).read_text()
         (tmp_path / "p/scripts" / name).write_text(text.replace("/run/", f"{tmp_path}/run/"))
         (tmp_path / "p/scripts" / name).chmod(0o755)

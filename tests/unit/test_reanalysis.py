@@ -1,10 +1,11 @@
 """The readers of the published raw results, on small imitations that are written here."""
 
-import csv
-
+import projects
 import pytest
 
-from strata.reanalysis import logs, mysql, tidy
+from strata.base.errors import UserError
+from strata.experiment import config
+from strata.reanalysis import logs, mysql, source, tidy
 from strata.reanalysis.reading import Refusal, Value
 
 
@@ -212,14 +213,9 @@ def folder(tmp_path):
     return tmp_path / "raw"
 
 
-def table(path):
-    with open(path, newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def test_the_table_numbers_repetitions_and_missing_files_are_named(folder, tmp_path, capsys):
     tidy.make(str(folder), str(tmp_path / "out"))
-    rows = table(tmp_path / "out/tidy.csv")
+    rows = projects.table(tmp_path / "out/tidy.csv")
     assert list(rows[0]) == tidy.COLUMNS
     copy = [row for row in rows if row["metric"] == "copy"]
     assert [(row["repetition"], row["file"], row["line"]) for row in copy] == [
@@ -230,6 +226,28 @@ def test_the_table_numbers_repetitions_and_missing_files_are_named(folder, tmp_p
         ("variant", "fio/results/vm.log"),
         ("paper", "at-b72ae3e/fio/results/vm.log"),
     }
-    missing = {row["file"]: row["reason"] for row in table(tmp_path / "out/unreadable.csv")}
+    missing = {row["file"]: row["reason"] for row in projects.table(tmp_path / "out/unreadable.csv")}
     assert missing["Stream/results/docker.log"] == "missing: no values of stream in docker"
     assert "netperf/results/netperf.xlsx: missing: no values of netperf" in capsys.readouterr().err
+
+
+def test_a_folder_a_checkout_and_a_bare_directory_are_good_and_all_else_is_refused_by_name(folder, tmp_path):
+    assert source.complaint(str(folder)) is None
+    projects.track(folder, commit=True)
+    assert source.complaint(str(folder)) is None
+    projects.git(folder, "clone", "--quiet", "--bare", str(folder), str(tmp_path / "bare"))
+    assert source.complaint(str(tmp_path / "bare")) is None
+    (tmp_path / "file").write_text("")
+    (tmp_path / "empty").mkdir()
+    projects.git(tmp_path, "init", "--quiet", "--bare", str(tmp_path / "repository"))
+    for name in ("nowhere", "file", "empty", "repository"):
+        assert str(tmp_path / name) in (source.complaint(str(tmp_path / name)) or "")
+
+
+def test_the_config_names_the_folder_or_says_what_is_missing(checkout, folder):
+    assert config.read({"published_raw": str(folder)})["published_raw"] == str(folder)
+    for wrong in ("/nowhere", 2014):
+        with pytest.raises(UserError, match=r"config\.yaml: published_raw: "):
+            source.named(config.read({"published_raw": wrong}))
+    with pytest.raises(UserError, match="published_raw"):
+        source.named(config.read())

@@ -1,6 +1,5 @@
 """What an environment is unable to do, in a real run: a result with its reason, asked no more once found."""
 
-import csv
 import json
 
 import projects
@@ -68,78 +67,66 @@ def run(project, *words):
     return projects.run(project, *words, PYTHONPATH=str(project))
 
 
-def table(project, name):
-    with open(project / f"results/tidy/{name}.csv", newline="") as file:
-        return sorted({(row["environment"], int(row["repetition"])) for row in csv.DictReader(file)})
+def measured_in(project, name):
+    rows = projects.table(project / f"results/tidy/{name}.csv")
+    return {(row["environment"], int(row["repetition"])) for row in rows}
 
 
-def test_what_cannot_be_done_is_a_whole_cell_that_says_so(project):
-    done = run(project, "snakemake", "--cores", "1", "results/tidy/calls.csv")
+def calls_of(project, script, seconds):
+    """From now on this is what `calls` runs, and how long it may take."""
+    declared = project / "workloads/calls/workload.yaml"
+    content = yaml.safe_load(declared.read_text())
+    content["run"] = [{"argv": ["/bin/sh", "-c", script], "timeout": seconds}]
+    declared.write_text(json.dumps(content))
+
+
+def cannot(project, repetition):
+    return json.loads((project / f"results/raw/toy/calls/{repetition}.json").read_text())["cannot"]
+
+
+TARGETS = ["results/tidy/calls.csv", pytest.param("paper/report.html", marks=pytest.mark.long)]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_cannot_be_done_is_a_whole_cell_that_says_so_and_is_not_measured_twice(project, target):
+    done = run(project, "snakemake", "--cores", "1", target)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "cannot be done there: its run step ended with exit code 3; it said last: no such call" in done.stderr
-    assert json.loads((project / "results/raw/toy/calls/1.json").read_text())["cannot"]["commands"][0]["exit"] == 3
-    assert {environment for environment, _ in table(project, "calls")} == {"native"}
-
-
-@pytest.mark.long
-def test_a_paper_is_made_that_tells_of_it_and_nothing_is_measured_twice(project):
-    done = run(project, "snakemake", "--cores", "1", "paper/report.html")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "cannot be done there: its run step ended with exit code 3; it said last: no such call" in done.stderr
-    record = json.loads((project / "results/raw/toy/calls/1.json").read_text())
-    assert record["cannot"]["commands"][0]["exit"] == 3
-    assert {environment for environment, _ in table(project, "calls")} == {"native"}
-    assert {("toy", 1), ("toy", 2)} <= set(table(project, "plain"))
-    asked = sorted(path.stem for path in (project / "results/raw/toy/calls").glob("*.json"))
-    assert asked == ["1", "2", "3"]
-    page = (project / "paper/report.html").read_text()
-    assert "cannot be done there: its run step ended with exit code 3" in " ".join(page.split())
-    again = run(project, "snakemake", "--cores", "1", "--dry-run", "paper/report.html")
+    assert cannot(project, 1)["commands"][0]["exit"] == 3
+    assert {environment for environment, _ in measured_in(project, "calls")} == {"native"}
+    if target == "paper/report.html":
+        assert {("toy", 1), ("toy", 2)} <= measured_in(project, "plain")
+        assert len(list((project / "results/raw/toy/calls").glob("*.json"))) == 3
+        page = " ".join((project / target).read_text().split())
+        assert "cannot be done there: its run step ended with exit code 3" in page
+    again = run(project, "snakemake", "--cores", "1", "--dry-run", target)
     assert "Nothing to be done" in again.stdout + again.stderr
 
 
-def test_of_an_environment_that_has_to_do_everything_it_is_a_failed_cell(project):
-    layer = project / "strata/layers/toy.py"
-    layer.write_text(layer.read_text().replace("return True", "return False"))
+@pytest.mark.parametrize("case", ["has to do everything", "takes too long", "measured in another repetition"])
+def test_what_may_be_another_trouble_is_a_failed_cell(project, case):
+    failed, says = 1, "its run step ended with exit code 3"
+    if case == "has to do everything":
+        layer = project / "strata/layers/toy.py"
+        layer.write_text(layer.read_text().replace("return True", "return False"))
+    elif case == "takes too long":
+        says = "its run step was ended: no end after 1 s"
+        calls_of(project, WORK.replace("exit 3", "exec sleep 60"), 1)
+    else:
+        failed = 2
+        once = f'if [ -e {project}/once ]; then exit 3; fi; [ "$(ulimit -n)" != 77 ] || : > {project}/once; '
+        calls_of(project, once + "echo '{\"rate\": 7}'", 20)
     done = run(project, "snakemake", "--cores", "1", "results/tidy/calls.csv")
     assert done.returncode != 0
-    assert "cell failed: toy · calls · repetition 1: its run step ended with exit code 3" in done.stderr
-    assert not (project / "results/raw/toy/calls/1.json").exists()
-
-
-def test_what_takes_too_long_is_a_failed_cell(project):
-    declared = project / "workloads/calls/workload.yaml"
-    content = yaml.safe_load(declared.read_text())
-    content["run"] = [{"argv": ["/bin/sh", "-c", WORK.replace("exit 3", "exec sleep 60")], "timeout": 1}]
-    declared.write_text(json.dumps(content))
-    done = run(project, "snakemake", "--cores", "1", "results/tidy/calls.csv")
-    assert done.returncode != 0
-    assert "cell failed: toy · calls · repetition 1: its run step was ended: no end after 1 s" in done.stderr
-    assert not (project / "results/raw/toy/calls/1.json").exists()
+    assert f"cell failed: toy · calls · repetition {failed}: {says}" in done.stderr
+    kept = [path.stem for path in (project / "results/raw/toy/calls").glob("*.json")]
+    assert kept == [str(number) for number in range(1, failed)]
 
 
 def test_what_comes_to_no_end_where_another_repetition_failed_cannot_be_done_there(project):
-    declared = project / "workloads/calls/workload.yaml"
-    content = yaml.safe_load(declared.read_text())
     waits = f"[ ! -e {project}/once ] || exec sleep 60; : > {project}/once; exit 3"
-    content["run"] = [{"argv": ["/bin/sh", "-c", WORK.replace("exit 3", waits)], "timeout": 1}]
-    declared.write_text(json.dumps(content))
+    calls_of(project, WORK.replace("exit 3", waits), 1)
     done = run(project, "snakemake", "--cores", "1", "results/tidy/calls.csv")
     assert done.returncode == 0, done.stdout + done.stderr
-    words = "its run step was ended: no end after 1 s"
-    assert f"toy · calls · repetition 2 cannot be done there: {words}" in done.stderr
-    found = json.loads((project / "results/raw/toy/calls/2.json").read_text())["cannot"]
-    assert found["reason"].startswith(words)
-    assert [command["exit"] for command in found["commands"]] == [None]
-
-
-def test_what_was_measured_in_another_repetition_is_a_failed_cell(project):
-    declared = project / "workloads/calls/workload.yaml"
-    content = yaml.safe_load(declared.read_text())
-    once = f'if [ -e {project}/once ]; then exit 3; fi; [ "$(ulimit -n)" != 77 ] || : > {project}/once; '
-    content["run"] = [{"argv": ["/bin/sh", "-c", once + "echo '{\"rate\": 7}'"], "timeout": 20}]
-    declared.write_text(json.dumps(content))
-    done = run(project, "snakemake", "--cores", "1", "results/tidy/calls.csv")
-    assert done.returncode != 0
-    assert (project / "results/raw/toy/calls/1.json").exists()
-    assert "cell failed: toy · calls · repetition 2: its run step ended with exit code 3" in done.stderr
+    assert "toy · calls · repetition 2 cannot be done there: its run step was ended: no end after 1 s" in done.stderr
+    assert [command["exit"] for command in cannot(project, 2)["commands"]] == [None]

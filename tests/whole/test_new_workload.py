@@ -1,6 +1,5 @@
 """The workloads of docs/adding-a-workload.md, from the page's own text: a tool, and a server with a client."""
 
-import csv
 import json
 import subprocess
 
@@ -17,9 +16,7 @@ def clone(tmp_path):
     """A clone whose page has the bare host alone, with both workloads typed into it."""
     folder = guides.clone(tmp_path / "strata")
     (folder / "config.yaml").write_text(yaml.safe_dump(projects.on_host(workloads=dict.fromkeys(KINDS))))
-    git = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@example.org"]
-    for words in (["add", "--all"], ["commit", "--quiet", "--message", "A page"]):
-        subprocess.run([*git, *words], check=True)
+    projects.track(folder, commit=True)
     for step in guides.steps((guides.DOCS / "adding-a-workload.md").read_text())[:2]:
         files = step.commands[: step.commands.rindex("\nEND\n") + 5]
         subprocess.run(["bash", "-euo", "pipefail", "-c", files], cwd=folder, check=True)
@@ -35,8 +32,7 @@ def test_a_workload_of_each_kind_is_a_folder_and_no_other_file_changes(clone):
     only = "only={workloads: [sorting]}"
     done = projects.run(clone, "snakemake", "--cores", "1", "--config", only, "--", table, PYTHONPATH=str(clone))
     assert done.returncode == 0, done.stderr
-    with open(clone / table, newline="") as file:
-        [row] = csv.DictReader(file)
+    [row] = projects.table(clone / table)
     assert float(row["mean"]) > 0
     record = json.loads((clone / "results/raw/bare/sorting/1.json").read_text())
     assert record["parameters"] == {}

@@ -1,6 +1,5 @@
 """The published raw results, read again through the real pipeline."""
 
-import csv
 import os
 import subprocess
 from pathlib import Path
@@ -35,8 +34,7 @@ def project(tmp_path, monkeypatch):
 
 
 def table(project, name):
-    with open(project / f"results/reanalysis/{name}.csv", newline="") as file:
-        return list(csv.DictReader(file))
+    return projects.table(project / f"results/reanalysis/{name}.csv")
 
 
 def test_the_paper_of_the_reanalysis_from_the_samples(project, samples):

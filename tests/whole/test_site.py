@@ -6,24 +6,12 @@ import http.server
 import shutil
 import subprocess
 import threading
-import urllib.parse
-from pathlib import Path
 
 import pages
 import projects
 import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
-
-# What a browser fetches by itself, not when a reader follows a link.
-FETCHED = {
-    "img": ["src", "srcset"],
-    "script": ["src"],
-    "iframe": ["src"],
-    "source": ["src", "srcset"],
-    "object": ["data"],
-}
-FETCHED |= {"video": ["src", "poster"], "audio": ["src"], "embed": ["src"], "image": ["href"], "use": ["href"]}
 
 
 @pytest.fixture(scope="module")
@@ -34,14 +22,6 @@ def site(tmp_path_factory):
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
-
-
-def absent(site: Path, page: Path, address: str) -> bool:
-    """Whether an address that a file of the site asks for is not one of the site's files."""
-    path = urllib.parse.unquote(urllib.parse.urldefrag(address)[0].partition("?")[0])
-    # A page of errors is shown at any place, and so begins at the root; "//" begins with another host.
-    at = site / path[1:] if path.startswith("/") and page.name == "404.html" else page.parent / path
-    return path.startswith("//") or not at.exists() or not at.resolve().is_relative_to(site)
 
 
 def test_every_document_has_a_page_and_every_kind_its_own(site):

@@ -104,14 +104,17 @@ def measured(tmp_path_factory):
     return made
 
 
+def copied(made: Project, tmp_path: Path) -> Project:
+    """A copy of a project.  It runs the script of the first one, whose path decides the fingerprint."""
+    shutil.copytree(made.folder, tmp_path / "project", symlinks=True)
+    copy = object.__new__(Project)
+    vars(copy).update(vars(made), folder=tmp_path / "project", home=tmp_path)
+    return copy
+
+
 @pytest.fixture
 def project(measured, tmp_path):
-    """A copy of it."""
-    shutil.copytree(measured.folder, tmp_path / "project", symlinks=True)
-    copy = object.__new__(Project)
-    vars(copy).update(vars(measured), folder=tmp_path / "project", home=tmp_path)
-    # The copy runs the script of the first one, whose path decides the fingerprint.
-    return copy
+    return copied(measured, tmp_path)
 
 
 def cells(*patterns: str) -> list[str]:
@@ -428,10 +431,7 @@ def decided(tmp_path_factory):
 
 @pytest.fixture
 def adaptive(decided, tmp_path):
-    shutil.copytree(decided.folder, tmp_path / "project", symlinks=True)
-    copy = object.__new__(Project)
-    vars(copy).update(vars(decided), folder=tmp_path / "project", home=tmp_path)
-    return copy
+    return copied(decided, tmp_path)
 
 
 def test_blocks_are_added_until_it_is_enough(decided):

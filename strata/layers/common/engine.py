@@ -146,9 +146,9 @@ class Layer(layer.Layer):
         argv = self.tool(*words, self.image, *WAIT)
         try:
             self.start(argv)
-        except UserError:
+        except UserError as error:
             if not self._bring_image():
-                raise
+                raise self._explained(error) from None
             self.start(argv)
         if limits.asked(self.options):
             printed = self.run_below(self.wrap(limits.LOOK), check=False)
@@ -174,6 +174,16 @@ class Layer(layer.Layer):
         ports = [] if self.options["network"] == "host" else self.context.ports
         forms = [f"{self.below.listen()}:{port}:{port}/{kind}" for port in ports for kind in ("tcp", "udp")]
         return [word for form in forms for word in ("--publish", form)]
+
+    def _explained(self, error: UserError) -> UserError:
+        """Why it did not start: where a port is taken, which."""
+        named = re.findall(r"\d+(?:\.\d+){3}:(\d+)", str(error))
+        if not named or not re.search("already allocated|address already in use", str(error)):
+            return error
+        return UserError(
+            f"port {named[-1]} of {self.below.listen()} is taken by another program: end that, or give the workload "
+            "another port (config.yaml: workloads)"
+        )
 
     def _bring_image(self) -> bool:
         """Bring the image from the cache if it is missing; whether it was.  Raises UserError where another comes."""

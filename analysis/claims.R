@@ -23,6 +23,14 @@ test_claims <- function(published, values, here) {
   stack_rows(rows)
 }
 
+# What claims ask of a run and its machine.
+here_of <- function(results) {
+  sockets <- Filter(is.numeric, lapply(results$records, function(one) one$observed$host$static$sockets))
+  list(invalid = results$invalid, sockets = if (length(sockets) == 0) NA else max(unlist(sockets)),
+       processors = results$plan$machine$cpus %or% NA,
+       emulated = results$environments$environment[results$environments$emulated])
+}
+
 # A claim about a product for which an environment of this project stands as a transfer; NULL where there is
 # none.
 moved_claim <- function(claim, published, values, here) {
@@ -105,8 +113,8 @@ compare_part <- function(part, level, value = 1) {
   found
 }
 
-#' The parts of a claim: a list of series of ratios (environment, reference, series, percentile, ratio), or of
-#' two samples (x, y, how, exact for ratio), or of reasons
+#' The parts of a claim: a list of series of ratios (environment, reference, workload, series, percentile,
+#' ratio), or of two samples (x, y, how, exact for ratio), or of reasons
 claim_parts <- function(claim, published, values, here) {
   cannot <- function(reason, ...) list(list(reason = reason, because = paste0(...)))
   if (!is.null(claim$untestable)) return(cannot(claim$untestable$reason, claim$untestable$because))
@@ -174,7 +182,7 @@ pair_parts <- function(pair, claim, published, rows, here) {
     }
     pairs <- pair_rows(own, other)
     if (isTRUE(claim$performance) && own$better[[1]] == "lower") pairs$ratio <- 1 / pairs$ratio
-    list(environment = names[[1]], reference = names[[2]], series = own$series[[1]],
-         percentile = own$percentile[[1]], ratio = of_blocks(pairs))
+    list(environment = names[[1]], reference = names[[2]], workload = own$workload[[1]],
+         series = own$series[[1]], percentile = own$percentile[[1]], ratio = of_blocks(pairs))
   })
 }

@@ -18,6 +18,7 @@ stack_rows <- function(rows) {
 #' The results of an experiment
 #'
 #' @param folder that holds plan.json, plan.csv, tidy/ and raw/
+#' @param tidy folder of the tidy tables
 #' @return list: plan; environments (native beside emulated machines is among the `emulated`), metrics (data
 #'   frames in the plan's order); planned (cells); tidy (values
 #'   that count, with
@@ -26,7 +27,7 @@ stack_rows <- function(rows) {
 #'   often it was looked whether there are enough blocks, and found so); valid (whether the scale answers a
 #'   question); invalid (workloads that answer none, since a size rule is broken); sizes (their rules)
 #' @section Errors: no plan; no values; an environment or workload that is not in the plan
-read_results <- function(folder) {
+read_results <- function(folder, tidy = file.path(folder, "tidy")) {
   path <- file.path(folder, "plan.json")
   if (!file.exists(path)) {
     stop(path, ": missing: run `snakemake plan`, or name the folder that holds it", call. = FALSE)
@@ -35,7 +36,7 @@ read_results <- function(folder) {
   environments <- stack_rows(Map(read_environment, names(plan$environments), plan$environments))
   metrics <- stack_rows(Map(read_metrics, names(plan$workloads), plan$workloads))
   # What an earlier plan left behind is not of this one.
-  tables <- file.path(folder, "tidy", paste0(names(plan$workloads), ".csv"))
+  tables <- file.path(tidy, paste0(names(plan$workloads), ".csv"))
   tidy <- stack_rows(lapply(tables[file.exists(tables)], read_table, text = TEXT))
   if (is.null(tidy) || nrow(tidy) == 0) stop(folder, "/tidy: no value was measured", call. = FALSE)
   unknown <- setdiff(paste(tidy$workload, tidy$metric), paste(metrics$workload, metrics$metric))

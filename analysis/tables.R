@@ -60,11 +60,7 @@ main <- function(folder, claims) {
   write(emulated_table(results), "emulated")
   write(share_of_blocks(results$tidy), "blocks")
   write(runs_table(results), "runs")
-  sockets <- Filter(is.numeric, lapply(results$records, function(one) one$observed$host$static$sockets))
-  here <- list(invalid = results$invalid, sockets = if (length(sockets) == 0) NA else max(unlist(sockets)),
-               processors = results$plan$machine$cpus %or% NA,
-               emulated = results$environments$environment[results$environments$emulated])
-  write(test_claims(jsonlite::read_json(claims), results$tidy, here), "claims")
+  write(test_claims(jsonlite::read_json(claims), results$tidy, here_of(results)), "claims")
 }
 
 arguments <- commandArgs(TRUE)

@@ -56,7 +56,7 @@ checkpoint decide:
         "results/logs/precision-{round}.log",
     localrule: True
     conda:
-        "../envs/strata.yaml"
+        "../envs/analysis.yaml"
     resources:
         testbed=1,
     params:

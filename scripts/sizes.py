@@ -9,7 +9,6 @@ import csv
 import json
 import math
 import os
-import statistics
 import sys
 import time
 from pathlib import Path
@@ -17,9 +16,8 @@ from pathlib import Path
 from beside import ROOT, measure
 
 from strata.base import pages
-from strata.experiment import precision, sizes, workload
+from strata.experiment import sizes, workload
 from strata.host import capacity, observe
-from strata.results import decide, headline
 
 BASE = ROOT / "results/sizes"
 ENVIRONMENTS = ("native", "docker")
@@ -61,32 +59,30 @@ def page_of(size: str, repetitions: int) -> dict:
 
 
 def rows_of(folder: Path, name: str) -> list[dict]:
-    """A row for each headline metric of a workload: its level in native, the ratio of Docker to it, and its scatter."""
+    """A row for each headline series of a workload: its level in native, the ratio of Docker to it, and its scatter."""
     plan = json.loads((folder / "results/plan.json").read_text())
-    values: dict[tuple, dict] = {}
-    with open(folder / f"results/tidy/{name}.csv", newline="", encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            own = values.setdefault((row["metric"], row["factors"]), {})
-            own.setdefault(row["environment"], {})[row["repetition"]] = (float(row["value"]), row["laps"])
-    entry, found = plan["workloads"][name], []
-    told = headline.of_workload(entry, values)
-    for key in (one for one in values if one in told):
-        native, other = (values[key].get(of, {}) for of in ENVIRONMENTS)
-        logs = [math.log(decide.ratio(other[at], native[at])) for at in sorted(other, key=int) if at in native]
-        found.append(
-            {
-                "title": entry["title"],
-                "metric": entry["metrics"][key[0]]["label"],
-                "unit": entry["metrics"][key[0]]["unit"],
-                "size": [entry["parameters"][one] for one in size_of(name, 1)],
-                "holds": not sizes.broken(sizes.of_cell(plan, name, entry["parameters"])),
-                "level": statistics.fmean(value for value, _ in native.values()),
-                "ratio": math.exp(statistics.fmean(logs)),
-                "half": precision.half_width(logs),
-                "scatter": statistics.stdev(logs) if len(logs) > 1 else math.nan,
-            }
-        )
-    return found
+    entry = plan["workloads"][name]
+
+    def told(table: str, environment: str) -> list[dict]:
+        with open(folder / f"results/{table}.csv", newline="", encoding="utf-8") as file:
+            rows = [row for row in csv.DictReader(file) if row["headline"] == "yes" and row["workload"] == name]
+        return [row for row in rows if row["environment"] == environment]
+
+    levels = {row["series"]: float(row["level"]) for row in told("summary", ENVIRONMENTS[0])}
+    return [
+        {
+            "title": entry["title"],
+            "metric": row["metric_label"],
+            "unit": row["unit"],
+            "size": [entry["parameters"][one] for one in size_of(name, 1)],
+            "holds": not sizes.broken(sizes.of_cell(plan, name, entry["parameters"])),
+            "level": levels[row["series"]],
+            "ratio": float(row["ratio"]),
+            "half": (float(row["high"] or "nan") - float(row["low"] or "nan")) / 2 / float(row["ratio"]),
+            "scatter": float(row["scatter"] or "nan"),
+        }
+        for row in told("comparisons", ENVIRONMENTS[1])
+    ]
 
 
 def report(measured: dict[str, Path], names: list[str]) -> str:

@@ -210,7 +210,10 @@ class Workflow:
             ) from None
         self._write()
         if shutil.which("Rscript") is None:
-            progress.say("setup", "R is not installed, but tables and papers need it: `make setup` installs it")
+            progress.say(
+                "setup",
+                "R is not installed, but decisions on more blocks, tables and papers need it: `make setup` installs it",
+            )
 
     def _write(self) -> None:
         found: Plan = {**self.plan, "source": plan.source(os.getcwd())}

@@ -10,6 +10,8 @@ import math
 import random
 import statistics
 import sys
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -36,6 +38,28 @@ MACHINES = {
     "alike and contaminated": (0.0, 0.0, 0.3, 0.1),
 }
 LEAST, MOST, PERIOD = 3, 300, 1500.0
+# Student's quantile at 0.95 by powers of 1/freedom (Abramowitz and Stegun, 26.7.5; the last one fitted): from two
+# degrees of freedom on right to 0.02 %.
+STUDENT = (1.959963985, 2.372271231, 2.822498617, 2.555849681, 1.589534054, 1.0272)
+# Correlation of neighbouring blocks: at least and at most.
+ALIKE = (0.15, 0.8)
+
+
+def student(freedom: float) -> float:
+    """The half-width at 95 % of Student's distribution."""
+    return sum(term / freedom**power for power, term in enumerate(STUDENT))
+
+
+def half_width(logarithms: Sequence[float]) -> float:
+    """Relative half-width of the interval that the paper prints of a geometric mean, from logarithms in the order of
+    the blocks; neighbours are alike (`error_of_mean` of analysis/statistics.R)."""
+    number, mean = len(logarithms), statistics.fmean(logarithms)
+    apart = [one - mean for one in logarithms]
+    squares = math.fsum(one**2 for one in apart)
+    seen = math.fsum(one * other for one, other in pairwise(apart)) / squares
+    alike = min(max(ALIKE[0], seen + (1 + 4 * seen) / number), ALIKE[1])
+    independent = number * (1 - alike) / (1 + alike)
+    return math.sinh(student(max(independent - 1, 2)) * math.sqrt(squares / (number - 1) / independent))
 
 
 class Ratios:
@@ -62,18 +86,18 @@ class Ratios:
 
     def width(self) -> float:
         """The widest half-width."""
-        return max(map(precision.half_width, self.found))
+        return max(map(half_width, self.found))
 
     def holds(self) -> list[tuple[bool, bool]]:
         """Whether each ratio's intervals hold 1: Student's, and the one that is printed."""
-        shown = [math.asinh(precision.half_width(own)) for own in self.found]
+        shown = [math.asinh(half_width(own)) for own in self.found]
         pairs = zip(self.found, map(plain, self.found), shown, strict=True)
         return [(abs(statistics.fmean(own)) <= one, abs(statistics.fmean(own)) <= other) for own, one, other in pairs]
 
 
 def plain(own: list[float]) -> float:
     """Half-width of Student's interval, which takes blocks for independent."""
-    return precision.student(len(own) - 1) * statistics.stdev(own) / math.sqrt(len(own))
+    return student(len(own) - 1) * statistics.stdev(own) / math.sqrt(len(own))
 
 
 def experiment(chance: random.Random, rule: tuple, machine: tuple) -> tuple[float, float, float, float]:

@@ -1,21 +1,15 @@
-"""The claims of the publications, as they stand in a file that people write: what is wrong with them, and which are
-of ratios that are measured here."""
+"""The claims of the publications, as they stand in a file that people write: what is wrong with them."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from strata.base import checking
 from strata.base.checking import Finding, unknown
 from strata.base.errors import UserError
 from strata.base.shapes import Fields
-from strata.experiment import blocks, workload
+from strata.experiment import workload
 
 FILE = "published/claims.json"
-# The smallest difference that matters: a tolerance that ends at 1 ends there (analysis/claims.R).
-MARGIN = 0.02
-
-# Environment, workload, metric, factors.
-Series = tuple[str, str, str, str]
 
 
 def check(path: str = FILE) -> None:
@@ -50,43 +44,3 @@ def _cross_check(data: Fields) -> Iterator[Finding]:
         for place, metric in enumerate(claim.get("metrics", []) if "pairs" in claim else []):
             declared = {name for load in loads for name in workload.load(load)["metrics"]}
             yield from unknown(f"claims.{number}.metrics.{place}", metric, declared, f"metric of {claim['workload']}")
-
-
-def ratios(measured: Iterable[Series], here: dict[str, int | None]) -> dict[str, tuple[float, float, list[Series]]]:
-    """What claims narrower intervals can decide, by name: limits of the tolerance, and the series of whose ratios to
-    native it is.
-
-    measured: the series that there are.  here: `sockets` and `processors`, None where not known.  A claim that cannot
-    be tested as a whole here, has a limit on one side alone, or does not compare with native is none of them.
-    """
-    with open(FILE, encoding="utf-8") as file:
-        data = json.load(file)
-    there, found = sorted(measured), {}
-    for claim in data["claims"]:
-        low, high = (claim.get("tolerance", {}).get(limit) for limit in ("low", "high"))
-        needs = {**claim, **claim.get("conditions", {})}
-        if "untestable" in claim or None in (low, high) or any((here[key] or 0) < needs.get(key, 0) for key in here):
-            continue
-        low, high = (1 / (1 - MARGIN) if low == 1 else low), (1 - MARGIN if high == 1 else high)
-        about = data.get("workload_groups", {}).get(claim["workload"], [claim["workload"]])
-        rows = [one for one in there if one[1] in about]
-        parts = [_part([data["environments"][name] for name in pair], claim, rows) for pair in claim["pairs"]]
-        if low < high and all(parts):
-            found[claim["id"]] = (low, high, [one for part in parts for one in part])
-    return found
-
-
-def _part(pair: list[Fields], claim: Fields, rows: list[Series]) -> list[Series]:
-    """The series of a pair of a claim; none where it is not measured or not compared with native."""
-    own, others = (entry.get("factors", {}) for entry in pair)
-    names = {one[0] for one in rows}
-    name, other = (next((name for name in entry["measured_as"] if name in names), "") for entry in pair)
-    if other != blocks.REFERENCE or own != others:
-        return []
-    wanted = {f"{key}={value}" for key, value in {**claim.get("factors", {}), **own}.items()}
-    metrics = claim.get("metrics")
-    return [
-        one
-        for one in rows
-        if one[0] == name and (not metrics or one[2] in metrics) and wanted <= set(one[3].split(";"))
-    ]

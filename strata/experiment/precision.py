@@ -7,8 +7,6 @@ them.
 
 import math
 import statistics
-from collections.abc import Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 # Fewer blocks end most often where a width is too small by chance, and their intervals cover too little.
@@ -20,11 +18,6 @@ GROWTH = 2
 # A claim gets blocks only where its budget would pay for so many times what it is foreseen to take.
 TO_SPARE = 1.2
 LEVEL = 0.95
-# Student's quantile at LEVEL by powers of 1/freedom (Abramowitz and Stegun, 26.7.5; the last one fitted): from two
-# degrees of freedom on right to 0.02 %.
-STUDENT = (1.959963985, 2.372271231, 2.822498617, 2.555849681, 1.589534054, 1.0272)
-# Correlation of neighbouring blocks: at least and at most (analysis/statistics.R).
-ALIKE = (0.15, 0.8)
 
 
 class State(NamedTuple):
@@ -42,6 +35,11 @@ class State(NamedTuple):
         """The blocks that count once those that are measured again do."""
         return self.counted + self.again
 
+    @property
+    def width(self) -> float:
+        """The half-width, which shrinks with the square root of the blocks; 1 where it is not known."""
+        return self.half_width if math.isfinite(self.half_width) else 1.0
+
 
 class Claim(NamedTuple):
     """A published claim on a workload: the half-width that decides it, what its blocks hold, and its widest series."""
@@ -50,35 +48,6 @@ class Claim(NamedTuple):
     target: float
     environments: list[str]
     state: State
-
-
-def student(freedom: float) -> float:
-    """The half-width at LEVEL of Student's distribution."""
-    return sum(term / freedom**power for power, term in enumerate(STUDENT))
-
-
-def half_width(logarithms: Sequence[float]) -> float:
-    """Relative half-width of the interval that the paper prints of a geometric mean, from logarithms in the order of
-    the blocks; infinite for fewer than two.  Neighbours are alike (`error_of_mean` of analysis/statistics.R)."""
-    number = len(logarithms)
-    if number < 2:
-        return math.inf
-    mean = statistics.fmean(logarithms)
-    apart = [one - mean for one in logarithms]
-    squares = math.fsum(one**2 for one in apart)
-    if squares == 0:
-        return 0.0
-    seen = math.fsum(one * other for one, other in pairwise(apart)) / squares
-    alike = min(max(ALIKE[0], seen + (1 + 4 * seen) / number), ALIKE[1])
-    independent = number * (1 - alike) / (1 + alike)
-    return math.sinh(student(max(independent - 1, 2)) * math.sqrt(squares / (number - 1) / independent))
-
-
-def foreseen(width: float, counted: int, after: int) -> float:
-    """The half-width after more blocks, at the scatter seen so far; one that is not known counts as 1."""
-    independent = [max(number, 1) * (1 - ALIKE[0]) / (1 + ALIKE[0]) for number in (counted, after)]
-    factor = [student(max(number - 1, 2)) / math.sqrt(number) for number in independent]
-    return (width if math.isfinite(width) else 1.0) * factor[1] / factor[0]
 
 
 def further(states: dict[str, State], target: float, budget: float | None, left: float) -> dict[str, int]:
@@ -97,7 +66,7 @@ def further(states: dict[str, State], target: float, budget: float | None, left:
         for load, one in measured.items():
             most = min(GROWTH * one.kept, one.kept + one.room) if one.half_width > target else 0
             for number in range(one.kept, most):
-                beyond = foreseen(one.half_width, one.counted, number) / target - AIM
+                beyond = one.width * math.sqrt(max(one.counted, 1) / number) / target - AIM
                 asking += [(-beyond / one.seconds, load)] if beyond > 0 else []
         # Half of what is left; all of it below a tenth of the budget, or two blocks of all that ask.
         of_each = sum(states[load].seconds for load in {load for _, load in asking})
@@ -122,10 +91,8 @@ def for_claims(claims: dict[str, list[Claim]], left: float) -> dict[str, tuple[i
     asking: list[tuple[float, str, int, Claim]] = []
     for load, claim in [(load, claim) for load, ones in claims.items() for claim in ones]:
         state = claim.state
-        width = state.half_width if math.isfinite(state.half_width) else 1.0
-        # A width shrinks with the square root of the blocks.
-        needed = math.ceil(state.counted * (width / (AIM * claim.target)) ** 2) - state.kept
-        if 0 < needed <= state.room and width > claim.target:
+        needed = math.ceil(state.counted * (state.width / (AIM * claim.target)) ** 2) - state.kept
+        if 0 < needed <= state.room and state.width > claim.target:
             asking.append((needed * state.seconds, load, needed, claim))
     chosen: dict[str, tuple[int, Claim]] = {}
     for takes, load, needed, claim in sorted(asking, key=lambda each: each[:2]):

@@ -1,30 +1,30 @@
 """Which blocks come next: those that were disturbed again, and more where intervals are wide.
 
-Widths of intervals, costs, the budget and the machine's flags decide, and never a difference between environments.
+Widths of intervals (analysis/widths.R), costs, the budget and the machine's flags decide, and never a difference
+between environments.
 """
 
+import json
 import math
+import os
 import statistics
+import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from strata.base.constants import result
 from strata.base.errors import UserError
-from strata.base.files import write_json
+from strata.base.files import write_csv, write_json
+from strata.base.process import capture
 from strata.base.shapes import Fields, Plan
 from strata.cell import quiet
-from strata.experiment import blocks, claims, plan, precision, sizes
+from strata.experiment import blocks, plan, precision
 from strata.experiment.blocks import Block, Cell
 from strata.experiment.precision import Claim, State
 from strata.host import node
-from strata.results import headline, tidy
-
-# Environment, metric, factors.
-Series = tuple[str, str, str]
-# Of a run its value and those of its laps.
-Run = tuple[float, str]
+from strata.results import tidy
 
 
 def decide(round: int) -> None:
@@ -45,88 +45,57 @@ def decide(round: int) -> None:
 class _Measured:
     """What is known once all blocks so far are measured.
 
-    left: seconds of the budget.  again: the blocks that are measured again.  series: of each workload the runs that
-    count, by their repetition.  widths: of each workload the half-width and number of pairs of each headline ratio.
+    left: seconds of the budget.  again: the blocks that are measured again.  widths: of the ratios that count, as from
+    :func:`widths`.
     """
 
     def __init__(self, experiment: Plan, order: blocks.Order) -> None:
         self.experiment, self.order, self.asked = experiment, order, experiment["precision"]
         found = tidy.values()
-        self.records = found.records
         self.costs: dict[tuple[str, str], list[float]] = defaultdict(list)
-        for cell, cost in _costs(self.records).items():
+        for cell, cost in _costs(found.records).items():
             self.costs[cell[:2]].append(cost)
         self.spent = sum(map(sum, self.costs.values()))
         self.left = math.inf if self.asked["budget"] is None else self.asked["budget"] - self.spent
-        self.causes = disturbed(order, self.records)
+        self.causes = disturbed(order, found.records)
         self.again: list[Block] = []
         for block in sorted(set(self.causes) - order.aside, key=lambda one: one[::-1]):
             seconds = self._seconds(block[0])
             if order.tries.get(block, 0) < self.asked["retries"] and seconds <= self.left:
                 self.again.append(block)
                 self.left -= seconds
-        self.series = {load: self._series(load, rows) for load, rows in found.rows.items()}
-        self.widths = {load: self._widths(load) for load in self.series}
+        self.widths = widths(found.rows, self.again)
 
     def _seconds(self, load: str, names: Iterable[str] | None = None) -> float:
         """What a block of these environments takes, or the next one."""
         among = [name for name in self.order.next_block(load) if names is None or name in names]
         return sum(statistics.fmean(self.costs[name, load]) for name in among if (name, load) in self.costs)
 
-    def _series(self, load: str, rows: Iterable[Iterable[Any]]) -> dict[Series, dict[int, Run]]:
-        found: dict[Series, dict[int, Run]] = defaultdict(dict)
-        for row in (dict(zip(tidy.COLUMNS, one, strict=True)) for one in rows):
-            name, number = row["environment"], row["repetition"]
-            if name in self.order.paired and row["counts"] == "yes" and (load, number) not in self.again:
-                found[name, row["metric"], row["factors"]][number] = (float(row["value"]), row["laps"])
-        return found
-
-    def _widths(self, load: str) -> dict[Series, tuple[float, int]]:
-        """Of ratios to native; of levels without such."""
-        series, found = self.series[load], {}
-        told = headline.of_workload(self.experiment["workloads"][load], {one[1:] for one in series})
-        ratios = blocks.REFERENCE in self.order.paired and len(self.order.paired) > 1
-        for one, own in series.items():
-            if one[1:] in told and not (ratios and one[0] == blocks.REFERENCE):
-                base = series.get((blocks.REFERENCE, *one[1:]), {}) if ratios else dict.fromkeys(own, (1.0, ""))
-                kept = [math.log(ratio(own[at], base[at])) for at in sorted(own) if at in base]
-                found[one] = (precision.half_width(kept), len(kept))
-        return found
-
     def _state(self, load: str) -> State:
         """The state of a workload; blocks of some environments alone, for a claim, do not count."""
-        held: dict[str, set[int]] = defaultdict(set)
-        for one, own in self.series[load].items():
-            held[one[0]] |= set(own)
-        counted = len(set.intersection(*held.values())) if held else 0
+        own = [row for row in self.widths if row["workload"] == load and not row["id"]]
+        counted = min((row["n"] for row in own), default=0)
         again, aside = (sum(one[0] == load for one in those) for those in (self.again, self.order.aside))
         # What could not be measured takes the place of another block; what was set aside does not.
         room = self.asked["max"] - self.order.blocks[load] + aside
-        width = max((width for width, _ in self.widths[load].values()), default=math.inf)
+        width = max((row["half_width"] for row in own), default=math.inf)
         return State(counted, again, room, width, self._seconds(load))
 
     def _claims(self, states: dict[str, State]) -> dict[str, list[Claim]]:
-        """What published claims ask for, by workload; none of a workload of which a size rule does not hold."""
-        sockets = [record["observed"]["host"]["static"].get("sockets") for record in self.records.values()]
-        here = {
-            "processors": self.experiment["machine"].get("cpus"),
-            "sockets": max((one for one in sockets if isinstance(one, int)), default=None),
-        }
-        small = {
-            cell[1]
-            for cell, record in self.records.items()
-            if cell[0] in self.order.paired and sizes.broken(record.get("sizes", []))
-        }
-        there = {(one[0], load, *one[1:]) for load, own in self.series.items() if load not in small for one in own}
+        """What published claims ask for, by workload: the widest of the ratios that each is about decides."""
+        parts: dict[tuple[str, str], list[Fields]] = defaultdict(list)
+        for row in self.widths:
+            if row["id"]:
+                parts[row["workload"], row["id"]].append(row)
         found: dict[str, list[Claim]] = {load: [] for load in states}
-        for name, (low, high, series) in claims.ratios(there, here).items():
-            for load in {one[1] for one in series}:
-                own = [(one[0], *one[2:]) for one in series if one[1] == load]
-                if known := [self.widths[load][one] for one in own if one in self.widths[load]]:
-                    state, (width, pairs) = states[load], max(known)
-                    names = sorted({blocks.REFERENCE, *(one[0] for one in own)})
-                    of_claim = State(pairs, state.again, state.room, width, self._seconds(load, names))
-                    found[load].append(Claim(name, precision.deciding(low, high), names, of_claim))
+        for (load, name), rows in parts.items():
+            names = sorted({blocks.REFERENCE, *(row["environment"] for row in rows)})
+            widest = max(rows, key=lambda row: row["half_width"])
+            target = precision.deciding(widest["low"], widest["high"])
+            own = states[load]._replace(
+                counted=widest["n"], half_width=widest["half_width"], seconds=self._seconds(load, names)
+            )
+            found[load].append(Claim(name, target, names, own))
         return found
 
     def decision(self) -> Fields:
@@ -136,7 +105,7 @@ class _Measured:
         more, of_claims = dict.fromkeys(states, 0), {}
         if target is not None:
             more = precision.further(states, target, budget, self.left)
-            if self.asked.get("claims") and not any(more.values()) and self.experiment["scale"] != blocks.SMALL:
+            if self.asked.get("claims") and not any(more.values()):
                 of_claims = precision.for_claims(self._claims(states), self.left)
                 more |= {load: number for load, (number, _) in of_claims.items()}
         told: dict[str, Fields] = {}
@@ -166,6 +135,24 @@ class _Measured:
         }
 
 
+def widths(rows: Mapping[str, Iterable[Sequence[object]]], aside: Iterable[Block]) -> list[Fields]:
+    """``{id, workload, environment, n, half_width, low, high}`` of each ratio to native by which it is decided.
+
+    rows: tidy ones by workload; those of blocks that are set aside do not count.  id: of the claim that it is part of,
+    with the limits of its tolerance; or empty.
+    """
+    apart: set[object] = {*aside}
+    left = {load: [row for row in own if (load, row[2]) not in apart] for load, own in rows.items()}
+    if not any(left.values()):
+        return []
+    with tempfile.TemporaryDirectory() as folder:
+        for load, own in left.items():
+            write_csv(os.path.join(folder, f"{load}.csv"), tidy.COLUMNS, own)
+        told = capture(["Rscript", "analysis/widths.R", "results", folder], timeout=3600).stdout
+    found: list[Fields] = json.loads(told)
+    return [{**row, "half_width": math.inf if row["half_width"] is None else row["half_width"]} for row in found]
+
+
 def disturbed(order: blocks.Order, records: Mapping[Cell, Any]) -> dict[Block, str]:
     """The blocks of these records that something disturbed, and what, in words."""
     found: dict[Block, str] = {}
@@ -192,14 +179,6 @@ def _reason(state: State, more: int, target: float | None, claim: Claim | None, 
     else:
         why = "the largest number of blocks" if state.room <= 0 else "the budget pays for no more"
     return f"{width}{wanted}{again and ', '}{again}, {why}"
-
-
-def ratio(measured: Run, reference: Run) -> float:
-    """The ratio of two runs of a block: of laps the median of their pairs."""
-    laps = [[float(lap) for lap in one[1].split(";") if lap] for one in (measured, reference)]
-    if laps[0] and len(laps[0]) == len(laps[1]):
-        return float(statistics.median(one / other for one, other in zip(*laps, strict=True)))
-    return measured[0] / reference[0]
 
 
 def _costs(records: Mapping[Cell, Any]) -> dict[Cell, float]:

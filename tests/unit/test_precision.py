@@ -11,28 +11,8 @@ import pytest
 from strata.base.errors import UserError
 from strata.base.files import read_json, write_json
 from strata.commands import main
-from strata.experiment import claims, plan, precision
+from strata.experiment import plan, precision
 from strata.experiment.precision import FIRST_STAGE, Claim, State
-from strata.results import headline
-
-
-# R's qt(0.975, freedom).
-@pytest.mark.parametrize(
-    ("freedom", "wanted"),
-    [(2, 4.3026527297), (3, 3.1824463053), (5, 2.5705818356), (19, 2.0930240544), (40, 2.0210753903)],
-)
-def test_student_is_that_of_r(freedom, wanted):
-    assert precision.student(freedom) == pytest.approx(wanted, rel=0.0002)
-
-
-def test_the_width_is_that_which_the_paper_prints():
-    assert precision.half_width([0.1]) == math.inf
-    assert precision.half_width([0.1, 0.1]) == 0
-    # R: error <- error_of_mean(d); sinh(qt(0.975, error$df) * error$se)
-    alternating, drifting = [0.02, -0.01, 0.03, 0.0, 0.01, -0.02], [0.01, 0.02, 0.03, 0.05, 0.06, 0.08, 0.09, 0.1]
-    assert precision.half_width(alternating) == pytest.approx(0.02635461, rel=0.001)
-    assert precision.half_width(drifting) == pytest.approx(0.15292882, rel=0.001)
-
 
 # (states, more of what is asked, how many blocks each gets)
 GIVEN = [
@@ -87,30 +67,6 @@ def test_the_claim_that_takes_least_comes_first_and_none_that_no_budget_pays():
     assert precision.for_claims({"a": [claim(room=10)]}, math.inf) == {}
     # What is left pays for one of two alone.
     assert list(precision.for_claims({"a": [claim(seconds=2)], "b": [claim()]}, 30)) == ["b"]
-
-
-def test_claims_are_of_ratios_to_native_that_are_measured():
-    def ratios(*names, **here):
-        series = [(name, "linpack", "gflops", "order=600") for name in names]
-        return claims.ratios(series, {"sockets": 1, "processors": 2, **here})
-
-    found = ratios("native", "docker", "vm")
-    assert found["ibm-linpack-docker-identical"] == (0.98, 1.02, [("docker", "linpack", "gflops", "order=600")])
-    assert "ibm-linpack-docker-identical" not in ratios("docker", "vm")
-    two_sockets = {one["id"] for one in json.load(open(claims.FILE))["claims"] if one.get("sockets") == 2}
-    assert not two_sockets & set(found)
-
-
-def test_the_headline_is_what_a_workload_declares_or_of_a_sweep_the_largest():
-    series = [("rate", f"size={size}") for size in (9, 100, 20)] + [("time", "size=9")]
-    assert headline.of_workload({}, series) == set(series)
-    declared = {"headline": [{"metric": "rate", "where": {"size": "largest"}}, {"metric": "time"}]}
-    assert headline.of_workload(declared, series) == {("rate", "size=100"), ("time", "size=9")}
-    drawn = {"figures": [{"kind": "sweep", "metric": "rate", "along": "size"}, {"kind": "cdf", "metric": "time"}]}
-    assert headline.of_workload(drawn, series) == {("rate", "size=100")}
-    assert headline.of_workload({"headline": [{"metric": "rate", "where": {"size": 9}}]}, series) == {
-        ("rate", "size=9")
-    }
 
 
 # A project whose cells take 8 s, with 2 s between them.  A block of its two environments takes 20 s.

@@ -44,6 +44,7 @@ class State(NamedTuple):
 class Claim(NamedTuple):
     """A published claim on a workload: the half-width that decides it, what its blocks hold, and its widest series."""
 
+    load: str
     name: str
     target: float
     environments: list[str]
@@ -83,17 +84,17 @@ def further(states: dict[str, State], target: float, budget: float | None, left:
     return given
 
 
-def for_claims(claims: dict[str, list[Claim]], left: float) -> dict[str, tuple[int, Claim]]:
+def for_claims(claims: list[Claim], left: float) -> dict[str, tuple[int, Claim]]:
     """How many more blocks each workload gets for which of its claims: first where deciding takes the least time.
 
     A claim that `left` or the largest number of blocks cannot decide gets none.
     """
     asking: list[tuple[float, str, int, Claim]] = []
-    for load, claim in [(load, claim) for load, ones in claims.items() for claim in ones]:
+    for claim in claims:
         state = claim.state
         needed = math.ceil(state.counted * (state.width / (AIM * claim.target)) ** 2) - state.kept
         if 0 < needed <= state.room and state.width > claim.target:
-            asking.append((needed * state.seconds, load, needed, claim))
+            asking.append((needed * state.seconds, claim.load, needed, claim))
     chosen: dict[str, tuple[int, Claim]] = {}
     for takes, load, needed, claim in sorted(asking, key=lambda each: each[:2]):
         if load not in chosen and TO_SPARE * takes <= left:

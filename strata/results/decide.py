@@ -32,7 +32,7 @@ def decide(round: int) -> None:
 
     Raises UserError where nothing is decided after it, or its cells are not measured.
     """
-    experiment = plan.read_checked()
+    experiment = plan.read()
     order = blocks.Order(experiment)
     if order.asked[-1:] != [round]:
         due = f"one is due after {order.last}" if order.asked else "the config adds no blocks"
@@ -45,8 +45,8 @@ def decide(round: int) -> None:
 class _Measured:
     """What is known once all blocks so far are measured.
 
-    left: seconds of the budget.  again: the blocks that are measured again.  widths: of the ratios that count, as from
-    :func:`widths`.
+    left: seconds of the budget.  again: the blocks that are measured again, and what disturbed each, in words.
+    widths: of the ratios that count, as from :func:`widths`.
     """
 
     def __init__(self, experiment: Plan, order: blocks.Order) -> None:
@@ -57,12 +57,16 @@ class _Measured:
             self.costs[cell[:2]].append(cost)
         self.spent = sum(map(sum, self.costs.values()))
         self.left = math.inf if self.asked["budget"] is None else self.asked["budget"] - self.spent
-        self.causes = disturbed(order, found.records)
-        self.again: list[Block] = []
-        for block in sorted(set(self.causes) - order.aside, key=lambda one: one[::-1]):
+        disturbed = {
+            cell[1:]: quiet.cause(flags)
+            for cell, record in found.records.items()
+            if cell[0] in order.paired and (flags := record.get("quiet", {}).get("flags"))
+        }
+        self.again: dict[Block, str] = {}
+        for block in sorted(set(disturbed) - order.aside, key=lambda one: one[::-1]):
             seconds = self._seconds(block[0])
             if order.tries.get(block, 0) < self.asked["retries"] and seconds <= self.left:
-                self.again.append(block)
+                self.again[block] = disturbed[block]
                 self.left -= seconds
         self.widths = widths(found.rows, self.again)
 
@@ -81,21 +85,20 @@ class _Measured:
         width = max((row["half_width"] for row in own), default=math.inf)
         return State(counted, again, room, width, self._seconds(load))
 
-    def _claims(self, states: dict[str, State]) -> dict[str, list[Claim]]:
-        """What published claims ask for, by workload: the widest of the ratios that each is about decides."""
+    def _claims(self, states: dict[str, State]) -> list[Claim]:
+        """What published claims ask for: the widest of the ratios that each is about decides."""
         parts: dict[tuple[str, str], list[Fields]] = defaultdict(list)
         for row in self.widths:
             if row["id"]:
                 parts[row["workload"], row["id"]].append(row)
-        found: dict[str, list[Claim]] = {load: [] for load in states}
+        found = []
         for (load, name), rows in parts.items():
             names = sorted({blocks.REFERENCE, *(row["environment"] for row in rows)})
             widest = max(rows, key=lambda row: row["half_width"])
             target = precision.deciding(widest["low"], widest["high"])
-            own = states[load]._replace(
-                counted=widest["n"], half_width=widest["half_width"], seconds=self._seconds(load, names)
-            )
-            found[load].append(Claim(name, target, names, own))
+            counted, width, seconds = widest["n"], widest["half_width"], self._seconds(load, names)
+            own = states[load]._replace(counted=counted, half_width=width, seconds=seconds)
+            found.append(Claim(load, name, target, names, own))
         return found
 
     def decision(self) -> Fields:
@@ -112,13 +115,14 @@ class _Measured:
         words: dict[str, list[str]] = defaultdict(list)
         for load, state in states.items():
             claim = of_claims[load][1] if load in of_claims else None
-            reason = _reason(state, more[load], target, claim, repeated(load, self.again, self.causes))
+            again = {number: why for (name, number), why in self.again.items() if name == load}
+            reason = _reason(state, more[load], target, claim, again)
             words[reason].append(load)
             told[load] = {
                 "blocks": self.order.blocks[load],
                 "seconds": round(state.seconds, 3),
                 "half_width": state.half_width if math.isfinite(state.half_width) else None,
-                "again": [number for name, number in self.again if name == load],
+                "again": [*again],
                 "more": more[load],
                 "environments": claim.environments if claim and claim.environments != self.order.paired else None,
                 "claim": claim.name if claim else None,
@@ -153,21 +157,7 @@ def widths(rows: Mapping[str, Iterable[Sequence[object]]], aside: Iterable[Block
     return [{**row, "half_width": math.inf if row["half_width"] is None else row["half_width"]} for row in found]
 
 
-def disturbed(order: blocks.Order, records: Mapping[Cell, Any]) -> dict[Block, str]:
-    """The blocks of these records that something disturbed, and what, in words."""
-    found: dict[Block, str] = {}
-    for cell, record in records.items():
-        if cell[0] in order.paired and (flags := record.get("quiet", {}).get("flags")):
-            found.setdefault(cell[1:], quiet.cause(flags))
-    return found
-
-
-def repeated(load: str, again: Iterable[Block], causes: Mapping[Block, str]) -> str:
-    """Which blocks of a workload are measured again, and why; nothing where none is."""
-    return ", ".join(f"block {one[1]} again: {causes[one]}" for one in again if one[0] == load)
-
-
-def _reason(state: State, more: int, target: float | None, claim: Claim | None, again: str) -> str:
+def _reason(state: State, more: int, target: float | None, claim: Claim | None, again: dict[int, str]) -> str:
     """How wide a workload's interval is and may be, and how many blocks it gets."""
     width = f"± {100 * state.half_width:.1f} %" if math.isfinite(state.half_width) else "no interval"
     wanted = f" (target ± {100 * target:.1f} %)" if target is not None else ""
@@ -178,7 +168,8 @@ def _reason(state: State, more: int, target: float | None, claim: Claim | None, 
         why = "within the target"
     else:
         why = "the largest number of blocks" if state.room <= 0 else "the budget pays for no more"
-    return f"{width}{wanted}{again and ', '}{again}, {why}"
+    repeated = "".join(f", block {number} again: {cause}" for number, cause in again.items())
+    return f"{width}{wanted}{repeated}, {why}"
 
 
 def _costs(records: Mapping[Cell, Any]) -> dict[Cell, float]:

@@ -12,7 +12,6 @@ from strata.base.shapes import Fields, Plan, Record
 from strata.cell import spool
 from strata.experiment import blocks
 from strata.image import cache
-from strata.results import decide
 from strata.vm import disk
 
 # Minutes that building takes about, where nothing of it is in the cache.
@@ -39,24 +38,9 @@ def show(experiment: Plan, order: bool = False) -> None:
         elif name in of_environment:
             loads = ", ".join(f"{load} {count}" for load, count in sorted(of_environment[name].items()))
             print(f"  {name:{width}}  {of_environment[name].total()}: {loads}")
-    again = _again(experiment, found)
-    for words in again.values():
-        print(f"to be measured again: {words}")
-    due += [(name, load, number) for load, number in again for name in found.paired]
     for words in _built(experiment, of_environment):
         print(f"to build: {words}")
     print(f"time: {_time(experiment, due, found.decided)}")
-
-
-def _again(experiment: Plan, order: blocks.Order) -> dict[tuple[str, int], str]:
-    """The blocks that were disturbed, and will be measured again once that is decided; why, in words."""
-    if order.decided or not experiment["precision"]["retries"]:
-        return {}
-    paths = {cell: places.cell_path("raw", *cell, "json") for cell in order.cells()}
-    records = {cell: record for cell, path in paths.items() if (record := read_json(path))}
-    causes = decide.disturbed(order, records)
-    new = sorted(set(causes) - order.aside)
-    return {one: f"{one[0]}, {decide.repeated(one[0], [one], causes)}" for one in new}
 
 
 def _built(experiment: Plan, environments: Fields) -> list[str]:

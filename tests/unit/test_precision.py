@@ -44,8 +44,8 @@ def test_blocks_go_to_where_the_target_is_farthest_for_its_cost(states, more, wa
     assert precision.further({load: State(*state) for load, state in states.items()}, **asked) == wanted
 
 
-def claim(name="one", counted=20, again=0, room=300, width=0.02, target=0.018, seconds=1):
-    return Claim(name, target, ["docker", "native"], State(counted, again, room, width, seconds))
+def claim(load="a", name="one", counted=20, again=0, room=300, width=0.02, target=0.018, seconds=1):
+    return Claim(load, name, target, ["docker", "native"], State(counted, again, room, width, seconds))
 
 
 def test_the_width_that_decides_a_claim_is_that_of_its_tolerance():
@@ -55,18 +55,19 @@ def test_the_width_that_decides_a_claim_is_that_of_its_tolerance():
 
 
 def test_the_claim_that_takes_least_comes_first_and_none_that_no_budget_pays():
-    asked = {
-        "a": [claim("dear", target=0.01), claim("cheap")],
-        "b": [claim("far", target=0.0005)],
-        "c": [claim("done", target=0.03)],
-    }
+    asked = [
+        claim("a", "dear", target=0.01),
+        claim("a", "cheap"),
+        claim("b", "far", target=0.0005),
+        claim("c", "done", target=0.03),
+    ]
     [(load, (number, chosen))] = precision.for_claims(asked, 1000).items()
     # 20 (0.02 / 0.9 / 0.018)² is 30.5 blocks, of which there are 20.
     assert (load, number, chosen.name) == ("a", 11, "cheap")
-    assert precision.for_claims({"a": [claim()]}, 10) == {}
-    assert precision.for_claims({"a": [claim(room=10)]}, math.inf) == {}
+    assert precision.for_claims([claim()], 10) == {}
+    assert precision.for_claims([claim(room=10)], math.inf) == {}
     # What is left pays for one of two alone.
-    assert list(precision.for_claims({"a": [claim(seconds=2)], "b": [claim()]}, 30)) == ["b"]
+    assert list(precision.for_claims([claim(seconds=2), claim("b")], 30)) == ["b"]
 
 
 # A project whose cells take 8 s, with 2 s between them.  A block of its two environments takes 20 s.
@@ -121,17 +122,14 @@ def test_a_difference_never_decides(made, slower):
     assert each(found, "more") == {"stream": FIRST_STAGE, "linpack": FIRST_STAGE}
 
 
-def test_a_disturbed_block_is_measured_again_and_counts_in_no_width(made, capsys):
+def test_a_disturbed_block_is_measured_again_and_counts_in_no_width(made):
     folder = made(retries=True)
     measure_on(folder, slower={"docker": 1.02}, noise=0)
     calm = each(decided(3), "half_width")
     os.unlink("results/precision/3.json")
     flag("docker/stream/2")
-    assert main(["plan"]) == 0
-    why = "block 2 again: the load average over one minute was 2.00"
-    assert f"to be measured again: stream, {why}\n" in capsys.readouterr().out
     found = decided(3)
-    assert why in found["reason"]
+    assert "block 2 again: the load average over one minute was 2.00" in found["reason"]
     assert each(found, "again") == {"stream": [2], "linpack": []}
     assert each(found, "more") == {"stream": FIRST_STAGE - 3, "linpack": FIRST_STAGE - 3}
     assert each(found, "half_width") == pytest.approx(calm)

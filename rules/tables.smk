@@ -4,7 +4,6 @@
 rule tables:
     input:
         lambda tables: told(experiment.measured, checkpoints),
-        lambda tables: told(experiment.decisions, checkpoints),
         experiment.image(),
         PARSERS,
         ANALYSIS,

@@ -29,12 +29,12 @@ def _over(configfile: list[str], words: list[str]) -> Fields:
 
 
 def _plan(over: Fields, show: bool, seal: bool) -> None:
-    from strata import workflow
     from strata.experiment import config, plan
     from strata.experiment import seal as sealing
+    from strata.host import capacity
     from strata.results import forecast
 
-    found = workflow.make_plan(config.read(over))
+    found = config.experiment(config.read(over), capacity.facts())
     if seal:
         print(f"sealed: {sealing.seal(found, plan.source(os.getcwd()))['sha256']}")
     forecast.show(found, show)

@@ -64,7 +64,7 @@ class Workflow:
         begun.append(self)
 
     def _make(self) -> None:
-        self.plan = make_plan(self.settings)
+        self.plan = config.experiment(self.settings, capacity.facts())
         self.digest = hashlib.sha256(json.dumps(self.plan, sort_keys=True).encode()).hexdigest()[:16]
         self.rests_on = blocks.rests_on(self.plan)
         self.tables = products.tables(self.plan)
@@ -127,14 +127,9 @@ class Workflow:
         return [log for log in logs if os.path.exists(log)] if self.partial else logs
 
     def measured(self, checkpoints: Any) -> list[str]:
-        """The logs of all cells and their records."""
+        """The logs of all cells, their records, and the decisions on the way to them."""
         logs = self.logs(checkpoints)
-        return [*logs, *(log.removesuffix("log") + "json" for log in logs)]
-
-    def decisions(self, checkpoints: Any) -> list[str]:
-        """The decisions on the way to all cells."""
-        self.order(checkpoints)
-        return products.decisions(self.plan)
+        return [*logs, *(log.removesuffix("log") + "json" for log in logs), *products.decisions(self.plan)]
 
     def logs_before(self, round: str) -> list[str]:
         """The logs that a decision rests on; none once it was made, since a decision stands."""
@@ -232,15 +227,6 @@ class Workflow:
         if good:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(places.LAST)
-
-
-def make_plan(settings: Fields) -> Plan:
-    """The plan of a checked config on this machine."""
-    found = config.experiment(settings, capacity.facts())
-    found["image"]["settings"] = settings["image"]
-    if settings.get("spread"):
-        found["spread"] = True
-    return found
 
 
 def untried(experiment: Plan, environments: Iterable[str]) -> bool:

@@ -199,9 +199,7 @@ def write_json(path: Path, value: object) -> None:
 
 def planned() -> dict:
     """The plan of the project in the working directory, whose environments count as available whatever is here."""
-    settings = config.read()
-    experiment = config.experiment(settings, {**capacity.facts(), "cpus": 2})
-    experiment["image"]["settings"] = settings["image"]
+    experiment = config.experiment(config.read(), {**capacity.facts(), "cpus": 2})
     for entry in experiment["environments"].values():
         entry |= {"available": True, "reason": None}
     return experiment

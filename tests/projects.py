@@ -201,8 +201,9 @@ def run(folder: Path, *words: str, timeout: float = 600, **more: str) -> subproc
 def plan(folder: Path, **over: object) -> dict:
     """Write the plan of a project as a run does when it begins; the plan."""
     code = (
-        "import json, sys; from strata import client, workflow; from strata.experiment import config, plan;"
-        "settings = config.read(json.loads(sys.argv[1])); made = workflow.make_plan(settings);"
+        "import json, sys; from strata import client; from strata.experiment import config, plan;"
+        "from strata.host import capacity;"
+        "settings = config.read(json.loads(sys.argv[1])); made = config.experiment(settings, capacity.facts());"
         "client.write_way(settings['client']);"
         "plan.write({**made, 'source': {'revision': None, 'changed': None}})"
     )

@@ -196,11 +196,12 @@ def experiment(config: Fields, machine: HostFacts) -> Plan:
         **_repetitions(config),
         "client": client.settle(config["client"]),
         "quiet": config["quiet"],
-        "image": {key: value for key, value in described.items() if key != "base"},
+        "image": {**{key: value for key, value in described.items() if key != "base"}, "settings": config["image"]},
         "vm": config["vm"],
         "machine": machine,
         "environments": environments,
         **({"not_emulated": left_out} if left_out else {}),
+        **({"spread": True} if config.get("spread") else {}),
         "workloads": workloads,
     }
     return cast(Plan, made)

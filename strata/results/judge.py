@@ -15,6 +15,8 @@ from strata.experiment.blocks import Cell
 from strata.host import node
 from strata.vm.acceleration import shown
 
+# A message names so many files.
+SHOWN = 20
 # What records have in common or each for itself → the first one's, and its name.
 Shared = dict[tuple[Any, ...], tuple[Any, str]]
 
@@ -142,7 +144,11 @@ def _is_log(record: Record, path: str) -> bool:
 
 def complaint(found: dict[Cell, list[str]]) -> str:
     """What to tell of refused records, and what would mend them."""
-    logs = [places.cell_path("raw", *cell, "log") for cell in found]
-    shown = " ".join(logs[:20]) + (f" and {len(logs) - 20} more" if len(logs) > 20 else "")
+    logs = shortened([places.cell_path("raw", *cell, "log") for cell in found])
     sentences = [sentence for wrong in found.values() for sentence in wrong]
-    return "\n".join([*sentences, f"remove what is not as it was measured, and snakemake measures it again: {shown}"])
+    return "\n".join([*sentences, f"remove what is not as it was measured, and snakemake measures it again: {logs}"])
+
+
+def shortened(names: list[str]) -> str:
+    """Some files in one line."""
+    return " ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")

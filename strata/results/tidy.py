@@ -25,8 +25,6 @@ COLUMNS = (
     "environment", "workload", "repetition", "round", "position", "order", "metric", "unit", "value", "laps",
     "factors", "check", "counts", "log",
 )  # fmt: skip
-# A message names so many files.
-SHOWN = 20
 
 
 class Values(NamedTuple):
@@ -64,7 +62,7 @@ def values(partial: bool = False) -> Values:
     measured = judge.measured(cells)
     missing = [places.cell_path("raw", *cell, "log") for cell in sorted(set(cells) - set(measured))]
     if missing and not partial:
-        raise UserError(f"{len(missing)} of {len(cells)} cells are not measured: {_shortened(missing)}")
+        raise UserError(f"{len(missing)} of {len(cells)} cells are not measured: {judge.shortened(missing)}")
     if wrong := judge.faults(experiment, measured):
         raise UserError(judge.complaint(wrong))
     records = {cell: judge.load(".", places.cell_path("raw", *cell, "json")) for cell in measured}
@@ -124,9 +122,4 @@ def _note_unplanned(cells: Iterable[blocks.Cell]) -> None:
     there = [os.path.join(where, name) for where, _, names in os.walk("results/raw") for name in names]
     others = sorted(path for path in there if path.endswith(".log") and path not in planned)
     if others:
-        print(f"tidy: left out, since they are not in the plan: {_shortened(others)}", file=sys.stderr)
-
-
-def _shortened(names: Sequence[str]) -> str:
-    rest = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + rest
+        print(f"tidy: left out, since they are not in the plan: {judge.shortened(others)}", file=sys.stderr)

@@ -16,6 +16,7 @@ widths <- function(rows, id = "", bounds = c(NA_real_, NA_real_)) {
 
 # Headline ratios to native; levels, where there is nothing else or no native.
 of_headlines <- function(rows) {
+  if (nrow(rows) == 0) return(NULL)
   native <- rows$environment == NATIVE
   if (any(native) && !all(native)) return(widths(compare_environments(rows[!native, ], rows[native, ])))
   found <- summarise_runs(rows)

@@ -147,6 +147,23 @@ def test_a_disturbed_block_is_measured_again_and_counts_in_no_width(made):
     assert each(found, "again") == {"stream": [], "linpack": []}
 
 
+def test_where_every_block_was_disturbed_no_interval_is_known(made):
+    folder = made(retries=True)
+    for again in ([1, 2, 3], [4, 5, 6]):
+        for number in again:
+            flag(f"docker/stream/{number}")
+            flag(f"native/linpack/{number}")
+        found = decided(again[-1])
+        assert each(found, "again") == {"stream": again, "linpack": again}
+        assert each(found, "half_width") == {"stream": None, "linpack": None}
+        write_json(f"results/precision/{again[-1]}.json", {**found, "workloads": none_more(found)})
+        measure_on(folder)
+
+
+def none_more(decision):
+    return {load: {**state, "more": 0} for load, state in decision["workloads"].items()}
+
+
 def test_a_claim_gets_blocks_of_what_it_compares_when_all_is_within_the_target(made):
     def environments(all_of_them):
         return {**all_of_them, "other": {**all_of_them["docker"], "label": "Other"}}

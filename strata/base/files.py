@@ -69,12 +69,8 @@ def move(source: str, target: str) -> None:
     import shutil
 
     sibling = os.path.join(os.path.dirname(target), f".{os.path.basename(target)}.{os.getpid()}.part")
-    try:
-        shutil.copyfile(source, sibling)
-        os.replace(sibling, target)
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(sibling)
+    shutil.copyfile(source, sibling)
+    os.replace(sibling, target)
     os.unlink(source)
 
 

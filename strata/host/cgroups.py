@@ -138,11 +138,6 @@ def but_waiting(lines: list[str], words: Sequence[str]) -> list[str]:
     return found
 
 
-def of_containers() -> list[str]:
-    """Patterns of the folders of containers' groups, for Docker's drivers and both versions of control groups."""
-    return [f"{ROOT}/{SLICE}/*", f"{ROOT}/{GROUP}/*", f"{ROOT}/*/{GROUP}/*"]
-
-
 def look(folders: list[str]) -> list[str]:
     """A command that prints the command line of every process in groups, for :func:`command_lines`.
 

@@ -16,8 +16,6 @@ from strata.layers.common.layer import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import ClassVar
 
-# Prints the command line of every process in a container, for :func:`strata.host.cgroups.command_lines`.
-LOOK = ["sh", "-c", "tail -v -n +1 /proc/[0-9]*/cmdline 2>/dev/null; :"]
 # What is recorded of a daemon, and the places where it tells that.
 FACTS = {
     "engine": "{{.ServerVersion}}",
@@ -124,13 +122,6 @@ class Layer(engine.Layer):
     def facts(self) -> Fields:
         """What the daemon that runs the container says of itself."""
         return {"docker": self._info}
-
-    def left(self) -> list[str]:
-        if not gvisor.asked(self.options):
-            return super().left()
-        # The host sees no more of its processes than that there are some.
-        lines = cgroups.command_lines(self.run_below(self.wrap(LOOK)))
-        return cgroups.but_waiting([line for line in lines if "/cmdline" not in line], engine.WAIT)
 
 
 def answers() -> bool:

@@ -69,8 +69,12 @@ def move(source: str, target: str) -> None:
     import shutil
 
     sibling = os.path.join(os.path.dirname(target), f".{os.path.basename(target)}.{os.getpid()}.part")
-    shutil.copyfile(source, sibling)
-    os.replace(sibling, target)
+    try:
+        shutil.copyfile(source, sibling)
+        os.replace(sibling, target)
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(sibling)
     os.unlink(source)
 
 

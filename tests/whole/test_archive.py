@@ -475,6 +475,7 @@ def test_the_paper_is_the_same_from_a_commit_where_there_is_neither_docker_nor_q
     assert "is there already" in done.stderr
 
 
+@pytest.mark.long
 def test_a_rebuild_says_which_file_is_another_and_makes_all_others_the_same(paper, tmp_path):
     """The archive is one of whose files some do not follow from its logs, though all its checksums fit."""
     folder = unpack(paper / "archive.zip", tmp_path / "forged")

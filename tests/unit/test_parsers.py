@@ -186,7 +186,7 @@ def test_a_mix_of_other_shares_than_asked_is_refused():
 def test_processors_cannot_be_idle_nor_busier_than_all_the_time(busy, fits):
     from kit.logs import processors
 
-    seen = [{"seconds": 0, "busy_seconds": 10, "cpus": 2}, {"seconds": 1, "busy_seconds": 10 + busy, "cpus": 2}]
+    seen = [{"seconds": 1, "busy_seconds": 10, "cpus": 2}, {"seconds": 2, "busy_seconds": 10 + busy, "cpus": 2}]
     if fits:
         assert processors(seen, 1) == (pytest.approx(busy), pytest.approx(busy / 2))
     else:

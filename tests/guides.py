@@ -18,7 +18,7 @@ import projects
 
 DOCS = projects.ROOT / "docs"
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-NEEDS = re.compile(r"<!-- run: ([\w, ]+) -->")
+NEEDS = re.compile(r"^<!-- run: ([\w, ]+) -->", re.MULTILINE)
 # Seconds that the commands of one block may take: those of the longest measure, and set a paper.
 PATIENCE = 1200
 

@@ -152,20 +152,6 @@ def _check_memory(config: Fields, machine: HostFacts, workloads: Fields) -> Iter
                     yield where, f"is {options['memory']}, and {wants}: give more, or choose less there"
 
 
-def _check_ports(workloads: Fields) -> Iterator[Finding]:
-    """Ports of one of several equal systems that would be those of another, or of none."""
-    taken: dict[tuple[int, int], str] = {}
-    for name, entry in workloads.items():
-        number = plan.systems(entry)
-        for parameter, port in plan.ports_of(entry) if number > 1 else []:
-            where = f"workloads.{name}.{parameter}"
-            near = [one for one in taken if one[0] == number and 0 < abs(one[1] - port) < number]
-            for _, other in near:
-                words = f"{port} is too close to {other} of {taken[number, other]}"
-                yield where, f"{words}: {number} systems have {number} ports in a row; choose another"
-            taken.setdefault((number, port), f"{name}.{parameter}")
-
-
 def experiment(config: Fields, machine: HostFacts) -> Plan:
     """The object of results/plan.json for a checked config on this machine (docs/files.md).
 
@@ -183,9 +169,8 @@ def experiment(config: Fields, machine: HostFacts) -> Plan:
         reasons = "; ".join(f"{name}: {entry['reason']}" for name, entry in environments.items())
         raise UserError(f"{FILE}: environments: none can be measured on this machine ({reasons})")
     _add_beside(config, machine, environments, workloads)
-    wrong = [*_check_memory(config, machine, workloads), *_check_ports(workloads)]
     turns = 1 if config["order"] == "sequential" else _turns(environments)
-    checking.complain(FILE, [*wrong, *plan.beyond(workloads, turns)])
+    checking.complain(FILE, [*_check_memory(config, machine, workloads), *plan.wrong_ports(workloads, turns)])
     described = recipe.describe(config["image"])
     left_out = [name for name in config.get("not_emulated", []) if name in workloads]
     made = {

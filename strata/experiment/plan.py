@@ -130,22 +130,25 @@ def apart(ports: list[int]) -> int:
     return (ports[-1] - ports[0] + PARTS - 1) // PARTS * PARTS + PARTS if ports else 0
 
 
-def beyond(workloads: Fields, turns: int) -> Iterator[tuple[str, str]]:
-    """(key, what is wrong) of ports that some system would have above the last one that there is.
+def wrong_ports(workloads: Fields, turns: int) -> Iterator[tuple[str, str]]:
+    """(key, what is wrong) of ports that some system would have with another, or above the last one that there is.
 
     turns: how many environments are up together for workloads of several laps.
     """
+    taken: dict[tuple[int, int], str] = {}
     for name, entry in workloads.items():
-        cell, values = entry["cell"], entry["parameters"]
-        together = turns if "laps" in cell and values[cell["laps"]] > 1 else 1
-        named = {parameter: several(values[parameter]) for parameter in cell.get("ports", [])}
-        every = sorted(port for ports in named.values() for port in ports)
-        shift = max(together - 1, 0) * apart(every) + systems(entry) - 1
-        for parameter, ports in named.items():
-            highest = max(ports, default=0) + shift
-            if highest > LAST_PORT:
-                words = f"port {highest - shift} becomes {highest} in the last of the systems that are up together"
-                yield f"workloads.{name}.{parameter}", f"{words}; must be at most {LAST_PORT - shift}"
+        number, cell, named = systems(entry), entry["cell"], ports_of(entry)
+        together = turns if "laps" in cell and entry["parameters"][cell["laps"]] > 1 else 1
+        shift = max(together - 1, 0) * apart(sorted(port for _, port in named)) + number - 1
+        for parameter, port in named:
+            where = f"workloads.{name}.{parameter}"
+            for other in [one for one in taken if one[0] == number and 0 < abs(one[1] - port) < number]:
+                words = f"{port} is too close to {other[1]} of {taken[other]}"
+                yield where, f"{words}: {number} systems have {number} ports in a row; choose another"
+            taken.setdefault((number, port), f"{name}.{parameter}")
+            if port + shift > LAST_PORT:
+                words = f"port {port} becomes {port + shift} in the last of the systems that are up together"
+                yield where, f"{words}; must be at most {LAST_PORT - shift}"
 
 
 def source(project: str) -> Source:

@@ -276,7 +276,7 @@ def test_a_plan_with_such_ports_is_refused(project):
 def test_a_port_that_some_system_would_have_above_the_last_is_refused_with_the_largest(port, laps, systems, most):
     values = {"port": port, "laps": laps, "systems": systems}
     entry = {"parameters": values, "cell": {"ports": ["port"], "laps": "laps", "systems": "systems"}}
-    found = [(key, int(words.rpartition(" ")[2])) for key, words in plan.beyond({"w": entry}, 4)]
+    found = [(key, int(words.rpartition(" ")[2])) for key, words in plan.wrong_ports({"w": entry}, 4)]
     assert found == ([] if most is None else [("workloads.w.port", most)])
 
 

@@ -4,10 +4,9 @@ import os
 import re
 from contextlib import AbstractContextManager
 
-from strata.base import places
+from strata.base import locks, places
 from strata.base.errors import UserError
 from strata.base.files import read_json
-from strata.base.locks import locked
 from strata.base.shapes import Image
 
 
@@ -35,14 +34,10 @@ def require(name: str) -> Image:
     return image
 
 
-def lock() -> str:
-    """The file whose lock is held by those who need what is in the cache, and alone by who removes something."""
-    return os.path.join(places.home(), "images", "cache.lock")
-
-
-def kept() -> AbstractContextManager[bool]:
-    """While it is held nothing is removed from the cache (:mod:`strata.image.prune`)."""
-    return locked(lock(), "image: another process removes what is not needed", shared=True)
+def locked(wait: bool = True) -> AbstractContextManager[bool]:
+    """While it is held nobody else makes something in the cache, or removes it; gives whether it is held."""
+    path = os.path.join(places.home(), "images", "cache.lock")
+    return locks.locked(path, "image: another process makes or removes one", wait)
 
 
 def names() -> list[str]:

@@ -78,7 +78,7 @@ def disk(host: Path, image: dict | None = None) -> Path:
     decides = [described["recipe"], image.get("built"), base.exists(), there, host.name]
     name = sha256(json.dumps(decides).encode()).hexdigest()[:12]
     kept = root.place() / f"{kind}-{name}.img"
-    with locked(str(root.place() / "images.lock"), "rig: another process copies the images"), cache.kept():
+    with locked(str(root.place() / "images.lock"), "rig: another process copies the images"), cache.locked():
         if not kept.exists():
             work = root.place() / "copying"
             remove_tree(str(work))

@@ -103,8 +103,7 @@ class Layer(layer.Machine):
     def up(self) -> None:
         from strata.vm import machine
 
-        consoles = os.path.abspath(machine.CONSOLES)
-        self.context.note({"kind": "machine", "id": self.context.folder, "consoles": consoles})
+        self.context.note({"kind": "machine", "id": self.context.folder})
         warmup = {above.name: words for above in self.above if (words := above.warmup())}
         self._facts = machine.Machine(self.options, self.context, warmup).up()
 

@@ -1,6 +1,5 @@
 """The life of one virtual machine: made by Vagrant, started by virsh or from a snapshot, and taken down."""
 
-import contextlib
 import json
 import os
 import socket
@@ -21,7 +20,6 @@ from strata.host.context import Context
 from strata.vm import acceleration, card, disk, domain, hugepages, libvirt, look, settings, snapshot, ssh
 
 ATTEMPTS = 3
-CONSOLES = os.path.join("results", "logs", "consoles")
 # Seconds within which a machine must boot and answer, by accelerator.
 PATIENCE = {"kvm": 180, "tcg": 480}
 
@@ -123,11 +121,11 @@ class Machine:
             **wanted,
             "key": key,
             "name": name,
-            "title": f"Strata, {libvirt.prefix()}",
             "memory_by_node": settings.memory_by_node(every),
             "box": facts["box"],
             "data_disk": f"{name}-data.img",
-            "console": console(name),
+            # The same for the domain that was saved and the restored one.
+            "console": os.path.join(places.home(), "vm", "consoles", f"{name}.log"),
             "home": libvirt.prefix(),
         }
         said: WantedMachine = made
@@ -188,8 +186,8 @@ class Machine:
                 return {"attempts": attempt, "boot_seconds": round(time.monotonic() - begun, 3)}
             except UserError as error:
                 trouble = str(error)
-                kept = _keep_console(self.folder, wanted["name"], CONSOLES)
-                say("vm", f"attempt {attempt} of {ATTEMPTS} to boot failed: {trouble}; {kept}")
+                words = f"attempt {attempt} of {ATTEMPTS} to boot failed: {trouble}; its console: {wanted['console']}"
+                say("vm", words)
                 ssh.close(self.folder)
                 libvirt.remove_domains(wanted["name"])
                 forget_vagrant(self.folder)
@@ -206,9 +204,9 @@ class Machine:
             if now - looked > 2:
                 looked = now
                 # Emulated processors lose a race now and then when the kernel patches itself.
-                said = ["grep", "-c", "-F", "Kernel panic", "--", wanted["console"]]
-                if capture(as_root(said), check=False).returncode == 0:
-                    raise UserError("the guest's kernel panicked")
+                with open(wanted["console"], errors="replace") as file:
+                    if "Kernel panic" in file.read():
+                        raise UserError("the guest's kernel panicked")
                 if libvirt.process(wanted["name"]) is None:
                     raise UserError("QEMU ended")
             time.sleep(0.05)
@@ -217,6 +215,8 @@ class Machine:
 def define(folder: str, wanted: WantedMachine) -> None:
     """Make the machine of a system's folder, whose settings are in it, with its data disk; it is not started."""
     os.makedirs(os.path.dirname(wanted["console"]), exist_ok=True)
+    # What writes it is root's, and leaves it to whom it belongs.
+    capture(as_root(["install", "-m", "0644", "-o", str(os.getuid()), "/dev/null", wanted["console"]]))
     _make_data_disk(wanted)
     project = os.path.dirname(os.path.realpath(os.path.join(places.PROJECT, "strata")))
     variables = {
@@ -258,17 +258,14 @@ def answers(address: str) -> bool:
         return False
 
 
-def remove(folder: str, consoles: str | None) -> None:
+def remove(folder: str) -> None:
     """Remove the machine of a system's folder, its volumes, its network and what it reserved on the host.
 
-    It may be called twice.  What its console said is put into the folder `consoles`.
+    It may be called twice.
     """
     ssh.close(folder)
     sockets.remove(folder)
     libvirt.start_daemon()
-    wanted = read_json(os.path.join(folder, "vm.json"))
-    if wanted and consoles:
-        _keep_console(folder, wanted["name"], consoles)
     libvirt.sweep()
     forget_vagrant(folder)
     hugepages.release(folder)
@@ -278,21 +275,3 @@ def forget_vagrant(folder: str) -> None:
     """Vagrant lists every machine in an index; ours are gone before it could look."""
     for path in (os.path.join(folder, "vagrant"), os.path.join(disk.vagrant_home(), "data", "machine-index")):
         capture(as_root(["rm", "-rf", "--", path]), check=False)
-
-
-def console(name: str) -> str:
-    """The file into which a domain's serial console goes: the same for the domain that was saved and the restored."""
-    return os.path.join(places.home(), "vm", "consoles", f"{name}.log")
-
-
-def _keep_console(folder: str, name: str, consoles: str) -> str:
-    """Put the console's log among the run's logs; says where it is."""
-    if not os.path.exists(console(name)):
-        return "it left no console log"
-    target = os.path.join(consoles, f"{os.path.basename(folder)}.log")
-    with contextlib.suppress(OSError, UserError):
-        os.makedirs(consoles, exist_ok=True)
-        with open(target, "a") as file:
-            file.write(capture(as_root(["cat", "--", console(name)]), check=False).stdout)
-        capture(as_root(["rm", "-f", "--", console(name)]), check=False)
-    return f"its console: {target}"

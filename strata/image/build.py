@@ -20,7 +20,7 @@ from strata.base.process import as_root, capture
 from strata.base.progress import say, step
 from strata.base.shapes import Described, Fields, Image
 from strata.experiment import recipe
-from strata.image import cache, intact, manifest, rootfs
+from strata.image import cache, manifest, rootfs
 from strata.layers import docker
 from strata.layers.common import engine
 from strata.vm import acceleration, disk
@@ -36,7 +36,7 @@ def ensure(config: Fields, rebuild: bool = False, machines: bool = False) -> Ima
     with cache.locked():
         image = None if rebuild else cache.find(name)
         if image:
-            intact.verify(image)
+            cache.verify(image)
             say("image", f"{name[:12]} is in the cache")
         else:
             remove_tree(cache.folder_of(name))
@@ -70,7 +70,7 @@ def _begun(name: str) -> Iterator[str]:
 
 
 def _build(config: Fields, described: Described, machines: bool) -> Image:
-    begun, name = time.monotonic(), described["recipe"]
+    name = described["recipe"]
     docker.start_daemon()
     _remove_builds()
     try:
@@ -93,7 +93,7 @@ def _build(config: Fields, described: Described, machines: bool) -> Image:
     finally:
         # An image that was built again lost its name to the new one.
         _remove_builds()
-    say("image", f"{name[:12]} built in {time.monotonic() - begun:.0f} s")
+    say("image", f"{name[:12]} is built")
     return cast(Image, {**image, "folder": cache.folder_of(name)})
 
 
@@ -124,7 +124,7 @@ def _made(config: Fields, described: Described, work: str, machines: bool) -> Fi
         "base": described["base"],
         "built": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
-    intact.note(cast(Image, {**image, "folder": work}))
+    cache.note(cast(Image, {**image, "folder": work}))
     write_json(os.path.join(work, "image.json"), image)
     return image
 
@@ -174,13 +174,11 @@ def sweep() -> list[str]:
 
 def _make_box(image: Image) -> None:
     """Make the box of an image that was built without one, or whose box is not as it was made."""
-    begun, name = time.monotonic(), image["recipe"]
-    with _begun(f"box-{name[:12]}") as work:
+    with _begun(f"box-{image['recipe'][:12]}") as work:
         with step("vm", "making the machines' disk from the image's files"):
             parts = [os.path.join(image["folder"], part) for part in ("tree", "image.tar")]
             capture(as_root([os.path.abspath("packer/box.sh"), *parts, work]), timeout=1800)
-        disk.put(name, work)
-    say("vm", f"disk of {name[:12]} made in {time.monotonic() - begun:.0f} s")
+        disk.put(image["recipe"], work)
 
 
 def publish(image: Image) -> None:

@@ -5,6 +5,7 @@ import os
 import socket
 import time
 from hashlib import sha256
+from typing import cast
 
 from strata.base import places, run
 from strata.base.errors import UserError
@@ -12,7 +13,7 @@ from strata.base.files import read_json, write_json
 from strata.base.patience import stretched
 from strata.base.process import as_root, capture
 from strata.base.progress import once, say, step
-from strata.base.shapes import Any, Fields, WantedMachine
+from strata.base.shapes import Fields, WantedMachine
 from strata.host import capacity as this_host
 from strata.host import sockets
 from strata.host import topology as host
@@ -117,7 +118,7 @@ class Machine:
         decides = json.dumps([self.options, wanted, facts["box"], facts["host_keys"], *which], sort_keys=True)
         key = sha256(decides.encode()).hexdigest()[:8]
         name = f"{libvirt.prefix()}-{key}"
-        made: Any = {
+        made = {
             **wanted,
             "key": key,
             "name": name,
@@ -128,8 +129,7 @@ class Machine:
             "console": os.path.join(places.home(), "vm", "consoles", f"{name}.log"),
             "home": libvirt.prefix(),
         }
-        said: WantedMachine = made
-        return said
+        return cast(WantedMachine, made)
 
     def _snapshot(self, wanted: WantedMachine) -> str:
         """The name of the snapshot from which this machine is restored."""

@@ -125,10 +125,8 @@ def _finish(work: Path, host: Path, name: str) -> None:
 
 def note(mounted: Path) -> None:
     """Note, in a disk that is mounted, what the kernel keeps of its files."""
-    from strata.image import intact
-
     for path in mounted.glob("images/*/image.json"):
-        intact.note({"folder": str(path.parent)})
+        cache.note({"folder": str(path.parent)})
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ its description of its plan and records, and its source is held against the comm
 
 import functools
 import os
-import re
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -61,7 +60,6 @@ def findings(folder: str, papers: bool = False) -> list[str]:
         (sums.NAME, sums.findings),
         (guide.FACTS, _of_format),
         (places.PLAN, _of_plan),
-        (guide.FACTS, _strange),
         (places.IMAGE, _of_image),
         (guide.FACTS, _of_source),
         (guide.FACTS, _described),
@@ -98,22 +96,6 @@ def _of_plan(folder: str) -> list[str]:
         if file.read() != order.as_csv().encode():
             found.append(f"{places.CELLS}: it is not the order that {places.PLAN} gives")
     return found
-
-
-def _strange(folder: str) -> list[str]:
-    """Files that no archive of its plan holds."""
-    experiment, packed = load(folder, places.PLAN), load(folder, guide.FACTS)["source"]["packed"]
-    cells = {places.cell_path("raw", *cell, "") for cell in blocks.Order(experiment, f"{folder}/results").cells()}
-    known = {guide.FACTS, guide.README, crate.FILE, sums.NAME, *guide.ON_TOP, places.PLAN, places.CELLS}
-    known |= {places.IMAGE, places.MANIFEST, *products.decisions(experiment, folder), *products.made(experiment)}
-    apart = ("image/", "environment/", "results/failed/", *(["source/"] if packed else []))
-
-    def belongs(name: str) -> bool:
-        if name.startswith("results/raw/"):
-            return re.sub(r"\.[^/]*$", ".", name) in cells
-        return name in known or name.startswith(apart)
-
-    return [f"{name}: no file of this plan's archive" for name in container.files_below(folder) if not belongs(name)]
 
 
 def _of_image(folder: str) -> list[str]:

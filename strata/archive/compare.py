@@ -8,8 +8,8 @@ import tempfile
 from collections.abc import Iterator
 
 from strata.archive import check
+from strata.archive.sums import of_file
 from strata.base import places
-from strata.base.digest import of_file
 from strata.base.errors import UserError
 from strata.base.files import read_json, write_json
 

@@ -12,7 +12,6 @@ from strata import __version__
 from strata.archive import check, container, crate, guide, private, source, sums
 from strata.base import places, run
 from strata.base.checking import legible
-from strata.base.digest import of_file
 from strata.base.errors import UserError
 from strata.base.shapes import Fields, Plan
 from strata.experiment import blocks, config, plan, recipe
@@ -188,4 +187,4 @@ def _report(found: source.Source, notes: list[str], out: str, count: int) -> Non
     for text in notes:
         print(f"archive: note: {text}", file=sys.stderr)
     size = os.path.getsize(out)
-    print(f"archive: {out}: {count} files, {size:,} bytes, SHA-256 {of_file(out)}", file=sys.stderr)
+    print(f"archive: {out}: {count} files, {size:,} bytes, SHA-256 {sums.of_file(out)}", file=sys.stderr)

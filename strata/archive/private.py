@@ -30,13 +30,11 @@ _MAIL = Rule(
     re.compile(
         r"(?<![\w.+-])[\w.+-]+@(?:[\w-]+\.)+(?!(?:service|socket|slice|scope|target|mount|timer)\b)[^\W\d_]{2,}(?![\w-])"
     ),
-    ("@",),
 )
 _PAIR = "[0-9A-Fa-f]{2}"
 _CARD = Rule(
     "the address of a network card",
     re.compile(rf"(?<![\w:-])(?:{_PAIR}(?::{_PAIR}){{5}}|{_PAIR}(?:-{_PAIR}){{5}})(?![\w:-])"),
-    (),
     lambda text: len(set(text.lower()) - {":", "-"}) > 1 and (":" in text or not text.replace("-", "").isdigit()),
 )
 _PACKED = {b"\x1f\x8b": gzip.decompress, b"BZh": bz2.decompress, b"\xfd7zXZ": lzma.decompress}
@@ -103,9 +101,8 @@ def _folders(project: str) -> set[str]:
 
 def _any_of(what: str, texts: Iterable[str], near: str) -> list[Rule]:
     """The rule for any of some texts where no character of the class `near` is beside it."""
-    longest_first = sorted(texts, key=len, reverse=True)
-    pattern = rf"(?<!{near})(?:{'|'.join(map(re.escape, longest_first))})(?!{near})"
-    return [Rule(what, re.compile(pattern), tuple(map(str.lower, longest_first)))] if longest_first else []
+    longest_first = "|".join(map(re.escape, sorted(texts, key=len, reverse=True)))
+    return [Rule(what, re.compile(rf"(?<!{near})(?:{longest_first})(?!{near})"))] if longest_first else []
 
 
 def _is_address(text: str) -> bool:
@@ -162,10 +159,7 @@ class Private:
         text = said(content)
         if text is None:
             return
-        small = text.lower()
         for rule in self._public if public else self._all:
-            if rule.hints and not any(hint in small for hint in rule.hints):
-                continue
             for match in rule.pattern.finditer(text):
                 it = match["it"] if "it" in rule.pattern.groupindex else match[0]
                 if rule.check(it):

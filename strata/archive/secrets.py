@@ -1,12 +1,9 @@
 """What must leave no machine: keys, tokens and passwords, by the forms that they are known to have."""
 
 import base64
-import json
 import re
 from collections.abc import Callable
 from typing import NamedTuple
-
-from strata.base.shapes import Any
 
 SECRET = "a key, token or password"
 # Names of files that hold keys or passwords wherever they lie.
@@ -20,13 +17,11 @@ KEY_FILES = re.compile(
 class Rule(NamedTuple):
     """What is private: the group `it` of a pattern, or all that matches.
 
-    hints: texts, in small letters, one of which stands in whatever matches; none: they are not known.
     check: whether what matched is really what is meant.
     """
 
     what: str
     pattern: re.Pattern[str]
-    hints: tuple[str, ...] = ()
     check: Callable[[str], bool] = bool
 
 
@@ -35,15 +30,6 @@ def _decoded(text: str) -> bytes:
         return base64.b64decode(text + "=" * (-len(text) % 4))
     except ValueError:
         return b""
-
-
-def _is_web_token(text: str) -> bool:
-    """Whether the first two parts are JSON, as those of a JSON Web Token are (RFC 7519)."""
-    try:
-        parts = [base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)) for part in text.split(".")[:2]]
-        return all(isinstance(json.loads(part), dict) for part in parts)
-    except ValueError:
-        return False
 
 
 # Where a token may begin: at a word, behind what is escaped in JSON, or in an address.
@@ -65,49 +51,40 @@ def _is_no_example(text: str) -> bool:
     return text.lower() not in ("yes", "no", "none", "null", "true", "false", "default", "required")
 
 
-_FORMS: list[tuple[Any, ...]] = [
+_FORMS: list[str | tuple[str, Callable[[str], bool]]] = [
     # Private keys: PEM and OpenSSH, PuTTY; without their first line (PKCS 1 and 8, SEC 1, Ed25519, OpenSSH); as base64.
-    (r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?=\s*\n|\\[nr])", ("private key",)),
-    (r"PuTTY-User-Key-File-\d: ", ("putty-user-key-file",)),
-    (
-        r"(?<![A-Za-z0-9+/])(?:MII[A-Za-z0-9+/]{3}IBA[A-P]|MHcCAQEE|MIGHAgEAM|MC4CAQAwBQYDK2Vw|b3BlbnNzaC1rZXktdjE)"
-        r"[A-Za-z0-9+/]{16,}",
-        ("mii", "mhccaqee", "mighageam", "mc4caqawbqydk2vw", "b3blbnnzac1rzxktdje"),
-    ),
-    (
-        r"(?<![A-Za-z0-9+/])LS0tLS1CRUdJTi[A-Za-z0-9+/]{16,}={0,2}",
-        ("ls0tls1crudjti",),
-        lambda text: b"PRIVATE KEY" in _decoded(text[:64]),
-    ),
-    (rf"{_START}(?:{_BEGINNINGS})[\w=-]{{16}}",),
+    r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?=\s*\n|\\[nr])",
+    r"PuTTY-User-Key-File-\d: ",
+    r"(?<![A-Za-z0-9+/])(?:MII[A-Za-z0-9+/]{3}IBA[A-P]|MHcCAQEE|MIGHAgEAM|MC4CAQAwBQYDK2Vw|b3BlbnNzaC1rZXktdjE)"
+    r"[A-Za-z0-9+/]{16,}",
+    (r"(?<![A-Za-z0-9+/])LS0tLS1CRUdJTi[A-Za-z0-9+/]{16,}={0,2}", lambda text: b"PRIVATE KEY" in _decoded(text[:64])),
+    rf"{_START}(?:{_BEGINNINGS})[\w=-]{{16}}",
     # Of Amazon, Slack, Discord, Twilio, Mailchimp, Azure, npm and WireGuard; web tokens.
-    (r"(?:A3T[A-Z0-9]|ABIA|ACCA|AKIA|ASIA)[0-9A-Z]{16}", ("a3t", "abia", "acca", "akia", "asia")),
-    (r"(?i)aws.{0,20}?(?:key|pwd|pw|password|pass|token).{0,20}?['\"](?P<it>[0-9a-z/+]{40})['\"]", ("aws",)),
-    (r"(?i)xox[abposr]-\d[\w-]+", ("xox",)),
-    (r"(?i)hooks\.slack\.com/services/(?P<it>T\w+/B\w+/\w+)", ("hooks.slack.com",)),
-    (r"(?<![\w-])[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27}",),
-    (rf"{_START}(?:(?:AC|SK)[a-z0-9]{{32}}|[0-9a-z]{{32}}-us[0-9]{{1,2}})(?![A-Za-z0-9])",),
-    (r"(?:AccountKey|SharedAccessKey)=(?P<it>[A-Za-z0-9+/=]{40,})", ("accountkey=", "sharedaccesskey=")),
-    (r"[?&]sig=(?P<it>[A-Za-z0-9%+/=]{30,})", ("sig=",)),
-    (r"(?m):_(?:authToken|auth|password)\s*=\s*(?P<it>[\w+/=-]{8,})", (":_auth", ":_password")),
-    (r"(?<![\w/:])_auth\s*=\s*(?P<it>[\w+/=-]{8,})", ("_auth",)),
-    (r"(?:PrivateKey|PresharedKey)\s*=\s*(?P<it>[A-Za-z0-9+/]{43}=)", ("privatekey", "presharedkey")),
-    (r"eyJ[\w=-]+\.[\w=-]+(?:\.[\w+/=-]*)?", ("eyj",), _is_web_token),
+    r"(?:A3T[A-Z0-9]|ABIA|ACCA|AKIA|ASIA)[0-9A-Z]{16}",
+    r"(?i)aws.{0,20}?(?:key|pwd|pw|password|pass|token).{0,20}?['\"](?P<it>[0-9a-z/+]{40})['\"]",
+    r"(?i)xox[abposr]-\d[\w-]+",
+    r"(?i)hooks\.slack\.com/services/(?P<it>T\w+/B\w+/\w+)",
+    r"(?<![\w-])[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27}",
+    rf"{_START}(?:(?:AC|SK)[a-z0-9]{{32}}|[0-9a-z]{{32}}-us[0-9]{{1,2}})(?![A-Za-z0-9])",
+    r"(?:AccountKey|SharedAccessKey)=(?P<it>[A-Za-z0-9+/=]{40,})",
+    r"[?&]sig=(?P<it>[A-Za-z0-9%+/=]{30,})",
+    r"(?m):_(?:authToken|auth|password)\s*=\s*(?P<it>[\w+/=-]{8,})",
+    r"(?<![\w/:])_auth\s*=\s*(?P<it>[\w+/=-]{8,})",
+    r"(?:PrivateKey|PresharedKey)\s*=\s*(?P<it>[A-Za-z0-9+/]{43}=)",
+    r"eyJ[\w=-]+\.eyJ[\w=-]+(?:\.[\w+/=-]*)?",
     # Passwords in addresses and headers, in .netrc, behind the option of a database's client, and their hashes.
-    (r"://(?P<it>[^\s/?#@:\"'<>]*:[^\s/\"'<>{}$]+)@", ("://",)),
-    (r"[Bb]earer (?P<it>[\w.~+/-]{16,}=*)", ("bearer ",)),
-    (r"[Bb]asic (?P<it>[A-Za-z0-9+/]{4,}={0,2})", ("basic ",), lambda text: b":" in _decoded(text)),
-    (r"[Dd]igest username=[^\n]*?response=[\\\"']*(?P<it>[0-9a-f]{32})", ("digest username=",)),
-    (r"machine\s+\S+\s+login\s+\S+\s+password\s+(?P<it>[^\s\"'<>{$]\S+)", ("machine",)),
-    (
-        r"\b(?:mysql|mariadb|mysqldump|mysqladmin|sshpass)\b[^\n|;]*?\s-p(?P<it>[^\s\"'$-]\S+)",
-        ("mysql", "mariadb", "sshpass"),
-    ),
-    (r"\$(?:1|2[abxy]|5|6|7|y|gy)\$(?:[\w./=,]+\$)*(?P<it>[A-Za-z0-9./]{20,})", ("$",)),
+    r"://(?P<it>[^\s/?#@:\"'<>]*:[^\s/\"'<>{}$]+)@",
+    r"[Bb]earer (?P<it>[\w.~+/-]{16,}=*)",
+    (r"[Bb]asic (?P<it>[A-Za-z0-9+/]{4,}={0,2})", lambda text: b":" in _decoded(text)),
+    r"[Dd]igest username=[^\n]*?response=[\\\"']*(?P<it>[0-9a-f]{32})",
+    r"machine\s+\S+\s+login\s+\S+\s+password\s+(?P<it>[^\s\"'<>{$]\S+)",
+    r"\b(?:mysql|mariadb|mysqldump|mysqladmin|sshpass)\b[^\n|;]*?\s-p(?P<it>[^\s\"'$-]\S+)",
+    r"\$(?:1|2[abxy]|5|6|7|y|gy)\$(?:[\w./=,]+\$)*(?P<it>[A-Za-z0-9./]{20,})",
 ]
 # What is a secret wherever it stands.
 RULES = [
-    Rule(SECRET, re.compile(pattern, re.ASCII), hints[0] if hints else (), *hints[1:]) for pattern, *hints in _FORMS
+    Rule(SECRET, re.compile(pattern, re.ASCII), *check)
+    for pattern, *check in ((form,) if isinstance(form, str) else form for form in _FORMS)
 ]
 # What is one in results; in a program it may be the name of something.
 _NAMES = ["password", "passwd", "passphrase", "requirepass", "secret", "token", "api_key", "api-key", "apikey"]
@@ -119,6 +96,5 @@ PASSWORD = Rule(
         r"(?:[\"']?\s?[:=]\s?[\"']?|[\"'],?\s[\"']?|(?<=[-_]password)\s)"
         r"(?P<it>[^\s\"'`,;&<>(){}\[\]$%*=][^\s\"'`,;&<>]{2,})"
     ),
-    tuple(_NAMES),
     _is_no_example,
 )

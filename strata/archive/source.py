@@ -11,7 +11,7 @@ import tempfile
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from strata.base.digest import of_file
+from strata.archive.sums import of_file
 from strata.base.errors import UserError
 from strata.base.process import capture
 

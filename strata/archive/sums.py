@@ -1,13 +1,19 @@
 """SHA256SUMS: a checksum for every file of an archive but this one, in the form of the tool sha256sum."""
 
+import hashlib
 import os
 import re
 import stat
 
 from strata.archive.container import files_below
-from strata.base.digest import of_file
 
 NAME = "SHA256SUMS"
+
+
+def of_file(path: str) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write(folder: str) -> None:

@@ -29,19 +29,13 @@ def read_json(path: str) -> Any:
     return found if isinstance(found, dict) else None
 
 
-def write_text(path: str, text: str, lasting: bool = True) -> None:
-    """Write a file by way of a sibling, so that a reader sees the old or the new one, whole.
-
-    One that is not `lasting` may be gone after a failure of power.
-    """
+def write_text(path: str, text: str) -> None:
+    """Write a file by way of a sibling, so that a reader sees the old or the new one, whole."""
     sibling = f"{path}.{os.getpid()}.part"
     try:
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         with open(sibling, "w", encoding="utf-8") as file:
             file.write(text)
-            if lasting:
-                file.flush()
-                os.fsync(file.fileno())
         os.replace(sibling, path)
     except OSError as error:
         with contextlib.suppress(OSError):
@@ -64,11 +58,6 @@ def write_csv(path: str, columns: Sequence[str], rows: Iterable[Sequence[object]
     write_text(path, text.getvalue())
 
 
-def note_json(path: str, value: object) -> None:
-    """Write down a state that ends with the machine's: whole as by :func:`write_json`, but not lasting."""
-    write_text(path, json.dumps(value, ensure_ascii=False) + "\n", lasting=False)
-
-
 def move(source: str, target: str) -> None:
     """Put a whole file into place; a reader sees the old or the new one, also across file systems."""
     try:
@@ -82,8 +71,6 @@ def move(source: str, target: str) -> None:
     sibling = os.path.join(os.path.dirname(target), f".{os.path.basename(target)}.{os.getpid()}.part")
     try:
         shutil.copyfile(source, sibling)
-        with open(sibling, "rb") as file:
-            os.fsync(file.fileno())
         os.replace(sibling, target)
     finally:
         with contextlib.suppress(OSError):
@@ -117,28 +104,11 @@ def mounts_below(folder: str) -> list[str]:
 
 def remove_tree(folder: str) -> None:
     """Remove a folder (or file) of ours with all in it.  Raises UserError while anything is mounted in it."""
-    if not os.path.lexists(folder):
-        return
-    mounted = mounts_below(folder)
-    if mounted:
+    if mounted := mounts_below(folder):
         raise UserError(f"{folder} is not removed: {mounted[0]} is still mounted")
-    try:
-        if os.path.islink(folder) or not os.path.isdir(folder):
-            os.unlink(folder)
-            return
-        device = os.lstat(folder).st_dev
-        for place, folders, names in os.walk(folder, topdown=False):
-            if os.lstat(place).st_dev != device:
-                raise OSError(errno.EXDEV, "another file system", place)
-            for name in [*folders, *names]:
-                path = os.path.join(place, name)
-                if name in names or os.path.islink(path):
-                    os.unlink(path)
-                else:
-                    os.rmdir(path)
-        os.rmdir(folder)
-    except OSError:
-        capture(as_root(["rm", "-rf", "--one-file-system", "--", folder]), timeout=600)
+    remove = ["rm", "-rf", "--one-file-system", "--", folder]
+    if capture(remove, 600, check=False).returncode:
+        capture(as_root(remove), 600)
 
 
 def clear_tree(folder: str) -> None:

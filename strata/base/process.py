@@ -150,11 +150,14 @@ def capture(argv: Sequence[str], timeout: float = 120, check: bool = True) -> su
     Raises :class:`UserError` after `timeout` seconds (as stretched), and with the command's own words if it fails and
     `check` is set.
     """
-    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    process: subprocess.Popen[Any] | None = None
+    process: subprocess.Popen[str] | None = None
+    pipe = subprocess.PIPE
     try:
         with signals.undisturbed():
-            process = subprocess.Popen(argv, text=True, errors="replace", **pipes)  # type: ignore[call-overload]
+            process = subprocess.Popen(
+                argv, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True, errors="replace",
+                start_new_session=True,
+            )  # fmt: skip
         said, complaint = process.communicate(timeout=stretched(timeout))
     except subprocess.TimeoutExpired:
         raise UserError(f"`{' '.join(argv)}` did not end within {stretched(timeout):g} s") from None
@@ -162,28 +165,11 @@ def capture(argv: Sequence[str], timeout: float = 120, check: bool = True) -> su
         raise UserError(f"{argv[0]} is not installed: run `make setup`") from None
     finally:
         if process is not None:
-            with signals.undisturbed():
-                _kill(process)
+            end(process)
     if check and process.returncode != 0:
         words = (complaint or said).strip() or f"exit code {process.returncode}"
         raise UserError(f"`{' '.join(argv)}` failed: {words}")
     return subprocess.CompletedProcess(argv, process.returncode, said, complaint)
-
-
-def _kill(process: subprocess.Popen[Any]) -> None:
-    """End a child at once, if it has not ended; with sudo it is another user's, and what it runs is asked first."""
-    if process.poll() is None:
-        try:
-            process.kill()
-        except PermissionError:
-            for number, patience in (("-TERM", 5.0), ("-KILL", None)):
-                capture(as_root(["kill", number, str(process.pid)]), check=False)
-                if wait_for(process.pid, patience):
-                    break
-        process.wait()
-    for pipe in (process.stdout, process.stderr):
-        if pipe is not None:
-            pipe.close()
 
 
 def as_root(argv: Sequence[str]) -> list[str]:

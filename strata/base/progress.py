@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 
 from strata.base import places
-from strata.base.files import note_json, read_json
+from strata.base.files import read_json, write_json
 
 # When the run began, and how many cells it found measured as the plan says.
 PATH = "results/tmp/run.json"
@@ -20,7 +20,7 @@ _once = 0.0
 
 def begin(done: int) -> None:
     """Note that a run begins with so many cells done; those that are measured otherwise than the plan says are none."""
-    note_json(PATH, {"begun": time.time(), "done": done})
+    write_json(PATH, {"begun": time.time(), "done": done})
 
 
 def _planned() -> list[Cell]:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from strata import layers
 from strata.base import places, progress, run, signals
 from strata.base.errors import CellFailed, Unable, UserError
-from strata.base.files import note_json, read_json
+from strata.base.files import read_json, write_json
 from strata.base.process import alive
 from strata.base.shapes import Plan
 from strata.base.signals import Interrupted
@@ -55,7 +55,7 @@ def measure(environment: str, workload: str, repetition: int) -> None:
             if owner["pid"] == os.getpid():
                 spool.forget(cell.key)
             else:
-                note_json(places.LAST, {"cell": list(cell.key), "owner": owner})
+                write_json(places.LAST, {"cell": list(cell.key), "owner": owner})
     except Interrupted as asked:
         raise CellFailed(f"{cell.name} was ended by {asked} before it began") from None
 

@@ -140,7 +140,14 @@ def _of_systems(lines: list[str], commands: list[Command], record: Record, parse
 
 
 def _condensed(laps: list[list[Value]], metrics: Fields) -> list[tuple[Value, list[float]]]:
-    """The mean over the laps of each value, and what it is the mean of."""
+    """The mean over the laps of each value, and what it is the mean of.
+
+    A percentile that some lap has too few samples for is left out.
+    """
+    held = [{one._replace(value=0) for one in lap} for lap in laps]
+    everywhere = held[0].intersection(*held)
+    few = {one for lap in held for one in lap - everywhere if _is_percentile(one, metrics)}
+    laps = [[one for one in lap if one._replace(value=0) not in few] for lap in laps]
     first = [one._replace(value=0) for one in laps[0]]
     for number, lap in enumerate(laps, 1):
         same = [one._replace(value=0) for one in lap] == first
@@ -151,16 +158,19 @@ def _condensed(laps: list[list[Value]], metrics: Fields) -> list[tuple[Value, li
         measured = [one.value for one in each]
         # The rate of all work over all time: J. E. Smith, Characterizing computer performance with a single number,
         # Communications of the ACM 31, 1988.
-        statistic = metrics[each[0].metric].get("statistic")
-        if statistic == "harmonic":
+        if metrics[each[0].metric].get("statistic") == "harmonic":
             found = len(laps) / sum(1 / x for x in measured)
-        elif statistic == "percentile":
+        elif _is_percentile(each[0], metrics):
             # There is no mean of percentiles: that of a lap as there are as many below as above.
             found = _median(measured)
         else:
             found = sum(measured) / len(laps)
         values.append((each[0]._replace(value=found), measured))
     return values
+
+
+def _is_percentile(one: Value, metrics: Fields) -> bool:
+    return bool(metrics.get(one.metric, {}).get("statistic") == "percentile")
 
 
 def _median(values: list[float]) -> float:

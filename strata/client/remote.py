@@ -69,7 +69,6 @@ class Remote(Link):
         self.context.note(
             {"kind": "second machine", "id": self.context.id, "settled": self.options, "folder": self.context.folder}
         )
-        sockets.make(self.context.folder)
         done = capture(self._there(["sh", "-c", "echo $SSH_CONNECTION; id -u"], root=False), timeout=60, check=False)
         lines = done.stdout.splitlines()
         if done.returncode != 0 or len(lines) != 2 or len(lines[0].split()) != 4:
@@ -183,7 +182,6 @@ class Remote(Link):
             )
         with contextlib.suppress(UserError):
             capture(self._ssh("-O", "exit"), timeout=20, check=False)
-        sockets.remove(self.context.folder)
 
 
 def _device(shown: str) -> str:

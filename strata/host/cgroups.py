@@ -138,27 +138,15 @@ def but_waiting(lines: list[str], words: Sequence[str]) -> list[str]:
     return found
 
 
-def of_containers() -> list[str]:
-    """Patterns of the folders of containers' groups, for Docker's drivers and both versions of control groups."""
-    return [f"{ROOT}/{SLICE}/*", f"{ROOT}/{GROUP}/*", f"{ROOT}/*/{GROUP}/*"]
-
-
 def look(folders: list[str]) -> list[str]:
     """A command that prints the command line of every process in groups, for :func:`command_lines`.
 
-    folders: patterns of the groups' folders.  One process is started, whatever is found: in an emulated machine each
-    takes tenths of seconds.
+    folders: patterns of the groups' folders.
     """
-    script = """
-        found=
-        for folder in $*; do
-            [ ! -e "$folder/cgroup.procs" ] || while read -r process; do
-                found="$found /proc/$process/cmdline"
-            done <"$folder/cgroup.procs"
-        done 2>/dev/null
-        [ -z "$found" ] || tail -v -n +1 $found 2>/dev/null
-        :
-    """
+    script = (
+        'set -- $(cat $(printf "%s/cgroup.procs " $*) 2>/dev/null); '
+        'tail -v -n +1 $(printf "/proc/%s/cmdline " "$@") 2>/dev/null; :'
+    )
     return ["sh", "-c", script, "strata", *folders]
 
 
@@ -220,14 +208,9 @@ def freeze(folders: Sequence[str], frozen: bool = True, patience: float = 10.0) 
 
 def _is(folder: str, frozen: bool) -> bool:
     """Whether a group is frozen as a whole, or thawed; one that is gone is whatever it should be."""
-    try:
-        if os.path.exists(f"{folder}/{OLD}"):
-            with open(f"{folder}/{OLD}", encoding="utf-8") as file:
-                return file.read().strip() == ("FROZEN" if frozen else "THAWED")
-        with open(f"{folder}/cgroup.events", encoding="utf-8") as file:
-            return f"frozen {int(frozen)}" in file.read()
-    except FileNotFoundError:
-        return True
+    told = observe.read_files([f"{folder}/{OLD}", f"{folder}/cgroup.events"])
+    words = ("FROZEN", "frozen 1") if frozen else ("THAWED", "frozen 0")
+    return not told or any(word in text for text in told.values() for word in words)
 
 
 def _write(path: str, word: str) -> None:

@@ -16,18 +16,13 @@ SLURM = "SLURMD_NODENAME"
 BOOT = "/proc/sys/kernel/random/boot_id"
 
 
-def name() -> str | None:
-    """The name by which Slurm knows this node; None outside of its jobs."""
-    return os.environ.get(SLURM) or None
-
-
 def facts() -> Fields:
     """``{name, boot}``: a mark of the node's name, or the host's where no Slurm gave it one; its kernel's start.
 
     Two names with one such id are one machine; it is None where the kernel does not tell it.
     """
     found = re.fullmatch(r"[0-9a-f-]{36}", observe.read_files([BOOT]).get(BOOT, "").strip())
-    mark = sha256((name() or os.uname().nodename).encode()).hexdigest()[:6]
+    mark = sha256((os.environ.get(SLURM) or os.uname().nodename).encode()).hexdigest()[:6]
     return {"name": f"node-{mark}", "boot": found[0] if found else None}
 
 

@@ -1,8 +1,6 @@
-"""A system's kept connection by ssh: its settings, and its socket in a folder that nobody else may enter."""
+"""A system's kept connection by ssh: its settings, and its socket in the system's folder, where nobody else comes."""
 
-import contextlib
 import os
-import stat
 
 from strata.base.errors import UserError
 from strata.base.patience import stretched
@@ -14,8 +12,18 @@ LONGEST = 90
 CONNECT, ASK, SILENT = 10, 10, 60
 
 
+def path(folder: str) -> str:
+    """The socket for a system's folder."""
+    return os.path.join(folder, "ssh")
+
+
 def settings(folder: str) -> dict[str, str]:
-    """The settings of ssh for a system's connection: it asks no question, and is kept for all commands."""
+    """The settings of ssh for a system's connection: it asks no question, and is kept for all commands.
+
+    Raises UserError where the folder lies too deep for a socket.
+    """
+    if len(os.fsencode(path(folder))) > LONGEST:
+        raise UserError(f"{path(folder)} is too long for the socket of ssh: name a shorter folder by STRATA_HOME")
     return {
         "BatchMode": "yes",
         "LogLevel": "ERROR",
@@ -26,29 +34,3 @@ def settings(folder: str) -> dict[str, str]:
         "ControlPath": path(folder),
         "ControlPersist": "yes",
     }
-
-
-def path(folder: str) -> str:
-    """The socket for a system's folder: in it, or where that lies too deep in a folder of its own."""
-    near = os.path.join(folder, "ssh")
-    return near if len(os.fsencode(near)) <= LONGEST else os.path.join("/tmp", f"{os.path.basename(folder)}.ssh", "s")
-
-
-def make(folder: str) -> None:
-    """See that the socket has its folder.  Raises UserError where one of that name is somebody else's."""
-    place = os.path.dirname(path(folder))
-    if place == folder:
-        return
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(place, 0o700)
-    facts = os.lstat(place)
-    if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.geteuid() or facts.st_mode & 0o077:
-        raise UserError(f"{place} is not a folder of this user's alone: see who made it, and remove it")
-
-
-def remove(folder: str) -> None:
-    """Remove what :func:`make` made beside a system's folder."""
-    place = os.path.dirname(path(folder))
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-        if place != folder:
-            os.rmdir(place)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
 
-from strata.base import places
-from strata.base.files import note_json, read_json
 from strata.base.process import capture
 from strata.base.shapes import Fields, HostFacts
 from strata.host import cgroups, daemons
@@ -19,10 +16,6 @@ from strata.layers.common.layer import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import ClassVar
 
-# Where a daemon writes down its process when it starts.
-PID_FILE = "/var/run/docker.pid"
-# Prints the command line of every process in a container, for :func:`strata.host.cgroups.command_lines`.
-LOOK = ["sh", "-c", "tail -v -n +1 /proc/[0-9]*/cmdline 2>/dev/null; :"]
 # What is recorded of a daemon, and the places where it tells that.
 FACTS = {
     "engine": "{{.ServerVersion}}",
@@ -104,19 +97,10 @@ class Layer(engine.Layer):
         return [["systemctl", "start", "docker.service"]]
 
     def ask(self) -> Fields:
-        """What the daemon says of itself; the host's is asked once in its life."""
-        own = self.below.name == "host"
-        if own:
+        if self.below.name == "host":
             start_daemon()
-        life, kept = _life_of_daemon() if own else None, os.path.join(places.home(), "docker.json")
-        known = (read_json(kept) or {}) if life else {}
-        if known.get("daemon") == life is not None:
-            return dict(known["told"])
         said = self.run_below(["docker", "info", "--format", "|".join(FACTS.values())]).strip().split("|")
-        told = {name: value or NOT_AVAILABLE for name, value in zip(FACTS, said, strict=True)}
-        if life:
-            note_json(kept, {"daemon": life, "told": told})
-        return told
+        return {name: value or NOT_AVAILABLE for name, value in zip(FACTS, said, strict=True)}
 
     def prepare(self) -> list[str]:
         words = ["--cgroup-parent", cgroups.parent_for(self._info["cgroup_driver"])]
@@ -138,20 +122,6 @@ class Layer(engine.Layer):
     def facts(self) -> Fields:
         """What the daemon that runs the container says of itself."""
         return {"docker": self._info}
-
-    def left(self) -> list[str]:
-        if not gvisor.asked(self.options):
-            return super().left()
-        # The host sees no more of its processes than that there are some.
-        lines = cgroups.command_lines(self.run_below(self.wrap(LOOK)))
-        return cgroups.but_waiting([line for line in lines if "/cmdline" not in line], engine.WAIT)
-
-
-def _life_of_daemon() -> int | None:
-    """When the host's daemon wrote down its process; None where it may be another one."""
-    with contextlib.suppress(OSError):
-        return None if os.environ.get("DOCKER_HOST") else os.stat(PID_FILE).st_mtime_ns
-    return None
 
 
 def answers() -> bool:

@@ -8,6 +8,7 @@ from strata.base.errors import UserError
 from strata.base.process import as_root, capture
 from strata.base.shapes import Fields
 from strata.host import cgroups
+from strata.layers import chroot
 from strata.layers.common import layer
 from strata.layers.host import NETWORK_AND_DATA
 
@@ -34,19 +35,19 @@ class Kind(layer.Kind):
         return NETWORK_AND_DATA
 
 
-class Layer(layer.Layer):
+class Layer(chroot.Layer):
     """Commands are run by lxc-attach: in the container's namespaces and groups, with its capabilities and filter."""
 
     def _command(self, name: str, *words: str) -> list[str]:
         return as_root([name, f"--name={self.context.id}", f"--lxcpath={self.context.folder}", *words])
 
-    def _settings(self, root: str, monitor: str) -> dict[str, str]:
+    def _settings(self, monitor: str) -> dict[str, str]:
         """What LXC is asked for; monitor: the group of the process that holds the container."""
         data = self.context.data.replace(" ", "\\040")
         return {
             "lxc.include": COMMON,
             "lxc.uts.name": "strata",
-            "lxc.rootfs.path": f"dir:{root}",
+            "lxc.rootfs.path": f"dir:{self.root}",
             "lxc.mount.entry": f"{data} data none bind 0 0",
             "lxc.net.0.type": "none",
             "lxc.cgroup.dir.container": cgroups.path_of(self.context.id),
@@ -60,12 +61,12 @@ class Layer(layer.Layer):
         monitor = f"{self.context.id}-monitor"
         self.context.note({"kind": "group", "id": self.context.id})
         self.context.note({"kind": "group", "id": monitor})
-        root, written, own = (os.path.join(self.context.folder, name) for name in ("root", "written", self.context.id))
+        written, own = (os.path.join(self.context.folder, name) for name in ("written", self.context.id))
         tree = os.path.join(self.context.image["folder"], "tree")
-        capture(as_root(["sh", "-euc", MOUNT, "strata", tree, written, root]))
+        capture(as_root(["sh", "-euc", MOUNT, "strata", tree, written, self.root]))
         os.mkdir(own)
         with open(os.path.join(own, "config"), "w", encoding="utf-8") as file:
-            file.writelines(f"{key} = {value}\n" for key, value in self._settings(root, monitor).items())
+            file.writelines(f"{key} = {value}\n" for key, value in self._settings(monitor).items())
         log = os.path.join(own, "log")
         start = self._command("lxc-start", "--daemon", f"--logfile={log}", "--logpriority=ERROR")
         if capture(start, check=False).returncode != 0:
@@ -80,11 +81,5 @@ class Layer(layer.Layer):
         version = capture(["lxc-start", "--version"]).stdout.splitlines()[0].strip()
         return {"container": {"program": "lxc-start", "version": version}}
 
-    def group(self) -> str | None:
-        return self.context.id
-
     def processes(self) -> list[int]:
         return sorted(cgroups.members(self.context.id))
-
-    def left(self) -> list[str]:
-        return cgroups.but_waiting(cgroups.running(self.context.id), cgroups.HOLDER)

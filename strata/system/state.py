@@ -10,7 +10,7 @@ import os
 import time
 
 from strata.base import places
-from strata.base.files import note_json
+from strata.base.files import write_json
 from strata.base.shapes import Fields
 
 
@@ -31,7 +31,8 @@ def path(id: str) -> str:
 def begin(id: str, environment: str, layers: list[Fields], owner: Fields) -> None:
     """Write down that a thing of these layers is about to be made, by this process (`owner`), for an environment."""
     number = time.monotonic_ns()
-    note_json(path(id), {"id": id, "environment": environment, "layers": layers, "owner": owner, "number": number})
+    about = {"id": id, "environment": environment, "layers": layers, "owner": owner, "number": number}
+    write_json(path(id), about, indent=None)
 
 
 def note(id: str, trace: Fields) -> None:

@@ -15,7 +15,6 @@ from strata.base.process import as_root, capture
 from strata.base.progress import once, say, step
 from strata.base.shapes import Fields, WantedMachine
 from strata.host import capacity as this_host
-from strata.host import sockets
 from strata.host import topology as host
 from strata.host.context import Context
 from strata.vm import acceleration, card, disk, domain, hugepages, libvirt, look, settings, snapshot, ssh
@@ -264,7 +263,6 @@ def remove(folder: str) -> None:
     It may be called twice.
     """
     ssh.close(folder)
-    sockets.remove(folder)
     libvirt.start_daemon()
     libvirt.sweep()
     forget_vagrant(folder)

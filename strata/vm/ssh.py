@@ -17,7 +17,6 @@ def _configuration(folder: str) -> str:
 
 def write(folder: str, address: str, key: str, host_keys: list[str]) -> None:
     """Write the configuration for a machine at `address` that lets in `key` and is known by `host_keys`."""
-    sockets.make(folder)
     known = os.path.join(folder, "known_hosts")
     with open(known, "w") as file:
         file.writelines(f"{address} {line}\n" for line in host_keys)

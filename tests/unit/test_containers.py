@@ -85,7 +85,6 @@ def table(monkeypatch, tmp_path):
     monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(docker, "start_daemon", lambda: None)
     monkeypatch.setattr(docker, "answers", lambda: True)
-    monkeypatch.setattr(docker, "PID_FILE", "/nowhere")
     monkeypatch.setattr(shutil, "which", lambda name, path=None: f"/usr/bin/{name}")
     monkeypatch.setattr(podman, "unfit", lambda runtime: None)
     monkeypatch.setattr(podman, "ulimits", list)
@@ -192,26 +191,6 @@ def test_versions_and_drivers_come_from_the_engine_itself(made, monkeypatch, nam
     assert facts.items() <= found.items()
     part = {"$ref": f"record.schema.json#/properties/system/properties/{key}"}
     assert checking.findings(checking.schema("record").evolve(schema=part), found) == []
-
-
-def test_the_hosts_daemon_is_asked_once_in_its_life(made, table, monkeypatch, tmp_path):
-    pid = tmp_path / "pid"
-    monkeypatch.setattr(docker, "PID_FILE", str(pid))
-    (tmp_path / "home").mkdir()
-
-    def asked():
-        table.ran.clear()
-        made("docker", PLAIN)
-        return sum("info" in argv for argv in table.ran)
-
-    # Nobody knows which daemon that is.
-    assert [asked(), asked()] == [1, 1]
-    for began in (1, 2):
-        pid.write_text("7\n")
-        os.utime(pid, (began, began))
-        assert [asked(), asked()] == [1, 0]
-    monkeypatch.setenv("DOCKER_HOST", "unix:///elsewhere")
-    assert asked() == 1
 
 
 @pytest.mark.parametrize("name", ["docker", "podman"])

@@ -217,6 +217,8 @@ def test_of_a_percentile_the_median_of_the_laps_counts():
     text = "".join(f'{{"lap": {lap}}}\np99 ms {found}\n' for lap, found in ((1, 2), (2, 90), (3, 4)))
     found = of(text, laps, metrics=metrics)
     assert found == [Value("p99", "ms", 4)]
+    # One that a lap has too few samples for is left out.
+    assert of(text + "p99 ms 9 at=2\n", laps, metrics=metrics) == [Value("p99", "ms", 4)]
 
 
 ALL_LAPS = 'rate 1/s 1\ntime s 1\n{"lap": 1}\n{"lap": 2}\n'

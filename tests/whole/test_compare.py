@@ -7,8 +7,7 @@ import measured
 import projects
 import pytest
 
-from strata.archive import container
-from strata.base import digest
+from strata.archive import container, sums
 from strata.experiment import workload
 
 
@@ -83,7 +82,7 @@ def test_an_archive_is_a_side_and_is_verified_first(sides, tmp_path, monkeypatch
     assert {row["environment"] for row in found if row["outcome"] == "slower"} == {"docker"}
     page = (tmp_path / "comparison/index.html").read_text()
     # The archive is named with its digest.
-    assert digest.of_file(str(tmp_path / "before.zip")) in page
+    assert sums.of_file(str(tmp_path / "before.zip")) in page
     folder = tmp_path / "unpacked"
     folder.mkdir()
     container.unpack(str(tmp_path / "before.zip"), str(folder))

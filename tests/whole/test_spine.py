@@ -370,8 +370,19 @@ def test_two_runs_at_once_are_refused_with_a_sentence(project):
     first_do(project)
 
 
-@pytest.mark.parametrize("whom", ["group", "snakemake"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL, signal.SIGHUP])
+@pytest.mark.parametrize(
+    ("whom", "number"),
+    [
+        ("group", signal.SIGKILL),
+        ("group", signal.SIGINT),
+        ("snakemake", signal.SIGTERM),
+        *(pytest.param("group", number, marks=pytest.mark.long) for number in (signal.SIGTERM, signal.SIGHUP)),
+        *(
+            pytest.param("snakemake", number, marks=pytest.mark.long)
+            for number in (signal.SIGKILL, signal.SIGINT, signal.SIGHUP)
+        ),
+    ],
+)
 def test_a_run_that_a_signal_ends_goes_on_with_the_next(project, number, whom):
     shutil.rmtree(project.path("results/raw"))
     # Snakemake itself may hang where a signal meets it between two jobs.

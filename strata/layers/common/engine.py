@@ -17,12 +17,14 @@ from strata.base.process import capture
 from strata.base.progress import once, step
 from strata.base.shapes import Fields, HostFacts
 from strata.host import cgroups, observe
-from strata.layers.common import layer, limits
+from strata.layers.common import gvisor, layer, limits
 
 # Says whose a container is.  A container in which an image is built has that of the recipe, too.
 LABEL, BUILDING = "strata.home", "strata.building"
 # What the first program does.
 WAIT = ["sleep", "infinity"]
+# Prints the command line of every process in a container, for :func:`strata.host.cgroups.command_lines`.
+LOOK = ["sh", "-c", "tail -v -n +1 /proc/[0-9]*/cmdline 2>/dev/null; :"]
 NETWORKS = {"bridge": "bridge with NAT", "host": "its host’s"}
 DATA = {"volume": "volume", "layered": "layered file system", "tmpfs": "memory (tmpfs)"}
 
@@ -226,9 +228,10 @@ class Layer(layer.Layer):
         return machine.processes() if machine else cgroups.held(self.group() or "")
 
     def left(self) -> list[str]:
-        if name := self.group():
+        name = self.group()
+        if name and not gvisor.asked(self.options):
             lines = cgroups.running(name)
         else:
-            # In a machine there are only those of the one system that is up.
-            lines = cgroups.command_lines(self.run_below(cgroups.look(cgroups.of_containers())))
+            # Of what runs in a machine or in a sandbox the host does not see the commands.
+            lines = [line for line in cgroups.command_lines(self.run_below(self.wrap(LOOK))) if "/cmdline" not in line]
         return cgroups.but_waiting(lines, WAIT)

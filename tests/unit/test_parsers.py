@@ -164,6 +164,36 @@ def test_errors_and_changed_units_are_refused(name, old, new):
     assert BY_NAME[name].parse(text.replace(old, new).split("\n")) is None
 
 
+def test_a_run_that_was_shorter_than_asked_is_refused():
+    log = BY_NAME["fio/tiny"]
+    text = "\n".join(log.lines)
+    longer = text.replace('"500ms"', '"550ms"').replace('"seconds": 0.5', '"seconds": 0.55')
+    assert same(log.parse(longer.split("\n"), seconds=0.55), log.values)
+    longer = text.replace('"500ms"', '"1000ms"').replace('"seconds": 0.5', '"seconds": 1')
+    assert log.parse(longer.split("\n"), seconds=1) is None
+
+
+def test_a_mix_of_other_shares_than_asked_is_refused():
+    log = BY_NAME["fio/tiny"]
+    before, name, mixed = "\n".join(log.lines).partition('"point": "mixed-')
+    other = {"read": "write", "write": "read"}
+    swapped = re.sub('"(read|write)" : {', lambda found: f'"{other[found[1]]}" : {{', mixed)
+    assert swapped != mixed
+    assert log.parse((before + name + swapped).split("\n")) is None
+
+
+@pytest.mark.parametrize(("busy", "fits"), [(0, False), (0.5, True), (2.05, True), (2.5, False)])
+def test_processors_cannot_be_idle_nor_busier_than_all_the_time(busy, fits):
+    from kit.logs import processors
+
+    seen = [{"seconds": 1, "busy_seconds": 10, "cpus": 2}, {"seconds": 2, "busy_seconds": 10 + busy, "cpus": 2}]
+    if fits:
+        assert processors(seen, 1) == (pytest.approx(busy), pytest.approx(busy / 2))
+    else:
+        with pytest.raises(BrokenLogError):
+            processors(seen, 1)
+
+
 def test_the_load_generator_may_be_busy_only_where_that_bounds_no_result():
     log = BY_NAME["auction/tiny"]
     at = {users: f'"probe-{number}"' for number, users in enumerate((200, 400, 300), 1)}

@@ -21,6 +21,28 @@ test_that("a difference is tested against the margin and not against nothing", {
   expect_gt(open$more, 0)
 })
 
+test_that("what would decide is what R's own power says, from where the test is made", {
+  needed <- function(distance, power) {
+    found <- power.t.test(delta = distance, sd = 0.02, sig.level = 0.05, power = power, type = "one.sample",
+                          alternative = "one.sided")
+    ceiling(found$n)
+  }
+  edge <- -log(0.98)
+  expect_equal(blocks_to_decide(0.96, 0.02), needed(-log(0.96) - edge, 0.8))
+  expect_equal(blocks_to_decide(0.99, 0.02), needed(edge + log(0.99), 0.9))
+})
+
+test_that("a level is native's by the ratio, and over it where less is better", {
+  for (better in c("higher", "lower")) {
+    rows <- made_values(native = 10, docker = 9, better = better)
+    levels <- add_levels(summarise_runs(rows), compare_all(made_results(rows)))
+    native <- levels$environment == "native"
+    expect_equal(levels$level[native], levels$mean[native])
+    expect_equal(levels$level[!native], 0.9 * levels$level[native], tolerance = 0.002)
+    expect_true(all(levels$level_low < levels$level & levels$level < levels$level_high))
+  }
+})
+
 test_that("an interval is Student's, with as many blocks as are independent", {
   # Neighbours that are opposed count as correlated by 0.15: of ten blocks 7.4 are independent.
   d <- 0.03 + rep(c(0.01, -0.01), 5)

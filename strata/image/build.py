@@ -108,7 +108,7 @@ def _made(config: Fields, described: Described, work: str, machines: bool) -> Fi
     image_id = capture(["docker", "image", "inspect", "--format", "{{.Id}}", tag]).stdout.strip()
     archive = os.path.join(work, "tree.tar")
     with step("image", "hashing every file"):
-        listing = manifest.make(os.path.join(work, "tree"), archive)
+        listing = {"packages": manifest.packages(os.path.join(work, "tree")), "files": manifest.hash_archive(archive)}
     os.unlink(archive)
     write_json(os.path.join(work, "manifest.json"), listing)
     image: Fields = {

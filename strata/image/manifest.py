@@ -42,11 +42,6 @@ def packages(tree: str) -> dict[str, str]:
     return dict(sorted(line.split()[1:] for line in listed.splitlines() if line.startswith("installed ")))
 
 
-def make(tree: str, archive: str) -> Fields:
-    """``{packages, files}`` of a tree and the archive that it was unpacked from."""
-    return {"packages": packages(tree), "files": hash_archive(archive)}
-
-
 def digest(manifest: Fields | None) -> str:
     """The hash of a manifest."""
     return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()

@@ -42,11 +42,10 @@ def software(profile: str = "profiles/default/config.yaml") -> ends.Row:
     """Whether R and Python of the rules are those of this machine, or of conda environments."""
     told = pages.read(profile) if os.path.exists(profile) else {}
     chosen = [told.get(key) or () for key in ("software-deployment-method", "deployment-method", "sdm")]
-    conda = bool(shutil.which("conda"))
     if any("conda" in value for value in chosen) or told.get("use-conda") is True:
-        return "software", conda, f"envs/ by conda, as {profile} says" + ("" if conda else ": conda is not here")
-    there = "; conda is here: `--software-deployment-method conda` takes envs/ instead" if conda else ""
-    return "software", True, f"this machine's R and the Python of {os.path.relpath(sys.prefix)}{there}"
+        there = shutil.which("conda") is not None
+        return "software", there, f"envs/ by conda, as {profile} says{'' if there else ': there is none'}"
+    return "software", True, f"this machine's R and the Python of {os.path.relpath(sys.prefix)}"
 
 
 def _slurm() -> ends.Row:

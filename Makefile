@@ -111,7 +111,7 @@ bench: setup-paper            ## measure the machinery itself, beside Snakemake,
 	PYTHONPATH=tests $(PYTHON) -m bench $(BENCH)
 
 image-paper: setup      ## a container image in which archives are verified and rebuilt (docs/artifact-evaluation.md)
-	packer/paper/build.sh
+	scripts/image-paper.sh
 
 doctor:                 ## what this machine can and cannot measure; installs and starts nothing
 	@$(firstword $(wildcard $(PYTHON)) python3) -m strata doctor $(PAGES)

@@ -5,24 +5,15 @@ set -euo pipefail
 # shellcheck source=scripts/daemons.sh
 . "$(dirname "$0")/daemons.sh"
 
-folder=/run/strata-libvirt
 log=/var/log/strata-libvirtd.log
 
 answers() { "${root[@]}" virsh --connect qemu:///system version >/dev/null 2>&1; }
 
-if [ "${1:-}" = stop ]; then
-    for name in libvirtd virtlogd; do
-        end "$name" "$folder/$name.pid"
-    done
-    exit 0
-fi
-if answers; then
-    exit 0
-fi
-echo "libvirt: no daemon answers; starting one" >&2
-if [ -d /run/systemd/system ]; then
-    "${root[@]}" systemctl start libvirtd
-else
+begin() {
+    if [ -d /run/systemd/system ]; then
+        "${root[@]}" systemctl start libvirtd
+        return
+    fi
     # Without udev nobody gives /dev/kvm to the group of libvirt's QEMU; libvirt would then find KVM usable for itself
     # but not for QEMU, and examine QEMU again before every command.
     if [ -c /dev/kvm ] && [ ! -d /run/udev ] && getent group kvm >/dev/null; then
@@ -34,9 +25,12 @@ else
         grep -q ' /dev/hugepages ' /proc/mounts || "${root[@]}" mount -t hugetlbfs hugetlbfs /dev/hugepages || true
     fi
     for name in virtlogd libvirtd; do
-        if [ -z "$(pidof "$name" || true)" ]; then
-            start "$name" "$folder/$name.pid" "$log"
-        fi
+        [ -n "$(pidof "$name" || true)" ] || start "$name" "/run/strata-$name.pid" "$log"
     done
+}
+
+if [ "${1:-}" = stop ]; then
+    for name in libvirtd virtlogd; do end "$name" "/run/strata-$name.pid"; done
+elif ! answers; then
+    await libvirt "$log"
 fi
-await libvirt "$log"

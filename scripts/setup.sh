@@ -83,10 +83,9 @@ see_newer_gvisor() {
 }
 
 install_python_packages() {
-    local list=requirements.txt name python="" wanted
+    local list=requirements.txt name python=""
     [ "$purpose" != test ] || list=requirements-test.txt
-    wanted=$(cat requirements.txt "$list" | sha256sum | cut -c -32)
-    if grep -qs "$wanted" .venv/strata-stamp; then
+    if grep -qs "$(cat requirements.txt "$list" | sha256sum)" .venv/strata-stamp; then
         return 0
     fi
     for name in python3.14 python3.13 python3.12 python3.11 python3; do
@@ -105,10 +104,7 @@ install_python_packages() {
     [ -x .venv/bin/python ] || "$python" -m venv .venv
     .venv/bin/python -m pip install --quiet --disable-pip-version-check --use-pep517 --requirement "$list"
     # The tests' list holds the run's: having it is having both.
-    {
-        echo "$wanted"
-        [ "$purpose" != test ] || cat requirements.txt requirements.txt | sha256sum | cut -c -32
-    } >.venv/strata-stamp
+    for name in requirements.txt "$list"; do cat requirements.txt "$name" | sha256sum; done >.venv/strata-stamp
 }
 
 # What looks at the papers' pages, as it is in no package of Python.

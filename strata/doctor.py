@@ -2,7 +2,6 @@
 
 import importlib.util
 import os
-import re
 import shutil
 import sys
 
@@ -16,8 +15,6 @@ from strata.experiment import config
 from strata.host import capacity, cgroups, observe
 from strata.host.daemons import where
 
-# The oldest that Snakemake takes.
-CONDA = [24, 7, 1]
 PROGRAMS = {
     "packer": "provisions the image",
     "mmdebstrap": "makes the base of the image",
@@ -45,14 +42,10 @@ def software(profile: str = "profiles/default/config.yaml") -> ends.Row:
     """Whether R and Python of the rules are those of this machine, or of conda environments."""
     told = pages.read(profile) if os.path.exists(profile) else {}
     chosen = [told.get(key) or () for key in ("software-deployment-method", "deployment-method", "sdm")]
-    version = capture(["conda", "--version"], check=False).stdout.strip() if shutil.which("conda") else ""
-    found = re.search(r"\d+(?:\.\d+)+", version)
-    fit = found is not None and [int(part) for part in found[0].split(".")] >= CONDA
     if any("conda" in value for value in chosen) or told.get("use-conda") is True:
-        needed = f"conda {'.'.join(map(str, CONDA))} or newer is needed"
-        return "software", fit, f"envs/ by conda, as {profile} says: " + (version if fit else needed)
-    there = f"; {version} is here: `--software-deployment-method conda` takes envs/ instead" if fit else ""
-    return "software", True, f"this machine's R and the Python of {os.path.relpath(sys.prefix)}{there}"
+        there = shutil.which("conda") is not None
+        return "software", there, f"envs/ by conda, as {profile} says{'' if there else ': there is none'}"
+    return "software", True, f"this machine's R and the Python of {os.path.relpath(sys.prefix)}"
 
 
 def _slurm() -> ends.Row:

@@ -13,6 +13,7 @@ BROKEN = (
     zipfile.BadZipFile,
     zlib.error,
     ValueError,
+    LookupError,
     EOFError,
     NotImplementedError,
     RuntimeError,

@@ -33,25 +33,25 @@ def exclusive(wait: bool = True) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def locked(path: str, waiting: str | None = None, wait: bool = True, shared: bool = False) -> Iterator[bool]:
+def locked(path: str, waiting: str | None = None, wait: bool = True) -> Iterator[bool]:
     """Hold the lock of a file, which any user may hold who reaches its folder; gives whether it is held.
 
     That it is not only where another process holds it and nobody is to `wait`; `waiting` is said
-    once on standard error, with who holds it.  It is held alone, or with others that hold it `shared`.
+    once on standard error, with who holds it.
 
     Raises UserError where the file can neither be made nor opened.
     """
-    taken, kind = True, fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+    taken = True
     descriptor = _open(path)
     try:
         try:
-            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             taken = wait
             if wait:
                 if waiting:
                     print(f"{waiting} ({_holder(descriptor)}); waiting", file=sys.stderr, flush=True)
-                fcntl.flock(descriptor, kind)
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield taken
     finally:
         os.close(descriptor)

@@ -221,7 +221,6 @@ else:
 
         key: str
         name: str
-        title: str
         memory_by_node: dict[str, int] | None
         box: str
         data_disk: str

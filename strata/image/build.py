@@ -16,12 +16,11 @@ from typing import cast
 from strata.base import places
 from strata.base.errors import UserError
 from strata.base.files import read_json, remove_tree, write_json
-from strata.base.locks import locked
 from strata.base.process import as_root, capture
 from strata.base.progress import say, step
 from strata.base.shapes import Described, Fields, Image
 from strata.experiment import recipe
-from strata.image import cache, intact, manifest, rootfs
+from strata.image import cache, manifest, rootfs
 from strata.layers import docker
 from strata.layers.common import engine
 from strata.vm import acceleration, disk
@@ -34,10 +33,10 @@ def ensure(config: Fields, rebuild: bool = False, machines: bool = False) -> Ima
     # The image's files hold programs that give rights, and folders that everybody may write.
     os.makedirs(folder, exist_ok=True)
     os.chmod(folder, 0o700)
-    with cache.kept(), locked(os.path.join(folder, f"{name}.lock"), "image: another process is building it"):
+    with cache.locked():
         image = None if rebuild else cache.find(name)
         if image:
-            intact.verify(image)
+            cache.verify(image)
             say("image", f"{name[:12]} is in the cache")
         else:
             remove_tree(cache.folder_of(name))
@@ -52,7 +51,7 @@ def probe(config: Fields) -> Fields:
     """What accelerates virtual machines here; tried now, with the image's own kernel, if it is not known."""
     found = acceleration.known()
     if found["accelerator"] is None:
-        with cache.kept(), step("vm", "testing whether KVM runs a guest"):
+        with cache.locked(), step("vm", "testing whether KVM runs a guest"):
             found = acceleration.attempt(rootfs.ensure_kernel(config, recipe.describe(config)))
         say("vm", f"{acceleration.shown(found['accelerator'])}: {found['accelerator_reason']}")
     return found
@@ -71,10 +70,9 @@ def _begun(name: str) -> Iterator[str]:
 
 
 def _build(config: Fields, described: Described, machines: bool) -> Image:
-    begun, name = time.monotonic(), described["recipe"]
+    name = described["recipe"]
     docker.start_daemon()
-    remove_builds(name)
-    before = _named(name)
+    _remove_builds()
     try:
         with _begun(name[:12]) as work:
             os.makedirs(work)
@@ -88,25 +86,15 @@ def _build(config: Fields, described: Described, machines: bool) -> Image:
                 disk.put(name, os.path.join(work, "box"))
             os.rename(work, cache.folder_of(name))
     except BaseException:
-        _name_again(name, before)
+        ours = [f"--filter=label=strata.{key}" for key in (f"image={places.home_mark()}", f"recipe={name[:12]}")]
+        if failed := capture(["docker", "image", "ls", "--quiet", *ours], check=False).stdout.split():
+            capture(["docker", "image", "rm", "--force", *failed], check=False)
         raise
     finally:
         # An image that was built again lost its name to the new one.
-        remove_builds(name)
-    say("image", f"{name[:12]} built in {time.monotonic() - begun:.0f} s")
+        _remove_builds()
+    say("image", f"{name[:12]} is built")
     return cast(Image, {**image, "folder": cache.folder_of(name)})
-
-
-def _named(name: str) -> str | None:
-    """Id of the image that Docker has under the name of a recipe, whoever built it; None where it has none."""
-    form = ["docker", "image", "inspect", "--format", "{{.Id}}", engine.tag({"recipe": name})]
-    return capture(form, check=False).stdout.strip() or None
-
-
-def _name_again(name: str, before: str | None) -> None:
-    """Give a recipe's name back to the image that had it before a build that failed, or to none."""
-    tag = engine.tag({"recipe": name})
-    capture(["docker", "image", "rm", tag] if before is None else ["docker", "tag", before, tag], check=False)
 
 
 def _made(config: Fields, described: Described, work: str, machines: bool) -> Fields:
@@ -120,7 +108,7 @@ def _made(config: Fields, described: Described, work: str, machines: bool) -> Fi
     image_id = capture(["docker", "image", "inspect", "--format", "{{.Id}}", tag]).stdout.strip()
     archive = os.path.join(work, "tree.tar")
     with step("image", "hashing every file"):
-        listing = manifest.make(os.path.join(work, "tree"), archive)
+        listing = {"packages": manifest.packages(os.path.join(work, "tree")), "files": manifest.hash_archive(archive)}
     os.unlink(archive)
     write_json(os.path.join(work, "manifest.json"), listing)
     image: Fields = {
@@ -136,7 +124,7 @@ def _made(config: Fields, described: Described, work: str, machines: bool) -> Fi
         "base": described["base"],
         "built": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
-    intact.note(cast(Image, {**image, "folder": work}))
+    cache.note(cast(Image, {**image, "folder": work}))
     write_json(os.path.join(work, "image.json"), image)
     return image
 
@@ -162,40 +150,35 @@ def _run_packer(config: Fields, variables: dict[str, str]) -> None:
         raise UserError(f"Packer could not make the image (whole log: {log}):\n{last}")
 
 
-def remove_builds(recipe: str) -> None:
-    """Remove what builds of a recipe left: containers that were provisioned, and images that have no name."""
-    short = recipe[:12]
-    ours = ["--filter", f"label={engine.LABEL}={places.home_mark()}", "--filter", f"label={engine.BUILDING}={short}"]
-    found = capture(["docker", "ps", "--all", "--quiet", *ours], check=False).stdout.split()
+def _remove_builds() -> list[str]:
+    """Remove what builds left: containers that were provisioned, and images that have no name; the recipes' names."""
+    ours = ["--filter", f"label={engine.LABEL}={places.home_mark()}", "--filter", f"label={engine.BUILDING}"]
+    form = f'{{{{.ID}}}} {{{{.Label "{engine.BUILDING}"}}}}'
+    listed = capture(["docker", "ps", "--all", *ours, "--format", form], check=False).stdout.splitlines()
+    # Whose label is empty has it of the image.
+    found = dict(words for line in listed if len(words := line.split()) == 2)
     if found:
         capture(["docker", "rm", "--force", "--volumes", *found], check=False)
-    nameless = ["--filter", f"label=strata.image={places.home_mark()}", "--filter", f"label=strata.recipe={short}"]
+    nameless = ["--filter", f"label=strata.image={places.home_mark()}"]
     capture(["docker", "image", "prune", "--force", *nameless], timeout=600, check=False)
+    return sorted(set(found.values()))
 
 
 def sweep() -> list[str]:
     """Remove what builds left, unless a process is at one; what they were, in words."""
     if not docker.Kind().answers():
         return []
-    ours = ["--filter", f"label={engine.LABEL}={places.home_mark()}", "--filter", f"label={engine.BUILDING}"]
-    form = f'{{{{.Label "{engine.BUILDING}"}}}}'
-    with locked(cache.lock(), wait=False) as alone:
-        listed = capture(["docker", "ps", "--all", *ours, "--format", form], check=False).stdout if alone else ""
-        left = sorted(set(listed.split()))
-        for name in left:
-            remove_builds(name)
-    return [f"unfinished build of image {name}" for name in left]
+    with cache.locked(wait=False) as alone:
+        return [f"unfinished build of image {name}" for name in (_remove_builds() if alone else [])]
 
 
 def _make_box(image: Image) -> None:
     """Make the box of an image that was built without one, or whose box is not as it was made."""
-    begun, name = time.monotonic(), image["recipe"]
-    with _begun(f"box-{name[:12]}") as work:
+    with _begun(f"box-{image['recipe'][:12]}") as work:
         with step("vm", "making the machines' disk from the image's files"):
             parts = [os.path.join(image["folder"], part) for part in ("tree", "image.tar")]
             capture(as_root([os.path.abspath("packer/box.sh"), *parts, work]), timeout=1800)
-        disk.put(name, work)
-    say("vm", f"disk of {name[:12]} made in {time.monotonic() - begun:.0f} s")
+        disk.put(image["recipe"], work)
 
 
 def publish(image: Image) -> None:

@@ -1,13 +1,18 @@
-"""Images in the machine's cache.  A cell asks no more than this, and starts without what builds them."""
+"""Images in the machine's cache.  A cell asks no more than this, and starts without what builds them.
+
+Whether an image is still what was built is asked once for each run, without reading it: what the kernel keeps of every
+file (size, times, inode, owner, rights) is compared with what was noted after the build.
+"""
 
 import os
 import re
 from contextlib import AbstractContextManager
+from hashlib import sha256
 
-from strata.base import places
+from strata.base import locks, places, run
 from strata.base.errors import UserError
-from strata.base.files import read_json
-from strata.base.locks import locked
+from strata.base.files import SEEN, read_json, write_json
+from strata.base.process import as_root, capture
 from strata.base.shapes import Image
 
 
@@ -35,14 +40,10 @@ def require(name: str) -> Image:
     return image
 
 
-def lock() -> str:
-    """The file whose lock is held by those who need what is in the cache, and alone by who removes something."""
-    return os.path.join(places.home(), "images", "cache.lock")
-
-
-def kept() -> AbstractContextManager[bool]:
-    """While it is held nothing is removed from the cache (:mod:`strata.image.prune`)."""
-    return locked(lock(), "image: another process removes what is not needed", shared=True)
+def locked(wait: bool = True) -> AbstractContextManager[bool]:
+    """While it is held nobody else makes something in the cache, or removes it; gives whether it is held."""
+    path = os.path.join(places.home(), "images", "cache.lock")
+    return locks.locked(path, "image: another process makes or removes one", wait)
 
 
 def names() -> list[str]:
@@ -55,3 +56,31 @@ def names() -> list[str]:
 def used(name: str) -> None:
     """Note that an image is used now: the last ones that were stay in the cache."""
     os.utime(folder_of(name))
+
+
+def verify(image: Image) -> None:
+    """Raise UserError where the tree is not what was built.  A run asks once."""
+    noted, owner = read_json(_note(image)) or {}, run.owner()
+    if noted.get("owner") == owner:
+        return
+    if noted.get("look") != _look(image):
+        raise UserError(
+            f"{image['folder']}/tree is not as it was built, so nothing is measured: run `python3 -m strata image "
+            "--rebuild`"
+        )
+    write_json(_note(image), {**noted, "owner": owner})
+
+
+def note(image: Image) -> None:
+    """Note what the kernel keeps of every file of an image that was built just now."""
+    write_json(_note(image), {"look": _look(image), "owner": None})
+
+
+def _note(image: Image) -> str:
+    return os.path.join(image["folder"], "stamp.json")
+
+
+def _look(image: Image) -> str:
+    """A hash of what the kernel keeps of every file."""
+    listed = capture(as_root(["find", os.path.join(image["folder"], "tree"), "-xdev", *SEEN])).stdout.splitlines()
+    return sha256("\n".join(sorted(listed)).encode()).hexdigest()

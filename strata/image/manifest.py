@@ -3,9 +3,9 @@
 import hashlib
 import json
 import os
-import re
 import tarfile
 
+from strata.base.process import capture
 from strata.base.shapes import Fields
 
 # Files that Docker lays over every container, and what the kernel mounts: no part of the image.
@@ -37,21 +37,9 @@ def hash_archive(path: str) -> dict[str, str]:
 
 def packages(tree: str) -> dict[str, str]:
     """Package → version, from the package manager's own list in the tree."""
-    with open(os.path.join(tree, "var/lib/dpkg/status"), encoding="utf-8") as file:
-        stanzas = file.read().split("\n\n")
-    found = {}
-    for stanza in stanzas:
-        if "\nStatus: install ok installed" in stanza:
-            name = re.search(r"^Package: (.+)$", stanza, re.MULTILINE)
-            version = re.search(r"^Version: (.+)$", stanza, re.MULTILINE)
-            if name and version:
-                found[name[1]] = version[1]
-    return dict(sorted(found.items()))
-
-
-def make(tree: str, archive: str) -> Fields:
-    """``{packages, files}`` of a tree and the archive that it was unpacked from."""
-    return {"packages": packages(tree), "files": hash_archive(archive)}
+    form = ["--showformat", "${db:Status-Status} ${Package} ${Version}\n"]
+    listed = capture(["dpkg-query", "--admindir", os.path.join(tree, "var/lib/dpkg"), "--show", *form]).stdout
+    return dict(sorted(line.split()[1:] for line in listed.splitlines() if line.startswith("installed ")))
 
 
 def digest(manifest: Fields | None) -> str:

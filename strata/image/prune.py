@@ -5,7 +5,6 @@ import os
 from strata import layers
 from strata.base import places
 from strata.base.files import clear_tree, remove_tree
-from strata.base.locks import locked
 from strata.base.progress import say
 from strata.image import cache, rootfs
 from strata.layers.common import engine
@@ -22,7 +21,7 @@ def prune(keep: int = KEPT) -> list[str]:
     folder = os.path.join(places.home(), "images")
     if not os.path.isdir(folder):
         return []
-    with locked(cache.lock(), wait=False) as alone:
+    with cache.locked(wait=False) as alone:
         if not alone:
             say("image", "nothing is removed from the cache, since another process makes an image")
             return []
@@ -37,8 +36,6 @@ def prune(keep: int = KEPT) -> list[str]:
             if name.startswith("building-") or (name.startswith("base-") and name.partition(".")[0] not in kept):
                 clear_tree(path)
                 removed.append(name.replace("building-", "unfinished image "))
-            elif name.endswith(".lock") and path != cache.lock() and name.partition(".")[0] not in images:
-                os.unlink(path)
         removed += disk.prune(set(images))
         needed = {*(engine.tag({"recipe": name}) for name in images), *map(engine.base_tag, bases)}
         return [*removed, *(words for name in layers.names() for words in layers.kind(name).discard(needed))]

@@ -55,17 +55,12 @@ class Kind(layer.Kind):
         return [("profile", f"unknown profile '{wanted}'; {nearest(wanted, list(profiles))}")]
 
     def examine(self) -> list[tuple[str, bool | None, str]]:
-        if reason := self.unavailable():
-            return [("virtual machines", None, f"{reason}; environments with one are shown as not available")]
-        from strata.vm import acceleration, libvirt
+        from strata.vm import acceleration
 
-        words = "libvirt answers" if libvirt.answers() else "libvirt will be started with the first machine"
-        machines = ("virtual machines", True, f"QEMU, libvirt and Vagrant are installed; {words}")
         found = acceleration.known()
-        if found["accelerator"] is None:
-            return [machines, ("KVM", None, f"{found['accelerator_reason']}: `python3 -m strata image` tests it")]
-        said = f"{acceleration.shown(found['accelerator'])}: {found['accelerator_reason']}"
-        return [machines, ("KVM", True if found["accelerator"] == "kvm" else None, said)]
+        how = "" if found["accelerator"] else ": `python3 -m strata image` tests it"
+        kvm = ("KVM", True if found["accelerator"] == "kvm" else None, f"{found['accelerator_reason']}{how}")
+        return [*super().examine(), *([] if self.unavailable() else [kvm])]
 
     def settle(self, options: Fields, config: Fields) -> Fields:
         """The options with the profile's own settings and the accelerator, which decide a cell's result."""
@@ -103,8 +98,7 @@ class Layer(layer.Machine):
     def up(self) -> None:
         from strata.vm import machine
 
-        consoles = os.path.abspath(machine.CONSOLES)
-        self.context.note({"kind": "machine", "id": self.context.folder, "consoles": consoles})
+        self.context.note({"kind": "machine", "id": self.context.folder})
         warmup = {above.name: words for above in self.above if (words := above.warmup())}
         self._facts = machine.Machine(self.options, self.context, warmup).up()
 

@@ -24,7 +24,7 @@ from strata.base.shapes import Fields, Image, Stack
 from strata.experiment import plan
 from strata.host import cgroups
 from strata.host.context import Context
-from strata.image import intact
+from strata.image import cache
 from strata.layers import Layer
 from strata.system import state, traces
 
@@ -40,7 +40,7 @@ def _begin(environment: str, stack: Stack, image: Image | None, tree: bool) -> s
     if locks.OWN and image is not None:
         raise UserError("STRATA_TEST_LOCK is set, which is only for tests on the bare host: unset it to measure")
     if image is not None and tree:
-        intact.verify(image)
+        cache.verify(image)
     id = f"strata-{os.urandom(5).hex()}"
     state.begin(id, environment, stack, identity(os.getpid()))
     return id

@@ -39,7 +39,7 @@ def remove(trace: Fields) -> None:
     elif kind == "machine":
         from strata.vm import machine
 
-        machine.remove(_ours(trace["id"]), trace.get("consoles"))
+        machine.remove(_ours(trace["id"]))
     elif kind == "namespace":
         from strata.client import namespace
 

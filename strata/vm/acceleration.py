@@ -2,12 +2,10 @@
 
 A file ``/dev/kvm`` does not mean that a guest runs: it may be a nested or a paravirtual hypervisor
 that cannot run an unmodified kernel.  So the image's own kernel is booted under KVM without any disk: its complaint on
-the console, within a time limit, shows that it ran.  The finding is kept until the machine boots again or its kernel or
-QEMU changes.
+the console, within a time limit, shows that it ran.  The finding is kept until the host boots again.
 """
 
 import os
-import shutil
 
 from strata.base import places
 from strata.base.files import read_json, write_json, write_text
@@ -18,7 +16,6 @@ from strata.base.shapes import Fields
 # What machines are called, by what accelerates them.
 LABELS = {"kvm": "KVM", "tcg": "VM (TCG emulation)"}
 DEVICE = "/dev/kvm"
-PROGRAM = "qemu-system-x86_64"
 # A kernel that ran has looked for its root file system, of which this guest has none.
 WORD = "Unable to mount root fs"
 LIMIT = 30.0
@@ -35,17 +32,9 @@ def path() -> str:
 
 
 def circumstances(device: str = DEVICE) -> Fields:
-    """What the finding holds for: this boot of this kernel with this QEMU; the device may appear later."""
+    """What the finding holds for: this boot of the host; the device may appear later."""
     with open("/proc/sys/kernel/random/boot_id") as file:
-        boot = file.read().strip()
-    program = shutil.which(PROGRAM)
-    status = os.stat(program) if program else None
-    return {
-        "boot": boot,
-        "kernel": os.uname().release,
-        "qemu": [status.st_size, int(status.st_mtime)] if status else None,
-        "device": os.path.exists(device),
-    }
+        return {"boot": file.read().strip(), "device": os.path.exists(device)}
 
 
 def known(device: str = DEVICE) -> Fields:
@@ -71,7 +60,7 @@ def attempt(kernel: str) -> Fields:
     if not os.path.exists(DEVICE):
         return known()
     limit = stretched(LIMIT)
-    guest = [PROGRAM, "-machine", "q35,accel=kvm", "-cpu", "host", "-smp", "1", "-m", "256"]
+    guest = ["qemu-system-x86_64", "-machine", "q35,accel=kvm", "-cpu", "host", "-smp", "1", "-m", "256"]
     guest += ["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", "stdio"]
     guest += ["-kernel", kernel, "-append", "console=ttyS0 panic=-1 quiet"]
     done = capture(as_root(["timeout", "--signal=KILL", f"{limit:g}", *guest]), timeout=limit + 10, check=False)

@@ -88,7 +88,7 @@ def bring_up_pool() -> None:
     folder = disk.pool_folder()
     os.makedirs(folder, exist_ok=True)
     if not _there("pool"):
-        create("pool-create", f"<pool type='dir'><name>{prefix()}</name><target><path>{folder}</path></target></pool>")
+        virsh("pool-create-as", prefix(), "dir", "--target", folder)
     virsh("pool-refresh", prefix())
 
 

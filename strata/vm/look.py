@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 
 from strata.base import places
 from strata.base.errors import UserError
@@ -12,8 +11,6 @@ from strata.host import observe
 from strata.vm import applied, card, disk, domain, libvirt, ssh
 
 DATA_LABEL = "strata-data"
-# Whose versions are recorded.
-PROGRAMS = ("libvirt", "qemu", "vagrant", "vagrant-libvirt")
 # A line for each cache of the first CPU: its level, type and size.
 _CACHES = """
 for cache in /sys/devices/system/cpu/cpu0/cache/index*/; do
@@ -96,8 +93,5 @@ def versions() -> dict[str, str]:
     """Versions of what runs the machine; "not available" where nobody says."""
     said = libvirt.virsh("version", check=False)
     patterns = {"libvirt": r"library: libvirt ([\d.]+)", "qemu": r"hypervisor: QEMU ([\d.]+)"}
-    found = {name: re.findall(pattern, said) for name, pattern in patterns.items()}
-    if shutil.which("dpkg-query"):
-        show = ["dpkg-query", "--show", "--showformat", "${Version}"]
-        found |= {name: capture([*show, name], check=False).stdout.split() for name in ("vagrant", "vagrant-libvirt")}
-    return {name: found[name][0] if found.get(name) else observe.NOT_AVAILABLE for name in PROGRAMS}
+    found = {name: re.search(pattern, said) for name, pattern in patterns.items()}
+    return {name: match[1] if match else observe.NOT_AVAILABLE for name, match in found.items()}

@@ -1,11 +1,11 @@
 """The life of one virtual machine: made by Vagrant, started by virsh or from a snapshot, and taken down."""
 
-import contextlib
 import json
 import os
 import socket
 import time
 from hashlib import sha256
+from typing import cast
 
 from strata.base import places, run
 from strata.base.errors import UserError
@@ -13,14 +13,13 @@ from strata.base.files import read_json, write_json
 from strata.base.patience import stretched
 from strata.base.process import as_root, capture
 from strata.base.progress import once, say, step
-from strata.base.shapes import Any, Fields, WantedMachine
+from strata.base.shapes import Fields, WantedMachine
 from strata.host import capacity as this_host
 from strata.host import topology as host
 from strata.host.context import Context
 from strata.vm import acceleration, card, disk, domain, hugepages, libvirt, look, settings, snapshot, ssh
 
 ATTEMPTS = 3
-CONSOLES = os.path.join("results", "logs", "consoles")
 # Seconds within which a machine must boot and answer, by accelerator.
 PATIENCE = {"kvm": 180, "tcg": 480}
 
@@ -118,19 +117,18 @@ class Machine:
         decides = json.dumps([self.options, wanted, facts["box"], facts["host_keys"], *which], sort_keys=True)
         key = sha256(decides.encode()).hexdigest()[:8]
         name = f"{libvirt.prefix()}-{key}"
-        made: Any = {
+        made = {
             **wanted,
             "key": key,
             "name": name,
-            "title": f"Strata, {libvirt.prefix()}",
             "memory_by_node": settings.memory_by_node(every),
             "box": facts["box"],
             "data_disk": f"{name}-data.img",
-            "console": console(name),
+            # The same for the domain that was saved and the restored one.
+            "console": os.path.join(places.home(), "vm", "consoles", f"{name}.log"),
             "home": libvirt.prefix(),
         }
-        said: WantedMachine = made
-        return said
+        return cast(WantedMachine, made)
 
     def _snapshot(self, wanted: WantedMachine) -> str:
         """The name of the snapshot from which this machine is restored."""
@@ -187,8 +185,8 @@ class Machine:
                 return {"attempts": attempt, "boot_seconds": round(time.monotonic() - begun, 3)}
             except UserError as error:
                 trouble = str(error)
-                kept = _keep_console(self.folder, wanted["name"], CONSOLES)
-                say("vm", f"attempt {attempt} of {ATTEMPTS} to boot failed: {trouble}; {kept}")
+                words = f"attempt {attempt} of {ATTEMPTS} to boot failed: {trouble}; its console: {wanted['console']}"
+                say("vm", words)
                 ssh.close(self.folder)
                 libvirt.remove_domains(wanted["name"])
                 forget_vagrant(self.folder)
@@ -205,9 +203,9 @@ class Machine:
             if now - looked > 2:
                 looked = now
                 # Emulated processors lose a race now and then when the kernel patches itself.
-                said = ["grep", "-c", "-F", "Kernel panic", "--", wanted["console"]]
-                if capture(as_root(said), check=False).returncode == 0:
-                    raise UserError("the guest's kernel panicked")
+                with open(wanted["console"], errors="replace") as file:
+                    if "Kernel panic" in file.read():
+                        raise UserError("the guest's kernel panicked")
                 if libvirt.process(wanted["name"]) is None:
                     raise UserError("QEMU ended")
             time.sleep(0.05)
@@ -216,6 +214,8 @@ class Machine:
 def define(folder: str, wanted: WantedMachine) -> None:
     """Make the machine of a system's folder, whose settings are in it, with its data disk; it is not started."""
     os.makedirs(os.path.dirname(wanted["console"]), exist_ok=True)
+    # What writes it is root's, and leaves it to whom it belongs.
+    capture(as_root(["install", "-m", "0644", "-o", str(os.getuid()), "/dev/null", wanted["console"]]))
     _make_data_disk(wanted)
     project = os.path.dirname(os.path.realpath(os.path.join(places.PROJECT, "strata")))
     variables = {
@@ -257,16 +257,13 @@ def answers(address: str) -> bool:
         return False
 
 
-def remove(folder: str, consoles: str | None) -> None:
+def remove(folder: str) -> None:
     """Remove the machine of a system's folder, its volumes, its network and what it reserved on the host.
 
-    It may be called twice.  What its console said is put into the folder `consoles`.
+    It may be called twice.
     """
     ssh.close(folder)
     libvirt.start_daemon()
-    wanted = read_json(os.path.join(folder, "vm.json"))
-    if wanted and consoles:
-        _keep_console(folder, wanted["name"], consoles)
     libvirt.sweep()
     forget_vagrant(folder)
     hugepages.release(folder)
@@ -276,21 +273,3 @@ def forget_vagrant(folder: str) -> None:
     """Vagrant lists every machine in an index; ours are gone before it could look."""
     for path in (os.path.join(folder, "vagrant"), os.path.join(disk.vagrant_home(), "data", "machine-index")):
         capture(as_root(["rm", "-rf", "--", path]), check=False)
-
-
-def console(name: str) -> str:
-    """The file into which a domain's serial console goes: the same for the domain that was saved and the restored."""
-    return os.path.join(places.home(), "vm", "consoles", f"{name}.log")
-
-
-def _keep_console(folder: str, name: str, consoles: str) -> str:
-    """Put the console's log among the run's logs; says where it is."""
-    if not os.path.exists(console(name)):
-        return "it left no console log"
-    target = os.path.join(consoles, f"{os.path.basename(folder)}.log")
-    with contextlib.suppress(OSError, UserError):
-        os.makedirs(consoles, exist_ok=True)
-        with open(target, "a") as file:
-            file.write(capture(as_root(["cat", "--", console(name)]), check=False).stdout)
-        capture(as_root(["rm", "-f", "--", console(name)]), check=False)
-    return f"its console: {target}"

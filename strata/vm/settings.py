@@ -4,6 +4,7 @@ The result is what ``vagrant/Vagrantfile`` reads; what Vagrant cannot say is put
 domain by :mod:`strata.vm.domain` before the machine starts.
 """
 
+from itertools import groupby
 from typing import Any
 
 from strata.base.amounts import size
@@ -57,13 +58,9 @@ def spare_memory(total: int) -> int:
 
 def ranges(values: list[int]) -> str:
     """Numbers as libvirt writes them: 0, 1, 2, 5 is ``0-2,5``."""
-    words: list[list[int]] = []
-    for value in sorted(values):
-        if words and value == words[-1][1] + 1:
-            words[-1][1] = value
-        else:
-            words.append([value, value])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in words)
+    runs = groupby(enumerate(sorted(values)), lambda pair: pair[1] - pair[0])
+    ends = [(run[0][1], run[-1][1]) for run in (list(members) for _, members in runs)]
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ends)
 
 
 def _cells(chosen: list[Fields], memory_mib: int) -> list[Fields]:
@@ -107,10 +104,7 @@ def resolve(
     hosts = profile["topology"] == "host"
     form = shape(chosen) if hosts and wanted <= len(topology) else None
     kvm = accelerator == "kvm"
-    if kvm:
-        cpu: Fields = {"mode": "host-passthrough" if hosts else "host-model", "model": None, "features": []}
-    else:
-        cpu = EMULATED_CPU
+    of_host: Fields = {"mode": "host-passthrough" if hosts else "host-model", "model": None, "features": []}
     taken = {entry["cpu"] for machine in range(of) for entry in cpus_of(machine)}
     others = sorted({entry["cpu"] for entry in topology} - taken)
     queues = wanted if profile["queues"] == "cpus" else int(profile["queues"])
@@ -121,15 +115,12 @@ def resolve(
         "cpus": wanted,
         "memory_mib": memory_mib,
         "driver": "kvm" if kvm else "qemu",
-        "cpu": cpu,
+        "cpu": of_host if kvm else EMULATED_CPU,
         "topology": form,
         "affinity": {str(vcpu): str(entry["cpu"]) for vcpu, entry in enumerate(chosen)} if profile["pin"] else None,
         "numa": _cells(chosen, memory_mib) if form else None,
         "huge_pages": profile["huge_pages"],
-        "disk": {
-            "cache": None if profile["disk_cache"] == "default" else profile["disk_cache"],
-            "io": None if profile["disk_io"] == "default" else profile["disk_io"],
-        },
+        "disk": {key: None if (said := profile[f"disk_{key}"]) == "default" else said for key in ("cache", "io")},
         "data_disk_bytes": size(profile["data_disk"]),
         "passthrough": list(profile["passthrough"]),
         "card": profile.get("card"),

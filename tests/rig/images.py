@@ -78,7 +78,7 @@ def disk(host: Path, image: dict | None = None) -> Path:
     decides = [described["recipe"], image.get("built"), base.exists(), there, host.name]
     name = sha256(json.dumps(decides).encode()).hexdigest()[:12]
     kept = root.place() / f"{kind}-{name}.img"
-    with locked(str(root.place() / "images.lock"), "rig: another process copies the images"), cache.kept():
+    with locked(str(root.place() / "images.lock"), "rig: another process copies the images"), cache.locked():
         if not kept.exists():
             work = root.place() / "copying"
             remove_tree(str(work))
@@ -125,10 +125,8 @@ def _finish(work: Path, host: Path, name: str) -> None:
 
 def note(mounted: Path) -> None:
     """Note, in a disk that is mounted, what the kernel keeps of its files."""
-    from strata.image import intact
-
     for path in mounted.glob("images/*/image.json"):
-        intact.note({"folder": str(path.parent)})
+        cache.note({"folder": str(path.parent)})
 
 
 if __name__ == "__main__":

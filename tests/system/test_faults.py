@@ -13,8 +13,8 @@ import projects
 import pytest
 from disks import small_disk
 
-from strata.image import intact
-from strata.layers.common import engine
+from strata.base import places
+from strata.image import cache
 from strata.system import state
 
 TARGET = "cells"
@@ -156,7 +156,7 @@ def test_an_image_deleted_under_a_run_is_told_and_comes_back(image, tmp_path, mo
 
     def copy():
         subprocess.run(["cp", "-a", "--reflink=auto", source, str(target)], check=True)
-        intact.note({**image, "folder": str(target)})
+        cache.note({**image, "folder": str(target)})
 
     copy()
     wanted = "results/raw/native/pausing/1.log"
@@ -193,9 +193,10 @@ def test_a_full_cache_is_told_and_the_image_is_built_once_there_is_room(
         assert "Traceback" not in done.stderr
         assert logs(folder) == {}
         assert list(home.glob("images/*/image.json")) == []
-        # Docker still has what another installation built of the same recipe.
-        named = subprocess.check_output(["docker", "image", "inspect", "--format", "{{.Id}}", engine.tag(image)])
-        assert named.decode().strip() == image["id"]
+        # Docker still has what another installation built of the same recipe, and nothing of what failed.
+        subprocess.run(["docker", "image", "inspect", image["id"]], check=True, capture_output=True)
+        ours = [f"--filter=label=strata.{key}" for key in (f"image={places.home_mark()}", "recipe")]
+        assert subprocess.check_output(["docker", "image", "ls", "--all", "--quiet", *ours], text=True) == ""
         if not again:
             return
         make_room()

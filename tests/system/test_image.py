@@ -208,7 +208,7 @@ def test_a_build_that_fails_leaves_nothing(building, tmp_path):
     assert "out of order" in done.stderr
     # It said what ran, and not that it had ended.
     assert "with Packer …" in done.stderr
-    assert "built in" not in done.stderr
+    assert "is built" not in done.stderr
     assert in_docker() == before
     assert unfinished() == folders
 

@@ -13,7 +13,15 @@ STUBS = {
     "docker": 'case $1 in version) exit 0 ;; info) cat "$FOLDER/known" ;; esac',
     "systemctl": 'echo "$*" >>"$FOLDER/notes"; cp "$FOLDER/daemon.json" "$FOLDER/known"',
     "sudo": 'shift; exec "$@"',
-    "runsc": "true",
+    # Adds one runtime to the configuration, as gVisor's own program does.
+    "runsc": """python3 -c '
+import json, os, sys
+path, name = (word.partition("=")[2] for word in sys.argv[2:4])
+told = json.load(open(path)) if os.path.exists(path) else {}
+told.setdefault("runtimes", {})[name] = {"path": "runsc", "runtimeArgs": sys.argv[5:]}
+json.dump(told, open(path, "w"))
+' "$@"
+""",
 }
 TOOLS = ("bash", "sh", "cat", "cp", "dirname", "mkdir", "mv", "grep", "id", "seq", "sleep", "tr", "env")
 OWN = {"data-root": "/big", "runtimes": {"youki": {"path": "youki"}}}

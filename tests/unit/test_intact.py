@@ -7,7 +7,7 @@ import pytest
 from strata.base.errors import UserError
 from strata.base.files import write_json
 from strata.cell import prepared
-from strata.image import build, cache, intact, prune, rootfs
+from strata.image import build, cache, prune, rootfs
 from strata.vm import disk
 
 FILES = {
@@ -28,7 +28,7 @@ def image(tmp_path):
     os.link(tree / "usr/bin/tool", tree / "usr/bin/same")
     write_json(str(tmp_path / "manifest.json"), {"packages": {"tool": "1"}})
     found = {"folder": str(tmp_path), "id": "sha256:1", "manifest_sha256": "1"}
-    intact.note(found)
+    cache.note(found)
     return found
 
 
@@ -58,13 +58,13 @@ def test_a_changed_file_is_an_error_before_it_runs_and_stays_one(image, tmp_path
     change(tmp_path / "tree/opt/strata/bin/serve")
     for _ in range(2):
         with pytest.raises(UserError, match="not as it was built"):
-            intact.verify(image)
+            cache.verify(image)
 
 
 def test_a_run_asks_once(image, tmp_path, monkeypatch):
-    intact.verify(image)
-    monkeypatch.setattr(intact, "_look", lambda image: pytest.fail("the tree was looked at again"))
-    intact.verify(image)
+    cache.verify(image)
+    monkeypatch.setattr(cache, "_look", lambda image: pytest.fail("the tree was looked at again"))
+    cache.verify(image)
 
 
 def test_a_box_is_kept_with_its_facts_and_goes_with_its_image(tmp_path, monkeypatch):

@@ -69,14 +69,6 @@ def test_a_lock_is_held_until_its_end(tmp_path):
     assert not locks.held(path)
 
 
-def test_what_is_shared_excludes_who_wants_it_alone(tmp_path):
-    path = str(tmp_path / "one.lock")
-    with locks.locked(path, shared=True), locks.locked(path, wait=False, shared=True) as both:
-        assert both
-        with locks.locked(path, wait=False) as alone:
-            assert not alone
-
-
 @as_root
 @pytest.mark.parametrize(("first", "second"), [(0, 0), (0, NOBODY), (NOBODY, 0), (NOBODY, NOBODY)])
 def test_two_measurements_never_overlap_and_who_waits_is_told_who_holds(other, first, second):

@@ -61,7 +61,7 @@ def newer(poor, tmp_path):
         (folder / "scripts" / name).chmod(0o755)
     (folder / "scripts/dockerd.sh").symlink_to("/bin/true")
     (folder / "requirements.txt").write_text("")
-    (folder / ".venv/strata-stamp").write_text(hashlib.sha256(b"").hexdigest()[:32])
+    (folder / ".venv/strata-stamp").write_text(f"{hashlib.sha256(b'').hexdigest()}  -")
     for line in (folder / "scripts/packages.txt").read_text().splitlines():
         thing = line.split()[1]
         missing = ("packer", "mmdebstrap", "virsh", *STUBS)

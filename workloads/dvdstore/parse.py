@@ -13,7 +13,8 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     threads = parameters["threads"]
     shops = len(parameters["ports"]) * int(parameters["systems"])
     each = f" point( operation){{{len(OPERATIONS)}}} drove end"
-    log = read(lines, f"( opened){{{shops}}}({each}){{{len(threads)}}}( closed){{{shops}}}")
+    log = read(lines, f"( shop){{{shops}}}( opened){{{shops}}}({each}){{{len(threads)}}}( closed){{{shops}}}")
+    numbers(log.objects["shop"], "checked")
     check_books(log.objects["opened"], log.objects["closed"], log.objects["drove"], parameters)
     return [
         found
@@ -55,7 +56,6 @@ def check_books(opened: list[Object], closed: list[Object], drove: list[Object],
     require_equal("the size of the data", first["size"], parameters["size"])
     require_asked(first, parameters, "data_seed")
     require_equal("opcache", first["opcache"], "on")
-    numbers(opened, "checked")
     for key, of in {"new_orders": "orders", "orders": "orders", "customers": "customers", "new_cents": "cents"}.items():
         grown = sum(numbers(closed, key)) - sum(numbers(opened, key))
         require_equal(f"new {key} in the books", grown, sum(numbers(drove, f"all_{of}", zero=True)))

@@ -2,7 +2,8 @@
 """The client of the shops: checks what they answer, loads them, and looks at their books.
 
 Usage: shopper.py check ADDRESSES PORTS SIZE DATA_SEED SEED
-       shopper.py point ADDRESSES PORTS SIZE DATA_SEED USERS RAMP WARMUP SECONDS THINK SEED
+       shopper.py open ADDRESSES PORTS
+       shopper.py point ADDRESSES PORTS SIZE DATA_SEED USERS RAMP WARMUP SECONDS THINK SEED LAP
        shopper.py finish ADDRESSES PORTS
 PORTS has the ports of the first system, then those of the second, in the order of ADDRESSES.
 """
@@ -18,10 +19,15 @@ BOOKS = "/account.php"
 
 
 def check(addresses: str, ports: str, size: str, data_seed: str, seed: str) -> None:
-    """Check every shop, and say what its books hold from then on."""
+    """Check every shop."""
     for number, shop in enumerate(sites(addresses, ports)):
-        checked = compare(alone(Customer, shop, size=size, data_seed=int(data_seed), seed=seed))
-        say(opened=number, checked=checked, **books(shop, BOOKS))
+        say(shop=number, checked=compare(alone(Customer, shop, size=size, data_seed=int(data_seed), seed=seed)))
+
+
+def begin(addresses: str, ports: str) -> None:
+    """Say what the books of every shop hold."""
+    for number, shop in enumerate(sites(addresses, ports)):
+        say(opened=number, **books(shop, BOOKS))
 
 
 def finish(addresses: str, ports: str) -> None:
@@ -32,12 +38,14 @@ def finish(addresses: str, ports: str) -> None:
 
 
 def load(addresses: str, ports: str, size: str, data_seed: str, users: str, *rest: str) -> None:
-    """Load all shops at the same time, and say what was measured; rest: ramp, warm-up, seconds, think time, seed."""
-    shops, name, seed = sites(addresses, ports), f"threads-{users}", int(rest[4])
+    """Load all shops at the same time, and say what was measured; rest: ramp, warm-up, seconds, think time, seed,
+    lap.
+    """
+    shops, name, seed, lap = sites(addresses, ports), f"threads-{users}", int(rest[4]), int(rest[5])
     ramp, warmup, seconds, think = map(float, rest[:4])
     asked = {"ramp": ramp, "warmup": warmup, "seconds": seconds, "think": think}
-    say(point=name, shops=len(shops), size=size, **asked, threads=int(users), seed=seed)
-    asked |= {"sites": shops, "coming": 1, "size": size, "data_seed": int(data_seed), "seed": f"{seed}x{users}"}
+    say(point=name, shops=len(shops), size=size, **asked, threads=int(users), seed=seed, lap=lap)
+    asked |= {"sites": shops, "coming": 1, "size": size, "data_seed": int(data_seed), "seed": f"{seed}x{lap}x{users}"}
     with generators("visitor.py") as running:
         met = point(running, name, int(users), asked)
     counted, in_all = met["counted"], met["in_all"]
@@ -52,4 +60,4 @@ def load(addresses: str, ports: str, size: str, data_seed: str, users: str, *res
 
 
 if __name__ == "__main__":
-    run(check=check, point=load, finish=finish)
+    run(check=check, open=begin, point=load, finish=finish)

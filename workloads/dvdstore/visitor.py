@@ -68,7 +68,7 @@ class Customer(Visitor):
 
     paced = False
     content = b""
-    spent = thinking = 0.0
+    spent = thinking = answered = 0.0
     rounds = 0
 
     def come(self) -> None:
@@ -116,7 +116,7 @@ class Customer(Visitor):
         begun = time.perf_counter()
         sent = {} if fields is None else {"data": urllib.parse.urlencode(fields), "headers": FORM}
         _, content = self.ask("GET" if fields is None else "POST", f"/{name}.php{query}", allowed, **sent)
-        seconds = time.perf_counter() - begun
+        seconds, self.answered = time.perf_counter() - begun, time.time()
         found = _MAIN.search(content)
         told = dict(_MARK.findall(found[1].decode())) if found else {}
         if told.get("page") != (shown or name) or not content.endswith(b"</html>\n"):
@@ -125,6 +125,10 @@ class Customer(Visitor):
         self.spent += seconds
         self.time(name, seconds)
         return told
+
+    def moment(self) -> float:
+        """When the last page came: all that follows from it counts, or nothing."""
+        return self.answered
 
     def pause(self) -> float:
         """Between none and twice the think time."""

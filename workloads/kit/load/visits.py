@@ -70,15 +70,19 @@ class Visitor:
         """Seconds until the first operation."""
         return self.chance.random() * self.pause()
 
+    def moment(self) -> float:
+        """When what is counted and timed next has ended."""
+        return time.time()
+
     def count(self, **what: int) -> None:
         """Count something, in all and in time."""
         self.point.in_all.update(what)
-        if self.point.steady <= time.time() < self.point.ends:
+        if self.point.steady <= self.moment() < self.point.ends:
             self.point.counted.update(what)
 
     def time(self, operation: str, seconds: float) -> None:
         """How long something took that has just ended."""
-        if self.point.steady <= time.time() < self.point.ends:
+        if self.point.steady <= self.moment() < self.point.ends:
             self.point.samples[operation].append(seconds)
 
 

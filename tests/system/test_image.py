@@ -46,7 +46,7 @@ def hash_tree(tree):
 
 def test_container_and_tree_are_the_same_files(image, see_image):
     see_image(image)
-    argv = ["docker", "run", "--rm", "--network", "none", "--pull", "never", engine.tag(image), "bash", "-c", INSIDE]
+    argv = ["docker", "run", "--rm", "--network", "none", "--pull", "never", image["id"], "bash", "-c", INSIDE]
     printed = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
     inside = {}
     for line in printed.splitlines():
@@ -144,16 +144,16 @@ def test_updates_that_are_lost_are_noticed_however_long_the_run(image, see_image
         /tmp/$name --threads 1 --log2 12 --updates-per-word 4 --min-seconds $seconds | grep verified || true
     done; done"""
     argv = ["docker", "run", "--rm", "--network", "none", "--pull", "never", "-v", f"{tmp_path}:/src:ro"]
-    printed = subprocess.run([*argv, engine.tag(image), "bash", "-c", run], capture_output=True, text=True, check=True)
+    printed = subprocess.run([*argv, image["id"], "bash", "-c", run], capture_output=True, text=True, check=True)
     found = [json.loads(line) for line in printed.stdout.splitlines()]
     assert [told["verified"] for told in found] == [True, True, False, False]
     assert found[3]["passes"] > 100
 
 
 def test_an_image_removed_from_docker_comes_back_from_the_cache(image, see_image, machine_stays):
-    subprocess.run(["docker", "rmi", "--force", engine.tag(image)], check=True, capture_output=True)
+    subprocess.run(["docker", "rmi", "--force", image["id"]], check=True, capture_output=True)
     see_image(image)
-    form = ["docker", "image", "inspect", "--format", "{{.Id}}", engine.tag(image)]
+    form = ["docker", "image", "inspect", "--format", "{{.Id}}", image["id"]]
     assert subprocess.check_output(form, text=True).strip() == image["id"]
 
 

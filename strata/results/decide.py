@@ -39,6 +39,8 @@ def decide(round: int) -> None:
         raise UserError(f"no decision is due after round {round}; {due}")
     decision = _Measured(experiment, order).decision()
     write_json(result("precision", round=round), decision)
+    # So that the next cell says of how many it is one.
+    plan.write_cells(experiment)
     print(f"after round {round} it {'ends' if decision['enough'] else 'goes on'}: {decision['reason']}")
 
 

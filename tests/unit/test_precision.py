@@ -132,6 +132,9 @@ def test_a_disturbed_block_is_measured_again_and_counts_in_no_width(made):
     assert "block 2 again: the load average over one minute was 2.00" in found["reason"]
     assert each(found, "again") == {"stream": [2], "linpack": []}
     assert each(found, "more") == {"stream": FIRST_STAGE - 3, "linpack": FIRST_STAGE - 3}
+    # Those that are decided are planned, the repeated one and those before among them.
+    planned = len(open("results/plan.csv").readlines()) - 1
+    assert planned == 2 * (2 * FIRST_STAGE + 1)
     assert each(found, "half_width") == pytest.approx(calm)
     measure_on(folder, noise=0)
     flag("docker/stream/2")

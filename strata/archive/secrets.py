@@ -71,7 +71,7 @@ _FORMS: list[str | tuple[str, Callable[[str], bool]]] = [
     r"(?m):_(?:authToken|auth|password)\s*=\s*(?P<it>[\w+/=-]{8,})",
     r"(?<![\w/:])_auth\s*=\s*(?P<it>[\w+/=-]{8,})",
     r"(?:PrivateKey|PresharedKey)\s*=\s*(?P<it>[A-Za-z0-9+/]{43}=)",
-    r"eyJ[\w=-]+\.eyJ[\w=-]+(?:\.[\w+/=-]*)?",
+    r"eyJ[\w=-]+\.e[yw][\w=-]+(?:\.[\w+/=-]*)?",
     # Passwords in addresses and headers, in .netrc, behind the option of a database's client, and their hashes.
     r"://(?P<it>[^\s/?#@:\"'<>]*:[^\s/\"'<>{}$]+)@",
     r"[Bb]earer (?P<it>[\w.~+/-]{16,}=*)",

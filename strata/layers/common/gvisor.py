@@ -73,7 +73,7 @@ def settle(options: Fields) -> Fields:
 
 
 def name(settled: Fields) -> str:
-    """How the daemon calls the runtime (scripts/runtimes.py makes it known)."""
+    """How the daemon calls the runtime (scripts/dockerd.sh makes it known)."""
     return f"strata-{PROGRAM}-{settled['sandbox']['platform']}-{settled['sandbox']['stack']}"
 
 

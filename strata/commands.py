@@ -47,7 +47,7 @@ def _machine(out: str) -> None:
     from strata.image import build
     from strata.vm import acceleration
 
-    found = build.probe(plan.read()["image"]["settings"])
+    found = build.probe(plan.read_checked()["image"]["settings"])
     write_json(out, {**capacity.facts(), **found, "circumstances": acceleration.circumstances()})
 
 
@@ -61,7 +61,7 @@ def _image(over: Fields, rebuild: bool, planned: list[str] | None) -> None:
         settings = config.read(over)
         names, entries, image = list(settings["environments"]), settings["environments"], settings["image"]
     else:
-        experiment = plan.read()
+        experiment = plan.read_checked()
         names, entries, image = planned, experiment["environments"], experiment["image"]["settings"]
     used = {kind for name in names for layer in entries[name]["layers"] for kind in layer}
     machines = "disk" in layers.forms(kind for kind in used if not layers.kind(kind).unavailable())

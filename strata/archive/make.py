@@ -45,7 +45,7 @@ def make(
     found = source.listing(os.getcwd())
     if light and (found.revision is None or found.changed):
         raise UserError("an archive without its source is of a commit: commit all changes first")
-    experiment = plan.read()
+    experiment = plan.read_checked()
     with tempfile.TemporaryDirectory(prefix="archive-", dir="results/tmp") as folder:
         names = [name for name in guide.ON_TOP if name in found.files]
         _copy(folder, {name: name for name in [*names, *_results(experiment, light)]})

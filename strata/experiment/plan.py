@@ -188,3 +188,11 @@ def read() -> Plan:
         wrong = f"no plan of format {FORMAT}: remove it and" if os.path.exists(places.PLAN) else "there is no plan yet:"
         raise UserError(f"{places.PLAN}: {wrong} run `python3 -m strata plan` or snakemake")
     return plan
+
+
+def read_checked() -> Plan:
+    """The plan in results/, checked against its schema.  Raises UserError that names file and key."""
+    plan = read()
+    if wrong := faults(plan):
+        raise UserError("\n".join(wrong))
+    return plan

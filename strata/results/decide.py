@@ -32,7 +32,7 @@ def decide(round: int) -> None:
 
     Raises UserError where nothing is decided after it, or its cells are not measured.
     """
-    experiment = plan.read()
+    experiment = plan.read_checked()
     order = blocks.Order(experiment)
     if order.asked[-1:] != [round]:
         due = f"one is due after {order.last}" if order.asked else "the config adds no blocks"

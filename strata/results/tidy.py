@@ -55,7 +55,7 @@ def values(partial: bool = False) -> Values:
     Raises UserError where a cell is missing and may not, and where a record or a log is not what was measured:
     sentences that name the file and what would mend it.
     """
-    experiment = plan.read()
+    experiment = plan.read_checked()
     order = blocks.Order(experiment)
     plan.write_cells(experiment)
     cells = order.cells()

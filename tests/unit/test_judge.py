@@ -9,6 +9,7 @@ import pytest
 
 from strata.base.errors import UserError
 from strata.cell import record
+from strata.commands import main
 from strata.experiment import blocks, plan, workload
 from strata.results import judge, tidy
 
@@ -179,6 +180,13 @@ def test_the_numbering_goes_on_where_its_counter_is_gone_or_damaged(project, con
     (project / record.COUNTER).write_text(content)
     (project / "results/raw/native/stream/9.json").write_text("{}")
     assert [record.take_number(), record.take_number()] == [13, 14]
+
+
+@pytest.mark.parametrize("words", [["tidy"], ["decide", "3"]])
+def test_a_plan_that_was_edited_is_refused_by_file_and_key_whoever_reads_it(project, words):
+    edit(project / "results/plan.json", lambda plan: plan.pop("workloads"))
+    with pytest.raises(UserError, match=r"^results/plan\.json: workloads: missing"):
+        main(words)
 
 
 def test_the_checks_of_a_plan_name_file_and_key(project):

@@ -1,13 +1,10 @@
 """The file of an archive: the same bytes for the same contents, and nothing that is unsafe to unpack."""
 
-import contextlib
 import os
 import stat
 import zipfile
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from strata.archive import container
 from strata.base.errors import UserError
@@ -89,17 +86,3 @@ def test_what_is_no_archive_is_an_error_that_says_so(tmp_path, content):
         path.write_bytes(content)
     with pytest.raises(UserError, match=r"bad\.zip"):
         unpack(path, tmp_path)
-
-
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_no_damage_makes_the_reader_stumble(packed, tmp_path_factory, data):
-    whole = bytearray(packed.read_bytes())
-    for _ in range(data.draw(st.integers(1, 6))):
-        place = data.draw(st.integers(0, len(whole) - 1))
-        whole[place] = data.draw(st.integers(0, 255))
-    whole = whole[: data.draw(st.integers(0, len(whole)))] if data.draw(st.booleans()) else whole
-    folder = tmp_path_factory.mktemp("damage")
-    (folder / "bad.zip").write_bytes(whole)
-    with contextlib.suppress(UserError):
-        unpack(folder / "bad.zip", folder)

@@ -1,16 +1,17 @@
 #!/usr/bin/env Rscript
-# Usage: studies/aa.R FOLDER PROJECT...: how often two names of one environment are called different; of projects whose
-# tidy tables are made, each environment beside `native`, whose name ends with the share that a brake takes of it, or is
-# `native-again`.  Writes measured.csv to FOLDER, and prints it.  Blocks are compared as the paper does; the customary
-# way is all runs of one name before those of the other, and Welch's test (1947).
+# Usage: studies/aa.R FOLDER PROJECT...: how often two names of one environment are called different; of
+# projects whose tidy tables are made, each environment beside `native`: `native-again`, or one whose name ends
+# with the share that a brake takes of it.  Writes measured.csv to FOLDER, and prints it.  Blocks are compared
+# as the paper does; the customary way is all runs of one name before those of the other, and Welch's test
+# (1947).
 
 here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)))
 for (file in c("read", "statistics")) source(file.path(here, "..", "analysis", paste0(file, ".R")))
 arguments <- commandArgs(TRUE)
 if (length(arguments) < 2) stop("usage: studies/aa.R FOLDER PROJECT...", call. = FALSE)
 
-# `different`: the interval excludes 1; `promised`: how often intervals of their widths should exclude it, were the
-# share that is taken all of the difference; `beyond`: they are called different by more than the margin.
+# `different`: the interval excludes 1; `promised`: how often intervals of their widths should exclude it, were
+# the share that is taken all of the difference; `beyond`: they are called different by more than the margin.
 rates <- function(found) {
   different <- (found$low > 1 | found$high < 1) %in% TRUE
   limits <- stats::binom.test(sum(different), length(different))$conf.int
@@ -19,7 +20,8 @@ rates <- function(found) {
   widths <- effect / (log(found$high / found$low) / 2)
   promised <- stats::pnorm(1.96 * (widths - 1)) + stats::pnorm(1.96 * (-widths - 1))
   data.frame(comparisons = length(different), different = sum(different), share = mean(different),
-             low = limits[[1]], high = limits[[2]], promised = mean(promised, na.rm = TRUE), beyond = mean(beyond))
+             low = limits[[1]], high = limits[[2]], promised = mean(promised, na.rm = TRUE),
+             beyond = mean(beyond))
 }
 
 unpaired <- function(x, y) {

@@ -10,8 +10,9 @@ for (file in c("read", "statistics")) source(file.path(here, "..", "analysis", p
 arguments <- commandArgs(TRUE)
 if (length(arguments) < 2) stop("usage: studies/aa.R FOLDER PROJECT...", call. = FALSE)
 
-# `different`: the interval excludes 1; `promised`: how often intervals of their widths should exclude it, were
-# the share that is taken all of the difference; `beyond`: they are called different by more than the margin.
+# `different`: the interval excludes 1; `promised`: how often intervals of their widths should exclude it,
+# were the share that is taken all of the difference; `beyond`: they are called different by more than the
+# margin.
 rates <- function(found) {
   different <- (found$low > 1 | found$high < 1) %in% TRUE
   limits <- stats::binom.test(sum(different), length(different))$conf.int

@@ -55,7 +55,7 @@ def main() -> None:
             print(f"A/A: experiment {number} of {options.experiments}, {order}", file=sys.stderr, flush=True)
             measure(base / f"{name}-{number}", config, list(WORKLOADS))
             projects.append(str(base / f"{name}-{number}"))
-    subprocess.run(["Rscript", str(ROOT / "studies/aa.R"), str(base), "4000", *projects], check=True)
+    subprocess.run(["Rscript", str(ROOT / "studies/aa.R"), str(base), *projects], check=True)
 
 
 if __name__ == "__main__":

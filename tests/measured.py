@@ -91,7 +91,7 @@ def measure(folder: Path, experiment: dict, slower: dict | None = None, seed: in
     }
     write_json(folder / places.IMAGE, image)
     write_json(folder / "results/image-manifest.json", MANIFEST)
-    for place, round, environment, load, repetition in blocks.Order(experiment).rows():
+    for (environment, load, repetition), (place, round) in blocks.Order(experiment).places.items():
         fixture = projects.ROOT / f"workloads/{load}/fixtures/tiny.log"
         log, factor = fixture.read_text(), slower.get(environment, 1.0) * (1 + chance.gauss(0, noise))
         log = log if factor == 1 else slow_log(log, factor)

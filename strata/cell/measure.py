@@ -186,7 +186,7 @@ class Turns:
     def __init__(self, first: Cell, others: Sequence[Cell] = ()) -> None:
         self.first = first
         self.spent = dict.fromkeys([first, *others], 0.0)
-        self.lookout = quiet.Lookout(first.plan.get("quiet"), plan.daemons(first.plan))
+        self.lookout = quiet.Lookout(first.plan["quiet"], plan.daemons(first.plan))
 
     def measure(self, kind: str = "raw", system: testbed.System | None = None) -> list[str]:
         """Measure them, and put them in their places: the first, whose system alone stays up, into `kind`.

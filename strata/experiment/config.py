@@ -11,23 +11,12 @@ from strata.base import checking, pages
 from strata.base.amounts import amount, size
 from strata.base.checking import Finding
 from strata.base.errors import UserError
-from strata.base.shapes import Fields, HostFacts, Plan, Stack
-from strata.experiment import blocks, plan, quiet, recipe, workload
+from strata.base.shapes import Fields, HostFacts, Plan, Quiet, Stack
+from strata.experiment import blocks, plan, recipe, workload
 from strata.vm import card, settings
 from strata.vm.settings import GIB, MIB
 
 FILE = "config.yaml"
-# Where a key is left out.
-DEFAULTS = {
-    "client": "namespace",
-    "order": "blocks",
-    "partial": False,
-    "emulation": True,
-    "published_raw": None,
-    "vm": {"profiles": {"default": {}}},
-    "archive_image": False,
-    "archive_allow": [],
-}
 
 
 def merge(base: Fields, over: Fields) -> Fields:
@@ -75,13 +64,29 @@ def read(over: Fields | None = None, path: str = FILE) -> Fields:
         wanted = only.get(section, data[section])
         data[section] = {name: entry for name, entry in data[section].items() if name in wanted}
     return {
-        **DEFAULTS,
-        **data,
+        **_completed(schema.schema, data),
         "image": image,
         # Where blocks are added, so are those that are measured again.
-        "quiet": quiet.complete(data.get("quiet"), again=isinstance(data["repetitions"], dict)),
+        "quiet": quiet(data.get("quiet", {}), again=isinstance(data["repetitions"], dict)),
         "workloads": {name: workload.given(name, chosen or {}) for name, chosen in data["workloads"].items()},
     }
+
+
+def _completed(said: Fields, given: Fields) -> Fields:
+    """A mapping of the page, with what its schema has for keys that are left out."""
+    return {key: entry["default"] for key, entry in said["properties"].items() if "default" in entry} | given
+
+
+def quiet(given: Fields, again: bool = False) -> Quiet:
+    """``{action, wait_seconds, thresholds}`` as the plan holds them; shares and bytes are numbers, None: not judged.
+
+    given: of the page.  again: whether what was disturbed is measured again, where nothing is said of it.
+    """
+    said = checking.schema("config").schema["properties"]["quiet"]
+    chosen = _completed(said, ({"action": "retry"} if again else {}) | given)
+    action, wait_seconds = chosen.pop("action"), chosen.pop("wait_seconds")
+    thresholds = {key: amount(value) for key, value in chosen.items()}
+    return {"action": action, "wait_seconds": wait_seconds, "thresholds": thresholds}
 
 
 def _normal(layer: str | Fields) -> Fields:

@@ -9,7 +9,7 @@ import math
 import os
 import tempfile
 from collections import defaultdict
-from collections.abc import Container
+from collections.abc import Container, Sequence
 
 from strata.base.constants import result
 from strata.base.errors import UserError
@@ -70,7 +70,12 @@ def _decision(experiment: Plan, order: blocks.Order, found: tidy.Values) -> Fiel
         repeated, aside = (sum(one[0] == load for one in those) for those in (again, order.aside))
         # What could not be measured takes the place of another block; what was set aside does not.
         room = asked["max"] - order.blocks[load] + aside
-        names = sorted({blocks.REFERENCE, *(row["environment"] for row in rows)}) if claim else order.paired
+        wide = [row for row in rows if target is not None and row["half_width"] > target]
+        if wide and not claim and min(row["n"] for row in rows) >= precision.FIRST_STAGE:
+            # What is within the target already is in no further block.
+            rows = wide
+        among = {blocks.REFERENCE, *(row["environment"] for row in rows)}
+        names = [name for name in order.paired if name in among or not (claim or rows is wide)]
         counted = min((row["n"] for row in rows), default=0)
         width = max((row["half_width"] for row in rows), default=math.inf)
         decides = precision.deciding(rows[0]["low"], rows[0]["high"]) if claim else 0.0
@@ -87,8 +92,10 @@ def _decision(experiment: Plan, order: blocks.Order, found: tidy.Values) -> Fiel
     words: dict[str, list[str]] = defaultdict(list)
     for load, own in states.items():
         claim = of_claims[load][1] if load in of_claims else None
+        names = (claim or own).environments
+        among = names if more[load] and names != order.paired else None
         repeated = {number: cause for (name, number), cause in again.items() if name == load}
-        reason = _reason(own, more[load], target, claim, repeated)
+        reason = _reason(own, more[load], among, target, claim, repeated)
         words[reason].append(load)
         told[load] = {
             "blocks": order.blocks[load],
@@ -96,7 +103,7 @@ def _decision(experiment: Plan, order: blocks.Order, found: tidy.Values) -> Fiel
             "half_width": own.half_width if math.isfinite(own.half_width) else None,
             "again": [*repeated],
             "more": more[load],
-            "environments": claim.environments if claim and claim.environments != order.paired else None,
+            "environments": among,
             "claim": claim.claim if claim else None,
             "reason": reason,
         }
@@ -127,14 +134,20 @@ def _widths(found: tidy.Values, aside: Container[blocks.Block]) -> list[Fields]:
     return [{**row, "half_width": math.inf if row["half_width"] is None else row["half_width"]} for row in ratios]
 
 
-def _reason(state: State, more: int, target: float | None, claim: State | None, again: dict[int, str]) -> str:
-    """How wide a workload's interval is and may be, and how many blocks it gets."""
+def _reason(
+    state: State,
+    more: int,
+    among: Sequence[str] | None,
+    target: float | None,
+    claim: State | None,
+    again: dict[int, str],
+) -> str:
+    """How wide a workload's interval is and may be, and how many blocks it gets of which environments."""
     width = f"± {100 * state.half_width:.1f} %" if math.isfinite(state.half_width) else "no interval"
     wanted = f" (target ± {100 * target:.1f} %)" if target is not None else ""
-    if claim is not None:
-        why = f"{more} more of {', '.join(claim.environments)} for {claim.claim} (± {100 * claim.target:.1f} %)"
-    elif more or target is None:
-        why = f"{more} more"
+    if more or target is None:
+        of = f" of {', '.join(among)}" if among else ""
+        why = f"{more} more{of}{f' for {claim.claim} (± {100 * claim.target:.1f} %)' if claim else ''}"
     elif state.half_width <= target:
         why = "within the target"
     else:

@@ -1,9 +1,11 @@
 """Which blocks come next: widths and costs decide, up to target and budget."""
 
 import contextlib
+import csv
 import json
 import math
 import os
+from collections import Counter
 
 import measured
 import pytest
@@ -165,6 +167,23 @@ def test_where_every_block_was_disturbed_no_interval_is_known(made):
 
 def none_more(decision):
     return {load: {**state, "more": 0} for load, state in decision["workloads"].items()}
+
+
+def test_further_blocks_hold_native_and_what_is_still_wide(made):
+    def environments(all_of_them):
+        return {**all_of_them, "other": {**all_of_them["docker"], "label": "Other"}}
+
+    folder = made(environments=environments)
+    assert set(each(decided(3), "environments").values()) == {None}
+    noise = {"noise": 0.003, "noisier": {"other": 0.1}}
+    measure_on(folder, **noise)
+    found = decided(FIRST_STAGE)
+    assert each(found, "environments") == {"stream": ["native", "other"], "linpack": ["native", "other"]}
+    assert "more of native, other" in found["reason"]
+    measure_on(folder, **noise)
+    with open("results/plan.csv") as file:
+        counts = Counter(row["environment"] for row in csv.DictReader(file))
+    assert counts["native"] == counts["other"] > counts["docker"] == 2 * FIRST_STAGE
 
 
 def test_a_claim_gets_blocks_of_what_it_compares_when_all_is_within_the_target(made):

@@ -52,6 +52,7 @@ def is_apart(entry: PlannedEnvironment) -> bool:
 def rests_on(plan: Plan) -> str:
     """What of a plan decides how many blocks there are, besides logs: a decision stands as long as it is the same."""
     parts = [plan.get("precision"), sorted(plan["workloads"]), sorted(available(plan))]
+    parts += [plan["leave_out"]] if "leave_out" in plan else []
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -72,6 +73,7 @@ class Order:
         self.emulated = [name for name in there if is_apart(plan["environments"][name])]
         self.paired = [name for name in there if name not in self.emulated]
         self.of_machines = [name for name in plan["workloads"] if name not in plan.get("not_emulated", [])]
+        self._left_out = {(name, load) for name, loads in plan.get("leave_out", {}).items() for load in loads}
         self.blocks: dict[str, int] = dict.fromkeys(sorted(plan["workloads"]), 0)
         self.places: dict[Cell, tuple[int, int]] = {}
         self.last = 0
@@ -79,7 +81,7 @@ class Order:
         self.aside: set[Block] = set()
         self.tries: dict[Block, int] = {}
         least = plan["precision"]["min"] if "precision" in plan else plan["repetitions"]
-        self._add({load: [self.paired] * least for load in self.blocks})
+        self._add({load: [self._holding(load)] * least for load in self.blocks})
         self.decided = "precision" not in plan
         while not self.decided:
             self.asked.append(self.last)
@@ -93,6 +95,7 @@ class Order:
                 for name in available(plan)
                 for number in range(1, (1 if name in self.emulated else least) + 1)
                 for load in self.sharing(name, "")
+                if (name, load) not in self._left_out
             ]
             self.places = {cell: (place, cell[2]) for place, cell in enumerate(cells, 1)}
 
@@ -130,7 +133,10 @@ class Order:
                     self.blocks[load] += 1
                     units.append([(name, load, self.blocks[load]) for name in added[number - 1]])
             if self.last == 1:
-                units += [[(name, load, 1) for load in sorted(self.of_machines)] for name in self.emulated]
+                loads = sorted(self.of_machines)
+                units += [
+                    [(name, load, 1) for load in loads if (name, load) not in self._left_out] for name in self.emulated
+                ]
             chance = random.Random(f"{self.plan['seed']}/{self.last}")
             chance.shuffle(units)
             for unit in units:
@@ -148,7 +154,11 @@ class Order:
 
     def next_block(self, workload: str) -> list[str]:
         """The environments in a further block of a workload."""
-        return [name for name in self.paired if (name, workload) not in self._cannot]
+        return [name for name in self._holding(workload) if (name, workload) not in self._cannot]
+
+    def _holding(self, workload: str) -> list[str]:
+        """The environments in the first blocks of a workload."""
+        return [name for name in self.paired if (name, workload) not in self._left_out]
 
     def cells(self) -> list[Cell]:
         """(environment, workload, repetition) of every cell, in the planned order."""

@@ -177,7 +177,12 @@ def experiment(config: Fields, machine: HostFacts) -> Plan:
     turns = 1 if config["order"] == "sequential" else _turns(environments)
     checking.complain(FILE, [*_check_memory(config, machine, workloads), *plan.wrong_ports(workloads, turns)])
     described = recipe.describe(config["image"])
-    left_out = [name for name in config.get("not_emulated", []) if name in workloads]
+    # What an experiment that is narrowed down does not have is left out by nobody.
+    left_out: Fields = {"not_emulated": [name for name in config.get("not_emulated", []) if name in workloads]}
+    of_each = {
+        name: [load for load in config.get("leave_out", {}).get(name, []) if load in workloads] for name in environments
+    }
+    left_out["leave_out"] = {name: loads for name, loads in of_each.items() if loads}
     made = {
         "format": plan.FORMAT,
         "scale": config["scale"],
@@ -190,7 +195,7 @@ def experiment(config: Fields, machine: HostFacts) -> Plan:
         "vm": config["vm"],
         "machine": machine,
         "environments": environments,
-        **({"not_emulated": left_out} if left_out else {}),
+        **{key: value for key, value in left_out.items() if value},
         **({"spread": True} if config.get("spread") else {}),
         "workloads": workloads,
     }

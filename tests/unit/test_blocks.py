@@ -109,6 +109,15 @@ def test_an_emulated_machine_may_leave_workloads_out_which_no_other_environment_
     assert len(rows(left_out=["a", "c"])) == len(rows())
 
 
+@pytest.mark.parametrize("order", ["blocks", "sequential"])
+def test_an_environment_leaves_a_workload_out_in_every_block(order):
+    page = {**experiment(order=order, emulated=["vm"]), "leave_out": {"docker": ["a", "c"], "vm": ["b"]}}
+    found = Counter(cell[:2] for cell in blocks.Order(page).cells())
+    whole = Counter(cell[:2] for cell in blocks.Order(experiment(order=order, emulated=["vm"])).cells())
+    gone = {("docker", "a"), ("docker", "c"), ("vm", "b")}
+    assert found == {pair: count for pair, count in whole.items() if pair not in gone}
+
+
 def test_a_cell_of_a_block_has_a_system_for_itself_and_one_in_an_emulated_machine_that_of_its_round():
     order = blocks.Order(experiment(emulated=["vm"]))
     naive = blocks.Order(experiment(order="sequential"))

@@ -72,6 +72,8 @@ MISTAKES = [
     ({"workloads": {"stream": {"elements": 10**15}}}, "workloads.stream.elements"),
     ({"workloads": {"pxz": {"corpus": "/no/such/enwik9"}}}, "workloads.pxz.corpus"),
     ({"not_emulated": ["strem"]}, "not_emulated.0"),
+    ({"leave_out": {"docker": ["strem"]}}, "leave_out.docker.0"),
+    ({"leave_out": {"dokcer": ["stream"]}}, "leave_out.dokcer"),
     ({"only": {"workloads": ["strem"]}}, "only.workloads.0"),
     ({"quiet": {"steal": "101%"}}, "quiet.steal"),
 ]
@@ -172,13 +174,14 @@ def test_repetitions_are_a_number_or_follow_a_precision(checkout):
 
 def test_only_some_environments_and_workloads_can_be_asked_for(checkout):
     only = {"environments": ["docker", "native"], "workloads": ["stream"]}
-    one, whole = planned(only=only, not_emulated=["pxz"]), planned(not_emulated=["stream"])
+    one = planned(only=only, not_emulated=["pxz"], leave_out={"vm": ["stream"], "docker": ["pxz"]})
+    whole = planned(not_emulated=["stream"], leave_out={"docker": ["pxz"]})
     assert list(one["environments"]) == ["native", "docker"]
     assert list(one["workloads"]) == ["stream"]
     assert fingerprint(one, "docker", "stream") == fingerprint(whole, "docker", "stream")
     # What is not measured at all is left out by nobody.
-    assert "not_emulated" not in one
-    assert whole["not_emulated"] == ["stream"]
+    assert {"not_emulated", "leave_out"}.isdisjoint(one)
+    assert (whole["not_emulated"], whole["leave_out"]) == (["stream"], {"docker": ["pxz"]})
 
 
 def test_emulated_machines_have_a_size_of_their_own_and_native_beside_them(checkout, monkeypatch):

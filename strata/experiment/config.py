@@ -28,12 +28,18 @@ def merge(base: Fields, over: Fields) -> Fields:
     return merged
 
 
-def read_pages(names: Sequence[str], words: Fields) -> Fields:
-    """What pages say, each laid over those before it, and over them the words of the command line.
+def laid_over(names: Sequence[str], words: Sequence[str]) -> Fields:
+    """What lies over the page: other pages, each over those before it, and over them words ``KEY=VALUE``.
 
-    Raises UserError that names the page and, where there is one, the line.
+    Raises UserError that names the page and, where there is one, the line, or the word.
     """
-    return functools.reduce(merge, [*map(pages.read, names), words], {})
+    said = [*map(pages.read, names)]
+    for word in words:
+        key, given, text = word.partition("=")
+        if not given:
+            raise UserError(f"--config: {checking.describe(word)} is not KEY=VALUE")
+        said.append({key: pages.parse(f"--config {key}", text)})
+    return functools.reduce(merge, said, {})
 
 
 def read(over: Fields | None = None, path: str = FILE) -> Fields:
@@ -185,14 +191,10 @@ def experiment(config: Fields, machine: HostFacts) -> Plan:
     left_out["leave_out"] = {name: loads for name, loads in of_each.items() if loads}
     made = {
         "format": plan.FORMAT,
-        "scale": config["scale"],
-        "seed": config["seed"],
-        "order": config["order"],
+        **{key: config[key] for key in ("scale", "seed", "order", "quiet", "vm")},
         **_repetitions(config),
         "client": client.settle(config["client"]),
-        "quiet": config["quiet"],
         "image": {**{key: value for key, value in described.items() if key != "base"}, "settings": config["image"]},
-        "vm": config["vm"],
         "machine": machine,
         "environments": environments,
         **{key: value for key, value in left_out.items() if value},
@@ -261,15 +263,9 @@ def _repetitions(config: Fields) -> Fields:
     asked = config["repetitions"]
     retries = blocks.RETRIES if config["quiet"]["action"] == "retry" and config["order"] != "sequential" else 0
     if isinstance(asked, dict):
-        precision = {
-            "min": asked["min"],
-            "max": asked["max"],
-            "target": amount(asked["target"]),
-            "budget": amount(asked.get("budget")),
-            **({"claims": True} if asked.get("claims") else {}),
-        }
-    else:
+        precision = {**asked, "target": amount(asked["target"]), "budget": amount(asked.get("budget"))}
+    elif retries:
         precision = {"min": asked, "max": asked * (1 + retries), "target": None, "budget": None}
-        if retries == 0:
-            return {"repetitions": asked}
+    else:
+        return {"repetitions": asked}
     return {"repetitions": precision["max"], "precision": {**precision, "retries": retries}}

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from strata.base.shapes import Record
+from strata.base.shapes import Fields
 from strata.experiment.blocks import Cell
 
 # Fewer blocks end most often where a width is too small by chance, and their intervals cover too little.
@@ -50,7 +50,7 @@ class State(NamedTuple):
         return self.half_width if math.isfinite(self.half_width) else 1.0
 
 
-def costs(records: Mapping[Cell, Record]) -> dict[tuple[str, str], float]:
+def costs(records: Mapping[Cell, Fields]) -> dict[tuple[str, str], float]:
     """The mean time of a cell, in seconds, of each environment and workload."""
     took: dict[tuple[str, str], list[float]] = defaultdict(list)
     for cell, record in records.items():

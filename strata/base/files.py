@@ -11,13 +11,6 @@ from strata.base.errors import UserError
 from strata.base.process import as_root, capture
 from strata.base.shapes import Any
 
-# For find: what the kernel keeps of every file.  A folder's times change with what is mounted in it; what it holds is
-# listed anyway.
-SEEN = [
-    *["(", "-type", "d", "-printf", "d %m %U %G %P\\n", ")"],
-    *["-o", "-printf", "%y %s %T@ %C@ %i %m %U %G %P %l\\n"],
-]
-
 
 def read_json(path: str) -> Any:
     """The object in a JSON file; None if the file is missing, cut short, or holds anything else."""

@@ -156,7 +156,7 @@ def test_an_image_deleted_under_a_run_is_told_and_comes_back(image, tmp_path, mo
 
     def copy():
         subprocess.run(["cp", "-a", "--reflink=auto", source, str(target)], check=True)
-        cache.note({**image, "folder": str(target)})
+        cache.note(str(target))
 
     copy()
     wanted = "results/raw/native/pausing/1.log"

@@ -1,7 +1,6 @@
 """A Docker container of the image."""
 
-from __future__ import annotations
-
+import functools
 import math
 import os
 
@@ -11,10 +10,6 @@ from strata.host import cgroups, daemons
 from strata.host.daemons import where
 from strata.host.observe import NOT_AVAILABLE
 from strata.layers.common import engine, gvisor, limits
-from strata.layers.common.layer import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import ClassVar
 
 # What is recorded of a daemon, and the places where it tells that.
 FACTS = {
@@ -24,6 +19,7 @@ FACTS = {
     "storage_driver": "{{.Driver}}",
     "cgroup_driver": "{{.CgroupDriver}}",
 }
+INFO = ["docker", "info", "--format", "|".join(FACTS.values())]
 
 
 class Kind(engine.Kind):
@@ -34,10 +30,7 @@ class Kind(engine.Kind):
     stands_idle = True
     programs = ("docker",)
     daemons = ("dockerd", "containerd", "containerd-shim", "docker-proxy", "docker-init", "runsc")
-    options_schema: ClassVar[Fields] = engine.schema(**gvisor.PROPERTIES)
-
-    def tool(self, *words: str) -> list[str]:
-        return ["docker", *words]
+    options_schema = engine.schema(**gvisor.PROPERTIES)
 
     def answers(self) -> bool:
         return where("docker") is not None and answers()
@@ -89,9 +82,6 @@ class Kind(engine.Kind):
 class Layer(engine.Layer):
     """A container of the host's daemon, or of that in the machine below."""
 
-    def tool(self, *words: str) -> list[str]:
-        return ["docker", *words]
-
     def warmup(self) -> list[list[str]]:
         # The daemon is up, as the host's is: its start under emulation takes longer than that of a container.
         return [["systemctl", "start", "docker.service"]]
@@ -99,8 +89,10 @@ class Layer(engine.Layer):
     def ask(self) -> Fields:
         if self.below.name == "host":
             start_daemon()
-        said = self.run_below(["docker", "info", "--format", "|".join(FACTS.values())]).strip().split("|")
-        return {name: value or NOT_AVAILABLE for name, value in zip(FACTS, said, strict=True)}
+            said = _told()
+        else:
+            said = self.run_below(INFO)
+        return {name: value or NOT_AVAILABLE for name, value in zip(FACTS, said.strip().split("|"), strict=True)}
 
     def prepare(self) -> list[str]:
         words = ["--cgroup-parent", cgroups.parent_for(self._info["cgroup_driver"])]
@@ -122,6 +114,12 @@ class Layer(engine.Layer):
     def facts(self) -> Fields:
         """What the daemon that runs the container says of itself."""
         return {"docker": self._info}
+
+
+@functools.cache
+def _told() -> str:
+    """What the host's daemon says of itself: asked once by a process, which brings up all systems of a block."""
+    return capture(INFO).stdout
 
 
 def answers() -> bool:

@@ -1,7 +1,5 @@
 """A container by LXC: the native tree under an overlay, and a first program that does nothing."""
 
-from __future__ import annotations
-
 import os
 
 from strata.base.errors import UserError

@@ -1,7 +1,5 @@
 """A Podman container of the image, as root: by no daemon, but by programs that come and go."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource
@@ -13,10 +11,6 @@ from strata.host import cgroups, firewall, observe
 from strata.host.daemons import where
 from strata.host.observe import NOT_AVAILABLE
 from strata.layers.common import engine
-from strata.layers.common.layer import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import ClassVar
 
 RUNTIMES = ("crun", "runc")
 # What a container's first program takes in orphans by; Docker's own, so that both have the same, and others.
@@ -65,13 +59,10 @@ class Kind(engine.Kind):
     programs = ("podman",)
     installed_by = "install the distribution’s package podman"
     needs_root = True
-    options_schema: ClassVar[Fields] = engine.schema(runtime={"enum": list(RUNTIMES), "description": "crun or runc"})
+    options_schema = engine.schema(runtime={"enum": list(RUNTIMES), "description": "crun or runc"})
 
     def tool(self, *words: str) -> list[str]:
         return podman(*words)
-
-    def answers(self) -> bool:
-        return self.unavailable() is None
 
     def settle(self, options: Fields, config: Fields) -> Fields:
         # crun is what Podman takes by itself.  The user is in the plans of cells that were measured.

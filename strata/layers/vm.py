@@ -1,17 +1,11 @@
 """A virtual machine of the image, run by Vagrant and libvirt."""
 
-from __future__ import annotations
-
 import os
 
 from strata.base.process import capture
 from strata.base.shapes import Fields, HostFacts
 from strata.host import cgroups
 from strata.layers.common import layer
-from strata.layers.common.layer import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import ClassVar
 
 # What it takes: of QEMU, libvirt and Vagrant, and to make its disk.
 PROGRAMS = ("qemu-system-x86_64", "qemu-img", "libvirtd", "virsh", "dnsmasq", "vagrant", "mke2fs", "ssh", "ssh-keygen")
@@ -30,14 +24,10 @@ class Kind(layer.Kind):
     programs = PROGRAMS
     needs_root = True
     daemons = ("libvirtd", "virtlogd", "virtqemud", "virtnetworkd", "virtstoraged", "dnsmasq")
-    options_schema: ClassVar[Fields] = {
-        "type": "object",
-        "additionalProperties": False,
-        "properties": {
-            "profile": {"type": "string", "description": "the name of a profile of vm.profiles"},
-            "fresh": {"enum": ["boot", "snapshot"], "description": "boot or snapshot"},
-        },
-    }
+    options_schema = layer.takes(
+        profile={"type": "string", "description": "the name of a profile of vm.profiles"},
+        fresh={"enum": ["boot", "snapshot"], "description": "boot or snapshot"},
+    )
 
     def unavailable(self) -> str | None:
         if (machine := os.uname().machine) != "x86_64":
@@ -138,7 +128,7 @@ class Layer(layer.Machine):
 
         return read_json(os.path.join(self.context.folder, "vm.json")) or {}
 
-    def machine(self) -> Layer:
+    def machine(self) -> layer.Machine:
         return self
 
     def processes(self) -> list[int]:

@@ -25,6 +25,11 @@ WRITE = 'umask 077; cat >"$1"; chmod "$2" "$1"'
 COPYING = 3600
 
 
+def takes(*required: str, **properties: Fields) -> Fields:
+    """The schema of options of these names and no others."""
+    return {"type": "object", "additionalProperties": False, "required": [*required], "properties": properties}
+
+
 class Kind:
     """What is known of a layer before one is up: its options, whether it is available, and how it is labelled.
 
@@ -44,7 +49,7 @@ class Kind:
     daemons: ClassVar[tuple[str, ...]] = ()
     # Whether a system of it uses no CPU while no command runs in it: then it may be up while others are measured.
     stands_idle: ClassVar[bool] = False
-    options_schema: ClassVar[Fields] = {"type": "object", "additionalProperties": False}
+    options_schema: ClassVar[Fields] = takes()
     # Programs without which it is not available, and what installs them.
     programs: ClassVar[tuple[str, ...]] = ()
     installed_by: ClassVar[str] = "run `make setup`"

@@ -14,8 +14,7 @@ from strata.base.patience import stretched
 from strata.base.process import as_root, capture
 from strata.base.progress import once, say, step
 from strata.base.shapes import Fields, WantedMachine
-from strata.host import capacity as this_host
-from strata.host import topology as host
+from strata.host import capacity
 from strata.host.context import Context
 from strata.vm import acceleration, card, disk, domain, hugepages, libvirt, look, settings, snapshot, ssh
 
@@ -105,7 +104,7 @@ class Machine:
         if complaints:
             self.refused |= dict.fromkeys(("passthrough", "card"), "; ".join(complaints))
             profile |= {"passthrough": [], "card": None}
-        memory, topology = this_host.facts()["memory_bytes"], host.topology()
+        memory, topology = capacity.facts()["memory_bytes"], capacity.topology()
         every = [settings.resolve(profile, topology, memory, accelerator, number, of) for number in range(of)]
         wanted = every[part]
         if of > 1 and of * wanted["memory_mib"] * settings.MIB > memory:

@@ -4,6 +4,7 @@ The result is what ``vagrant/Vagrantfile`` reads; what Vagrant cannot say is put
 domain by :mod:`strata.vm.domain` before the machine starts.
 """
 
+from collections import Counter
 from itertools import groupby
 from typing import Any
 
@@ -63,6 +64,15 @@ def ranges(values: list[int]) -> str:
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ends)
 
 
+def shape(found: list[Fields]) -> Fields | None:
+    """``{sockets, cores, threads}`` of a topology; None where it is uneven and no such numbers describe it."""
+    cores = Counter((entry["socket"], entry["core"]) for entry in found)
+    sockets = Counter(socket for socket, _ in cores)
+    if len(set(cores.values())) != 1 or len(set(sockets.values())) != 1:
+        return None
+    return {"sockets": len(sockets), "cores": next(iter(sockets.values())), "threads": next(iter(cores.values()))}
+
+
 def _cells(chosen: list[Fields], memory_mib: int) -> list[Fields]:
     """Nodes of the guest: vCPUs beside each other on a node, the memory shared among them by their number."""
     nodes: dict[int, list[int]] = {}
@@ -83,13 +93,11 @@ def resolve(
 ) -> MachineSettings:
     """Every setting of a machine that follows from its profile and the host.
 
-    profile: as :func:`complete` gives it.  topology: of :func:`strata.host.topology.topology`.
+    profile: as :func:`complete` gives it.  topology: of :func:`strata.host.capacity.topology`.
     part, of: this is machine `part` (from 0) of so many equal ones, which share CPUs and memory evenly.
     Returns ``{cpus, memory_mib, driver, cpu, topology, affinity, numa, huge_pages, disk, extra}``; what does not
     apply is None.  `extra` is what Vagrant cannot say (:func:`strata.vm.domain.tune`).
     """
-    from strata.host.topology import shape
-
     share = max(1, len(topology) // of)
     wanted = share if profile["cpus"] == "host" else int(profile["cpus"])
 

@@ -9,8 +9,7 @@ import pytest
 import tuned
 
 from strata.base import checking
-from strata.host import observe
-from strata.host import topology as host
+from strata.host import capacity, observe
 from strata.host.context import Context
 from strata.vm import acceleration, disk, hugepages, libvirt, look, machine, settings
 
@@ -37,8 +36,8 @@ def done(monkeypatch, tmp_path):
     monkeypatch.setattr(hugepages, "reserve", note("reserve"))
     facts = {"box": "b", "folder": str(tmp_path), "host_keys": ["ssh-ed25519 AAAA"], "bytes": 1}
     monkeypatch.setattr(disk, "require", lambda recipe: facts)
-    monkeypatch.setattr(host, "topology", lambda: TOPOLOGY)
-    monkeypatch.setattr(machine.this_host, "facts", lambda: {"memory_bytes": 32 * GIB})
+    monkeypatch.setattr(capacity, "topology", lambda: TOPOLOGY)
+    monkeypatch.setattr(capacity, "facts", lambda: {"memory_bytes": 32 * GIB})
     return noted
 
 

@@ -80,7 +80,7 @@ class Machine:
             wanted["subnet"] = libvirt.bring_up_network(self.context.of)
             memory, complaint = self.context.of * wanted["memory_mib"], None
             if wanted["huge_pages"]:
-                complaint = hugepages.reserve(memory, self.folder, wanted["memory_by_node"])
+                complaint = hugepages.reserve(memory, self.context, wanted["memory_by_node"])
             wanted["huge_pages_refused"] = complaint
         else:
             libvirt.remove_domains(wanted["name"])
@@ -257,7 +257,7 @@ def answers(address: str) -> bool:
 
 
 def remove(folder: str) -> None:
-    """Remove the machine of a system's folder, its volumes, its network and what it reserved on the host.
+    """Remove the machine of a system's folder, its volumes and its network.
 
     It may be called twice.
     """
@@ -265,7 +265,6 @@ def remove(folder: str) -> None:
     libvirt.start_daemon()
     libvirt.sweep()
     forget_vagrant(folder)
-    hugepages.release(folder)
 
 
 def forget_vagrant(folder: str) -> None:

@@ -61,11 +61,12 @@ def machines(tmp_path, of, **profile):
 
 
 def test_the_first_makes_what_all_share_and_none_removes_another(tmp_path, done):
-    found = [one.prepare()[0] for one in machines(tmp_path, 3, pin=True, huge_pages=True)]
+    equal = machines(tmp_path, 3, pin=True, huge_pages=True)
+    found = [one.prepare()[0] for one in equal]
     assert done == [
         ("remove_domains",),
         ("bring_up_network", 3),
-        ("reserve", 3 * found[0]["memory_mib"], str(tmp_path / "strata-x-0"), None),
+        ("reserve", 3 * found[0]["memory_mib"], equal[0].context, None),
         ("bring_up_pool",),
         ("remove_domains", found[1]["name"]),
         ("bring_up_pool",),

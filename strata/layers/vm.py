@@ -90,7 +90,8 @@ class Layer(layer.Machine):
 
         self.context.note({"kind": "machine", "id": self.context.folder})
         warmup = {above.name: words for above in self.above if (words := above.warmup())}
-        self._facts = machine.Machine(self.options, self.context, warmup).up()
+        self._machine = machine.Machine(self.options, self.context, warmup)
+        self._facts = self._machine.up()
 
     def facts(self) -> Fields:
         return {"vm": self._facts}
@@ -106,9 +107,8 @@ class Layer(layer.Machine):
         return [line for line in lines if not line.startswith("sshd") and "cgroup.procs" not in line]
 
     def address(self) -> str:
-        wanted = self._wanted()
-        address: str = (wanted["card"] or wanted)["address"]
-        return address.partition("/")[0]
+        wanted = self._machine.wanted
+        return (wanted["card"] or {"address": wanted["address"]})["address"].partition("/")[0]
 
     def listen(self) -> str:
         return self.address()
@@ -119,19 +119,14 @@ class Layer(layer.Machine):
         return None if self.card() else libvirt.bridge()
 
     def card(self) -> tuple[str, str | None] | None:
-        wanted = self._wanted()
-        return (wanted["passthrough"][0], wanted["card"].get("client")) if wanted.get("card") else None
-
-    def _wanted(self) -> Fields:
-        """The machine's settings, as it was made."""
-        from strata.base.files import read_json
-
-        return read_json(os.path.join(self.context.folder, "vm.json")) or {}
+        wanted = self._machine.wanted
+        return (wanted["passthrough"][0], wanted["card"].get("client")) if wanted["card"] else None
 
     def machine(self) -> layer.Machine:
         return self
 
     def processes(self) -> list[int]:
-        from strata.vm import look
+        from strata.vm import libvirt
 
-        return [look.process_of(self._wanted()["name"])]
+        found = libvirt.process(self._machine.wanted["name"])
+        return [found] if found else []

@@ -11,7 +11,7 @@ from strata.base.shapes import Fields, WantedMachine
 from strata.host.observe import NOT_AVAILABLE
 
 
-def process(pid: int, proc: str = "/proc") -> Fields:
+def process(pid: int | None, proc: str = "/proc") -> Fields:
     """What QEMU's process shows: ``{resident_bytes, huge_bytes, vcpus: {number: CPUs}, emulator: CPUs, vhost, bound}``.
 
     resident_bytes and huge_bytes may be "not available"; `emulator` is the affinity of the main thread; `vhost` is

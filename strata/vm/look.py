@@ -4,7 +4,6 @@ import os
 import re
 
 from strata.base import places
-from strata.base.errors import UserError
 from strata.base.process import capture
 from strata.base.shapes import Fields, WantedMachine
 from strata.host import observe
@@ -44,7 +43,7 @@ def at(folder: str, wanted: WantedMachine, profile: Fields, refused: dict[str, s
     """
     data, queues, nodes, *caches = inside(folder)
     known = observe.understand(observe.split(ssh.run(folder, observe.command(), check=False)))
-    process = applied.process(process_of(wanted["name"]))
+    process = applied.process(libvirt.process(wanted["name"]))
     live = domain.read(libvirt.virsh("dumpxml", wanted["name"]))
     guest = {
         "cpus": known["cpus"],
@@ -79,14 +78,6 @@ def at(folder: str, wanted: WantedMachine, profile: Fields, refused: dict[str, s
         "settings": applied.rows(profile, wanted, live, process, guest, refused),
         "versions": versions(),
     }
-
-
-def process_of(name: str) -> int:
-    """The id of a running domain's process.  Raises UserError where there is none."""
-    found = libvirt.process(name)
-    if found is None:
-        raise UserError(f"libvirt names no process for the domain {name}")
-    return found
 
 
 def versions() -> dict[str, str]:

@@ -40,6 +40,7 @@ class Machine:
         owner = run.owner()
         with once():
             wanted, facts = self.prepare()
+            self.wanted = wanted
         # A cell without a workflow around it has no later system that a snapshot would serve; and what a device holds
         # cannot be saved.
         keeps = self.options.get("fresh") == "snapshot" and owner["pid"] != os.getpid() and not wanted["passthrough"]

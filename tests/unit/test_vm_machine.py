@@ -144,7 +144,7 @@ def test_what_is_told_of_a_machine_is_as_the_schema_of_records_says(
     )
     monkeypatch.setattr(libvirt, "virsh", lambda *words, **more: xml if words[0] == "dumpxml" else "")
     monkeypatch.setattr(disk, "pool_folder", lambda: str(tmp_path))
-    monkeypatch.setattr(look, "process_of", lambda name: os.getpid())
+    monkeypatch.setattr(libvirt, "process", lambda name: os.getpid())
     monkeypatch.setattr(acceleration, "known", lambda: {"accelerator_reason": "it was tried"})
     monkeypatch.setattr(machine.Machine, "_boot", lambda self, wanted: {"boot_seconds": 12.5, "attempts": 1})
     monkeypatch.setattr(machine.Machine, "_see_snapshot", lambda self, wanted, owner: None)

@@ -71,16 +71,12 @@ def move(source: str, target: str) -> None:
     os.unlink(source)
 
 
-def write_if_changed(path: str, text: str) -> bool:
-    """Write a file only where its text differs; whether it was written."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            if file.read() == text:
-                return False
-    except FileNotFoundError:
-        pass
+def write_if_changed(path: str, text: str) -> None:
+    """Write a file only where its text differs."""
+    with contextlib.suppress(FileNotFoundError), open(path, encoding="utf-8") as file:
+        if file.read() == text:
+            return
     write_text(path, text)
-    return True
 
 
 def mounts_below(folder: str) -> list[str]:

@@ -18,19 +18,12 @@ else:
     Fields = dict[str, Any]
     # Layers from the bottom, each with its options.
     Stack = list[dict[str, Fields]]
-
-    class Source(TypedDict):
-        """The commit of the project, and whether files differ from it; None where there is no git."""
-
-        revision: str | None
-        changed: bool | None
-
-    class Quiet(TypedDict):
-        """What is done where something else uses the machine; thresholds by what is judged, None: it is not."""
-
-        action: str
-        wait_seconds: float
-        thresholds: dict[str, float | None]
+    # Mappings of a few keys, which are said where they are made.
+    Source = Fields
+    Quiet = Fields
+    Command = Fields
+    Chosen = Fields
+    Described = Fields
 
     class HostFacts(TypedDict):
         """What of a machine decides sizes."""
@@ -122,20 +115,6 @@ else:
         source: NotRequired[Source]
         sealed: NotRequired[Fields]
 
-    class Command(TypedDict):
-        """A command of a cell, as it ran."""
-
-        step: str
-        argv: list[str]
-        exit: int
-        started: str
-        seconds: float
-        timeout: float
-        at: NotRequired[str]
-        system: NotRequired[int]
-        lap: NotRequired[int]
-        fresh: NotRequired[str]
-
     class Record(TypedDict):
         """The record of a cell (results/raw/ENVIRONMENT/WORKLOAD/REPETITION.json)."""
 
@@ -169,19 +148,6 @@ else:
         alone: NotRequired[str]
         sizes: NotRequired[list[Fields]]
         servers: NotRequired[list[Fields]]
-
-    class Chosen(TypedDict):
-        """A distribution and its release."""
-
-        distribution: str
-        release: str
-
-    class Described(Chosen):
-        """What the recipe of an image comes to: hashes of the whole and of its base."""
-
-        recipe: str
-        base: str
-        workloads: NotRequired[list[str]]
 
     class Image(TypedDict):
         """An image in the cache (image.json there), and its folder."""

@@ -84,12 +84,11 @@ def bring_up_network(machines: int = 1) -> str:
 
 
 def bring_up_pool() -> None:
-    """See that libvirt knows the storage pool and what lies in it now."""
+    """See that libvirt knows the storage pool."""
     folder = disk.pool_folder()
     os.makedirs(folder, exist_ok=True)
     if not _there("pool"):
         virsh("pool-create-as", prefix(), "dir", "--target", folder)
-    virsh("pool-refresh", prefix())
 
 
 def _there(kind: str) -> bool:

@@ -79,18 +79,17 @@ class Machine:
         if self.context.part == 0:
             libvirt.remove_domains()
             wanted["subnet"] = libvirt.bring_up_network(self.context.of)
+            libvirt.bring_up_pool()
             memory, complaint = self.context.of * wanted["memory_mib"], None
             if wanted["huge_pages"]:
                 complaint = hugepages.reserve(memory, self.context, wanted["memory_by_node"])
             wanted["huge_pages_refused"] = complaint
         else:
-            libvirt.remove_domains(wanted["name"])
             first: WantedMachine = read_json(os.path.join(self.context.first, "vm.json"))
             wanted["subnet"], wanted["huge_pages_refused"] = first["subnet"], first["huge_pages_refused"]
         if complaint := wanted["huge_pages_refused"]:
             wanted["huge_pages"], self.refused["huge_pages"] = False, complaint
         wanted["mac"], wanted["address"] = libvirt.card_address(wanted["subnet"], self.context.part)
-        libvirt.bring_up_pool()
         ssh.write(self.folder, wanted["address"], os.path.join(facts["folder"], "key"), facts["host_keys"])
         write_json(os.path.join(self.folder, "vm.json"), wanted)
         return wanted, facts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from strata.base.process import capture
 from strata.base.shapes import Fields, HostFacts
@@ -13,9 +13,6 @@ from strata.host.context import Context, with_variables
 from strata.host.daemons import where
 
 TYPE_CHECKING = False  # typing's own takes milliseconds to import, in every cell
-if TYPE_CHECKING:
-    from collections.abc import Collection
-    from typing import ClassVar
 
 # A file goes in and out as what a command in the layer reads and prints.
 FEED = 'here=$1; shift; exec "$@" <"$here"'
@@ -39,21 +36,21 @@ class Kind:
 
     # What it puts between a program and the hardware: "bare" (nothing), "container" (walls, in the host's kernel),
     # "sandbox" (a kernel that is a program of the host) or "machine".
-    kind: ClassVar[str] = "container"
+    kind: str = "container"
     # What isolates, as the paper calls it.
-    title: ClassVar[str]
-    stands_on: ClassVar[tuple[str, ...]] = ("host",)
+    title: str
+    stands_on: tuple[str, ...] = ("host",)
     # The forms of the image that it runs: "tree" (its files), "container", or "disk" (a machine's).
-    forms: ClassVar[tuple[str, ...]] = ("container",)
+    forms: tuple[str, ...] = ("container",)
     # Names of processes that work for whoever asks them, and for a system of this layer while it is up.
-    daemons: ClassVar[tuple[str, ...]] = ()
+    daemons: tuple[str, ...] = ()
     # Whether a system of it uses no CPU while no command runs in it: then it may be up while others are measured.
-    stands_idle: ClassVar[bool] = False
-    options_schema: ClassVar[Fields] = takes()
+    stands_idle: bool = False
+    options_schema: Fields = takes()
     # Programs without which it is not available, and what installs them.
-    programs: ClassVar[tuple[str, ...]] = ()
-    installed_by: ClassVar[str] = "run `make setup`"
-    needs_root: ClassVar[bool] = False
+    programs: tuple[str, ...] = ()
+    installed_by: str = "run `make setup`"
+    needs_root: bool = False
 
     def unavailable(self) -> str | None:
         """Why this machine cannot provide the layer, and what would change that; None if it can.

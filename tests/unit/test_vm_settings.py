@@ -72,7 +72,7 @@ def test_more_machines_than_cpus_take_turns_and_none_has_more_than_another():
     assert [list(entry["affinity"].values()) for entry in found] == [["0"], ["1"], ["0"], ["1"]]
 
 
-# Of two sockets with a memory node each, as `lscpu --parse=CPU,SOCKET,CORE,NODE` prints them; and where little is known.
+# Two sockets with a memory node each, as `lscpu --parse=CPU,SOCKET,CORE,NODE` prints them.
 LSCPU = """# CPU,Socket,Core,Node
 0,0,0,0
 1,1,1,1

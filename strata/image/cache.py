@@ -70,7 +70,7 @@ def verify(image: Image) -> None:
         raise UserError(
             f"{changed} is not as it was built, so nothing is measured: run `python3 -m strata image --rebuild`"
         )
-    write_json(stamp, {"owner": owner})
+    write_json(stamp, {**noted, "owner": owner})
 
 
 def note(folder: str) -> None:

@@ -39,16 +39,16 @@ class Machine:
         """Bring the machine up, fresh; returns the facts of ``system.vm`` (docs/files.md).  Raises UserError."""
         owner = run.owner()
         with once():
-            wanted, facts = self.prepare()
-            self.wanted = wanted
+            self.wanted, facts = self.prepare()
+        wanted = self.wanted
         # A cell without a workflow around it has no later system that a snapshot would serve; and what a device holds
         # cannot be saved.
         keeps = self.options.get("fresh") == "snapshot" and owner["pid"] != os.getpid() and not wanted["passthrough"]
         restored = None
         if keeps:
             with once():
-                booted = self._see_snapshot(wanted, owner)
-            restored = self._restore(self._snapshot(wanted), owner)
+                name, booted = self._see_snapshot(wanted, owner)
+            restored = self._restore(name, owner)
         else:
             booted = self._boot(wanted)
         with once():
@@ -129,35 +129,32 @@ class Machine:
         }
         return cast(WantedMachine, made)
 
-    def _snapshot(self, wanted: WantedMachine) -> str:
-        """The name of the snapshot from which this machine is restored."""
-        return "-".join([wanted["key"], *sorted(self.warmup)])
-
-    def _see_snapshot(self, wanted: WantedMachine, owner: Fields) -> Fields | None:
-        """See that the snapshot is there; what :meth:`_boot` tells if that took a boot."""
-        # What must be as it was for it to be restored.
-        kept, booted = {key: wanted[key] for key in ("subnet", "mac", "huge_pages")}, None
+    def _see_snapshot(self, wanted: WantedMachine, owner: Fields) -> tuple[str, Fields | None]:
+        """See that a snapshot like this machine is there: its name, and what :meth:`_boot` tells if it took a boot."""
+        # In the name is what must be as it was.
+        plain = "-".join([wanted["key"], wanted["subnet"].split(".")[2], *["huge"] * wanted["huge_pages"]])
+        warm, booted = "-".join([plain, *sorted(self.warmup)]), None
 
         def save(name: str) -> None:
             ssh.close(self.folder)
             with step("vm", "saving the machine, from which later ones are restored"):
-                snapshot.save(name, owner, wanted["name"], kept)
+                snapshot.save(name, owner, wanted["name"])
 
-        if snapshot.find(self._snapshot(wanted), owner) == kept:
-            return None
-        if snapshot.find(wanted["key"], owner) != kept:
+        if snapshot.made(warm, owner):
+            return warm, None
+        if not snapshot.made(plain, owner):
             booted = self._boot(wanted)
             # A machine that goes on finds its data disk mounted, and what looks at it in the memory.
             look.inside(self.folder)
-            save(wanted["key"])
+            save(plain)
         if self.warmup:
-            self._restore(wanted["key"], owner)
+            self._restore(plain, owner)
             for name, commands in self.warmup.items():
                 with step("vm", f"starting {name} in the machine"):
                     for argv in commands:
                         ssh.run(self.folder, argv, timeout=PATIENCE[self.options["accelerator"]])
-            save(self._snapshot(wanted))
-        return booted
+            save(warm)
+        return warm, booted
 
     def _restore(self, name: str, owner: Fields) -> float:
         """Restore a snapshot and set the machine's clock; returns the seconds to the first command's end."""

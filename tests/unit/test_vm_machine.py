@@ -81,28 +81,36 @@ def test_the_first_makes_what_all_share_and_none_removes_another(tmp_path, done)
 def test_a_machine_is_booted_once_and_warmed_up_once_for_what_stands_on_it(tmp_path, done, monkeypatch):
     (plain,) = machines(tmp_path, 1)
     warm = machine.Machine(plain.options, plain.context, {"docker": [["systemctl", "start", "docker.service"]]})
-    steps, kept, booted = [], {}, {"attempts": 1, "boot_seconds": 60}
+    steps, kept, booted = [], [], {"attempts": 1, "boot_seconds": 60}
     monkeypatch.setattr(machine.Machine, "_boot", lambda self, wanted: steps.append("boot") or booted)
     monkeypatch.setattr(machine.ssh, "run", lambda folder, argv, timeout: steps.append(" ".join(argv)[:16]))
     monkeypatch.setattr(machine.look, "inside", lambda folder: steps.append("mount"))
     monkeypatch.setattr(machine.ssh, "close", lambda folder: None)
     monkeypatch.setattr(machine.snapshot, "restore", lambda name, owner: steps.append(f"restore {name}"))
-    monkeypatch.setattr(machine.snapshot, "find", lambda name, owner: kept.get(name))
+    monkeypatch.setattr(machine.snapshot, "made", lambda name, owner: name in kept)
 
-    def save(name, owner, domain, facts):
+    def save(name, owner, domain):
         steps.append(f"save {name}")
-        kept[name] = facts
+        kept.append(name)
 
     monkeypatch.setattr(machine.snapshot, "save", save)
-    wanted = {"key": "k", "name": "n", "subnet": "s", "mac": "m", "huge_pages": False}
-    assert warm._see_snapshot(wanted, {}) == booted
-    assert steps == ["boot", "mount", "save k", "restore k", "date --utc --set", "systemctl start ", "save k-docker"]
+    wanted = {"key": "k", "name": "n", "subnet": "192.168.7.0/24", "huge_pages": False}
+    assert warm._see_snapshot(wanted, {}) == ("k-7-docker", booted)
+    assert steps == [
+        "boot",
+        "mount",
+        "save k-7",
+        "restore k-7",
+        "date --utc --set",
+        "systemctl start ",
+        "save k-7-docker",
+    ]
     steps.clear()
-    assert [one._see_snapshot(wanted, {}) for one in (warm, plain)] == [None, None]
+    assert [one._see_snapshot(wanted, {}) for one in (warm, plain)] == [("k-7-docker", None), ("k-7", None)]
     assert steps == []
-    # Another network, another machine: neither snapshot fits it.
-    assert plain._see_snapshot({**wanted, "mac": "other"}, {}) == booted
-    assert steps == ["boot", "mount", "save k"]
+    # On another network: neither snapshot fits it.
+    assert plain._see_snapshot({**wanted, "subnet": "192.168.8.0/24"}, {}) == ("k-8", booted)
+    assert steps == ["boot", "mount", "save k-8"]
 
 
 @pytest.mark.parametrize(("whose", "ended"), [("strata-x", -signal.SIGKILL), ("strata-xb", None)])
@@ -143,7 +151,7 @@ def test_what_is_told_of_a_machine_is_as_the_schema_of_records_says(
     monkeypatch.setattr(libvirt, "process", lambda name: os.getpid())
     monkeypatch.setattr(acceleration, "known", lambda: {"accelerator_reason": "it was tried"})
     monkeypatch.setattr(machine.Machine, "_boot", lambda self, wanted: {"boot_seconds": 12.5, "attempts": 1})
-    monkeypatch.setattr(machine.Machine, "_see_snapshot", lambda self, wanted, owner: None)
+    monkeypatch.setattr(machine.Machine, "_see_snapshot", lambda self, wanted, owner: ("k", None))
     monkeypatch.setattr(machine.Machine, "_restore", lambda self, name, owner: 2.5)
     monkeypatch.setattr(machine.run, "owner", lambda: {"pid": 1, "start": "1"})
     (one,) = machines(tmp_path, 1, **(tuned.PROFILE if golden == "kvm-tuned" else {}))

@@ -66,16 +66,14 @@ class Kind(engine.Kind):
         return gvisor.asked(settled)
 
     def examine(self) -> list[tuple[str, bool | None, str]]:
-        reason = self.unavailable()
-        if reason is None and not answers():
-            reason = "no daemon answers: `make setup` (or scripts/dockerd.sh) starts one"
-        if reason:
+        if reason := self.unavailable():
             return [("Docker", False, reason)]
         # Docker 26 prints nothing, and no error, to a user whom the daemon refuses: the version does.
         version = capture(["docker", "version", "--format", "{{.Server.Version}}"], check=False)
         if version.returncode != 0:
             text = (version.stderr or version.stdout).strip().splitlines() or ["it fails without a word"]
-            return [("Docker", False, f"the client cannot use the daemon: {text[-1]}")]
+            hint = "" if answers() else "; `make setup` (or scripts/dockerd.sh) starts it"
+            return [("Docker", False, f"{text[-1]}{hint}")]
         return [("Docker", True, f"version {version.stdout.strip()}"), ("gVisor", *gvisor.examine())]
 
 

@@ -72,8 +72,13 @@ def require(name: str) -> Fields:
 def remove(name: str) -> None:
     """Remove the box of an image, and the copy of its disk in the pool."""
     remove_tree(os.path.join(vagrant_home(), "boxes", box_name(name)))
-    copies = glob.glob(os.path.join(glob.escape(pool_folder()), f"{box_name(name)}_vagrant_box_image_*"))
-    capture(as_root(["rm", "-f", "--", *copies]))
+    remove_volumes(f"{box_name(name)}_vagrant_box_image_")
+
+
+def remove_volumes(beginning: str) -> None:
+    """Remove the files of the pool whose names have this beginning."""
+    found = glob.glob(os.path.join(glob.escape(pool_folder()), f"{beginning}*"))
+    capture(as_root(["rm", "-f", "--", *found]))
 
 
 def prune(images: set[str]) -> list[str]:

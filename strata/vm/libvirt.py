@@ -6,6 +6,7 @@ touched.
 
 import ipaddress
 import os
+import tempfile
 from hashlib import sha256
 
 from strata.base import places
@@ -108,13 +109,10 @@ def take_down(kind: str) -> list[str]:
 
 def create(command: str, xml: str) -> None:
     """Hand an object's XML to virsh by a file."""
-    folder = os.path.join(places.home(), "vm")
-    os.makedirs(folder, exist_ok=True)
-    path = os.path.join(folder, f"{command}.xml")
-    with open(path, "w") as file:
+    with tempfile.NamedTemporaryFile("w", suffix=".xml") as file:
         file.write(xml)
-    virsh(command, path)
-    os.unlink(path)
+        file.flush()
+        virsh(command, file.name)
 
 
 def remove_domains(only: str | None = None) -> list[str]:
@@ -130,10 +128,7 @@ def remove_domains(only: str | None = None) -> list[str]:
     left = [name for name in domains() if name in found]
     if left:
         raise UserError(f"libvirt did not remove the domain {left[0]}: see `virsh list --all`")
-    if os.path.isdir(disk.pool_folder()):
-        for name in os.listdir(disk.pool_folder()):
-            if name.startswith(only or f"{prefix()}-"):
-                capture(as_root(["rm", "-f", "--", os.path.join(disk.pool_folder(), name)]))
+    disk.remove_volumes(only or f"{prefix()}-")
     return found
 
 

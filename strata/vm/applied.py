@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Mapping
 
+from strata.base.amounts import numbers
 from strata.base.shapes import Fields, WantedMachine
 from strata.host.observe import NOT_AVAILABLE
 
@@ -126,7 +127,9 @@ def rows(
         asked, seen = (f"for {count} disks" for count in (len(disks), sum(bool(disk["iothread"]) for disk in disks)))
         row("iothread", "thread of its own for disk I/O", asked, seen, "the domain has none")
     if profile["pin_emulator"]:
-        row("pin_emulator", "QEMU's other threads", extra["emulator"], process["emulator"], "they run elsewhere")
+        asked, seen = extra["emulator"], process["emulator"]
+        same = numbers(seen or "") == numbers(asked)
+        row("pin_emulator", "QEMU's other threads", asked, seen, "they run elsewhere", same)
     if profile["vhost"]:
         vhost = {True: "open", False: "not open", None: None}[process["vhost"]]
         row("vhost", "vhost-net", "open", vhost, without_kvm or "QEMU has not opened it")

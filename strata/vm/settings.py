@@ -5,7 +5,6 @@ domain by :mod:`strata.vm.domain` before the machine starts.
 """
 
 from collections import Counter
-from itertools import groupby
 from typing import Any
 
 from strata.base.amounts import size
@@ -14,8 +13,6 @@ from strata.host.sizing import at_scale
 
 GIB = 1024**3
 MIB = 1024**2
-# With less, the image's kernel and init do not come up.
-LEAST_MEMORY = 256 * MIB
 # Without cx16: QEMU 7.2 corrupts flags when it emulates cmpxchg16b, and Linux 6.12 panics.
 # A model without AVX, which is emulated slowly.
 EMULATED_CPU: dict[str, Any] = {
@@ -55,13 +52,6 @@ def spare_memory(total: int) -> int:
     """
     rest = max(total // 8, 2 * GIB)
     return max(total - rest, total // 2) // (64 * MIB) * (64 * MIB)
-
-
-def ranges(values: list[int]) -> str:
-    """Numbers as libvirt writes them: 0, 1, 2, 5 is ``0-2,5``."""
-    runs = groupby(enumerate(sorted(values)), lambda pair: pair[1] - pair[0])
-    ends = [(run[0][1], run[-1][1]) for run in (list(members) for _, members in runs)]
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ends)
 
 
 def shape(found: list[Fields]) -> Fields | None:
@@ -135,7 +125,7 @@ def resolve(
         "extra": {
             # Only a processor that is passed through can show the host's caches.
             "host_caches": bool(form and kvm),
-            "emulator": ranges(others or [chosen[0]["cpu"]]) if profile["pin_emulator"] else None,
+            "emulator": ",".join(map(str, others or [chosen[0]["cpu"]])) if profile["pin_emulator"] else None,
             "iothread": profile["iothread"],
             # QEMU under emulation has no vhost-net.
             "vhost": profile["vhost"] and kvm,

@@ -1,6 +1,5 @@
 """A Docker container of the image."""
 
-import functools
 import math
 import os
 
@@ -8,10 +7,8 @@ from strata.base.process import capture
 from strata.base.shapes import Fields, HostFacts
 from strata.host import cgroups, daemons
 from strata.host.daemons import where
-from strata.host.observe import NOT_AVAILABLE
 from strata.layers.common import engine, gvisor, limits
 
-# What is recorded of a daemon, and the places where it tells that.
 FACTS = {
     "engine": "{{.ServerVersion}}",
     "containerd": "{{.ContainerdCommit.ID}}",
@@ -19,7 +16,6 @@ FACTS = {
     "storage_driver": "{{.Driver}}",
     "cgroup_driver": "{{.CgroupDriver}}",
 }
-INFO = ["docker", "info", "--format", "|".join(FACTS.values())]
 
 
 class Kind(engine.Kind):
@@ -80,6 +76,8 @@ class Kind(engine.Kind):
 class Layer(engine.Layer):
     """A container of the host's daemon, or of that in the machine below."""
 
+    told = FACTS
+
     def warmup(self) -> list[list[str]]:
         # The daemon is up, as the host's is: its start under emulation takes longer than that of a container.
         return [["systemctl", "start", "docker.service"]]
@@ -87,10 +85,7 @@ class Layer(engine.Layer):
     def ask(self) -> Fields:
         if self.below.name == "host":
             start_daemon()
-            said = _told()
-        else:
-            said = self.run_below(INFO)
-        return {name: value or NOT_AVAILABLE for name, value in zip(FACTS, said.strip().split("|"), strict=True)}
+        return super().ask()
 
     def prepare(self) -> list[str]:
         words = ["--cgroup-parent", cgroups.parent_for(self._info["cgroup_driver"])]
@@ -112,12 +107,6 @@ class Layer(engine.Layer):
     def facts(self) -> Fields:
         """What the daemon that runs the container says of itself."""
         return {"docker": self._info}
-
-
-@functools.cache
-def _told() -> str:
-    """What the host's daemon says of itself: asked once by a process, which brings up all systems of a block."""
-    return capture(INFO).stdout
 
 
 def answers() -> bool:

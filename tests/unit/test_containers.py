@@ -30,18 +30,7 @@ RUNC = {**PLAIN, "runtime": "runc"}
 # What is asked of Docker, and of what Podman 4.3 says what is kept.
 INFO = {
     "docker": "20.10.24+dfsg1|1.6.20~ds1|1.1.5+ds1|overlay2|cgroupfs\n",
-    "podman": json.dumps(
-        {
-            "host": {
-                "cgroupManager": "cgroupfs",
-                "conmon": {"version": "conmon version 2.1.6, commit: unknown"},
-                "networkBackend": "netavark",
-                "ociRuntime": {"name": "runc", "version": "runc version 1.1.5+ds1\ncommit: 1.1.5+ds1-1+deb12u1"},
-            },
-            "store": {"graphDriverName": "overlay"},
-            "version": {"Version": "4.3.1"},
-        }
-    ),
+    "podman": "4.3.1|runc version 1.1.5+ds1\ncommit: 1.1.5|conmon version 2.1.6|overlay|netavark|cgroupfs\n",
 }
 # As `tail -v` printed them in a container with a bound for memory, on one CPU, without seccomp.
 SEEN = """==> /proc/self/status <==
@@ -89,7 +78,7 @@ def table(monkeypatch, tmp_path):
     monkeypatch.setattr(podman, "unfit", lambda runtime: None)
     monkeypatch.setattr(podman, "ulimits", list)
     monkeypatch.setattr(cgroups, "managed_by_systemd", lambda: False)
-    asked = (gvisor.platform, gvisor.version, docker._told)
+    asked = (gvisor.platform, gvisor.version, engine._printed)
     for function in asked:
         function.cache_clear()
     yield SimpleNamespace(answers=answers, ran=ran)

@@ -4,6 +4,7 @@ A container stays up for its cell, or for those that share it; its first program
 """
 
 import contextlib
+import functools
 import os
 import re
 from collections.abc import Collection
@@ -15,6 +16,7 @@ from strata.base.process import capture
 from strata.base.progress import once, step
 from strata.base.shapes import Fields, HostFacts
 from strata.host import cgroups, observe
+from strata.host.observe import NOT_AVAILABLE
 from strata.layers.common import gvisor, layer, limits
 
 # Says whose a container is.  A container in which an image is built has that of the recipe, too.
@@ -35,6 +37,12 @@ def tag(image: Fields) -> str:
 def base_tag(base: str) -> str:
     """The name under which Docker knows the base (a hash) of images."""
     return f"strata/base:{base[:12]}"
+
+
+@functools.cache
+def _printed(*argv: str) -> str:
+    """What a command prints on the host: asked once by a process, which brings up all systems of a block."""
+    return capture(argv).stdout
 
 
 def schema(**more: Fields) -> Fields:
@@ -104,13 +112,19 @@ class Kind(layer.Kind):
 class Layer(layer.Layer):
     """A container by the engine :meth:`tool`."""
 
+    # What is recorded of the engine, and the places where it tells that.
+    told: dict[str, str]
+
     def tool(self, *words: str) -> list[str]:
         """A command of the engine, for the layer below."""
         return [self.name, *words]
 
     def ask(self) -> Fields:
         """What the engine says of itself, for the records.  Raises UserError."""
-        raise NotImplementedError
+        argv = self.tool("info", "--format", "|".join(self.told.values()))
+        said = _printed(*argv) if self.below.name == "host" else self.run_below(argv)
+        lines = [value.strip().partition("\n")[0] for value in said.split("|")]
+        return {name: line or NOT_AVAILABLE for name, line in zip(self.told, lines, strict=True)}
 
     def prepare(self) -> list[str]:
         """Words of `run` that are the engine's own; what is needed for them is noted and made."""

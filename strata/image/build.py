@@ -15,7 +15,7 @@ from typing import cast
 
 from strata.base import places
 from strata.base.errors import UserError
-from strata.base.files import read_json, remove_tree, write_json
+from strata.base.files import read_json, remove_tree, write_json, write_text
 from strata.base.process import as_root, capture
 from strata.base.progress import say, step
 from strata.base.shapes import Described, Fields, Image
@@ -130,8 +130,7 @@ def _run_packer(config: Fields, variables: dict[str, str]) -> None:
     os.makedirs(context)
     files = [path for path in recipe.files(config) if path.startswith("workloads/")]
     capture(["cp", "--parents", "--preserve=mode", "--", *files, context])
-    with open(os.path.join(context, "workloads", "packages"), "w") as file:
-        file.write("\n".join(recipe.packages(config)) + "\n")
+    write_text(os.path.join(context, "workloads", "packages"), "\n".join(recipe.packages(config)) + "\n")
     log = os.path.join(places.home(), "images", "packer.log")
     settings = ["CHECKPOINT_DISABLE=1", "PACKER_LOG=1", f"PACKER_LOG_PATH={log}", f"PACKER_CACHE_DIR={context}/cache"]
     words = [word for key, value in {**variables, "context": context}.items() for word in ("-var", f"{key}={value}")]

@@ -4,6 +4,7 @@ import os
 import tempfile
 
 from strata.base import places
+from strata.base.files import write_text
 from strata.base.process import capture
 from strata.base.progress import say, step
 from strata.base.shapes import Described, Fields
@@ -30,8 +31,7 @@ def ensure(config: Fields, described: Described) -> str:
     whose = f"LABEL strata.image={places.home_mark()}"
     with tempfile.TemporaryDirectory(prefix="building-base-", dir=os.path.join(places.home(), "images")) as work:
         listing, archive = os.path.join(work, "sources.list"), os.path.join(work, "base.tar")
-        with open(listing, "w") as file:
-            file.write(distribution.sources(described, config.get("mirror"), distribution.os_release()))
+        write_text(listing, distribution.sources(described, config.get("mirror"), distribution.os_release()))
         with step("image", f"bootstrapping {described['distribution']} {release} with mmdebstrap"):
             command = ["mmdebstrap", "--variant=minbase", f"--include={names}", *options, *settle]
             capture([*command, release, archive, listing], timeout=3600)

@@ -38,7 +38,10 @@ class Layer(layer.Layer):
     """Runs commands as they are."""
 
     def up(self) -> None:
-        self.context.make_folder()
+        # Nobody else may enter, whatever lies in it.
+        self.context.note({"kind": "folder", "id": self.context.folder})
+        os.makedirs(os.path.dirname(self.context.folder), 0o755, exist_ok=True)
+        os.mkdir(self.context.folder, 0o700)
         os.mkdir(self.context.data)
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from strata.base.amounts import numbers
 from strata.base.shapes import Fields, WantedMachine
+from strata.host import observe
 from strata.host.observe import NOT_AVAILABLE
 
 
@@ -49,11 +50,7 @@ def bound(maps: str) -> dict[str, int]:
 
 
 def _read(path: str) -> str:
-    try:
-        with open(path) as file:
-            return file.read()
-    except OSError:
-        return ""
+    return observe.read_files([path]).get(path, "")
 
 
 def _cpus(status: str) -> str | None:

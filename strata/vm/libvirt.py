@@ -12,7 +12,7 @@ from hashlib import sha256
 from strata.base import places
 from strata.base.errors import UserError
 from strata.base.process import as_root, capture, wait_for
-from strata.host import addresses, daemons
+from strata.host import addresses, daemons, observe
 from strata.vm import disk
 
 SOCKET = "/run/libvirt/libvirt-sock"
@@ -135,12 +135,9 @@ def remove_domains(only: str | None = None) -> list[str]:
 def process(name: str) -> int | None:
     """The id of a domain's process; None where it does not run."""
     pid = capture(as_root(["cat", "--", f"{PROCESSES}/{name}.pid"]), check=False).stdout.strip()
-    try:
-        with open(f"/proc/{int(pid)}/cmdline") as file:
-            # Whoever has the id now may be another.
-            return int(pid) if f"guest={name}," in file.read() else None
-    except (OSError, ValueError):
-        return None
+    words = f"/proc/{pid}/cmdline"
+    # Whoever has the id now may be another.
+    return int(pid) if f"guest={name}," in observe.read_files([words]).get(words, "") else None
 
 
 def sweep() -> list[str]:

@@ -238,7 +238,6 @@ def _make_data_disk(wanted: WantedMachine) -> None:
     path = os.path.join(disk.pool_folder(), wanted["data_disk"])
     make = ["mke2fs", "-q", "-F", "-t", "ext4", "-L", look.DATA_LABEL, "-m", "0"]
     make += ["-E", "lazy_itable_init=0,lazy_journal_init=0", path, f"{wanted['data_disk_bytes'] // 1024}k"]
-    capture(as_root(["rm", "-f", "--", path]))
     capture(as_root(make), timeout=300)
     libvirt.virsh("pool-refresh", libvirt.prefix())
 

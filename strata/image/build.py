@@ -15,7 +15,7 @@ from typing import cast
 
 from strata.base import places
 from strata.base.errors import UserError
-from strata.base.files import read_json, remove_tree, write_json, write_text
+from strata.base.files import remove_tree, write_json, write_text
 from strata.base.process import as_root, capture
 from strata.base.progress import say, step
 from strata.base.shapes import Described, Fields, Image
@@ -168,9 +168,7 @@ def _make_box(image: Image) -> None:
 
 
 def publish(image: Image) -> None:
-    """Write what the image is into the results, where it is not written yet."""
-    if (read_json(places.IMAGE) or {}).get("id") == image["id"] and os.path.exists(places.MANIFEST):
-        return
+    """Write what the image is into the results."""
     os.makedirs(os.path.dirname(places.MANIFEST), exist_ok=True)
     shutil.copyfile(os.path.join(image["folder"], "manifest.json"), places.MANIFEST)
     write_json(places.IMAGE, {key: value for key, value in image.items() if key not in ("folder", "base")})

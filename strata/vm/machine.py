@@ -90,7 +90,7 @@ class Machine:
         if complaint := wanted["huge_pages_refused"]:
             wanted["huge_pages"], self.refused["huge_pages"] = False, complaint
         wanted["mac"], wanted["address"] = libvirt.card_address(wanted["subnet"], self.context.part)
-        ssh.write(self.folder, wanted["address"], os.path.join(facts["folder"], "key"), facts["host_keys"])
+        ssh.write(self.folder, wanted["address"], os.path.join(facts["folder"], "key"), facts["host_key"])
         write_json(os.path.join(self.folder, "vm.json"), wanted)
         return wanted, facts
 
@@ -113,7 +113,7 @@ class Machine:
                 f"MiB do not fit in {memory // settings.MIB} MiB; give each less, or say host"
             )
         which = [part, of] if of > 1 else []
-        decides = json.dumps([self.options, wanted, facts["box"], facts["host_keys"], *which], sort_keys=True)
+        decides = json.dumps([self.options, wanted, facts["box"], facts["host_key"], *which], sort_keys=True)
         key = sha256(decides.encode()).hexdigest()[:8]
         name = f"{libvirt.prefix()}-{key}"
         made = {

@@ -16,10 +16,10 @@ def _configuration(folder: str) -> str:
     return os.path.join(folder, "ssh_config")
 
 
-def write(folder: str, address: str, key: str, host_keys: list[str]) -> None:
-    """Write the configuration for a machine at `address` that lets in `key` and is known by `host_keys`."""
+def write(folder: str, address: str, key: str, host_key: str) -> None:
+    """Write the configuration for a machine at `address` that lets in `key` and is known by `host_key`."""
     known = os.path.join(folder, "known_hosts")
-    write_text(known, "".join(f"{address} {line}\n" for line in host_keys))
+    write_text(known, f"{address} {host_key}\n")
     lines = [
         f"Host {HOST}",
         f"  HostName {address}",

@@ -79,7 +79,7 @@ def test_a_box_is_kept_with_its_facts_and_goes_with_its_image(tmp_path, monkeypa
     assert not disk.whole("r")
     disk.put("r", str(made))
     assert disk.whole("r")
-    assert disk.require("r")["host_keys"] == ["one two"]
+    assert disk.require("r")["host_key"] == "one two"
     assert disk.prune({"other"}) == ["box strata-r"]
     with pytest.raises(UserError, match="python3 -m strata image"):
         disk.require("r")

@@ -34,7 +34,7 @@ def done(monkeypatch, tmp_path):
         monkeypatch.setattr(libvirt, name, note(name, answer))
     monkeypatch.setattr(libvirt, "start_daemon", lambda: None)
     monkeypatch.setattr(hugepages, "reserve", note("reserve"))
-    facts = {"box": "b", "folder": str(tmp_path), "host_keys": ["ssh-ed25519 AAAA"], "bytes": 1}
+    facts = {"box": "b", "folder": str(tmp_path), "host_key": "ssh-ed25519 AAAA", "bytes": 1}
     monkeypatch.setattr(disk, "require", lambda recipe: facts)
     monkeypatch.setattr(capacity, "topology", lambda: TOPOLOGY)
     monkeypatch.setattr(capacity, "facts", lambda: {"memory_bytes": 32 * GIB})

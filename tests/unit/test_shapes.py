@@ -26,8 +26,6 @@ CELL = (PLAN, f"{WORKLOAD[1]}/properties/cell")
 PLACES = {
     "Plan": (PLAN, ""),
     "HostFacts": (PLAN, "properties/machine"),
-    "PlannedEnvironment": (PLAN, "properties/environments/additionalProperties"),
-    "PlannedWorkload": WORKLOAD,
     "CellWork": CELL,
     "Step": (PLAN, "$defs/steps/items"),
     "Record": (RECORD, ""),

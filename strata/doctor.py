@@ -75,7 +75,7 @@ def main(over: Fields | None = None) -> int:
     groups = f"control groups version {2 if cgroups.unified() else 1}"
     memory = f"{facts['memory_bytes'] / 1e9:.1f} GB of memory"
     print(f"This machine: {facts['cpus']} CPUs, {memory}, last-level cache {cache}, {groups}")
-    of_layers = [row for name in layers.names() for row in layers.kind(name).examine()]
+    of_layers = [row for name in layers.names() if name != "host" for row in layers.kind(name).examine()]
     good = _print([_root(), *_programs(), _space(), *_seen(), *of_layers])
     try:
         settings = config.read(over or {})

@@ -2,7 +2,6 @@
 
 import os
 
-from strata.base import places
 from strata.base.process import as_root, capture
 from strata.base.shapes import Fields, HostFacts
 from strata.host import cgroups
@@ -52,12 +51,6 @@ class Kind(layer.Kind):
 
     def labels(self, settled: Fields) -> Fields:
         return NETWORK_AND_DATA
-
-    def sweep(self) -> list[str]:
-        # Each system's group has the name of its folder.
-        for name in os.listdir(places.systems()) if os.path.isdir(places.systems()) else []:
-            cgroups.remove(name)
-        return []
 
 
 class Layer(layer.Layer):

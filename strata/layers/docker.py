@@ -99,13 +99,10 @@ class Layer(engine.Layer):
         # A daemon that is gone still has its containers.
         return {**super().trace(), "start": "scripts/dockerd.sh"}
 
-    def up(self) -> None:
-        super().up()
+    def facts(self) -> Fields:
+        """What the daemon that runs the container says of itself, and what is seen of a sandbox."""
         if gvisor.asked(self.options):
             self._info["sandbox"] = gvisor.seen(cgroups.running(self.group() or ""))
-
-    def facts(self) -> Fields:
-        """What the daemon that runs the container says of itself."""
         return {"docker": self._info}
 
 

@@ -21,15 +21,15 @@ class Kind(layer.Kind):
     def labels(self, settled: Fields) -> Fields:
         return NETWORK_AND_DATA
 
-    def examine(self) -> list[tuple[str, bool | None, str]]:
-        return []
-
     def sweep(self) -> list[str]:
         from strata.base.files import clear_tree
+        from strata.host import cgroups
 
         found = sorted(os.listdir(places.systems())) if os.path.isdir(places.systems()) else []
         folders = [os.path.join(places.systems(), name) for name in found]
         for folder in folders:
+            # A native system's groups have the name of its folder.
+            cgroups.remove(os.path.basename(folder))
             clear_tree(folder)
         return [f"folder {folder}" for folder in folders]
 

@@ -80,7 +80,7 @@ class Kind(layer.Kind):
         return [*libvirt.sweep(), *(f"snapshots of run {name}" for name in snapshot.remove())]
 
 
-class Layer(layer.Machine):
+class Layer(layer.Layer):
     """A machine that stays up for the cells that share it; commands go through one kept ssh connection."""
 
     data = "/data"
@@ -122,7 +122,7 @@ class Layer(layer.Machine):
         wanted = self._machine.wanted
         return (wanted["passthrough"][0], wanted["card"].get("client")) if wanted["card"] else None
 
-    def machine(self) -> layer.Machine:
+    def machine(self) -> layer.Layer:
         return self
 
     def processes(self) -> list[int]:

@@ -159,9 +159,17 @@ class Layer(ABC):
         """The layer's own address, at which packets for :meth:`address` arrive: servers listen there alone."""
         return self.below.listen()
 
-    def machine(self) -> Machine | None:
+    def machine(self) -> Layer | None:
         """The layer of the stack that is a virtual machine; None where there is none."""
         return self.below.machine()
+
+    def bridge(self) -> str | None:
+        """Of a virtual machine: the bridge of the host to which a client is joined; None where a card leads to it."""
+        return None
+
+    def card(self) -> tuple[str, str | None] | None:
+        """Of a virtual machine: (PCI address, the client's address) of the card by which it is reached, if any."""
+        return None
 
     def cpus(self) -> int | None:
         """To how many of the CPUs that it sees the layer is bound; None where it may use all."""
@@ -212,15 +220,3 @@ class Layer(ABC):
     def run_below(self, argv: list[str], check: bool = True) -> str:
         """What a command of the machinery prints on the layer below.  Raises UserError."""
         return capture(self.below.command_plain(argv), check=check).stdout
-
-
-class Machine(Layer):
-    """A layer that is a virtual machine."""
-
-    @abstractmethod
-    def bridge(self) -> str | None:
-        """The bridge of the host to which a client is joined; None where a card leads to the machine."""
-
-    @abstractmethod
-    def card(self) -> tuple[str, str | None] | None:
-        """(PCI address, the client's address) of the passed-through card by which the machine is reached, if any."""

@@ -38,11 +38,9 @@ class Kind(layer.Kind):
         section = config.get("vm", {"profiles": {"default": {}}})
         profiles = section.get("profiles") if isinstance(section, dict) else None
         wanted = options.get("profile", "default")
-        if not isinstance(profiles, dict) or wanted in profiles:
-            return []
-        from strata.base.checking import nearest
+        from strata.base.checking import unknown
 
-        return [("profile", f"unknown profile '{wanted}'; {nearest(wanted, list(profiles))}")]
+        return unknown("profile", wanted, profiles, "profile of vm.profiles") if isinstance(profiles, dict) else []
 
     def examine(self) -> list[tuple[str, bool | None, str]]:
         from strata.vm import acceleration

@@ -253,10 +253,7 @@ def answers(address: str) -> bool:
 
 
 def remove(folder: str) -> None:
-    """Remove the machine of a system's folder, its volumes and its network.
-
-    It may be called twice.
-    """
+    """Remove the machine of a system's folder, its volumes and its network; it may be called twice."""
     ssh.close(folder)
     libvirt.start_daemon()
     libvirt.sweep()

@@ -35,12 +35,12 @@ class Kind(layer.Kind):
         return super().unavailable()
 
     def check(self, options: Fields, config: Fields, below: str = "host") -> list[tuple[str, str]]:
-        section = config.get("vm", {"profiles": {"default": {}}})
-        profiles = section.get("profiles") if isinstance(section, dict) else None
-        wanted = options.get("profile", "default")
         from strata.base.checking import unknown
 
-        return unknown("profile", wanted, profiles, "profile of vm.profiles") if isinstance(profiles, dict) else []
+        section = config.get("vm", {"profiles": {"default": {}}})
+        profiles = section.get("profiles") if isinstance(section, dict) else None
+        name = options.get("profile", "default")
+        return unknown("profile", name, profiles, "profile of vm.profiles") if isinstance(profiles, dict) else []
 
     def examine(self) -> list[tuple[str, bool | None, str]]:
         from strata.vm import acceleration

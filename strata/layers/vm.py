@@ -15,7 +15,7 @@ SESSIONS = [f"{cgroups.ROOT}/user.slice/user-0.slice/session-*", f"{cgroups.ROOT
 
 class Kind(layer.Kind):
     """profile: the name of one of the config's vm.profiles.  fresh: boot (each system boots a machine) or snapshot
-    (the first boots one and saves it, and all restore that; what stands on it may have it warmed up before).
+    (the first boots one and saves it, and all restore that).
     """
 
     kind = "machine"

@@ -48,7 +48,7 @@ def whole(name: str) -> bool:
 
 
 def require(name: str) -> Fields:
-    """``{box, folder, host_key, kernel, bytes}`` of the box of an image.  Raises UserError without one."""
+    """``{box, folder, host_key, kernel}`` of the box of an image.  Raises UserError without one."""
     folder = folder_of(name)
     if not whole(name):
         raise UserError(
@@ -65,7 +65,6 @@ def require(name: str) -> Fields:
         "folder": folder,
         "host_key": " ".join(words("host_key.pub")[:2]),
         "kernel": words("version")[0],
-        "bytes": os.stat(os.path.join(folder, "box.img")).st_blocks * 512,
     }
 
 

@@ -26,7 +26,7 @@ PATIENCE = {"kvm": 180, "tcg": 480}
 class Machine:
     """The machine of a system (context) with the vm layer's settled options.
 
-    warmup: by the name of each layer above, what is run in the machine before it is saved.
+    warmup: by the name of each layer above, what is run in the machine once it is up; its time is none of the start.
     """
 
     def __init__(self, options: Fields, context: Context, warmup: dict[str, list[list[str]]] | None = None) -> None:
@@ -39,8 +39,7 @@ class Machine:
         """Bring the machine up, fresh; returns the facts of ``system.vm`` (docs/files.md).  Raises UserError."""
         owner = run.owner()
         with once():
-            self.wanted, facts = self.prepare()
-        wanted = self.wanted
+            wanted = self.wanted = self.prepare()
         # A cell without a workflow around it has no later system that a snapshot would serve; and what a device holds
         # cannot be saved.
         keeps = self.options.get("fresh") == "snapshot" and owner["pid"] != os.getpid() and not wanted["passthrough"]
@@ -52,6 +51,10 @@ class Machine:
         else:
             booted = self._boot(wanted)
         with once():
+            for name, commands in self.warmup.items():
+                with step("vm", f"starting {name} in the machine"):
+                    for argv in commands:
+                        ssh.run(self.folder, argv, timeout=PATIENCE[self.options["accelerator"]])
             seen = look.at(self.folder, wanted, self.options["settings"], self.refused)
         return {
             "accelerator": self.options["accelerator"],
@@ -60,15 +63,14 @@ class Machine:
             "started": "snapshot" if keeps else "boot",
             **(booted or {"attempts": None, "boot_seconds": None}),
             "restore_seconds": restored,
-            "image_disk_bytes": facts["bytes"],
             **seen,
         }
 
-    def prepare(self) -> tuple[WantedMachine, Fields]:
+    def prepare(self) -> WantedMachine:
         """Make what the machine stands on: network, storage pool, huge pages, the way in.
 
         What several equal machines share is made with the first of them, for all.
-        Returns the machine's settings, and the facts of the disk.
+        Returns the machine's settings.
         """
         if self.options["accelerator"] is None:
             raise UserError("whether KVM runs a guest was not tested yet: run `python3 -m strata image`")
@@ -92,7 +94,7 @@ class Machine:
         wanted["mac"], wanted["address"] = libvirt.card_address(wanted["subnet"], self.context.part)
         ssh.write(self.folder, wanted["address"], os.path.join(facts["folder"], "key"), facts["host_key"])
         write_json(os.path.join(self.folder, "vm.json"), wanted)
-        return wanted, facts
+        return wanted
 
     def settings(self, facts: Fields) -> WantedMachine:
         """Everything that is said to Vagrant or to libvirt and that follows from the profile; fills `refused`."""
@@ -132,29 +134,16 @@ class Machine:
     def _see_snapshot(self, wanted: WantedMachine, owner: Fields) -> tuple[str, Fields | None]:
         """See that a snapshot like this machine is there: its name, and what :meth:`_boot` tells if it took a boot."""
         # In the name is what must be as it was.
-        plain = "-".join([wanted["key"], wanted["subnet"].split(".")[2], *["huge"] * wanted["huge_pages"]])
-        warm, booted = "-".join([plain, *sorted(self.warmup)]), None
-
-        def save(name: str) -> None:
-            ssh.close(self.folder)
-            with step("vm", "saving the machine, from which later ones are restored"):
-                snapshot.save(name, owner, wanted["name"])
-
-        if snapshot.made(warm, owner):
-            return warm, None
-        if not snapshot.made(plain, owner):
-            booted = self._boot(wanted)
-            # A machine that goes on finds its data disk mounted, and what looks at it in the memory.
-            look.inside(self.folder)
-            save(plain)
-        if self.warmup:
-            self._restore(plain, owner)
-            for name, commands in self.warmup.items():
-                with step("vm", f"starting {name} in the machine"):
-                    for argv in commands:
-                        ssh.run(self.folder, argv, timeout=PATIENCE[self.options["accelerator"]])
-            save(warm)
-        return warm, booted
+        name = "-".join([wanted["key"], wanted["subnet"].split(".")[2], *["huge"] * wanted["huge_pages"]])
+        if snapshot.made(name, owner):
+            return name, None
+        booted = self._boot(wanted)
+        # A machine that goes on finds its data disk mounted, and what looks at it in the memory.
+        look.inside(self.folder)
+        ssh.close(self.folder)
+        with step("vm", "saving the machine, from which later ones are restored"):
+            snapshot.save(name, owner, wanted["name"])
+        return name, booted
 
     def _restore(self, name: str, owner: Fields) -> float:
         """Restore a snapshot and set the machine's clock; returns the seconds to the first command's end."""

@@ -48,14 +48,12 @@ def _space() -> ends.Row:
 
 def _seen() -> list[ends.Row]:
     """What of the host decides results, and may be out of sight."""
-    host, devices, mark = observe.host(), "/sys/bus/event_source/devices", observe.mark()
-    counters = os.path.isdir(devices) and any(name.startswith("cpu") for name in os.listdir(devices))
+    host, mark = observe.host(), observe.mark()
     governor, pages_of = host["governor"], host["huge_pages"]
     return [
         *([("the host", None, mark)] if mark else []),
         ("frequency policy", governor == "performance" or None, f"{governor} (the originals: performance)"),
         ("huge pages", pages_of in ("madvise", "always") or None, f"{pages_of} (STREAM and RandomAccess use madvise)"),
-        ("hardware counters", counters or None, "cycles can be counted" if counters else observe.NOT_AVAILABLE),
     ]
 
 

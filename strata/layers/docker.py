@@ -70,7 +70,7 @@ class Kind(engine.Kind):
             text = (version.stderr or version.stdout).strip().splitlines() or ["it fails without a word"]
             hint = "" if answers() else "; `make setup` (or scripts/dockerd.sh) starts it"
             return [("Docker", False, f"{text[-1]}{hint}")]
-        return [("Docker", True, f"version {version.stdout.strip()}"), ("gVisor", *gvisor.examine())]
+        return [("Docker", True, f"version {version.stdout.strip()}")]
 
 
 class Layer(engine.Layer):

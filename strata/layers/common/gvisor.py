@@ -73,11 +73,6 @@ def refusal(settled: Fields, runtimes: str) -> str | None:
     return None
 
 
-def examine() -> tuple[bool | None, str]:
-    """What `make doctor` prints of it: whether it is available, and text."""
-    return (None, ABSENT) if version() is None else (True, f"runsc {version()}, platform {platform()}")
-
-
 def labels(settled: Fields, network: str) -> Fields:
     """What the paper says of it: what isolates, and whose stack carries the packets."""
     sandbox = settled["sandbox"]

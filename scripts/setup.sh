@@ -83,25 +83,22 @@ see_newer_gvisor() {
 }
 
 install_python_packages() {
-    local list=requirements.txt name python=""
+    local list=requirements.txt name
     [ "$purpose" != test ] || list=requirements-test.txt
     if grep -qs "$(cat requirements.txt "$list" | sha256sum)" .venv/strata-stamp; then
         return 0
     fi
-    for name in python3.14 python3.13 python3.12 python3.11 python3; do
-        "$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && python=$name
-    done
-    if [ -z "$python" ]; then
+    if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
         say "Python 3.11 or newer is needed; found $(python3 --version 2>&1 || echo none)"
         exit 1
     fi
-    if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
+    if ! python3 -c 'import ensurepip, venv' 2>/dev/null; then
         say "installing python3-venv"
         "${root[@]}" apt-get -qq update
         install python3-venv
     fi
     say "installing Python packages into .venv"
-    [ -x .venv/bin/python ] || "$python" -m venv .venv
+    [ -x .venv/bin/python ] || python3 -m venv .venv
     .venv/bin/python -m pip install --quiet --disable-pip-version-check --use-pep517 --requirement "$list"
     # The tests' list holds the run's: having it is having both.
     for name in requirements.txt "$list"; do cat requirements.txt "$name" | sha256sum; done >.venv/strata-stamp

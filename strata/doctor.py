@@ -1,12 +1,11 @@
 """Say what this machine can and cannot measure, and what would change that; it installs and starts nothing."""
 
-import importlib.util
 import os
 import shutil
 import sys
 
 from strata import layers
-from strata.base import pages, places
+from strata.base import places
 from strata.base.errors import UserError
 from strata.base.process import capture
 from strata.base.shapes import Fields
@@ -38,26 +37,6 @@ def _root() -> ends.Row:
     return "root rights", False, "native and the image need root: run as root, or allow sudo without a password"
 
 
-def software(profile: str = "profiles/default/config.yaml") -> ends.Row:
-    """Whether R and Python of the rules are those of this machine, or of conda environments."""
-    told = pages.read(profile) if os.path.exists(profile) else {}
-    chosen = [told.get(key) or () for key in ("software-deployment-method", "deployment-method", "sdm")]
-    if any("conda" in value for value in chosen) or told.get("use-conda") is True:
-        there = shutil.which("conda") is not None
-        return "software", there, f"envs/ by conda, as {profile} says{'' if there else ': there is none'}"
-    return "software", True, f"this machine's R and the Python of {os.path.relpath(sys.prefix)}"
-
-
-def _slurm() -> ends.Row:
-    if not where("sinfo"):
-        return "Slurm", None, "it is not here: this machine measures all (docs/slurm.md: several nodes)"
-    if importlib.util.find_spec("snakemake_executor_plugin_slurm") is None:
-        return "Slurm", None, "no executor for it: `pip install --requirement requirements-slurm.txt` installs it"
-    told = capture(["sinfo", "--noheader", "--Node", "--responding", "--format=%N"], check=False).stdout
-    up, words = len(set(told.split())), "`--workflow-profile profiles/slurm` shares the blocks among them"
-    return "Slurm", bool(up) or None, f"{up} nodes are up; {words}"
-
-
 def _space() -> ends.Row:
     folder = places.home()
     while not os.path.isdir(folder):
@@ -69,14 +48,12 @@ def _space() -> ends.Row:
 
 def _seen() -> list[ends.Row]:
     """What of the host decides results, and may be out of sight."""
-    host, devices, mark = observe.host(), "/sys/bus/event_source/devices", observe.mark()
-    counters = os.path.isdir(devices) and any(name.startswith("cpu") for name in os.listdir(devices))
+    host, mark = observe.host(), observe.mark()
     governor, pages_of = host["governor"], host["huge_pages"]
     return [
         *([("the host", None, mark)] if mark else []),
         ("frequency policy", governor == "performance" or None, f"{governor} (the originals: performance)"),
         ("huge pages", pages_of in ("madvise", "always") or None, f"{pages_of} (STREAM and RandomAccess use madvise)"),
-        ("hardware counters", counters or None, "cycles can be counted" if counters else observe.NOT_AVAILABLE),
     ]
 
 
@@ -96,8 +73,8 @@ def main(over: Fields | None = None) -> int:
     groups = f"control groups version {2 if cgroups.unified() else 1}"
     memory = f"{facts['memory_bytes'] / 1e9:.1f} GB of memory"
     print(f"This machine: {facts['cpus']} CPUs, {memory}, last-level cache {cache}, {groups}")
-    of_layers = [row for name in layers.names() for row in layers.kind(name).examine()]
-    good = _print([_root(), *_programs(), software(), _space(), _slurm(), *_seen(), *of_layers])
+    of_layers = [row for name in layers.names() if name != "host" for row in layers.kind(name).examine()]
+    good = _print([_root(), *_programs(), _space(), *_seen(), *of_layers])
     try:
         settings = config.read(over or {})
         experiment = config.experiment(settings, facts)

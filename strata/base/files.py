@@ -11,13 +11,6 @@ from strata.base.errors import UserError
 from strata.base.process import as_root, capture
 from strata.base.shapes import Any
 
-# For find: what the kernel keeps of every file.  A folder's times change with what is mounted in it; what it holds is
-# listed anyway.
-SEEN = [
-    *["(", "-type", "d", "-printf", "d %m %U %G %P\\n", ")"],
-    *["-o", "-printf", "%y %s %T@ %C@ %i %m %U %G %P %l\\n"],
-]
-
 
 def read_json(path: str) -> Any:
     """The object in a JSON file; None if the file is missing, cut short, or holds anything else."""
@@ -78,16 +71,12 @@ def move(source: str, target: str) -> None:
     os.unlink(source)
 
 
-def write_if_changed(path: str, text: str) -> bool:
-    """Write a file only where its text differs; whether it was written."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            if file.read() == text:
-                return False
-    except FileNotFoundError:
-        pass
+def write_if_changed(path: str, text: str) -> None:
+    """Write a file only where its text differs."""
+    with contextlib.suppress(FileNotFoundError), open(path, encoding="utf-8") as file:
+        if file.read() == text:
+            return
     write_text(path, text)
-    return True
 
 
 def mounts_below(folder: str) -> list[str]:

@@ -75,25 +75,11 @@ def say(topic: str, text: str) -> None:
 
 
 @contextlib.contextmanager
-def step(topic: str, text: str, every: float = 30.0) -> Iterator[None]:
-    """Say what runs that takes long, now and then that it still does, and in the end how long it took."""
-    import threading
-
+def step(topic: str, text: str) -> Iterator[None]:
+    """Say what runs that takes long, and in the end how long it took."""
     begun = time.monotonic()
-    over = threading.Event()
-
-    def tell() -> None:
-        while not over.wait(every):
-            say(topic, f"{text}: {duration(time.monotonic() - begun)} so far …")
-
     say(topic, f"{text} …")
-    teller = threading.Thread(target=tell, daemon=True)
-    teller.start()
-    try:
-        yield
-    finally:
-        over.set()
-        teller.join()
+    yield
     say(topic, f"{text}: {duration(time.monotonic() - begun)}")
 
 

@@ -76,11 +76,9 @@ def end_with_it() -> None:
 
     try:
         descriptor = os.pidfd_open(process["pid"])
-    except ProcessLookupError:
-        descriptor = None
-    # Whoever had the same id in between is not the one.
-    if descriptor is None or not alive(process):
-        raise UserError(f"the run that this belongs to ({OWNER}: process {process['pid']}) has ended")
+    finally:
+        # Whoever had the same id in between is not the one.
+        owner()
     _thread.start_new_thread(_watch, (descriptor, _thread.get_ident()))
 
 

@@ -18,19 +18,14 @@ else:
     Fields = dict[str, Any]
     # Layers from the bottom, each with its options.
     Stack = list[dict[str, Fields]]
-
-    class Source(TypedDict):
-        """The commit of the project, and whether files differ from it; None where there is no git."""
-
-        revision: str | None
-        changed: bool | None
-
-    class Quiet(TypedDict):
-        """What is done where something else uses the machine; thresholds by what is judged, None: it is not."""
-
-        action: str
-        wait_seconds: float
-        thresholds: dict[str, float | None]
+    # Names of what is handed on as such a mapping: its keys are in the schemas, or where it is made.
+    Source = Fields
+    Quiet = Fields
+    Command = Fields
+    Chosen = Fields
+    Described = Fields
+    PlannedEnvironment = Fields
+    PlannedWorkload = Fields
 
     class HostFacts(TypedDict):
         """What of a machine decides sizes."""
@@ -38,21 +33,6 @@ else:
         cpus: int
         memory_bytes: int
         cache_bytes: int | None
-
-    class PlannedEnvironment(TypedDict):
-        """An environment of the plan."""
-
-        label: str
-        layers: Stack
-        available: bool
-        reason: str | None
-        told: list[dict[str, str]]
-        daemons: list[str]
-        emulated: bool
-        doubtful: NotRequired[bool]
-        beside: NotRequired[bool]
-        accelerator: NotRequired[str | None]
-        accelerator_reason: NotRequired[str | None]
 
     # A step of a cell: a command, something to observe, or a group for each value of a list (`for`, a word of Python).
     Step = TypedDict(
@@ -85,22 +65,6 @@ else:
         servers: NotRequired[list[Fields]]
         data: NotRequired[Fields]
 
-    class PlannedWorkload(TypedDict):
-        """A workload of the plan."""
-
-        title: str
-        about: str
-        metrics: dict[str, Fields]
-        parameters: Fields
-        notes: list[str]
-        warmup: str
-        cell: CellWork
-        small: NotRequired[Fields]
-        question: NotRequired[str]
-        figures: NotRequired[list[Fields]]
-        headline: NotRequired[list[Fields]]
-        storage: NotRequired[bool]
-
     class Plan(TypedDict):
         """The plan (results/plan.json); `source` is known once it is written."""
 
@@ -122,20 +86,6 @@ else:
         leave_out: NotRequired[dict[str, list[str]]]
         source: NotRequired[Source]
         sealed: NotRequired[Fields]
-
-    class Command(TypedDict):
-        """A command of a cell, as it ran."""
-
-        step: str
-        argv: list[str]
-        exit: int
-        started: str
-        seconds: float
-        timeout: float
-        at: NotRequired[str]
-        system: NotRequired[int]
-        lap: NotRequired[int]
-        fresh: NotRequired[str]
 
     class Record(TypedDict):
         """The record of a cell (results/raw/ENVIRONMENT/WORKLOAD/REPETITION.json)."""
@@ -170,19 +120,6 @@ else:
         alone: NotRequired[str]
         sizes: NotRequired[list[Fields]]
         servers: NotRequired[list[Fields]]
-
-    class Chosen(TypedDict):
-        """A distribution and its release."""
-
-        distribution: str
-        release: str
-
-    class Described(Chosen):
-        """What the recipe of an image comes to: hashes of the whole and of its base."""
-
-        recipe: str
-        base: str
-        workloads: NotRequired[list[str]]
 
     class Image(TypedDict):
         """An image in the cache (image.json there), and its folder."""

@@ -1,8 +1,9 @@
-"""Facts of the host that sizes derive from."""
+"""Facts of the host that sizes and the settings of virtual machines derive from."""
 
 import os
 
-from strata.base.shapes import HostFacts
+from strata.base.process import capture
+from strata.base.shapes import Fields, HostFacts
 from strata.host import observe
 
 
@@ -16,3 +17,20 @@ def facts() -> HostFacts:
         "memory_bytes": seen["memory_bytes"],
         "cache_bytes": None if cache == observe.NOT_AVAILABLE else cache,
     }
+
+
+def topology() -> list[Fields]:
+    """``[{cpu, socket, core, node}, …]`` of the usable CPUs, neighbours (threads of a core) beside each other."""
+    return neighbours(capture(["lscpu", "--parse=CPU,SOCKET,CORE,NODE"]).stdout, os.sched_getaffinity(0))
+
+
+def neighbours(printed: str, allowed: set[int]) -> list[Fields]:
+    """The topology of those CPUs that are allowed, as lscpu printed it."""
+    rows = [line.split(",") for line in printed.splitlines() if not line.startswith("#")]
+    # Where the kernel does not say, every CPU is a core of one socket.
+    every = [
+        {"cpu": int(cpu), "socket": int(socket or 0), "core": int(core or cpu), "node": int(node or 0)}
+        for cpu, socket, core, node in rows
+    ]
+    found = [entry for entry in every if entry["cpu"] in allowed]
+    return sorted(found, key=lambda entry: (entry["node"], entry["socket"], entry["core"], entry["cpu"]))

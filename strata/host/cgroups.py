@@ -6,7 +6,6 @@ the CPU among groups of unequal standing, and a comparison would measure that.
 """
 
 import os
-import re
 import time
 from collections.abc import Sequence
 
@@ -152,8 +151,7 @@ def look(folders: list[str]) -> list[str]:
 
 def command_lines(printed: str) -> list[str]:
     """What :func:`look` found, of each process once, without those that have ended."""
-    found = dict(re.findall(r"^==> (/proc/\d+/cmdline) <==\n(.*?)(?=\n?^==> |\Z)", printed, re.MULTILINE | re.DOTALL))
-    return _lines(found)
+    return _lines(observe.split(printed))
 
 
 def _lines(told: dict[str, str]) -> list[str]:

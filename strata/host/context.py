@@ -45,12 +45,6 @@ class Context:
         self.part, self.of, self.first = part, of, first or folder
         self.note = note
 
-    def make_folder(self) -> None:
-        """Make the system's own folder, with a trace of it: nobody else may enter, whatever lies in it."""
-        self.note({"kind": "folder", "id": self.folder})
-        os.makedirs(os.path.dirname(self.folder), 0o755, exist_ok=True)
-        os.mkdir(self.folder, 0o700)
-
     @property
     def data(self) -> str:
         """The host's folder for the data of a system that keeps them outside of itself."""

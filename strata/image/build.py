@@ -15,7 +15,7 @@ from typing import cast
 
 from strata.base import places
 from strata.base.errors import UserError
-from strata.base.files import read_json, remove_tree, write_json
+from strata.base.files import remove_tree, write_json, write_text
 from strata.base.process import as_root, capture
 from strata.base.progress import say, step
 from strata.base.shapes import Described, Fields, Image
@@ -51,8 +51,9 @@ def probe(config: Fields) -> Fields:
     """What accelerates virtual machines here; tried now, with the image's own kernel, if it is not known."""
     found = acceleration.known()
     if found["accelerator"] is None:
-        with cache.locked(), step("vm", "testing whether KVM runs a guest"):
-            found = acceleration.attempt(rootfs.ensure_kernel(config, recipe.describe(config)))
+        box = disk.require(ensure(config, machines=True)["recipe"])
+        with step("vm", "testing whether KVM runs a guest"):
+            found = acceleration.attempt(os.path.join(box["folder"], "kernel"))
         say("vm", f"{acceleration.shown(found['accelerator'])}: {found['accelerator_reason']}")
     return found
 
@@ -100,8 +101,7 @@ def _build(config: Fields, described: Described, machines: bool) -> Image:
 def _made(config: Fields, described: Described, work: str, machines: bool) -> Fields:
     """Build the image into a folder; returns its facts."""
     name = described["recipe"]
-    tag, base = engine.tag({"recipe": name}), engine.base_tag(described["base"])
-    rootfs.ensure_tag(config, described, base)
+    tag, base = engine.tag({"recipe": name}), rootfs.ensure(config, described)
     told = {"base": base, "tag": tag, "recipe": name[:12], "home": places.home_mark(), "output": work}
     with step("image", "provisioning and packaging with Packer"):
         _run_packer(config, {**told, "box": "yes" if machines else "no"})
@@ -124,7 +124,7 @@ def _made(config: Fields, described: Described, work: str, machines: bool) -> Fi
         "base": described["base"],
         "built": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
-    cache.note(cast(Image, {**image, "folder": work}))
+    cache.note(work)
     write_json(os.path.join(work, "image.json"), image)
     return image
 
@@ -132,13 +132,10 @@ def _made(config: Fields, described: Described, work: str, machines: bool) -> Fi
 def _run_packer(config: Fields, variables: dict[str, str]) -> None:
     """Run the build with the workloads of the image.  Raises UserError with the end of what Packer said."""
     context = os.path.join(variables["output"], "context")
-    os.makedirs(os.path.join(context, "workloads"))
-    for path in recipe.files(config):
-        if path.startswith("workloads/"):
-            os.makedirs(os.path.join(context, os.path.dirname(path)), exist_ok=True)
-            shutil.copy(path, os.path.join(context, path))
-    with open(os.path.join(context, "workloads", "packages"), "w") as file:
-        file.write("\n".join(recipe.packages(config)) + "\n")
+    os.makedirs(context)
+    files = [path for path in recipe.files(config) if path.startswith("workloads/")]
+    capture(["cp", "--parents", "--preserve=mode", "--", *files, context])
+    write_text(os.path.join(context, "workloads", "packages"), "\n".join(recipe.packages(config)) + "\n")
     log = os.path.join(places.home(), "images", "packer.log")
     settings = ["CHECKPOINT_DISABLE=1", "PACKER_LOG=1", f"PACKER_LOG_PATH={log}", f"PACKER_CACHE_DIR={context}/cache"]
     words = [word for key, value in {**variables, "context": context}.items() for word in ("-var", f"{key}={value}")]
@@ -151,17 +148,11 @@ def _run_packer(config: Fields, variables: dict[str, str]) -> None:
 
 
 def _remove_builds() -> list[str]:
-    """Remove what builds left: containers that were provisioned, and images that have no name; the recipes' names."""
-    ours = ["--filter", f"label={engine.LABEL}={places.home_mark()}", "--filter", f"label={engine.BUILDING}"]
-    form = f'{{{{.ID}}}} {{{{.Label "{engine.BUILDING}"}}}}'
-    listed = capture(["docker", "ps", "--all", *ours, "--format", form], check=False).stdout.splitlines()
-    # Whose label is empty has it of the image.
-    found = dict(words for line in listed if len(words := line.split()) == 2)
-    if found:
-        capture(["docker", "rm", "--force", "--volumes", *found], check=False)
+    """Remove what builds left: containers that were provisioned, and images without a name; the containers' ids."""
+    found = docker.Kind().remove_containers(building=True)
     nameless = ["--filter", f"label=strata.image={places.home_mark()}"]
     capture(["docker", "image", "prune", "--force", *nameless], timeout=600, check=False)
-    return sorted(set(found.values()))
+    return found
 
 
 def sweep() -> list[str]:
@@ -169,7 +160,7 @@ def sweep() -> list[str]:
     if not docker.Kind().answers():
         return []
     with cache.locked(wait=False) as alone:
-        return [f"unfinished build of image {name}" for name in (_remove_builds() if alone else [])]
+        return [f"container {id} of an unfinished image" for id in (_remove_builds() if alone else [])]
 
 
 def _make_box(image: Image) -> None:
@@ -182,9 +173,7 @@ def _make_box(image: Image) -> None:
 
 
 def publish(image: Image) -> None:
-    """Write what the image is into the results, where it is not written yet."""
-    if (read_json(places.IMAGE) or {}).get("id") == image["id"] and os.path.exists(places.MANIFEST):
-        return
+    """Write what the image is into the results."""
     os.makedirs(os.path.dirname(places.MANIFEST), exist_ok=True)
     shutil.copyfile(os.path.join(image["folder"], "manifest.json"), places.MANIFEST)
     write_json(places.IMAGE, {key: value for key, value in image.items() if key not in ("folder", "base")})

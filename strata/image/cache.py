@@ -1,17 +1,16 @@
 """Images in the machine's cache.  A cell asks no more than this, and starts without what builds them.
 
-Whether an image is still what was built is asked once for each run, without reading it: what the kernel keeps of every
-file (size, times, inode, owner, rights) is compared with what was noted after the build.
+Whether an image is still what was built is asked once for each run, without reading it: no file may have changed since
+by the kernel's own time of that, which nobody sets back.
 """
 
 import os
 import re
 from contextlib import AbstractContextManager
-from hashlib import sha256
 
 from strata.base import locks, places, run
 from strata.base.errors import UserError
-from strata.base.files import SEEN, read_json, write_json
+from strata.base.files import read_json, write_json
 from strata.base.process import as_root, capture
 from strata.base.shapes import Image
 
@@ -60,27 +59,24 @@ def used(name: str) -> None:
 
 def verify(image: Image) -> None:
     """Raise UserError where the tree is not what was built.  A run asks once."""
-    noted, owner = read_json(_note(image)) or {}, run.owner()
-    if noted.get("owner") == owner:
+    tree, stamp, owner = os.path.join(image["folder"], "tree"), _stamp(image["folder"]), run.owner()
+    noted = read_json(stamp)
+    if noted and noted.get("owner") == owner:
         return
-    if noted.get("look") != _look(image):
+    # Of what was added or removed the folder has changed.
+    look = ["find", tree, "-xdev", "-newercc", stamp, "-print", "-quit"]
+    changed = capture(as_root(look)).stdout.strip() if noted else tree
+    if changed:
         raise UserError(
-            f"{image['folder']}/tree is not as it was built, so nothing is measured: run `python3 -m strata image "
-            "--rebuild`"
+            f"{changed} is not as it was built, so nothing is measured: run `python3 -m strata image --rebuild`"
         )
-    write_json(_note(image), {**noted, "owner": owner})
+    write_json(stamp, {**noted, "owner": owner})
 
 
-def note(image: Image) -> None:
-    """Note what the kernel keeps of every file of an image that was built just now."""
-    write_json(_note(image), {"look": _look(image), "owner": None})
+def note(folder: str) -> None:
+    """Note that the files of an image in a folder are as they were built just now."""
+    write_json(_stamp(folder), {"owner": None})
 
 
-def _note(image: Image) -> str:
-    return os.path.join(image["folder"], "stamp.json")
-
-
-def _look(image: Image) -> str:
-    """A hash of what the kernel keeps of every file."""
-    listed = capture(as_root(["find", os.path.join(image["folder"], "tree"), "-xdev", *SEEN])).stdout.splitlines()
-    return sha256("\n".join(sorted(listed)).encode()).hexdigest()
+def _stamp(folder: str) -> str:
+    return os.path.join(folder, "stamp.json")

@@ -6,7 +6,7 @@ from strata import layers
 from strata.base import places
 from strata.base.files import clear_tree, remove_tree
 from strata.base.progress import say
-from strata.image import cache, rootfs
+from strata.image import cache
 from strata.layers.common import engine
 from strata.vm import disk
 
@@ -28,14 +28,11 @@ def prune(keep: int = KEPT) -> list[str]:
         removed = [f"image {name[:12]}" for name in cache.names()[keep:]]
         for name in cache.names()[keep:]:
             remove_tree(cache.folder_of(name))
+        for name in sorted(name for name in os.listdir(folder) if name.startswith("building-")):
+            clear_tree(os.path.join(folder, name))
+            removed.append(name.replace("building-", "unfinished image "))
         images = {name: cache.find(name) for name in cache.names()}
-        bases = {image["base"] for image in images.values() if image}
-        kept = {os.path.basename(rootfs.path_of(base)) for base in bases}
-        for name in sorted(os.listdir(folder)):
-            path = os.path.join(folder, name)
-            if name.startswith("building-") or (name.startswith("base-") and name.partition(".")[0] not in kept):
-                clear_tree(path)
-                removed.append(name.replace("building-", "unfinished image "))
         removed += disk.prune(set(images))
-        needed = {*(engine.tag({"recipe": name}) for name in images), *map(engine.base_tag, bases)}
+        needed = {engine.tag({"recipe": name}) for name in images}
+        needed |= {engine.base_tag(image["base"]) for image in images.values() if image}
         return [*removed, *(words for name in layers.names() for words in layers.kind(name).discard(needed))]

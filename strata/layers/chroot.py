@@ -1,20 +1,13 @@
 """The image's files on the bare host: a change of root, and no namespace or virtual device in between."""
 
-from __future__ import annotations
-
 import os
 
-from strata.base import places
 from strata.base.process import as_root, capture
 from strata.base.shapes import Fields, HostFacts
 from strata.host import cgroups
 from strata.host.daemons import where
 from strata.layers.common import layer
-from strata.layers.common.layer import TYPE_CHECKING
 from strata.layers.host import NETWORK_AND_DATA
-
-if TYPE_CHECKING:
-    from typing import ClassVar
 
 # Arguments: the new root, the image's files, folders for /data and /tmp.
 MOUNT = """
@@ -43,17 +36,13 @@ class Kind(layer.Kind):
     forms = ("tree",)
     stands_idle = True
     needs_root = True
-    options_schema: ClassVar[Fields] = {
-        "type": "object",
-        "additionalProperties": False,
-        "properties": {
-            "numactl": {
-                "type": "string",
-                "pattern": rf"^{_PLACED}( {_PLACED})*$",
-                "description": "options of numactl, such as --cpunodebind=0 --membind=0",
-            }
-        },
-    }
+    options_schema = layer.takes(
+        numactl={
+            "type": "string",
+            "pattern": rf"^{_PLACED}( {_PLACED})*$",
+            "description": "options of numactl, such as --cpunodebind=0 --membind=0",
+        }
+    )
 
     def refusal(self, settled: Fields, below: str, machine: HostFacts) -> str | None:
         if "numactl" in settled and not where("numactl"):
@@ -62,12 +51,6 @@ class Kind(layer.Kind):
 
     def labels(self, settled: Fields) -> Fields:
         return NETWORK_AND_DATA
-
-    def sweep(self) -> list[str]:
-        # Each system's group has the name of its folder.
-        for name in os.listdir(places.systems()) if os.path.isdir(places.systems()) else []:
-            cgroups.remove(name)
-        return []
 
 
 class Layer(layer.Layer):

@@ -1,7 +1,5 @@
 """A Docker container of the image."""
 
-from __future__ import annotations
-
 import math
 import os
 
@@ -9,14 +7,8 @@ from strata.base.process import capture
 from strata.base.shapes import Fields, HostFacts
 from strata.host import cgroups, daemons
 from strata.host.daemons import where
-from strata.host.observe import NOT_AVAILABLE
 from strata.layers.common import engine, gvisor, limits
-from strata.layers.common.layer import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from typing import ClassVar
-
-# What is recorded of a daemon, and the places where it tells that.
 FACTS = {
     "engine": "{{.ServerVersion}}",
     "containerd": "{{.ContainerdCommit.ID}}",
@@ -34,10 +26,7 @@ class Kind(engine.Kind):
     stands_idle = True
     programs = ("docker",)
     daemons = ("dockerd", "containerd", "containerd-shim", "docker-proxy", "docker-init", "runsc")
-    options_schema: ClassVar[Fields] = engine.schema(**gvisor.PROPERTIES)
-
-    def tool(self, *words: str) -> list[str]:
-        return ["docker", *words]
+    options_schema = engine.schema(**gvisor.PROPERTIES)
 
     def answers(self) -> bool:
         return where("docker") is not None and answers()
@@ -73,24 +62,21 @@ class Kind(engine.Kind):
         return gvisor.asked(settled)
 
     def examine(self) -> list[tuple[str, bool | None, str]]:
-        reason = self.unavailable()
-        if reason is None and not answers():
-            reason = "no daemon answers: `make setup` (or scripts/dockerd.sh) starts one"
-        if reason:
+        if reason := self.unavailable():
             return [("Docker", False, reason)]
         # Docker 26 prints nothing, and no error, to a user whom the daemon refuses: the version does.
         version = capture(["docker", "version", "--format", "{{.Server.Version}}"], check=False)
         if version.returncode != 0:
             text = (version.stderr or version.stdout).strip().splitlines() or ["it fails without a word"]
-            return [("Docker", False, f"the client cannot use the daemon: {text[-1]}")]
-        return [("Docker", True, f"version {version.stdout.strip()}"), ("gVisor", *gvisor.examine())]
+            hint = "" if answers() else "; `make setup` (or scripts/dockerd.sh) starts it"
+            return [("Docker", False, f"{text[-1]}{hint}")]
+        return [("Docker", True, f"version {version.stdout.strip()}")]
 
 
 class Layer(engine.Layer):
     """A container of the host's daemon, or of that in the machine below."""
 
-    def tool(self, *words: str) -> list[str]:
-        return ["docker", *words]
+    told = FACTS
 
     def warmup(self) -> list[list[str]]:
         # The daemon is up, as the host's is: its start under emulation takes longer than that of a container.
@@ -99,8 +85,7 @@ class Layer(engine.Layer):
     def ask(self) -> Fields:
         if self.below.name == "host":
             start_daemon()
-        said = self.run_below(["docker", "info", "--format", "|".join(FACTS.values())]).strip().split("|")
-        return {name: value or NOT_AVAILABLE for name, value in zip(FACTS, said, strict=True)}
+        return super().ask()
 
     def prepare(self) -> list[str]:
         words = ["--cgroup-parent", cgroups.parent_for(self._info["cgroup_driver"])]
@@ -114,13 +99,10 @@ class Layer(engine.Layer):
         # A daemon that is gone still has its containers.
         return {**super().trace(), "start": "scripts/dockerd.sh"}
 
-    def up(self) -> None:
-        super().up()
+    def facts(self) -> Fields:
+        """What the daemon that runs the container says of itself, and what is seen of a sandbox."""
         if gvisor.asked(self.options):
             self._info["sandbox"] = gvisor.seen(cgroups.running(self.group() or ""))
-
-    def facts(self) -> Fields:
-        """What the daemon that runs the container says of itself."""
         return {"docker": self._info}
 
 

@@ -21,15 +21,15 @@ class Kind(layer.Kind):
     def labels(self, settled: Fields) -> Fields:
         return NETWORK_AND_DATA
 
-    def examine(self) -> list[tuple[str, bool | None, str]]:
-        return []
-
     def sweep(self) -> list[str]:
         from strata.base.files import clear_tree
+        from strata.host import cgroups
 
         found = sorted(os.listdir(places.systems())) if os.path.isdir(places.systems()) else []
         folders = [os.path.join(places.systems(), name) for name in found]
         for folder in folders:
+            # A native system's groups have the name of its folder.
+            cgroups.remove(os.path.basename(folder))
             clear_tree(folder)
         return [f"folder {folder}" for folder in folders]
 
@@ -38,7 +38,10 @@ class Layer(layer.Layer):
     """Runs commands as they are."""
 
     def up(self) -> None:
-        self.context.make_folder()
+        # Nobody else may enter, whatever lies in it.
+        self.context.note({"kind": "folder", "id": self.context.folder})
+        os.makedirs(os.path.dirname(self.context.folder), 0o755, exist_ok=True)
+        os.mkdir(self.context.folder, 0o700)
         os.mkdir(self.context.data)
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:

@@ -1,10 +1,9 @@
 """A container by LXC: the native tree under an overlay, and a first program that does nothing."""
 
-from __future__ import annotations
-
 import os
 
 from strata.base.errors import UserError
+from strata.base.files import write_text
 from strata.base.process import as_root, capture
 from strata.base.shapes import Fields
 from strata.host import cgroups
@@ -65,8 +64,9 @@ class Layer(chroot.Layer):
         tree = os.path.join(self.context.image["folder"], "tree")
         capture(as_root(["sh", "-euc", MOUNT, "strata", tree, written, self.root]))
         os.mkdir(own)
-        with open(os.path.join(own, "config"), "w", encoding="utf-8") as file:
-            file.writelines(f"{key} = {value}\n" for key, value in self._settings(monitor).items())
+        write_text(
+            os.path.join(own, "config"), "".join(f"{key} = {value}\n" for key, value in self._settings(monitor).items())
+        )
         log = os.path.join(own, "log")
         start = self._command("lxc-start", "--daemon", f"--logfile={log}", "--logpriority=ERROR")
         if capture(start, check=False).returncode != 0:

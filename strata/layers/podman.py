@@ -1,8 +1,5 @@
 """A Podman container of the image, as root: by no daemon, but by programs that come and go."""
 
-from __future__ import annotations
-
-import json
 import os
 import resource
 
@@ -11,12 +8,7 @@ from strata.base.process import as_root
 from strata.base.shapes import Fields, HostFacts
 from strata.host import cgroups, firewall, observe
 from strata.host.daemons import where
-from strata.host.observe import NOT_AVAILABLE
 from strata.layers.common import engine
-from strata.layers.common.layer import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import ClassVar
 
 RUNTIMES = ("crun", "runc")
 # What a container's first program takes in orphans by; Docker's own, so that both have the same, and others.
@@ -24,6 +16,14 @@ INITS = ("docker-init", "tini-static", "catatonit")
 MAKES_BRIDGES = ("/usr/lib/podman/netavark", "/usr/libexec/podman/netavark", "/usr/lib/cni/bridge")
 # The bit of CAP_SYS_RESOURCE.
 SYS_RESOURCE = 24
+FACTS = {
+    "version": "{{.Version.Version}}",
+    "runtime": "{{.Host.OCIRuntime.Version}}",
+    "conmon": "{{.Host.Conmon.Version}}",
+    "storage_driver": "{{.Store.GraphDriverName}}",
+    "network_backend": "{{.Host.NetworkBackend}}",
+    "cgroup_driver": "{{.Host.CgroupManager}}",
+}
 
 
 def podman(*words: str) -> list[str]:
@@ -65,13 +65,10 @@ class Kind(engine.Kind):
     programs = ("podman",)
     installed_by = "install the distribution’s package podman"
     needs_root = True
-    options_schema: ClassVar[Fields] = engine.schema(runtime={"enum": list(RUNTIMES), "description": "crun or runc"})
+    options_schema = engine.schema(runtime={"enum": list(RUNTIMES), "description": "crun or runc"})
 
     def tool(self, *words: str) -> list[str]:
         return podman(*words)
-
-    def answers(self) -> bool:
-        return self.unavailable() is None
 
     def settle(self, options: Fields, config: Fields) -> Fields:
         # crun is what Podman takes by itself.  The user is in the plans of cells that were measured.
@@ -90,25 +87,14 @@ class Kind(engine.Kind):
 class Layer(engine.Layer):
     """Its group is its own: conmon, which holds the container, stays outside."""
 
+    told = FACTS
+
     def tool(self, *words: str) -> list[str]:
         return podman("--runtime", self.options["runtime"], *words)
 
     @property
     def image(self) -> str:
         return super().image.removeprefix("sha256:")
-
-    def ask(self) -> Fields:
-        info = json.loads(self.run_below(self.tool("info", "--format", "json")))
-        host = info["host"]
-        found = {
-            "version": info["version"]["Version"],
-            "runtime": host["ociRuntime"]["version"].partition("\n")[0],
-            "conmon": host["conmon"]["version"],
-            "storage_driver": info["store"].get("graphDriverName"),
-            "network_backend": host.get("networkBackend"),
-            "cgroup_driver": host.get("cgroupManager"),
-        }
-        return {name: value or NOT_AVAILABLE for name, value in found.items()}
 
     def prepare(self) -> list[str]:
         if self.published():

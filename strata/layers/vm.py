@@ -1,17 +1,11 @@
 """A virtual machine of the image, run by Vagrant and libvirt."""
 
-from __future__ import annotations
-
 import os
 
 from strata.base.process import capture
 from strata.base.shapes import Fields, HostFacts
 from strata.host import cgroups
 from strata.layers.common import layer
-from strata.layers.common.layer import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import ClassVar
 
 # What it takes: of QEMU, libvirt and Vagrant, and to make its disk.
 PROGRAMS = ("qemu-system-x86_64", "qemu-img", "libvirtd", "virsh", "dnsmasq", "vagrant", "mke2fs", "ssh", "ssh-keygen")
@@ -21,7 +15,7 @@ SESSIONS = [f"{cgroups.ROOT}/user.slice/user-0.slice/session-*", f"{cgroups.ROOT
 
 class Kind(layer.Kind):
     """profile: the name of one of the config's vm.profiles.  fresh: boot (each system boots a machine) or snapshot
-    (the first boots one and saves it, and all restore that; what stands on it may have it warmed up before).
+    (the first boots one and saves it, and all restore that).
     """
 
     kind = "machine"
@@ -30,14 +24,10 @@ class Kind(layer.Kind):
     programs = PROGRAMS
     needs_root = True
     daemons = ("libvirtd", "virtlogd", "virtqemud", "virtnetworkd", "virtstoraged", "dnsmasq")
-    options_schema: ClassVar[Fields] = {
-        "type": "object",
-        "additionalProperties": False,
-        "properties": {
-            "profile": {"type": "string", "description": "the name of a profile of vm.profiles"},
-            "fresh": {"enum": ["boot", "snapshot"], "description": "boot or snapshot"},
-        },
-    }
+    options_schema = layer.takes(
+        profile={"type": "string", "description": "the name of a profile of vm.profiles"},
+        fresh={"enum": ["boot", "snapshot"], "description": "boot or snapshot"},
+    )
 
     def unavailable(self) -> str | None:
         if (machine := os.uname().machine) != "x86_64":
@@ -45,14 +35,12 @@ class Kind(layer.Kind):
         return super().unavailable()
 
     def check(self, options: Fields, config: Fields, below: str = "host") -> list[tuple[str, str]]:
+        from strata.base.checking import unknown
+
         section = config.get("vm", {"profiles": {"default": {}}})
         profiles = section.get("profiles") if isinstance(section, dict) else None
-        wanted = options.get("profile", "default")
-        if not isinstance(profiles, dict) or wanted in profiles:
-            return []
-        from strata.base.checking import nearest
-
-        return [("profile", f"unknown profile '{wanted}'; {nearest(wanted, list(profiles))}")]
+        name = options.get("profile", "default")
+        return unknown("profile", name, profiles, "profile of vm.profiles") if isinstance(profiles, dict) else []
 
     def examine(self) -> list[tuple[str, bool | None, str]]:
         from strata.vm import acceleration
@@ -90,7 +78,7 @@ class Kind(layer.Kind):
         return [*libvirt.sweep(), *(f"snapshots of run {name}" for name in snapshot.remove())]
 
 
-class Layer(layer.Machine):
+class Layer(layer.Layer):
     """A machine that stays up for the cells that share it; commands go through one kept ssh connection."""
 
     data = "/data"
@@ -100,7 +88,8 @@ class Layer(layer.Machine):
 
         self.context.note({"kind": "machine", "id": self.context.folder})
         warmup = {above.name: words for above in self.above if (words := above.warmup())}
-        self._facts = machine.Machine(self.options, self.context, warmup).up()
+        self._machine = machine.Machine(self.options, self.context, warmup)
+        self._facts = self._machine.up()
 
     def facts(self) -> Fields:
         return {"vm": self._facts}
@@ -116,9 +105,8 @@ class Layer(layer.Machine):
         return [line for line in lines if not line.startswith("sshd") and "cgroup.procs" not in line]
 
     def address(self) -> str:
-        wanted = self._wanted()
-        address: str = (wanted["card"] or wanted)["address"]
-        return address.partition("/")[0]
+        wanted = self._machine.wanted
+        return (wanted["card"] or {"address": wanted["address"]})["address"].partition("/")[0]
 
     def listen(self) -> str:
         return self.address()
@@ -129,19 +117,14 @@ class Layer(layer.Machine):
         return None if self.card() else libvirt.bridge()
 
     def card(self) -> tuple[str, str | None] | None:
-        wanted = self._wanted()
-        return (wanted["passthrough"][0], wanted["card"].get("client")) if wanted.get("card") else None
+        wanted = self._machine.wanted
+        return (wanted["passthrough"][0], wanted["card"].get("client")) if wanted["card"] else None
 
-    def _wanted(self) -> Fields:
-        """The machine's settings, as it was made."""
-        from strata.base.files import read_json
-
-        return read_json(os.path.join(self.context.folder, "vm.json")) or {}
-
-    def machine(self) -> Layer:
+    def machine(self) -> layer.Layer:
         return self
 
     def processes(self) -> list[int]:
-        from strata.vm import look
+        from strata.vm import libvirt
 
-        return [look.process_of(self._wanted()["name"])]
+        found = libvirt.process(self._machine.wanted["name"])
+        return [found] if found else []

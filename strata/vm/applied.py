@@ -7,22 +7,23 @@ import os
 import re
 from collections.abc import Mapping
 
+from strata.base.amounts import numbers
 from strata.base.shapes import Fields, WantedMachine
+from strata.host import observe
 from strata.host.observe import NOT_AVAILABLE
 
 
-def process(pid: int, proc: str = "/proc") -> Fields:
-    """What QEMU's process shows: ``{resident_bytes, huge_bytes, vcpus: {number: CPUs}, emulator: CPUs, vhost, bound}``.
+def process(pid: int | None, proc: str = "/proc") -> Fields:
+    """What QEMU's process shows: ``{huge_mib, vcpus: {number: CPUs}, emulator: CPUs, vhost, bound}``.
 
-    resident_bytes and huge_bytes may be "not available"; `emulator` is the affinity of the main thread; `vhost` is
+    huge_mib is None where it is not known; `emulator` is the affinity of the main thread; `vhost` is
     whether it has that open, None where its open files cannot be read; `bound` is of :func:`bound`.
     """
     folder = f"{proc}/{pid}"
     status = _read(f"{folder}/status")
     facts: Fields = {"emulator": _cpus(status), "vcpus": {}, "bound": bound(_read(f"{folder}/numa_maps"))}
-    for key, field in (("resident_bytes", "VmRSS"), ("huge_bytes", "HugetlbPages")):
-        match = re.search(rf"^{field}:\s+(\d+) kB", status, re.MULTILINE)
-        facts[key] = int(match[1]) * 1024 if match else NOT_AVAILABLE
+    huge = re.search(r"^HugetlbPages:\s+(\d+) kB", status, re.MULTILINE)
+    facts["huge_mib"] = int(huge[1]) // 1024 if huge else None
     for task in sorted(os.listdir(f"{folder}/task")) if os.path.isdir(f"{folder}/task") else []:
         name = re.fullmatch(r"CPU (\d+)/(KVM|TCG)", _read(f"{folder}/task/{task}/comm").strip())
         if name:
@@ -48,11 +49,7 @@ def bound(maps: str) -> dict[str, int]:
 
 
 def _read(path: str) -> str:
-    try:
-        with open(path) as file:
-            return file.read()
-    except OSError:
-        return ""
+    return observe.read_files([path]).get(path, "")
 
 
 def _cpus(status: str) -> str | None:
@@ -115,7 +112,7 @@ def rows(
         caches, why = guest["host_caches"] or NOT_AVAILABLE, without_kvm or "the guest sees others"
         row("topology", "caches of the host", caches, guest["caches"] or None, why)
     if profile["huge_pages"]:
-        held = process["huge_bytes"] // 2**20 if isinstance(process["huge_bytes"], int) else None
+        held = process["huge_mib"]
         words = None if held is None else f"{held} MiB in use"
         row("huge_pages", "memory in huge pages", f"{mib} MiB", words, "QEMU holds none", bool(held))
     for key, name in (("cache", "cache mode of the disks"), ("io", "disk I/O")):
@@ -126,7 +123,9 @@ def rows(
         asked, seen = (f"for {count} disks" for count in (len(disks), sum(bool(disk["iothread"]) for disk in disks)))
         row("iothread", "thread of its own for disk I/O", asked, seen, "the domain has none")
     if profile["pin_emulator"]:
-        row("pin_emulator", "QEMU's other threads", extra["emulator"], process["emulator"], "they run elsewhere")
+        asked, seen = extra["emulator"], process["emulator"]
+        same = numbers(seen or "") == numbers(asked)
+        row("pin_emulator", "QEMU's other threads", asked, seen, "they run elsewhere", same)
     if profile["vhost"]:
         vhost = {True: "open", False: "not open", None: None}[process["vhost"]]
         row("vhost", "vhost-net", "open", vhost, without_kvm or "QEMU has not opened it")

@@ -48,7 +48,7 @@ def whole(name: str) -> bool:
 
 
 def require(name: str) -> Fields:
-    """``{box, folder, host_keys, kernel, bytes}`` of the box of an image.  Raises UserError without one."""
+    """``{box, folder, host_key, kernel}`` of the box of an image.  Raises UserError without one."""
     folder = folder_of(name)
     if not whole(name):
         raise UserError(
@@ -63,17 +63,21 @@ def require(name: str) -> Fields:
     return {
         "box": box_name(name),
         "folder": folder,
-        "host_keys": [" ".join(words("host_key.pub")[:2])],
+        "host_key": " ".join(words("host_key.pub")[:2]),
         "kernel": words("version")[0],
-        "bytes": os.stat(os.path.join(folder, "box.img")).st_blocks * 512,
     }
 
 
 def remove(name: str) -> None:
     """Remove the box of an image, and the copy of its disk in the pool."""
     remove_tree(os.path.join(vagrant_home(), "boxes", box_name(name)))
-    copies = glob.glob(os.path.join(glob.escape(pool_folder()), f"{box_name(name)}_vagrant_box_image_*"))
-    capture(as_root(["rm", "-f", "--", *copies]))
+    remove_volumes(f"{box_name(name)}_vagrant_box_image_")
+
+
+def remove_volumes(beginning: str) -> None:
+    """Remove the files of the pool whose names have this beginning."""
+    found = glob.glob(os.path.join(glob.escape(pool_folder()), f"{beginning}*"))
+    capture(as_root(["rm", "-f", "--", *found]))
 
 
 def prune(images: set[str]) -> list[str]:

@@ -6,12 +6,13 @@ touched.
 
 import ipaddress
 import os
+import tempfile
 from hashlib import sha256
 
 from strata.base import places
 from strata.base.errors import UserError
 from strata.base.process import as_root, capture, wait_for
-from strata.host import addresses, daemons
+from strata.host import addresses, daemons, observe
 from strata.vm import disk
 
 SOCKET = "/run/libvirt/libvirt-sock"
@@ -84,12 +85,11 @@ def bring_up_network(machines: int = 1) -> str:
 
 
 def bring_up_pool() -> None:
-    """See that libvirt knows the storage pool and what lies in it now."""
+    """See that libvirt knows the storage pool."""
     folder = disk.pool_folder()
     os.makedirs(folder, exist_ok=True)
     if not _there("pool"):
         virsh("pool-create-as", prefix(), "dir", "--target", folder)
-    virsh("pool-refresh", prefix())
 
 
 def _there(kind: str) -> bool:
@@ -109,13 +109,10 @@ def take_down(kind: str) -> list[str]:
 
 def create(command: str, xml: str) -> None:
     """Hand an object's XML to virsh by a file."""
-    folder = os.path.join(places.home(), "vm")
-    os.makedirs(folder, exist_ok=True)
-    path = os.path.join(folder, f"{command}.xml")
-    with open(path, "w") as file:
+    with tempfile.NamedTemporaryFile("w", suffix=".xml") as file:
         file.write(xml)
-    virsh(command, path)
-    os.unlink(path)
+        file.flush()
+        virsh(command, file.name)
 
 
 def remove_domains(only: str | None = None) -> list[str]:
@@ -131,22 +128,16 @@ def remove_domains(only: str | None = None) -> list[str]:
     left = [name for name in domains() if name in found]
     if left:
         raise UserError(f"libvirt did not remove the domain {left[0]}: see `virsh list --all`")
-    if os.path.isdir(disk.pool_folder()):
-        for name in os.listdir(disk.pool_folder()):
-            if name.startswith(only or f"{prefix()}-"):
-                capture(as_root(["rm", "-f", "--", os.path.join(disk.pool_folder(), name)]))
+    disk.remove_volumes(only or f"{prefix()}-")
     return found
 
 
 def process(name: str) -> int | None:
     """The id of a domain's process; None where it does not run."""
     pid = capture(as_root(["cat", "--", f"{PROCESSES}/{name}.pid"]), check=False).stdout.strip()
-    try:
-        with open(f"/proc/{int(pid)}/cmdline") as file:
-            # Whoever has the id now may be another.
-            return int(pid) if f"guest={name}," in file.read() else None
-    except (OSError, ValueError):
-        return None
+    words = f"/proc/{pid}/cmdline"
+    # Whoever has the id now may be another.
+    return int(pid) if f"guest={name}," in observe.read_files([words]).get(words, "") else None
 
 
 def sweep() -> list[str]:

@@ -1,14 +1,11 @@
 """A look at a machine that is up: what its guest sees, what QEMU's process takes, and what was applied."""
 
-import os
 import re
 
-from strata.base import places
-from strata.base.errors import UserError
 from strata.base.process import capture
 from strata.base.shapes import Fields, WantedMachine
 from strata.host import observe
-from strata.vm import applied, card, disk, domain, libvirt, ssh
+from strata.vm import applied, card, domain, libvirt, ssh
 
 DATA_LABEL = "strata-data"
 # A line for each cache of the first CPU: its level, type and size.
@@ -17,12 +14,11 @@ for cache in /sys/devices/system/cpu/cpu0/cache/index*/; do
     if [ -e "$cache/size" ]; then echo "L$(cat "$cache/level") $(cat "$cache/type") $(cat "$cache/size")"; fi
 done
 """
-# Mounts the data disk where that was not done yet, and prints its file system, the numbers of queues (of the card by
-# which it is reached) and nodes, and the caches.
+# Mounts the data disk where that was not done yet, and prints the numbers of queues (of the card by which it is
+# reached) and nodes, and the caches.
 _SCRIPT = f"""
 mkdir -p /data
 mountpoint -q /data || mount -o defaults LABEL={DATA_LABEL} /data || exit 1
-findmnt --noheadings --output FSTYPE,OPTIONS,SIZE --bytes /data
 way=$(echo "$SSH_CONNECTION" | cut -d' ' -f3)
 card=$(ip -4 -o address | awk -v way="$way/" 'index($4, way) == 1 {{ print $2 }}')
 ls -d "/sys/class/net/$card"/queues/rx-* | wc -l
@@ -42,9 +38,9 @@ def at(folder: str, wanted: WantedMachine, profile: Fields, refused: dict[str, s
     wanted: the machine's settings, as of :meth:`strata.vm.machine.Machine.settings`.  profile: complete.
     refused: key → why it was left out.
     """
-    data, queues, nodes, *caches = inside(folder)
+    queues, nodes, *caches = inside(folder)
     known = observe.understand(observe.split(ssh.run(folder, observe.command(), check=False)))
-    process = applied.process(process_of(wanted["name"]))
+    process = applied.process(libvirt.process(wanted["name"]))
     live = domain.read(libvirt.virsh("dumpxml", wanted["name"]))
     guest = {
         "cpus": known["cpus"],
@@ -60,33 +56,12 @@ def at(folder: str, wanted: WantedMachine, profile: Fields, refused: dict[str, s
         "host_caches": ", ".join(capture(["sh", "-c", _CACHES]).stdout.splitlines()),
         "card": card.give(folder, wanted) if wanted["card"] else None,
     }
-    kind, options, size = data.split()
-    disks = [os.path.join(disk.pool_folder(), name) for name in (f"{wanted['name']}.img", wanted["data_disk"])]
-    held = [process[key] for key in ("resident_bytes", "huge_bytes") if process[key] != observe.NOT_AVAILABLE]
-    own = capture(["findmnt", "--noheadings", "--output", "FSTYPE", "--target", places.home()], check=False)
     return {
         "vcpus": known["cpus"],
         "memory_bytes": wanted["memory_mib"] * 2**20,
-        "host_memory_bytes": sum(held) if held else observe.NOT_AVAILABLE,
-        # Holes left out.
-        "disk_bytes": sum(os.stat(path).st_blocks * 512 for path in disks),
-        "data_disk": {
-            "file_system": kind,
-            "options": options,
-            "bytes": int(size),
-            "host_file_system": own.stdout.strip() or observe.NOT_AVAILABLE,
-        },
         "settings": applied.rows(profile, wanted, live, process, guest, refused),
         "versions": versions(),
     }
-
-
-def process_of(name: str) -> int:
-    """The id of a running domain's process.  Raises UserError where there is none."""
-    found = libvirt.process(name)
-    if found is None:
-        raise UserError(f"libvirt names no process for the domain {name}")
-    return found
 
 
 def versions() -> dict[str, str]:

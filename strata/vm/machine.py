@@ -14,8 +14,7 @@ from strata.base.patience import stretched
 from strata.base.process import as_root, capture
 from strata.base.progress import once, say, step
 from strata.base.shapes import Fields, WantedMachine
-from strata.host import capacity as this_host
-from strata.host import topology as host
+from strata.host import capacity
 from strata.host.context import Context
 from strata.vm import acceleration, card, disk, domain, hugepages, libvirt, look, settings, snapshot, ssh
 
@@ -27,7 +26,7 @@ PATIENCE = {"kvm": 180, "tcg": 480}
 class Machine:
     """The machine of a system (context) with the vm layer's settled options.
 
-    warmup: by the name of each layer above, what is run in the machine before it is saved.
+    warmup: by the name of each layer above, what is run in the machine once it is up; its time is none of the start.
     """
 
     def __init__(self, options: Fields, context: Context, warmup: dict[str, list[list[str]]] | None = None) -> None:
@@ -40,18 +39,22 @@ class Machine:
         """Bring the machine up, fresh; returns the facts of ``system.vm`` (docs/files.md).  Raises UserError."""
         owner = run.owner()
         with once():
-            wanted, facts = self.prepare()
+            wanted = self.wanted = self.prepare()
         # A cell without a workflow around it has no later system that a snapshot would serve; and what a device holds
         # cannot be saved.
         keeps = self.options.get("fresh") == "snapshot" and owner["pid"] != os.getpid() and not wanted["passthrough"]
         restored = None
         if keeps:
             with once():
-                booted = self._see_snapshot(wanted, owner)
-            restored = self._restore(self._snapshot(wanted), owner)
+                name, booted = self._see_snapshot(wanted, owner)
+            restored = self._restore(name, owner)
         else:
             booted = self._boot(wanted)
         with once():
+            for name, commands in self.warmup.items():
+                with step("vm", f"starting {name} in the machine"):
+                    for argv in commands:
+                        ssh.run(self.folder, argv, timeout=PATIENCE[self.options["accelerator"]])
             seen = look.at(self.folder, wanted, self.options["settings"], self.refused)
         return {
             "accelerator": self.options["accelerator"],
@@ -60,15 +63,14 @@ class Machine:
             "started": "snapshot" if keeps else "boot",
             **(booted or {"attempts": None, "boot_seconds": None}),
             "restore_seconds": restored,
-            "image_disk_bytes": facts["bytes"],
             **seen,
         }
 
-    def prepare(self) -> tuple[WantedMachine, Fields]:
+    def prepare(self) -> WantedMachine:
         """Make what the machine stands on: network, storage pool, huge pages, the way in.
 
         What several equal machines share is made with the first of them, for all.
-        Returns the machine's settings, and the facts of the disk.
+        Returns the machine's settings.
         """
         if self.options["accelerator"] is None:
             raise UserError("whether KVM runs a guest was not tested yet: run `python3 -m strata image`")
@@ -79,21 +81,20 @@ class Machine:
         if self.context.part == 0:
             libvirt.remove_domains()
             wanted["subnet"] = libvirt.bring_up_network(self.context.of)
+            libvirt.bring_up_pool()
             memory, complaint = self.context.of * wanted["memory_mib"], None
             if wanted["huge_pages"]:
-                complaint = hugepages.reserve(memory, self.folder, wanted["memory_by_node"])
+                complaint = hugepages.reserve(memory, self.context, wanted["memory_by_node"])
             wanted["huge_pages_refused"] = complaint
         else:
-            libvirt.remove_domains(wanted["name"])
             first: WantedMachine = read_json(os.path.join(self.context.first, "vm.json"))
             wanted["subnet"], wanted["huge_pages_refused"] = first["subnet"], first["huge_pages_refused"]
         if complaint := wanted["huge_pages_refused"]:
             wanted["huge_pages"], self.refused["huge_pages"] = False, complaint
         wanted["mac"], wanted["address"] = libvirt.card_address(wanted["subnet"], self.context.part)
-        libvirt.bring_up_pool()
-        ssh.write(self.folder, wanted["address"], os.path.join(facts["folder"], "key"), facts["host_keys"])
+        ssh.write(self.folder, wanted["address"], os.path.join(facts["folder"], "key"), facts["host_key"])
         write_json(os.path.join(self.folder, "vm.json"), wanted)
-        return wanted, facts
+        return wanted
 
     def settings(self, facts: Fields) -> WantedMachine:
         """Everything that is said to Vagrant or to libvirt and that follows from the profile; fills `refused`."""
@@ -105,7 +106,7 @@ class Machine:
         if complaints:
             self.refused |= dict.fromkeys(("passthrough", "card"), "; ".join(complaints))
             profile |= {"passthrough": [], "card": None}
-        memory, topology = this_host.facts()["memory_bytes"], host.topology()
+        memory, topology = capacity.facts()["memory_bytes"], capacity.topology()
         every = [settings.resolve(profile, topology, memory, accelerator, number, of) for number in range(of)]
         wanted = every[part]
         if of > 1 and of * wanted["memory_mib"] * settings.MIB > memory:
@@ -114,7 +115,7 @@ class Machine:
                 f"MiB do not fit in {memory // settings.MIB} MiB; give each less, or say host"
             )
         which = [part, of] if of > 1 else []
-        decides = json.dumps([self.options, wanted, facts["box"], facts["host_keys"], *which], sort_keys=True)
+        decides = json.dumps([self.options, wanted, facts["box"], facts["host_key"], *which], sort_keys=True)
         key = sha256(decides.encode()).hexdigest()[:8]
         name = f"{libvirt.prefix()}-{key}"
         made = {
@@ -130,35 +131,19 @@ class Machine:
         }
         return cast(WantedMachine, made)
 
-    def _snapshot(self, wanted: WantedMachine) -> str:
-        """The name of the snapshot from which this machine is restored."""
-        return "-".join([wanted["key"], *sorted(self.warmup)])
-
-    def _see_snapshot(self, wanted: WantedMachine, owner: Fields) -> Fields | None:
-        """See that the snapshot is there; what :meth:`_boot` tells if that took a boot."""
-        # What must be as it was for it to be restored.
-        kept, booted = {key: wanted[key] for key in ("subnet", "mac", "huge_pages")}, None
-
-        def save(name: str) -> None:
-            ssh.close(self.folder)
-            with step("vm", "saving the machine, from which later ones are restored"):
-                snapshot.save(name, owner, wanted["name"], kept)
-
-        if snapshot.find(self._snapshot(wanted), owner) == kept:
-            return None
-        if snapshot.find(wanted["key"], owner) != kept:
-            booted = self._boot(wanted)
-            # A machine that goes on finds its data disk mounted, and what looks at it in the memory.
-            look.inside(self.folder)
-            save(wanted["key"])
-        if self.warmup:
-            self._restore(wanted["key"], owner)
-            for name, commands in self.warmup.items():
-                with step("vm", f"starting {name} in the machine"):
-                    for argv in commands:
-                        ssh.run(self.folder, argv, timeout=PATIENCE[self.options["accelerator"]])
-            save(self._snapshot(wanted))
-        return booted
+    def _see_snapshot(self, wanted: WantedMachine, owner: Fields) -> tuple[str, Fields | None]:
+        """See that a snapshot like this machine is there: its name, and what :meth:`_boot` tells if it took a boot."""
+        # In the name is what must be as it was.
+        name = "-".join([wanted["key"], wanted["subnet"].split(".")[2], *["huge"] * wanted["huge_pages"]])
+        if snapshot.made(name, owner):
+            return name, None
+        booted = self._boot(wanted)
+        # A machine that goes on finds its data disk mounted, and what looks at it in the memory.
+        look.inside(self.folder)
+        ssh.close(self.folder)
+        with step("vm", "saving the machine, from which later ones are restored"):
+            snapshot.save(name, owner, wanted["name"])
+        return name, booted
 
     def _restore(self, name: str, owner: Fields) -> float:
         """Restore a snapshot and set the machine's clock; returns the seconds to the first command's end."""
@@ -242,7 +227,6 @@ def _make_data_disk(wanted: WantedMachine) -> None:
     path = os.path.join(disk.pool_folder(), wanted["data_disk"])
     make = ["mke2fs", "-q", "-F", "-t", "ext4", "-L", look.DATA_LABEL, "-m", "0"]
     make += ["-E", "lazy_itable_init=0,lazy_journal_init=0", path, f"{wanted['data_disk_bytes'] // 1024}k"]
-    capture(as_root(["rm", "-f", "--", path]))
     capture(as_root(make), timeout=300)
     libvirt.virsh("pool-refresh", libvirt.prefix())
 
@@ -258,15 +242,11 @@ def answers(address: str) -> bool:
 
 
 def remove(folder: str) -> None:
-    """Remove the machine of a system's folder, its volumes, its network and what it reserved on the host.
-
-    It may be called twice.
-    """
+    """Remove the machine of a system's folder, its volumes and its network; it may be called twice."""
     ssh.close(folder)
     libvirt.start_daemon()
     libvirt.sweep()
     forget_vagrant(folder)
-    hugepages.release(folder)
 
 
 def forget_vagrant(folder: str) -> None:

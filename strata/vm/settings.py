@@ -4,7 +4,7 @@ The result is what ``vagrant/Vagrantfile`` reads; what Vagrant cannot say is put
 domain by :mod:`strata.vm.domain` before the machine starts.
 """
 
-from itertools import groupby
+from collections import Counter
 from typing import Any
 
 from strata.base.amounts import size
@@ -13,8 +13,6 @@ from strata.host.sizing import at_scale
 
 GIB = 1024**3
 MIB = 1024**2
-# With less, the image's kernel and init do not come up.
-LEAST_MEMORY = 256 * MIB
 # Without cx16: QEMU 7.2 corrupts flags when it emulates cmpxchg16b, and Linux 6.12 panics.
 # A model without AVX, which is emulated slowly.
 EMULATED_CPU: dict[str, Any] = {
@@ -56,11 +54,13 @@ def spare_memory(total: int) -> int:
     return max(total - rest, total // 2) // (64 * MIB) * (64 * MIB)
 
 
-def ranges(values: list[int]) -> str:
-    """Numbers as libvirt writes them: 0, 1, 2, 5 is ``0-2,5``."""
-    runs = groupby(enumerate(sorted(values)), lambda pair: pair[1] - pair[0])
-    ends = [(run[0][1], run[-1][1]) for run in (list(members) for _, members in runs)]
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ends)
+def shape(found: list[Fields]) -> Fields | None:
+    """``{sockets, cores, threads}`` of a topology; None where it is uneven and no such numbers describe it."""
+    cores = Counter((entry["socket"], entry["core"]) for entry in found)
+    sockets = Counter(socket for socket, _ in cores)
+    if len(set(cores.values())) != 1 or len(set(sockets.values())) != 1:
+        return None
+    return {"sockets": len(sockets), "cores": next(iter(sockets.values())), "threads": next(iter(cores.values()))}
 
 
 def _cells(chosen: list[Fields], memory_mib: int) -> list[Fields]:
@@ -83,13 +83,11 @@ def resolve(
 ) -> MachineSettings:
     """Every setting of a machine that follows from its profile and the host.
 
-    profile: as :func:`complete` gives it.  topology: of :func:`strata.host.topology.topology`.
+    profile: as :func:`complete` gives it.  topology: of :func:`strata.host.capacity.topology`.
     part, of: this is machine `part` (from 0) of so many equal ones, which share CPUs and memory evenly.
     Returns ``{cpus, memory_mib, driver, cpu, topology, affinity, numa, huge_pages, disk, extra}``; what does not
     apply is None.  `extra` is what Vagrant cannot say (:func:`strata.vm.domain.tune`).
     """
-    from strata.host.topology import shape
-
     share = max(1, len(topology) // of)
     wanted = share if profile["cpus"] == "host" else int(profile["cpus"])
 
@@ -127,7 +125,7 @@ def resolve(
         "extra": {
             # Only a processor that is passed through can show the host's caches.
             "host_caches": bool(form and kvm),
-            "emulator": ranges(others or [chosen[0]["cpu"]]) if profile["pin_emulator"] else None,
+            "emulator": ",".join(map(str, others or [chosen[0]["cpu"]])) if profile["pin_emulator"] else None,
             "iothread": profile["iothread"],
             # QEMU under emulation has no vhost-net.
             "vhost": profile["vhost"] and kvm,

@@ -6,7 +6,7 @@ Those of a run lie in a folder that has the name of its process.
 import os
 
 from strata.base import places
-from strata.base.files import read_json, remove_tree, write_json
+from strata.base.files import remove_tree
 from strata.base.process import alive, as_root, capture
 from strata.base.shapes import Fields
 from strata.vm import disk, libvirt
@@ -20,35 +20,34 @@ def _run(owner: Fields) -> str:
     return f"{owner['pid']}-{owner['start']}"
 
 
-def find(key: str, owner: Fields) -> Fields | None:
-    """The facts of the snapshot for this key that this run (owner) made; those of runs that ended are removed."""
-    for name in of():
-        pid, _, start = name.partition("-")
-        if not (pid.isdecimal() and alive({"pid": int(pid), "start": start})):
-            remove_tree(_place(name))
-    facts: Fields | None = read_json(_place(_run(owner), key, "facts.json"))
-    return facts
+def made(name: str, owner: Fields) -> bool:
+    """Whether this run (owner) made a snapshot of this name; those of runs that ended are removed."""
+    for run in of():
+        pid, _, start = run.partition("-")
+        if not alive({"pid": int(pid), "start": start}):
+            remove_tree(_place(run))
+    return os.path.isdir(_place(_run(owner), name))
 
 
-def save(key: str, owner: Fields, domain: str, facts: Fields) -> None:
+def save(name: str, owner: Fields, domain: str) -> None:
     """Save the running domain, which stops, with its disks."""
-    place = _place(_run(owner), key)
-    remove_tree(place)
+    place = _place(_run(owner), name)
+    remove_tree(f"{place}.part")
     # The memory of a machine is in it.
-    os.makedirs(place, 0o700)
-    libvirt.virsh("save", domain, os.path.join(place, "memory"), timeout=600)
-    for name in os.listdir(disk.pool_folder()):
-        if name.startswith(domain):
-            _copy(os.path.join(disk.pool_folder(), name), os.path.join(place, name))
-    write_json(os.path.join(place, "facts.json"), facts)
+    os.makedirs(f"{place}.part", 0o700)
+    libvirt.virsh("save", domain, os.path.join(f"{place}.part", "memory"), timeout=600)
+    for file in os.listdir(disk.pool_folder()):
+        if file.startswith(domain):
+            _copy(os.path.join(disk.pool_folder(), file), os.path.join(f"{place}.part", file))
+    os.rename(f"{place}.part", place)
 
 
-def restore(key: str, owner: Fields) -> None:
+def restore(name: str, owner: Fields) -> None:
     """Put the disks back and let the domain go on."""
-    place = _place(_run(owner), key)
-    for name in os.listdir(place):
-        if name.endswith(".img"):
-            _copy(os.path.join(place, name), os.path.join(disk.pool_folder(), name))
+    place = _place(_run(owner), name)
+    for file in os.listdir(place):
+        if file.endswith(".img"):
+            _copy(os.path.join(place, file), os.path.join(disk.pool_folder(), file))
     libvirt.virsh("pool-refresh", libvirt.prefix())
     libvirt.virsh("restore", os.path.join(place, "memory"), timeout=600)
 

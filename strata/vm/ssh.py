@@ -3,6 +3,7 @@
 import os
 import shlex
 
+from strata.base.files import write_text
 from strata.base.process import capture
 from strata.host import sockets
 
@@ -15,11 +16,10 @@ def _configuration(folder: str) -> str:
     return os.path.join(folder, "ssh_config")
 
 
-def write(folder: str, address: str, key: str, host_keys: list[str]) -> None:
-    """Write the configuration for a machine at `address` that lets in `key` and is known by `host_keys`."""
+def write(folder: str, address: str, key: str, host_key: str) -> None:
+    """Write the configuration for a machine at `address` that lets in `key` and is known by `host_key`."""
     known = os.path.join(folder, "known_hosts")
-    with open(known, "w") as file:
-        file.writelines(f"{address} {line}\n" for line in host_keys)
+    write_text(known, f"{address} {host_key}\n")
     lines = [
         f"Host {HOST}",
         f"  HostName {address}",
@@ -31,8 +31,7 @@ def write(folder: str, address: str, key: str, host_keys: list[str]) -> None:
         "  StrictHostKeyChecking yes",
         *(f"  {key} {value}" for key, value in sockets.settings(folder).items()),
     ]
-    with open(_configuration(folder), "w") as file:
-        file.write("\n".join(lines) + "\n")
+    write_text(_configuration(folder), "\n".join(lines) + "\n")
 
 
 def command(folder: str, argv: list[str]) -> list[str]:

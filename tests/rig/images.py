@@ -32,7 +32,7 @@ shift 4
 while [ $# -gt 0 ]; do mount --bind -o ro "$1" "$tree/$2"; shift 2; done
 mke2fs -q -F -t ext4 -m 0 -L "$label" -E lazy_itable_init=1,root_owner=0:0 -d "$tree" "$disk" "$size"
 """
-# What the kernel will see of these files is noted, and Docker of the rig's own root gets the image.
+# That these files are as they were built is noted, and Docker of the rig's own root gets the image.
 _FINISH = """
 disk=$1 host=$2 work=$3 archive=$4
 shift 4
@@ -72,10 +72,9 @@ def disk(host: Path, image: dict | None = None) -> Path:
     described = recipe.describe(image or {})
     folder = Path(places.home()) / "images" / described["recipe"]
     image = read_json(str(folder / "image.json")) or {}
-    base = folder.with_name(f"base-{described['base'][:12]}.tar")
     box = Path(disks.folder_of(described["recipe"]))
     there = disks.whole(described["recipe"])
-    decides = [described["recipe"], image.get("built"), base.exists(), there, host.name]
+    decides = [described["recipe"], image.get("built"), there, host.name]
     name = sha256(json.dumps(decides).encode()).hexdigest()[:12]
     kept = root.place() / f"{kind}-{name}.img"
     with locked(str(root.place() / "images.lock"), "rig: another process copies the images"), cache.locked():
@@ -86,7 +85,7 @@ def disk(host: Path, image: dict | None = None) -> Path:
             (work / "root/images").chmod(0o700)
             try:
                 with step("rig", "copying the images of this machine's cache"):
-                    _make(folder if image else None, base, box if there else None, work)
+                    _make(folder if image else None, box if there else None, work)
                     _finish(work, host, folder.name)
                 os.rename(work / "disk", kept)
             finally:
@@ -95,11 +94,9 @@ def disk(host: Path, image: dict | None = None) -> Path:
     return kept
 
 
-def _make(folder: Path | None, base: Path, box: Path | None, work: Path) -> None:
+def _make(folder: Path | None, box: Path | None, work: Path) -> None:
     """The disk ``work/disk`` of all that is there."""
     shown: list[tuple[Path, str]] = []
-    if base.exists():
-        shown.append((base, f"images/{base.name}"))
     if folder:
         for part in ("image.json", "image.tar", "manifest.json", "tree"):
             shown.append((folder / part, f"images/{folder.name}/{part}"))
@@ -115,7 +112,7 @@ def _make(folder: Path | None, base: Path, box: Path | None, work: Path) -> None
 
 
 def _finish(work: Path, host: Path, name: str) -> None:
-    """Note what the files of the disk look like, and give the image to Docker of the rig."""
+    """Note that the files of the disk are as they were built, and give the image to Docker of the rig."""
     script = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "bash", "-uec", _FINISH, "rig"]
     note = [sys.executable, "-m", "rig.images"]
     given = [str(work / "disk"), str(host), str(work), f"images/{name}/image.tar"]
@@ -124,9 +121,9 @@ def _finish(work: Path, host: Path, name: str) -> None:
 
 
 def note(mounted: Path) -> None:
-    """Note, in a disk that is mounted, what the kernel keeps of its files."""
+    """Note, in a disk that is mounted, that its images are as they were built."""
     for path in mounted.glob("images/*/image.json"):
-        cache.note({"folder": str(path.parent)})
+        cache.note(str(path.parent))
 
 
 if __name__ == "__main__":

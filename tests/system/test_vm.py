@@ -18,7 +18,7 @@ from strata.cell import logs
 from strata.experiment import config
 from strata.host import capacity
 from strata.system import testbed
-from strata.vm import acceleration, disk, libvirt, look
+from strata.vm import acceleration, disk, libvirt
 from strata.vm import settings as machine_settings
 
 VM = [{"vm": {"profile": "default", "fresh": "snapshot"}}]
@@ -47,7 +47,7 @@ def kill_machines():
     kills = 0
     for name in libvirt.domains():
         with contextlib.suppress(UserError, OSError):
-            process = look.process_of(name)
+            process = libvirt.process(name)
             with open(f"/proc/{process}/comm") as file:
                 assert file.read().startswith("qemu")
             os.kill(process, signal.SIGKILL)

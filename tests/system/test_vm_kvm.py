@@ -87,7 +87,7 @@ def test_two_machines_share_the_host_without_being_in_each_others_way(network, i
         folder = tmp_path / str(part)
         folder.mkdir()
         context = layers.Context(f"strata-half-{part}", str(folder), image, part=part, of=2, first=str(tmp_path / "0"))
-        given, _ = Machine(options, context).prepare()
+        given = Machine(options, context).prepare()
         xml = stopped_before_its_start(given, folder)
         found.append(
             {

@@ -171,9 +171,6 @@ def test_cells_say_what_machine_they_ran_in(made, logs, image):
         assert vm["accelerator"] == proven
         assert vm["started"] == "snapshot"
         assert vm["restore_seconds"] > 0
-        assert vm["host_memory_bytes"] > 50e6
-        assert 0 < vm["disk_bytes"] < vm["image_disk_bytes"]
-        assert vm["data_disk"]["file_system"] == "ext4"
         rows = {row["name"]: row for row in vm["settings"]}
         if vm["profile"] == "tuned":
             assert all(rows[name]["applied"] for name in TUNED), rows

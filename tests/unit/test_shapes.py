@@ -25,15 +25,10 @@ CELL = (PLAN, f"{WORKLOAD[1]}/properties/cell")
 # Where each shape stands in a schema; the others are of what no schema describes.
 PLACES = {
     "Plan": (PLAN, ""),
-    "Source": (PLAN, "$defs/source"),
-    "Quiet": (PLAN, "properties/quiet"),
     "HostFacts": (PLAN, "properties/machine"),
-    "PlannedEnvironment": (PLAN, "properties/environments/additionalProperties"),
-    "PlannedWorkload": WORKLOAD,
     "CellWork": CELL,
     "Step": (PLAN, "$defs/steps/items"),
     "Record": (RECORD, ""),
-    "Command": (RECORD, "properties/commands/items"),
 }
 
 

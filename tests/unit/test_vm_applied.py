@@ -15,8 +15,7 @@ def seen(**changes):
     found = {
         "live": {"disks": [DISK, DISK], "devices": ["0000:03:10.0"]},
         "process": {
-            "resident_bytes": 10**8,
-            "huge_bytes": 4 * 2**30,
+            "huge_mib": 4096,
             "vcpus": {"0": "0", "1": "1"},
             "emulator": "0",
             "vhost": True,
@@ -59,7 +58,7 @@ def test_all_that_is_seen_is_applied():
         ("topology of the host", {"guest__shape": {"sockets": 2, "cores": 1, "threads": 1}}),
         ("memory nodes", {"guest__nodes": 2}),
         ("caches of the host", {"guest__caches": "L3 16384K"}),
-        ("memory in huge pages", {"process__huge_bytes": 0}),
+        ("memory in huge pages", {"process__huge_mib": 0}),
         ("cache mode of the disks", {"live__disks": [DISK, {**DISK, "cache": None}]}),
         ("disk I/O", {"live__disks": [DISK, {**DISK, "io": "threads"}]}),
         ("thread of its own for disk I/O", {"live__disks": [DISK, {**DISK, "iothread": None}]}),
@@ -75,7 +74,7 @@ def test_what_is_not_seen_is_not_applied_and_says_why(name, change):
 
 
 def test_what_was_left_out_before_the_start_says_why():
-    found = rows(process__huge_bytes=0, refused={"huge_pages": "the host could reserve 3 of 2048 huge pages"})
+    found = rows(process__huge_mib=0, refused={"huge_pages": "the host could reserve 3 of 2048 huge pages"})
     assert found["memory in huge pages"]["why"].startswith("the host could reserve 3")
 
 
@@ -85,12 +84,11 @@ def test_qemus_process_is_read_from_the_kernel(tmp_path):
         (place / "task" / task).mkdir(parents=True)
         (place / "task" / task / "comm").write_text(name + "\n")
         (place / "task" / task / "status").write_text(f"Name:\tx\nCpus_allowed_list:\t{cpus}\n")
-    (place / "status").write_text("VmRSS:\t  1000 kB\nHugetlbPages:\t 2048 kB\nCpus_allowed_list:\t0-1\n")
+    (place / "status").write_text("HugetlbPages:\t 2048 kB\nCpus_allowed_list:\t0-1\n")
     (place / "fd").mkdir()
     (place / "fd/7").symlink_to("/dev/vhost-net")
     assert applied.process(42, str(tmp_path)) == {
-        "resident_bytes": 1024000,
-        "huge_bytes": 2097152,
+        "huge_mib": 2,
         "vcpus": {"0": "0", "1": "1"},
         "emulator": "0-1",
         "vhost": True,

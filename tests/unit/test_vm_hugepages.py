@@ -1,7 +1,11 @@
 """Huge pages: reserved on the host, or on those of its memory nodes that a machine is bound to, and given back."""
 
+import os
+
 import pytest
 
+from strata.host.context import Context
+from strata.system import traces
 from strata.vm import hugepages
 
 
@@ -16,34 +20,49 @@ def host(tmp_path, monkeypatch):
     monkeypatch.setattr(hugepages, "HOST", str(places["host"]))
     monkeypatch.setattr(hugepages, "NODE", str(tmp_path / "node{node}"))
 
-    def write(place, count):
-        used = hugepages._read(place, "nr") - hugepages._read(place, "free")
-        given = min(count, 600)
-        (tmp_path / place / "nr_hugepages").write_text(f"{given}\n")
-        (tmp_path / place / "free_hugepages").write_text(f"{max(0, given - used)}\n")
+    def run(argv, check=True):
+        place, count = os.path.dirname(argv[-1]), argv[-2]
+        if os.path.isdir(place) and count.isdecimal():
+            used = hugepages._read(place, "nr") - hugepages._read(place, "free")
+            given = min(int(count), 600)
+            (tmp_path / place / "nr_hugepages").write_text(f"{given}\n")
+            (tmp_path / place / "free_hugepages").write_text(f"{max(0, given - used)}\n")
+        return type("Done", (), {"returncode": 0, "stdout": ""})
 
-    monkeypatch.setattr(hugepages, "_set", write)
+    for module in (hugepages, traces):
+        monkeypatch.setattr(module, "capture", run)
+        monkeypatch.setattr(module, "as_root", list)
     return lambda: {name: hugepages._read(str(place), "nr") for name, place in places.items()}
 
 
-def test_pages_are_reserved_on_the_host_and_given_back(host, tmp_path):
-    assert hugepages.reserve(1024, str(tmp_path)) is None
+@pytest.fixture
+def noted():
+    return []
+
+
+@pytest.fixture
+def context(tmp_path, noted):
+    return Context("strata-x", str(tmp_path), None, note=noted.append)
+
+
+def test_pages_are_reserved_on_the_host_and_given_back(host, context, noted):
+    assert hugepages.reserve(1024, context) is None
     assert host() == {"host": 512, "0": 1, "1": 2}
-    hugepages.release(str(tmp_path))
-    hugepages.release(str(tmp_path))
-    assert host() == {"host": 0, "0": 1, "1": 2}
+    for _ in range(2):
+        traces.remove(noted[0])
+        assert host() == {"host": 0, "0": 1, "1": 2}
 
 
-def test_pages_are_reserved_on_the_nodes_that_are_asked_for(host, tmp_path):
-    assert hugepages.reserve(1024, str(tmp_path), {"0": 768, "1": 256}) is None
+def test_pages_are_reserved_on_the_nodes_that_are_asked_for(host, context, noted):
+    assert hugepages.reserve(1024, context, {"0": 768, "1": 256}) is None
     assert host() == {"host": 0, "0": 385, "1": 130}
-    hugepages.release(str(tmp_path))
+    traces.remove(noted[0])
     assert host() == {"host": 0, "0": 1, "1": 2}
 
 
-def test_what_the_host_cannot_give_is_said_and_given_back(host, tmp_path, monkeypatch):
-    assert "600 of 1024 huge pages" in hugepages.reserve(2048, str(tmp_path))
-    assert "memory nodes" in hugepages.reserve(2048, str(tmp_path), {"0": 2048})
+def test_what_the_host_cannot_give_is_said_and_given_back(host, context, monkeypatch, tmp_path):
+    assert "600 of 1024 huge pages" in hugepages.reserve(2048, context)
+    assert "memory nodes" in hugepages.reserve(2048, context, {"0": 2048})
     assert host() == {"host": 0, "0": 1, "1": 2}
     monkeypatch.setattr(hugepages, "HOST", str(tmp_path / "none"))
-    assert "no huge pages" in hugepages.reserve(2, str(tmp_path))
+    assert "no huge pages" in hugepages.reserve(2, context)

@@ -36,7 +36,7 @@ def test_every_machine_has_a_fixed_address(machines):
 def test_the_way_in_is_pinned_to_the_machines_own_key(tmp_path):
     folder = tmp_path / "strata-x"
     folder.mkdir()
-    ssh.write(str(folder), "192.168.120.10", "/key", ["ssh-ed25519 AAAA"])
+    ssh.write(str(folder), "192.168.120.10", "/key", "ssh-ed25519 AAAA")
     text = (folder / "ssh_config").read_text()
     assert "StrictHostKeyChecking yes" in text
     assert (folder / "known_hosts").read_text() == "192.168.120.10 ssh-ed25519 AAAA\n"

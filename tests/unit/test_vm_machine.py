@@ -9,8 +9,7 @@ import pytest
 import tuned
 
 from strata.base import checking
-from strata.host import observe
-from strata.host import topology as host
+from strata.host import capacity, observe
 from strata.host.context import Context
 from strata.vm import acceleration, disk, hugepages, libvirt, look, machine, settings
 
@@ -35,10 +34,10 @@ def done(monkeypatch, tmp_path):
         monkeypatch.setattr(libvirt, name, note(name, answer))
     monkeypatch.setattr(libvirt, "start_daemon", lambda: None)
     monkeypatch.setattr(hugepages, "reserve", note("reserve"))
-    facts = {"box": "b", "folder": str(tmp_path), "host_keys": ["ssh-ed25519 AAAA"], "bytes": 1}
+    facts = {"box": "b", "folder": str(tmp_path), "host_key": "ssh-ed25519 AAAA"}
     monkeypatch.setattr(disk, "require", lambda recipe: facts)
-    monkeypatch.setattr(host, "topology", lambda: TOPOLOGY)
-    monkeypatch.setattr(machine.this_host, "facts", lambda: {"memory_bytes": 32 * GIB})
+    monkeypatch.setattr(capacity, "topology", lambda: TOPOLOGY)
+    monkeypatch.setattr(capacity, "facts", lambda: {"memory_bytes": 32 * GIB})
     return noted
 
 
@@ -62,16 +61,13 @@ def machines(tmp_path, of, **profile):
 
 
 def test_the_first_makes_what_all_share_and_none_removes_another(tmp_path, done):
-    found = [one.prepare()[0] for one in machines(tmp_path, 3, pin=True, huge_pages=True)]
+    equal = machines(tmp_path, 3, pin=True, huge_pages=True)
+    found = [one.prepare() for one in equal]
     assert done == [
         ("remove_domains",),
         ("bring_up_network", 3),
-        ("reserve", 3 * found[0]["memory_mib"], str(tmp_path / "strata-x-0"), None),
         ("bring_up_pool",),
-        ("remove_domains", found[1]["name"]),
-        ("bring_up_pool",),
-        ("remove_domains", found[2]["name"]),
-        ("bring_up_pool",),
+        ("reserve", 3 * found[0]["memory_mib"], equal[0].context, None),
     ]
     assert [one["address"] for one in found] == ["192.168.130.10", "192.168.130.11", "192.168.130.12"]
     assert [one["huge_pages"] for one in found] == [True] * 3
@@ -82,31 +78,25 @@ def test_the_first_makes_what_all_share_and_none_removes_another(tmp_path, done)
     assert 3 * found[0]["memory_mib"] * 2**20 <= settings.spare_memory(32 * GIB)
 
 
-def test_a_machine_is_booted_once_and_warmed_up_once_for_what_stands_on_it(tmp_path, done, monkeypatch):
-    (plain,) = machines(tmp_path, 1)
-    warm = machine.Machine(plain.options, plain.context, {"docker": [["systemctl", "start", "docker.service"]]})
-    steps, kept, booted = [], {}, {"attempts": 1, "boot_seconds": 60}
+def test_a_machine_is_booted_once_for_all_that_are_like_it(tmp_path, done, monkeypatch):
+    (one,) = machines(tmp_path, 1)
+    steps, kept, booted = [], [], {"attempts": 1, "boot_seconds": 60}
     monkeypatch.setattr(machine.Machine, "_boot", lambda self, wanted: steps.append("boot") or booted)
-    monkeypatch.setattr(machine.ssh, "run", lambda folder, argv, timeout: steps.append(" ".join(argv)[:16]))
     monkeypatch.setattr(machine.look, "inside", lambda folder: steps.append("mount"))
     monkeypatch.setattr(machine.ssh, "close", lambda folder: None)
-    monkeypatch.setattr(machine.snapshot, "restore", lambda name, owner: steps.append(f"restore {name}"))
-    monkeypatch.setattr(machine.snapshot, "find", lambda name, owner: kept.get(name))
+    monkeypatch.setattr(machine.snapshot, "made", lambda name, owner: name in kept)
 
-    def save(name, owner, domain, facts):
+    def save(name, owner, domain):
         steps.append(f"save {name}")
-        kept[name] = facts
+        kept.append(name)
 
     monkeypatch.setattr(machine.snapshot, "save", save)
-    wanted = {"key": "k", "name": "n", "subnet": "s", "mac": "m", "huge_pages": False}
-    assert warm._see_snapshot(wanted, {}) == booted
-    assert steps == ["boot", "mount", "save k", "restore k", "date --utc --set", "systemctl start ", "save k-docker"]
-    steps.clear()
-    assert [one._see_snapshot(wanted, {}) for one in (warm, plain)] == [None, None]
-    assert steps == []
-    # Another network, another machine: neither snapshot fits it.
-    assert plain._see_snapshot({**wanted, "mac": "other"}, {}) == booted
-    assert steps == ["boot", "mount", "save k"]
+    wanted = {"key": "k", "name": "n", "subnet": "192.168.7.0/24", "huge_pages": False}
+    assert one._see_snapshot(wanted, {}) == ("k-7", booted)
+    assert one._see_snapshot(wanted, {}) == ("k-7", None)
+    # On another network: the snapshot does not fit it.
+    assert one._see_snapshot({**wanted, "subnet": "192.168.8.0/24"}, {}) == ("k-8", booted)
+    assert steps == ["boot", "mount", "save k-7", "boot", "mount", "save k-8"]
 
 
 @pytest.mark.parametrize(("whose", "ended"), [("strata-x", -signal.SIGKILL), ("strata-xb", None)])
@@ -125,9 +115,9 @@ def test_a_domain_is_ended_at_once_and_nothing_but_its_own_process(monkeypatch, 
         process.kill()
 
 
-# What a guest's shell prints of its disk, its card, its nodes and its caches; and what one says that knows none.
-SEEN = "ext4 rw,relatime 25165824000\n8\n2\nL1 Data 32K\nL3 Unified 32768K\n"
-BARE = "ext4 rw,relatime 25165824000\n0\n0\n"
+# What a guest's shell prints of its card, its nodes and its caches; and what one says that knows none.
+SEEN = "8\n2\nL1 Data 32K\nL3 Unified 32768K\n"
+BARE = "0\n0\n"
 
 
 @pytest.mark.parametrize(("fresh", "device"), [("boot", False), ("snapshot", False), ("snapshot", True)])
@@ -143,26 +133,16 @@ def test_what_is_told_of_a_machine_is_as_the_schema_of_records_says(
         look.ssh, "run", lambda folder, argv, **more: seen if argv[0] == "sh" else inside * (seen != BARE)
     )
     monkeypatch.setattr(libvirt, "virsh", lambda *words, **more: xml if words[0] == "dumpxml" else "")
-    monkeypatch.setattr(disk, "pool_folder", lambda: str(tmp_path))
-    monkeypatch.setattr(look, "process_of", lambda name: os.getpid())
+    monkeypatch.setattr(libvirt, "process", lambda name: os.getpid())
     monkeypatch.setattr(acceleration, "known", lambda: {"accelerator_reason": "it was tried"})
     monkeypatch.setattr(machine.Machine, "_boot", lambda self, wanted: {"boot_seconds": 12.5, "attempts": 1})
-    monkeypatch.setattr(machine.Machine, "_see_snapshot", lambda self, wanted, owner: None)
+    monkeypatch.setattr(machine.Machine, "_see_snapshot", lambda self, wanted, owner: ("k", None))
     monkeypatch.setattr(machine.Machine, "_restore", lambda self, name, owner: 2.5)
     monkeypatch.setattr(machine.run, "owner", lambda: {"pid": 1, "start": "1"})
     (one,) = machines(tmp_path, 1, **(tuned.PROFILE if golden == "kvm-tuned" else {}))
     one.options |= {"fresh": fresh, "accelerator": "kvm"}
     if device:
         monkeypatch.setattr(machine.card, "complaint", lambda address, accelerator: None)
-    prepare = one.prepare
-
-    def with_disks():
-        wanted, facts = prepare()
-        for name in (f"{wanted['name']}.img", wanted["data_disk"]):
-            (tmp_path / name).write_text("disk")
-        return wanted, facts
-
-    monkeypatch.setattr(one, "prepare", with_disks)
     told = json.loads(json.dumps(one.up()))
     layout = checking.schema("record").evolve(schema={"$ref": "record.schema.json#/$defs/vm"})
     assert checking.findings(layout, told) == []

@@ -6,14 +6,14 @@ import pytest
 import tuned
 
 from strata.experiment import config
-from strata.host import topology as host
+from strata.host import capacity
 from strata.vm import settings
 
 GIB = 2**30
 
 
 def cpus(sockets=1, cores=2):
-    """A topology as strata.host.topology gives it, with a memory node for each socket."""
+    """A topology as strata.host.capacity gives it, with a memory node for each socket."""
     every = [(socket, core) for socket in range(sockets) for core in range(cores)]
     return [
         {"cpu": number, "socket": socket, "core": core, "node": socket} for number, (socket, core) in enumerate(every)
@@ -72,17 +72,25 @@ def test_more_machines_than_cpus_take_turns_and_none_has_more_than_another():
     assert [list(entry["affinity"].values()) for entry in found] == [["0"], ["1"], ["0"], ["1"]]
 
 
-def test_the_topology_is_read_from_the_kernel(tmp_path):
-    for cpu, (socket, core) in enumerate([(0, 0), (1, 0), (0, 1), (1, 1), (0, 0), (1, 0), (0, 1), (1, 1)]):
-        place = tmp_path / f"cpu/cpu{cpu}/topology"
-        place.mkdir(parents=True)
-        (place / "physical_package_id").write_text(f"{socket}\n")
-        (place / "core_id").write_text(f"{core}\n")
-    for node, text in enumerate(["0,2,4,6", "1,3,5,7"]):
-        (tmp_path / f"node/node{node}").mkdir(parents=True)
-        (tmp_path / f"node/node{node}/cpulist").write_text(text + "\n")
-    found = host.topology(str(tmp_path / "cpu"), str(tmp_path / "node"), set(range(8)))
+# Two sockets with a memory node each, as `lscpu --parse=CPU,SOCKET,CORE,NODE` prints them.
+LSCPU = """# CPU,Socket,Core,Node
+0,0,0,0
+1,1,1,1
+2,0,2,0
+3,1,3,1
+4,0,0,0
+5,1,1,1
+6,0,2,0
+7,1,3,1
+8,1,4,1
+"""
+
+
+def test_the_topology_is_as_lscpu_tells_it():
+    found = capacity.neighbours(LSCPU, set(range(8)))
     assert [entry["cpu"] for entry in found] == [0, 4, 2, 6, 1, 5, 3, 7]
     assert [entry["node"] for entry in found] == [0, 0, 0, 0, 1, 1, 1, 1]
-    assert host.shape(found) == {"sockets": 2, "cores": 2, "threads": 2}
-    assert host.shape(found[:3]) is None
+    assert settings.shape(found) == {"sockets": 2, "cores": 2, "threads": 2}
+    assert settings.shape(found[:3]) is None
+    assert settings.shape(capacity.neighbours("0,,,\n1,,,\n", {0, 1})) == {"sockets": 1, "cores": 2, "threads": 1}
+    assert len(capacity.topology()) == capacity.facts()["cpus"]

@@ -3,9 +3,8 @@
 A container stays up for its cell, or for those that share it; its first program waits, and commands are run beside it.
 """
 
-from __future__ import annotations
-
 import contextlib
+import functools
 import os
 import re
 from collections.abc import Collection
@@ -17,6 +16,7 @@ from strata.base.process import capture
 from strata.base.progress import once, step
 from strata.base.shapes import Fields, HostFacts
 from strata.host import cgroups, observe
+from strata.host.observe import NOT_AVAILABLE
 from strata.layers.common import gvisor, layer, limits
 
 # Says whose a container is.  A container in which an image is built has that of the recipe, too.
@@ -39,6 +39,12 @@ def base_tag(base: str) -> str:
     return f"strata/base:{base[:12]}"
 
 
+@functools.cache
+def _printed(*argv: str) -> str:
+    """What a command prints on the host: asked once by a process, which brings up all systems of a block."""
+    return capture(argv).stdout
+
+
 def schema(**more: Fields) -> Fields:
     """The schema of a container's options, with more of its engine's.
 
@@ -49,8 +55,7 @@ def schema(**more: Fields) -> Fields:
         "network": {"enum": list(NETWORKS), "description": "bridge or host"},
         "data": {"enum": list(DATA), "description": "volume, layered or tmpfs"},
     }
-    properties = {**own, **limits.PROPERTIES, **more}
-    return {"type": "object", "additionalProperties": False, "required": list(own), "properties": properties}
+    return layer.takes(*own, **own, **limits.PROPERTIES, **more)
 
 
 class Kind(layer.Kind):
@@ -58,11 +63,11 @@ class Kind(layer.Kind):
 
     def tool(self, *words: str) -> list[str]:
         """A command of the engine on the host."""
-        raise NotImplementedError
+        return [self.programs[0], *words]
 
     def answers(self) -> bool:
         """Whether the engine is there to be asked, without being started."""
-        raise NotImplementedError
+        return self.unavailable() is None
 
     def check(self, options: Fields, config: Fields, below: str = "host") -> list[tuple[str, str]]:
         return limits.check(options)
@@ -76,15 +81,19 @@ class Kind(layer.Kind):
     def labels(self, settled: Fields) -> Fields:
         return {"network": NETWORKS[settled["network"]], "data": DATA[settled["data"]]}
 
-    def sweep(self) -> list[str]:
+    def remove_containers(self, building: bool = False) -> list[str]:
+        """Remove our containers, or those in which images are built, where the engine answers; their ids."""
         if not self.answers():
             return []
         ours = ["--filter", f"label={LABEL}={places.home_mark()}", "--format", "{{.ID}} {{.Labels}}"]
         listed = capture(self.tool("ps", "--all", *ours)).stdout.splitlines()
-        found = [line.split()[0] for line in listed if not re.search(rf"{BUILDING}[=:]\w", line)]
+        found = [line.split()[0] for line in listed if bool(re.search(rf"{BUILDING}[=:]\w", line)) == building]
         if found:
             capture(self.tool("rm", "--force", "--volumes", *found))
-        return [f"container {id}" for id in found]
+        return found
+
+    def sweep(self) -> list[str]:
+        return [f"container {id}" for id in self.remove_containers()]
 
     def discard(self, kept: Collection[str]) -> list[str]:
         if not self.answers():
@@ -103,13 +112,19 @@ class Kind(layer.Kind):
 class Layer(layer.Layer):
     """A container by the engine :meth:`tool`."""
 
+    # What is recorded of the engine, and the places where it tells that.
+    told: dict[str, str]
+
     def tool(self, *words: str) -> list[str]:
         """A command of the engine, for the layer below."""
-        raise NotImplementedError
+        return [self.name, *words]
 
     def ask(self) -> Fields:
         """What the engine says of itself, for the records.  Raises UserError."""
-        raise NotImplementedError
+        argv = self.tool("info", "--format", "|".join(self.told.values()))
+        said = _printed(*argv) if self.below.name == "host" else self.run_below(argv)
+        lines = [value.strip().partition("\n")[0] for value in said.split("|")]
+        return {name: line or NOT_AVAILABLE for name, line in zip(self.told, lines, strict=True)}
 
     def prepare(self) -> list[str]:
         """Words of `run` that are the engine's own; what is needed for them is noted and made."""
@@ -188,7 +203,7 @@ class Layer(layer.Layer):
         )
 
     def _bring_image(self) -> bool:
-        """Bring the image from the cache if it is missing; whether it was.  Raises UserError where another comes."""
+        """Bring the image from the cache if it is missing; whether it was."""
         assert self.context.image
         asked = self.tool("image", "inspect", "--format", "{{.Id}}", self.image)
         if self.run_below(asked, check=False).strip() == self.image:
@@ -196,17 +211,8 @@ class Layer(layer.Layer):
         archive = os.path.join(self.context.image["folder"], "image.tar")
         with once(), step(self.name, "loading the image"):
             load = self.below.command_plain(self.tool("load", "--quiet"), fed=True)
-            said = capture(["sh", "-euc", layer.FEED, "strata", archive, *load], layer.COPYING).stdout
-        if self.run_below(asked, check=False).strip() != self.image:
-            raise UserError(
-                f"{archive} holds another image than {self.image} ({said.strip()}): run `python3 -m strata image "
-                "--rebuild`"
-            )
+            capture(["sh", "-euc", layer.FEED, "strata", archive, *load], layer.COPYING)
         return True
-
-    def inspect(self, form: str) -> str:
-        """What the engine says of the container, by a template."""
-        return self.run_below(self.tool("inspect", "--format", form, self.context.id)).strip()
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
         return self.tool("exec", *["--interactive"] * fed, self.context.id, *argv)
@@ -214,7 +220,8 @@ class Layer(layer.Layer):
     def listen(self) -> str:
         if self.options["network"] == "host":
             return self.below.listen()
-        return self.inspect("{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}")
+        form = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
+        return self.run_below(self.tool("inspect", "--format", form, self.context.id)).strip()
 
     def cpus(self) -> int | None:
         return len(set(numbers(self.options["cpuset-cpus"]))) if "cpuset-cpus" in self.options else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from strata.base.process import capture
 from strata.base.shapes import Fields, HostFacts
@@ -13,9 +13,6 @@ from strata.host.context import Context, with_variables
 from strata.host.daemons import where
 
 TYPE_CHECKING = False  # typing's own takes milliseconds to import, in every cell
-if TYPE_CHECKING:
-    from collections.abc import Collection
-    from typing import ClassVar
 
 # A file goes in and out as what a command in the layer reads and prints.
 FEED = 'here=$1; shift; exec "$@" <"$here"'
@@ -23,6 +20,11 @@ KEEP = 'here=$1; shift; exec "$@" >"$here"'
 WRITE = 'umask 077; cat >"$1"; chmod "$2" "$1"'
 # Seconds for a file of any size.
 COPYING = 3600
+
+
+def takes(*required: str, **properties: Fields) -> Fields:
+    """The schema of options of these names and no others."""
+    return {"type": "object", "additionalProperties": False, "required": [*required], "properties": properties}
 
 
 class Kind:
@@ -34,21 +36,21 @@ class Kind:
 
     # What it puts between a program and the hardware: "bare" (nothing), "container" (walls, in the host's kernel),
     # "sandbox" (a kernel that is a program of the host) or "machine".
-    kind: ClassVar[str] = "container"
+    kind: str = "container"
     # What isolates, as the paper calls it.
-    title: ClassVar[str]
-    stands_on: ClassVar[tuple[str, ...]] = ("host",)
+    title: str
+    stands_on: tuple[str, ...] = ("host",)
     # The forms of the image that it runs: "tree" (its files), "container", or "disk" (a machine's).
-    forms: ClassVar[tuple[str, ...]] = ("container",)
+    forms: tuple[str, ...] = ("container",)
     # Names of processes that work for whoever asks them, and for a system of this layer while it is up.
-    daemons: ClassVar[tuple[str, ...]] = ()
+    daemons: tuple[str, ...] = ()
     # Whether a system of it uses no CPU while no command runs in it: then it may be up while others are measured.
-    stands_idle: ClassVar[bool] = False
-    options_schema: ClassVar[Fields] = {"type": "object", "additionalProperties": False}
+    stands_idle: bool = False
+    options_schema: Fields = takes()
     # Programs without which it is not available, and what installs them.
-    programs: ClassVar[tuple[str, ...]] = ()
-    installed_by: ClassVar[str] = "run `make setup`"
-    needs_root: ClassVar[bool] = False
+    programs: tuple[str, ...] = ()
+    installed_by: str = "run `make setup`"
+    needs_root: bool = False
 
     def unavailable(self) -> str | None:
         """Why this machine cannot provide the layer, and what would change that; None if it can.
@@ -157,9 +159,17 @@ class Layer(ABC):
         """The layer's own address, at which packets for :meth:`address` arrive: servers listen there alone."""
         return self.below.listen()
 
-    def machine(self) -> Machine | None:
+    def machine(self) -> Layer | None:
         """The layer of the stack that is a virtual machine; None where there is none."""
         return self.below.machine()
+
+    def bridge(self) -> str | None:
+        """Of a virtual machine: the bridge of the host to which a client is joined; None where a card leads to it."""
+        return None
+
+    def card(self) -> tuple[str, str | None] | None:
+        """Of a virtual machine: (PCI address, the client's address) of the card by which it is reached, if any."""
+        return None
 
     def cpus(self) -> int | None:
         """To how many of the CPUs that it sees the layer is bound; None where it may use all."""
@@ -178,7 +188,7 @@ class Layer(ABC):
         return []
 
     def warmup(self) -> list[list[str]]:
-        """Commands that are run once in the machine below before its snapshot is taken."""
+        """Commands that are run in the machine below once that is up: their time is none of the start."""
         return []
 
     def put(self, source: str, target: str) -> None:
@@ -210,15 +220,3 @@ class Layer(ABC):
     def run_below(self, argv: list[str], check: bool = True) -> str:
         """What a command of the machinery prints on the layer below.  Raises UserError."""
         return capture(self.below.command_plain(argv), check=check).stdout
-
-
-class Machine(Layer):
-    """A layer that is a virtual machine."""
-
-    @abstractmethod
-    def bridge(self) -> str | None:
-        """The bridge of the host to which a client is joined; None where a card leads to the machine."""
-
-    @abstractmethod
-    def card(self) -> tuple[str, str | None] | None:
-        """(PCI address, the client's address) of the passed-through card by which the machine is reached, if any."""

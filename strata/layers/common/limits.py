@@ -1,7 +1,5 @@
 """Options of a container that people argue about: their form, what asks for them, and what is seen of them in it."""
 
-from __future__ import annotations
-
 from strata.base.amounts import UNIT, numbers, size
 from strata.base.errors import UserError
 from strata.base.shapes import Fields

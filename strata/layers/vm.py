@@ -91,7 +91,7 @@ class Kind(layer.Kind):
 
 
 class Layer(layer.Machine):
-    """A machine that stays up for the cells that share it; commands go through one kept ssh connection."""
+    """A machine; commands go through one kept ssh connection."""
 
     data = "/data"
 

@@ -8,6 +8,7 @@ What is up is written down (:mod:`strata.system.state`) before it is made, with 
 ``strata clean``) can remove it, also after a kill.  All of it is done under the machine's lock.
 """
 
+import functools
 import os
 import time
 from collections.abc import Sequence
@@ -18,11 +19,11 @@ from strata.base import locks, places
 from strata.base.errors import UserError
 from strata.base.locks import exclusive as exclusive
 from strata.base.placeholders import several
-from strata.base.process import alive, identity
+from strata.base.process import alive, capture, identity
 from strata.base.progress import say, seconds_once
 from strata.base.shapes import Fields, Image, Stack
 from strata.experiment import plan
-from strata.host import cgroups
+from strata.host import cgroups, observe
 from strata.host.context import Context
 from strata.image import cache
 from strata.layers import Layer
@@ -55,6 +56,11 @@ def _up(stack: list[Layer]) -> Fields:
     return facts
 
 
+def look(place: Layer) -> Fields:
+    """What is observed at a place."""
+    return observe.understand(observe.split(capture(place.command_plain(observe.command()), check=False).stdout))
+
+
 class Link:
     """A client (as of :func:`strata.client.settle`) that is brought up now.
 
@@ -73,6 +79,11 @@ class Link:
         self.address = self.layer.address()
         self.password = os.urandom(16).hex()
 
+    @functools.cached_property
+    def seen(self) -> Fields:
+        """What is observed at the client, once it is joined to a system."""
+        return {**look(self.client), "link": self.layer.facts()}
+
 
 class System:
     """A system under test, of so many equal parts, which is brought up now, beside what is up already.
@@ -81,8 +92,7 @@ class System:
     of which are higher by `shift`: others at the same address have those below.
 
     `tops` are the tops of the stacks of all parts, `top` that of the first.  `facts` is what is known of it for the
-    records: its id, its layers, when and how quickly it came up, what its layers say of themselves; `inside`
-    what was observed in it; `cells` the number of cells that ended well in it.
+    records: its id, its layers, when and how quickly it came up, what its layers say of themselves.
 
     Raises UserError if it cannot be brought up; what is there of it is written down.
     """
@@ -98,8 +108,7 @@ class System:
         shift: int = 0,
     ) -> None:
         id = _begin(environment, stack, image, "tree" in layers.forms(name for entry in stack for name in entry))
-        self.id, self.environment, self.link, self.shift, self.cells = id, environment, link, shift, 0
-        self.inside: Fields | None = None
+        self.id, self.environment, self.link, self.shift = id, environment, link, shift
         self.frozen = False
         self._groups: list[str] | None = None
         started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

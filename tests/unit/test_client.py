@@ -92,7 +92,7 @@ def test_a_real_device_is_asked_at_both_ends(ssh):
     [
         ("echo 'warning: old' >&2; echo 'Permission denied (publickey).' >&2; exit 255", "Permission denied"),
         ("echo address 127.0.0.1; echo mtu 1500", "sudo -n"),
-        ("echo address 127.0.0.1; echo root yes; echo lacks tc; echo lacks ip", "lacks tc, ip"),
+        ("echo address 127.0.0.1; echo root yes; echo lacks tc ip", "lacks tc, ip"),
         ("echo Welcome", "no way into root@lab-2"),
         ("exec sleep 50", "did not end within 0.3 s"),
     ],

@@ -67,8 +67,8 @@ onstart:
 
 
 onsuccess:
-    experiment.end(good=True)
+    experiment.end()
 
 
 onerror:
-    experiment.end(good=False)
+    experiment.end()

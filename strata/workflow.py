@@ -214,15 +214,10 @@ class Workflow:
         client.write_way(self.settings["client"])
         progress.begin(sum(not spool.due(self.plan, cell) for cell in blocks.Order(self.plan).cells()))
 
-    def end(self, good: bool) -> None:
-        """Remove what cells of the run that were killed left up."""
+    def end(self) -> None:
+        """Remove what cells of the run that were killed left up, and what waited and was taken."""
         testbed.end_run(run.owner())
-        last = (read_json(places.LAST) or {}).get("cell")
-        if last and spool.is_measured(self.plan, last):
-            spool.forget(last)
-        if good:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(places.LAST)
+        spool.forget_taken(self.plan, self.known.cells())
 
 
 def untried(experiment: Plan, environments: Iterable[str]) -> bool:

@@ -173,7 +173,6 @@ def record(
             "layers": experiment["environments"][environment]["layers"],
             "up_started": utc(begun),
             "up_seconds": 0.5,
-            "cells_before": 0,
             "parts": 1,
             "cpus": 2,
             "vm": None,

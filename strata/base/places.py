@@ -10,8 +10,6 @@ IMAGE = "results/image.json"
 MANIFEST = "results/image-manifest.json"
 # What was found of the machine before the order was known.
 MACHINE = "results/machine.json"
-# The cell that was put in its place last; a run that ends well leaves none.
-LAST = "results/tmp/last.json"
 # The way to the client's machine, which the plan does not name.
 CLIENT = "results/tmp/client.json"
 RUN_LOCK = "results/tmp/run.lock"

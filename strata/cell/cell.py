@@ -13,13 +13,11 @@ from strata.base.clock import Watch
 from strata.base.errors import CellFailed, Endless, Unable
 from strata.base.files import read_json
 from strata.base.placeholders import BUILT_IN
-from strata.base.process import capture
 from strata.base.shapes import Any, Fields, Image, Plan, Stack
 from strata.cell import logs, parsing, prepared
 from strata.cell.inputs import Inputs
 from strata.cell.steps import Steps
 from strata.experiment import blocks, plan, sizes
-from strata.host import observe
 from strata.image import cache
 from strata.system import testbed
 
@@ -65,15 +63,9 @@ class Cell:
         return places.cell_path("tmp", *self.key, "log")
 
     @property
-    def sharing(self) -> list[str]:
-        """The workloads that may share its system: ports and client are those that one of them needs."""
-        return self.order.sharing(self.environment, self.workload)
-
-    @property
     def client(self) -> Fields | None:
-        """The client beside its system, as the plan says."""
-        cells = [plan.of_environment(self.plan, self.environment, name)["cell"] for name in self.sharing]
-        return dict(self.plan["client"]) if any(map(plan.uses_client, cells)) else None
+        """The client beside its system, as the plan says; None where the workload has no part there."""
+        return dict(self.plan["client"]) if plan.uses_client(self.work["cell"]) else None
 
     @functools.cached_property
     def image(self) -> Image | None:
@@ -91,16 +83,16 @@ class Cell:
         """Its system, which is up."""
         return self.steps.inputs.system
 
-    def bring_up(self, link: testbed.Link | None, system: testbed.System | None = None, number: int = 0) -> None:
-        """Bring its system up (`system`: which is), look at it, and put what it needs into it.
+    def bring_up(self, link: testbed.Link | None, number: int = 0) -> None:
+        """Bring its system up, look at it, and put what it needs into it.
 
         number: of the systems that are up before it, whose servers have the ports below.
         """
         log = logs.Log(self.draft, self.systems)
         with progress.once():
             data = self._data()
-        system = system or self._fresh(self.entry["layers"], link, number)
-        inside, client = self._see(system)
+        system = self._fresh(self.entry["layers"], link, number)
+        inside, client = testbed.look(system.top), link.seen if link else None
         cpus = self._cpus(system, inside)
         values = self._values(cpus, client)
         self.known |= {
@@ -113,7 +105,6 @@ class Cell:
             },
             "system": {
                 **{key: system.facts[key] for key in ("id", "layers", "up_started", "up_seconds")},
-                "cells_before": system.cells,
                 "parts": self.systems,
                 "cpus": cpus,
                 "vm": None,
@@ -128,7 +119,7 @@ class Cell:
             self.known["servers"] = self.steps.servers.records
 
     def _fresh(self, stack: Stack, link: testbed.Link | None, number: int) -> testbed.System:
-        ports = plan.ports(self.plan, self.sharing, self.systems)
+        ports = sorted({port for _, port in plan.ports_of(self.work)})
         shift = number * plan.apart(ports)
         return testbed.System(self.environment, stack, self.image, link, ports, self.systems, shift)
 
@@ -136,10 +127,6 @@ class Cell:
         """Its system, brought up again in a way."""
         testbed.take_down(self.environment)
         return self._fresh(layers.started(self.entry["layers"], way), self.system.link, 0)
-
-    def take_down(self) -> None:
-        """Take its system down, and none beside it."""
-        testbed.take_down(self.environment)
 
     def prepare(self, aside: bool = False) -> None:
         """Take the steps before its run.  aside: it then makes room for others, here as after each lap."""
@@ -230,21 +217,6 @@ class Cell:
         assert image
         values = {**self.work["parameters"], "seed": plan.cell_seed(self.plan, self.workload, 0)}
         return prepared.ensure(self.workload, declared, values, image)
-
-    def _see(self, system: testbed.System) -> tuple[Fields, Fields | None]:
-        """What is observed inside, by its first cell, and at the client, where this workload has a part there."""
-
-        def look(place: layers.Layer) -> Fields:
-            return observe.understand(
-                observe.split(capture(place.command_plain(observe.command()), check=False).stdout)
-            )
-
-        inside = system.inside or look(system.top)
-        # A look that showed no kernel is not kept for others.
-        system.inside = inside if inside["kernel"] != observe.NOT_AVAILABLE else None
-        if system.link is None or not plan.uses_client(self.work["cell"]):
-            return inside, None
-        return inside, {**look(system.link.client), "link": system.link.layer.facts()}
 
     def _cpus(self, system: testbed.System, inside: Fields) -> int | None:
         """How many CPUs one system has for itself; None where it does not say how many it sees.

@@ -1,11 +1,10 @@
-"""Measure a cell, and with it the others of its block or of its machine's round that are due: one process, after which
-nothing of them is up.
+"""Measure a cell, and with it the others of its block that are due: one process, after which nothing of them is up.
 
 The cells of a block take turns (:class:`Turns`): what disturbs a machine for a moment meets them all alike, and a
 system that is up serves for many runs.  Machines, which have a clock of their own to serve, are measured alone.
 
-The cell that was asked for goes to results/raw, the others wait in results/spool until they are asked for
-(:mod:`strata.cell.spool`).  One that fails is given up, and measured by itself once it is asked for.
+What is measured waits in results/spool until it is asked for (:mod:`strata.cell.spool`).  A cell that fails beside the
+one that was asked for is given up, and measured by itself once it is asked for.
 """
 
 import os
@@ -18,8 +17,6 @@ from collections.abc import Callable, Sequence
 from strata import layers
 from strata.base import places, progress, run, signals
 from strata.base.errors import CellFailed, Unable, UserError
-from strata.base.files import read_json, write_json
-from strata.base.process import alive
 from strata.base.shapes import Plan
 from strata.base.signals import Interrupted
 from strata.cell import quiet, record, spool
@@ -34,7 +31,7 @@ MEMORY_KEPT = 0.1
 
 
 def measure(environment: str, workload: str, repetition: int) -> None:
-    """Measure a cell and put its log and record into results/raw.
+    """Measure a cell, unless it waits, and put its log and record into results/raw.
 
     Raises CellFailed, with the log, the reason and the command that reruns it; the output so far is then in
     results/failed, and results/raw is as it was.
@@ -46,16 +43,16 @@ def measure(environment: str, workload: str, repetition: int) -> None:
     cell = Cell(experiment, environment, workload, repetition)
     if cell.key not in cell.order.places:
         raise UserError(f"{places.PLAN}: {cell.order.missing(*cell.key)}")
+    left: list[str] = []
     try:
         with testbed.exclusive():
-            if not _was_measured(cell) and not _was_waiting(cell):
+            if not spool.waiting(experiment, cell.key):
                 _provide(experiment, environment)
-                _measure(cell)
-            owner = run.owner()
-            if owner["pid"] == os.getpid():
+                left = _measure(cell)
+            record.tell(cell, spool.take(cell.key), left)
+            if run.owner()["pid"] == os.getpid():
+                # It belongs to no run, at whose end it would be forgotten.
                 spool.forget(cell.key)
-            else:
-                write_json(places.LAST, {"cell": list(cell.key), "owner": owner})
     except Interrupted as asked:
         raise CellFailed(f"{cell.name} was ended by {asked} before it began") from None
 
@@ -70,29 +67,6 @@ def _check_name(experiment: Plan, environment: str, workload: str) -> None:
     entry = experiment["environments"][environment]
     if not entry["available"]:
         raise UserError(f"environment '{environment}' is not available here: {entry['reason']}")
-
-
-def _was_measured(cell: Cell) -> bool:
-    """Whether the cell was the last of a run that was ended, of which Snakemake may not have noted that it is good."""
-    last = read_json(places.LAST) or {}
-    killed = last.get("cell") == list(cell.key) and isinstance(last.get("owner"), dict) and not alive(last["owner"])
-    if last and not killed:
-        spool.forget(last["cell"])
-    if not killed or not spool.is_measured(cell.plan, cell.key):
-        return False
-    record.note(cell, "measured as the run before this one was ended")
-    progress.say("cell", f"{cell.name} was being measured when the previous run was killed")
-    return True
-
-
-def _was_waiting(cell: Cell) -> bool:
-    """Put the cell in its place if it was measured before with another one; whether it was."""
-    waited = spool.take(cell.plan, cell.key)
-    if waited is not None:
-        # How it went was noted then.
-        spool.take_note(cell.key)
-        progress.done(cell.name, waited["seconds"], not cell.order.decided)
-    return waited is not None
 
 
 def _provide(experiment: Plan, environment: str) -> None:
@@ -111,69 +85,27 @@ def _provide(experiment: Plan, environment: str) -> None:
             raise CellFailed(f"the image of {environment} could not be made (see above)")
 
 
-def _measure(cell: Cell) -> None:
-    """Measure it, and those of its unit that are due."""
-    due = [key for key in cell.order.unit(*cell.key) if key != cell.key and spool.due(cell.plan, key)]
-    others = [Cell(cell.plan, *key, cell.order) for key in due]
-    if cell.sharing != [cell.workload]:
-        _in_one_system([cell, *others])
-    elif cell.laps > 1 and cell.stands_idle:
-        _run(cell, [other for other in others if other.stands_idle])
-    else:
-        _run(cell)
+def _measure(cell: Cell) -> list[str]:
+    """Measure a cell, in turns with those of its block that are due; command lines of what it left running.
 
-
-def _in_one_system(cells: Sequence[Cell]) -> None:
-    """Measure cells one after the other in one system, which goes with the last; each is kept as it ends."""
-    first, system = cells[0], None
-    for cell in cells:
-        try:
-            system = _run(cell, kind="spool", system=system, last=cell is cells[-1])
-        except CellFailed as failure:
-            if cell is first:
-                raise
-            if isinstance(failure.__cause__, Interrupted):
-                break
-            # Its own job measures it again, and says what is wrong if that stays so; those after it get a fresh system.
-            progress.say("cell", f"{cell.name} failed beside {first.name} and is measured again alone: {failure}")
-            system = None
-    spool.take(first.plan, first.key)
-
-
-def _run(
-    cell: Cell,
-    mates: Sequence[Cell] = (),
-    kind: str = "raw",
-    system: testbed.System | None = None,
-    last: bool = True,
-) -> testbed.System | None:
-    """Measure, in turns with `mates`; whatever goes wrong, nothing of it stays up and nothing looks complete.
-
-    kind: where log and record go.  system: in which it is measured, if not in a fresh one, and returned where another
-    cell may use it, unless this is the `last`.
+    Whatever goes wrong, nothing of it stays up and nothing looks complete.
     """
+    mates: list[Cell] = []
+    if cell.laps > 1 and cell.stands_idle:
+        due = [key for key in cell.order.block(*cell.key) if key != cell.key and spool.due(cell.plan, key)]
+        mates = [mate for mate in (Cell(cell.plan, *key, cell.order) for key in due) if mate.stands_idle]
     beside = f", in turns with {', '.join(mate.environment for mate in mates)}" if mates else ""
     progress.announce(cell.name + beside)
     try:
         try:
-            left = Turns(cell, mates).measure(kind, system)
+            return Turns(cell, mates).measure()
         except Unable:
             if not mates or not cell.entry.get("doubtful"):
                 raise
             # What a system cannot do, it is to show alone.
-            left = Turns(cell).measure(kind)
+            return Turns(cell).measure()
     except BaseException as error:
         raise record.give_up(cell, error) from error
-    record.tell(cell, left)
-    progress.done(cell.name, cell.known["seconds"], not cell.order.decided)
-    if left or last or "cannot" in cell.known:
-        try:
-            testbed.take_down()
-        except (UserError, OSError) as trouble:
-            progress.say("testbed", f"{trouble}; whoever measures next tries again")
-        return None
-    cell.system.cells += 1
-    return cell.system
 
 
 class Turns:
@@ -188,24 +120,20 @@ class Turns:
         self.spent = dict.fromkeys([first, *others], 0.0)
         self.lookout = quiet.Lookout(first.plan["quiet"], plan.daemons(first.plan))
 
-    def measure(self, kind: str = "raw", system: testbed.System | None = None) -> list[str]:
-        """Measure them, and put them in their places: the first, whose system alone stays up, into `kind`.
-
-        system: that of the first, where it is up.  Returns the command lines of what the first left running.
+    def measure(self) -> list[str]:
+        """Measure them, and let them wait; command lines of what the first left running.
 
         Raises what goes wrong with the first, and CellFailed where one of them was at work beside the others.  With
         which of the others anything else goes wrong, that one is given up.
         """
         watch = time.monotonic()
         self.lookout.begin()
-        if system is None or len(system.tops) != self.first.systems:
-            system = None
-            testbed.take_down()
+        testbed.take_down()
         self._each(record.begin)
         wanted = self.first.client
-        link = system.link if system else testbed.Link(wanted, self.first.image) if wanted else None
+        link = testbed.Link(wanted, self.first.image) if wanted else None
         for number, cell in enumerate(list(self.spent)):
-            self._each(Cell.bring_up, link, system, number, order=[cell])
+            self._each(Cell.bring_up, link, number, order=[cell])
         self._prepare()
         self.lookout.ready()
         for lap in range(1, self.first.laps + 1):
@@ -216,14 +144,14 @@ class Turns:
         self.lookout.end({name for daemons in working for name in daemons}, commands)
         left = self._left()
         self._each(Cell.check)
-        for cell in list(self.spent):
-            if cell is not self.first:
-                self._each(Cell.take_down, order=[cell])
+        try:
+            testbed.take_down()
+        except (UserError, OSError) as trouble:
+            progress.say("testbed", f"{trouble}; whoever measures next tries again")
         self._complete(time.monotonic() - watch)
-        for cell in self.spent:
-            if cell is not self.first:
-                record.put_in_place(cell, "spool")
-        record.put_in_place(self.first, kind)
+        # The others count only where the first is.
+        for cell in reversed(self.spent):
+            record.keep(cell)
         return left
 
     def _prepare(self) -> None:
@@ -263,7 +191,7 @@ class Turns:
     def _give_up(self, cell: Cell, trouble: Exception) -> None:
         del self.spent[cell]
         progress.say("cell", f"{cell.name} no longer takes turns and is measured alone: {trouble}")
-        cell.take_down()
+        testbed.take_down(cell.environment)
 
     def _left(self) -> list[str]:
         """What the first left running.  Raises CellFailed where one did so beside others: it disturbed their laps."""

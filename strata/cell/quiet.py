@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from strata.base import places, run
 from strata.base.errors import CellFailed
-from strata.base.shapes import Fields, Quiet
+from strata.base.shapes import Any, Fields, Quiet
 from strata.host import observe
 from strata.host.cgroups import GROUP, SLICE
 from strata.host.observe import NOT_AVAILABLE
@@ -40,7 +40,6 @@ _TICK = os.sysconf("SC_CLK_TCK")
 # (The classes of typing say more of their fields, but every cell would pay for its import.)
 Usage = namedtuple("Usage", ["name", "parent", "own", "waited"])
 # The counters of a moment, in seconds, ticks, and bytes; what cannot be read is None.  processes: (id, start) → Usage.
-# throttled: path → count.
 Reading = namedtuple("Reading", ["moment", "ticks", "processes", "throttled", "swapped"])
 # Seconds of processes, by their id and start.
 Spent = dict[tuple[int, str], float]
@@ -81,14 +80,12 @@ def _read(path: str) -> bytes:
         os.close(descriptor)
 
 
-def _throttled() -> dict[str, int] | None:
-    """The counters of thermal throttling by their path; None where there are none."""
-    if not os.path.isdir(f"{observe.CPU}/cpu0/thermal_throttle"):
-        return None
-    import glob
-
-    paths = glob.glob(f"{observe.CPU}/cpu[0-9]*/thermal_throttle/*_throttle_count")
-    return {path: int(text) for path, text in observe.read_files(paths).items()} or None
+def _throttled() -> int | None:
+    """How often the processors say that heat throttled them; None where they do not."""
+    folders = [f"{observe.CPU}/cpu{number}/thermal_throttle" for number in range(os.cpu_count() or 1)]
+    paths = [f"{folder}/{kind}_throttle_count" for folder in folders for kind in ("core", "package")]
+    counts = observe.read_files(paths).values()
+    return sum(map(int, counts)) if counts else None
 
 
 def _swapped() -> int | None:
@@ -107,31 +104,22 @@ def used(early: Reading, late: Reading) -> Spent | None:
     """
     if early.processes is None or late.processes is None:
         return None
-    own, waited = {}, {}
+    spent, waited = {}, {}
     for key, now in late.processes.items():
         was = early.processes.get(key, Usage(now.name, now.parent, 0.0, 0.0))
-        own[key], waited[key] = now.own - was.own, max(0.0, now.waited - was.waited)
+        spent[key], waited[key] = now.own - was.own, now.waited - was.waited
     keys = {key[0]: key for key in early.processes}
     for key, gone in early.processes.items():
-        # The past of what has ended is in what somebody above it has waited for since.
-        past, parent = gone.own + gone.waited, gone.parent
-        while key not in late.processes and past > 0 and parent in keys:
-            above = keys[parent]
-            taken = min(past, waited.get(above, 0.0))
-            if taken:
-                waited[above], past = waited[above] - taken, past - taken
-            parent = early.processes[above].parent
+        # The past of what has ended is in what the next above it that is still there has waited for since.
+        above: tuple[int, str] | None = key
+        while above is not None and above not in late.processes:
+            above = keys.get(early.processes[above].parent)
+        if above is not None and above != key:
+            waited[above] -= gone.own + gone.waited
+    spent = {key: own + max(0.0, waited[key]) for key, own in spent.items()}
     possible = max(late.moment - early.moment, 1e-3) * (os.cpu_count() or 1)
-    certain = _limited(own, possible)
-    children = _limited(waited, possible - sum(certain.values()))
-    return {key: certain[key] + children[key] for key in certain}
-
-
-def _limited(seconds: Spent, most: float) -> Spent:
-    """The same seconds, all made less alike where they are more than `most` together."""
-    total = sum(seconds.values())
-    factor = max(most, 0.0) / total if total > max(most, 0.0) else 1.0
-    return {key: value * factor for key, value in seconds.items()}
+    factor = possible / max(sum(spent.values()), possible)
+    return {key: seconds * factor for key, seconds in spent.items()}
 
 
 def is_ours(pid: int, processes: dict[int, Usage], roots: set[int], daemons: Collection[str]) -> bool:
@@ -174,23 +162,20 @@ def others(early: Reading, late: Reading, daemons: Collection[str], measuring: b
 
 
 def facts(early: Reading, late: Reading, daemons: Collection[str], measuring: bool = False) -> Fields:
-    """What the record says of the time between two readings: ``{others_share, others, swapped_bytes, throttled}``."""
+    """What the record says of the time between two readings: shares of CPU time, swapping and throttling."""
     found = others(early, late, daemons, measuring)
-    swapped = None if early.swapped is None or late.swapped is None else late.swapped - early.swapped
-    throttled = None
-    if early.throttled is not None and late.throttled is not None:
-        more = {path: late.throttled[path] - count for path, count in early.throttled.items() if path in late.throttled}
-        cores = [count for path, count in more.items() if "core" in os.path.basename(path)]
-        # A package's counter is shown by each of its CPUs.
-        packages = [count for path, count in more.items() if "core" not in os.path.basename(path)]
-        throttled = sum(cores) + max(packages, default=0)
     told = {
         "others_share": None if found is None else round(sum(entry["share"] for entry in found), 4),
         "others": None if found is None else found[:5],
-        "swapped_bytes": swapped,
-        "throttled": throttled,
+        "swapped_bytes": _more(early.swapped, late.swapped),
+        "throttled": _more(early.throttled, late.throttled),
     }
-    return {key: NOT_AVAILABLE if value is None else value for key, value in told.items()}
+    told = {key: NOT_AVAILABLE if value is None else value for key, value in told.items()}
+    return observe.shares(early.ticks, late.ticks) | told
+
+
+def _more(before: int | None, after: int | None) -> int | None:
+    return None if before is None or after is None else after - before
 
 
 def stalled(commands: list[Fields]) -> float:
@@ -209,26 +194,20 @@ def stalled(commands: list[Fields]) -> float:
     return max((max(each) - 2 * sorted(each)[len(each) // 2] for each in took.values() if len(each) > 2), default=0.0)
 
 
-def judge(when: str, early: Reading, late: Reading, seen: Fields, thresholds: Fields) -> list[Fields]:
-    """``[{what, when, value, threshold}]`` of what crossed its threshold; for busy also `by` whom.
+def judge(when: str, seconds: float, seen: Fields, thresholds: Fields) -> list[Fields]:
+    """``[{what, when, value, threshold}]`` of what crossed its threshold within so many seconds; for busy also `by`.
 
     seen: of :func:`facts`, with the load and temperature of :func:`strata.host.observe.moment`.
     """
-    elapsed = max(late.moment - early.moment, 1e-3)
-    ticks = [after - before for before, after in zip(early.ticks, late.ticks, strict=True)][:8]
-    stolen = ticks[7] / sum(ticks) if sum(ticks) > 0 and ticks[7] >= LEAST_SECONDS * _TICK else 0.0
-    busy = seen["others_share"]
-    if busy != NOT_AVAILABLE and busy * elapsed < LEAST_SECONDS:
-        busy = 0.0
+    # The load of a cell itself is its own, and a lap that stood still is of one.
     values = {
-        # The load of a cell itself is its own.
         "load": seen["load1"] if when == "before" else NOT_AVAILABLE,
-        "steal": round(stolen, 5),
-        "busy": busy,
+        "steal": _judged(seen["steal_share"], seconds * (os.cpu_count() or 1)),
+        "busy": _judged(seen["others_share"], seconds),
         "swap": seen["swapped_bytes"],
         "temperature": seen["temperature_c"],
         "throttled": seen["throttled"],
-        "stall": seen.get("stalled_seconds", NOT_AVAILABLE) if when == "during" else NOT_AVAILABLE,
+        "stall": seen.get("stalled_seconds", NOT_AVAILABLE),
     }
     flags = []
     for what, value in values.items():
@@ -237,6 +216,10 @@ def judge(when: str, early: Reading, late: Reading, seen: Fields, thresholds: Fi
             by = {"by": seen["others"]} if what == "busy" else {}
             flags.append({"what": what, "when": when, "value": value, "threshold": limit, **by})
     return flags
+
+
+def _judged(share: Any, seconds: float) -> Any:
+    return 0.0 if share != NOT_AVAILABLE and share * seconds < LEAST_SECONDS else share
 
 
 def sentence(flag: Fields) -> str:
@@ -267,9 +250,7 @@ class Lookout:
 
     reading: Reading
 
-    def __init__(
-        self, settings: Quiet, daemons: Collection[str] = (), sleep: Callable[[float], None] = time.sleep
-    ) -> None:
+    def __init__(self, settings: Quiet, daemons: Collection[str] = ()) -> None:
         self.action, self.patience = settings["action"], settings["wait_seconds"]
         self.report: Fields = {
             "action": self.action,
@@ -277,7 +258,7 @@ class Lookout:
             "waited_seconds": 0.0,
             "thresholds": settings["thresholds"],
         }
-        self._daemons, self._sleep = daemons, sleep
+        self._daemons = daemons
         self.host: Fields = {}
 
     def begin(self) -> None:
@@ -295,8 +276,9 @@ class Lookout:
 
     def ready(self) -> None:
         """Look before the first command of the run."""
-        before = self.host["before"]
-        before |= self._seen("before", before, self._daemons)
+        seen, flags = self._since("before", self.host["before"], self._daemons)
+        self.host["before"] |= seen
+        self._note(flags)
 
     def end(self, daemons: Collection[str], commands: Sequence[list[Fields]] = ()) -> None:
         """Look after the last command, in systems that these daemons work for; then `host` is whole.
@@ -305,25 +287,22 @@ class Lookout:
         """
         after = observe.moment()
         longest = max([0.0, *map(stalled, commands)])
-        during = self._seen("during", after, daemons, stalled_seconds=round(longest, 3))
+        during, flags = self._since("during", after, daemons, stalled_seconds=round(longest, 3))
         self.host |= {"static": observe.host(), "after": after, "during": during}
+        self._note(flags)
 
-    def _seen(self, when: str, moment: Fields, daemons: Collection[str], **more: float) -> Fields:
-        """What was seen since the last reading; what of it, and of the moment, crossed its threshold is noted."""
+    def _since(self, when: str, moment: Fields, daemons: Collection[str], **more: float) -> tuple[Fields, list[Fields]]:
+        """What was seen since the last reading, and what of it, and of the moment, crossed its threshold."""
         early, self.reading = self.reading, take()
-        seen = observe.shares(early.ticks, self.reading.ticks) | more
-        seen |= facts(early, self.reading, daemons, measuring=when == "during")
-        self._note(judge(when, early, self.reading, {**moment, **seen}, self.report["thresholds"]))
-        return seen
+        seen = facts(early, self.reading, daemons, measuring=when == "during") | more
+        seconds = max(self.reading.moment - early.moment, 1e-3)
+        return seen, judge(when, seconds, moment | seen, self.report["thresholds"])
 
     def _look(self) -> list[Fields]:
         """What disturbs now; sleeps meanwhile."""
-        early = take()
-        self._sleep(LOOK_SECONDS)
-        late = take()
-        return judge(
-            "before", early, late, {**observe.moment(), **facts(early, late, self._daemons)}, self.report["thresholds"]
-        )
+        self.reading = take()
+        time.sleep(LOOK_SECONDS)
+        return self._since("before", observe.moment(), self._daemons)[1]
 
     def _wait(self, flags: list[Fields]) -> list[Fields]:
         """Sleep until the machine is quiet or the time is over; what disturbs then."""
@@ -331,7 +310,7 @@ class Lookout:
         print(f"quiet: waiting for at most {self.patience:g} s: {reasons}", file=sys.stderr, flush=True)
         begun = time.monotonic()
         while flags and (left := self.patience - (time.monotonic() - begun)) > 0:
-            self._sleep(min(PAUSE_SECONDS, left))
+            time.sleep(min(PAUSE_SECONDS, left))
             flags = self._look()
         self.report["waited_seconds"] = round(time.monotonic() - begun, 1)
         return flags

@@ -13,6 +13,7 @@ from strata.base import patience, places, progress, run, signals
 from strata.base.clock import Watch
 from strata.base.errors import CellFailed, UserError
 from strata.base.files import move, read_json, write_json
+from strata.base.shapes import Fields
 from strata.base.signals import Interrupted
 from strata.cell import spool
 from strata.experiment import plan
@@ -52,24 +53,26 @@ def end(cell: Cell, seconds: float) -> None:
     cell.known["position"] = {"planned": cell.order.places[cell.key][0], "actual": take_number(own)}
 
 
-def put_in_place(cell: Cell, kind: str) -> None:
-    """The record first and the log last: where the log is, all is.  kind: raw, or spool until it is asked for."""
-    write_json(places.cell_path(kind, *cell.key, "json"), cell.known)
-    move(cell.draft, places.cell_path(kind, *cell.key, "log"))
+def keep(cell: Cell) -> None:
+    """Let a cell wait until it is asked for: the record first and the log last, so that where the log is, all is."""
+    spool.forget(cell.key)
+    write_json(places.cell_path("spool", *cell.key, "json"), cell.known)
+    move(cell.draft, places.cell_path("spool", *cell.key, "log"))
     for suffix in ("log", "json"):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(places.cell_path("failed", *cell.key, suffix))
 
 
-def tell(cell: Cell, left: list[str]) -> None:
-    """Say that a cell is in its place; `left`: command lines of what it left running."""
-    if "cannot" in cell.known:
-        told = f"cannot be done there: {cell.known['cannot']['reason']}"
+def tell(cell: Cell, known: Fields, left: list[str]) -> None:
+    """Say that a cell with this record is in its place; `left`: command lines of what it left running."""
+    if "cannot" in known:
+        told = f"cannot be done there: {known['cannot']['reason']}"
     else:
-        told = f"measured in {cell.known['seconds']} s" + (f"; it left running: {', '.join(left)}" if left else "")
+        told = f"measured in {known['seconds']} s" + (f"; it left running: {', '.join(left)}" if left else "")
     note(cell, told)
-    if left or "cannot" in cell.known:
+    if left or "cannot" in known:
         progress.say("cell", f"{cell.name} {told}")
+    progress.done(cell.name, known["seconds"], not cell.order.decided)
 
 
 def give_up(cell: Cell, error: BaseException) -> CellFailed:
@@ -115,7 +118,6 @@ def note(cell: Cell, text: str, error: BaseException | None = None) -> None:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w", encoding="utf-8") as file:
             file.write(f"{cell.watch.now()} {cell.name}: {text}\n")
-        spool.keep_note(cell.key)
 
 
 def take_number(node: str | None = None) -> int:

@@ -1,14 +1,16 @@
-"""Cells that were measured together with another one: they wait in results/spool until they are asked for.
+"""Cells that are measured: they wait in results/spool until they are asked for, and stay there until the run ends.
 
 Which cells are due is told by files alone: one that has no log in its place and none that waits, or whose record has
-another fingerprint than the plan.  What was asked for stays until the next cell begins or the run ends: Snakemake
-removes the output of a job that a signal meets, and the next run finds it here again.
+another fingerprint than the plan.  One process measures several cells; and of a job that a signal meets Snakemake
+removes the output, or runs it again after a kill.  Then it finds its log here.
 """
 
 import contextlib
 import os
+from collections.abc import Iterable
 
 from strata.base import places
+from strata.base.errors import UserError
 from strata.base.files import move, read_json
 from strata.base.shapes import Fields, Plan
 from strata.experiment import blocks, plan
@@ -21,61 +23,55 @@ def due(experiment: Plan, cell: blocks.Cell) -> bool:
 
 def is_measured(experiment: Plan, cell: blocks.Cell) -> bool:
     """Whether a cell has a log in its place, of what the plan says."""
-    return os.path.exists(places.cell_path("raw", *cell, "log")) and _fits(experiment, cell, _record("raw", cell))
+    return _fits(experiment, cell, _record("raw", cell))
 
 
 def waiting(experiment: Plan, cell: blocks.Cell) -> bool:
     """Whether a cell's log waits.  What took turns with others waits no longer than the log of whoever measured them
-    is in its place: a block is measured as a whole."""
+    is there: a block is measured as a whole."""
     found = _record("spool", cell)
-    if not os.path.exists(places.cell_path("spool", *cell, "log")) or not _fits(experiment, cell, found):
-        return False
     together = found.get("together")
-    if together is None:
-        return True
-    first = (together["first"], *cell[1:])
-    return os.path.exists(places.cell_path("raw", *first, "log")) and _record("raw", first).get("together") == together
+    first = (together["first"], *cell[1:]) if together else cell
+    there = any(_record(kind, first).get("together") == together for kind in ("raw", "spool"))
+    return there and _fits(experiment, cell, found)
 
 
-def take(experiment: Plan, cell: blocks.Cell) -> Fields | None:
-    """Put a cell that waits in its place, the log last; its record, None where none waits."""
-    if not waiting(experiment, cell):
-        return None
-    record = _record("spool", cell)
+def take(cell: blocks.Cell) -> Fields:
+    """Put a cell that waits in its place, the log last; its record.  Raises UserError."""
     for suffix in ("json", "log"):
-        target = places.cell_path("raw", *cell, suffix)
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        # Another name for the same file, put in place of the old one.
-        sibling = f"{target}.{os.getpid()}.part"
-        os.link(places.cell_path("spool", *cell, suffix), sibling)
-        move(sibling, target)
-    return record
+        source, target = (places.cell_path(kind, *cell, suffix) for kind in ("spool", "raw"))
+        # Another name for the same file, to be put in place of the old one.
+        sibling = f"{source}.part"
+        try:
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(sibling)
+            os.link(source, sibling)
+            move(sibling, target)
+        except OSError as error:
+            raise UserError(f"{target}: cannot be written: {error.strerror}") from None
+    return _record("raw", cell)
 
 
 def forget(cell: blocks.Cell) -> None:
-    """Remove what waited, once its job is known to have ended well."""
+    """Remove what was taken."""
     for suffix in ("log", "json"):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(places.cell_path("spool", *cell, suffix))
 
 
-def keep_note(cell: blocks.Cell) -> None:
-    """Keep how a cell went that waits: Snakemake removes the note where the cell is asked for."""
-    if os.path.exists(places.cell_path("spool", *cell, "log")):
-        import shutil
-
-        shutil.copyfile(places.cell_path("logs/cells", *cell, "log"), places.cell_path("spool", *cell, "note"))
-
-
-def take_note(cell: blocks.Cell) -> None:
-    """Put the note of a cell that waited in its place."""
-    with contextlib.suppress(FileNotFoundError):
-        move(places.cell_path("spool", *cell, "note"), places.cell_path("logs/cells", *cell, "log"))
+def forget_taken(experiment: Plan, cells: Iterable[blocks.Cell]) -> None:
+    """Remove what is in its place: whoever removes it there from now on wants it measured again."""
+    for cell in cells:
+        if _record("spool", cell) and is_measured(experiment, cell):
+            forget(cell)
 
 
 def _record(kind: str, cell: blocks.Cell) -> Fields:
-    return read_json(places.cell_path(kind, *cell, "json")) or {}
+    """The record of a cell whose log is there; else nothing."""
+    there = os.path.exists(places.cell_path(kind, *cell, "log"))
+    return (read_json(places.cell_path(kind, *cell, "json")) if there else None) or {}
 
 
 def _fits(experiment: Plan, cell: blocks.Cell, record: Fields) -> bool:
-    return record.get("fingerprint") == plan.fingerprint(experiment, *cell[:2])
+    return bool(record) and record.get("fingerprint") == plan.fingerprint(experiment, *cell[:2])

@@ -6,7 +6,6 @@ queueing is ever replaced or removed.
 
 from __future__ import annotations
 
-import re
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 
@@ -40,17 +39,10 @@ class Link(Layer):
         return {"kind": kind, "mtu": mtu, "rate": self.options["rate"] or "not limited"}
 
 
-def bits_per_second(rate: str) -> int:
-    """The number that a rate such as ``1gbit`` stands for."""
-    found = re.fullmatch(r"([1-9][0-9]*)(kbit|mbit|gbit)", rate)
-    if not found:
-        raise UserError(f"config.yaml: client.rate: '{rate}' is not a rate such as 100mbit or 1gbit")
-    return int(found[1]) * UNITS[found[2]]
-
-
 def bucket(device: str, rate: str) -> list[str]:
     """The command that sets the bucket: 4 ms of traffic, at least two packets of 64 KiB, may pass at once."""
-    burst = max(bits_per_second(rate) // 8 // 250, 131072)
+    bits_per_second = int(rate[:-4]) * UNITS[rate[-4:]]
+    burst = max(bits_per_second // 8 // 250, 131072)
     words = ["rate", rate, "burst", str(burst), "latency", "50ms"]
     return ["tc", "qdisc", "add", "dev", device, "root", "handle", HANDLE, "tbf", *words]
 

@@ -10,6 +10,7 @@ from strata.base.errors import UserError
 from strata.base.files import read_json, write_json
 from strata.base.process import as_root, capture
 from strata.base.shapes import Fields
+from strata.client import ends
 from strata.client.link import Link, limit, no_bucket
 from strata.host import addresses, firewall, sockets
 from strata.host.context import Context
@@ -58,9 +59,9 @@ class Remote(Link):
         settings = [f"{key}={value}" for key, value in sockets.settings(self.context.folder).items()]
         return ["ssh", *own, *(word for one in settings for word in ("-o", one)), *words, self.options["ssh"]]
 
-    def _there(self, argv: list[str], root: bool = True) -> list[str]:
+    def _there(self, argv: list[str]) -> list[str]:
         """The command for this host that runs `argv` on the second machine, word for word."""
-        return [*self._ssh(), "--", shlex.join([*(self._facts.get("root", []) if root else []), *argv])]
+        return [*self._ssh(), "--", shlex.join([*self._facts["root"], *argv])]
 
     def _do(self, argv: list[str], check: bool = True) -> str:
         return capture(self._there(argv), check=check).stdout
@@ -69,18 +70,10 @@ class Remote(Link):
         self.context.note(
             {"kind": "second machine", "id": self.context.id, "settled": self.options, "folder": self.context.folder}
         )
-        done = capture(self._there(["sh", "-c", "echo $SSH_CONNECTION; id -u"], root=False), timeout=60, check=False)
-        lines = done.stdout.splitlines()
-        if done.returncode != 0 or len(lines) != 2 or len(lines[0].split()) != 4:
-            words = (done.stderr or done.stdout).strip() or f"exit code {done.returncode}"
-            raise UserError(
-                f"config.yaml: client.ssh: no way into {self.options['ssh']} ({words}); "
-                f"`ssh {self.options['ssh']} true` must work without a question"
-            )
-        host, _, client, _ = lines[0].split()
-        self._note(host=host, client=client, root=[] if lines[1] == "0" else ["sudo", "-n", "--"])
-        self._note(device=_device(capture(["ip", "-o", "route", "get", client]).stdout))
-        self._note(device_there=_device(self._do(["ip", "-o", "route", "get", host])))
+        there = ends.there(self._ssh())
+        root = [] if there["root"] == "yes" else ["sudo", "-n", "--"]
+        self._note(host=there["from"], client=there["address"], root=root)
+        self._note(device=ends.here(there["address"])["device"], device_there=there["device"])
         if self.options["rate"]:
             limit(lambda argv: capture(as_root(argv)), self._facts["device"], self.options["rate"])
             limit(self._do, self._facts["device_there"], self.options["rate"])
@@ -153,7 +146,7 @@ class Remote(Link):
                 f"config.yaml: vm.profiles: {address} is on a card that a machine has for itself, and no card of "
                 f"{self.options['ssh']} is in its network: give one there an address of that network"
             )
-        self._note(device_load=_device(shown))
+        self._note(device_load=shown.split(" dev ", 1)[1].split()[0])
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
         return self._there(["chroot", f"{self._folder}/root", *argv])
@@ -182,12 +175,6 @@ class Remote(Link):
             )
         with contextlib.suppress(UserError):
             capture(self._ssh("-O", "exit"), timeout=20, check=False)
-
-
-def _device(shown: str) -> str:
-    """The device in what `ip route get` shows."""
-    words = shown.split()
-    return words[words.index("dev") + 1]
 
 
 def remove(settled: Fields, id: str, folder: str) -> None:

@@ -7,10 +7,10 @@ as everything has blocks; then it is decided (results/decide.py) which workloads
 are spread evenly over as many rounds as they take.  Blocks that are added for a published claim hold the environments
 that it compares alone.
 
-Emulated machines are compared with nothing that was published, and restoring one takes longer than most cells: each
-has all its workloads but those that the page of the experiment leaves out there, in random order, in the first round
-alone, at the smallest scale, and so has native beside them.  An environment that was found unable to do a workload is
-in no blocks of it after those that everything has.
+Emulated machines are compared with nothing that was published: each has all its workloads but those that the page of
+the experiment leaves out there, in random order, in the first round alone, at the smallest scale, and so has native
+beside them.  An environment that was found unable to do a workload is in no blocks of it after those that everything
+has.
 
 Every order follows from the seed and the round.  (``order: sequential`` is the naive alternative, for comparison: all
 repetitions of one environment, then of the next.)
@@ -94,7 +94,7 @@ class Order:
                 (name, load, number)
                 for name in available(plan)
                 for number in range(1, (1 if name in self.emulated else least) + 1)
-                for load in self.sharing(name, "")
+                for load in (self.of_machines if name in self.emulated else plan["workloads"])
                 if (name, load) not in self._left_out
             ]
             self.places = {cell: (place, cell[2]) for place, cell in enumerate(cells, 1)}
@@ -170,23 +170,12 @@ class Order:
         later = "" if self.decided else " so far; more are decided once these are measured"
         return f"there is no repetition {repetition} of {environment} · {workload}: {so_far} are planned{later}"
 
-    def unit(self, environment: str, workload: str, repetition: int) -> list[Cell]:
-        """The cells that one process measures with a cell, where they are due: the others of its block, or in an
-        environment that shares a system all of its round.  In the planned order; the cell is among them."""
+    def block(self, environment: str, workload: str, repetition: int) -> list[Cell]:
+        """The cells of a cell's block in the planned order; what is in no block stands alone."""
         own = (environment, workload, repetition)
-        if own not in self.places:
-            return []
         if self.sequential or environment in self.emulated:
-            # Nodes share nothing while a round is measured.
-            alone = self.plan.get("spread") and not self.sequential
-            return [own] if alone else [one for one in self.places if (one[0], one[2]) == (environment, repetition)]
+            return [own]
         return [one for one in self.places if one[1:] == own[1:] and one[0] in self.paired]
-
-    def sharing(self, environment: str, workload: str) -> list[str]:
-        """The workloads whose cells may use one system with that of a workload, which is among them."""
-        if environment in self.emulated:
-            return self.of_machines
-        return list(self.plan["workloads"]) if self.sequential else [workload]
 
     def as_csv(self) -> str:
         """The text of results/plan.csv."""

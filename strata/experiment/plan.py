@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from hashlib import sha256
 
 from strata.base import places
@@ -106,15 +106,6 @@ def groups(cell: CellWork, values: Fields) -> list[list[str]]:
     return [group.split("+") for group in values[roles["parameter"]]] if roles else [[]]
 
 
-def ports(plan: Plan, workloads: Iterable[str], number: int = 1) -> list[int]:
-    """All ports on which servers of those of some workloads listen that have this number of systems, in order.
-
-    They are those of the first system; in each further one all are higher by one (:func:`shifted`).
-    """
-    entries = [plan["workloads"][name] for name in workloads]
-    return sorted({port for entry in entries if systems(entry) == number for _, port in ports_of(entry)})
-
-
 def ports_of(planned: PlannedWorkload) -> list[tuple[str, int]]:
     """(parameter, port) of every port of a workload of the plan."""
     return [(name, port) for name in planned["cell"].get("ports", []) for port in several(planned["parameters"][name])]
@@ -135,17 +126,15 @@ def wrong_ports(workloads: Fields, turns: int) -> Iterator[tuple[str, str]]:
 
     turns: how many environments are up together for workloads of several laps.
     """
-    taken: dict[tuple[int, int], str] = {}
     for name, entry in workloads.items():
         number, cell, named = systems(entry), entry["cell"], ports_of(entry)
         together = turns if "laps" in cell and entry["parameters"][cell["laps"]] > 1 else 1
         shift = max(together - 1, 0) * apart(sorted(port for _, port in named)) + number - 1
-        for parameter, port in named:
+        for place, (parameter, port) in enumerate(named):
             where = f"workloads.{name}.{parameter}"
-            for other in [one for one in taken if one[0] == number and 0 < abs(one[1] - port) < number]:
-                words = f"{port} is too close to {other[1]} of {taken[other]}"
+            for other, near in [one for one in named[:place] if 0 < abs(one[1] - port) < number]:
+                words = f"{port} is too close to {near} of {other}"
                 yield where, f"{words}: {number} systems have {number} ports in a row; choose another"
-            taken.setdefault((number, port), f"{name}.{parameter}")
             if port + shift > LAST_PORT:
                 words = f"port {port} becomes {port + shift} in the last of the systems that are up together"
                 yield where, f"{words}; must be at most {LAST_PORT - shift}"

@@ -79,7 +79,7 @@ class Kind(layer.Kind):
 
 
 class Layer(layer.Layer):
-    """A machine that stays up for the cells that share it; commands go through one kept ssh connection."""
+    """A machine; commands go through one kept ssh connection."""
 
     data = "/data"
 

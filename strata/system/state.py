@@ -1,6 +1,6 @@
 """What is up: of each thing a file that says how it is removed, a line for each part of it before that is made.
 
-The first line is the thing itself, ``{id, environment, layers, owner, number}``, each further one a trace
+The first line is the thing itself, ``{id, environment, owner, number}``, each further one a trace
 (:mod:`strata.system.traces`).  The files lie in a folder that only its user may enter; what is removed has none.
 """
 
@@ -28,10 +28,9 @@ def path(id: str) -> str:
     return os.path.join(folder(), f"{id}.up")
 
 
-def begin(id: str, environment: str, layers: list[Fields], owner: Fields) -> None:
-    """Write down that a thing of these layers is about to be made, by this process (`owner`), for an environment."""
-    number = time.monotonic_ns()
-    about = {"id": id, "environment": environment, "layers": layers, "owner": owner, "number": number}
+def begin(id: str, environment: str, owner: Fields) -> None:
+    """Write down that a thing is about to be made, by this process (`owner`), for an environment."""
+    about = {"id": id, "environment": environment, "owner": owner, "number": time.monotonic_ns()}
     write_json(path(id), about, indent=None)
 
 
@@ -51,9 +50,9 @@ def forget(id: str) -> None:
 
 
 def all_up() -> list[Fields]:
-    """``{id, environment, layers, owner, number, traces}`` of all that is up, in the order in which it was begun.
+    """``{id, environment, owner, number, traces}`` of all that is up, in the order in which it was begun.
 
-    Of what was written down and makes no sense there is `complaint` beside it, and no trace.
+    What was written down and makes no sense is a trace of which nobody knows how it is removed.
     """
     own = folder()
     found = [_read(os.path.join(own, name)) for name in os.listdir(own) if name.endswith(".up")]
@@ -71,10 +70,10 @@ def _read(file: str) -> Fields | None:
     id = os.path.basename(file).removesuffix(".up")
     try:
         made, *noted = [json.loads(line) for line in lines]
-        known = {key: made[key] for key in ("environment", "layers", "number")}
+        known = {key: made[key] for key in ("environment", "number")}
         owner = {"pid": made["owner"]["pid"], "start": made["owner"]["start"]}
         traces = [{**trace, "kind": trace["kind"], "id": trace["id"]} for trace in noted]
         return {"id": id, **known, "owner": owner, "traces": traces}
     except (ValueError, LookupError, TypeError):
-        unknown = {"id": id, "environment": "unknown", "layers": [], "owner": {"pid": 0, "start": None}, "traces": []}
-        return {**unknown, "number": -1, "complaint": f"{file} makes no sense"}
+        nobody, traces = {"pid": 0, "start": None}, [{"kind": "damaged file", "id": file}]
+        return {"id": id, "environment": "unknown", "number": -1, "owner": nobody, "traces": traces}

@@ -8,6 +8,7 @@ What is up is written down (:mod:`strata.system.state`) before it is made, with 
 ``strata clean``) can remove it, also after a kill.  All of it is done under the machine's lock.
 """
 
+import functools
 import os
 import time
 from collections.abc import Sequence
@@ -18,11 +19,11 @@ from strata.base import locks, places
 from strata.base.errors import UserError
 from strata.base.locks import exclusive as exclusive
 from strata.base.placeholders import several
-from strata.base.process import alive, identity
+from strata.base.process import alive, capture, identity
 from strata.base.progress import say, seconds_once
 from strata.base.shapes import Fields, Image, Stack
 from strata.experiment import plan
-from strata.host import cgroups
+from strata.host import cgroups, observe
 from strata.host.context import Context
 from strata.image import cache
 from strata.layers import Layer
@@ -32,7 +33,7 @@ from strata.system import state, traces
 CLIENT = "(client)"
 
 
-def _begin(environment: str, stack: Stack, image: Image | None, tree: bool) -> str:
+def _begin(environment: str, image: Image | None, tree: bool) -> str:
     """Write down that something of ours is about to be made; its id.
 
     tree: whether it runs the image's own files, which are looked at then.
@@ -42,7 +43,7 @@ def _begin(environment: str, stack: Stack, image: Image | None, tree: bool) -> s
     if image is not None and tree:
         cache.verify(image)
     id = f"strata-{os.urandom(5).hex()}"
-    state.begin(id, environment, stack, identity(os.getpid()))
+    state.begin(id, environment, identity(os.getpid()))
     return id
 
 
@@ -55,6 +56,11 @@ def _up(stack: list[Layer]) -> Fields:
     return facts
 
 
+def look(place: Layer) -> Fields:
+    """What is observed at a place."""
+    return observe.understand(observe.split(capture(place.command_plain(observe.command()), check=False).stdout))
+
+
 class Link:
     """A client (as of :func:`strata.client.settle`) that is brought up now.
 
@@ -63,15 +69,18 @@ class Link:
     """
 
     def __init__(self, settled: Fields, image: Image | None) -> None:
-        id = _begin(CLIENT, [], image, tree=True)
-        folder = os.path.join(places.systems(), id)
-        context = Context(id, folder, image, note=lambda trace: state.note(id, trace))
+        id = _begin(CLIENT, image, tree=True)
+        context = Context(id, os.path.join(places.systems(), id), image, note=functools.partial(state.note, id))
         stack, self.layer = client_of.make(settled, context)
-        for layer in stack:
-            layer.up()
+        _up(stack)
         self.client = stack[-1]
         self.address = self.layer.address()
         self.password = os.urandom(16).hex()
+
+    @functools.cached_property
+    def seen(self) -> Fields:
+        """What is observed at the client, once it is joined to a system."""
+        return {**look(self.client), "link": self.layer.facts()}
 
 
 class System:
@@ -81,8 +90,7 @@ class System:
     of which are higher by `shift`: others at the same address have those below.
 
     `tops` are the tops of the stacks of all parts, `top` that of the first.  `facts` is what is known of it for the
-    records: its id, its layers, when and how quickly it came up, what its layers say of themselves; `inside`
-    what was observed in it; `cells` the number of cells that ended well in it.
+    records: its id, its layers, when and how quickly it came up, what its layers say of themselves.
 
     Raises UserError if it cannot be brought up; what is there of it is written down.
     """
@@ -97,9 +105,8 @@ class System:
         parts: int = 1,
         shift: int = 0,
     ) -> None:
-        id = _begin(environment, stack, image, "tree" in layers.forms(name for entry in stack for name in entry))
-        self.id, self.environment, self.link, self.shift, self.cells = id, environment, link, shift, 0
-        self.inside: Fields | None = None
+        id = _begin(environment, image, "tree" in layers.forms(name for entry in stack for name in entry))
+        self.id, self.environment, self.link, self.shift = id, environment, link, shift
         self.frozen = False
         self._groups: list[str] | None = None
         started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
@@ -123,18 +130,16 @@ class System:
             link.layer.join(self.tops)
         self._listens = [top.listen() for top in self.tops] if link else []
 
-    def _note(self, trace: Fields) -> None:
-        state.note(self.id, trace)
-
     def _stacks(self, stack: Stack, image: Image | None, ports: list[int], parts: int) -> list[list[Layer]]:
         """The stack of each part, which is not up; what a layer makes is noted as the system's."""
         names = [self.id] if parts == 1 else [f"{self.id}-{part}" for part in range(parts)]
         folders = [os.path.join(places.systems(), name) for name in names]
         address = self.link.address if self.link else "127.0.0.1"
+        note = functools.partial(state.note, self.id)
         found = []
         for part, (name, folder) in enumerate(zip(names, folders, strict=True)):
             own = several(plan.shifted(ports, self.shift + part))
-            context = Context(name, folder, image, address, own, part, parts, folders[0], self._note)
+            context = Context(name, folder, image, address, own, part, parts, folders[0], note)
             found.append(layers.build(stack, context))
         return found
 
@@ -159,7 +164,7 @@ class System:
         if self._groups is None:
             named = [group for top in self.tops if (group := top.group())]
             for group in named:
-                self._note({"kind": "frozen", "id": group})
+                state.note(self.id, {"kind": "frozen", "id": group})
             self._groups = [folder for group in named for folder in cgroups.freezers(group)]
         cgroups.freeze(self._groups, frozen)
         self.frozen = frozen
@@ -192,7 +197,7 @@ def take_down(environment: str | None = None) -> list[str]:
     for thing in reversed(state.all_up()):
         if environment not in (None, thing["environment"]):
             continue
-        unknown = [thing["complaint"]] if "complaint" in thing else []
+        unknown: list[str] = []
         troubles: list[Exception] = []
         for trace in reversed(thing["traces"]):
             try:
@@ -250,14 +255,11 @@ def tidy() -> None:
 
     try:
         with exclusive(wait=False):
-            busy = state.all_up() or snapshot.of()
-            removed = [] if busy else prune.prune()
+            for words in [] if state.all_up() or snapshot.of() else prune.prune():
+                say("image", f"removed {words}: the last images that were used are kept")
     except (UserError, OSError) as trouble:
         # It was not asked for, and breaks nothing.
         say("image", f"nothing is removed from the cache: {trouble}")
-        return
-    for words in removed:
-        say("image", f"removed {words}: the last images that were used are kept")
 
 
 def clean(images: bool = False) -> list[str]:

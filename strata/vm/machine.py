@@ -26,7 +26,7 @@ PATIENCE = {"kvm": 180, "tcg": 480}
 class Machine:
     """The machine of a system (context) with the vm layer's settled options.
 
-    warmup: by the name of each layer above, what is run in the machine once it is up; its time is none of the start.
+    warmup: by the name of each layer above, what is run in the machine before it is saved, or else once it is up.
     """
 
     def __init__(self, options: Fields, context: Context, warmup: dict[str, list[list[str]]] | None = None) -> None:
@@ -51,10 +51,8 @@ class Machine:
         else:
             booted = self._boot(wanted)
         with once():
-            for name, commands in self.warmup.items():
-                with step("vm", f"starting {name} in the machine"):
-                    for argv in commands:
-                        ssh.run(self.folder, argv, timeout=PATIENCE[self.options["accelerator"]])
+            if not keeps:
+                self._warm()
             seen = look.at(self.folder, wanted, self.options["settings"], self.refused)
         return {
             "accelerator": self.options["accelerator"],
@@ -134,16 +132,33 @@ class Machine:
     def _see_snapshot(self, wanted: WantedMachine, owner: Fields) -> tuple[str, Fields | None]:
         """See that a snapshot like this machine is there: its name, and what :meth:`_boot` tells if it took a boot."""
         # In the name is what must be as it was.
-        name = "-".join([wanted["key"], wanted["subnet"].split(".")[2], *["huge"] * wanted["huge_pages"]])
-        if snapshot.made(name, owner):
-            return name, None
-        booted = self._boot(wanted)
-        # A machine that goes on finds its data disk mounted, and what looks at it in the memory.
-        look.inside(self.folder)
-        ssh.close(self.folder)
-        with step("vm", "saving the machine, from which later ones are restored"):
-            snapshot.save(name, owner, wanted["name"])
-        return name, booted
+        plain = "-".join([wanted["key"], wanted["subnet"].split(".")[2], *["huge"] * wanted["huge_pages"]])
+        warm, booted = "-".join([plain, *sorted(self.warmup)]), None
+
+        def save(name: str) -> None:
+            ssh.close(self.folder)
+            with step("vm", "saving the machine, from which later ones are restored"):
+                snapshot.save(name, owner, wanted["name"])
+
+        if snapshot.made(warm, owner):
+            return warm, None
+        if not snapshot.made(plain, owner):
+            booted = self._boot(wanted)
+            # A machine that goes on finds its data disk mounted, and what looks at it in the memory.
+            look.inside(self.folder)
+            save(plain)
+        if self.warmup:
+            self._restore(plain, owner)
+            self._warm()
+            save(warm)
+        return warm, booted
+
+    def _warm(self) -> None:
+        """Do in the machine what layers above it want done once."""
+        for name, commands in self.warmup.items():
+            with step("vm", f"starting {name} in the machine"):
+                for argv in commands:
+                    ssh.run(self.folder, argv, timeout=PATIENCE[self.options["accelerator"]])
 
     def _restore(self, name: str, owner: Fields) -> float:
         """Restore a snapshot and set the machine's clock; returns the seconds to the first command's end."""

@@ -118,16 +118,6 @@ def test_an_environment_leaves_a_workload_out_in_every_block(order):
     assert found == {pair: count for pair, count in whole.items() if pair not in gone}
 
 
-def test_a_cell_of_a_block_has_a_system_for_itself_and_one_in_an_emulated_machine_that_of_its_round():
-    order = blocks.Order(experiment(emulated=["vm"]))
-    naive = blocks.Order(experiment(order="sequential"))
-    # So nothing is opened in a system for workloads that never come to it.
-    assert order.sharing("native", "b") == ["b"]
-    assert order.sharing("vm", "b") == naive.sharing("native", "b") == ["a", "b", "c"]
-    fewer = blocks.Order(experiment(emulated=["vm"], left_out=["a"]))
-    assert fewer.sharing("vm", "b") == ["b", "c"]
-
-
 # Decisions
 
 
@@ -172,24 +162,23 @@ def test_blocks_for_a_claim_hold_what_it_compares_alone(tmp_path):
         assert order.missing(*cell).endswith(f": {so_far} are planned")
 
 
-def test_what_is_measured_together_is_a_block_or_the_round_of_a_machine_or_a_naive_repetition(tmp_path):
+def test_what_is_measured_together_is_a_block_and_nothing_else(tmp_path):
     planned = experiment(repetitions=40, precision=2, emulated=["vm"], left_out=["b"])
     decide(tmp_path, planned, 2, of={"a": ["native"]}, a=1, c=2)
     order = blocks.Order(planned, str(tmp_path))
     for cell in order.cells():
-        unit = order.unit(*cell)
-        assert cell in unit
-        assert all(order.unit(*other) == unit for other in unit)
+        block = order.block(*cell)
+        assert cell in block
+        assert all(order.block(*other) == block for other in block)
         # They stand one right after the other in the plan, in this order.
-        places = [order.places[other][0] for other in unit]
-        assert places == list(range(places[0], places[0] + len(unit)))
-    found = {cell: sorted({other[0] for other in order.unit(*cell)}) for cell in order.cells()}
+        places = [order.places[other][0] for other in block]
+        assert places == list(range(places[0], places[0] + len(block)))
+    found = {cell: sorted({other[0] for other in order.block(*cell)}) for cell in order.cells()}
     assert found["native", "a", 2] == found["native", "c", 3] == ["docker", "native", "other"]
     assert found["native", "a", 3] == ["native"]
-    assert sorted(order.unit("vm", "a", 1)) == [("vm", "a", 1), ("vm", "c", 1)]
-    assert order.unit("vm", "b", 1) == order.unit("native", "a", 9) == []
+    assert order.block("vm", "a", 1) == [("vm", "a", 1)]
     naive = blocks.Order(experiment(order="sequential", repetitions=2))
-    assert naive.unit("docker", "b", 2) == [("docker", load, 2) for load in "abc"]
+    assert naive.block("docker", "b", 2) == [("docker", "b", 2)]
     holds_together(naive)
 
 

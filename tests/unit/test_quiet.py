@@ -27,9 +27,13 @@ def usage(own, waited=0.0, parent=1, name="cc1"):
     return quiet.Usage(name, parent, own, waited)
 
 
-def flags_of(early, late, when="during", thresholds=THRESHOLDS, **moment):
-    seen = {**CALM, **moment, **quiet.facts(early, late, (), measuring=True)}
-    return [(flag["what"], flag["when"], flag["value"]) for flag in quiet.judge(when, early, late, seen, thresholds)]
+def judged(early, late, thresholds=THRESHOLDS, **moment):
+    seen = {**CALM, **quiet.facts(early, late, (), measuring=True), **moment}
+    return quiet.judge("during", late.moment - early.moment, seen, thresholds)
+
+
+def flags_of(early, late, **more):
+    return [(flag["what"], flag["when"], flag["value"]) for flag in judged(early, late, **more)]
 
 
 @pytest.mark.parametrize(
@@ -38,12 +42,12 @@ def flags_of(early, late, when="during", thresholds=THRESHOLDS, **moment):
         ({"steal": 100, "idle": 900}, ("steal", "during", 0.1)),
         ({"swapped": 3 * 2**20}, ("swap", "during", 2 * 2**20)),
         ({"processes": {(50, "7"): usage(2.0)}}, ("busy", "during", 0.1)),
-        ({"throttled": {"/cpu0/core_throttle_count": 4}}, ("throttled", "during", 1)),
+        ({"throttled": 4}, ("throttled", "during", 1)),
     ],
 )
 def test_what_crosses_its_threshold_is_flagged(late, flag):
     processes = {(50, "7"): usage(1.0)}
-    early = reading(0, processes=processes, throttled={"/cpu0/core_throttle_count": 3}, swapped=2**20)
+    early = reading(0, processes=processes, throttled=3, swapped=2**20)
     settled = {"processes": processes, "throttled": early.throttled, "swapped": early.swapped}
     assert flags_of(early, reading(10, **{**settled, **late})) == [flag]
 
@@ -53,7 +57,7 @@ def test_nothing_is_judged_that_cannot_be_read_or_has_no_threshold():
     seen = quiet.facts(nothing, nothing, ())
     assert set(seen.values()) == {"not available"}
     moment = {"load1": "not available", "temperature_c": "not available"}
-    assert quiet.judge("before", nothing, nothing, {**moment, **seen}, {**THRESHOLDS, "load": 0}) == []
+    assert quiet.judge("before", 0.0, {**moment, **seen}, {**THRESHOLDS, "load": 0}) == []
     busy = reading(10, steal=500, processes={(50, "7"): usage(9.0)}, swapped=2**40)
     assert flags_of(reading(swapped=0), busy, thresholds=dict.fromkeys(THRESHOLDS)) == []
 
@@ -63,18 +67,13 @@ def test_what_is_judged_is_what_the_schemas_say_and_each_is_said_in_words():
         json.loads((projects.ROOT / f"schemas/{name}.schema.json").read_text()) for name in ("record", "plan")
     )
     flag = record["properties"]["quiet"]["properties"]["flags"]["items"]["properties"]
-    judged = set(THRESHOLDS)
-    assert judged == set(quiet.SAYS) == set(flag["what"]["enum"])
-    assert judged == set(planned["$defs"]["thresholds"]["properties"])
-    late = reading(10.0, steal=10**6)
+    whats = set(THRESHOLDS)
+    assert whats == set(quiet.SAYS) == set(flag["what"]["enum"])
+    assert whats == set(planned["$defs"]["thresholds"]["properties"])
     moment = {"load1": 9, "temperature_c": 99, "stalled_seconds": 9}
-    seen = {**moment, "others_share": 9, "others": [], "swapped_bytes": 9, "throttled": 9}
-    flags = [
-        flag
-        for when in ("before", "during")
-        for flag in quiet.judge(when, reading(), late, seen, dict.fromkeys(judged, 0))
-    ]
-    assert {flag["what"] for flag in flags} == judged
+    seen = {**moment, "steal_share": 1, "others_share": 9, "others": [], "swapped_bytes": 9, "throttled": 9}
+    flags = [flag for when in ("before", "during") for flag in quiet.judge(when, 10.0, seen, dict.fromkeys(whats, 0))]
+    assert {flag["what"] for flag in flags} == whats
     assert all(f"(quiet.{flag['what']})" in quiet.sentence(flag) for flag in flags)
 
 
@@ -148,8 +147,7 @@ def test_this_machine_can_be_read_and_a_busy_process_is_seen():
     seen = quiet.facts(early, late, (), measuring=True)
     assert seen["others_share"] > 0.1
     assert name in [entry["name"] for entry in seen["others"]]
-    flags = quiet.judge("during", early, late, {**CALM, **seen}, THRESHOLDS)
-    busy = next(flag for flag in flags if flag["what"] == "busy")
+    busy = next(flag for flag in judged(early, late) if flag["what"] == "busy")
     assert quiet.sentence(busy).startswith("other processes used ")
     assert "during the cell, more than 5.0% of a CPU (quiet.busy): " in quiet.sentence(busy)
 
@@ -162,6 +160,7 @@ class Scripted:
         monkeypatch.setattr(quiet, "take", self.take)
         monkeypatch.setattr(quiet.observe, "moment", lambda: dict(CALM))
         monkeypatch.setattr(quiet.time, "monotonic", lambda: self.clock)
+        monkeypatch.setattr(quiet.time, "sleep", self.sleep)
 
     def take(self):
         return reading(self.clock, processes={(50, "7"): usage(self.own)})
@@ -173,13 +172,13 @@ class Scripted:
             self.own += seconds * (self.left.pop(0) if self.left else 0.0)
 
 
-def lookout(script, **settings):
-    return quiet.Lookout(config.quiet(settings), (), script.sleep)
+def lookout(**settings):
+    return quiet.Lookout(config.quiet(settings))
 
 
 def test_a_busy_machine_is_waited_for(monkeypatch, capsys):
     script = Scripted(monkeypatch, 0.9, 0.5, 0.0)
-    watch = lookout(script, action="wait")
+    watch = lookout(action="wait")
     watch.begin()
     look, pause = quiet.LOOK_SECONDS, quiet.PAUSE_SECONDS
     assert script.slept == [look, pause, look, pause, look]
@@ -189,13 +188,13 @@ def test_a_busy_machine_is_waited_for(monkeypatch, capsys):
 
 
 def test_a_cell_is_refused_before_it_starts_and_after_it_was_disturbed(monkeypatch):
-    script = Scripted(monkeypatch, 0.5)
+    Scripted(monkeypatch, 0.5)
     with pytest.raises(
         CellFailed, match=r"the machine is not quiet: .* 50.0% .* before the cell, .*quiet.busy.*: cc1 50"
     ):
-        lookout(script, action="refuse").begin()
+        lookout(action="refuse").begin()
     script = Scripted(monkeypatch, 0.0)
-    watch = lookout(script, action="refuse")
+    watch = lookout(action="refuse")
     watch.begin()
     script.clock += 10
     watch.ready()
@@ -225,7 +224,5 @@ def test_a_lap_that_stood_still_is_a_disturbance():
     assert quiet.stalled(took(2.0, 2.2, 3.9)) < 0
     assert quiet.stalled(took(2.0, 8.0)) == 0
     early, late = reading(), reading(moment=10.0)
-    [flag] = quiet.judge(
-        "during", early, late, {**CALM, **quiet.facts(early, late, (), True), "stalled_seconds": 3.8}, THRESHOLDS
-    )
+    [flag] = judged(early, late, stalled_seconds=3.8)
     assert (flag["what"], quiet.cause([flag])) == ("stall", "a lap took, beyond twice the usual, 3.8 s")

@@ -111,22 +111,6 @@ def test_a_system_that_is_killed_with_its_cell_is_removed_with_the_others(projec
     assert os.listdir(systems) == []
 
 
-def test_a_system_of_another_number_is_not_used_again(project):
-    folder = project(
-        # In this order a repetition has one system for all workloads that fit in it.
-        projects.on_host(workloads={"noop": None, "both": None, "also": None}, order="sequential"),
-        {"noop": projects.NOOP, "both": several(), "also": several()},
-    )
-    projects.plan(folder)
-    for name in ("noop", "both", "also"):
-        done = projects.run(folder, "strata", "cell", "bare", name, "1")
-        assert done.returncode == 0, done.stderr
-    found = {record["workload"]: record["system"] for record in projects.records(folder)}
-    assert found["both"]["id"] == found["also"]["id"] != found["noop"]["id"]
-    assert [found[name]["cells_before"] for name in ("noop", "both", "also")] == [0, 0, 1]
-    assert [found[name]["parts"] for name in ("noop", "both", "also")] == [1, 2, 2]
-
-
 # Without a process: what stands in the commands.
 
 

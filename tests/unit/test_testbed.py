@@ -13,9 +13,9 @@ from strata.cell import measure
 from strata.system import state, testbed
 
 
-def up(owner, *traces, layers=()):
+def up(owner, *traces):
     """Write down that a system is up."""
-    state.begin("strata-x", "e", list(layers), owner)
+    state.begin("strata-x", "e", owner)
     for trace in traces:
         state.note("strata-x", trace)
 
@@ -24,7 +24,7 @@ def lines(owner, *traces):
     """The same as text."""
     return "".join(
         json.dumps(line) + "\n"
-        for line in [{"id": "strata-x", "environment": "e", "layers": [], "owner": owner, "number": 1}, *traces]
+        for line in [{"id": "strata-x", "environment": "e", "owner": owner, "number": 1}, *traces]
     )
 
 
@@ -67,7 +67,7 @@ def test_what_an_unknown_layer_made_is_removed_by_what_it_noted(project, tmp_pat
         {"kind": "zone", "id": "z", "find": ["find", str(thing)], "remove": [["rm", "-r", "--", str(thing)]]},
     ]
     thing.mkdir()
-    up(OWNER, *noted, layers=[{"zone": {"colour": "red"}}])
+    up(OWNER, *noted)
     projects.plan(folder)
     done = projects.run(folder, "strata", "cell", "bare", "noop", "1")
     assert done.returncode == 0, done.stderr
@@ -93,7 +93,8 @@ def test_state_that_makes_no_sense_is_told_and_all_of_ours_swept(project, swept,
         file.write(text)
     assert testbed.take_down()
     assert swept == ["by marks"]
-    assert "strata-x.up makes no sense" in capsys.readouterr().err
+    assert "damaged file" in (said := capsys.readouterr().err)
+    assert "strata-x.up is of a kind that this version does not know" in said
     assert not testbed.take_down()
 
 

@@ -41,7 +41,7 @@ def measure(environment: str, workload: str, repetition: int) -> None:
     experiment = plan.read()
     _check_name(experiment, environment, workload)
     cell = Cell(experiment, environment, workload, repetition)
-    if cell.order.round(*cell.key) is None:
+    if cell.key not in cell.order.places:
         raise UserError(f"{places.PLAN}: {cell.order.missing(*cell.key)}")
     left: list[str] = []
     try:

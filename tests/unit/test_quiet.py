@@ -12,9 +12,8 @@ import pytest
 from strata.base.errors import CellFailed
 from strata.cell import quiet
 from strata.experiment import config, plan
-from strata.experiment import quiet as quiet_settings
 
-THRESHOLDS = quiet_settings.complete(None)["thresholds"]
+THRESHOLDS = config.quiet({})["thresholds"]
 CALM = {"load1": 0.1, "temperature_c": "not available"}
 SPIN = [sys.executable, "-c", "while True: pass"]
 
@@ -68,7 +67,7 @@ def test_what_is_judged_is_what_the_schemas_say_and_each_is_said_in_words():
         json.loads((projects.ROOT / f"schemas/{name}.schema.json").read_text()) for name in ("record", "plan")
     )
     flag = record["properties"]["quiet"]["properties"]["flags"]["items"]["properties"]
-    whats = set(quiet_settings.JUDGED)
+    whats = set(THRESHOLDS)
     assert whats == set(quiet.SAYS) == set(flag["what"]["enum"])
     assert whats == set(planned["$defs"]["thresholds"]["properties"])
     moment = {"load1": 9, "temperature_c": 99, "stalled_seconds": 9}
@@ -174,7 +173,7 @@ class Scripted:
 
 
 def lookout(**settings):
-    return quiet.Lookout(quiet_settings.complete(settings))
+    return quiet.Lookout(config.quiet(settings))
 
 
 def test_a_busy_machine_is_waited_for(monkeypatch, capsys):

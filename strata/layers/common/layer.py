@@ -188,7 +188,7 @@ class Layer(ABC):
         return []
 
     def warmup(self) -> list[list[str]]:
-        """Commands that are run in the machine below, once before its snapshot is taken: their time is none of the start."""
+        """Commands that are run once in the machine below, before its snapshot is taken where it has one."""
         return []
 
     def put(self, source: str, target: str) -> None:

@@ -2,7 +2,7 @@
 """The client: checks what the application answers, loads it, and says what its tables hold.
 
 Usage: driver.py check ADDRESSES PORTS LOADED_USERS SEED
-       driver.py load ADDRESSES PORTS LOADED_USERS SEED USERS CYCLE_SECONDS RAMP_SECONDS SECONDS
+       driver.py load ADDRESSES PORTS LOADED_USERS SEED USERS CYCLE_SECONDS RAMP_SECONDS SECONDS LAP
        driver.py counts KIND ADDRESSES PORTS
 
 Ports and addresses have commas between them: an instance of the application for each port, as many at each address.
@@ -32,12 +32,14 @@ def check(addresses: str, ports: str, loaded_users: str, seed: str) -> None:
 
 
 def load(addresses: str, ports: str, loaded_users: str, seed: str, users: str, *rest: str) -> None:
-    """Run the users of every instance, and say what they met; rest: cycle, ramp and measured time in seconds."""
+    """Run the users of every instance, and say what they met; rest: cycle, ramp, measured time in seconds, and lap."""
     hosts, name = sites(addresses, ports), f"users-{users}"
-    cycle, ramp, seconds = map(float, rest)
-    say(point=name, users=int(users), instances=len(hosts), cycle_seconds=cycle, seed=int(seed))
+    cycle, ramp, seconds = map(float, rest[:3])
+    # Whoever is added has another name in each lap.
+    own = int(seed) + int(rest[3])
+    say(point=name, users=int(users), instances=len(hosts), cycle_seconds=cycle, seed=own)
     asked = {"sites": hosts, "ramp": ramp, "coming": 0.5, "seconds": seconds, "cycle": cycle}
-    asked |= {"loaded_users": int(loaded_users), "seed": f"{int(seed):x}-{users}"}
+    asked |= {"loaded_users": int(loaded_users), "seed": f"{own:x}-{users}"}
     with generators("visitor.py") as running:
         met = point(running, name, int(users), asked)
     say_operations(name, chain.OPERATIONS, met, 0.9)

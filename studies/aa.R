@@ -1,9 +1,9 @@
 #!/usr/bin/env Rscript
 # Usage: studies/aa.R FOLDER PROJECT...: how often two names of one environment are called different; of
-# projects whose tidy tables are made, each environment beside `native`: `native-again`, or one whose name ends
-# with the share that a brake takes of it.  Writes measured.csv to FOLDER, and prints it.  Blocks are compared
-# as the paper does; the customary way is all runs of one name before those of the other, and Welch's test
-# (1947).
+# projects whose tidy tables are made, each environment beside `native`: `native-again`, or one whose name
+# ends with the share that a brake takes of it.  Writes measured.csv to FOLDER, and prints it.  Blocks are
+# compared as the paper does; the customary way is all runs of one name before those of the other, and
+# Welch's test (1947).
 
 here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)))
 for (file in c("read", "statistics")) source(file.path(here, "..", "analysis", paste0(file, ".R")))

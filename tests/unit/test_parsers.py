@@ -65,16 +65,17 @@ def test_the_log_of_another_workload_is_refused(log):
 
 # Parameters that leave no trace in each log: ports, warm-ups, settings of a server, and limits that may not be reached.
 TRACELESS = {
-    "auction": "web_port broker_ports processes poll_seconds item_seconds buffer_bytes resolution confirmations",
+    "auction": "web_port broker_ports processes poll_seconds item_seconds buffer_bytes resolution confirmations "
+    "laps",
     "cloudstone": "roles geocoder_ports database_ports ramp_seconds workers children buffer_bytes log_bytes "
-    "mix_points loaded_users",
+    "mix_points loaded_users laps",
     "dvdstore": "buffer_bytes laps",
     "linpack": "min_trials min_seconds",
     "mysql": "port warmup_seconds",
     "netperf": "warmup_seconds port",
     "nuttcp": "warmup_seconds port data_ports paced_ports netserver_port server_cpu",
     "redis": "warmup_requests port server_cpu",
-    "redis-scaleout": "pinned_ports stats_port settle_seconds",
+    "redis-scaleout": "pinned_ports stats_port settle_seconds laps",
 }
 
 
@@ -204,6 +205,13 @@ def test_the_load_generator_may_be_busy_only_where_that_bounds_no_result():
 
     assert log.parse(busy(300)) is None
     assert same(log.parse(busy(400)), log.values)
+
+
+def test_a_latency_counts_where_ten_are_due_in_a_lap_however_many_there_were():
+    from kit.applications import frequent
+
+    done = {"often": {"count": 7}, "seldom": {"count": 12}, "never": {"count": 0}}
+    assert list(frequent(done, {"often": 10, "seldom": 9.9, "never": 80.1}, 100)) == ["often"]
 
 
 # A cell's laps and systems

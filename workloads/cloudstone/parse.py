@@ -4,17 +4,15 @@ thresholds that it uses up, rate, and what the processors of host and load gener
 import math
 
 from cloudstone.chain import MIX, OPERATIONS, THRESHOLDS
-from kit.applications import off_mix, read_load, require_idle
-from kit.checks import number, numbers, require, require_asked, require_counted, require_equal
+from kit.applications import frequent, off_mix, read_books, read_load, require_grown, require_idle
+from kit.checks import number, require, require_asked, require_equal
 from kit.logs import Object, Point, Value, processors, read, value
 
-# With fewer operations of a kind their latency is not reported.
-LEAST = 30
 # The load generator is the bottleneck where operations begin later than at the time drawn for them, by this share of
 # the mean cycle.
 LATEST = 0.2
-# What adds a row to a table, and how many rows the check of every operation adds to each instance.
-ADDED = {"person": ("AddPerson", 1), "socialevent": ("AddEvent", 2)}
+# What adds a row to a table.
+ADDED = {"person": "AddPerson", "socialevent": "AddEvent"}
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
@@ -22,9 +20,9 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     users = parameters["users"]
     instances = len(parameters["web_ports"]) * int(parameters["systems"])
     each = f" observed point( operation){{{len(MIX)}}} drove end observed"
-    before, after = f"( loaded){{{instances}}}( checked){{{instances}}}", f"( left){{{instances}}}"
+    before, after = f"( checked){{{instances}}}( opened){{{instances}}}", f"( closed){{{instances}}}"
     log = read(lines, f"{before}({each}){{{len(users)}}}{after}")
-    check_rows(log.objects, instances, parameters)
+    check_rows(log.objects)
     found = []
     for i, of in enumerate(users):
         at = {"users": of, "instances": instances if instances > 1 else None}
@@ -38,17 +36,18 @@ def measured(point: Point, users: int, instances: int, parameters: Object, at: O
     """The values of one point, all but the host's."""
     asked = {**parameters, "users": users, "instances": instances}
     require_asked(point.head, asked, "users", "instances", "cycle_seconds")
-    done, counts, drove = read_load(point, f"users-{users}", OPERATIONS, users * instances, parameters["seconds"])
+    seconds, cycle = parameters["seconds"], parameters["cycle_seconds"]
+    done, counts, drove = read_load(point, f"users-{users}", OPERATIONS, users * instances, seconds)
     points, whole = parameters["mix_points"], sum(counts.values())
     # In percentage points, with 10,000 operations; with fewer, chance allows for more.
     fault = off_mix(counts, MIX, lambda _: points * whole / 100 * max(1, math.sqrt(10000 / whole)))
     require(not fault, f"the mix is not the published one: {fault}")
     require_idle(drove, users)
     late = number(drove, "late_seconds", zero=True)
-    in_time = late <= LATEST * parameters["cycle_seconds"]
-    require(in_time, f"the load generator is the bottleneck: operations began {1000 * late:.3g} ms late in the mean")
-    often = {name: each for name, each in done.items() if each["count"] >= LEAST}
-    require(often, f"no operation was done {LEAST} times with {users} users")
+    reason = f"operations began {1000 * late:.3g} ms late in the mean"
+    require(late <= LATEST * cycle, f"the load generator is the bottleneck: {reason}")
+    often = frequent(done, MIX, users * instances * seconds / cycle)
+    require(often, f"no operation is done often enough with {users} users")
     strain = max(each["mean_ms"] / THRESHOLDS[name] for name, each in often.items())
     return [
         *(value("latency", "ms", each["mean_ms"], operation=name, **at) for name, each in often.items()),
@@ -59,22 +58,12 @@ def measured(point: Point, users: int, instances: int, parameters: Object, at: O
     ]
 
 
-def check_rows(objects: dict[str, list[Object]], instances: int, parameters: Object) -> None:
-    """Check the tables before and after, and that every operation was checked."""
-    users = max(parameters["loaded_users"], 25)
-    require(max(parameters["users"]) <= users, "more users than data were made for")
-    tags = round(5000 * math.tanh(users / 20000))
-    rows = {"person": 100 * users, "socialeventtag": tags, "socialevent": 3 * tags, "address": 100 * users + 3 * tags}
-    for kind in ("loaded", "checked", "left"):
-        require_counted(objects[kind], kind, 0)
-    for loaded, checked, left in zip(objects["loaded"], objects["checked"], objects["left"], strict=True):
-        require_asked(loaded, rows, *rows)
-        require_equal("the checked operations", checked["operations"], OPERATIONS)
-        require_equal("the rows that break a rule", (loaded["broken"], left["broken"]), (0, 0))
+def check_rows(objects: dict[str, list[Object]]) -> None:
+    """Check the tables before and after: a person or an event that was added is there; nothing else is."""
+    opened, closed = read_books(objects, OPERATIONS)
+    for before, after in zip(opened, closed, strict=True):
+        require_equal("the rows that break a rule", (before["broken"], after["broken"]), (0, 0))
         for table in ("person_person", "comments_rating"):
-            require_equal(f"the rows of {table}", left[table], number(loaded, table))
-    # A person or an event that was added is there; nothing else is.
-    for table, (operation, of_check) in ADDED.items():
-        added = sum(numbers(objects["left"], table)) - sum(numbers(objects["loaded"], table)) - instances * of_check
-        done = sum(total["added"][operation] for total in objects["drove"])
-        require_equal(f"the new rows of {table}", added, done)
+            require_equal(f"the rows of {table}", after[table], number(before, table))
+    for table, operation in ADDED.items():
+        require_grown(opened, closed, table, sum(total["added"][operation] for total in objects["drove"]))

@@ -36,10 +36,11 @@ class Walker(Visitor):
     mix: dict[str, float]
 
     def come(self) -> None:
-        """Come to where a user is who has just done something, in the mix: so that no beginning shows in it."""
+        """Come to where a user is who has just done something, so many at each as the mix says: no beginning shows."""
         if not self.point.shared:
-            self.point.shared["walk"] = Chain(self.flows, random.Random(f"walk {self.asked['seed']} {self.number}"))
-        self.last = self.chance.choices(list(self.mix), list(self.mix.values()))[0]
+            chance = random.Random(f"walk {self.asked['seed']} {self.number}")
+            self.point.shared["walk"] = Chain({**self.flows, "coming": self.mix}, chance)
+        self.last = self.point.shared["walk"].after("coming")
 
     def next(self) -> str:
         """What the walk lets follow."""

@@ -78,7 +78,12 @@ def test_what_was_loaded_is_there_and_what_is_added_is_as_it_was_sent(site):
     somebody.do("Login")
     form = somebody.event_form("Looked at")
     page = somebody.page("POST", "/events", "<h1>Looked at</h1>", **form)
-    patterns = ("<address>(.*?)<br>", 'class="place">(.*?)<', 'class="picture" src="([^"]+)"', r'href="(/files/[^"]+\.txt)"')
+    patterns = (
+        "<address>(.*?)<br>",
+        'class="place">(.*?)<',
+        'class="picture" src="([^"]+)"',
+        r'href="(/files/[^"]+\.txt)"',
+    )
     ((address,), (place,), (picture,), (text,)) = (re.findall(pattern, page) for pattern in patterns)
     assert place == " ".join(data_set.place(address.split(", ")))
     for file in (picture, text):

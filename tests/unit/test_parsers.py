@@ -65,8 +65,7 @@ def test_the_log_of_another_workload_is_refused(log):
 
 # Parameters that leave no trace in each log: ports, warm-ups, settings of a server, and limits that may not be reached.
 TRACELESS = {
-    "auction": "web_port broker_ports processes poll_seconds item_seconds buffer_bytes resolution confirmations "
-    "laps",
+    "auction": "web_port broker_ports processes poll_seconds item_seconds buffer_bytes resolution confirmations laps",
     "cloudstone": "roles geocoder_ports database_ports ramp_seconds workers children buffer_bytes log_bytes "
     "mix_points loaded_users laps",
     "dvdstore": "buffer_bytes laps",

@@ -44,16 +44,19 @@ test-others: setup-test
 	@failed=0; for stage in lint test-python test-r test-papers; do \
 	nice -n 10 $(MAKE) --no-print-directory $$stage || failed=1; done; exit $$failed
 
+# Functions that run for a moment are not worth compiling.
+TESTTHAT = R_ENABLE_JIT=0 Rscript -e 'testthat::test_dir("analysis/tests/$(1)", reporter = "summary")'
+
 test-unit: test-python test-r  ## tests of functions and tables
 
 test-python: setup-test
 	$(PYTHON) -m pytest -q -n auto --dist worksteal tests/unit
 
 test-r: setup-test
-	scripts/test-r.sh tables
+	$(call TESTTHAT,tables)
 
 test-papers: setup-test ## papers, archives and whole runs without Docker
-	scripts/test-r.sh papers; r=$$?; \
+	$(call TESTTHAT,papers); r=$$?; \
 	$(PYTHON) -m pytest -q -n auto --dist loadfile --durations 10 tests/whole && exit $$r
 
 test-system: setup-test ## tests with real systems and machines

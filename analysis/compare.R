@@ -6,7 +6,7 @@
 
 here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)))
 root <- normalizePath(file.path(here, ".."))
-files <- c("read", "statistics", "samples", "sides", "words", "show", "figures", "render")
+files <- c("read", "statistics", "sides", "words", "show", "figures", "render")
 for (file in files) suppressMessages(source(file.path(root, "analysis", paste0(file, ".R"))))
 
 main <- function(listing, out, effect = MARGIN) {

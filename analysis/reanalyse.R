@@ -4,7 +4,7 @@
 
 here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)))
 root <- normalizePath(file.path(here, ".."))
-files <- c("read", "statistics", "claims", "samples", "reanalysis", "words", "show", "figures", "render")
+files <- c("read", "statistics", "claims", "reanalysis", "words", "show", "figures", "render")
 for (file in files) source(file.path(root, "analysis", paste0(file, ".R")))
 
 arguments <- commandArgs(TRUE)

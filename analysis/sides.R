@@ -115,23 +115,14 @@ facts_of_side <- function(side) {
     inside <- one$observed$inside
     # Named after the system, which is another one in every block.
     inside$cgroup <- NULL
-    told <- list(host = one$observed$host$static, client = one$observed$client, one = inside,
-                 one = list(layers = one$system$layers), load = one$parameters,
-                 source = list(revision = one$source$revision))
-    names(told)[names(told) == "one"] <- one$environment
-    names(told)[names(told) == "load"] <- one$workload
-    told
+    told <- list(one$observed$host$static, one$observed$client, inside, list(layers = one$system$layers),
+                 one$parameters, list(revision = one$source$revision))
+    stats::setNames(told, c("host", "client", one$environment, one$environment, one$workload, "source"))
   }
   told <- unlist(lapply(unname(side$records), of_record), recursive = FALSE)
   planned <- side$plan[intersect(c("machine", "seed", "order", "repetitions", "image"), names(side$plan))]
-  flat <- unlist(c(planned, list(built = side$image), unique_by_name(told)))
+  flat <- unlist(c(planned, list(built = side$image), told))
   tapply(as.character(flat), names(flat), function(x) paste(sort(unique(x)), collapse = " | ")) |> unlist()
-}
-
-# Hundreds of runs tell the same.
-unique_by_name <- function(told) {
-  said <- vapply(told, function(one) paste(deparse(one), collapse = ""), "")
-  told[!duplicated(paste(names(told), said))]
 }
 
 #' The outcome, in words and counts

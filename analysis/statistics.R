@@ -10,41 +10,71 @@ MOST_ALIKE <- 0.8
 
 #' Ratio of two paired samples, tested against the smallest difference that matters
 #'
-#' Different: a test of the null hypothesis that the ratio lies within the margin (McCarthy and Smyth
-#' 2009).  Equivalent: two one-sided tests (Schuirmann 1987).  Student's tests of the mean logarithm; of
-#' percentiles Wilcoxon's.
-#'
 #' @param x,y values in the same blocks, in the order in which they were measured, all above 0
 #' @param percentile whether they are percentiles of samples
 #' @param level of the interval
-#' @return data frame of one row: n, ratio, low, high, p, p_equivalent, scatter (of the logarithms), se (of
-#'   their mean), why (no interval)
+#' @return the row of compare_values, with scatter (of the logarithms) and se (of their mean)
 compare_pairs <- function(x, y, percentile = FALSE, level = 1 - ALPHA) {
   d <- log(x / y)
   d <- d[is.finite(d)]
-  n <- length(d)
-  center <- if (percentile) stats::median else mean
-  row <- list2DF(list(n = n, ratio = if (n > 0) exp(center(d)) else NA_real_, low = NA_real_, high = NA_real_,
-                      p = NA_real_, p_equivalent = NA_real_, scatter = if (n > 1) stats::sd(d) else NA_real_,
-                      se = NA_real_, why = ""))
+  row <- compare_values(list(d), percentile, level, words = c("blocks", "ratio"))
+  row$scatter <- if (length(d) > 1) stats::sd(d) else NA_real_
+  se <- function() if (percentile) row$scatter / sqrt(row$n) else error_of_mean(d)$se
+  row$se <- if (row$why == "") se() else NA_real_
+  row
+}
+
+#' Two samples that share no blocks (two experiments, or logs whose runs are not paired), or one alone
+#'
+#' @param x,y values in the order in which they were measured; y is NULL for x alone
+#' @param how "ratio" (x to y), "difference" (x less y) or "level" (x); the p values are of ratios alone
+#' @param percentile,level as above
+#' @param edge logarithm of the smallest ratio that matters
+compare_samples <- function(x, y = NULL, how = "ratio", percentile = FALSE, level = 1 - ALPHA, edge = EDGE) {
+  sides <- lapply(Filter(Negate(is.null), list(x, y)), if (how == "ratio") log else identity)
+  compare_values(sides, percentile, level, edge, if (how == "ratio") exp else identity)
+}
+
+#' One sample of distances, or the distance of two samples
+#'
+#' Different: a test of the null hypothesis that it lies within the margin (McCarthy and Smyth 2009).
+#' Equivalent: two one-sided tests (Schuirmann 1987).  Student's tests of the mean, of two samples Welch's
+#' (1947); of percentiles Wilcoxon's, of two samples that of Wilcoxon, Mann and Whitney.
+#'
+#' @param sides list of the one or two samples
+#' @param back from their scale to that of what is told
+#' @param words what there must be enough of, and what must vary
+#' @return data frame of one row: n (of the smaller one), ratio, low, high, p, p_equivalent, why (no interval)
+compare_values <- function(sides, percentile, level, edge = EDGE, back = exp, words = c("runs", "value")) {
+  n <- min(lengths(sides))
+  away <- Reduce(`-`, lapply(sides, if (percentile) stats::median else mean))
+  row <- list2DF(list(n = n, ratio = if (n > 0) back(away) else NA_real_, low = NA_real_, high = NA_real_,
+                      p = NA_real_, p_equivalent = NA_real_, why = ""))
   least <- if (percentile) PERCENTILE_PAIRS else 3
-  if (n < least) row$why <- paste("fewer than", least, "blocks")
-  else if (row$scatter < 1e-12) row$why <- "all blocks give the same ratio"
+  if (n < least) row$why <- paste("fewer than", least, words[[1]])
+  else if (all(vapply(sides, stats::sd, 0) < 1e-12)) {
+    row$why <- paste("all", words[[1]], "give the same", words[[2]])
+  }
   if (row$why != "") return(row)
-  found <- if (percentile) by_ranks(d, level) else by_mean(d, level)
+  found <- if (percentile) by_ranks(sides, level, edge) else by_mean(sides, level, edge)
+  found[c("ratio", "low", "high")] <- lapply(found[c("ratio", "low", "high")], back)
   row[names(found)] <- found
   row
 }
 
-# P(|T| as far beyond the margin as was seen), were the ratio at its edge, is the largest p of all ratios
+# P(|T| as far beyond the margin as was seen), were the distance at its edge, is the largest p of all
 # within it.
-by_mean <- function(d, level) {
-  error <- error_of_mean(d)
-  p <- function(distance) stats::pt(distance / error$se, error$df)
-  half <- stats::qt((1 + level) / 2, error$df) * error$se
-  away <- abs(mean(d))
-  list(low = exp(mean(d) - half), high = exp(mean(d) + half), p = p(EDGE - away) + p(-EDGE - away),
-       p_equivalent = p(away - EDGE), se = error$se)
+by_mean <- function(sides, level, edge) {
+  errors <- lapply(sides, error_of_mean)
+  squares <- vapply(errors, function(one) one$se ^ 2, 0)
+  se <- sqrt(sum(squares))
+  # Satterthwaite's degrees of freedom.
+  df <- sum(squares) ^ 2 / sum(squares ^ 2 / vapply(errors, `[[`, 0, "df"))
+  away <- Reduce(`-`, lapply(sides, mean))
+  half <- stats::qt((1 + level) / 2, df) * se
+  p <- function(distance) stats::pt(distance / se, df)
+  list(ratio = away, low = away - half, high = away + half, p = p(edge - abs(away)) + p(-edge - abs(away)),
+       p_equivalent = p(abs(away) - edge))
 }
 
 #' Standard error of a mean of values of which neighbours are alike, and its degrees of freedom
@@ -61,14 +91,15 @@ error_of_mean <- function(d) {
   list(se = stats::sd(d) / sqrt(independent), df = max(independent - 1, 2))
 }
 
-by_ranks <- function(d, level) {
-  test <- function(...) suppressWarnings(stats::wilcox.test(d, conf.int = TRUE, ...))
+by_ranks <- function(sides, level, edge) {
+  other <- if (length(sides) > 1) sides[[2]]
+  test <- function(...) suppressWarnings(stats::wilcox.test(sides[[1]], other, conf.int = TRUE, ...))
   p <- function(edge, side) test(mu = edge, alternative = side)$p.value
   both <- test(conf.level = level)
   # Twice the smaller is never less than the sum.
-  list(ratio = exp(both$estimate[[1]]), low = exp(both$conf.int[[1]]), high = exp(both$conf.int[[2]]),
-       p = min(1, 2 * p(EDGE, "greater"), 2 * p(-EDGE, "less")),
-       p_equivalent = max(p(-EDGE, "greater"), p(EDGE, "less")), se = stats::sd(d) / sqrt(length(d)))
+  list(ratio = both$estimate[[1]], low = both$conf.int[[1]], high = both$conf.int[[2]],
+       p = min(1, 2 * p(edge, "greater"), 2 * p(-edge, "less")),
+       p_equivalent = max(p(-edge, "greater"), p(edge, "less")))
 }
 
 #' The verdict of a comparison: p adjusted within its family, p of the equivalence not

@@ -1,45 +1,24 @@
-# Runs lintr over every R file of the project, and codetools over the rooms of the analysis; any finding is an
-# error.  A file in which lintr found nothing is not looked at again before it or the linters change.
+# Runs lintr over every R file of the project, and codetools over the analysis; any finding is an error.
 listing <- c("ls-files", "--cached", "--others", "--exclude-standard", "*.R", "*.Rmd")
-files <- system2("git", listing, stdout = TRUE)
-files <- files[file.exists(files)]
-sums <- tools::md5sum(files)
-linters <- paste(tools::md5sum(".lintr"), utils::packageVersion("lintr"))
-cache <- ".lintr_cache"
-good <- if (file.exists(cache)) readLines(cache)
-changed <- files[!paste(linters, sums) %in% good]
-found <- parallel::mclapply(changed, lintr::lint, mc.cores = parallel::detectCores(), mc.preschedule = FALSE)
-for (file in changed[!vapply(found, inherits, logical(1), "lints")]) {
-  stop(file, ": lintr failed", call. = FALSE)
-}
+files <- Filter(file.exists, system2("git", listing, stdout = TRUE))
+found <- parallel::mclapply(files, lintr::lint, cache = TRUE, mc.cores = parallel::detectCores(),
+                            mc.preschedule = FALSE)
+for (file in files[!vapply(found, inherits, logical(1), "lints")]) stop(file, ": lintr failed", call. = FALSE)
 for (finding in unlist(found, recursive = FALSE)) print(finding)
-bad <- changed[lengths(found) > 0]
-writeLines(paste(linters, sums[setdiff(files, bad)]), cache)
 
 # lintr looks at one file at a time, so that its check of what is used knows nothing of the other files: it is
-# switched off, and done here over all of them.  Columns, which dplyr and ggplot2 look up in data, and what
-# glue puts into texts are no variables: they are named elsewhere, as an argument, behind a $ or in a text.
-named <- function(one) {
-  if (is.character(one)) return(unlist(regmatches(one, gregexpr("[[:alpha:]][[:alnum:]_.]*", one))))
-  if (is.call(one) && identical(one[[1]], quote(`$`))) return(c(as.character(one[[3]]), named(one[[2]])))
-  if (is.call(one)) c(names(one), unlist(lapply(as.list(one), named)))
-}
+# switched off, and done here over all of them, for functions and their arguments: dplyr and ggplot2 look up
+# variables in data.
 analysis <- list2env(list(where = identity), parent = globalenv())
-columns <- character()
 files <- list.files("analysis", "[.]R$", full.names = TRUE)
-for (one in unlist(lapply(files,
-                          function(file) as.list(parse(file, keep.source = FALSE, encoding = "UTF-8"))))) {
-  columns <- c(columns, named(one))
+parts <- lapply(files, function(file) as.list(parse(file, keep.source = FALSE, encoding = "UTF-8")))
+for (one in unlist(parts)) {
   if (is.call(one) && identical(one[[1]], quote(library))) suppressPackageStartupMessages(eval(one))
-  # What is no function is only there.
-  if (is.call(one) && identical(one[[1]], quote(`<-`)) && is.name(one[[2]])) {
-    makes <- is.call(one[[3]]) && identical(one[[3]][[1]], quote(`function`))
-    assign(as.character(one[[2]]), if (makes) eval(one[[3]], analysis), analysis)
-  }
+  makes <- is.call(one) && identical(one[[1]], quote(`<-`)) && is.call(one[[3]])
+  if (makes && identical(one[[3]][[1]], quote(`function`))) eval(one, analysis)
 }
 usage <- character()
 codetools::checkUsageEnv(analysis, report = function(text) usage <<- c(usage, text))
-variable <- "(.*global|.*local) variable .(\\w+).*\n"
-usage <- usage[!(grepl(variable, usage) & sub(variable, "\\2", usage) %in% columns)]
+usage <- grep("(global|local) variable", usage, value = TRUE, invert = TRUE)
 cat(usage, sep = "")
-quit(status = as.integer(length(bad) + length(usage) > 0))
+quit(status = as.integer(sum(lengths(found)) + length(usage) > 0))

@@ -1,28 +1,29 @@
 #!/usr/bin/env Rscript
-# Usage: studies/aa.R FOLDER RUNS PROJECT...: how often two names of one environment are called different;
-# writes measured.csv (where there are projects, with the environments `native` and `native-again`, whose
-# tidy tables are made; with `native-again` made worse by 0, 2 and 5 %) and simulated.csv (RUNS
-# simulations a row) to FOLDER, and prints them.  Blocks are
-# compared as the paper does; the customary way is all runs of one name before those of the other, and Welch's
-# test (1947).
+# Usage: studies/aa.R FOLDER PROJECT...: how often two names of one environment are called different; of
+# projects whose tidy tables are made, each environment beside `native`: `native-again`, or one whose name ends
+# with the share that a brake takes of it.  Writes measured.csv to FOLDER, and prints it.  Blocks are compared
+# as the paper does; the customary way is all runs of one name before those of the other, and Welch's test
+# (1947).
 
 here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)))
 for (file in c("read", "statistics")) source(file.path(here, "..", "analysis", paste0(file, ".R")))
 arguments <- commandArgs(TRUE)
-if (length(arguments) < 2) stop("usage: studies/aa.R FOLDER RUNS PROJECT...", call. = FALSE)
-folder <- arguments[[1]]
-projects <- arguments[-(1:2)]
+if (length(arguments) < 2) stop("usage: studies/aa.R FOLDER PROJECT...", call. = FALSE)
 
-# `different`: the interval excludes 1; `beyond`: they are called different by more than the margin.
+# `different`: the interval excludes 1; `promised`: how often intervals of their widths should exclude it,
+# were the share that is taken all of the difference; `beyond`: they are called different by more than the
+# margin.
 rates <- function(found) {
   different <- (found$low > 1 | found$high < 1) %in% TRUE
   limits <- stats::binom.test(sum(different), length(different))$conf.int
   beyond <- verdict_of(found$p, found$p_equivalent) == "different"
+  effect <- if (is.null(found$taken)) 0 else -log(1 - found$taken)
+  widths <- effect / (log(found$high / found$low) / 2)
+  promised <- stats::pnorm(1.96 * (widths - 1)) + stats::pnorm(1.96 * (-widths - 1))
   data.frame(comparisons = length(different), different = sum(different), share = mean(different),
-             low = limits[[1]], high = limits[[2]], beyond = mean(beyond))
+             low = limits[[1]], high = limits[[2]], promised = mean(promised, na.rm = TRUE),
+             beyond = mean(beyond))
 }
-
-in_blocks <- function(x, y) compare_pairs(x, y)[c("low", "high", "p", "p_equivalent")]
 
 unpaired <- function(x, y) {
   test <- function(...) stats::t.test(log(x), log(y), ...)
@@ -32,57 +33,29 @@ unpaired <- function(x, y) {
              p_equivalent = max(p(-EDGE, "greater"), p(EDGE, "less")))
 }
 
-# With `loss`, the values of one name are made worse by that share: a positive control on noise that was
-# measured.
-measured <- function(projects, loss) {
+measured <- function(projects) {
   rows <- stack_rows(lapply(projects, function(project) {
     results <- read_results(file.path(project, "results"))
-    results$tidy <- results$tidy[results$tidy$headline, ]
-    native <- results$tidy$environment == NATIVE
-    share <- (1 - loss) ^ ifelse(results$tidy$better == "higher", 1, -1)
-    results$tidy$value[!native] <- (results$tidy$value * share)[!native]
-    results$tidy$laps[!native] <- mapply(function(laps, share) {
-      paste(as.numeric(strsplit(laps, ";")[[1]]) * share, collapse = ";")
-    }, results$tidy$laps, share)[!native]
-    paired <- compare_environments(results$tidy[!native, ], results$tidy[native, ])
-    apart <- by_group(results$tidy, c("workload", "metric", "factors"), function(own) {
-      values <- split(own$value, own$environment == NATIVE)
-      unpaired(values[["FALSE"]], values[["TRUE"]])
-    })
-    columns <- c("low", "high", "p", "p_equivalent")
-    rbind(cbind(order = results$plan$order, comparison = "in blocks", loss = loss, paired[columns]),
-          cbind(order = results$plan$order, comparison = "unpaired", loss = loss, apart[columns]))
+    tidy <- results$tidy[results$tidy$headline, ]
+    native <- tidy[tidy$environment == NATIVE, ]
+    stack_rows(lapply(setdiff(unique(tidy$environment), NATIVE), function(name) {
+      other <- tidy[tidy$environment == name, ]
+      paired <- compare_environments(other, native)
+      apart <- by_group(rbind(other, native), c("workload", "metric", "factors"), function(own) {
+        values <- split(own$value, own$environment == NATIVE)
+        unpaired(values[["FALSE"]], values[["TRUE"]])
+      })
+      columns <- c("low", "high", "p", "p_equivalent")
+      taken <- if (grepl("^braked", name)) as.numeric(sub("^braked-", "", name)) / 100 else 0
+      rbind(cbind(order = results$plan$order, comparison = "in blocks", taken = taken, paired[columns]),
+            cbind(order = results$plan$order, comparison = "unpaired", taken = taken, apart[columns]))
+    }))
   }))
-  by_group(rows, c("order", "comparison", "loss"), rates)
+  by_group(rows, c("order", "comparison", "taken"), rates)
 }
 
-# A machine changes by a steady drift and a random walk, shares of its level over the experiment; noise 1 %.
-MACHINES <- list("steady machine" = c(0, 0), "drift of 3 %" = c(0.03, 0), "random walk of 3 %" = c(0, 0.03))
-
-simulated <- function(machine, runs, order) {
-  stack_rows(lapply(seq_len(as.integer(arguments[[2]])), function(i) {
-    n <- 2 * runs
-    level <- machine[[1]] * seq_len(n) / n + cumsum(stats::rnorm(n, sd = machine[[2]] / sqrt(n)))
-    value <- exp(level + stats::rnorm(n, sd = 0.01))
-    if (order == "sequential") return(unpaired(value[seq_len(runs)], value[-seq_len(runs)]))
-    first <- seq(1, n, 2) + (stats::runif(runs) < 0.5)
-    in_blocks(value[first], value[-first][seq_len(runs)])
-  }))
-}
-
-told <- function(name, table) {
-  numbers <- vapply(table, is.numeric, NA)
-  table[numbers] <- lapply(table[numbers], signif, 4)
-  utils::write.csv(table, file.path(folder, paste0(name, ".csv")), row.names = FALSE, quote = FALSE)
-  print(table, row.names = FALSE)
-}
-
-if (length(projects) > 0) {
-  told("measured", stack_rows(lapply(c(0, 0.02, 0.05), measured, projects = projects)))
-}
-set.seed(2014)
-cases <- expand.grid(order = c("blocks", "sequential"), machine = names(MACHINES), runs = c(5, 10),
-                     stringsAsFactors = FALSE)
-told("simulated", stack_rows(Map(function(order, machine, runs) {
-  cbind(machine = machine, runs = runs, order = order, rates(simulated(MACHINES[[machine]], runs, order)))
-}, cases$order, cases$machine, cases$runs)))
+table <- measured(arguments[-1])
+numbers <- vapply(table, is.numeric, NA)
+table[numbers] <- lapply(table[numbers], signif, 4)
+utils::write.csv(table, file.path(arguments[[1]], "measured.csv"), row.names = FALSE, quote = FALSE)
+print(table, row.names = FALSE)

@@ -4,22 +4,9 @@ import os
 import shutil
 import stat
 import zipfile
-import zlib
 
 from strata.base.errors import UserError
 
-# What a reader of zip files raises over bytes that are not one.
-BROKEN = (
-    zipfile.BadZipFile,
-    zlib.error,
-    ValueError,
-    LookupError,
-    EOFError,
-    NotImplementedError,
-    RuntimeError,
-    OverflowError,
-    OSError,
-)
 EPOCH = (1980, 1, 1, 0, 0, 0)
 # Logs and tables pack to a tenth; what unpacks to more than this many times its size is no archive.
 MOST = 100
@@ -60,20 +47,28 @@ def pack(folder: str, out: str) -> None:
 
 
 def unpack(path: str, folder: str) -> None:
-    """Unpack an archive into a folder that is there and empty; zipfile makes files alone, and none outside of it.
+    """Unpack an archive into a folder that is there and empty.
 
-    Raises UserError for what is no zip file or is broken in it, and, before anything is written, for sizes that no
-    archive has.
+    Raises UserError for what is no zip file or is broken in it, and, before anything is written, for members that no
+    archive has: links, names that lead elsewhere or stand twice, and sizes beyond all measure.
     """
     if not os.path.isfile(path):
         raise UserError(f"{path}: there is no such file")
     try:
         with zipfile.ZipFile(path) as archive:
-            total, room = sum(info.file_size for info in archive.infolist()), os.path.getsize(path)
+            total, room = 0, os.path.getsize(path)
+            seen: set[str] = set()
+            for info in archive.infolist():
+                name, kind = info.filename, stat.S_IFMT(info.external_attr >> 16)
+                plain = name == os.path.normpath(name) and not name.startswith(("/", "..")) and "\\" not in name
+                if not plain or name in seen or kind not in (0, stat.S_IFREG):
+                    raise ValueError(f"{name!r} is a link, an odd name, or there twice; nothing was unpacked")
+                seen.add(name)
+                total += info.file_size
             if total > MOST * room:
                 claim = f"its members claim {total:,} bytes, more than {MOST} times its {room:,}"
-                raise UserError(f"{path}: {claim}; nothing was unpacked")
+                raise ValueError(f"{claim}; nothing was unpacked")
             for info in archive.infolist():
                 os.chmod(archive.extract(info, folder), 0o755 if info.external_attr >> 16 & stat.S_IXUSR else 0o644)
-    except BROKEN as error:
+    except Exception as error:  # What bytes that are no zip file make its reader raise is of many kinds.
         raise UserError(f"{path}: cannot be read as an archive: {error}") from None

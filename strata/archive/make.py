@@ -135,16 +135,9 @@ def _results(experiment: Plan, light: bool) -> list[str]:
 def _image(experiment: Plan) -> dict[str, str]:
     """The image from the machine's cache, without the tree that its archive holds too, and without keys."""
     cached = cache.require(experiment["image"]["recipe"])["folder"]
-    found = {}
-    for where, folders, names in os.walk(cached):
-        folders[:] = sorted(name for name in folders if name != "tree")
-        for name in sorted(names):
-            path = os.path.join(where, name)
-            below = os.path.relpath(path, cached)
-            regular = os.path.isfile(path) and not os.path.islink(path)
-            if name.endswith(IMAGE_FILES) and regular:
-                found[f"image/{below}"] = path
-    return found
+    found = {name: os.path.join(cached, name) for name in container.files_below(cached) if name.endswith(IMAGE_FILES)}
+    regular = {name: path for name, path in found.items() if os.path.isfile(path) and not os.path.islink(path)}
+    return {f"image/{name}": path for name, path in regular.items() if "tree" not in name.split("/")}
 
 
 def _private(
@@ -158,8 +151,7 @@ def _private(
     texts = [*experiment["environments"], *experiment["workloads"]]
     for name in set(found.files) - changed:
         with open(name, "rb") as file:
-            content = file.read()
-        texts += [content.decode()] if private.is_text(content) else []
+            texts.append(private.said(file.read()) or "")
     given = [
         value
         for entry in experiment["workloads"].values()

@@ -54,15 +54,6 @@ class Found(NamedTuple):
         return f"{self.name}:{self.line}"
 
 
-def is_text(content: bytes) -> bool:
-    """Whether bytes are UTF-8 text without NUL."""
-    try:
-        content.decode()
-    except UnicodeDecodeError:
-        return False
-    return b"\0" not in content
-
-
 def said(content: bytes) -> str | None:
     """The text of a content: UTF-8, UTF-16, or either of them packed by gzip, bzip2 or xz; None for binary content."""
     for mark, unpack in _PACKED.items():
@@ -70,15 +61,15 @@ def said(content: bytes) -> str | None:
             with contextlib.suppress(OSError, EOFError, ValueError, lzma.LZMAError):
                 return said(unpack(content))
             return None
-    if is_text(content):
-        return content.decode()
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return content.decode("utf-16", "replace")
+    if b"\0" not in content:
+        # A log may hold what a tool printed in an encoding of its own.
+        return content.decode(errors="replace")
     for encoding, zeros in (("utf-16-le", content[1:2000:2]), ("utf-16-be", content[:2000:2])):
         if zeros.count(0) > 0.6 * len(zeros):
             return content.decode(encoding, "replace")
-    # A log may hold what a tool printed in an encoding of its own.
-    return content.decode(errors="replace") if b"\0" not in content else None
+    return None
 
 
 def _names() -> tuple[set[str], set[str]]:

@@ -29,5 +29,5 @@ def test_the_unit_tests_of_python_pass():
 
 
 def test_the_unit_tests_of_the_analysis_pass():
-    found = run("scripts/test-r.sh tables")
+    found = run("Rscript -e 'testthat::test_dir(\"analysis/tests/tables\")'")
     assert found.returncode == 0, found.stdout[-5000:]

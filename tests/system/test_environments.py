@@ -11,13 +11,13 @@ import pytest
 from strata import layers as layers_of
 from strata.cell.shell import PROGRAM, Shell
 from strata.experiment import config
-from strata.host import capacity
+from strata.host import capacity, cgroups, observe
 from strata.host.context import VARIABLES, with_variables
 from strata.system import state, testbed
 
 ENVIRONMENTS = ["native", "docker", "docker-hostnet", "docker-layered"]
 # Options of layers that have to be given some.
-OPTIONS_OF = {"podman": {"network": "bridge", "data": "volume", "runtime": "runc"}}
+OPTIONS_OF = {"podman": {"network": "bridge", "data": "volume", "runtime": "runc"}, "brake": {"share": 0.05}}
 # Podman imports the image first.
 SLOW = {"podman"}
 
@@ -172,6 +172,34 @@ def test_what_a_command_leaves_is_seen(up, name):
     begun = "for n in $(seq 300); do grep -q ^sleep /proc/$!/cmdline && exit 0; sleep 0.1; done; exit 1"
     subprocess.run(top.command(["sh", "-c", f"setsid sleep 300 >/dev/null 2>&1 & {begun}"]), check=True)
     assert system.left() == ["sleep 300"]
+
+
+def test_a_brake_takes_its_share_of_every_processor_and_nothing_while_frozen(up):
+    group, deadline = up("brake").group(), time.monotonic() + 20
+    processes = []
+    while len(processes) < os.cpu_count():
+        assert time.monotonic() < deadline
+        told = {process: observe.read_files([f"/proc/{process}/comm"]) for process in cgroups.members(group)}
+        processes = [process for process, texts in told.items() if "python3" in texts.values()]
+
+    def used():
+        return sum(int(open(f"/proc/{process}/schedstat").read().split()[0]) for process in processes)
+
+    def taken(seconds):
+        before, begun = used(), time.monotonic_ns()
+        time.sleep(seconds)
+        return (used() - before) / (time.monotonic_ns() - begun) / len(processes)
+
+    time.sleep(0.5)
+    assert 0.04 < taken(2) < 0.06
+    folders = cgroups.freezers(group)
+    cgroups.freeze(folders)
+    try:
+        assert taken(1) == 0
+    finally:
+        cgroups.freeze(folders, False)
+    # What went by is not made up for.
+    assert taken(1) < 0.06
 
 
 def test_a_container_of_somebody_else_is_never_touched(up, image):

@@ -8,12 +8,14 @@ import shutil
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import projects
 import pytest
 from disks import small_disk
 
 from strata.base import places
+from strata.base.files import clear_tree
 from strata.image import cache
 from strata.system import state
 
@@ -145,9 +147,10 @@ def test_a_kill_at_any_moment_costs_one_cell_at_the_most(image, tmp_path, docker
     finish(folder, 2 * moments)
 
 
-def test_an_image_deleted_under_a_run_is_told_and_comes_back(image, tmp_path, monkeypatch, machine_stays):
-    # A copy of the cached image, so that no other test loses it.
-    home = tmp_path / "home"
+def test_an_image_deleted_under_a_run_is_told_and_comes_back(image, tmp_path, monkeypatch, machine_stays, request):
+    # A copy of the cached image, so that no other test loses it: of links, on its file system.
+    home = Path(f"{places.home()}-of-links")
+    request.addfinalizer(lambda: clear_tree(str(home)))
     folder = project(tmp_path / "p", ["native"], 2)
     monkeypatch.setenv("STRATA_HOME", str(home))
     source = image["folder"]
@@ -155,7 +158,7 @@ def test_an_image_deleted_under_a_run_is_told_and_comes_back(image, tmp_path, mo
     target.parent.mkdir(parents=True)
 
     def copy():
-        subprocess.run(["cp", "-a", "--reflink=auto", source, str(target)], check=True)
+        subprocess.run(["cp", "-al", source, str(target)], check=True)
         cache.note({**image, "folder": str(target)})
 
     copy()

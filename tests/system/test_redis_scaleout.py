@@ -54,7 +54,7 @@ def test_many_servers_and_one_answer_natively_and_in_a_container(project):
 
 
 def test_servers_are_spread_over_systems(project):
-    folder = project(systems=2, ports=[17000], pinned_ports=[19048], setups=["baseline", "scale-out"])
+    folder = project(systems=2, ports=[17000], pinned_ports=[17512], setups=["baseline", "scale-out"])
     measure(folder, "docker")
     assert ("speedup", "setup=scale-out;servers=2") in [
         (row["metric"], row["factors"]) for row in rows(folder, "docker")

@@ -1,7 +1,7 @@
 """Workloads with a server, a client or a disk in them, at tiny scale, in the environments with a machine.
 
-The long test measures all of them everywhere, tuned too; the short one, in one tuned machine with and without
-containers in it, one with a server (in both), one with a disk, one that starts, and one that leaves a process behind.
+The long test measures all of them everywhere, tuned too; the short one, in one tuned machine, one with a disk and one
+that leaves a process behind, and in a container in it one with a server.
 In both the machine is killed under a cell.
 """
 
@@ -38,7 +38,7 @@ LEAVING = {
     "run": [{"argv": ["/bin/sh", "-c", "setsid sleep 300 >/dev/null 2>&1 & echo 7"], "timeout": 60}],
 }
 SHORT = {
-    "vm": ["redis", "fio", "startup", "leaving"],
+    "vm": ["fio", "leaving"],
     "vm-docker": ["redis"],
 }
 LEFT_IN = ("vm-tuned", "vm-docker")
@@ -228,7 +228,7 @@ def test_every_machine_gives_the_same_series(made, cells):
 def test_load_came_to_the_machine_from_outside_of_it(made, cells):
     host = os.uname().release
     served = [(name, workload) for name in cells for workload in cells[name] if workload in PORTS]
-    assert len(served) >= 2
+    assert served
     for environment, workload in served:
         found = record(made, environment, workload)
         client, inside = found["observed"]["client"], found["observed"]["inside"]

@@ -1,5 +1,6 @@
 """The workloads' parsers on captured logs, and the values of a cell."""
 
+import json
 import re
 import subprocess
 import sys
@@ -162,6 +163,87 @@ def test_errors_and_changed_units_are_refused(name, old, new):
     text = "\n".join(BY_NAME[name].lines)
     assert old in text
     assert BY_NAME[name].parse(text.replace(old, new).split("\n")) is None
+
+
+# A number of a captured log, with one that is still taken in its place, and one just beyond the tolerance.
+EDGES = [
+    ("stream/tiny", '"gbps": ', "31.1398", "31.1400", "31.1403"),
+    ("stream/tiny", '"gbps": ', "31.1398", "31.1396", "31.1394"),
+    ("stream/tiny", '"error": ', "0", "1e-13", "1.1e-13"),
+    ("linpack/tiny", '"residual": ', "0.002777", "15.9", "16"),
+    ("linpack/tiny", '"gflops_of_all": ', "42.54", "42.5402", "42.5406"),
+    ("redis/tiny", '"8354.22","', "0.116", "0.1226", "0.123"),
+    ("redis/tiny", '"8354.22","', "0.116", "0.012", "0.0119"),
+    ("redis/tiny", '"69444.45","', "0.141", "0.1484", "0.1491"),
+    ("fio/tiny", '"seconds": ', "0.5", "0.5", "0.51"),
+    ("mysql/tiny", '"buffer_bytes": ', "67108864", "201326591", "201326592"),
+    ("mysql/tiny", '"buffer_bytes": ', "67108864", "66060289", "66060288"),
+    ("mysql/tiny", '"table_bytes": ', "2801664", "67108864", "67108865"),
+    ("mysql/tiny", '"ignored": ', "0", "0", "1"),
+    ("mysql/tiny", '"write": 2348, "other": 1174, "ignored": ', "0", "29", "30"),
+    ("mysql/tiny", '"transactions": 587, "read": ', "8218", "8218", "8217"),
+    (
+        "mysql/tiny",
+        '"write": 2348, "other": 1174, "ignored": 0, "reconnects": 0, "seconds": ',
+        "1.002879",
+        "0.9",
+        "0.89",
+    ),
+    ("mysql/tiny", '"mean_ms": ', "3.405524", "3.40586", "3.40588"),
+    ("mysql/tiny", '"commits": 4395, "pages_from_disk": ', "320", "321", "319"),
+    ("mysql/tiny", '"seconds": 29970.427939, "busy_seconds": ', "30233.2", "30233.34", "30233.35"),
+    ("mysql/tiny", '"seconds": 29970.427939, "busy_seconds": ', "30233.2", "30231.11", "30231.1"),
+]
+
+
+@pytest.mark.parametrize(("name", "before", "was", "taken", "refused"), EDGES)
+def test_tolerances_end_where_they_should(name, before, was, taken, refused):
+    text = "\n".join(BY_NAME[name].lines)
+    assert before + was in text
+    assert BY_NAME[name].parse(text.replace(before + was, before + taken, 1).split("\n")) is not None
+    assert BY_NAME[name].parse(text.replace(before + was, before + refused, 1).split("\n")) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "taken", "refused"),
+    [
+        ("linpack/tiny", "min_trials", 13, 14),
+        ("linpack/tiny", "min_seconds", 0.204341117, 0.2043412),
+        ("pxz/tiny", "min_seconds", 1.526668, 1.526669),
+        ("fio/tiny", "ramp_seconds", 0.2, 0.201),
+    ],
+)
+def test_a_run_that_did_less_than_asked_is_refused(name, key, taken, refused):
+    assert BY_NAME[name].parse(**{key: taken}) is not None
+    assert BY_NAME[name].parse(**{key: refused}) is None
+
+
+def mixed(reads, writes):
+    """fio's log with so many operations in the mixed job."""
+    log = BY_NAME["fio/tiny"]
+    head, name, rest = "\n".join(log.lines).partition('{"point": "mixed-')
+    start, end = rest.index("\n{\n"), rest.rindex("\n}\n")
+    output = json.loads(rest[start : end + 2])
+    for direction, count in (("read", reads), ("write", writes)):
+        side = output["jobs"][0][direction]
+        size = 4096 * count
+        side |= {"io_bytes": size, "bw_bytes": 1000 * size / side["runtime"]}
+        side["clat_ns"] |= {"N": count, "bins": {"1000": count}}
+    return (head + name + rest[:start] + "\n" + json.dumps(output, indent=1) + rest[end + 2 :]).split("\n")
+
+
+@pytest.mark.parametrize(("reads", "fits"), [(7390, True), (7410, False), (6610, True), (6590, False)])
+def test_the_share_of_reads_may_vary_by_chance_and_two_percent(reads, fits):
+    # Of 10,000 operations two standard deviations at most are 2 %.
+    assert (BY_NAME["fio/tiny"].parse(mixed(reads, 10000 - reads)) is not None) == fits
+
+
+def test_each_thread_of_fio_may_have_one_operation_without_its_latency():
+    log = BY_NAME["fio/tiny"]
+    text = "\n".join(mixed(7000, 3000))
+    for more, fits in ((8, True), (9, False)):
+        edited = text.replace('"N": 7000', f'"N": {7000 + more}').replace('"1000": 7000', f'"1000": {7000 + more}')
+        assert (log.parse(edited.split("\n")) is not None) == fits
 
 
 def test_a_run_that_was_shorter_than_asked_is_refused():

@@ -137,9 +137,6 @@ def test_fio_takes_every_line_in_its_own_unit():
     assert shares["job=random-read-16x8;direction=read;percentile=5.00"] == 660000
     assert refusals(found) == []
     assert len(refusals(logs.fio(fio(error=5)))) == 1
-    assert [reason for _, reason in refusals(logs.fio(fio()[:1] + ["Run status group"]))] == [
-        "the job random-read-16x8 was announced and has no result"
-    ]
 
 
 def test_mysql_is_transactions_over_time_and_dstat_has_its_threads():

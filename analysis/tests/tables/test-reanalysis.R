@@ -1,6 +1,6 @@
 # The original's printed values and its raw logs.
 
-for (file in c("samples.R", "reanalysis.R")) source(file.path(root, "analysis", file))
+source(file.path(root, "analysis", "reanalysis.R"))
 published_folder <- file.path(root, "published")
 printed <- printed_values(published_folder)
 

@@ -1,6 +1,6 @@
 # Two samples, and testbeds whose difference is known.
 
-for (file in c("words.R", "samples.R", "sides.R")) suppressMessages(source(file.path(root, "analysis", file)))
+for (file in c("words.R", "sides.R")) suppressMessages(source(file.path(root, "analysis", file)))
 
 test_that("two samples have the interval of their ratio, and too few have none", {
   set.seed(3)

@@ -100,3 +100,10 @@ workload_sentences <- function(rows) {
     pull(text) |>
     paste(collapse = " ")
 }
+
+#' Which environments the page of the experiment leaves a workload out of, as a sentence; nothing where none
+left_out <- function(paper, workload) {
+  of <- Filter(function(loads) workload %in% unlist(loads), paper$plan$leave_out)
+  labels <- paper$environments$label[paper$environments$environment %in% names(of)]
+  if (length(labels) > 0) glue("The experiment leaves it out in {listed(labels)}.") else ""
+}

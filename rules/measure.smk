@@ -42,7 +42,7 @@ checkpoint machine:
     params:
         circumstances=lambda machine: experiment.circumstances(),
     shell:
-        "python3 -m strata machine --out {output} 2>&1 | tee {log}"
+        "python3 -m strata machine 2>&1 | tee {log}"
 
 
 checkpoint decide:

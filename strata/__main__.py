@@ -18,6 +18,25 @@ def _cell(words: list[str]) -> None:
     measure.measure(words[0], words[1], int(words[2]))
 
 
+def _command(words: list[str]) -> int:
+    # Where this Python lacks a package, that of .venv takes over.
+    from strata.base import places
+    from strata.base.errors import UserError
+
+    try:
+        from strata import commands
+
+        return commands.main(words)
+    except ModuleNotFoundError as missing:
+        own = os.path.join(places.PROJECT, ".venv/bin/python")
+        if (missing.name or "").startswith("strata"):
+            raise
+        if not os.path.exists(own) or os.path.samefile(sys.prefix, os.path.join(places.PROJECT, ".venv")):
+            raise UserError(f"the Python package {missing.name} is not installed: `make setup` installs it") from None
+        sys.stdout.flush()
+        os.execv(own, [own, "-m", "strata", *words])
+
+
 def main(words: list[str]) -> int:
     """Run a command; a user's mistake gives a message and status 1 (2 for the command line itself)."""
     from strata.base.errors import UserError
@@ -28,9 +47,7 @@ def main(words: list[str]) -> int:
             # It starts once for every cell, and skips what the others need to import.
             _cell(words[1:])
             return 0
-        from strata import commands
-
-        return commands.main(words)
+        return _command(words)
     except UserError as error:
         print(f"strata: {error}" if "\n" not in str(error) else str(error), file=sys.stderr)
         return 1

@@ -7,56 +7,34 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from strata import __version__
-from strata.base import places
+from strata import __version__, layers
+from strata.base import checking, places
 from strata.base.errors import UserError
+from strata.base.files import write_json
 from strata.base.shapes import Fields
-
-
-def _over(configfile: list[str], words: list[str]) -> Fields:
-    """What lies over config.yaml: pages, and over these the words of the command line."""
-    from strata.base import pages
-    from strata.experiment import config
-
-    over: Fields = {}
-    for word in words:
-        key, given, text = word.partition("=")
-        if not word.startswith("{") and not given:
-            raise UserError(f"--config: '{word}' is neither KEY=VALUE nor a mapping in braces")
-        said = pages.mapping("--config", word) if word.startswith("{") else {key: pages.parse(f"--config {key}", text)}
-        over = config.merge(over, said)
-    return config.read_pages(configfile, over)
+from strata.cell import parsing
+from strata.experiment import claims, config, plan, workload
+from strata.experiment import seal as sealing
+from strata.host import capacity
+from strata.image import build
+from strata.results import forecast
+from strata.system import testbed
+from strata.vm import acceleration
 
 
 def _plan(over: Fields, show: bool, seal: bool) -> None:
-    from strata.experiment import config, plan
-    from strata.experiment import seal as sealing
-    from strata.host import capacity
-    from strata.results import forecast
-
     found = config.experiment(config.read(over), capacity.facts())
     if seal:
         print(f"sealed: {sealing.seal(found, plan.source(os.getcwd()))['sha256']}")
     forecast.show(found, show)
 
 
-def _machine(out: str) -> None:
-    from strata.base.files import write_json
-    from strata.experiment import plan
-    from strata.host import capacity
-    from strata.image import build
-    from strata.vm import acceleration
-
+def _machine() -> None:
     found = build.probe(plan.read_checked()["image"]["settings"])
-    write_json(out, {**capacity.facts(), **found, "circumstances": acceleration.circumstances()})
+    write_json(places.MACHINE, {**capacity.facts(), **found, "circumstances": acceleration.circumstances()})
 
 
 def _image(over: Fields, rebuild: bool, planned: list[str] | None) -> None:
-    from strata import layers
-    from strata.experiment import config, plan
-    from strata.image import build
-    from strata.system import testbed
-
     if planned is None:
         settings = config.read(over)
         names, entries, image = list(settings["environments"]), settings["environments"], settings["image"]
@@ -76,18 +54,16 @@ def _image(over: Fields, rebuild: bool, planned: list[str] | None) -> None:
 
 
 def _check(over: Fields) -> None:
-    from strata.base import checking
-    from strata.experiment import claims, config, workload
-    from strata.host import capacity
-
-    loads = [lambda name=name: workload.check(name) for name in workload.known()]
+    loads = [
+        check
+        for name in workload.known()
+        for check in (lambda name=name: workload.load(name), lambda name=name: parsing.load_parser(name, os.getcwd()))
+    ]
     checking.together(lambda: config.experiment(config.read(over), capacity.facts()), *loads, claims.check)
     print("config.yaml: good")
 
 
 def _clean(images: bool) -> None:
-    from strata.system import testbed
-
     with testbed.exclusive():
         removed = testbed.clean(images)
     for item in removed:
@@ -144,8 +120,7 @@ def _parser() -> argparse.ArgumentParser:
     image("--planned", nargs="*", metavar="ENVIRONMENT", help=text)
     add("check", _check, "show all mistakes in config.yaml, the workloads and the published claims", True)
     add("doctor", "strata.doctor:main", "say what this machine can measure, and what would change that", True)
-    machine = add("machine", _machine, "test whether KVM runs a guest (for the rule `machine`)")
-    machine("--out", metavar="FILE", default=places.MACHINE, help=f"the file ({places.MACHINE})")
+    add("machine", _machine, "test whether KVM runs a guest (for the rule `machine`)")
     tidy = add("tidy", "strata.results.tidy:make", "parse all logs into results/tidy (for the rule `tables`)")
     tidy("--partial", action="store_true", help="take the cells that exist")
     decide = add("decide", "strata.results.decide:decide", "decide which workloads get more blocks")
@@ -184,21 +159,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(words: list[str]) -> int:
-    """Run a command; returns the exit status.  Where this Python lacks a package, that of .venv takes over."""
+    """Run a command; returns the exit status."""
     given = vars(_parser().parse_args(words))
     function = given.pop("function")
-    try:
-        if "config" in given:
-            given["over"] = _over(given.pop("configfile"), given.pop("config"))
-        if isinstance(function, str):
-            module, _, name = function.partition(":")
-            function = getattr(importlib.import_module(module), name)
-        return function(**given) or 0
-    except ModuleNotFoundError as missing:
-        own = os.path.join(places.PROJECT, ".venv/bin/python")
-        if (missing.name or "").startswith("strata"):
-            raise
-        if not os.path.exists(own) or os.path.samefile(sys.prefix, os.path.join(places.PROJECT, ".venv")):
-            raise UserError(f"the Python package {missing.name} is not installed: `make setup` installs it") from None
-        sys.stdout.flush()
-        os.execv(own, [own, "-m", "strata", *words])
+    if "config" in given:
+        given["over"] = config.laid_over(given.pop("configfile"), given.pop("config"))
+    if isinstance(function, str):
+        module, _, name = function.partition(":")
+        function = getattr(importlib.import_module(module), name)
+    return function(**given) or 0

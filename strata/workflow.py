@@ -70,10 +70,6 @@ class Workflow:
         self.tables = products.tables(self.plan)
         self._fingerprints: dict[tuple[str, str], str] = {}
         self.known = blocks.Order(self.plan)
-        self._rank()
-
-    def _rank(self) -> None:
-        self._places = {cell: MOST_CELLS - place for place, cell in enumerate(self.known.cells())}
 
     # What a cell's rule asks.
 
@@ -86,7 +82,8 @@ class Workflow:
         cell = (environment, workload, int(repetition))
         if self.plan.get("spread") and os.path.exists(places.cell_path("failed", *cell, "json")):
             return 0
-        return self._places.get(cell, 0)
+        place = self.known.places.get(cell)
+        return MOST_CELLS - place[0] if place else 0
 
     def fingerprint(self, environment: str, workload: str) -> str:
         """What decides a cell's result besides chance: the cell is measured again when it changes.
@@ -113,10 +110,8 @@ class Workflow:
             self._make()
             if self._lock is not None:
                 self._write()
-        last, self.known = self.known.last, blocks.Order(self.plan)
-        if self.known.last != last:
-            # Before Snakemake asks for cells of further rounds, by what is decided after them.
-            self._rank()
+        # Cells of further rounds have their places in it before Snakemake asks for their priorities.
+        self.known = blocks.Order(self.plan)
         if not self.partial and not self.known.decided:
             checkpoints.decide.get(round=self.known.last)
         return self.known
@@ -196,6 +191,7 @@ class Workflow:
     def begin(self) -> None:
         """Take this folder for this run, and write the plan.  The kernel frees the folder when the run ends."""
         os.makedirs("results/tmp", exist_ok=True)
+        # Open for writing, without which a network's disk lets nobody lock.
         self._lock = os.open(places.RUN_LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

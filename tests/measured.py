@@ -73,7 +73,14 @@ def slow_log(text: str, factor: float) -> str:
     return "\n".join(map(scaled, lines)) + "\n"
 
 
-def measure(folder: Path, experiment: dict, slower: dict | None = None, seed: int = 1, noise: float = 0.01) -> None:
+def measure(
+    folder: Path,
+    experiment: dict,
+    slower: dict | None = None,
+    seed: int = 1,
+    noise: float = 0.01,
+    noisier: dict[str, float] | None = None,
+) -> None:
     """Write plan, image's facts, logs and records of every cell of a plan, as `snakemake cells` would."""
     chance = random.Random(seed)
     slower = SLOWER if slower is None else slower
@@ -91,9 +98,10 @@ def measure(folder: Path, experiment: dict, slower: dict | None = None, seed: in
     }
     write_json(folder / places.IMAGE, image)
     write_json(folder / "results/image-manifest.json", MANIFEST)
-    for place, round, environment, load, repetition in blocks.Order(experiment).rows():
+    for (environment, load, repetition), (place, round) in blocks.Order(experiment).places.items():
         fixture = projects.ROOT / f"workloads/{load}/fixtures/tiny.log"
-        log, factor = fixture.read_text(), slower.get(environment, 1.0) * (1 + chance.gauss(0, noise))
+        log, factor = fixture.read_text(), slower.get(environment, 1.0)
+        factor *= 1 + chance.gauss(0, (noisier or {}).get(environment, noise))
         log = log if factor == 1 else slow_log(log, factor)
         laps = plan.laps(experiment, environment, load)
         log = "".join(f"{logs.lap_mark(lap)}\n{log}" for lap in range(1, laps + 1)) if laps > 1 else log

@@ -119,6 +119,7 @@ else:
         precision: NotRequired[Fields]
         spread: NotRequired[bool]
         not_emulated: NotRequired[list[str]]
+        leave_out: NotRequired[dict[str, list[str]]]
         source: NotRequired[Source]
         sealed: NotRequired[Fields]
 

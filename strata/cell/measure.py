@@ -44,7 +44,7 @@ def measure(environment: str, workload: str, repetition: int) -> None:
     experiment = plan.read()
     _check_name(experiment, environment, workload)
     cell = Cell(experiment, environment, workload, repetition)
-    if cell.order.round(*cell.key) is None:
+    if cell.key not in cell.order.places:
         raise UserError(f"{places.PLAN}: {cell.order.missing(*cell.key)}")
     try:
         with testbed.exclusive():
@@ -186,7 +186,7 @@ class Turns:
     def __init__(self, first: Cell, others: Sequence[Cell] = ()) -> None:
         self.first = first
         self.spent = dict.fromkeys([first, *others], 0.0)
-        self.lookout = quiet.Lookout(first.plan.get("quiet"), plan.daemons(first.plan))
+        self.lookout = quiet.Lookout(first.plan["quiet"], plan.daemons(first.plan))
 
     def measure(self, kind: str = "raw", system: testbed.System | None = None) -> list[str]:
         """Measure them, and put them in their places: the first, whose system alone stays up, into `kind`.

@@ -14,7 +14,6 @@ from collections.abc import Callable, Collection, Sequence
 from strata.base import places, run
 from strata.base.errors import CellFailed
 from strata.base.shapes import Fields, Quiet
-from strata.experiment import quiet
 from strata.host import observe
 from strata.host.cgroups import GROUP, SLICE
 from strata.host.observe import NOT_AVAILABLE
@@ -269,9 +268,8 @@ class Lookout:
     reading: Reading
 
     def __init__(
-        self, settings: Quiet | None, daemons: Collection[str] = (), sleep: Callable[[float], None] = time.sleep
+        self, settings: Quiet, daemons: Collection[str] = (), sleep: Callable[[float], None] = time.sleep
     ) -> None:
-        settings = settings or quiet.complete(None)
         self.action, self.patience = settings["action"], settings["wait_seconds"]
         self.report: Fields = {
             "action": self.action,

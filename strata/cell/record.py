@@ -35,7 +35,7 @@ def begin(cell: Cell) -> None:
         "environment": cell.environment,
         "workload": cell.workload,
         "repetition": cell.repetition,
-        "round": cell.order.round(*cell.key),
+        "round": cell.order.places[cell.key][1],
         "fingerprint": plan.fingerprint(cell.plan, cell.environment, cell.workload),
         "node": node.facts(),
         "started": cell.watch.begun(),
@@ -49,7 +49,7 @@ def end(cell: Cell, seconds: float) -> None:
     """Note when it ended, how long it took, and its place in the order of measurement."""
     own = cell.known["node"]["name"] if cell.plan.get("spread") else None
     cell.known |= {"ended": cell.watch.now(), "seconds": round(seconds, 3)}
-    cell.known["position"] = {"planned": cell.order.position(*cell.key), "actual": take_number(own)}
+    cell.known["position"] = {"planned": cell.order.places[cell.key][0], "actual": take_number(own)}
 
 
 def put_in_place(cell: Cell, kind: str) -> None:

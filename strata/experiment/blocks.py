@@ -20,7 +20,6 @@ import functools
 import json
 import os
 import random
-from collections.abc import Iterator
 from hashlib import sha256
 
 from strata.base.errors import UserError
@@ -53,15 +52,17 @@ def is_apart(entry: PlannedEnvironment) -> bool:
 def rests_on(plan: Plan) -> str:
     """What of a plan decides how many blocks there are, besides logs: a decision stands as long as it is the same."""
     parts = [plan.get("precision"), sorted(plan["workloads"]), sorted(available(plan))]
+    parts += [plan["leave_out"]] if "leave_out" in plan else []
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
 
 class Order:
     """The order of a plan's cells, as far as it is decided.
 
-    last: the last round.  asked: the rounds after which it is decided what follows.  decided: whether nothing is open.
-    blocks: how many there are of each workload.  aside: those that were disturbed and are measured again.  tries: by
-    block that took the place of such a one, how many were measured before it.  paired: the environments of blocks.
+    places: position (from 1) and round of every cell, in the planned order.  last: the last round.  asked: the rounds
+    after which it is decided what follows.  decided: whether nothing is open.  blocks: how many there are of each
+    workload.  aside: those that were disturbed and are measured again.  tries: by block that took the place of such a
+    one, how many were measured before it.  paired: the environments of blocks.
     """
 
     def __init__(self, plan: Plan, results: str = "results") -> None:
@@ -72,14 +73,15 @@ class Order:
         self.emulated = [name for name in there if is_apart(plan["environments"][name])]
         self.paired = [name for name in there if name not in self.emulated]
         self.of_machines = [name for name in plan["workloads"] if name not in plan.get("not_emulated", [])]
+        self._left_out = {(name, load) for name, loads in plan.get("leave_out", {}).items() for load in loads}
         self.blocks: dict[str, int] = dict.fromkeys(sorted(plan["workloads"]), 0)
+        self.places: dict[Cell, tuple[int, int]] = {}
         self.last = 0
         self.asked: list[int] = []
         self.aside: set[Block] = set()
         self.tries: dict[Block, int] = {}
-        self._rows: list[tuple[int, str, str, int]] = []
         least = plan["precision"]["min"] if "precision" in plan else plan["repetitions"]
-        self._add(dict.fromkeys(self.blocks, least), {})
+        self._add({load: [self._holding(load)] * least for load in self.blocks})
         self.decided = "precision" not in plan
         while not self.decided:
             self.asked.append(self.last)
@@ -88,12 +90,14 @@ class Order:
             self._extend(decision["workloads"])
             self.decided = self.last == self.asked[-1]
         if self.sequential:
-            self._rows = [
-                (number, name, load, number)
+            cells = [
+                (name, load, number)
                 for name in available(plan)
                 for number in range(1, (1 if name in self.emulated else least) + 1)
                 for load in self.sharing(name, "")
+                if (name, load) not in self._left_out
             ]
+            self.places = {cell: (place, cell[2]) for place, cell in enumerate(cells, 1)}
 
     def _decision(self) -> Fields | None:
         """What was decided after the last round of this experiment; None where it is open."""
@@ -107,41 +111,38 @@ class Order:
 
     def _extend(self, states: Fields) -> None:
         """Add what a decision asks for: blocks in the place of those that were disturbed, then more."""
-        new = dict.fromkeys(self.blocks, 0)
-        narrow: dict[str, tuple[int, list[str]]] = {}
+        new: dict[str, list[list[str]]] = {load: [] for load in self.blocks}
         for load, state in states.items():
             for place, number in enumerate(state["again"], self.blocks[load] + 1):
                 self.aside.add((load, number))
                 # A block may have taken the place of one that had taken another's.
                 self.tries[load, place] = self.tries.get((load, number), 0) + 1
-            new[load] = len(state["again"]) + state["more"]
-            if state.get("environments"):
-                narrow[load] = (self.blocks[load] + len(state["again"]), state["environments"])
-        self._add(new, narrow)
+            whole = self.next_block(load)
+            part = [name for name in whole if name in (state.get("environments") or whole)]
+            new[load] = [whole] * len(state["again"]) + [part] * state["more"]
+        self._add(new)
 
-    def _add(self, new: dict[str, int], narrow: dict[str, tuple[int, list[str]]]) -> None:
-        """Add so many blocks of each workload, spread evenly over rounds.
-
-        narrow: by workload the number of a block, and the environments that those after it hold alone.
-        """
-        length = max(new.values())
-        holds = {load: self.next_block(load) if self.last else self.paired for load in self.blocks}
+    def _add(self, new: dict[str, list[list[str]]]) -> None:
+        """Add blocks of each workload, given by the environments that each holds, spread evenly over rounds."""
+        length = max(map(len, new.values()))
         for at in range(1, length + 1):
             self.last += 1
             units: list[list[Cell]] = []
-            for load in self.blocks:
-                if at * new[load] // length > (at - 1) * new[load] // length:
+            for load, added in new.items():
+                if (number := at * len(added) // length) > (at - 1) * len(added) // length:
                     self.blocks[load] += 1
-                    whole, names = narrow.get(load, (self.blocks[load], []))
-                    among = [name for name in holds[load] if self.blocks[load] <= whole or name in names]
-                    units.append([(name, load, self.blocks[load]) for name in among])
+                    units.append([(name, load, self.blocks[load]) for name in added[number - 1]])
             if self.last == 1:
-                units += [[(name, load, 1) for load in sorted(self.of_machines)] for name in self.emulated]
+                loads = sorted(self.of_machines)
+                units += [
+                    [(name, load, 1) for load in loads if (name, load) not in self._left_out] for name in self.emulated
+                ]
             chance = random.Random(f"{self.plan['seed']}/{self.last}")
             chance.shuffle(units)
             for unit in units:
                 chance.shuffle(unit)
-            self._rows += [(self.last, *cell) for unit in units for cell in unit]
+            for cell in (cell for unit in units for cell in unit):
+                self.places[cell] = (len(self.places) + 1, self.last)
 
     @functools.cached_property
     def _cannot(self) -> set[tuple[str, str]]:
@@ -153,33 +154,19 @@ class Order:
 
     def next_block(self, workload: str) -> list[str]:
         """The environments in a further block of a workload."""
-        return [name for name in self.paired if (name, workload) not in self._cannot]
+        return [name for name in self._holding(workload) if (name, workload) not in self._cannot]
 
-    @functools.cached_property
-    def _places(self) -> dict[Cell, tuple[int, int]]:
-        return {(name, load, number): (place, round) for place, round, name, load, number in self.rows()}
-
-    def rows(self) -> Iterator[tuple[int, int, str, str, int]]:
-        """(position, round, environment, workload, repetition) of every cell, in the planned order."""
-        return ((place, *row) for place, row in enumerate(self._rows, 1))
+    def _holding(self, workload: str) -> list[str]:
+        """The environments in the first blocks of a workload."""
+        return [name for name in self.paired if (name, workload) not in self._left_out]
 
     def cells(self) -> list[Cell]:
         """(environment, workload, repetition) of every cell, in the planned order."""
-        return [row[1:] for row in self._rows]
-
-    def position(self, environment: str, workload: str, repetition: int) -> int | None:
-        """The place of a cell in the plan, from 1; None where no such cell is planned, or not yet."""
-        found = self._places.get((environment, workload, repetition))
-        return found and found[0]
-
-    def round(self, environment: str, workload: str, repetition: int) -> int | None:
-        """The round of a cell; None where no such cell is planned, or not yet."""
-        found = self._places.get((environment, workload, repetition))
-        return found and found[1]
+        return list(self.places)
 
     def missing(self, environment: str, workload: str, repetition: int) -> str:
         """Why a cell is none of the plan."""
-        so_far = sum(cell[:2] == (environment, workload) for cell in self.cells())
+        so_far = sum(cell[:2] == (environment, workload) for cell in self.places)
         later = "" if self.decided else " so far; more are decided once these are measured"
         return f"there is no repetition {repetition} of {environment} · {workload}: {so_far} are planned{later}"
 
@@ -187,13 +174,13 @@ class Order:
         """The cells that one process measures with a cell, where they are due: the others of its block, or in an
         environment that shares a system all of its round.  In the planned order; the cell is among them."""
         own = (environment, workload, repetition)
-        if own not in self._places:
+        if own not in self.places:
             return []
         if self.sequential or environment in self.emulated:
             # Nodes share nothing while a round is measured.
             alone = self.plan.get("spread") and not self.sequential
-            return [own] if alone else [one for one in self.cells() if (one[0], one[2]) == (environment, repetition)]
-        return [one for one in self.cells() if one[1:] == own[1:] and one[0] in self.paired]
+            return [own] if alone else [one for one in self.places if (one[0], one[2]) == (environment, repetition)]
+        return [one for one in self.places if one[1:] == own[1:] and one[0] in self.paired]
 
     def sharing(self, environment: str, workload: str) -> list[str]:
         """The workloads whose cells may use one system with that of a workload, which is among them."""
@@ -204,5 +191,5 @@ class Order:
     def as_csv(self) -> str:
         """The text of results/plan.csv."""
         lines = ["position,round,environment,workload,repetition"]
-        lines += [",".join(map(str, row)) for row in self.rows()]
+        lines += [",".join(map(str, (*place, *cell))) for cell, place in self.places.items()]
         return "\n".join(lines) + "\n"

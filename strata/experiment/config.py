@@ -11,23 +11,12 @@ from strata.base import checking, pages
 from strata.base.amounts import amount, size
 from strata.base.checking import Finding
 from strata.base.errors import UserError
-from strata.base.shapes import Fields, HostFacts, Plan, Stack
-from strata.experiment import blocks, plan, quiet, recipe, workload
+from strata.base.shapes import Fields, HostFacts, Plan, Quiet, Stack
+from strata.experiment import blocks, plan, recipe, workload
 from strata.vm import card, settings
 from strata.vm.settings import GIB, MIB
 
 FILE = "config.yaml"
-# Where a key is left out.
-DEFAULTS = {
-    "client": "namespace",
-    "order": "blocks",
-    "partial": False,
-    "emulation": True,
-    "published_raw": None,
-    "vm": {"profiles": {"default": {}}},
-    "archive_image": False,
-    "archive_allow": [],
-}
 
 
 def merge(base: Fields, over: Fields) -> Fields:
@@ -39,12 +28,18 @@ def merge(base: Fields, over: Fields) -> Fields:
     return merged
 
 
-def read_pages(names: Sequence[str], words: Fields) -> Fields:
-    """What pages say, each laid over those before it, and over them the words of the command line.
+def laid_over(names: Sequence[str], words: Sequence[str]) -> Fields:
+    """What lies over the page: other pages, each over those before it, and over them words ``KEY=VALUE``.
 
-    Raises UserError that names the page and, where there is one, the line.
+    Raises UserError that names the page and, where there is one, the line, or the word.
     """
-    return functools.reduce(merge, [*map(pages.read, names), words], {})
+    said = [*map(pages.read, names)]
+    for word in words:
+        key, given, text = word.partition("=")
+        if not given:
+            raise UserError(f"--config: {checking.describe(word)} is not KEY=VALUE")
+        said.append({key: pages.parse(f"--config {key}", text)})
+    return functools.reduce(merge, said, {})
 
 
 def read(over: Fields | None = None, path: str = FILE) -> Fields:
@@ -75,13 +70,29 @@ def read(over: Fields | None = None, path: str = FILE) -> Fields:
         wanted = only.get(section, data[section])
         data[section] = {name: entry for name, entry in data[section].items() if name in wanted}
     return {
-        **DEFAULTS,
-        **data,
+        **_completed(schema.schema, data),
         "image": image,
         # Where blocks are added, so are those that are measured again.
-        "quiet": quiet.complete(data.get("quiet"), again=isinstance(data["repetitions"], dict)),
+        "quiet": quiet(data.get("quiet", {}), again=isinstance(data["repetitions"], dict)),
         "workloads": {name: workload.given(name, chosen or {}) for name, chosen in data["workloads"].items()},
     }
+
+
+def _completed(said: Fields, given: Fields) -> Fields:
+    """A mapping of the page, with what its schema has for keys that are left out."""
+    return {key: entry["default"] for key, entry in said["properties"].items() if "default" in entry} | given
+
+
+def quiet(given: Fields, again: bool = False) -> Quiet:
+    """``{action, wait_seconds, thresholds}`` as the plan holds them; shares and bytes are numbers, None: not judged.
+
+    given: of the page.  again: whether what was disturbed is measured again, where nothing is said of it.
+    """
+    said = checking.schema("config").schema["properties"]["quiet"]
+    chosen = _completed(said, ({"action": "retry"} if again else {}) | given)
+    action, wait_seconds = chosen.pop("action"), chosen.pop("wait_seconds")
+    thresholds = {key: amount(value) for key, value in chosen.items()}
+    return {"action": action, "wait_seconds": wait_seconds, "thresholds": thresholds}
 
 
 def _normal(layer: str | Fields) -> Fields:
@@ -172,20 +183,21 @@ def experiment(config: Fields, machine: HostFacts) -> Plan:
     turns = 1 if config["order"] == "sequential" else _turns(environments)
     checking.complain(FILE, [*_check_memory(config, machine, workloads), *plan.wrong_ports(workloads, turns)])
     described = recipe.describe(config["image"])
-    left_out = [name for name in config.get("not_emulated", []) if name in workloads]
+    # What an experiment that is narrowed down does not have is left out by nobody.
+    left_out: Fields = {"not_emulated": [name for name in config.get("not_emulated", []) if name in workloads]}
+    of_each = {
+        name: [load for load in config.get("leave_out", {}).get(name, []) if load in workloads] for name in environments
+    }
+    left_out["leave_out"] = {name: loads for name, loads in of_each.items() if loads}
     made = {
         "format": plan.FORMAT,
-        "scale": config["scale"],
-        "seed": config["seed"],
-        "order": config["order"],
+        **{key: config[key] for key in ("scale", "seed", "order", "quiet", "vm")},
         **_repetitions(config),
         "client": client.settle(config["client"]),
-        "quiet": config["quiet"],
         "image": {**{key: value for key, value in described.items() if key != "base"}, "settings": config["image"]},
-        "vm": config["vm"],
         "machine": machine,
         "environments": environments,
-        **({"not_emulated": left_out} if left_out else {}),
+        **{key: value for key, value in left_out.items() if value},
         **({"spread": True} if config.get("spread") else {}),
         "workloads": workloads,
     }
@@ -251,15 +263,9 @@ def _repetitions(config: Fields) -> Fields:
     asked = config["repetitions"]
     retries = blocks.RETRIES if config["quiet"]["action"] == "retry" and config["order"] != "sequential" else 0
     if isinstance(asked, dict):
-        precision = {
-            "min": asked["min"],
-            "max": asked["max"],
-            "target": amount(asked["target"]),
-            "budget": amount(asked.get("budget")),
-            **({"claims": True} if asked.get("claims") else {}),
-        }
-    else:
+        precision = {**asked, "target": amount(asked["target"]), "budget": amount(asked.get("budget"))}
+    elif retries:
         precision = {"min": asked, "max": asked * (1 + retries), "target": None, "budget": None}
-        if retries == 0:
-            return {"repetitions": asked}
+    else:
+        return {"repetitions": asked}
     return {"repetitions": precision["max"], "precision": {**precision, "retries": retries}}

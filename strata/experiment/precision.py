@@ -7,7 +7,12 @@ them.
 
 import math
 import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
+
+from strata.base.shapes import Fields
+from strata.experiment.blocks import Cell
 
 # Fewer blocks end most often where a width is too small by chance, and their intervals cover too little.
 FIRST_STAGE = 10
@@ -21,14 +26,18 @@ LEVEL = 0.95
 
 
 class State(NamedTuple):
-    """What is known of a workload, or of a claim on it: blocks that count, blocks measured again, room for more blocks,
-    widest relative half-width (infinite where there is none), and the seconds of one more block."""
+    """What is known of a workload, or of a published claim on it: blocks that count, blocks measured again, room for
+    more blocks, widest relative half-width (infinite where there is none), and the seconds of one more block; of a
+    claim also the half-width that decides it, the environments of its blocks, and its name."""
 
     counted: int
     again: int
     room: int
     half_width: float
     seconds: float
+    target: float = 0.0
+    environments: Sequence[str] = ()
+    claim: str = ""
 
     @property
     def kept(self) -> int:
@@ -41,14 +50,12 @@ class State(NamedTuple):
         return self.half_width if math.isfinite(self.half_width) else 1.0
 
 
-class Claim(NamedTuple):
-    """A published claim on a workload: the half-width that decides it, what its blocks hold, and its widest series."""
-
-    load: str
-    name: str
-    target: float
-    environments: list[str]
-    state: State
+def costs(records: Mapping[Cell, Fields]) -> dict[tuple[str, str], float]:
+    """The mean time of a cell, in seconds, of each environment and workload."""
+    took: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for cell, record in records.items():
+        took[cell[:2]].append(record["seconds"])
+    return {pair: statistics.fmean(own) for pair, own in took.items()}
 
 
 def further(states: dict[str, State], target: float, budget: float | None, left: float) -> dict[str, int]:
@@ -84,22 +91,21 @@ def further(states: dict[str, State], target: float, budget: float | None, left:
     return given
 
 
-def for_claims(claims: list[Claim], left: float) -> dict[str, tuple[int, Claim]]:
+def for_claims(claims: Iterable[tuple[str, State]], left: float) -> dict[str, tuple[int, State]]:
     """How many more blocks each workload gets for which of its claims: first where deciding takes the least time.
 
     A claim that `left` or the largest number of blocks cannot decide gets none.
     """
-    asking: list[tuple[float, str, int, Claim]] = []
-    for claim in claims:
-        state = claim.state
-        needed = math.ceil(state.counted * (state.width / (AIM * claim.target)) ** 2) - state.kept
-        if 0 < needed <= state.room and state.width > claim.target:
-            asking.append((needed * state.seconds, claim.load, needed, claim))
-    chosen: dict[str, tuple[int, Claim]] = {}
+    asking: list[tuple[float, str, int, State]] = []
+    for load, claim in claims:
+        needed = math.ceil(claim.counted * (claim.width / (AIM * claim.target)) ** 2) - claim.kept
+        if 0 < needed <= claim.room and claim.width > claim.target:
+            asking.append((needed * claim.seconds, load, needed, claim))
+    chosen: dict[str, tuple[int, State]] = {}
     for takes, load, needed, claim in sorted(asking, key=lambda each: each[:2]):
         if load not in chosen and TO_SPARE * takes <= left:
             left -= takes
-            chosen[load] = (min(needed, (GROWTH - 1) * claim.state.kept), claim)
+            chosen[load] = (min(needed, (GROWTH - 1) * claim.kept), claim)
     return chosen
 
 

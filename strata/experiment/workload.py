@@ -1,6 +1,5 @@
 """Workloads: what a folder of workloads/ declares, and its parameters for one experiment."""
 
-import ast
 import functools
 import os
 from collections.abc import Iterator
@@ -36,25 +35,6 @@ def load(name: str) -> Fields:
     checking.complain(path, checking.findings(checking.schema("workload"), data, names=others))
     checking.complain(path, [*_cross_check(data)])
     return {"packages": [], "parameters": {}, "warmup": {"about": "none"}, **data}
-
-
-def check(name: str) -> None:
-    """Check a workload with all that lies beside its declaration.  Raises UserError with all that is wrong."""
-    checking.together(lambda: load(name), lambda: checking.complain(f"{FOLDER}/{name}", parser_faults(name)))
-
-
-def parser_faults(name: str) -> list[Finding]:
-    """(file, what is wrong) where a workload has no parser; it is read, and not run."""
-    wanted = "must define parse(lines, parameters), which makes values of a log"
-    try:
-        with open(f"{FOLDER}/{name}/parse.py", "rb") as file:
-            tree = ast.parse(file.read())
-    except OSError:
-        return [("parse.py", f"missing; {wanted}")]
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        return [("parse.py", f"line {getattr(error, 'lineno', '?')}: not valid Python: {getattr(error, 'msg', error)}")]
-    defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
-    return [] if "parse" in defined else [("parse.py", wanted)]
 
 
 def _cross_check(data: Fields) -> Iterator[Finding]:

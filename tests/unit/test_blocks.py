@@ -34,8 +34,13 @@ def experiment(seed=1, repetitions=4, absent=(), order="blocks", emulated=(), pr
     }
 
 
+def rows_of(order):
+    """(position, round, environment, workload, repetition) of every cell."""
+    return [(*place, *cell) for cell, place in order.places.items()]
+
+
 def rows(**given):
-    return list(blocks.Order(experiment(**given)).rows())
+    return rows_of(blocks.Order(experiment(**given)))
 
 
 def numbers(order, environment, workload):
@@ -43,10 +48,9 @@ def numbers(order, environment, workload):
 
 
 def holds_together(order):
-    """Whether positions are those of the rows, and every cell knows its own."""
-    found = list(order.rows())
+    """Whether positions count the cells."""
+    found = rows_of(order)
     assert [row[0] for row in found] == list(range(1, len(found) + 1))
-    assert all((order.position(*cell), order.round(*cell)) == (place, round) for place, round, *cell in found)
 
 
 def decide(folder, planned, round, again=None, of=None, **more):
@@ -100,9 +104,18 @@ def test_an_emulated_machine_has_all_workloads_of_the_first_round_one_after_the_
 def test_an_emulated_machine_may_leave_workloads_out_which_no_other_environment_does():
     order = blocks.Order(experiment(emulated=["vm"], left_out=["a", "c"]))
     assert Counter(cell[0] for cell in order.cells()) == {"native": 12, "docker": 12, "other": 12, "vm": 1}
-    assert order.round("vm", "a", 1) is None
+    assert ("vm", "a", 1) not in order.places
     assert numbers(order, "vm", "b") == [1]
     assert len(rows(left_out=["a", "c"])) == len(rows())
+
+
+@pytest.mark.parametrize("order", ["blocks", "sequential"])
+def test_an_environment_leaves_a_workload_out_in_every_block(order):
+    page = {**experiment(order=order, emulated=["vm"]), "leave_out": {"docker": ["a", "c"], "vm": ["b"]}}
+    found = Counter(cell[:2] for cell in blocks.Order(page).cells())
+    whole = Counter(cell[:2] for cell in blocks.Order(experiment(order=order, emulated=["vm"])).cells())
+    gone = {("docker", "a"), ("docker", "c"), ("vm", "b")}
+    assert found == {pair: count for pair, count in whole.items() if pair not in gone}
 
 
 def test_a_cell_of_a_block_has_a_system_for_itself_and_one_in_an_emulated_machine_that_of_its_round():
@@ -128,7 +141,7 @@ def test_what_was_decided_follows_what_everything_has(tmp_path):
     assert (second.last, second.decided, second.asked) == (8, False, [3, 8])
     assert second.blocks == {"a": 8, "b": 5, "c": 3}
     assert second.aside == {("a", 2)}
-    assert list(second.rows())[: len(list(first.rows()))] == list(first.rows())
+    assert rows_of(second)[: len(first.places)] == rows_of(first)
 
     decide(tmp_path, planned, 8)
     third = blocks.Order(planned, str(tmp_path))
@@ -136,7 +149,7 @@ def test_what_was_decided_follows_what_everything_has(tmp_path):
     holds_together(third)
     assert numbers(third, "vm", "a") == [1]
     # Blocks of one workload are spread over the rounds.
-    assert sorted({row[1] for row in third.rows() if row[3] == "b" and row[1] > 3}) == [6, 8]
+    assert sorted({row[1] for row in rows_of(third) if row[3] == "b" and row[1] > 3}) == [6, 8]
     # Each comes after those before it.
     assert {load: numbers(third, "docker", load) for load in "abc"} == {
         load: list(range(1, number + 1)) for load, number in third.blocks.items()
@@ -154,7 +167,7 @@ def test_blocks_for_a_claim_hold_what_it_compares_alone(tmp_path):
     assert numbers(order, "other", "a") == [1, 2, 3, 7, 8]
     assert numbers(order, "docker", "a") == list(range(1, 9))
     assert numbers(order, "other", "b") == [1, 2, 3]
-    assert order.round("other", "a", 4) is order.round("vm", "a", 2) is None
+    assert not {("other", "a", 4), ("vm", "a", 2)} & order.places.keys()
     for cell, so_far in (("vm", "a", 4), 1), (("other", "a", 9), 5):
         assert order.missing(*cell).endswith(f": {so_far} are planned")
 
@@ -168,7 +181,7 @@ def test_what_is_measured_together_is_a_block_or_the_round_of_a_machine_or_a_nai
         assert cell in unit
         assert all(order.unit(*other) == unit for other in unit)
         # They stand one right after the other in the plan, in this order.
-        places = [order.position(*other) for other in unit]
+        places = [order.places[other][0] for other in unit]
         assert places == list(range(places[0], places[0] + len(unit)))
     found = {cell: sorted({other[0] for other in order.unit(*cell)}) for cell in order.cells()}
     assert found["native", "a", 2] == found["native", "c", 3] == ["docker", "native", "other"]

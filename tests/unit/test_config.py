@@ -10,7 +10,7 @@ from snakemake.cli import parse_config
 
 from strata import layers
 from strata.base.errors import UserError
-from strata.experiment import blocks, config, plan, workload
+from strata.experiment import blocks, config, plan
 from strata.experiment.plan import fingerprint
 
 MACHINE = {"cpus": 4, "memory_bytes": 16 * 2**30, "cache_bytes": 32 * 2**20}
@@ -72,6 +72,8 @@ MISTAKES = [
     ({"workloads": {"stream": {"elements": 10**15}}}, "workloads.stream.elements"),
     ({"workloads": {"pxz": {"corpus": "/no/such/enwik9"}}}, "workloads.pxz.corpus"),
     ({"not_emulated": ["strem"]}, "not_emulated.0"),
+    ({"leave_out": {"docker": ["strem"]}}, "leave_out.docker.0"),
+    ({"leave_out": {"dokcer": ["stream"]}}, "leave_out.dokcer"),
     ({"only": {"workloads": ["strem"]}}, "only.workloads.0"),
     ({"quiet": {"steal": "101%"}}, "quiet.steal"),
 ]
@@ -101,25 +103,10 @@ def test_check_says_what_is_wrong_in_all_files(project):
         parser.unlink()
     done = projects.run(folder, "strata", "check")
     assert done.returncode == 1
-    for place in ("config.yaml: scale", "workloads/noop/workload.yaml: titel", "workloads/other: parse.py"):
+    for place in ("config.yaml: scale", "workloads/noop/workload.yaml: titel", "workloads/other/parse.py"):
         assert f"{place}: " in done.stderr
     assert "workloads/good" not in done.stderr
     assert "Traceback" not in done.stderr
-
-
-GOOD = "def parse(lines, parameters):\n    return []\n"
-PARSERS = {GOOD: True, "def parse(:\n": False, "def other():\n    pass\n": False, "": False}
-
-
-@pytest.mark.parametrize("text", PARSERS)
-def test_a_parser_is_python_with_a_function_parse(project, text):
-    folder = project()
-    assert workload.parser_faults("noop") == []
-    (folder / "workloads/noop/parse.py").write_text(text)
-    assert (workload.parser_faults("noop") == []) is PARSERS[text]
-    if not PARSERS[text]:
-        with pytest.raises(UserError, match=r"^workloads/noop: parse\.py: "):
-            workload.check("noop")
 
 
 def test_words_and_pages_are_laid_over_the_page(checkout, tmp_path, monkeypatch):
@@ -127,7 +114,7 @@ def test_words_and_pages_are_laid_over_the_page(checkout, tmp_path, monkeypatch)
     (tmp_path / "a.yaml").write_text(yaml.safe_dump(first))
     (tmp_path / "b.json").write_text('{"scale": "standard", "workloads": {"stream": {"trials": 4}}}')
     words = parse_config(["seed=7", "partial=true", "workloads={stream: {trials: 5}, linpack: {sizes: [600]}}"])
-    over = config.read_pages([str(tmp_path / "a.yaml"), str(tmp_path / "b.json")], words)
+    over = config.merge(config.laid_over([str(tmp_path / "a.yaml"), str(tmp_path / "b.json")], []), words)
     settings = config.read(over)
     assert (settings["seed"], settings["partial"], settings["scale"]) == (7, True, "standard")
     assert settings["workloads"]["stream"] == {"trials": 5}
@@ -138,7 +125,7 @@ def test_words_and_pages_are_laid_over_the_page(checkout, tmp_path, monkeypatch)
     whole = config.merge(yaml.safe_load((checkout / "config.yaml").read_text()), over)
     assert config.experiment(config.read(whole), MACHINE) == config.experiment(settings, MACHINE)
     with pytest.raises(UserError, match=r"nowhere\.yaml: "):
-        config.read_pages(["nowhere.yaml"], {})
+        config.laid_over(["nowhere.yaml"], [])
 
 
 def test_paper_scale_follows_the_published_rules(checkout):
@@ -163,7 +150,7 @@ def test_repetitions_are_a_number_or_follow_a_precision(checkout):
     plan = planned(repetitions=over)
     assert plan["repetitions"] == 7
     assert plan["precision"] == {"min": 3, "max": 7, "target": 0.025, "budget": 5400, "claims": True, "retries": 2}
-    assert "claims" not in planned(repetitions={**over, "claims": False})["precision"]
+    assert planned(repetitions={**over, "claims": False})["precision"]["claims"] is False
     assert "precision" not in planned(repetitions=4, quiet={"action": "flag"})
     again = {"min": 4, "max": 12, "target": None, "budget": None, "retries": 2}
     assert planned(repetitions=4)["precision"] == again
@@ -172,13 +159,14 @@ def test_repetitions_are_a_number_or_follow_a_precision(checkout):
 
 def test_only_some_environments_and_workloads_can_be_asked_for(checkout):
     only = {"environments": ["docker", "native"], "workloads": ["stream"]}
-    one, whole = planned(only=only, not_emulated=["pxz"]), planned(not_emulated=["stream"])
+    one = planned(only=only, not_emulated=["pxz"], leave_out={"vm": ["stream"], "docker": ["pxz"]})
+    whole = planned(not_emulated=["stream"], leave_out={"docker": ["pxz"]})
     assert list(one["environments"]) == ["native", "docker"]
     assert list(one["workloads"]) == ["stream"]
     assert fingerprint(one, "docker", "stream") == fingerprint(whole, "docker", "stream")
     # What is not measured at all is left out by nobody.
-    assert "not_emulated" not in one
-    assert whole["not_emulated"] == ["stream"]
+    assert {"not_emulated", "leave_out"}.isdisjoint(one)
+    assert (whole["not_emulated"], whole["leave_out"]) == (["stream"], {"docker": ["pxz"]})
 
 
 def test_emulated_machines_have_a_size_of_their_own_and_native_beside_them(checkout, monkeypatch):

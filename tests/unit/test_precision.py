@@ -1,9 +1,11 @@
 """Which blocks come next: widths and costs decide, up to target and budget."""
 
 import contextlib
+import csv
 import json
 import math
 import os
+from collections import Counter
 
 import measured
 import pytest
@@ -12,7 +14,7 @@ from strata.base.errors import UserError
 from strata.base.files import read_json, write_json
 from strata.commands import main
 from strata.experiment import plan, precision
-from strata.experiment.precision import FIRST_STAGE, Claim, State
+from strata.experiment.precision import FIRST_STAGE, State
 
 # (states, more of what is asked, how many blocks each gets)
 GIVEN = [
@@ -45,7 +47,7 @@ def test_blocks_go_to_where_the_target_is_farthest_for_its_cost(states, more, wa
 
 
 def claim(load="a", name="one", counted=20, again=0, room=300, width=0.02, target=0.018, seconds=1):
-    return Claim(load, name, target, ["docker", "native"], State(counted, again, room, width, seconds))
+    return load, State(counted, again, room, width, seconds, target, ["docker", "native"], name)
 
 
 def test_the_width_that_decides_a_claim_is_that_of_its_tolerance():
@@ -63,14 +65,14 @@ def test_the_claim_that_takes_least_comes_first_and_none_that_no_budget_pays():
     ]
     [(load, (number, chosen))] = precision.for_claims(asked, 1000).items()
     # 20 (0.02 / 0.9 / 0.018)² is 30.5 blocks, of which there are 20.
-    assert (load, number, chosen.name) == ("a", 11, "cheap")
+    assert (load, number, chosen.claim) == ("a", 11, "cheap")
     assert precision.for_claims([claim()], 10) == {}
     assert precision.for_claims([claim(room=10)], math.inf) == {}
     # What is left pays for one of two alone.
     assert list(precision.for_claims([claim(seconds=2), claim("b")], 30)) == ["b"]
 
 
-# A project whose cells take 8 s, with 2 s between them.  A block of its two environments takes 20 s.
+# A project whose cells take 8 s.  A block of its two environments takes 16 s.
 
 
 @pytest.fixture
@@ -165,6 +167,23 @@ def test_where_every_block_was_disturbed_no_interval_is_known(made):
 
 def none_more(decision):
     return {load: {**state, "more": 0} for load, state in decision["workloads"].items()}
+
+
+def test_further_blocks_hold_native_and_what_is_still_wide(made):
+    def environments(all_of_them):
+        return {**all_of_them, "other": {**all_of_them["docker"], "label": "Other"}}
+
+    folder = made(environments=environments)
+    assert set(each(decided(3), "environments").values()) == {None}
+    noise = {"noise": 0.003, "noisier": {"other": 0.1}}
+    measure_on(folder, **noise)
+    found = decided(FIRST_STAGE)
+    assert each(found, "environments") == {"stream": ["native", "other"], "linpack": ["native", "other"]}
+    assert "more of native, other" in found["reason"]
+    measure_on(folder, **noise)
+    with open("results/plan.csv") as file:
+        counts = Counter(row["environment"] for row in csv.DictReader(file))
+    assert counts["native"] == counts["other"] > counts["docker"] == 2 * FIRST_STAGE
 
 
 def test_a_claim_gets_blocks_of_what_it_compares_when_all_is_within_the_target(made):

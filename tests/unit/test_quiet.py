@@ -12,9 +12,8 @@ import pytest
 from strata.base.errors import CellFailed
 from strata.cell import quiet
 from strata.experiment import config, plan
-from strata.experiment import quiet as quiet_settings
 
-THRESHOLDS = quiet_settings.complete(None)["thresholds"]
+THRESHOLDS = config.quiet({})["thresholds"]
 CALM = {"load1": 0.1, "temperature_c": "not available"}
 SPIN = [sys.executable, "-c", "while True: pass"]
 
@@ -64,7 +63,7 @@ def test_what_is_judged_is_what_the_schemas_say_and_each_is_said_in_words():
         json.loads((projects.ROOT / f"schemas/{name}.schema.json").read_text()) for name in ("record", "plan")
     )
     flag = record["properties"]["quiet"]["properties"]["flags"]["items"]["properties"]
-    judged = set(quiet_settings.JUDGED)
+    judged = set(THRESHOLDS)
     assert judged == set(quiet.SAYS) == set(flag["what"]["enum"])
     assert judged == set(planned["$defs"]["thresholds"]["properties"])
     late = reading(10.0, steal=10**6)
@@ -175,7 +174,7 @@ class Scripted:
 
 
 def lookout(script, **settings):
-    return quiet.Lookout(quiet_settings.complete(settings), (), script.sleep)
+    return quiet.Lookout(config.quiet(settings), (), script.sleep)
 
 
 def test_a_busy_machine_is_waited_for(monkeypatch, capsys):

@@ -68,6 +68,30 @@ def test_every_operation_answers_as_the_driver_expects(site):
     assert len(json.loads(done.stdout)["operations"]) == 7
 
 
+def test_what_was_loaded_is_there_and_what_is_added_is_as_it_was_sent(site):
+    import data_set
+    from visitor import TAG
+
+    somebody, before = user("careful"), status()["socialevent"]
+    somebody.page("GET", "/", f"<p>{before} events</p>")
+    somebody.page("GET", "/people/1", "<h1>person1</h1>")
+    somebody.do("Login")
+    form = somebody.event_form("Looked at")
+    page = somebody.page("POST", "/events", "<h1>Looked at</h1>", **form)
+    patterns = (
+        "<address>(.*?)<br>",
+        'class="place">(.*?)<',
+        'class="picture" src="([^"]+)"',
+        r'href="(/files/[^"]+\.txt)"',
+    )
+    ((address,), (place,), (picture,), (text,)) = (re.findall(pattern, page) for pattern in patterns)
+    assert place == " ".join(data_set.place(address.split(", ")))
+    for file in (picture, text):
+        assert somebody.get("GET", file) in form["data"]
+    for path in ["/", *(f"/search?tag={tag}" for tag in TAG.findall(page))]:
+        somebody.page("GET", path, ">Looked at</a>")
+
+
 def test_events_that_are_added_at_the_same_time_are_all_there_with_their_tags(site):
     before = status()
     sessions = together(logged_in, range(1, 13))

@@ -1,8 +1,8 @@
 #!/usr/bin/python3 -B
-"""The client: checks what the auctions answer, and searches for the highest number of users whom they serve in time.
+"""The client: tries what the auctions do, and searches for the highest number of users whom they serve in time.
 
-Usage: driver.py check ADDRESSES PORTS MOST_USERS DATA_SEED SEED
-       driver.py search ADDRESSES PORTS MOST_USERS START RESOLUTION CONFIRMATIONS CYCLE RAMP SECONDS SEED
+Usage: driver.py check ADDRESSES PORTS MOST_USERS SEED
+       driver.py search ADDRESSES PORTS MOST_USERS START RESOLUTION CONFIRMATIONS CYCLE RAMP SECONDS SEED LAP
 Addresses and ports have commas between them: a site for each.  Everything that is not as it should be is an error.
 """
 
@@ -11,23 +11,34 @@ from subprocess import Popen
 
 import chain
 import search
-from check import compare
-from data_set import Auctions, open_auctions
-from drive import books, generators, point, run, say_operations, sites
+from data_set import open_auctions
+from drive import books, generators, point, run, say_books, say_operations, sites, try_all
 from said import digits, say
 from visitor import Bidder
-from visits import alone
 
 # Seconds within which bids that were taken are decided after the load.
 SETTLED = 60
 BOOKS = "/api/books"
 
 
-def check(addresses: str, ports: str, most: str, data_seed: str, seed: str) -> None:
-    """Do every operation at every site, and compare what is answered with the data."""
-    for number, site in enumerate(sites(addresses, ports)):
-        compare(alone(Bidder, site, users=int(most), seed=seed), Auctions(int(most), int(data_seed)))
-        say(checked=number, operations=list(chain.MIX))
+def bids(hosts: list[str]) -> int:
+    """How many bids all sites have decided."""
+    return sum(books(host, BOOKS)["bids"] for host in hosts)
+
+
+def settle(hosts: list[str], decided: int) -> None:
+    """Wait until so many bids were decided; where that takes too long the books will tell."""
+    until = time.monotonic() + SETTLED
+    while bids(hosts) < decided and time.monotonic() < until:
+        time.sleep(0.1)
+
+
+def check(addresses: str, ports: str, most: str, seed: str) -> None:
+    """Do every operation at every site, and let the bid of each be decided."""
+    hosts = sites(addresses, ports)
+    before = bids(hosts)
+    try_all(Bidder, hosts, chain.MIX, users=int(most), seed=seed)
+    settle(hosts, before + len(hosts))
 
 
 def probe(running: list[Popen[str]], name: str, users: int, asked: dict) -> tuple[bool, int]:
@@ -44,25 +55,13 @@ def probe(running: list[Popen[str]], name: str, users: int, asked: dict) -> tupl
     return not failing, bids
 
 
-def settled(hosts: list[str], bids: int) -> list[dict]:
-    """The books of all sites once so many bids were decided, or when that takes too long."""
-    until = time.monotonic() + SETTLED
-    while True:
-        found = [books(host, BOOKS) for host in hosts]
-        if sum(one["bids"] for one in found) >= bids or time.monotonic() > until:
-            return found
-        time.sleep(0.1)
-
-
 def find(addresses: str, ports: str, most: str, start: str, resolution: str, confirmations: str, *rest: str) -> None:
-    """Try one number of users after another, until the search is over; rest: cycle, ramp, seconds and seed."""
-    hosts, seed = sites(addresses, ports), int(rest[3])
+    """Try one number of users after another, until the search is over; rest: cycle, ramp, seconds, seed and lap."""
+    hosts, seed = sites(addresses, ports), int(rest[3]) + int(rest[4])
     cycle, ramp, seconds = map(float, rest[:3])
-    opened = [books(host, BOOKS) for host in hosts]
-    for number, found in enumerate(opened):
-        say(opened=number, **found)
+    decided = sum(one["bids"] for one in say_books("opened", hosts, BOOKS))
     looking = search.Search(int(start), int(most), float(resolution), int(confirmations))
-    probes = bids = 0
+    probes = placed = 0
     with generators("visitor.py") as running:
         while (users := looking.next()) is not None:
             probes += 1
@@ -73,12 +72,12 @@ def find(addresses: str, ports: str, most: str, start: str, resolution: str, con
             # part of the ramp.
             asked |= {"sites": hosts, "coming": 0.75, "seed": f"{seed}x{probes} {users}"}
             passed, taken = probe(running, name, users, asked)
-            bids += taken
+            placed += taken
             looking.note(users, passed)
             say(end=name)
-    for number, found in enumerate(settled(hosts, sum(one["bids"] for one in opened) + bids)):
-        say(closed=number, **found)
-    say(found=looking.found, fails=looking.fails, probes=probes, bids=bids)
+    settle(hosts, decided + placed)
+    say_books("closed", hosts, BOOKS)
+    say(found=looking.found, fails=looking.fails, probes=probes, bids=placed)
     say(done=True)
 
 

@@ -104,7 +104,8 @@ application() {
     allow_files
     export AUCTION_DATABASE="postgresql://auction@/auction?host=$store"
     export AUCTION_POLL_SECONDS=$3 AUCTION_ITEM_SECONDS=$4 PYTHONDONTWRITEBYTECODE=1
-    AUCTION_BROKER="amqp://auction:$(<"$secret")@127.0.0.1:${2%%,*}/"
+    # All of it stands still while others have their turn, for which nobody is to call a connection dead.
+    AUCTION_BROKER="amqp://auction:$(<"$secret")@127.0.0.1:${2%%,*}/?heartbeat=65534"
     export AUCTION_BROKER
     cd "$programs/app"
     # uvicorn says what it could not do; what it did is not asked for.  The web server lets go of a connection first, so

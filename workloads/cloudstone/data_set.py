@@ -2,8 +2,8 @@
 
 Usage: data_set.py FOLDER USERS SEED
 
-FOLDER gets a file of rows for each table, `load.sql`, which reads them in, `count.sql`, which counts and sums up the
-rows that then are in the tables, `counted`, what that must give, and `files/`, which rows name.
+FOLDER gets a file of rows for each table, whose names are printed in the order in which the tables are filled, and
+`files/`, which rows name.
 """
 
 import collections
@@ -16,22 +16,8 @@ import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from rows import WORDS, picture, text
+from rows import WORDS, picture, text, write
 
-# The columns of each table, in the order in which the tables are filled.
-TABLES = {
-    "address": "addressid street1 street2 city state zip country latitude longitude",
-    "person": "personid username salt password_hash firstname lastname email telephone summary timezone image thumbnail"
-    " addressid",
-    "person_person": "personid friendid",
-    "socialevent": "socialeventid title summary description telephone takes_place created image thumbnail literature"
-    " submitterid addressid",
-    "socialeventtag": "socialeventtagid tag refcount",
-    "socialeventtag_socialevent": "socialeventtagid socialeventid",
-    "person_socialevent": "personid socialeventid",
-    "comments_rating": "commentid socialeventid personid rating comment created",
-    "id_gen": "gen_key gen_value",
-}
 # As published: persons by users, of whom there are at least so many; tags and events follow.
 PERSONS_OF_A_USER = 100
 LEAST_USERS = 25
@@ -144,21 +130,9 @@ def files(seed: int) -> Iterator[tuple[str, bytes]]:
 def main(folder: str, users: int, seed: int) -> None:
     """Write all of it."""
     Path(folder, "files").mkdir(parents=True)
-    load, query, counted = [], [], []
     for name, rows in tables(users, seed):
-        count = total = 0
-        with Path(folder, name).open("w") as file:
-            for row in rows:
-                line = "\t".join(map(str, row))
-                file.write(f"{line}\n")
-                count += 1
-                total += zlib.crc32(line.encode())
-        columns = ", ".join(TABLES[name].split())
-        load.append(f"LOAD DATA LOCAL INFILE '{folder}/{name}' INTO TABLE {name} ({columns});\n")
-        query.append(f"SELECT '{name}', COUNT(*), SUM(CRC32(CONCAT_WS('\\t', {columns}))) FROM {name};\n")
-        counted.append(f"{name}\t{count}\t{total}\n")
-    for name, lines in (("load.sql", load), ("count.sql", query), ("counted", counted)):
-        Path(folder, name).write_text("".join(lines))
+        write(Path(folder, name), rows)
+        print(name)
     for name, content in files(seed):
         Path(folder, "files", name).write_bytes(content)
 

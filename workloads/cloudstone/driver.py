@@ -1,9 +1,9 @@
 #!/usr/bin/python3 -B
-"""The client: checks what the application answers, loads it, and says what its tables hold.
+"""The client: tries what the application does, loads it, and says what its tables hold.
 
 Usage: driver.py check ADDRESSES PORTS LOADED_USERS SEED
        driver.py load ADDRESSES PORTS LOADED_USERS SEED USERS CYCLE_SECONDS RAMP_SECONDS SECONDS LAP
-       driver.py counts KIND ADDRESSES PORTS
+       driver.py books KIND ADDRESSES PORTS
 
 Ports and addresses have commas between them: an instance of the application for each port, as many at each address.
 `load` runs USERS users at every instance, and counts operations that begin after the ramp.  What is not as it should be
@@ -11,24 +11,20 @@ is an error.
 """
 
 import chain
-from check import compare
-from drive import books, generators, point, run, say_operations, sites
+from drive import generators, point, run, say_books, say_operations, sites, try_all
 from said import digits, say
 from visitor import User
-from visits import alone
 
 
-def counts(kind: str, addresses: str, ports: str) -> None:
-    """What the tables hold, and that nothing in them breaks a rule that should always hold."""
-    for number, host in enumerate(sites(addresses, ports)):
-        say(**{kind: number}, **books(host, "/status"))
+def books(kind: str, addresses: str, ports: str) -> None:
+    """Say what the tables hold, and how much in them breaks a rule that should always hold."""
+    say_books(kind, sites(addresses, ports), "/status")
 
 
 def check(addresses: str, ports: str, loaded_users: str, seed: str) -> None:
-    """Do every operation at every instance, and look at each answer."""
-    for number, host in enumerate(sites(addresses, ports)):
-        compare(alone(User, host, loaded_users=int(loaded_users), seed=f"check-{int(seed):x}"))
-        say(checked=number, operations=chain.OPERATIONS)
+    """Do every operation at every instance."""
+    asked = {"loaded_users": int(loaded_users), "seed": f"check-{int(seed):x}"}
+    try_all(User, sites(addresses, ports), chain.OPERATIONS, **asked)
 
 
 def load(addresses: str, ports: str, loaded_users: str, seed: str, users: str, *rest: str) -> None:
@@ -50,4 +46,4 @@ def load(addresses: str, ports: str, loaded_users: str, seed: str, users: str, *
 
 
 if __name__ == "__main__":
-    run(check=check, load=load, counts=counts)
+    run(check=check, load=load, books=books)

@@ -1,6 +1,6 @@
 """The DVD shop: orders per minute, the share of them that stood, and the response times of its pages."""
 
-from kit.applications import read_load, require_books, require_idle
+from kit.applications import read_books, read_load, require_books, require_grown, require_idle
 from kit.checks import number, numbers, require, require_asked, require_equal
 from kit.logs import Object, Point, Value, read, value
 
@@ -13,9 +13,8 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     threads = parameters["threads"]
     shops = len(parameters["ports"]) * int(parameters["systems"])
     each = f" point( operation){{{len(OPERATIONS)}}} drove end"
-    log = read(lines, f"( shop){{{shops}}}( opened){{{shops}}}({each}){{{len(threads)}}}( closed){{{shops}}}")
-    numbers(log.objects["shop"], "checked")
-    check_books(log.objects["opened"], log.objects["closed"], log.objects["drove"], parameters)
+    log = read(lines, f"( checked){{{shops}}}( opened){{{shops}}}({each}){{{len(threads)}}}( closed){{{shops}}}")
+    check_books(log.objects, parameters)
     return [
         found
         for point, users in zip(log.points, threads, strict=True)
@@ -49,13 +48,13 @@ def measured(point: Point, users: int, shops: int, parameters: Object) -> list[V
     ]
 
 
-def check_books(opened: list[Object], closed: list[Object], drove: list[Object], parameters: Object) -> None:
+def check_books(objects: dict[str, list[Object]], parameters: Object) -> None:
     """Check the shops' books before and after the load against what the load generators did."""
-    require_books(opened, closed, ("torn", "lost", "adrift"), same=("size", "data_seed", "php", "opcache"))
+    opened, closed = read_books(objects, ["login", "new"])
+    require_books(opened + closed, ("torn", "lost", "adrift"), same=("size", "data_seed", "php", "opcache"))
     first = opened[0]
     require_equal("the size of the data", first["size"], parameters["size"])
     require_asked(first, parameters, "data_seed")
     require_equal("opcache", first["opcache"], "on")
     for key, of in {"new_orders": "orders", "orders": "orders", "customers": "customers", "new_cents": "cents"}.items():
-        grown = sum(numbers(closed, key)) - sum(numbers(opened, key))
-        require_equal(f"new {key} in the books", grown, sum(numbers(drove, f"all_{of}", zero=True)))
+        require_grown(opened, closed, key, sum(numbers(objects["drove"], f"all_{of}", zero=True)))

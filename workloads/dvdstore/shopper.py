@@ -1,40 +1,27 @@
 #!/usr/bin/python3 -B
-"""The client of the shops: checks what they answer, loads them, and looks at their books.
+"""The client of the shops: tries what they do, loads them, and says what their books hold.
 
 Usage: shopper.py check ADDRESSES PORTS SIZE DATA_SEED SEED
-       shopper.py open ADDRESSES PORTS
        shopper.py point ADDRESSES PORTS SIZE DATA_SEED USERS RAMP WARMUP SECONDS THINK SEED LAP
-       shopper.py finish ADDRESSES PORTS
+       shopper.py books KIND ADDRESSES PORTS
 PORTS has the ports of the first system, then those of the second, in the order of ADDRESSES.
 """
 
-from check import compare
-from drive import books, generators, point, run, say_operations, sites
+from drive import generators, point, run, say_books, say_operations, sites, try_all
 from said import WrongAnswerError, digits, say
 from visitor import Customer
-from visits import alone
 
 OPERATIONS = ["order", "login", "new", "browse", "purchase"]
-BOOKS = "/account.php"
 
 
 def check(addresses: str, ports: str, size: str, data_seed: str, seed: str) -> None:
-    """Check every shop."""
-    for number, shop in enumerate(sites(addresses, ports)):
-        say(shop=number, checked=compare(alone(Customer, shop, size=size, data_seed=int(data_seed), seed=seed)))
+    """Buy something in every shop, as somebody whom it knows and as somebody new."""
+    try_all(Customer, sites(addresses, ports), ["login", "new"], size=size, data_seed=int(data_seed), seed=seed)
 
 
-def begin(addresses: str, ports: str) -> None:
+def books(kind: str, addresses: str, ports: str) -> None:
     """Say what the books of every shop hold."""
-    for number, shop in enumerate(sites(addresses, ports)):
-        say(opened=number, **books(shop, BOOKS))
-
-
-def finish(addresses: str, ports: str) -> None:
-    """Say what the books of every shop hold at the end."""
-    for number, shop in enumerate(sites(addresses, ports)):
-        say(closed=number, **books(shop, BOOKS))
-    say(done=True)
+    say_books(kind, sites(addresses, ports), "/account.php")
 
 
 def load(addresses: str, ports: str, size: str, data_seed: str, users: str, *rest: str) -> None:
@@ -60,4 +47,4 @@ def load(addresses: str, ports: str, size: str, data_seed: str, users: str, *res
 
 
 if __name__ == "__main__":
-    run(check=check, open=begin, point=load, finish=finish)
+    run(check=check, point=load, books=books)

@@ -4,7 +4,7 @@ import random
 import re
 import time
 import urllib.parse
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from data_set import CATEGORIES, FIRST, LAST, MOST_LINES, PASSWORD, WORDS, Shop
 from said import WrongAnswerError
@@ -23,25 +23,27 @@ _MARK = re.compile(r' data-([a-z]+)="([^"]*)"')
 class Round(NamedTuple):
     """One round: log in or become a customer, look for DVDs, buy some, and think (a share of twice the think time).
 
-    `login` has the fields of login.php or new.php, `searches` those of browse.php, `basket` product to quantity.
+    `entrance` is the page that gets the fields of `login`, login or new; `searches` has the fields of browse.php,
+    `basket` product to quantity.
     """
 
-    is_new: bool
+    entrance: str
     login: dict[str, str]
     searches: list[dict[str, str]]
     basket: dict[int, int]
     thinking: float
 
 
-def draw_round(source: random.Random, shop: Shop, unused: str) -> Round:
-    """A round.  unused: a name that no customer has."""
-    is_new = source.random() >= RETURNING
-    name = unused if is_new else f"user{source.randint(1, shop.customers)}"
+def draw_round(source: random.Random, shop: Shop, unused: str, operation: str = "order") -> Round:
+    """A round, which begins as the operation says where that is an entrance.  unused: a name that no customer has."""
+    drawn = "login" if source.random() < RETURNING else "new"
+    entrance = drawn if operation == "order" else operation
+    known = {"username": f"user{source.randint(1, shop.customers)}", "password": PASSWORD}
     searches = [_search(source) for _ in range(source.randint(1, MOST_SEARCHES))]
     products = source.sample(range(1, shop.products + 1), source.randint(1, MOST_LINES))
     basket = {product: source.randint(1, MOST_PIECES) for product in products}
-    login = stranger(name) if is_new else {"username": name, "password": PASSWORD}
-    return Round(is_new, login, searches, basket, source.random())
+    login = known if entrance == "login" else stranger(unused)
+    return Round(entrance, login, searches, basket, source.random())
 
 
 def stranger(name: str) -> dict[str, str]:
@@ -71,25 +73,21 @@ class Customer(Visitor):
     spent = thinking = answered = 0.0
     rounds = 0
 
-    def come(self) -> None:
-        """Find the shop's data, which all share."""
-        shared = self.point.shared
-        if not shared:
-            shared["shop"] = Shop(self.asked["size"], self.asked["data_seed"])
-        self.shop: Shop = shared["shop"]
+    def __init__(self, *words: Any) -> None:
+        super().__init__(*words)
+        self.shop = Shop(self.asked["size"], self.asked["data_seed"])
 
     def next(self) -> str:
         """Always the same."""
         return "order"
 
     def do(self, operation: str) -> None:
-        """One round of the order loop."""
+        """One round of the order loop, which `login` and `new` begin as they say."""
         self.rounds += 1
-        plan = draw_round(self.chance, self.shop, f"s{self.asked['seed']}x{self.number}x{self.rounds}")
+        plan = draw_round(self.chance, self.shop, f"s{self.asked['seed']}x{self.number}x{self.rounds}", operation)
         self.spent, self.thinking = 0.0, plan.thinking
-        entrance = "new" if plan.is_new else "login"
-        self.page(entrance, plan.login)
-        self.count(customers=int(plan.is_new))
+        self.page(plan.entrance, plan.login)
+        self.count(customers=int(plan.entrance == "new"))
         for fields in plan.searches:
             told = self.search(fields)
             self.count(searches=1, found=int(told["found"] != "0"))

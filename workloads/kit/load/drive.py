@@ -1,5 +1,5 @@
-"""The client's side of the applications' load: starts the load generators, asks them all for the same point, and says
-what it came to, in the same words for every workload."""
+"""The client's side of the applications' load: tries what a site does, starts the load generators, asks them all for
+the same point, and says what it came to, in the same words for every workload."""
 
 import collections
 import contextlib
@@ -13,7 +13,8 @@ import urllib.request
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from said import WrongAnswerError, digits, say
+from said import WrongAnswerError, digits, say, step
+from visits import Visitor, alone
 
 # All begin at the same moment, so many seconds after they were asked.
 BEGIN = 0.5
@@ -29,11 +30,29 @@ def run(**forms: Callable[..., None]) -> None:
         sys.exit(f"{form}: {error}")
 
 
+def try_all(kind: type[Visitor], hosts: list[str], operations: Iterable[str], **asked: Any) -> None:
+    """Let a visitor who is no load do every operation once at each site, and say so; asked: as of visits.Point."""
+    for number, site in enumerate(hosts):
+        visitor = alone(kind, site, **asked)
+        for operation in operations:
+            with step(operation):
+                visitor.do(operation)
+        say(checked=number, operations=list(operations))
+
+
 def books(site: str, path: str) -> dict[str, Any]:
     """What the databases of a site hold, as it says at a path."""
     without_proxy = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with without_proxy.open(site + path, timeout=120) as answer:
         return json.load(answer)
+
+
+def say_books(kind: str, hosts: list[str], path: str) -> list[dict[str, Any]]:
+    """Say what the databases of every site hold, each under a key with its number, and return that."""
+    found = [books(site, path) for site in hosts]
+    for number, one in enumerate(found):
+        say(**{kind: number}, **one)
+    return found
 
 
 def sites(addresses: str, ports: str) -> list[str]:

@@ -49,5 +49,5 @@ def write(path: Path, rows: Iterable[tuple]) -> tuple[int, str]:
 
 def _written(value: object) -> str:
     if isinstance(value, datetime.datetime):
-        return value.strftime("%Y-%m-%d %H:%M:%S+00")
+        return f"{value:%Y-%m-%d %H:%M:%S}{'+00' if value.tzinfo else ''}"
     return r"\N" if value is None else str(value)

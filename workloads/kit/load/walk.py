@@ -36,7 +36,7 @@ class Walker(Visitor):
     mix: dict[str, float]
 
     def come(self) -> None:
-        """Come to where a user is who has just done something, as many as the mix says: no beginning shows."""
+        """Come to where a user is who has just done something, so many at each as the mix says: no beginning shows."""
         if not self.point.shared:
             chance = random.Random(f"walk {self.asked['seed']} {self.number}")
             self.point.shared["walk"] = Chain({**self.flows, "coming": self.mix}, chance)

@@ -18,14 +18,12 @@ else:
     Fields = dict[str, Any]
     # Layers from the bottom, each with its options.
     Stack = list[dict[str, Fields]]
-    # Names of what is handed on as such a mapping: its keys are in the schemas, or where it is made.
+    # Mappings of a few keys, which are said where they are made.
     Source = Fields
     Quiet = Fields
     Command = Fields
     Chosen = Fields
     Described = Fields
-    PlannedEnvironment = Fields
-    PlannedWorkload = Fields
 
     class HostFacts(TypedDict):
         """What of a machine decides sizes."""
@@ -33,6 +31,21 @@ else:
         cpus: int
         memory_bytes: int
         cache_bytes: int | None
+
+    class PlannedEnvironment(TypedDict):
+        """An environment of the plan."""
+
+        label: str
+        layers: Stack
+        available: bool
+        reason: str | None
+        told: list[dict[str, str]]
+        daemons: list[str]
+        emulated: bool
+        doubtful: NotRequired[bool]
+        beside: NotRequired[bool]
+        accelerator: NotRequired[str | None]
+        accelerator_reason: NotRequired[str | None]
 
     # A step of a cell: a command, something to observe, or a group for each value of a list (`for`, a word of Python).
     Step = TypedDict(
@@ -64,6 +77,22 @@ else:
         facts: NotRequired[Fields]
         servers: NotRequired[list[Fields]]
         data: NotRequired[Fields]
+
+    class PlannedWorkload(TypedDict):
+        """A workload of the plan."""
+
+        title: str
+        about: str
+        metrics: dict[str, Fields]
+        parameters: Fields
+        notes: list[str]
+        warmup: str
+        cell: CellWork
+        small: NotRequired[Fields]
+        question: NotRequired[str]
+        figures: NotRequired[list[Fields]]
+        headline: NotRequired[list[Fields]]
+        storage: NotRequired[bool]
 
     class Plan(TypedDict):
         """The plan (results/plan.json); `source` is known once it is written."""

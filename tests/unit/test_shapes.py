@@ -26,6 +26,8 @@ CELL = (PLAN, f"{WORKLOAD[1]}/properties/cell")
 PLACES = {
     "Plan": (PLAN, ""),
     "HostFacts": (PLAN, "properties/machine"),
+    "PlannedEnvironment": (PLAN, "properties/environments/additionalProperties"),
+    "PlannedWorkload": WORKLOAD,
     "CellWork": CELL,
     "Step": (PLAN, "$defs/steps/items"),
     "Record": (RECORD, ""),

@@ -145,6 +145,7 @@ def test_a_kill_at_any_moment_costs_one_cell_at_the_most(image, tmp_path, docker
     finish(folder, 2 * moments)
 
 
+@pytest.mark.long
 def test_an_image_deleted_under_a_run_is_told_and_comes_back(image, tmp_path, monkeypatch, machine_stays):
     # A copy of the cached image, so that no other test loses it.
     home = tmp_path / "home"

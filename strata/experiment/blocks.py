@@ -119,7 +119,8 @@ class Order:
                 self.tries[load, place] = self.tries.get((load, number), 0) + 1
             whole = self.next_block(load)
             part = [name for name in whole if name in (state.get("environments") or whole)]
-            new[load] = [whole] * len(state["again"]) + [part] * state["more"]
+            again = [[name for name in whole if (name, load, number) in self.places] for number in state["again"]]
+            new[load] = again + [part] * state["more"]
         self._add(new)
 
     def _add(self, new: dict[str, list[list[str]]]) -> None:

@@ -189,6 +189,10 @@ def experiment(config: Fields, machine: HostFacts) -> Plan:
         name: [load for load in config.get("leave_out", {}).get(name, []) if load in workloads] for name in environments
     }
     left_out["leave_out"] = {name: loads for name, loads in of_each.items() if loads}
+    there = [name for name in config["environments"] if environments[name]["available"]]
+    nowhere = [load for load in workloads if all(load in of_each[name] for name in there)]
+    words = "every environment that can be measured here leaves it out: measure it in one, or drop the workload"
+    checking.complain(FILE, [(f"leave_out: {load}", words) for load in nowhere])
     made = {
         "format": plan.FORMAT,
         **{key: config[key] for key in ("scale", "seed", "order", "quiet", "vm")},

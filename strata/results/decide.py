@@ -57,7 +57,7 @@ def _decision(experiment: Plan, order: blocks.Order, found: tidy.Values) -> Fiel
     }
     again: dict[blocks.Block, str] = {}
     for block in sorted(disturbed, key=lambda one: one[::-1]):
-        seconds = takes(block[0], order.paired)
+        seconds = takes(block[0], {cell[0] for cell in order.places if cell[1:] == block})
         if order.tries.get(block, 0) < asked["retries"] and seconds <= left:
             again[block] = disturbed[block]
             left -= seconds

@@ -162,6 +162,15 @@ def test_blocks_for_a_claim_hold_what_it_compares_alone(tmp_path):
         assert order.missing(*cell).endswith(f": {so_far} are planned")
 
 
+def test_a_block_that_is_measured_again_holds_what_it_held(tmp_path):
+    planned = experiment(repetitions=40, precision=2)
+    decide(tmp_path, planned, 2, of={"a": ["native", "docker"]}, a=1)
+    decide(tmp_path, planned, 3, again={"a": [2, 3]})
+    order = blocks.Order(planned, str(tmp_path))
+    assert numbers(order, "docker", "a") == [1, 2, 3, 4, 5]
+    assert numbers(order, "other", "a") == [1, 2, 4]
+
+
 def test_what_is_measured_together_is_a_block_and_nothing_else(tmp_path):
     planned = experiment(repetitions=40, precision=2, emulated=["vm"], left_out=["b"])
     decide(tmp_path, planned, 2, of={"a": ["native"]}, a=1, c=2)

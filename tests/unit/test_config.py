@@ -157,6 +157,13 @@ def test_repetitions_are_a_number_or_follow_a_precision(checkout):
     assert "precision" not in planned(repetitions=4, order="sequential")
 
 
+def test_a_workload_that_every_environment_leaves_out_is_refused(checkout):
+    only = {"environments": ["docker", "native"]}
+    assert planned(only=only, leave_out={"docker": ["stream"]})
+    with pytest.raises(UserError, match=r"^config\.yaml: leave_out: stream: .* measure it in one"):
+        planned(only=only, leave_out={"docker": ["stream"], "native": ["stream"]})
+
+
 def test_only_some_environments_and_workloads_can_be_asked_for(checkout):
     only = {"environments": ["docker", "native"], "workloads": ["stream"]}
     one = planned(only=only, not_emulated=["pxz"], leave_out={"vm": ["stream"], "docker": ["pxz"]})

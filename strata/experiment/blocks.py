@@ -4,8 +4,8 @@ A block is one workload once in each environment that is compared, one right aft
 drift of the machine falls on all of them, and runs of one block are paired.  Its number is the repetition of its
 cells.  A round holds, in random order, a block of every workload that is still open.  There are first as many rounds
 as everything has blocks; then it is decided (results/decide.py) which workloads get how many further ones, and these
-are spread evenly over as many rounds as they take.  Blocks that are added for a published claim hold the environments
-that it compares alone.
+are spread evenly over as many rounds as they take.  A decision says which environments further blocks hold: what is
+still wide, or what a published claim compares.  A page may leave workloads out of environments.
 
 Emulated machines are compared with nothing that was published: each has all its workloads but those that the page of
 the experiment leaves out there, in random order, in the first round alone, at the smallest scale, and so has native

@@ -105,7 +105,7 @@ gallery:                ## the small run of docs/gallery.md anew, from the last 
 	scripts/gallery.sh
 
 aa: setup             ## the A/A test: one environment under two names
-	$(PYTHON) scripts/aa.py
+	$(PYTHON) scripts/aa.py $(AA)
 
 sizes: setup           ## level, ratio and scatter by size, into docs/sizes.md (half an hour)
 	PYTHONPATH=. $(PYTHON) scripts/sizes.py

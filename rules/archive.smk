@@ -15,9 +15,7 @@ rule archive:
     params:
         image="--image" if experiment.settings["archive_image"] else "",
         allow=experiment.settings["archive_allow"],
-        others=experiment.others(),
         # The source is part of it.
         source=lambda archive: experiment.source(),
     shell:
-        "python3 -m strata archive --out {output} {params.image} "
-        "--allow {params.allow:q} --others {params.others:q} 2>&1 | tee {log}"
+        "python3 -m strata archive --out {output} {params.image} --allow {params.allow:q} 2>&1 | tee {log}"

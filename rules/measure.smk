@@ -46,8 +46,7 @@ checkpoint machine:
 
 
 checkpoint decide:
-    # After this round: which workloads get how many further blocks, or is it enough?  A decision stands, as a measurement
-    # does, whatever becomes of code and logs.
+    # Which workloads get how many further blocks, or is it enough?  A decision stands, whatever becomes of code and logs.
     input:
         lambda decide: experiment.logs_before(decide.round),
     output:

@@ -5,7 +5,7 @@ orders so that what happens to the machine happens to both, and has R say how of
 different.  Beside them a brake takes 2 and 5 % of native's processors: positive controls.  Ours are blocks, as many as
 the rule adds within a budget; the naive order has a fixed number of runs.
 
-Usage: aa.py [--experiments 12] [--budget 4min] [--repetitions 10]
+Usage: aa.py [--experiments 12] [--budget 4min] [--repetitions 10] [--orders blocks sequential]
 """
 
 import argparse
@@ -23,6 +23,7 @@ ENVIRONMENTS = {
     "braked-2": {"label": "Native, braked by 2 %", "layers": ["chroot", {"brake": {"share": 0.02}}]},
     "braked-5": {"label": "Native, braked by 5 %", "layers": ["chroot", {"brake": {"share": 0.05}}]},
 }
+ORDERS = ["blocks", "sequential"]
 
 
 def main() -> None:
@@ -31,6 +32,7 @@ def main() -> None:
     parser.add_argument("--experiments", type=int, default=12, help="experiments in each order")
     parser.add_argument("--budget", default="4min", help="time of measurement of an experiment in blocks")
     parser.add_argument("--repetitions", type=int, default=10, help="runs of each name in the naive order")
+    parser.add_argument("--orders", nargs="+", choices=ORDERS, default=ORDERS, help="which of them are measured")
     options = parser.parse_args()
     base = ROOT / "results/aa"
     rule = {"min": 3, "max": 300, "target": "2%", "budget": options.budget}
@@ -40,12 +42,12 @@ def main() -> None:
     }
     projects = []
     for number in range(1, options.experiments + 1):
-        orders = ["blocks", "sequential"]
+        orders = [*ORDERS]
         random.Random(number).shuffle(orders)
-        for order in orders:
+        for order in [order for order in orders if order in options.orders]:
             name, repetitions = ways[order]
             config = {
-                "scale": "tiny",
+                "scale": "standard",
                 "repetitions": repetitions,
                 "seed": number,
                 "order": order,

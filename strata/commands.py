@@ -3,13 +3,11 @@
 import argparse
 import importlib
 import os
-import sys
 from collections.abc import Callable
 from typing import Any
 
 from strata import __version__, layers
 from strata.base import checking, places
-from strata.base.errors import UserError
 from strata.base.files import write_json
 from strata.base.shapes import Fields
 from strata.cell import parsing
@@ -71,30 +69,6 @@ def _clean(images: bool) -> None:
     print(f"{len(removed)} things removed" if removed else "nothing of Strata's was left on this machine")
 
 
-def _verify(path: str, papers: bool) -> int:
-    from strata.archive import check
-
-    found, notes = check.verify(path, papers)
-    for sentence in found:
-        print(sentence)
-    for note in notes:
-        print(f"{path}: note: {note}", file=sys.stderr)
-    outcome = f"NOT good: {len(found)} {'finding' if len(found) == 1 else 'findings'}"
-    good = "good: every file is as it was archived, every record fits its log, and all tables follow from the logs"
-    print(f"{path}: {outcome if found else good}", file=sys.stderr)
-    return 1 if found else 0
-
-
-def _compare(**options: Any) -> int:
-    from strata.archive import compare
-
-    try:
-        return compare.compare(**options)
-    except UserError as error:
-        print(f"strata: {error}", file=sys.stderr)
-        return compare.NOT_COMPARABLE
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python3 -m strata", description=__doc__)
     parser.add_argument("--version", action="version", version=f"Strata {__version__}")
@@ -138,11 +112,10 @@ def _parser() -> argparse.ArgumentParser:
     archive("--image", dest="with_image", action="store_true", help="include the image")
     text = "what may be published: a text that looks private, or its place as FILE:LINE"
     archive("--allow", dest="allowed", nargs="*", metavar="TEXT", help=text)
-    archive("--others", nargs="*", metavar="USER@HOST", help="other machines whose names must not be in it")
     text = "leave out the source, whose commit is named, and the list of the image's files"
     archive("--light", action="store_true", help=text)
     text = "check an archive: every file, records against plan and logs, and tables made again from the logs"
-    verify = add("verify", _verify, text)
+    verify = add("verify", "strata.archive.check:verify", text)
     verify("--paper", dest="papers", action="store_true", help="also make the papers again and compare them")
     text = "make the paper again from an archive's raw logs, and compare its tables; measures nothing"
     rebuild = add("rebuild", "strata.archive.rebuild:rebuild", text)
@@ -150,7 +123,7 @@ def _parser() -> argparse.ArgumentParser:
     for command in (verify, rebuild):
         command("path", metavar="ARCHIVE", help="the file, or the folder of an unpacked archive")
     text = "compare testbeds or dates; ends with 0: no difference, 1: a difference, 2: they can't be compared"
-    compare = add("compare", _compare, text)
+    compare = add("compare", "strata.archive.compare:main", text)
     compare("paths", nargs="+", metavar="SIDE", help="an archive, a project, or a folder of results")
     compare("--names", nargs="+", metavar="NAME", help="names of the sides, in their order")
     compare("--effect", metavar="SHARE", help="minimum effect, such as 5%% (the paper's unless given)")

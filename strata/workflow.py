@@ -3,7 +3,6 @@
 import contextlib
 import fcntl
 import glob
-import hashlib
 import json
 import os
 import shutil
@@ -65,7 +64,7 @@ class Workflow:
 
     def _make(self) -> None:
         self.plan = config.experiment(self.settings, capacity.facts())
-        self.digest = hashlib.sha256(json.dumps(self.plan, sort_keys=True).encode()).hexdigest()[:16]
+        self.digest = seal.digest(self.plan)
         self.rests_on = blocks.rests_on(self.plan)
         self.tables = products.tables(self.plan)
         self._fingerprints: dict[tuple[str, str], str] = {}
@@ -159,10 +158,6 @@ class Workflow:
 
     # What is made of it.
 
-    def others(self) -> list[str]:
-        """The machines besides this one whose names no archive may hold."""
-        return [way["ssh"]] if (way := client.way(self.settings["client"])) else []
-
     def image(self) -> list[str]:
         """What says which image it was; nothing where no environment runs anything of it (the bare host does not)."""
         entries = [self.plan["environments"][name] for name in blocks.available(self.plan)]
@@ -201,10 +196,7 @@ class Workflow:
             ) from None
         self._write()
         if shutil.which("Rscript") is None:
-            progress.say(
-                "setup",
-                "R is not installed, but decisions on more blocks, tables and papers need it: `make setup` installs it",
-            )
+            progress.say("setup", "R is missing, which decisions on more blocks, tables and papers need: `make setup`")
 
     def _write(self) -> None:
         found: Plan = {**self.plan, "source": plan.source(os.getcwd())}

@@ -6,6 +6,7 @@ its description of its plan and records, and its source is held against the comm
 
 import functools
 import os
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -37,16 +38,22 @@ def unpacked(path: str) -> Iterator[str]:
         yield folder
 
 
-def verify(path: str, papers: bool = False) -> tuple[list[str], list[str]]:
-    """What is wrong with an archive, or with the folder of an unpacked one, and what to know of a good one.
+def verify(path: str, papers: bool = False) -> int:
+    """Say what is wrong with an archive, or with the folder of an unpacked one, or what to know of a good one.
 
-    papers: whether they are made again too, not tables alone.
+    papers: whether they are made again too, not tables alone.  Returns the exit status: 1 for an archive with findings.
     """
     with unpacked(path) as folder:
-        if found := findings(folder, papers):
-            return found, []
-        facts = load(folder, guide.FACTS)
-        return [], [*guide.notes(facts), *_of_commit(facts)]
+        found = findings(folder, papers)
+        facts = {} if found else load(folder, guide.FACTS)
+    for sentence in found:
+        print(sentence)
+    for note in [] if found else [*guide.notes(facts), *_of_commit(facts)]:
+        print(f"{path}: note: {note}", file=sys.stderr)
+    outcome = f"NOT good: {len(found)} {'finding' if len(found) == 1 else 'findings'}"
+    good = "good: every file is as it was archived, every record fits its log, and all tables follow from the logs"
+    print(f"{path}: {outcome if found else good}", file=sys.stderr)
+    return 1 if found else 0
 
 
 def findings(folder: str, papers: bool = False) -> list[str]:

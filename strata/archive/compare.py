@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from typing import Any
 
 from strata.archive import check
 from strata.archive.sums import of_file
@@ -16,6 +17,15 @@ from strata.base.files import read_json, write_json
 # Exit statuses, for use in CI.
 SAME, DIFFERENT, NOT_COMPARABLE = 0, 1, 2
 _STATUS = {"no difference": SAME, "difference": DIFFERENT, "nothing to compare": NOT_COMPARABLE}
+
+
+def main(**options: Any) -> int:
+    """As :func:`compare`, with the exit status of what cannot be compared."""
+    try:
+        return compare(**options)
+    except UserError as error:
+        print(f"strata: {error}", file=sys.stderr)
+        return NOT_COMPARABLE
 
 
 def compare(paths: list[str], names: list[str] | None, effect: str | None, out: str) -> int:

@@ -13,6 +13,7 @@ from strata.archive import check, container, crate, guide, private, source, sums
 from strata.base import places, run
 from strata.base.checking import legible
 from strata.base.errors import UserError
+from strata.base.files import read_json
 from strata.base.shapes import Fields, Plan
 from strata.experiment import blocks, config, plan, recipe
 from strata.image import cache
@@ -28,17 +29,11 @@ _REMEDY = (
 )
 
 
-def make(
-    out: str,
-    with_image: bool = False,
-    allowed: list[str] | None = None,
-    others: list[str] | None = None,
-    light: bool = False,
-) -> None:
+def make(out: str, with_image: bool = False, allowed: list[str] | None = None, light: bool = False) -> None:
     """Write the archive to `out` and say on standard error what it holds.
 
-    allowed, others: as of :class:`strata.archive.private.Private`.  light: without the source, of which the commit is
-    named alone, and without the list of the image's files.
+    allowed: as of :class:`strata.archive.private.Private`.  light: without the source, of which the commit is named
+    alone, and without the list of the image's files.
     Raises UserError where something is missing or private, or where what was put together would not verify.
     """
     os.makedirs("results/tmp", exist_ok=True)
@@ -58,7 +53,7 @@ def make(
         facts = guide.facts(folder, told)
         _write(folder, guide.FACTS, json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
         _write(folder, guide.README, guide.readme(facts))
-        if wrong := _private(folder, experiment, found, allowed or [], others or []):
+        if wrong := _private(folder, experiment, found, allowed or []):
             lines = [f"{one.place}: {one.what}: {legible(one.text, 80)}" for one in wrong]
             raise UserError("\n".join(["archive: not written, since this is private:", *_some(lines), _REMEDY]))
         if light:
@@ -140,9 +135,7 @@ def _image(experiment: Plan) -> dict[str, str]:
     return {f"image/{name}": path for name, path in regular.items() if "tree" not in name.split("/")}
 
 
-def _private(
-    folder: str, experiment: Plan, found: source.Source, allowed: list[str], others: list[str]
-) -> list[private.Found]:
+def _private(folder: str, experiment: Plan, found: source.Source, allowed: list[str]) -> list[private.Found]:
     """What is private in the archive's files and not allowed.
 
     The image's files are its own, and its manifest lists their names.
@@ -159,7 +152,8 @@ def _private(
         if os.path.isabs(str(value := entry["parameters"].get(key) or ""))
     ]
     folders = {os.path.dirname(value) for value in given} - {"/"}
-    look = private.Private(os.getcwd(), private.words_of(texts), allowed, folders, others)
+    client: Fields = read_json(places.CLIENT) or {}
+    look = private.Private(os.getcwd(), private.words_of(texts), allowed, folders, client.get("ssh", "").split())
     seen: list[private.Found] = []
     for name in container.files_below(folder):
         if not name.startswith("image/") and name not in (places.IMAGE, places.MANIFEST):

@@ -142,14 +142,13 @@ def wrong_ports(workloads: Fields, turns: int) -> Iterator[tuple[str, str]]:
 
 def source(project: str) -> Source:
     """``{revision, changed}`` of the project's source: the commit, and whether files that git tracks differ from it."""
+    words = ["git", "-C", project, "describe", "--exclude=*", "--always", "--abbrev=40", "--dirty"]
     try:
-        asked = (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"])
-        revision, status = (capture(["git", "-C", project, *words], check=False) for words in asked)
+        told = capture(words, check=False).stdout.strip()
     except UserError:
-        return {"revision": None, "changed": None}
-    if revision.returncode != 0:
-        return {"revision": None, "changed": None}
-    return {"revision": revision.stdout.strip(), "changed": bool(status.stdout.strip())}
+        told = ""
+    revision, _, changed = told.partition("-")
+    return {"revision": revision or None, "changed": bool(changed) if revision else None}
 
 
 def faults(plan: Plan) -> list[str]:

@@ -5,6 +5,7 @@ empty where the cell had one lap.
 What a parser or a check refuses is left out and named in results/left_out.csv.
 """
 
+import glob
 import os
 import sys
 from collections.abc import Iterable, Sequence
@@ -119,7 +120,5 @@ def _torn(records: dict[blocks.Cell, Fields]) -> list[tuple[str, int]]:
 def _note_unplanned(cells: Iterable[blocks.Cell]) -> None:
     """Say which logs are left out because the plan does not hold their cells."""
     planned = {places.cell_path("raw", *cell, "log") for cell in cells}
-    there = [os.path.join(where, name) for where, _, names in os.walk("results/raw") for name in names]
-    others = sorted(path for path in there if path.endswith(".log") and path not in planned)
-    if others:
+    if others := sorted(set(glob.glob("results/raw/**/*.log", recursive=True)) - planned):
         print(f"tidy: left out, since they are not in the plan: {judge.shortened(others)}", file=sys.stderr)

@@ -28,8 +28,8 @@ UNCERTAIN = ("latency_percentile", "memory", "cycles_per_byte")
 MEASURED = {
     **dict.fromkeys(WORKLOADS),
     "randomaccess": None,
-    "fio": {"jobs": ["sequential-fill", "random-read-16", "mixed-random-rw-32x8"]},
-    "redis": {"connections": [1, 4], "requests": 2000},
+    "fio": {"jobs": ["sequential-fill", "random-read-16", "mixed-random-rw-32x8"], "laps": 1},
+    "redis": {"connections": [1, 4], "requests": 2000, "laps": 1},
 }
 # Does nothing itself but leave a process to the system, in a session of its own.
 LEAVING = {

@@ -22,10 +22,12 @@ PODMANS = [
     if podman.Kind().unavailable() is None and podman.unfit(name) is None
 ][:1]
 LONG = dict.fromkeys([*SHORT, "docker-hostnet", "docker-layered", *["podman"] * len(PODMANS)], WORKLOADS)
-# What the short test leaves out of sweeps.
+# What the short test leaves out of sweeps, and of laps but Redis's.
 SHORTER = {
-    "fio": {"jobs": ["sequential-fill", "random-read-16", "mixed-random-rw-32x8"]},
-    "mysql": {"threads": [2]},
+    "fio": {"jobs": ["sequential-fill", "random-read-16", "mixed-random-rw-32x8"], "laps": 1},
+    "mysql": {"threads": [2], "laps": 1},
+    "netperf": {"laps": 1},
+    "nuttcp": {"laps": 1},
 }
 
 # What a busy machine adds to the factors of a cost: it has not reached the rate that was asked for.

@@ -138,7 +138,7 @@ def test_a_file_that_was_added_or_is_a_link_is_found(unpacked):
     link = unpacked / "results/summary.csv"
     link.rename(unpacked.parent / "summary.csv")
     link.symlink_to(unpacked.parent / "summary.csv")
-    found, _ = check.verify(str(unpacked))
+    found = check.findings(str(unpacked))
     assert "results/raw/native/stream/99.log: added: SHA256SUMS does not list it" in found
     assert any(said.startswith("results/summary.csv: ") for said in found)
 
@@ -166,7 +166,7 @@ def rows(path, change):
 def test_a_table_that_does_not_follow_from_the_logs_is_found_whatever_its_checksum(unpacked, name, change):
     change(unpacked / name)
     sign(unpacked)
-    found, _ = check.verify(str(unpacked))
+    found = check.findings(str(unpacked))
     assert [sentence.split(":")[0] for sentence in found] == [name]
 
 
@@ -191,7 +191,7 @@ def test_a_table_that_does_not_follow_from_the_logs_is_found_whatever_its_checks
 def test_what_contradicts_itself_is_found_though_its_checksum_fits(unpacked, name, change):
     change(unpacked / name)
     describe(unpacked)
-    found, _ = check.verify(str(unpacked))
+    found = check.findings(str(unpacked))
     assert any(name.removesuffix(".json") in sentence for sentence in found), found
 
 
@@ -242,7 +242,7 @@ def test_a_changed_tree_and_records_of_another_commit_are_no_fault_and_named(pac
 def test_a_broken_file_is_a_finding_and_never_a_traceback(unpacked, name, content):
     (unpacked / name).write_bytes(content)
     sums.write(str(unpacked))
-    assert any(name in sentence for sentence in check.verify(str(unpacked))[0])
+    assert any(name in sentence for sentence in check.findings(str(unpacked)))
 
 
 def test_what_is_no_archive_is_an_error_that_says_so(packed, tmp_path):
@@ -494,7 +494,7 @@ def test_a_rebuild_says_which_file_is_another_and_makes_all_others_the_same(pape
     }
     shutil.copy(paper / "results/summary.csv", folder / "results/summary.csv")
     sign(folder)
-    found, _ = check.verify(str(folder), papers=True)
+    found = check.findings(str(folder), papers=True)
     assert [said.split(":")[0] for said in found] == ["paper/report.html"]
 
 

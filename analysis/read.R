@@ -82,11 +82,13 @@ size_rules <- function(records) {
   rows[!duplicated(rows[c("workload", "rule")]), ]
 }
 
-# A CSV table whose other columns are read as what they look like.
+# A CSV table whose other columns are read as what they look like, and empty ones as numbers.
 read_table <- function(path, text = character()) {
   table <- utils::read.csv(path, colClasses = "character", na.strings = character(), check.names = FALSE)
   other <- setdiff(names(table), text)
-  table[other] <- lapply(table[other], utils::type.convert, as.is = TRUE, na.strings = "")
+  table[other] <- lapply(table[other], function(column) {
+    if (all(column == "")) as.numeric(column) else utils::type.convert(column, as.is = TRUE, na.strings = "")
+  })
   table
 }
 

@@ -101,3 +101,8 @@ test_that("a folder without a plan or a value is named", {
   expect_match(done, "plan.json: missing", all = FALSE)
   expect_equal(attr(done, "status"), 1)
 })
+
+test_that("a column of which nothing is known holds numbers, as that of one block", {
+  path <- withr::local_tempfile(lines = c('"n","low","why"', '1,,"one block"'))
+  expect_equal(read_table(path, "why"), data.frame(n = 1L, low = NA_real_, why = "one block"))
+})

@@ -5,7 +5,7 @@ orders so that what happens to the machine happens to both, and has R say how of
 different.  Beside them a brake takes 2 and 5 % of native's processors: positive controls.  Ours are blocks, as many as
 the rule adds within a budget; the naive order has a fixed number of runs.
 
-Usage: aa.py [--experiments 12] [--budget 4min] [--repetitions 10] [--orders blocks sequential]
+Usage: aa.py [--experiments 6] [--budget 4min] [--repetitions 10] [--orders blocks sequential]
 """
 
 import argparse
@@ -29,7 +29,7 @@ ORDERS = ["blocks", "sequential"]
 def main() -> None:
     """Measure what is missing of all experiments, and compare."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--experiments", type=int, default=12, help="experiments in each order")
+    parser.add_argument("--experiments", type=int, default=6, help="experiments in each order")
     parser.add_argument("--budget", default="4min", help="time of measurement of an experiment in blocks")
     parser.add_argument("--repetitions", type=int, default=10, help="runs of each name in the naive order")
     parser.add_argument("--orders", nargs="+", choices=ORDERS, default=ORDERS, help="which of them are measured")

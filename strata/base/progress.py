@@ -12,8 +12,6 @@ from strata.base.files import read_json, write_json
 # When the run began, and how many cells it found measured as the plan says.
 PATH = "results/tmp/run.json"
 
-Cell = tuple[str, str, int]
-
 # Seconds that this process took so far for what does not recur in the run.
 _once = 0.0
 
@@ -23,22 +21,24 @@ def begin(done: int) -> None:
     write_json(PATH, {"begun": time.time(), "done": done})
 
 
-def _planned() -> list[Cell]:
-    """The cells of results/plan.csv; none where there is no such table."""
+def _planned() -> list[str]:
+    """The cells of results/plan.csv, as ENVIRONMENT/WORKLOAD/REPETITION; none where there is no such table."""
     if not os.path.exists(places.CELLS):
         return []
     with open(places.CELLS, encoding="utf-8") as file:
-        rows = [line.rstrip("\n").split(",")[2:] for line in file][1:]
-    return [(environment, workload, int(repetition)) for environment, workload, repetition in rows]
+        return ["/".join(line.rstrip("\n").split(",")[2:]) for line in file][1:]
 
 
-def _is_new(cell: Cell, begun: float) -> bool:
-    """Whether a cell has a log of this run."""
-    for kind in ("raw", "spool"):
-        with contextlib.suppress(OSError):
-            if os.stat(places.cell_path(kind, *cell, "log")).st_mtime >= begun:
-                return True
-    return False
+def _new(begun: float) -> set[str]:
+    """The cells with a log of this run."""
+    found = set()
+    for kind in ("results/raw/", "results/spool/"):
+        for folder, _, names in os.walk(kind):
+            for name in names:
+                with contextlib.suppress(OSError):
+                    if name.endswith(".log") and os.stat(f"{folder}/{name}").st_mtime >= begun:
+                        found.add(f"{folder}/{name[:-4]}".removeprefix(kind))
+    return found
 
 
 def count() -> tuple[int, int, float | None]:
@@ -46,7 +46,7 @@ def count() -> tuple[int, int, float | None]:
     takes, by the pace since the run began (None where nothing was done since)."""
     known = read_json(PATH) or {"begun": 0.0, "done": 0}
     cells = _planned()
-    new = sum(_is_new(cell, known["begun"]) for cell in cells)
+    new = len(_new(known["begun"]).intersection(cells))
     done = min(known["done"] + new, len(cells))
     pace = (time.time() - known["begun"]) / new if new and known["begun"] else None
     return done, len(cells), None if pace is None else pace * (len(cells) - done)

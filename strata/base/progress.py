@@ -11,6 +11,7 @@ from strata.base.files import read_json, write_json
 
 # When the run began, and how many cells it found measured as the plan says.
 PATH = "results/tmp/run.json"
+SPOOL = "results/spool/"
 
 # Seconds that this process took so far for what does not recur in the run.
 _once = 0.0
@@ -30,14 +31,13 @@ def _planned() -> list[str]:
 
 
 def _new(begun: float) -> set[str]:
-    """The cells with a log of this run."""
+    """The cells with a log of this run, which stays in the spool until its end."""
     found = set()
-    for kind in ("results/raw/", "results/spool/"):
-        for folder, _, names in os.walk(kind):
-            for name in names:
-                with contextlib.suppress(OSError):
-                    if name.endswith(".log") and os.stat(f"{folder}/{name}").st_mtime >= begun:
-                        found.add(f"{folder}/{name[:-4]}".removeprefix(kind))
+    for folder, _, names in os.walk(SPOOL):
+        for name in names:
+            with contextlib.suppress(OSError):
+                if name.endswith(".log") and os.stat(f"{folder}/{name}").st_mtime >= begun:
+                    found.add(f"{folder}/{name[:-4]}".removeprefix(SPOOL))
     return found
 
 

@@ -266,12 +266,13 @@ draw_claims <- function(claims) {
   rows <- drawn_claims(claims) |>
     mutate(claim = wrap(if (knitr::is_html_output()) 34 else 58)(statement),
            verdict = factor(verdict, VERDICTS))
-  limits <- range(rows$ratio, 0.9, 1.1) * c(0.8, 1.25)
+  limits <- range(rows$ratio, rows$published[rows$unit == "ratio"], 0.9, 1.1, na.rm = TRUE) * c(0.8, 1.25)
   ggplot(rows, aes(ratio, claim, colour = verdict)) +
     geom_linerange(aes(xmin = pmax(coalesce(tolerance_low, 0), limits[1]),
                        xmax = pmin(coalesce(tolerance_high, Inf), limits[2])), linewidth = 4,
                        colour = "grey85") +
-    geom_linerange(aes(xmin = low, xmax = high), \(d) filter(d, !is.na(low)), linewidth = 0.6) +
+    geom_linerange(aes(xmin = pmax(low, limits[1]), xmax = pmin(high, limits[2])), \(d) filter(d, !is.na(low)),
+                   linewidth = 0.6) +
     geom_point(size = 1.6) +
     geom_point(aes(published), \(d) filter(d, unit == "ratio"), shape = 5, size = 1.8, colour = "black") +
     facet_grid(rows = vars(verdict), scales = "free_y", space = "free_y") +

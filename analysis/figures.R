@@ -271,8 +271,8 @@ draw_claims <- function(claims) {
     geom_linerange(aes(xmin = pmax(coalesce(tolerance_low, 0), limits[1]),
                        xmax = pmin(coalesce(tolerance_high, Inf), limits[2])), linewidth = 4,
                        colour = "grey85") +
-    geom_linerange(aes(xmin = pmax(low, limits[1]), xmax = pmin(high, limits[2])), \(d) filter(d, !is.na(low)),
-                   linewidth = 0.6) +
+    geom_linerange(aes(xmin = pmax(low, limits[1]), xmax = pmin(high, limits[2])),
+                   \(d) filter(d, !is.na(low)), linewidth = 0.6) +
     geom_point(size = 1.6) +
     geom_point(aes(published), \(d) filter(d, unit == "ratio"), shape = 5, size = 1.8, colour = "black") +
     facet_grid(rows = vars(verdict), scales = "free_y", space = "free_y") +

@@ -180,17 +180,17 @@ own() { (umask 077; echo own >"$root/data/password"); }
 own
 inside $of/redis/server.sh $at 7000 "" >/dev/null &
 inside /opt/strata/bin/netperf-server $at 7001 "" >/dev/null &
-inside $of/mysql/data.sh 1000 16777216 8388608 >/dev/null 2>&1
-inside $of/mysql/prepare.sh
-inside $of/mysql/server.sh $at 7002 16777216 8388608 >/dev/null 2>&1 &
+inside $of/mysql/database.sh data 1000 16777216 8388608 >/dev/null 2>&1
+inside $of/mysql/database.sh prepare
+inside $of/mysql/database.sh serve $at 7002 16777216 8388608 >/dev/null 2>&1 &
 wait_for inside $of/redis/ready.sh $at 7000
 wait_for inside /opt/strata/bin/netperf-ready $at 7001 7003
-wait_for inside $of/mysql/ready.sh $at 7002
+wait_for inside $of/mysql/database.sh ready $at 7002
 for kind in own other; do
     $kind
     answers "redis, $kind" inside $of/redis/ready.sh $at 7000
     answers "netserver, $kind" inside /opt/strata/bin/netperf-ready $at 7001 7003
-    answers "mariadb, $kind" inside $of/mysql/ready.sh $at 7002
+    answers "mariadb, $kind" inside $of/mysql/database.sh ready $at 7002
 done
 answers "redis, none" inside sh -c "redis-cli -h $at -p 7000 ping | grep PONG"
 answers "netserver, none" inside netperf -4 -P 0 -H $at -p 7001 -t TCP_RR -l -1 -- -P ,7003

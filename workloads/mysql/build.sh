@@ -3,5 +3,5 @@
 set -euo pipefail
 
 install -D -m 644 -t "$1/../common/sourced" ../common/sourced/mariadb.sh
-install -m 644 common.sh options.sh report.lua "$1"
-install -m 755 data.sh prepare.sh server.sh ready.sh fill.sh point.sh finish.sh "$1"
+install -m 644 report.lua "$1"
+install -m 755 database.sh "$1"

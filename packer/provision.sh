@@ -11,10 +11,15 @@ done
 gcc -std=gnu17 -O2 -Wall -Wextra -Werror -shared -fPIC -o "$target/bin/listen.so" /tmp/workloads/common/src/listen.c
 for folder in /tmp/workloads/*/; do
     name=$(basename "$folder")
-    [ -e "$folder/build.sh" ] || continue
+    case $name in common | kit) continue ;; esac
     echo "building $name"
     mkdir -p "$target/workloads/$name"
-    (cd "$folder" && bash build.sh "$target/workloads/$name")
+    if [ -e "$folder/build.sh" ]; then
+        (cd "$folder" && bash build.sh "$target/workloads/$name")
+    else
+        # There is nothing to compile.
+        find "$folder" -maxdepth 1 -name '*.sh' -exec install -m 755 -t "$target/workloads/$name" {} +
+    fi
 done
 
 # The versions of what the workloads asked for by name and of the libraries behind it: every cell reads this list.

@@ -27,23 +27,21 @@ begin() {
     fi
 }
 
-known() { "${root[@]}" docker info --format '{{json .Runtimes}}' 2>/dev/null | grep -q strata-runsc-; }
+known() { "${root[@]}" docker info --format '{{json .Runtimes}}' 2>/dev/null | grep -q strata-runsc-host; }
 
-# Puts the runtimes into the configuration FILE, among the user's own, of which nothing changes.  One for each platform
-# and network stack; strata/layers/common/gvisor.py asks for them by these names.
+# Puts the runtimes into the configuration FILE, among the user's own, of which nothing changes.  One for each network
+# stack; strata/layers/common/gvisor.py asks for them by these names.
 configure() {
-    local file=$1 platform stack
+    local file=$1 stack
     "${root[@]}" mkdir -p "$(dirname "$file")"
     if [ "$file" != "$own" ]; then
         if [ -e "$own" ]; then "${root[@]}" cp "$own" "$file"; else "${root[@]}" rm -f "$file"; fi
     fi
-    for platform in ptrace systrap kvm; do
-        for stack in sandbox host; do
-            "${root[@]}" "$runsc" install --config_file="$file" --runtime="strata-runsc-$platform-$stack" -- \
-                --platform="$platform" --network="$stack" 2>/dev/null && continue
-            echo "docker: $own: gVisor's runtimes could not be added; is it a JSON object?" >&2
-            return 1
-        done
+    for stack in sandbox host; do
+        "${root[@]}" "$runsc" install --config_file="$file" --runtime="strata-runsc-$stack" -- \
+            --network="$stack" 2>/dev/null && continue
+        echo "docker: $own: gVisor's runtimes could not be added; is it a JSON object?" >&2
+        return 1
     done
 }
 

@@ -63,7 +63,7 @@ def test_a_daemon_without_a_configuration_gets_one_and_is_not_started_again(daem
     assert notes == ["reload docker"]
     found = json.loads((tmp_path / "daemon.json").read_text())
     assert set(found) == {"runtimes"}
-    assert "strata-runsc-ptrace-host" in found["runtimes"]
+    assert "strata-runsc-host" in found["runtimes"]
     # What is known is not told again.
     assert daemon()[1] == notes
 
@@ -81,4 +81,4 @@ def test_a_configuration_of_the_users_own_is_changed_only_where_that_is_asked_fo
     assert notes == ["reload docker"]
     found = json.loads(path.read_text())
     assert found["data-root"] == "/big"
-    assert {"youki", "strata-runsc-systrap-sandbox"} <= set(found["runtimes"])
+    assert {"youki", "strata-runsc-sandbox"} <= set(found["runtimes"])

@@ -61,7 +61,7 @@ def settle(options: Fields) -> Fields:
 
 def name(settled: Fields) -> str:
     """How the daemon calls the runtime (scripts/dockerd.sh makes it known)."""
-    return f"strata-{PROGRAM}-{settled['sandbox']['platform']}-{settled['sandbox']['stack']}"
+    return f"strata-{PROGRAM}-{settled['sandbox']['stack']}"
 
 
 def refusal(settled: Fields, runtimes: str) -> str | None:

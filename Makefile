@@ -6,7 +6,7 @@ PAPERS := paper/report.pdf paper/report.html
 # make paper CONFIG=page.yaml: pages that are laid over config.yaml.
 PAGES = $(if $(CONFIG),--configfile $(CONFIG))
 
-.PHONY: paper everything paper-partial plan summary report archive verify rebuild test test-unit test-papers test-system test-long test-rig rig lint format keys site aa sizes bench gallery release lock image-paper doctor setup clean
+.PHONY: paper everything paper-partial plan summary report archive verify rebuild test test-unit test-papers test-system test-long test-rig rig lint format keys aa sizes bench gallery release lock image-paper doctor setup clean
 
 paper: setup            ## measure what is missing and make paper/report.pdf and .html
 	@$(PYTHON) -m strata check $(PAGES)
@@ -89,17 +89,12 @@ lock:                   ## requirements*.txt as pyproject.toml asks, with hashes
 	$(UV) --output-file requirements.txt
 	$(UV) --constraint requirements.txt --group test --output-file requirements-test.txt
 	$(UV) --constraint requirements.txt --group slurm --output-file requirements-slurm.txt
-	$(subst pyproject.toml,--group pyproject.toml:site,$(UV)) --python-version 3.11.5 --output-file requirements-site.txt
 
 release: setup-test     ## check that this commit can be released, and make what a person then publishes, in release/
 	scripts/release.sh
 
 keys:                   ## write the tables of docs/ that follow from schemas
-	$(PYTHON) scripts/site/keys.py
-
-# Not of `setup`: what builds the site is in an environment of its own, and neither R nor Docker is needed.
-site:                   ## the documentation site of docs/, in site/ (make site SITE=FOLDER)
-	scripts/site.sh "$(SITE)"
+	$(PYTHON) scripts/keys.py
 
 gallery:                ## the small run of docs/gallery.md anew, from the last commit: gallery.zip, and docs/small.zip of it
 	scripts/gallery.sh
@@ -126,7 +121,6 @@ setup:
 	@scripts/setup.sh run
 
 ARCHIVE ?= archive.zip
-SITE ?= site
 
 .PHONY: test-others test-python test-r setup-test setup-paper
 setup-test:

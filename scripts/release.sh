@@ -13,7 +13,7 @@ version=$(sed -n 's/^__version__ = "\(.*\)"$/\1/p' strata/__init__.py)
 if git rev-parse --quiet --verify "refs/tags/v$version" >/dev/null; then fail "v$version is tagged already"; fi
 grep -q "^## \[$version\] – [0-9-]*$" CHANGELOG.md || fail "CHANGELOG.md has no dated section [$version]"
 [ -e gallery.zip ] || fail "gallery.zip is missing: make gallery"
-make test site
+make test
 for archive in gallery.zip docs/small.zip; do
     .venv/bin/python -m strata verify "$archive"
     rm -rf release/again

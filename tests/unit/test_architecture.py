@@ -23,6 +23,6 @@ def test_a_release_is_called_alike_wherever_it_is_described():
 
 
 def test_the_tables_of_keys_are_those_of_the_schemas():
-    command = [sys.executable, "scripts/site/keys.py", "--check"]
+    command = [sys.executable, "scripts/keys.py", "--check"]
     done = subprocess.run(command, cwd=projects.ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

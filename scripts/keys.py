@@ -1,6 +1,6 @@
 """Tables of keys that schemas declare, and those of docs/ that stand between comments.
 
-Usage: python scripts/site/keys.py [--check]; with --check nothing is written, and a difference is an error.
+Usage: python scripts/keys.py [--check]; with --check nothing is written, and a difference is an error.
 """
 
 import json
@@ -8,7 +8,7 @@ import re
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parent.parent
 MARKED = re.compile(r"<!-- keys of (schemas/\w+\.schema\.json) -->\n.*?<!-- end -->", re.DOTALL)
 
 

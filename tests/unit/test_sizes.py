@@ -32,8 +32,9 @@ def test_the_smallest_size_keeps_every_rule_and_less_does_not(name):
         assert found
         assert not sizes.broken(found)
         for key, entry in workload.load(name)["parameters"].items():
+            rule = entry.get("standard")
             # RandomAccess prefers twice what its rule asks for.
-            if isinstance(rule := entry.get("standard"), dict) and name != "randomaccess":
+            if isinstance(rule, dict) and rule["rule"] == "smallest" and name != "randomaccess":
                 least = values[key]
                 less = (least[0] if isinstance(least, list) else least) - rule["multiple"]
                 smaller = {key: [less] if isinstance(least, list) else less}
@@ -45,6 +46,15 @@ def test_what_is_not_known_is_not_broken_and_has_its_floor():
     values, found = resolved("stream", machine, "paper")
     assert values["elements"] == 80000000
     assert [one["holds"] for one in found] == [None, True, True]
+
+
+@pytest.mark.parametrize(("mib", "laps"), [(None, 8), (32, 8), (64, 8), (65, 7), (128, 4), (256, 2), (480, 2)])
+def test_a_large_cache_makes_fewer_laps_of_long_runs_and_says_so(mib, laps):
+    machine = {"cpus": 2, "cache_bytes": mib and mib * 2**20, "memory_bytes": 2**42}
+    for name in ("stream", "randomaccess"):
+        values, notes = workload.resolve(name, {}, "standard", machine)
+        assert values["laps"] == laps
+        assert [note for note in notes if f"{laps} laps" in note] == notes[-1:] * (laps < 8)
 
 
 def test_metrics_of_the_log_decide_a_rule_and_the_smallest_counts():

@@ -78,41 +78,6 @@ def test_the_first_makes_what_all_share_and_none_removes_another(tmp_path, done)
     assert 3 * found[0]["memory_mib"] * 2**20 <= settings.spare_memory(32 * GIB)
 
 
-def test_a_machine_is_booted_once_and_warmed_up_once_for_what_stands_on_it(tmp_path, done, monkeypatch):
-    (plain,) = machines(tmp_path, 1)
-    warm = machine.Machine(plain.options, plain.context, {"docker": [["systemctl", "start", "docker.service"]]})
-    steps, kept, booted = [], [], {"attempts": 1, "boot_seconds": 60}
-    monkeypatch.setattr(machine.Machine, "_boot", lambda self, wanted: steps.append("boot") or booted)
-    monkeypatch.setattr(machine.ssh, "run", lambda folder, argv, timeout: steps.append(" ".join(argv)[:16]))
-    monkeypatch.setattr(machine.look, "inside", lambda folder: steps.append("mount"))
-    monkeypatch.setattr(machine.ssh, "close", lambda folder: None)
-    monkeypatch.setattr(machine.snapshot, "restore", lambda name, owner: steps.append(f"restore {name}"))
-    monkeypatch.setattr(machine.snapshot, "made", lambda name, owner: name in kept)
-
-    def save(name, owner, domain):
-        steps.append(f"save {name}")
-        kept.append(name)
-
-    monkeypatch.setattr(machine.snapshot, "save", save)
-    wanted = {"key": "k", "name": "n", "subnet": "192.168.7.0/24", "huge_pages": False}
-    assert warm._see_snapshot(wanted, {}) == ("k-7-docker", booted)
-    assert steps == [
-        "boot",
-        "mount",
-        "save k-7",
-        "restore k-7",
-        "date --utc --set",
-        "systemctl start ",
-        "save k-7-docker",
-    ]
-    steps.clear()
-    assert [one._see_snapshot(wanted, {}) for one in (warm, plain)] == [("k-7-docker", None), ("k-7", None)]
-    assert steps == []
-    # On another network: neither snapshot fits it.
-    assert plain._see_snapshot({**wanted, "subnet": "192.168.8.0/24"}, {}) == ("k-8", booted)
-    assert steps == ["boot", "mount", "save k-8"]
-
-
 @pytest.mark.parametrize(("whose", "ended"), [("strata-x", -signal.SIGKILL), ("strata-xb", None)])
 def test_a_domain_is_ended_at_once_and_nothing_but_its_own_process(monkeypatch, tmp_path, whose, ended):
     listed = [["strata-x"], []]

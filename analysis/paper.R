@@ -139,13 +139,19 @@ questions_of <- function(paper) {
   split(rows$workload, factor(rows$question, unique(rows$question)))
 }
 
-#' The figures of a workload: as it declares them, or one of every run
+#' The figures of a workload: as it declares them, or one of every run; of a sweep of one point the runs
 figures_of <- function(paper, name) {
   declared <- paper$plan$workloads[[name]]$figures
-  figures <- if (length(declared) > 0) declared else list(list(kind = "runs", name = "runs"))
+  if (length(declared) == 0) declared <- list(list(kind = "runs", name = "runs"))
+  figures <- lapply(declared, function(figure) {
+    along <- figure$along %or% ""
+    points <- n_distinct(factor_of(rows_of(paper$summary, name, figure)$factors, along))
+    if (points == 1 && figure$kind == "sweep") modifyList(figure, list(kind = "runs", along = NULL))
+    else if (points > 1 || figure$kind != "against") figure
+  })
   Filter(function(figure) {
     nrow(rows_of(if (figure$kind == "runs") paper$comparisons else paper$summary, name, figure)) > 0
-  }, figures)
+  }, Filter(Negate(is.null), figures))
 }
 
 #' The rows of a table that a figure shows

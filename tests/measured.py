@@ -121,7 +121,6 @@ def record(
         key: 2 - (value["rule"] == "client-last-cpu") if isinstance(value, dict) else value
         for key, value in planned["parameters"].items()
     }
-    quiet = {key: value for key, value in experiment["quiet"].items() if key != "wait_seconds"}
     begun = 1_767_225_600 + 10 * place
     inside = {
         "kernel": "6.12.0",
@@ -143,7 +142,6 @@ def record(
         "repetition": repetition,
         "round": round,
         "fingerprint": plan.fingerprint(experiment, environment, load),
-        "position": {"planned": place, "actual": place},
         "started": utc(begun),
         "ended": utc(begun + 8),
         "seconds": 8.0,
@@ -187,7 +185,7 @@ def record(
             },
             "client": None,
         },
-        "quiet": {**quiet, "flags": [], "waited_seconds": 0.0},
+        "quiet": {**experiment["quiet"], "flags": []},
         "log": {"bytes": len(log), "sha256": hashlib.sha256(log).hexdigest()},
     }
 

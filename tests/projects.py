@@ -223,7 +223,19 @@ def image(folder: Path) -> dict:
     return json.loads(found)
 
 
+def cell_of(record: dict) -> tuple[str, str, int]:
+    """The cell of a record."""
+    return (record["environment"], record["workload"], record["repetition"])
+
+
+def planned(folder: Path) -> list[tuple[str, str, int]]:
+    """The cells of a project in the planned order."""
+    rows = table(folder / "results/plan.csv")
+    return [(row["environment"], row["workload"], int(row["repetition"])) for row in rows]
+
+
 def records(folder: Path) -> list[dict]:
-    """All records of a project, in the order in which they were measured."""
+    """All records of a project, in the order in which they were measured; of those that began at once, as planned."""
     found = [json.loads(path.read_text()) for path in folder.glob("results/raw/*/*/*.json")]
-    return sorted(found, key=lambda record: record["position"]["actual"])
+    place = {cell: at for at, cell in enumerate(planned(folder))}
+    return sorted(found, key=lambda record: (record["started"], place[cell_of(record)]))

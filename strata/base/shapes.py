@@ -125,7 +125,6 @@ else:
         repetition: int
         round: int
         fingerprint: str
-        position: dict[str, int]
         started: str
         ended: str
         seconds: float

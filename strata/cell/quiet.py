@@ -6,13 +6,11 @@ the two times between them by the thresholds of the config (docs/method.md).
 
 import os
 import re
-import sys
 import time
 from collections import Counter, namedtuple
 from collections.abc import Callable, Collection, Sequence
 
 from strata.base import places, run
-from strata.base.errors import CellFailed
 from strata.base.shapes import Any, Fields, Quiet
 from strata.host import observe
 from strata.host.cgroups import GROUP, SLICE
@@ -30,9 +28,6 @@ SAYS: dict[str, tuple[str, Callable[[float], str]]] = {
 }
 # Shares of less CPU time than this say nothing: the kernel counts in hundredths of a second.
 LEAST_SECONDS = 0.05
-# While waiting: how long to look, and how long to sleep before the next look.
-LOOK_SECONDS = 2.0
-PAUSE_SECONDS = 8.0
 _KERNEL_THREAD = 0x00200000
 _TICK = os.sysconf("SC_CLK_TCK")
 
@@ -222,14 +217,6 @@ def _judged(share: Any, seconds: float) -> Any:
     return 0.0 if share != NOT_AVAILABLE and share * seconds < LEAST_SECONDS else share
 
 
-def sentence(flag: Fields) -> str:
-    """A flag in words."""
-    says, shown = SAYS[flag["what"]]
-    by = ", ".join(f"{entry['name']} {100 * entry['share']:.1f}%" for entry in flag.get("by", []))
-    limit = f"more than {shown(flag['threshold'])} (quiet.{flag['what']})"
-    return f"{says} {shown(flag['value'])} {flag['when']} the cell, {limit}{f': {by}' if by else ''}"
-
-
 def cause(flags: list[Fields]) -> str:
     """In a few words what disturbed a cell most; nothing where nothing did."""
     for flag in sorted(flags, key=lambda flag: flag["what"] != "busy"):
@@ -251,34 +238,18 @@ class Lookout:
     reading: Reading
 
     def __init__(self, settings: Quiet, daemons: Collection[str] = ()) -> None:
-        self.action, self.patience = settings["action"], settings["wait_seconds"]
-        self.report: Fields = {
-            "action": self.action,
-            "flags": [],
-            "waited_seconds": 0.0,
-            "thresholds": settings["thresholds"],
-        }
+        self.report: Fields = {**settings, "flags": []}
         self._daemons = daemons
         self.host: Fields = {}
 
     def begin(self) -> None:
-        """Begin to watch, at the cell's start; wait until the machine is quiet, where that is asked for.
-
-        Raises CellFailed where the machine is not quiet and cells are refused then.
-        """
-        if self.action in ("wait", "refuse"):
-            flags = self._look()
-            if flags and self.action == "wait":
-                flags = self._wait(flags)
-            self._note(flags)
+        """Begin to watch, at the cell's start."""
         self.reading = take()
         self.host = {"static": None, "before": observe.moment()}
 
     def ready(self) -> None:
         """Look before the first command of the run."""
-        seen, flags = self._since("before", self.host["before"], self._daemons)
-        self.host["before"] |= seen
-        self._note(flags)
+        self.host["before"] |= self._since("before", self.host["before"], self._daemons)
 
     def end(self, daemons: Collection[str], commands: Sequence[list[Fields]] = ()) -> None:
         """Look after the last command, in systems that these daemons work for; then `host` is whole.
@@ -287,42 +258,13 @@ class Lookout:
         """
         after = observe.moment()
         longest = max([0.0, *map(stalled, commands)])
-        during, flags = self._since("during", after, daemons, stalled_seconds=round(longest, 3))
+        during = self._since("during", after, daemons, stalled_seconds=round(longest, 3))
         self.host |= {"static": observe.host(), "after": after, "during": during}
-        self._note(flags)
 
-    def _since(self, when: str, moment: Fields, daemons: Collection[str], **more: float) -> tuple[Fields, list[Fields]]:
-        """What was seen since the last reading, and what of it, and of the moment, crossed its threshold."""
+    def _since(self, when: str, moment: Fields, daemons: Collection[str], **more: float) -> Fields:
+        """What was seen since the last reading; what of it, and of the moment, crossed its threshold is flagged."""
         early, self.reading = self.reading, take()
         seen = facts(early, self.reading, daemons, measuring=when == "during") | more
         seconds = max(self.reading.moment - early.moment, 1e-3)
-        return seen, judge(when, seconds, moment | seen, self.report["thresholds"])
-
-    def _look(self) -> list[Fields]:
-        """What disturbs now; sleeps meanwhile."""
-        self.reading = take()
-        time.sleep(LOOK_SECONDS)
-        return self._since("before", observe.moment(), self._daemons)[1]
-
-    def _wait(self, flags: list[Fields]) -> list[Fields]:
-        """Sleep until the machine is quiet or the time is over; what disturbs then."""
-        reasons = "; ".join(sentence(flag) for flag in flags)
-        print(f"quiet: waiting for at most {self.patience:g} s: {reasons}", file=sys.stderr, flush=True)
-        begun = time.monotonic()
-        while flags and (left := self.patience - (time.monotonic() - begun)) > 0:
-            time.sleep(min(PAUSE_SECONDS, left))
-            flags = self._look()
-        self.report["waited_seconds"] = round(time.monotonic() - begun, 1)
-        return flags
-
-    def _note(self, flags: list[Fields]) -> None:
-        """Keep flags, of several of one kind the worst.  Raises CellFailed where cells are refused for them."""
-        kept = {(flag["what"], flag["when"]): flag for flag in self.report["flags"]}
-        for flag in flags:
-            known = kept.get((flag["what"], flag["when"]))
-            if known is None or flag["value"] > known["value"]:
-                kept[flag["what"], flag["when"]] = flag
-        self.report["flags"] = list(kept.values())
-        if flags and self.action == "refuse":
-            reasons = "; ".join(sentence(flag) for flag in flags)
-            raise CellFailed(f"the machine is not quiet: {reasons}")
+        self.report["flags"] += judge(when, seconds, moment | seen, self.report["thresholds"])
+        return seen

@@ -12,7 +12,7 @@ import sys
 from strata.base import patience, places, progress, run, signals
 from strata.base.clock import Watch
 from strata.base.errors import CellFailed, UserError
-from strata.base.files import move, read_json, write_json
+from strata.base.files import move, write_json
 from strata.base.shapes import Fields
 from strata.base.signals import Interrupted
 from strata.cell import spool
@@ -24,8 +24,7 @@ from strata.system import testbed
 if TYPE_CHECKING:
     from strata.cell.cell import Cell
 
-FORMAT = 4
-COUNTER = "results/raw/.measured"
+FORMAT = 5
 
 
 def begin(cell: Cell) -> None:
@@ -47,10 +46,8 @@ def begin(cell: Cell) -> None:
 
 
 def end(cell: Cell, seconds: float) -> None:
-    """Note when it ended, how long it took, and its place in the order of measurement."""
-    own = cell.known["node"]["name"] if cell.plan.get("spread") else None
+    """Note when it ended, and how long it took."""
     cell.known |= {"ended": cell.watch.now(), "seconds": round(seconds, 3)}
-    cell.known["position"] = {"planned": cell.order.places[cell.key][0], "actual": take_number(own)}
 
 
 def keep(cell: Cell) -> None:
@@ -118,25 +115,3 @@ def note(cell: Cell, text: str, error: BaseException | None = None) -> None:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w", encoding="utf-8") as file:
             file.write(f"{cell.watch.now()} {cell.name}: {text}\n")
-
-
-def take_number(node: str | None = None) -> int:
-    """The running number of a measurement in this results folder, or on this `node` of several that measure at once.
-
-    It is counted in a file beside the records; where that is gone or no count, it goes on behind those of all records.
-    """
-    path = COUNTER if node is None else f"{COUNTER}-{node}"
-    counted = (read_json(path) or {}).get("cells")
-    number: int = (counted if isinstance(counted, int) else _last_number()) + 1
-    write_json(path, {"cells": number})
-    return number
-
-
-def _last_number() -> int:
-    """The largest such number in a record."""
-    numbers = [0]
-    for kind in ("raw", "spool"):
-        for folder, _, names in os.walk(f"results/{kind}"):
-            records = [read_json(os.path.join(folder, name)) or {} for name in names if name.endswith(".json")]
-            numbers += [record["position"]["actual"] for record in records if "position" in record]
-    return max(numbers)

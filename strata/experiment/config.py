@@ -84,15 +84,13 @@ def _completed(said: Fields, given: Fields) -> Fields:
 
 
 def quiet(given: Fields, again: bool = False) -> Quiet:
-    """``{action, wait_seconds, thresholds}`` as the plan holds them; shares and bytes are numbers, None: not judged.
+    """``{action, thresholds}`` as the plan holds them; shares and bytes are numbers, None: not judged.
 
     given: of the page.  again: whether what was disturbed is measured again, where nothing is said of it.
     """
     said = checking.schema("config").schema["properties"]["quiet"]
     chosen = _completed(said, ({"action": "retry"} if again else {}) | given)
-    action, wait_seconds = chosen.pop("action"), chosen.pop("wait_seconds")
-    thresholds = {key: amount(value) for key, value in chosen.items()}
-    return {"action": action, "wait_seconds": wait_seconds, "thresholds": thresholds}
+    return {"action": chosen.pop("action"), "thresholds": {key: amount(value) for key, value in chosen.items()}}
 
 
 def _normal(layer: str | Fields) -> Fields:

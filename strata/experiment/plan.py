@@ -13,7 +13,7 @@ from strata.base.process import capture
 from strata.base.shapes import Any, CellWork, Fields, Plan, PlannedWorkload, Source, Step
 from strata.experiment import blocks
 
-FORMAT = 6
+FORMAT = 7
 # How many equal parts a system may have at most, as schemas/workload.schema.json says.
 PARTS = 64
 LAST_PORT = 65535

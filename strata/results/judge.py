@@ -12,7 +12,6 @@ from strata.base.errors import UserError
 from strata.base.shapes import Plan, Record
 from strata.experiment import plan
 from strata.experiment.blocks import Cell
-from strata.host import node
 from strata.vm.acceleration import shown
 
 # A message names so many files.
@@ -118,13 +117,10 @@ def _beside(first: Shared, experiment: Plan, cell: Cell, name: str, record: Reco
     """What of a good record is not as in those before it, or is theirs alone; it is noted where that is nothing."""
     planned = plan.of_environment(experiment, *cell[:2])["parameters"]
     derived = {key: record["parameters"].get(key) for key, value in planned.items() if isinstance(value, dict)}
-    # Of several nodes each counts for itself.
-    own = node.of_record(record) if experiment.get("spread") else None
     image = record["image"]["manifest_sha256"]
     shared: list[tuple[str, tuple[Any, ...], Any]] = [
         ("it was measured in an image with other files than that of", ("image",), image),
         ("its derived parameters are others than those of", ("parameters", *cell[:2]), derived),
-        ("its place in the order of measurement is that of", ("position", own, record["position"]["actual"]), cell),
     ][image is None :]
     found = [f"{words} {first[key][1]}" for words, key, value in shared if first.get(key, (value,))[0] != value]
     for _, key, value in shared if not found else []:

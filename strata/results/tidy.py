@@ -23,7 +23,7 @@ from strata.host import node
 from strata.results import judge
 
 COLUMNS = (
-    "environment", "workload", "repetition", "round", "position", "order", "metric", "unit", "value", "laps",
+    "environment", "workload", "repetition", "round", "order", "metric", "unit", "value", "laps",
     "factors", "check", "counts", "log",
 )  # fmt: skip
 
@@ -69,6 +69,8 @@ def values(partial: bool = False) -> Values:
     records = {cell: judge.load(".", places.cell_path("raw", *cell, "json")) for cell in measured}
     paired = {cell: record for cell, record in records.items() if cell[0] in order.paired}
     aside = order.aside.union(_torn(paired))
+    # Those of a block begin at about the same moment.
+    order_of = {cell: at for at, cell in enumerate(sorted(records, key=lambda one: records[one]["started"]), 1)}
     rows: dict[str, list[Sequence[object]]] = {load: [] for load in experiment["workloads"]}
     left_out: list[Sequence[object]] = []
     for cell in measured:
@@ -76,14 +78,14 @@ def values(partial: bool = False) -> Values:
             continue
         counts = "no" if cell in paired and cell[1:] in aside else "yes"
         try:
-            rows[cell[1]] += _rows(experiment, cell, records[cell], counts)
+            rows[cell[1]] += _rows(experiment, cell, records[cell], order_of[cell], counts)
         except parsing.BrokenLogError as broken:
             left_out.append((places.cell_path("raw", *cell, "log"), str(broken)))
             print(f"tidy: left out: {left_out[-1][0]}: {broken}; remove it, and it is measured again", file=sys.stderr)
     return Values(cells, rows, records, left_out)
 
 
-def _rows(experiment: Plan, cell: blocks.Cell, record: Record, counts: str) -> list[Sequence[object]]:
+def _rows(experiment: Plan, cell: blocks.Cell, record: Record, order: int, counts: str) -> list[Sequence[object]]:
     """The values of a cell.  Raises BrokenLogError where its log is not that of a good run."""
     path = places.cell_path("raw", *cell, "log")
     with open(path, "rb") as file:
@@ -96,8 +98,7 @@ def _rows(experiment: Plan, cell: blocks.Cell, record: Record, counts: str) -> l
     if failed:
         raise parsing.BrokenLogError(f"its check failed: {', '.join(failed)}")
     parse = parsing.load_parser(cell[1], os.getcwd())
-    position = record["position"]
-    at = (*cell, record["round"], position["planned"], position["actual"])
+    at = (*cell, record["round"], order)
     return [
         (*at, value.metric, value.unit, _number(value.value), laps, value.factors, "passed", counts, path)
         for value, measured in parsing.of_laps(log, record, planned["metrics"], parse)

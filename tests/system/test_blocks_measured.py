@@ -69,14 +69,12 @@ def test_blocks_are_added_until_one_of_the_bounds_is_reached(image, tmp_path, ma
     # No block is torn apart by another's cells, and none is there twice.
     assert all(sorted(environments) == ["again", "native"] for _, environments in blocks)
     assert len({key for key, _ in blocks}) == len(blocks)
-    planned = [record["position"]["planned"] for record in projects.records(folder)]
-    assert planned == list(range(1, len(planned) + 1))
+    planned = projects.planned(folder)
+    assert [projects.cell_of(record) for record in projects.records(folder)] == planned
     for load, state in found[-1]["workloads"].items():
         number = sum(key[0] == load for key, _ in blocks)
         assert number == state["blocks"] > 3
         assert {row["n"] for row in rows(folder / TABLES[0]) if row["workload"] == load} == {str(number)}
-    told = [(row["environment"], row["workload"], row["repetition"]) for row in rows(folder / "results/plan.csv")]
-    assert len(told) == len(planned)
     systems = [record["system"]["id"] for record in projects.records(folder)]
     assert all(one != other for one, other in pairwise(systems))
 

@@ -78,11 +78,9 @@ def test_the_paper_is_made_and_nothing_is_left_to_do(made):
 
 def test_cells_were_measured_in_the_planned_order(made):
     folder, _ = made
-    records = projects.records(folder)
-    assert [record["position"]["planned"] for record in records] == list(range(1, 17))
-    assert [record["position"]["actual"] for record in records] == list(range(1, 17))
-    planned = [(row["environment"], row["workload"]) for row in projects.table(folder / "results/plan.csv")]
-    assert [(record["environment"], record["workload"]) for record in records] == planned
+    records = [projects.cell_of(record) for record in projects.records(folder)]
+    assert records == projects.planned(folder)
+    assert len(records) == 16
 
 
 def test_no_two_measurements_overlapped_though_four_cores_were_offered(made):

@@ -123,7 +123,7 @@ def folder(tmp_path, monkeypatch):
 def test_mistakes_at_every_key_of_the_page_are_refused(folder, every):
     page = PAGE | {"image": {"distribution": "host", "release": "trixie", "mirror": "https://example.org/debian"}}
     page |= {"partial": False, "archive_image": False, "order": "blocks"}
-    page |= {"quiet": {"action": "flag", "wait_seconds": 5, "steal": "2%", "busy": "5%", "swap": "1MiB", "load": 4}}
+    page |= {"quiet": {"action": "flag", "steal": "2%", "busy": "5%", "swap": "1MiB", "load": 4}}
     page["workloads"] = {"stream": {"elements": 5_000_000}, "linpack": {"sizes": [600, 700]}}
     cases = [(path, value) for path in paths(page) for value in wrong_values(page, path)]
     cases += [((*path, "unexpcted"), 1) for path in [(), *paths(page)] if isinstance(at(page, path), dict)]

@@ -87,7 +87,7 @@ def test_another_workflow_imports_this_one_and_measures_in_the_planned_order(pro
     done = projects.run(here, "snakemake", "--cores", "1", *profile)
     assert done.returncode == 0, done.stderr
     assert (here / "count").read_text().strip() == "3"
-    assert [record["position"]["planned"] for record in projects.records(folder)] == [1, 2, 3]
+    assert [projects.cell_of(record) for record in projects.records(folder)] == projects.planned(folder)
     assert json.loads((folder / "results/plan.json").read_text())["repetitions"] == 3
     assert "the importing workflow begins" in done.stdout
     # Its own job again, and no cell.

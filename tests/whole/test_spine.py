@@ -124,9 +124,8 @@ def cells(*patterns: str) -> list[str]:
 
 
 def test_cells_come_in_the_order_of_the_plan_and_take_turns_within_their_set(measured):
-    rows = [line.split(",") for line in measured.path("results/plan.csv").read_text().splitlines()[1:]]
-    records = [measured.record("/".join(row[2:])) for row in rows]
-    assert [record["position"]["actual"] for record in records] == list(range(1, len(rows) + 1))
+    records = projects.records(measured.folder)
+    assert [projects.cell_of(record) for record in records] == projects.planned(measured.folder)
     for record in records:
         assert {record["environment"], *record["interleaved"]} == set(PAGE["environments"])
 
@@ -451,8 +450,9 @@ def test_blocks_are_added_until_it_is_enough(decided):
     assert states == sorted(states)
     assert states[-1]
     assert decided.jobs["decide"] == len(states) > 1
-    records = sorted((decided.record(cell)["position"] for cell in decided.records()), key=lambda at: at["actual"])
-    assert [at["planned"] for at in records] == list(range(1, 37))
+    records = projects.records(decided.folder)
+    assert [projects.cell_of(record) for record in records] == projects.planned(decided.folder)
+    assert len(records) == 36
     assert all(json.loads(path.read_text())["reason"] in decided.said for path in decisions)
 
 

@@ -1,8 +1,8 @@
 """How many further blocks each workload gets: widths of intervals and costs alone decide, never a difference.
 
-First all get as many as the first stage has (Stein 1945).  Then blocks go one by one to where the distance to the
-target is largest for its cost, many in each of few decisions (Hall 1981).  Then published claims get those that decide
-them.
+First all get as many as the first stage has (Stein 1945), those first that take the least time.  Then blocks go one
+by one to where the distance to the target is largest for its cost, many in each of few decisions (Hall 1981).  Then
+published claims get those that decide them.
 """
 
 import math
@@ -66,7 +66,7 @@ def further(states: dict[str, State], target: float, budget: float | None, left:
     # Of what could not be measured there is nothing more to hope for.
     measured = {load: one for load, one in states.items() if one.kept}
     asking: list[tuple[float, str]] = [
-        (number, load)
+        (number * one.seconds, load)
         for load, one in measured.items()
         for number in range(one.kept, min(FIRST_STAGE, one.kept + one.room))
     ]

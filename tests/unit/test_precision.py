@@ -24,6 +24,12 @@ GIVEN = [
         {},
         {"narrow": FIRST_STAGE - 3, "wide": FIRST_STAGE - 4},
     ),
+    # Where the budget ends it, all have had about the same time.
+    (
+        {"cheap": (3, 0, 300, 0.1, 10), "dear": (3, 0, 300, 0.1, 100)},
+        {"budget": 900, "left": 250},
+        {"cheap": 7, "dear": 1},
+    ),
     # The widest for its cost comes first, and the budget ends it.
     (
         {"near": (20, 0, 300, 0.03, 10), "far": (20, 0, 300, 0.2, 10), "dear": (20, 0, 300, 0.2, 1000)},

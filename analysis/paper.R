@@ -144,14 +144,12 @@ figures_of <- function(paper, name) {
   declared <- paper$plan$workloads[[name]]$figures
   if (length(declared) == 0) declared <- list(list(kind = "runs", name = "runs"))
   figures <- lapply(declared, function(figure) {
-    along <- figure$along %or% ""
-    points <- n_distinct(factor_of(rows_of(paper$summary, name, figure)$factors, along))
-    if (points == 1 && figure$kind == "sweep") modifyList(figure, list(kind = "runs", along = NULL))
-    else if (points > 1 || figure$kind != "against") figure
+    points <- n_distinct(factor_of(rows_of(paper$summary, name, figure)$factors, figure$along %or% ""))
+    if (points == 1 && figure$kind == "sweep") figure <- modifyList(figure, list(kind = "runs", along = NULL))
+    rows <- rows_of(if (figure$kind == "runs") paper$comparisons else paper$summary, name, figure)
+    if (nrow(rows) > 0 && (points > 1 || figure$kind != "against")) figure
   })
-  Filter(function(figure) {
-    nrow(rows_of(if (figure$kind == "runs") paper$comparisons else paper$summary, name, figure)) > 0
-  }, Filter(Negate(is.null), figures))
+  Filter(Negate(is.null), figures)
 }
 
 #' The rows of a table that a figure shows

@@ -103,7 +103,7 @@ against <- function(part, value) {
 
 # The ratio of a part, as a share of a value.
 compare_part <- function(part, level, value = 1) {
-  if (!is.null(part$ratio)) return(compare_pairs(part$ratio / value, 1, part$percentile, level))
+  if (!is.null(part$ratio)) return(compare_pairs(part$ratio / value, part$percentile, level))
   found <- compare_samples(part$x / value, part$y, part$how, part$percentile, level)
   if (!part$exact) return(found)
   apart <- abs(log(found$ratio)) > EDGE

@@ -8,14 +8,14 @@ EDGE <- -log(1 - MARGIN)
 LEAST_ALIKE <- 0.15   # correlation of neighbouring blocks
 MOST_ALIKE <- 0.8
 
-#' Ratio of two paired samples, tested against the smallest difference that matters
+#' Ratios of blocks, tested against the smallest difference that matters
 #'
-#' @param x,y values in the same blocks, in the order in which they were measured, all above 0
-#' @param percentile whether they are percentiles of samples
+#' @param ratios in the order in which they were measured, all above 0
+#' @param percentile whether they are of percentiles
 #' @param level of the interval
 #' @return the row of compare_values, with scatter (of the logarithms) and se (of their mean)
-compare_pairs <- function(x, y, percentile = FALSE, level = 1 - ALPHA) {
-  d <- log(x / y)
+compare_pairs <- function(ratios, percentile = FALSE, level = 1 - ALPHA) {
+  d <- log(ratios)
   d <- d[is.finite(d)]
   row <- compare_values(list(d), percentile, level, words = c("blocks", "ratio"))
   row$scatter <- if (length(d) > 1) stats::sd(d) else NA_real_
@@ -214,8 +214,8 @@ compare_environments <- function(rows, reference, looks = 1) {
     if (nrow(pairs) == 0) return(NULL)
     if (own$better[[1]] == "lower") pairs$ratio <- 1 / pairs$ratio
     ratio <- of_blocks(pairs)
-    row <- compare_pairs(ratio, 1, own$percentile[[1]])
-    wide <- if (looks > 1) compare_pairs(ratio, 1, own$percentile[[1]], 1 - ALPHA / looks) else row
+    row <- compare_pairs(ratio, own$percentile[[1]])
+    wide <- if (looks > 1) compare_pairs(ratio, own$percentile[[1]], 1 - ALPHA / looks) else row
     row[c("p", "p_equivalent")] <- lapply(row[c("p", "p_equivalent")], function(p) pmin(p * looks, 1))
     cbind(reference = reference$environment[[1]], row, ratios = paste(signif(ratio, 6), collapse = ";"),
           looks = looks, wide_low = wide$low, wide_high = wide$high, slow_n = nrow(pairs),

@@ -26,7 +26,7 @@ for (noise in names(NOISE)) {
   for (blocks in c(5, 20)) {
     for (loss in c(0, 0.02, 0.05)) {
       found <- stack_rows(lapply(seq_len(runs), function(i) {
-        compare_pairs(exp(log(1 - loss) + SD * NOISE[[noise]](blocks)), 1)
+        compare_pairs(exp(log(1 - loss) + SD * NOISE[[noise]](blocks)))
       }))
       holds <- found$low <= 1 - loss & found$high >= 1 - loss
       verdict <- verdict_of(found$p, found$p_equivalent)

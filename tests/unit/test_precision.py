@@ -60,6 +60,9 @@ def test_the_width_that_decides_a_claim_is_that_of_its_tolerance():
     # R's uniroot over pnorm.
     assert precision.deciding(0.98, 1.02) == pytest.approx(0.013395028058, rel=1e-6)
     assert precision.deciding(0.95, 1.05) == pytest.approx(0.033487570145, rel=1e-6)
+    # Where the tolerance does not hold 1, from its middle; where it does, from 1 to its nearer end.
+    assert precision.deciding(0.76, 0.84) == pytest.approx(precision.deciding(0.95, 1.05))
+    assert precision.deciding(0.95, 1.5) == precision.deciding(0.95, 1.05)
 
 
 def test_the_claim_that_takes_least_comes_first_and_none_that_no_budget_pays():
@@ -156,6 +159,14 @@ def test_a_disturbed_block_is_measured_again_and_counts_in_no_width(made):
     found = decided(FIRST_STAGE + 3)
     assert found["enough"]
     assert each(found, "again") == {"stream": [], "linpack": []}
+
+
+@pytest.mark.parametrize(("budget", "again"), [("111s", []), ("112s", [2])])
+def test_a_disturbed_block_is_measured_again_where_the_budget_pays_for_it(made, budget, again):
+    # Six blocks took 96 s.
+    made(retries=True, budget=budget)
+    flag("docker/stream/2")
+    assert each(decided(3), "again") == {"stream": again, "linpack": []}
 
 
 def test_where_every_block_was_disturbed_no_interval_is_known(made):

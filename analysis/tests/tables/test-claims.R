@@ -24,6 +24,19 @@ test_that("a claim is reproduced, contradicted or undecided by its interval", {
   expect_equal(ask(made_values(native = 10, docker = 9.3))$verdict, "reproduced")
   expect_equal(ask(made_values(native = 10, docker = 8))$verdict, "contradicted")
   expect_equal(ask(made_values(native = 10, docker = 9, noise = 0.2))$verdict, "undecided")
+  apart <- ask(made_values(native = 10, docker = 9), here = c(HERE, list(paired = FALSE)))
+  expect_equal(apart$ratio, 0.9, tolerance = 0.05)
+  printed <- ask(made_values(native = 10, docker = 9), here = c(HERE, list(paired = FALSE, exact = TRUE)))
+  expect_equal(printed$against_published, "equal")
+})
+
+test_that("the parts of a claim share its error", {
+  rows <- made_values(native = 10, docker = 9, vm = 9, noise = 0.2)
+  found <- ask(rows, pairs = c(claim$pairs, list(list("kvm", "native"))))
+  expect_equal(c(found$parts, found$level), c(2, 0.975))
+  of <- split(rows$value, rows$environment)
+  shown <- compare_pairs(of[[found$environment]] / of$native, level = 0.975)
+  expect_equal(c(found$low, found$high), c(shown$low, shown$high))
 })
 
 test_that("a tolerance that ends at 1 asks for a difference that matters", {

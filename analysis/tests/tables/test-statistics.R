@@ -46,12 +46,12 @@ test_that("a level is native's by the ratio, and over it where less is better", 
 test_that("an interval is Student's, with as many blocks as are independent", {
   # Neighbours that are opposed count as correlated by 0.15: of ten blocks 7.4 are independent.
   d <- 0.03 + rep(c(0.01, -0.01), 5)
-  found <- compare_pairs(exp(d), 1)
+  found <- compare_pairs(exp(d))
   blocks <- 10 * 0.85 / 1.15
   half <- qt(0.975, blocks - 1) * sd(d) / sqrt(blocks)
   expect_equal(log(c(found$low, found$high)), 0.03 + c(-half, half))
   # Neighbours that are alike tell less.
-  drift <- compare_pairs(exp(sort(d)), 1)
+  drift <- compare_pairs(exp(sort(d)))
   expect_gt(log(drift$high / drift$low), 4 * half)
   expect_gt(drift$p, found$p)
 })
@@ -61,15 +61,15 @@ test_that("no larger p is in the margin than at its edge", {
   edge <- -log(0.98)
   error <- error_of_mean(d)
   tails <- pt(c(edge - mean(d), -edge - mean(d)) / error$se, error$df)
-  expect_equal(compare_pairs(exp(d), 1)$p, sum(tails))
-  expect_equal(compare_pairs(exp(-d), 1)$p, sum(tails))
+  expect_equal(compare_pairs(exp(d))$p, sum(tails))
+  expect_equal(compare_pairs(exp(-d))$p, sum(tails))
 })
 
 test_that("without an interval there is a reason and no verdict", {
-  expect_equal(compare_pairs(c(1.1, 1.2), 1)$why, "fewer than 3 blocks")
-  expect_equal(compare_pairs(1 + 1:5 / 10, 1, percentile = TRUE)$why, "fewer than 6 blocks")
-  expect_equal(compare_pairs(1 + 1:6 / 10, 1, percentile = TRUE)$why, "")
-  expect_equal(compare_pairs(rep(0.5, 9), 1)$why, "all blocks give the same ratio")
+  expect_equal(compare_pairs(c(1.1, 1.2))$why, "fewer than 3 blocks")
+  expect_equal(compare_pairs(1 + 1:5 / 10, percentile = TRUE)$why, "fewer than 6 blocks")
+  expect_equal(compare_pairs(1 + 1:6 / 10, percentile = TRUE)$why, "")
+  expect_equal(compare_pairs(rep(0.5, 9))$why, "all blocks give the same ratio")
   expect_equal(verdict_of(NA, NA), "undecided")
 })
 
@@ -100,6 +100,11 @@ test_that("of laps the median of a block's pairs counts, and rare slowness is sh
   expect_equal(found$verdict, "equivalent")
   expect_equal(c(found$n, found$slow_n), c(8, 80))
   expect_lt(found$slow, 0.55)
+  # It is the ratio that a tenth of the pairs stay below.
+  rows$value <- 10
+  laps <- list(native = rep(10, 10), docker = 11:20)
+  rows$laps <- vapply(laps[rows$environment], paste, "", collapse = ";")
+  expect_equal(compare_all(made_results(rows))$slow, quantile(rep(11:20 / 10, 8), 0.1, names = FALSE))
 })
 
 test_that("summaries have Student's interval, and a median's from six runs on", {
@@ -107,10 +112,19 @@ test_that("summaries have Student's interval, and a median's from six runs on", 
   expect_true(is.na(rows$median_low))
   six <- summarise_runs(made_values(native = 10, n = 6))
   expect_equal(c(six$median_low, six$median_high), c(six$min, six$max))
+  expect_equal(summarise_runs(made_values(native = 10, n = 20))$median_low,
+               sort(made_values(native = 10, n = 20)$value)[[6]])
   of_r <- t.test(made_values(native = 10, n = 6)$value)$conf.int
   expect_equal(c(six$mean_low, six$mean_high), as.vector(of_r))
 })
 
 test_that("what lies between blocks is told", {
   expect_gt(share_of_blocks(made_values(native = 10, docker = 10))$share, 0.9)
+  # Shrout and Fleiss 1979, ICC(3, 1).
+  rows <- made_values(native = 10, docker = 9, vm = 8, noise = 0.05)
+  x <- log(matrix(rows$value, ncol = 3))
+  rest <- x - outer(rowMeans(x), colMeans(x), "+") + mean(x)
+  between <- 3 * var(rowMeans(x))
+  within <- sum(rest^2) / (7 * 2)
+  expect_equal(share_of_blocks(rows)$share, (between - within) / (between + 2 * within))
 })

@@ -66,7 +66,7 @@ def disk(host: Path, image: dict | None = None) -> Path:
     host: of :func:`rig.root.host_disk`.  image: the key of config.yaml; what is not as everywhere is built first.
     """
     if image:
-        page = json.dumps({"image": image})
+        page = f"image={json.dumps(image)}"
         capture([sys.executable, "-m", "strata", "image", "--config", page], timeout=3600)
     kind = "others" if image else "images"
     described = recipe.describe(image or {})

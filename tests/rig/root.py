@@ -140,10 +140,13 @@ mount -o loop,ro,noload "$disk" below
 mount -t overlay overlay -o lowerdir=below,upperdir=above,workdir=work root
 for name in dev sys; do mount --rbind "/$name" "root/$name"; done
 mount -t proc proc root/proc
-for name in run tmp; do mount -t tmpfs tmpfs "root/$name"; done
+# Podman's storage lies on no overlay.
+mkdir -p root/var/lib/containers
+for name in run tmp var/lib/containers; do mount -t tmpfs tmpfs "root/$name"; done
 mkdir root/run/lock && chmod 1777 root/run/lock
 git -C "$checkout" ls-files -z --cached --others --exclude-standard |
     tar -C "$checkout" --ignore-failed-read -cf - --null --no-recursion -T - | tar -C "root$project" -xf -
+git -C "root$project" init -q && git -C "root$project" add -A
 exec chroot root sh -c "cd $project && export PATH=$project/.venv/bin:$PATH HOME=/root && $command"
 """
 

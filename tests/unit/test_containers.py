@@ -14,7 +14,7 @@ import projects
 import pytest
 
 from strata import layers
-from strata.base import checking, places
+from strata.base import places
 from strata.base.errors import UserError
 from strata.experiment import config
 from strata.host import cgroups, firewall
@@ -103,85 +103,6 @@ def made(table, tmp_path):
         return top
 
     return make
-
-
-@pytest.mark.parametrize(
-    ("name", "entry", "there", "not_there"),
-    [
-        ("docker", {}, ["--cgroup-parent", "/strata", "--cidfile", "FOLDER/container"], "--runtime"),
-        ("docker", {"runtime": "runsc", "stack": "host"}, ["--runtime", "strata-runsc-host"], "--security-opt"),
-        ("podman", {}, ["--cgroups", "no-conmon", "--cgroup-parent", "/strata"], "--runtime"),
-        *[
-            (name, entry, there, not_there)
-            for name in ("docker", "podman")
-            for entry, there, not_there in [
-                ({}, ["--volume", "FOLDER/data:/data"], "--tmpfs"),
-                ({}, ["--publish", "192.0.2.1:6379:6379/tcp", "--publish", "192.0.2.1:6379:6379/udp"], "--memory"),
-                ({"network": "host"}, ["--network", "host"], "--publish"),
-                ({"network": "host"}, ["--name", "strata-0"], "--hostname"),
-                ({"data": "layered"}, ["--cgroup-parent", "/strata"], "--volume"),
-                ({"data": "tmpfs"}, ["--tmpfs", "/data:rw,exec,suid,dev,mode=0755"], "--volume"),
-                ({"seccomp": "unconfined"}, ["--security-opt", "seccomp=unconfined"], "--memory"),
-                ({"memory": "1GiB"}, ["--memory", str(2**30), "--memory-swap", str(2**30)], "--cpuset-cpus"),
-                ({"cpuset-cpus": "0"}, ["--cpuset-cpus", "0"], "--memory"),
-            ]
-        ],
-    ],
-)
-def test_every_option_is_said_in_the_engines_words(made, table, tmp_path, name, entry, there, not_there):
-    table.answers["runsc flags"] = FLAGS_2022
-    top = made(name, {**RUNC, **entry})
-    there = [word.replace("FOLDER", str(tmp_path)) for word in there]
-    assert top.words[top.words.index(there[0]) :][: len(there)] == there
-    assert not_there not in top.words
-    assert top.words[-3:] == [ID if name == "podman" else IMAGE["id"], "sleep", "infinity"]
-    container = top.traces[-1]
-    assert container["kind"] == "container"
-    assert container["remove"][0][-4:] == ["rm", "--force", "--volumes", "strata-0"]
-
-
-@pytest.mark.parametrize("name", ["docker", "podman"])
-def test_an_image_that_is_missing_is_loaded_once_and_another_is_never_run(made, table, name):
-    id = ID if name == "podman" else IMAGE["id"]
-    known = []
-    table.answers.update(
-        {
-            " run ": lambda argv: "" if known else UserError("no such image"),
-            " image inspect ": lambda argv: "".join(known),
-            " load ": lambda argv: known.append(id) or "Loaded image",
-        }
-    )
-    made(name, RUNC)
-    order = [
-        next(word for word in argv if word in ("run", "inspect", "load"))
-        for argv in table.ran
-        if {"run", "inspect", "load"} & set(argv)
-    ]
-    assert order[:4] == ["run", "inspect", "load", "run"]
-    # What is there and still does not start has another reason.
-    table.answers[" run "] = UserError("no space left")
-    with pytest.raises(UserError, match="no space left"):
-        made(name, RUNC)
-    # Another than was asked for is not run, whatever it is called.
-    table.answers.update({" run ": UserError("no such image"), " image inspect ": "", " load ": "Loaded image"})
-    with pytest.raises(UserError, match="no such image"):
-        made(name, RUNC)
-
-
-@pytest.mark.parametrize(
-    ("name", "info", "key", "facts"),
-    [
-        ("docker", "||20.1|overlay2|cgroupfs", "docker", {"engine": "not available", "runc": "20.1"}),
-        ("docker", None, "docker", {"engine": "20.10.24+dfsg1", "runc": "1.1.5+ds1", "cgroup_driver": "cgroupfs"}),
-        ("podman", None, "container", {"version": "4.3.1", "runtime": "runc version 1.1.5+ds1"}),
-    ],
-)
-def test_versions_and_drivers_come_from_the_engine_itself(made, monkeypatch, name, info, key, facts):
-    monkeypatch.setitem(INFO, name, info or INFO[name])
-    found = made(name, RUNC).facts()[key]
-    assert facts.items() <= found.items()
-    part = {"$ref": f"record.schema.json#/properties/system/properties/{key}"}
-    assert checking.findings(checking.schema("record").evolve(schema=part), found) == []
 
 
 @pytest.mark.parametrize("name", ["docker", "podman"])
@@ -354,18 +275,6 @@ def test_the_paper_labels_a_container_by_its_options():
     assert (found["kind"], found["network"]) == ("sandbox", "bridge with NAT, the host’s stack")
 
 
-def test_platform_and_stack_are_those_of_the_process_that_is_the_sandbox(table):
-    table.answers.update({"runsc flags": FLAGS_2022, "runsc --version": "runsc version 20221219"})
-    gofer = "runsc-gofer --root=/run --platform=kvm gofer"
-    for lines, platform, stack in (
-        ([gofer, "runsc-sandbox --root=/run --network=host boot"], "ptrace", "host"),
-        (["runsc-sandbox --platform=systrap boot"], "systrap", "sandbox"),
-        ([gofer], "not available", "not available"),
-    ):
-        expected = {"program": "runsc", "version": "20221219", "platform": platform, "stack": stack}
-        assert gvisor.seen(lines) == expected
-
-
 # What is left, and what is removed.
 
 WAITING = ["/sbin/docker-init\0--\0sleep\0infinity", "sleep\0infinity"]
@@ -379,26 +288,6 @@ def test_what_is_there_before_any_command_is_nothing_that_was_left(made, table, 
     printed = "".join(f"==> /proc/{number}/cmdline <==\n{line}\n" for number, line in enumerate(lines, 1))
     table.answers["cmdline"] = printed
     assert made(name, entry, up=False).left() == ["sleep 300", "sleep infinity"]
-
-
-@pytest.mark.parametrize(("network", "address"), [("host", "192.0.2.1"), ("bridge", "10.89.0.2")])
-@pytest.mark.parametrize("name", ["docker", "podman"])
-def test_servers_listen_where_packets_of_a_client_arrive(made, table, name, network, address):
-    table.answers[" inspect "] = "10.89.0.2\n"
-    top = made(name, {**RUNC, "network": network}, up=False)
-    assert (top.listen(), top.address()) == (address, "192.0.2.1")
-
-
-def test_the_processes_of_a_container_are_those_of_its_control_group_and_what_holds_them(made, monkeypatch, tmp_path):
-    monkeypatch.setattr(cgroups, "ROOT", str(tmp_path))
-    (tmp_path / "memory/strata/0a1b/payload").mkdir(parents=True)
-    (tmp_path / "memory/cgroup.procs").touch()
-    (tmp_path / "memory/strata/0a1b/payload/cgroup.procs").write_text(f"{os.getpid()}\n")
-    top = made("docker", PLAIN, up=False)
-    assert (top.group(), top.processes()) == (None, [])
-    (tmp_path / "container").write_text("0a1b\n")
-    assert top.group() == "0a1b"
-    assert set(top.processes()) == {os.getpid(), os.getppid()} - {0, 1}
 
 
 @pytest.mark.parametrize("name", ["docker", "podman"])
@@ -465,16 +354,6 @@ def test_a_file_goes_in_with_its_rights_and_comes_back(monkeypatch, tmp_path, na
     assert (tmp_path / "in side").stat().st_mode & 0o777 == 0o640
     top.get(str(tmp_path / "in side"), "./-out")
     assert (tmp_path / "-out").read_bytes() == content
-
-
-def test_a_file_for_a_container_in_a_machine_goes_through_both(table, tmp_path):
-    (tmp_path / "in").write_text("x")
-    stack = layers.build([{"vm": {}}, {"docker": PLAIN}], Context("strata-x", str(tmp_path), None))
-    stack[-1].put(str(tmp_path / "in"), "/data/x")
-    argv = table.ran[-1]
-    assert argv[4] == str(tmp_path / "in")
-    assert argv[5] == "ssh"
-    assert argv[-1].startswith("docker exec --interactive strata-x sh")
 
 
 # LXC.

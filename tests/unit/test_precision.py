@@ -76,6 +76,8 @@ def test_the_claim_that_takes_least_comes_first_and_none_that_no_budget_pays():
     # 20 (0.02 / 0.9 / 0.018)² is 30.5 blocks, of which there are 20.
     assert (load, number, chosen.claim) == ("a", 11, "cheap")
     assert precision.for_claims([claim()], 10) == {}
+    # Three blocks are known to a little more than the target, and a fourth is foreseen to be within it.
+    assert precision.for_claims([claim(counted=3, target=0.0199)], 10)["a"][0] == 1
     assert precision.for_claims([claim(room=10)], math.inf) == {}
     # What is left pays for one of two alone.
     assert list(precision.for_claims([claim(seconds=2), claim("b")], 30)) == ["b"]
@@ -167,6 +169,18 @@ def test_a_disturbed_block_is_measured_again_where_the_budget_pays_for_it(made, 
     made(retries=True, budget=budget)
     flag("docker/stream/2")
     assert each(decided(3), "again") == {"stream": again, "linpack": []}
+
+
+def test_a_block_that_was_measured_again_is_none_of_the_largest_number(made):
+    folder = made(retries=True, max=4, noise=0.1)
+    flag("docker/stream/2")
+    decided(3)
+    measure_on(folder, noise=0.1)
+    # Of stream five were measured and four count; of linpack there are four.
+    assert each(decided(5), "more") == {"stream": 0, "linpack": 0}
+    with open("results/plan.csv") as file:
+        counts = Counter(row["workload"] for row in csv.DictReader(file))
+    assert counts == {"stream": 2 * 5, "linpack": 2 * 4}
 
 
 def test_where_every_block_was_disturbed_no_interval_is_known(made):

@@ -44,6 +44,9 @@ test_that("a tolerance that ends at 1 asks for a difference that matters", {
   expect_equal(ask(same, tolerance = list(low = 0.9, high = 1))$verdict, "contradicted")
   less <- made_values(native = 10, docker = 9.5)
   expect_equal(ask(less, tolerance = list(low = 0.9, high = 1))$verdict, "reproduced")
+  expect_equal(ask(same, tolerance = list(low = 1, high = 1.1))$verdict, "contradicted")
+  more <- made_values(native = 10, docker = 10.5)
+  expect_equal(ask(more, tolerance = list(low = 1, high = 1.1))$verdict, "reproduced")
 })
 
 test_that("what cannot be tested says why", {
@@ -52,7 +55,9 @@ test_that("what cannot be tested says why", {
   expect_equal(ask(values, pairs = kvm)$reason, "environment")
   emulated <- utils::modifyList(HERE, list(emulated = "vm"))
   expect_equal(ask(values, pairs = kvm, here = emulated)$reason, "emulation")
-  expect_equal(ask(values, workload = "fio")$reason, "workload")
+  elsewhere <- ask(values, workload = "fio")
+  expect_equal(elsewhere$reason, "workload")
+  expect_equal(c(elsewhere$tolerance_low, elsewhere$tolerance_high), c(0.85, 0.95))
   expect_equal(ask(values, metrics = list("copy"))$reason, "metric")
   expect_equal(ask(values, factors = list(threads = 9))$reason, "size")
   expect_equal(ask(values, here = utils::modifyList(HERE, list(invalid = "stream")))$reason, "size")

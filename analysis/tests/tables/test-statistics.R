@@ -83,11 +83,11 @@ test_that("families do not lend one another significance", {
 
 test_that("looking again widens the interval and p", {
   once <- made_results(made_values(native = 10, docker = 9.9))
-  again <- compare_all(utils::modifyList(once, list(looks = 3)))
+  again <- compare_all(utils::modifyList(once, list(looks = 2)))
   once <- compare_all(once)
   expect_equal(once$wide_low, once$low)
   expect_lt(again$wide_low, once$low)
-  expect_equal(again$p_equivalent, 3 * once$p_equivalent)
+  expect_equal(again$p_equivalent, 2 * once$p_equivalent)
 })
 
 test_that("of laps the median of a block's pairs counts, and rare slowness is shown", {

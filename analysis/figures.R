@@ -246,9 +246,10 @@ figure_caption <- function(paper, name, figure) {
   rows <- rows_of(paper$summary, name, figure)
   n <- paste(unique(range(rows$n)), collapse = " to ")
   title <- paste(c(paper$plan$workloads[[name]]$title, in_sentence(figure$title)), collapse = ", ")
+  metric <- if (n_distinct(rows$metric_label) == 1) paste0(": ", in_sentence(rows$metric_label[1])) else ""
   switch(figure$kind,
-         runs = glue("{title}. Points: the ratio of every block; diamonds below them: their mean with its ",
-                     "95 % interval (n = {n}; cut where it leaves the figure). Grey: within \u00b1 2 %."),
+         runs = glue("{title}{metric}. Points: the ratio of every block; diamonds below them: their mean ",
+                     "with its 95 % interval (n = {n}; cut at the figure's edge). Grey: within \u00b1 2 %."),
          cdf = glue("{title}: distribution, the level at each percentile (n = {n})."),
          glue("{title}: {in_sentence(rows$metric_label[1])}, {rows$better[1]} is better, ",
               "levels with 95 % intervals along {gsub('_', ' ', figure$along)} (n = {n})."))

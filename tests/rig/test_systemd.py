@@ -80,8 +80,9 @@ def test_the_paper_has_nine_environments_of_which_four_say_kvm(there, run, tmp_p
 
 def test_claims_about_machines_are_tested_there(run):
     rows = list(csv.DictReader(io.StringIO(run("cat results/claims.csv"))))
-    # What was published for another product is tested apart.
-    tested = {row["id"] for row in rows if row["environment"] in MACHINES and float(row["ratio"]) > 0}
+    # Of a claim about several environments that of which it depends is shown; what was published for another product
+    # is tested apart.
+    tested = {row["id"] for row in rows if row["verdict"] not in ("not tested", "tested in part")}
     assert {"ibm-stream-identical", "vmw-stream-vm-2-3pct"} <= tested
     assert [row for row in rows if row["reason"] == "emulation"] == []
 
@@ -96,7 +97,8 @@ def test_another_accelerator_measures_the_machines_again_and_nothing_else(there,
     assert cells() == set()
     there.good(f'cp {kept} /tmp/kept.json && sed -i \'s/: "kvm"/: "tcg"/\' {kept}')
     try:
-        assert cells() == MACHINES
+        # Natively too, at the size of emulated machines.
+        assert cells() == MACHINES | {"native-beside"}
     finally:
         there.good(f"mv /tmp/kept.json {kept}")
     assert cells() == set()

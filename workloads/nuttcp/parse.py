@@ -58,7 +58,7 @@ def transfer(point: Point, name: str, direction: str, rate: float | None, parame
     require_asked(head, parameters, "streams", "seconds")
     require_pinned(head, parameters["client_cpu"])
     require(not any("classic_mode" in line for line in point.lines), "nuttcp found no server")
-    [result] = [line for line in point.lines if line.startswith("megabytes=")]
+    [result] = [line for line in point.lines if re.match("megabytes=.* tx_cpu=", line)]
     found: Object = {key: text_or_number(text) for key, text in re.findall(r"(\w+)=(\S+)", result)}
     seconds = number(found, "real_seconds")
     require_lasted("the transfer took", seconds, parameters["seconds"])

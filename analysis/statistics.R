@@ -11,8 +11,7 @@ MOST_ALIKE <- 0.8
 #' Ratios of blocks, tested against the smallest difference that matters
 #'
 #' @param ratios in the order in which they were measured, all above 0
-#' @param percentile whether they are of percentiles
-#' @param level of the interval
+#' @param percentile,level whether they are of percentiles; of the interval
 #' @return the row of compare_values, with scatter (of the logarithms) and se (of their mean)
 compare_pairs <- function(ratios, percentile = FALSE, level = 1 - ALPHA) {
   d <- log(ratios)

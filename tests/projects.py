@@ -237,5 +237,5 @@ def planned(folder: Path) -> list[tuple[str, str, int]]:
 def records(folder: Path) -> list[dict]:
     """All records of a project, in the order in which they were measured; of those that began at once, as planned."""
     found = [json.loads(path.read_text()) for path in folder.glob("results/raw/*/*/*.json")]
-    place = {cell: at for at, cell in enumerate(planned(folder))}
+    place = {cell: at for at, cell in enumerate(planned(folder) if found else ())}
     return sorted(found, key=lambda record: (record["started"], place[cell_of(record)]))

@@ -14,6 +14,7 @@ from strata.base.errors import UserError
 from strata.base.files import move, read_json
 from strata.base.shapes import Fields, Plan
 from strata.experiment import blocks, plan
+from strata.host import node
 
 
 def due(experiment: Plan, cell: blocks.Cell) -> bool:
@@ -27,13 +28,13 @@ def is_measured(experiment: Plan, cell: blocks.Cell) -> bool:
 
 
 def waiting(experiment: Plan, cell: blocks.Cell) -> bool:
-    """Whether a cell's log waits.  What took turns with others waits no longer than the log of whoever measured them
-    is there: a block is measured as a whole."""
+    """Whether a cell's log waits, of this node.  What took turns with others waits no longer than the log of whoever
+    measured them is there: a block is measured as a whole, and on one node."""
     found = _record("spool", cell)
     together = found.get("together")
     first = (together["first"], *cell[1:]) if together else cell
     there = any(_record(kind, first).get("together") == together for kind in ("raw", "spool"))
-    return there and _fits(experiment, cell, found)
+    return there and _fits(experiment, cell, found) and node.of_record(found) in (None, node.facts()["name"])
 
 
 def take(cell: blocks.Cell) -> Fields:

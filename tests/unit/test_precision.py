@@ -24,7 +24,7 @@ GIVEN = [
         {},
         {"narrow": FIRST_STAGE - 3, "wide": FIRST_STAGE - 4},
     ),
-    # Where the budget ends it, all have had about the same time.
+    # Where the budget ends it, what takes the least time comes first.
     (
         {"cheap": (3, 0, 300, 0.1, 10), "dear": (3, 0, 300, 0.1, 100)},
         {"budget": 900, "left": 250},

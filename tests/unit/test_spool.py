@@ -11,6 +11,7 @@ from strata.base.errors import UserError
 from strata.base.files import write_json
 from strata.cell import spool
 from strata.experiment import plan
+from strata.host import node
 
 
 def put(kind, cell, log="7\n", **told):
@@ -51,6 +52,11 @@ def test_what_waits_is_taken_whole_and_stays_until_it_is_forgotten(planned):
     put("raw", OTHER, "old\n", fingerprint="other")
     assert spool.waiting(planned, OTHER)
     assert not spool.due(planned, OTHER)
+    # Another node, which may have died amid the block, measured it.
+    put("spool", OTHER, fingerprint=plan.fingerprint(planned, "two", "noop"), node={"name": "node-other", "boot": None})
+    assert not spool.waiting(planned, OTHER)
+    put("spool", OTHER, fingerprint=plan.fingerprint(planned, "two", "noop"), node=node.facts())
+    assert spool.waiting(planned, OTHER)
     assert "fingerprint" in spool.take(OTHER)
     with open(places.cell_path("raw", *OTHER, "log")) as file:
         assert file.read() == "7\n"

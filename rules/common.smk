@@ -67,8 +67,8 @@ onstart:
 
 
 onsuccess:
-    experiment.end()
+    experiment.end(True)
 
 
 onerror:
-    experiment.end()
+    experiment.end(False)

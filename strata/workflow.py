@@ -194,6 +194,7 @@ class Workflow:
             raise UserError(
                 "another run is active in this folder; wait for its end (nothing needs to be unlocked)"
             ) from None
+        spool.begin()
         self._write()
         if shutil.which("Rscript") is None:
             progress.say("setup", "R is missing, which decisions on more blocks, tables and papers need: `make setup`")
@@ -206,10 +207,10 @@ class Workflow:
         client.write_way(self.settings["client"])
         progress.begin(sum(not spool.due(self.plan, cell) for cell in blocks.Order(self.plan).cells()))
 
-    def end(self) -> None:
+    def end(self, good: bool) -> None:
         """Remove what cells of the run that were killed left up, and what waited and was taken."""
         testbed.end_run(run.owner())
-        spool.forget_taken(self.plan, self.known.cells())
+        spool.end(self.plan, self.known.cells(), good)
 
 
 def untried(experiment: Plan, environments: Iterable[str]) -> bool:

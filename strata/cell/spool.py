@@ -2,10 +2,12 @@
 
 Which cells are due is told by files alone: one that has no log in its place and none that waits, or whose record has
 another fingerprint than the plan.  One process measures several cells; and of a job that a signal meets Snakemake
-removes the output, or runs it again after a kill.  Then it finds its log here.
+removes the output, or runs it again after a kill.  Then it finds its log here.  So after a run that failed it stays,
+set aside as `R.log.taken`, until the next run has seen whether somebody removed the log in its place.
 """
 
 import contextlib
+import glob
 import os
 from collections.abc import Iterable
 
@@ -15,6 +17,8 @@ from strata.base.files import move, read_json
 from strata.base.shapes import Fields, Plan
 from strata.experiment import blocks, plan
 from strata.host import node
+
+ASIDE = ".taken"
 
 
 def due(experiment: Plan, cell: blocks.Cell) -> bool:
@@ -56,16 +60,30 @@ def take(cell: blocks.Cell) -> Fields:
 
 def forget(cell: blocks.Cell) -> None:
     """Remove what was taken."""
-    for suffix in ("log", "json"):
+    for suffix in ("log", f"log{ASIDE}", "json"):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(places.cell_path("spool", *cell, suffix))
 
 
-def forget_taken(experiment: Plan, cells: Iterable[blocks.Cell]) -> None:
-    """Remove what is in its place: whoever removes it there from now on wants it measured again."""
+def end(experiment: Plan, cells: Iterable[blocks.Cell], good: bool) -> None:
+    """Forget what is in its place: whoever removes it there from now on wants it measured again.
+
+    After a run that failed Snakemake may regard some of it as unfinished, and remove it in the next run.
+    """
     for cell in cells:
         if _record("spool", cell) and is_measured(experiment, cell):
-            forget(cell)
+            log = places.cell_path("spool", *cell, "log")
+            forget(cell) if good else move(log, log + ASIDE)
+
+
+def begin() -> None:
+    """Let what the last run set aside wait again; forget that of which the log was removed since."""
+    for aside in glob.glob(f"results/spool/*/*/*{ASIDE}"):
+        log = aside.removesuffix(ASIDE)
+        if os.path.exists(log.replace("/spool/", "/raw/", 1)):
+            move(aside, log)
+        else:
+            os.unlink(aside)
 
 
 def _record(kind: str, cell: blocks.Cell) -> Fields:

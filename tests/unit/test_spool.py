@@ -63,14 +63,32 @@ def test_what_waits_is_taken_whole_and_stays_until_it_is_forgotten(planned):
     assert spool.is_measured(planned, OTHER)
     # A signal met the job.
     os.unlink(places.cell_path("raw", *OTHER, "log"))
-    spool.forget_taken(planned, [FIRST, OTHER])
+    spool.end(planned, [FIRST, OTHER], False)
+    assert spool.waiting(planned, OTHER)
+    # Or Snakemake just then, which regards the log as unfinished: its next run removes it.
+    spool.take(OTHER)
+    spool.end(planned, [FIRST, OTHER], False)
+    spool.begin()
+    os.unlink(places.cell_path("raw", *OTHER, "log"))
     assert spool.waiting(planned, OTHER)
     spool.take(OTHER)
-    spool.forget_taken(planned, [FIRST, OTHER])
+    spool.end(planned, [FIRST, OTHER], True)
     assert not spool.waiting(planned, OTHER)
     assert spool.is_measured(planned, OTHER)
     with pytest.raises(UserError, match=r"results/raw/.*: cannot be written"):
         spool.take(OTHER)
+
+
+def test_a_log_that_is_removed_after_a_run_is_measured_again(planned):
+    for good in (True, False):
+        put("spool", OTHER, fingerprint=plan.fingerprint(planned, "two", "noop"))
+        spool.take(OTHER)
+        spool.end(planned, [OTHER], good)
+        os.unlink(places.cell_path("raw", *OTHER, "log"))
+        assert spool.due(planned, OTHER)
+        spool.begin()
+        assert spool.due(planned, OTHER)
+        assert not os.path.exists(places.cell_path("spool", *OTHER, "log.taken"))
 
 
 def test_a_block_waits_no_longer_than_the_log_of_whoever_measured_it_is_there(planned):

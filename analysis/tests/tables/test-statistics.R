@@ -50,7 +50,11 @@ test_that("an interval is Student's, with as many blocks as are independent", {
   blocks <- 10 * 0.85 / 1.15
   half <- qt(0.975, blocks - 1) * sd(d) / sqrt(blocks)
   expect_equal(log(c(found$low, found$high)), 0.03 + c(-half, half))
-  # Neighbours that are alike tell less.
+  # Neighbours that are alike tell less: as their correlation says, without its bias.
+  waves <- 0.03 + 0.01 * sin(1:20)
+  correlation <- acf(waves, 1, plot = FALSE)$acf[[2]]
+  alike <- correlation + (1 + 4 * correlation) / 20
+  expect_equal(error_of_mean(waves)$se, sd(waves) / sqrt(20 * (1 - alike) / (1 + alike)))
   drift <- compare_pairs(exp(sort(d)))
   expect_gt(log(drift$high / drift$low), 4 * half)
   expect_gt(drift$p, found$p)
@@ -83,11 +87,14 @@ test_that("families do not lend one another significance", {
 
 test_that("looking again widens the interval and p", {
   once <- made_results(made_values(native = 10, docker = 9.9))
-  again <- compare_all(utils::modifyList(once, list(looks = 2)))
+  looked <- function(looks) compare_all(utils::modifyList(once, list(looks = looks)))
+  again <- looked(2)
+  least <- looked(1e9)
   once <- compare_all(once)
   expect_equal(once$wide_low, once$low)
   expect_lt(again$wide_low, once$low)
   expect_equal(again$p_equivalent, 2 * once$p_equivalent)
+  expect_equal(max(least$p, least$p_equivalent), 1)
 })
 
 test_that("of laps the median of a block's pairs counts, and rare slowness is shown", {

@@ -76,9 +76,9 @@ def home(tmp_path, monkeypatch):
 def up(home, machine_stays, image):
     """Bring a container up under the machine's lock; it, and all that Podman keeps, is gone afterwards."""
 
-    def bring(whole=False, **options):
+    def bring(whole=False, ports=(), **options):
         testbed.take_down()
-        system = testbed.System("podman", stack_of(options), image)
+        system = testbed.System("podman", stack_of(options), image, ports=ports)
         return system if whole else system.top
 
     with testbed.exclusive():
@@ -104,8 +104,10 @@ def inside(top, *argv):
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
 def test_it_stands_where_dockers_containers_stand_and_can_what_they_can(up, runtime, tmp_path):
-    system = up(whole=True, runtime=runtime)
+    system = up(whole=True, ports=[28611], runtime=runtime)
     top = system.top
+    # What is published is let in, whatever the firewall says of others; like all else it goes with the container.
+    assert [rule for rule in leftovers.rules() if "--ctstate DNAT" in rule and top.context.id in rule]
     groups = [line.split(":", 2)[2] for line in open(f"/proc/{top.processes()[-1]}/cgroup").read().splitlines()]
     # A slice of systemd's has its name without the path.
     parent = cgroups.parent_for("systemd" if cgroups.managed_by_systemd() else "cgroupfs").strip("/")

@@ -1,31 +1,12 @@
-"""The groups of native systems and of containers, above all where systemd makes them."""
+"""The groups of systems, as far as files can stand for them.
 
-import os
-import signal
-import subprocess
-import time
+Groups that systemd makes are in tests/rig, others in tests/system.
+"""
 
 import pytest
 
 from strata.base.errors import UserError
 from strata.host import cgroups
-from strata.layers import chroot
-
-# In the place of systemd-run: a scope with its first process, and no second one of its name.
-SYSTEMD_RUN = """#!/bin/sh
-while [ "$1" != -- ]; do
-    echo "$1" >>"$ROOT/asked"
-    case $1 in
-        --unit=*) unit=${1#*=} ;;
-        --slice=*) slice=${1#*=} ;;
-    esac
-    shift
-done
-shift
-mkdir "$ROOT/$slice/$unit.scope" || exit 1
-echo $$ >"$ROOT/$slice/$unit.scope/cgroup.procs"
-exec "$@"
-"""
 
 
 @pytest.fixture
@@ -35,101 +16,8 @@ def root(tmp_path, monkeypatch):
     (tmp_path / "root/cgroup.controllers").write_text("cpu memory\n")
     monkeypatch.setattr(cgroups, "ROOT", str(tmp_path / "root"))
     monkeypatch.setattr(cgroups, "managed_by_systemd", lambda: False)
-    for module in (cgroups, chroot):
-        monkeypatch.setattr(module, "as_root", list)
+    monkeypatch.setattr(cgroups, "as_root", list)
     return tmp_path / "root"
-
-
-@pytest.fixture
-def systemd(root, tmp_path, monkeypatch):
-    """A machine whose groups systemd makes."""
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin/systemd-run").write_text(SYSTEMD_RUN)
-    (tmp_path / "bin/systemd-run").chmod(0o755)
-    (root / "strata.slice").mkdir()
-    monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/bin:/bin")
-    monkeypatch.setenv("ROOT", str(root))
-    monkeypatch.setattr(cgroups, "managed_by_systemd", lambda: True)
-    held = f'echo "$$" >>{tmp_path}/holders; exec sleep 60'
-    monkeypatch.setattr(cgroups, "HOLDER", ["sh", "-c", held])
-    yield root
-    if (root / "asked").exists():
-        os.kill(holder(tmp_path), signal.SIGKILL)
-
-
-def holder(folder):
-    """The process that holds the group, once it runs."""
-    deadline = time.monotonic() + 60
-    while not (folder / "holders").exists() or not (folder / "holders").read_text().strip():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    return int((folder / "holders").read_text())
-
-
-def run(command, *argv):
-    return subprocess.run([*command, *argv], capture_output=True, text=True, timeout=20, check=False)
-
-
-def test_a_server_runs_beside_other_commands_of_a_native_system(systemd):
-    cgroups.hold("strata-x")
-    group = systemd / "strata.slice/strata-x.scope"
-    assert cgroups.groups_of("strata-x") == cgroups.groups_named("strata-x") == [str(group)]
-    serving = ["sh", "-c", "echo ready; read line; echo $line"]
-    server = subprocess.Popen([*cgroups.join("strata-x"), *serving], stdin=-1, stdout=-1)
-    try:
-        assert server.stdin
-        assert server.stdout
-        # It has joined, so that what follows finds its number there no more.
-        assert server.stdout.readline() == b"ready\n"
-        for _ in range(2):
-            done = run(cgroups.join("strata-x"), "sh", "-c", "echo $$")
-            assert (done.returncode, done.stderr) == (0, "")
-            # It is in the group by its own number.
-            assert (group / "cgroup.procs").read_text() == done.stdout
-    finally:
-        out, _ = server.communicate(b"served\n", timeout=20)
-    assert (out, server.returncode) == (b"served\n", 0)
-    # All of it in one group, as in a container: systemd would have refused another one of its name.
-    asked = (systemd / "asked").read_text().split()
-    assert asked.count("--unit=strata-x") == 1
-    assert {"--scope", "--collect", "--slice=strata.slice", "--property=Delegate=yes"} <= set(asked)
-
-
-@pytest.mark.parametrize("removed", [True, False], ids=["systemd's", "somebody else's"])
-def test_a_group_that_systemd_does_not_remove_is_removed_after_a_while(systemd, monkeypatch, removed):
-    group = systemd / "strata.slice/strata-x.scope"
-    (group / "payload").mkdir(parents=True)
-    commands, looked = [], []
-
-    def members(id):
-        # Empty from the first look on; systemd notices between two looks.
-        looked.append(id)
-        if removed:
-            (group / "payload").rmdir()
-            group.rmdir()
-        return set()
-
-    monkeypatch.setattr(cgroups, "members", members)
-    monkeypatch.setattr(cgroups, "capture", lambda argv, **more: commands.append((argv, more)))
-    cgroups.remove("strata-x", notice=0.05)
-    assert looked == ["strata-x"]
-    asked = [(["rmdir", "--", f"{group}/payload", str(group)], {"check": False})]
-    assert commands == ([] if removed else asked)
-
-
-def test_without_systemd_the_groups_are_folders_and_nothing_holds_them(root):
-    (root / "cgroup.controllers").unlink()
-    for name in ("cpu,cpuacct", "memory"):
-        (root / name).mkdir()
-        (root / name / "cgroup.procs").touch()
-    (root / "cpu").symlink_to("cpu,cpuacct")
-    (root / "other").mkdir()
-    cgroups.hold("x")
-    groups = [root / "cpu,cpuacct/strata/x", root / "memory/strata/x"]
-    assert cgroups.groups_named("x") == [str(group) for group in groups]
-    assert [list(group.iterdir()) for group in groups] == [[], []]
-    cgroups.remove("x")
-    assert cgroups.groups_named("x") == []
 
 
 @pytest.mark.parametrize("place", ["strata/ID", "strata.slice/docker-ID.scope"])

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import time
+import types
 
 import projects
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from strata import layers
 from strata.base import clock
 from strata.base.errors import CellFailed, UserError
-from strata.cell import cell, logs, steps
+from strata.cell import logs, steps
 from strata.cell.inputs import Inputs
 from strata.experiment import config, plan, workload
 from strata.host import capacity
@@ -51,9 +52,13 @@ def read(folder, suffix, kind="raw"):
 def test_systems_run_at_the_same_time_and_their_outputs_stand_apart(run, tmp_path):
     # Each says that it is there and waits for the other, which one after the other would be in vain.
     meet = f"touch {tmp_path}/$1; until [ -e {tmp_path}/0 -a -e {tmp_path}/1 ]; do sleep 0.01; done"
-    folder, done = run(several(f"{meet}; echo 7$1; date +%s%N; sleep 0.3; date +%s%N"))
+    working = several(f"{meet}; echo 7$1; date +%s%N; sleep 0.3; date +%s%N")
+    folder, done = run(working | {"run": [{"observe": "cpu"}, *working["run"], {"observe": "cpu"}]})
     assert done.returncode == 0, done.stderr
-    lines = read(folder, "log").splitlines()
+    before, *lines, of_none, after = read(folder, "log").splitlines()
+    # What is observed of the host is of no system.
+    assert {text.partition(":")[0] for text in (before, after)} == {'{"observed"'}
+    assert of_none == '{"system": null}'
     assert lines[:2] == ['{"system": 0}', "70"]
     assert lines[4:6] == ['{"system": 1}', "71"]
     first, second = (tuple(map(int, lines[at : at + 2])) for at in (2, 6))
@@ -111,101 +116,27 @@ def test_a_system_that_is_killed_with_its_cell_is_removed_with_the_others(projec
     assert os.listdir(systems) == []
 
 
-# Without a process: what stands in the commands.
-
-
-class Fake(layers.Layer):
-    """A system that is up somewhere, whose commands run here and name their place."""
-
-    name, own_machine = "fake", None
-    up = None
-
-    def wrap(self, argv, fed=False):
-        return argv
-
-    def address(self):
-        return f"10.0.0.{self.context.part + 1}"
-
-    def machine(self):
-        return self.own_machine
-
-    def command(self, argv):
-        return ["/usr/bin/env", f"PLACE=system {self.context.part}", *argv]
-
-
-Fake.__abstractmethods__ = frozenset()
-
-
-class FakeClient:
-    def command(self, argv):
-        return ["/usr/bin/env", "PLACE=client", *argv]
-
-
-class FakeSystem:
-    def __init__(self, number):
-        contexts = [layers.Context("x", "/x", None, part=part, of=number) for part in range(number)]
-        self.tops = [Fake(None, {}, context) for context in contexts]
-        self.top, self.client, self.shift = self.tops[0], FakeClient(), 0
-
-    def listen(self, part):
-        return f"10.9.0.{part}"
-
-
-def taken(tmp_path, declared, number, **values):
-    """The log and the record of steps that were taken in so many systems."""
+def taken(tmp_path, argv, number):
+    """The log of a command that was run in so many systems on the host."""
     path = tmp_path / "log"
-    planned = {"steps": [{"step": "run", "timeout": 20, **step} for step in declared], "ports": ["port"]}
-    given = {"seed": 1, "port": 7000, **values}
-    inputs = Inputs("w", planned, FakeSystem(number), given)
+    contexts = [layers.Context("x", str(tmp_path), None, part=part, of=number) for part in range(number)]
+    tops = [layers.build([], context)[-1] for context in contexts]
+    system = types.SimpleNamespace(tops=tops, client=None, shift=0, listen=lambda part: "127.0.0.1")
+    inputs = Inputs("w", {"steps": [{"step": "run", "timeout": 20, "argv": argv}]}, system, {"seed": 1})
     taking = steps.Steps(inputs, logs.Log(str(path), number), clock.Watch(), None)
-    taking.prepare()
     taking.run()
     taking.finish()
-    return {"commands": taking.commands, "log": path.read_text()}
+    return path.read_text()
 
 
 def test_a_log_has_a_largest_size_and_what_is_kept_of_a_larger_one_is_its_beginning(tmp_path, monkeypatch):
     monkeypatch.setattr(logs, "LARGEST", 1000)
     say = ["/bin/sh", "-c", "head -c $1 /dev/zero | tr '\\0' x", "sh"]
-    assert len(taken(tmp_path, [{"argv": [*say, "1000"]}], 1)["log"]) == 1000
+    assert len(taken(tmp_path, [*say, "1000"], 1)) == 1000
     for number in (1, 2):
         with pytest.raises(CellFailed, match="its run step printed too much: the log has 0 MiB"):
-            taken(tmp_path, [{"argv": [*say, "1001"]}], number)
+            taken(tmp_path, [*say, "1001"], number)
         assert (tmp_path / "log").stat().st_size == 1000
-
-
-SAY = ["/bin/sh", "-c", 'echo "$PLACE: $1 $2 $3"', "sh", "{address}", "{port}", "{part}"]
-
-
-def test_each_system_has_its_own_address_and_ports_and_the_client_those_of_all(tmp_path):
-    record = taken(tmp_path, [{"argv": SAY, "at": "client"}, {"argv": SAY}, {"argv": SAY, "at": "client"}], 2)
-    of_client = "client: 10.0.0.1,10.0.0.2 7000,7001 0,1"
-    assert record["log"].splitlines() == [
-        of_client,
-        '{"system": 0}',
-        "system 0: 10.0.0.1 7000 0",
-        '{"system": 1}',
-        "system 1: 10.0.0.2 7001 1",
-        '{"system": null}',
-        of_client,
-    ]
-    assert [command.get("system") for command in record["commands"]] == [None, 0, 1, None]
-    assert [command.get("at") for command in record["commands"]] == ["client", None, None, "client"]
-
-
-def test_what_is_observed_is_of_no_system(tmp_path):
-    steps_ = [{"observe": "cpu"}, {"argv": SAY}, {"observe": "cpu"}, {"argv": SAY, "at": "client"}]
-    lines = taken(tmp_path, steps_, 2)["log"].splitlines()
-    assert [line.split(":")[0] for line in lines] == [
-        '{"observed"',
-        '{"system"',
-        "system 0",
-        '{"system"',
-        "system 1",
-        '{"system"',
-        '{"observed"',
-        "client",
-    ]
 
 
 def test_a_pattern_that_the_client_prints_counts_for_all():
@@ -275,20 +206,3 @@ def test_the_number_of_systems_decides_a_result_and_one_is_as_none():
     assert fingerprint(1, systems="n") == fingerprint(1)
     assert fingerprint(2, systems="n") != fingerprint(2)
     assert fingerprint(2, systems="n") != fingerprint(3, systems="n")
-
-
-@pytest.mark.parametrize(("cpus", "systems", "each"), [(8, 1, 8), (8, 3, 2), (2, 4, 1)])
-def test_processors_are_shared_by_systems_that_all_see_them(project, cpus, systems, each):
-    threads = {"about": "x", "schema": {"type": "integer"}, "value": {"rule": "cpus"}}
-    folder = project(workloads={"noop": several(systems=systems) | {"parameters": {"systems": NUMBER, "t": threads}}})
-    projects.plan(folder)
-    experiment = plan.read()
-    experiment["workloads"]["noop"]["parameters"]["systems"] = systems
-    one = cell.Cell(experiment, "bare", "noop", 1)
-    system = FakeSystem(systems)
-    assert one._values(one._cpus(system, {"cpus": cpus}), None)["t"] == each
-    # A machine has its processors for itself.
-    system.top.own_machine = system.top
-    assert one._cpus(system, {"cpus": cpus}) == cpus
-    with pytest.raises(CellFailed, match="does not say how many CPUs it has; set t"):
-        one._values(one._cpus(system, {"cpus": "not available"}), None)

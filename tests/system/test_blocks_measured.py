@@ -1,6 +1,5 @@
 """Measured blocks: what is compared lies together, they are added, and what was disturbed is measured again."""
 
-import csv
 import json
 from itertools import groupby, pairwise
 
@@ -28,11 +27,6 @@ def config(repetitions, workloads=tuple(WORKLOADS), **more):
 def decisions(folder):
     found = [json.loads(path.read_text()) for path in folder.glob("results/precision/*.json")]
     return sorted(found, key=lambda decision: decision["round"])
-
-
-def rows(path):
-    with open(path) as file:
-        return list(csv.DictReader(file))
 
 
 def measured(tmp_path, page, *targets):
@@ -74,7 +68,7 @@ def test_blocks_are_added_until_one_of_the_bounds_is_reached(image, tmp_path, ma
     for load, state in found[-1]["workloads"].items():
         number = sum(key[0] == load for key, _ in blocks)
         assert number == state["blocks"] > 3
-        assert {row["n"] for row in rows(folder / TABLES[0]) if row["workload"] == load} == {str(number)}
+        assert {row["n"] for row in projects.table(folder / TABLES[0]) if row["workload"] == load} == {str(number)}
     systems = [record["system"]["id"] for record in projects.records(folder)]
     assert all(one != other for one, other in pairwise(systems))
 
@@ -86,7 +80,7 @@ def test_what_was_disturbed_is_measured_again_twice_and_all_of_it_is_kept(image,
     found = decisions(folder)
     assert [decision["workloads"]["stream"]["again"] for decision in found] == [[1, 2], [3, 4], []]
     assert len(blocks_of(folder)) == 2 * 6
-    tidy = rows(folder / "results/tidy/stream.csv")
+    tidy = projects.table(folder / "results/tidy/stream.csv")
     assert {row["repetition"]: row["counts"] for row in tidy} == {**dict.fromkeys("1234", "no"), "5": "yes", "6": "yes"}
-    summary = rows(folder / "results/summary.csv")
+    summary = projects.table(folder / "results/summary.csv")
     assert {row["n"] for row in summary if row["workload"] == "stream"} == {"2"}

@@ -1,6 +1,5 @@
 """Whoever adds a layer and a workload writes one file and one folder, as the guide has them; the rest follows."""
 
-import csv
 import json
 
 import projects
@@ -46,8 +45,8 @@ def made(image, tmp_path_factory):
 
 
 def test_its_cells_are_measured_in_it(made):
-    with open(made / "results/tidy/politeness.csv", newline="") as file:
-        values = {(row["environment"], float(row["value"])) for row in csv.DictReader(file)}
+    rows = projects.table(made / "results/tidy/politeness.csv")
+    values = {(row["environment"], float(row["value"])) for row in rows}
     native = next(value for environment, value in values if environment == "native")
     assert values == {("native", native), ("toy", min(native + 5, 29.0))}
 

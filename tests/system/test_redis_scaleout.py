@@ -1,9 +1,9 @@
 """Redis at scale with real servers: on the host, in a container, and spread over systems."""
 
-import csv
 import json
 import subprocess
 
+import projects
 import pytest
 import serving
 
@@ -28,8 +28,8 @@ def project(tmp_path, machine_stays):
 
 
 def rows(folder, environment):
-    with open(folder / "results/tidy/redis-scaleout.csv", newline="") as file:
-        return [row for row in csv.DictReader(file) if row["environment"] == environment]
+    found = projects.table(folder / "results/tidy/redis-scaleout.csv")
+    return [row for row in found if row["environment"] == environment]
 
 
 def measure(folder, *environments):

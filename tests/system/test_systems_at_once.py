@@ -1,6 +1,5 @@
 """Several equal systems at the same time, as containers and native: real Docker, the real image, real parsers."""
 
-import csv
 import json
 import subprocess
 import time
@@ -50,8 +49,7 @@ def test_two_systems_run_stream_at_the_same_time(tmp_path, image, see_image, mac
     assert [one["id"] for one in system["each"]] == [f"{system['id']}-{part}" for part in (0, 1)]
     # Both see all processors, and use their part of them.
     assert record["parameters"]["threads"] == system["cpus"] == max(1, inside["cpus"] // 2)
-    with open(folder / "results/tidy/stream.csv", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = projects.table(folder / "results/tidy/stream.csv")
     assert sorted((row["metric"], row["factors"]) for row in rows) == sorted(
         (metric, f"system={part}") for metric in ("copy", "scale", "add", "triad", "first") for part in (0, 1)
     )

@@ -3,7 +3,6 @@
 The long test measures all of them everywhere; the short one on the host and in a container.
 """
 
-import csv
 import json
 import subprocess
 
@@ -40,11 +39,6 @@ CONTROL = {13306, 22865, 25000, 25865, 16379}
 SYSTEMS = range(4)
 
 
-def table(path):
-    with open(path, newline="") as file:
-        return list(csv.DictReader(file))
-
-
 @pytest.fixture(
     scope="module", params=[SHORT, pytest.param(LONG, marks=pytest.mark.long)], ids=["some", "all everywhere"]
 )
@@ -79,7 +73,7 @@ def made(run):
 
 
 def rows(folder, workload, **wanted):
-    found = table(folder / f"results/tidy/{workload}.csv")
+    found = projects.table(folder / f"results/tidy/{workload}.csv")
     return [row for row in found if all(row[key] == value for key, value in wanted.items())]
 
 

@@ -1,17 +1,11 @@
 """The A/A test: two names of one environment are seldom called different, and a brake is found."""
 
-import csv
 import subprocess
 
 import measured
 import projects
 
 from strata.results import tidy
-
-
-def table(path):
-    with open(path) as file:
-        return list(csv.DictReader(file))
 
 
 def test_the_same_is_seldom_called_different_and_a_brake_is_found(tmp_path, monkeypatch):
@@ -28,7 +22,7 @@ def test_the_same_is_seldom_called_different_and_a_brake_is_found(tmp_path, monk
     tidy.make()
     study = [str(projects.ROOT / "studies/aa.R"), str(tmp_path), str(folder)]
     subprocess.run(study, check=True, cwd=projects.ROOT)
-    rows = table(tmp_path / "measured.csv")
+    rows = projects.table(tmp_path / "measured.csv")
     # STREAM's four metrics and the rate of Linpack.
     assert {row["comparisons"] for row in rows} == {"5"}
     told = {row["taken"]: row for row in rows if row["comparison"] == "in blocks"}

@@ -2,19 +2,13 @@
 
 import os
 import shutil
-import subprocess
 
 import pytest
+from projects import git, track
 
 from strata.archive import source
 from strata.base.errors import UserError
 from strata.experiment import plan
-
-
-def git(folder, *words):
-    identity = ["-c", "user.name=Nobody", "-c", "user.email=nobody@example.org"]
-    done = subprocess.run(["git", "-C", folder, *identity, *words], capture_output=True, text=True, check=True)
-    return done.stdout.strip()
 
 
 @pytest.fixture
@@ -31,10 +25,7 @@ def project(tmp_path):
 
 @pytest.fixture
 def committed(project):
-    git(project, "init", "--quiet")
-    git(project, "add", ".")
-    git(project, "commit", "--quiet", "--message", "Begin")
-    return project
+    return track(project, commit=True)
 
 
 def test_a_clean_tree_is_its_revision(committed):

@@ -7,7 +7,6 @@ import pytest
 
 from strata.base.errors import UserError
 from strata.base.files import write_json
-from strata.cell import prepared
 from strata.image import build, cache, prune
 from strata.vm import disk
 
@@ -109,38 +108,6 @@ def test_the_last_three_images_stay_with_what_is_theirs(tmp_path, monkeypatch):
     assert prune.prune() == []
     prune.prune(0)
     assert os.listdir(tmp_path / "images") == ["cache.lock"]
-
-
-@pytest.fixture
-def prepare(image, monkeypatch):
-    """Asks for a workload's data; returns how often they were made."""
-    made = []
-
-    class Top:
-        command = staticmethod(lambda argv: ["true"])
-
-        def get(self, source, target):
-            made.append(target)
-            with open(target, "w") as file:
-                file.write("data")
-
-    system = type("System", (), {"top": Top()})()
-    monkeypatch.setattr(prepared.testbed, "System", lambda *words: system)
-    monkeypatch.setattr(prepared.testbed, "take_down", lambda name: True)
-
-    def ask():
-        path = prepared.ensure("w", {"argv": ["make"], "timeout": 5}, {}, image)
-        assert open(path).read() == "data"
-        return path, len(made)
-
-    return ask
-
-
-def test_data_are_made_once_for_an_image(prepare):
-    path, times = prepare()
-    assert (times, prepare()[1]) == (1, 1)
-    os.unlink(path)
-    assert prepare()[1] == 2
 
 
 def test_nobody_else_reaches_an_images_files(tmp_path, monkeypatch):

@@ -1,7 +1,6 @@
 """What a person does to a project between two runs, and what the next run makes of it: with Snakemake as it is."""
 
 import contextlib
-import csv
 import json
 import os
 import re
@@ -225,7 +224,7 @@ def test_an_experiment_that_is_narrowed_measures_nothing_and_has_tables_of_its_o
     narrow = ("--config", "only={environments: [native, docker], workloads: [work]}", "--")
     project.good(*narrow, TABLES)
     assert project.jobs == {"tables": 1}
-    table = csv.DictReader(project.path("results/comparisons.csv").read_text().splitlines())
+    table = projects.table(project.path("results/comparisons.csv"))
     assert {(row["environment"], row["workload"]) for row in table} == {("docker", "work")}
     project.good(TABLES)
     assert project.jobs == {"tables": 1}

@@ -6,8 +6,11 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 import venv
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -196,6 +199,29 @@ def run(folder: Path, *words: str, timeout: float = 600, **more: str) -> subproc
         timeout=timeout,
         check=False,
     )
+
+
+def start(folder: Path, *words: str, output: Any = subprocess.PIPE, **more: str) -> subprocess.Popen:
+    """Start ``python -m WORDS`` in a project, in a session of its own; all that it prints goes into one output."""
+    return subprocess.Popen(
+        command(*words),
+        cwd=folder,
+        env={**environment(), **more},
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def until(look: Callable[[], Any], seconds: float = 60) -> Any:
+    """What is found, as soon as it is anything."""
+    deadline = time.monotonic() + seconds
+    while not (found := look()):
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
+    return found
 
 
 def plan(folder: Path, **over: object) -> dict:

@@ -10,6 +10,7 @@ import projects
 import pytest
 import requests
 import serving
+from projects import until
 from serving import together
 
 pytestmark = pytest.mark.long
@@ -74,15 +75,6 @@ def state_of(auction):
     """How an auction stands once nobody has bid for what it offers."""
     somebody = person(1)
     return until(lambda: found if not (found := got(somebody, f"/auctions/{auction}/item"))["price"] else None)
-
-
-def until(look):
-    """What is found as soon as it is anything."""
-    ends = time.monotonic() + 60
-    while not (found := look()):
-        assert time.monotonic() < ends
-        time.sleep(0.1)
-    return found
 
 
 def books():

@@ -37,16 +37,7 @@ def project(folder, environments=("native", "docker"), repetitions=3, workload=N
 
 
 def start(folder, *words):
-    argv = projects.command("snakemake", "--cores", "1", *words)
-    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-    return subprocess.Popen(argv, cwd=folder, env=projects.environment(), text=True, start_new_session=True, **quiet)
-
-
-def wait_until(condition, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
+    return projects.start(folder, "snakemake", "--cores", "1", *words)
 
 
 def settled():
@@ -139,7 +130,7 @@ def test_a_kill_at_any_moment_costs_one_cell_at_the_most(image, tmp_path, docker
             time.sleep(0.3)
             run.send_signal(signal.SIGINT)
         run.communicate(timeout=120)
-        wait_until(settled)
+        projects.until(settled)
         assert whole(folder)
         assert len(changed(kept, logs(folder))) <= 1
     finish(folder, 2 * moments)

@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 
 import projects
 import pytest
@@ -216,12 +215,8 @@ def test_a_build_that_fails_leaves_nothing(building, tmp_path):
 def test_what_a_killed_build_left_is_removed(building, machine_stays):
     folder, path = building
     before = in_docker()
-    variables = {**projects.environment(), "PATH": path}
-    argv = projects.command("strata", "image")
-    with subprocess.Popen(argv, cwd=folder, env=variables, start_new_session=True) as process:
-        deadline = time.monotonic() + 60
-        while in_docker()[1] == before[1] and time.monotonic() < deadline:
-            time.sleep(0.1)
+    with projects.start(folder, "strata", "image", output=subprocess.DEVNULL, PATH=path) as process:
+        projects.until(lambda: in_docker()[1] != before[1])
         os.killpg(process.pid, signal.SIGKILL)
     assert in_docker() != before
     cleaned = projects.run(folder, "strata", "clean")

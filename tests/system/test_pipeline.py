@@ -5,7 +5,6 @@ import json
 import math
 import re
 import statistics
-import subprocess
 import zipfile
 
 import projects
@@ -26,19 +25,6 @@ def config(**more):
 
 def snakemake(folder, *words, **more):
     return projects.run(folder, "snakemake", "--cores", "4", *words, **more)
-
-
-def start(folder, *words):
-    return subprocess.Popen(
-        projects.command("snakemake", "--cores", "1", *words),
-        cwd=folder,
-        env=projects.environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
 
 
 def spans(folder):
@@ -185,10 +171,10 @@ def test_a_plan_that_grows_keeps_what_was_measured(made, machine_stays):
 def test_two_runs_at_once_in_two_folders_never_overlap(image, tmp_path, machine_stays):
     folders = [projects.make(tmp_path / name, config()) for name in ("one", "other")]
     targets = [f"results/raw/{name}/stream/1.log" for name in ("native", "docker")]
-    runs = [start(folder, *targets) for folder in folders]
+    runs = [projects.start(folder, "snakemake", "--cores", "1", *targets) for folder in folders]
     for run in runs:
-        _, errors = run.communicate(timeout=300)
-        assert run.returncode == 0, errors
+        said, _ = run.communicate(timeout=300)
+        assert run.returncode == 0, said
     found = sorted(spans(folders[0]) + spans(folders[1]))
     assert len(found) == 4 * LAPS
     assert all(earlier[1] <= later[0] + 0.002 for earlier, later in itertools.pairwise(found))

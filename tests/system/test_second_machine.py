@@ -61,16 +61,14 @@ def test_load_comes_from_the_second_machine(image, other, tmp_path, environments
 def test_a_killed_cell_leaves_nothing_on_the_second_machine(image, other, tmp_path):
     slow = asking(run=[{"argv": ["/bin/sleep", "301"], "at": "client", "timeout": 400}])
     folder = project(tmp_path, other, slow)
-    argv = projects.command("strata", "cell", "native", "asking", "1")
-    cell = subprocess.Popen(argv, cwd=folder, env=projects.environment(), stderr=subprocess.DEVNULL)
-    for _ in range(3000):
-        if subprocess.run(["pgrep", "-f", "^/bin/sleep 301"], capture_output=True, check=False).returncode == 0:
-            break
+    cell = projects.start(folder, "strata", "cell", "native", "asking", "1", output=subprocess.DEVNULL)
+    sleeping = ["pgrep", "-f", "^/bin/sleep 301"]
+    projects.until(lambda: subprocess.run(sleeping, capture_output=True, check=False).returncode == 0)
     cell.kill()
     cell.wait()
     cleaned = projects.run(folder, "strata", "clean")
     assert cleaned.returncode == 0, cleaned.stderr
-    assert subprocess.run(["pgrep", "-f", "^/bin/sleep 301"], capture_output=True, check=False).returncode == 1
+    assert subprocess.run(sleeping, capture_output=True, check=False).returncode == 1
 
 
 def test_a_machine_that_does_not_answer_is_named(image, other, tmp_path):

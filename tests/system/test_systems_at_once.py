@@ -33,10 +33,7 @@ def test_two_systems_run_stream_at_the_same_time(tmp_path, image, see_image, mac
     environments = {environment: projects.default()["environments"][environment]}
     settings = projects.default(environments=environments, workloads={"stream": STREAM}, repetitions=1)
     folder = projects.make(tmp_path / "p", settings)
-    argv = projects.command("snakemake", "--cores", "1", "results/tidy/stream.csv")
-    making = subprocess.Popen(
-        argv, cwd=folder, env=projects.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+    making = projects.start(folder, "snakemake", "--cores", "1", "results/tidy/stream.csv")
     at_once = 0
     while making.poll() is None:
         at_once = max(at_once, len(running("/opt/strata/workloads/stream/stream")))

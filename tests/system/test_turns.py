@@ -4,11 +4,9 @@ import contextlib
 import glob
 import json
 import os
-import signal
 import socket
 import subprocess
 import threading
-import time
 
 import projects
 import pytest
@@ -134,19 +132,14 @@ def test_servers_take_turns_and_what_is_frozen_uses_nothing_and_loses_no_connect
 
 
 def test_a_kill_amid_turns_leaves_nothing_frozen(project):
-    argv = projects.command("strata", "cell", "native", "redis", "1")
-    measuring = subprocess.Popen(argv, cwd=project, env=projects.environment(), stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 120
-    while not any(map(frozen, groups())):
-        assert measuring.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    measuring.send_signal(signal.SIGKILL)
+    measuring = projects.start(project, "strata", "cell", "native", "redis", "1", output=subprocess.DEVNULL)
+    projects.until(lambda: measuring.poll() is not None or any(map(frozen, groups())), 120)
+    assert measuring.poll() is None
+    measuring.kill()
     measuring.wait()
     done = projects.run(project, "strata", "clean")
     assert done.returncode == 0, done.stderr
     assert state.all_up() == []
     assert not [path for path in glob.glob("/sys/fs/cgroup/**/strata/**/", recursive=True) if frozen(path)]
-    while subprocess.run(["pgrep", "-x", "redis-server"], capture_output=True, check=False).returncode == 0:
-        assert time.monotonic() < deadline + 30
-        time.sleep(0.2)
+    servers = ["pgrep", "-x", "redis-server"]
+    projects.until(lambda: subprocess.run(servers, capture_output=True, check=False).returncode != 0)

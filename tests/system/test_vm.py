@@ -69,23 +69,22 @@ def test_a_machine_killed_at_any_moment_costs_its_cell_alone(tmp_path, image, ma
     folder = projects.beside_real(tmp_path / "p", page, {"pausing": faults.pausing(2)})
     errors = tmp_path / "errors"
     with open(errors, "w") as file:
-        argv = projects.command("snakemake", "--cores", "1", "--keep-going", faults.TARGET)
-        run = subprocess.Popen(argv, cwd=folder, env=projects.environment(), stdout=file, stderr=file)
+        run = projects.start(folder, "snakemake", "--cores", "1", "--keep-going", faults.TARGET, output=file)
     # Kills begin once the machine was saved, after its first cell: a boot takes a minute and is tried again.
-    faults.wait_until(lambda: run.poll() is not None or faults.logs(folder), 900)
+    projects.until(lambda: run.poll() is not None or faults.logs(folder), 900)
     kills = 0
     while kills < times and run.poll() is None:
         if kills:
             time.sleep(chance.uniform(0, 8))
         else:
             # The first one hits what is measured, whatever the others do.
-            faults.wait_until(lambda: run.poll() is not None or list(folder.glob("results/tmp/vm/*/*.log")), 300)
+            projects.until(lambda: run.poll() is not None or list(folder.glob("results/tmp/vm/*/*.log")), 300)
         kills += kill_machines()
     run.wait(timeout=600 + 60 * times)
     said = errors.read_text()
     assert kills == times, said
     assert "Traceback" not in said
-    faults.wait_until(faults.settled, 120)
+    projects.until(faults.settled, 120)
     assert libvirt.domains() == []
     assert faults.whole(folder)
     assert "its run step was ended: its virtual machine ended under it" in said

@@ -97,12 +97,9 @@ def test_a_check_must_hold_in_every_system(run):
 def test_a_system_that_is_killed_with_its_cell_is_removed_with_the_others(project):
     folder = project(workloads={"noop": several("echo 7; sleep 4325", systems=3, timeout=60)})
     projects.plan(folder)
-    argv = projects.command("strata", "cell", "bare", "noop", "1")
-    measuring = subprocess.Popen(argv, cwd=folder, env=projects.environment(), stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 15
-    while len(subprocess.run(["pgrep", "-f", "^sleep 4325$"], capture_output=True, check=False).stdout.split()) < 3:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    measuring = projects.start(folder, "strata", "cell", "bare", "noop", "1", output=subprocess.DEVNULL)
+    pids = ["pgrep", "-f", "^sleep 4325$"]
+    projects.until(lambda: len(subprocess.run(pids, capture_output=True, check=False).stdout.split()) == 3)
     systems = os.path.join(os.environ["STRATA_HOME"], "systems")
     id = state.all_up()[-1]["id"]
     assert sorted(os.listdir(systems)) == [f"{id}-{part}" for part in range(3)]

@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 import re
-import subprocess
 import sys
 import time
 
@@ -62,15 +61,7 @@ def nodes(tmp_path, monkeypatch):
 
 def begun(folder, both, *targets):
     """Start a run of these targets on the nodes of a cluster."""
-    return subprocess.Popen(
-        projects.command("snakemake", *PROFILE, "--jobs", "4", "--", *targets),
-        cwd=folder,
-        env={**projects.environment(), **both.variables},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    return projects.start(folder, "snakemake", *PROFILE, "--jobs", "4", "--", *targets, **both.variables)
 
 
 def node_of(record):

@@ -358,9 +358,7 @@ def test_two_runs_at_once_are_refused_with_a_sentence(project):
     first_do(project, "sleep 3")
     project.path("results/raw/docker/load/2.log").unlink()
     first = project.start("cells")
-    deadline = time.monotonic() + 60
-    while not list(project.path("results/tmp").glob("docker/load/2.log")) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    projects.until(project.path("results/tmp/docker/load/2.log").exists)
     assert project.run("--force", "results/raw/native/load/1.log") != 0
     assert "another run" in project.said
     said, _ = first.communicate(timeout=60)
@@ -386,9 +384,7 @@ def test_a_run_that_a_signal_ends_goes_on_with_the_next(project, number, whom):
     # Snakemake itself may hang where a signal meets it between two jobs.
     first_do(project, "sleep 0.2")
     process = project.start("cells")
-    deadline = time.monotonic() + 60
-    while len(list(project.path("results/raw").glob("*/*/*.log"))) < 4 and time.monotonic() < deadline:
-        time.sleep(0.02)
+    projects.until(lambda: len(list(project.path("results/raw").glob("*/*/*.log"))) >= 4)
     time.sleep(0.5)
     with contextlib.suppress(ProcessLookupError):
         (os.killpg if whom == "group" else os.kill)(process.pid, number)
@@ -409,9 +405,7 @@ def kill_in(project: Project, script: str, target: str) -> None:
     in_python = f'import time\nopen("{seen}", "w").close()\ntime.sleep(60)\n'
     path.write_text((in_python if path.suffix == ".py" else f'writeLines("", "{seen}")\nSys.sleep(60)\n') + text)
     process = project.start(target)
-    deadline = time.monotonic() + 60
-    while not seen.exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
+    projects.until(seen.exists)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate(timeout=60)
     path.write_text(text)

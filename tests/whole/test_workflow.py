@@ -25,13 +25,7 @@ def test_the_controller_is_idle_while_a_cell_measures(project):
     last = {**projects.NOOP, "run": [{"argv": ["/bin/sh", "-c", "echo 7; test -e first || sleep 4"], "timeout": 20}]}
     folder = project(projects.on_host(repetitions=40), {"noop": last})
     (folder / "first").touch()
-    run = subprocess.Popen(
-        projects.command("snakemake", "--cores", "1", "--", "cells"),
-        cwd=folder,
-        env=projects.environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    run = projects.start(folder, "snakemake", "--cores", "1", "--", "cells", output=subprocess.DEVNULL)
     try:
         while len(list(folder.glob("results/raw/*/*/*.log"))) < 30:
             assert run.poll() is None
@@ -55,27 +49,24 @@ def ended_by(run, number):
     for _ in range(6):
         (os.kill if number == signal.SIGKILL else os.killpg)(run.pid, number)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            return run.communicate(timeout=20)[1]
+            return run.communicate(timeout=20)[0]
     raise AssertionError("it does not end")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_cell_that_waits_for_its_turn_ends_with_its_run_and_never_measures(project, number):
     folder = project()
-    argv = projects.command("snakemake", "--cores", "1", "--", "cells")
     with testbed.exclusive():
-        run = subprocess.Popen(
-            argv, cwd=folder, env=projects.environment(), stderr=subprocess.PIPE, text=True, start_new_session=True
-        )
+        run = projects.start(folder, "snakemake", "--cores", "1", "--", "cells")
         try:
-            while "another measurement is under way" not in (line := run.stderr.readline()):
+            while "another measurement is under way" not in (line := run.stdout.readline()):
                 assert line, "it ended before its cell waited"
-            errors = ended_by(run, number)
+            said = ended_by(run, number)
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(run.pid, signal.SIGKILL)
     assert run.returncode != 0
-    assert "before it began" in errors
+    assert "before it began" in said
     assert not list((folder / "results/raw").rglob("*.log"))
     # Nobody is left who would measure now that it could.
     with testbed.exclusive():

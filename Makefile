@@ -105,7 +105,7 @@ aa: setup             ## the A/A test: one environment under two names
 sizes: setup           ## level, ratio and scatter by size, into docs/sizes.md (half an hour)
 	PYTHONPATH=. $(PYTHON) scripts/sizes.py
 
-bench: setup-paper            ## measure the machinery itself, beside Snakemake, make and a loop (docs/architecture.md)
+bench: setup-paper            ## measure the machinery itself, beside plain Snakemake (docs/architecture.md)
 	PYTHONPATH=tests $(PYTHON) -m bench $(BENCH)
 
 image-paper: setup      ## a container image in which archives are verified and rebuilt (docs/artifact-evaluation.md)

@@ -31,12 +31,9 @@ rule cell:
     output: "out/{{i}}"
     shell: "/bin/echo 7 >{{output}}"
 """
-MAKEFILE = "all: $(addprefix out/,$(shell seq {count}))\nout/%:\n\t@mkdir -p out; /bin/echo 7 >$@\n"
-LOOP = "mkdir out; for i in $(seq {count}); do /bin/echo 7 >out/$i; done"
 ENVIRONMENTS = 4
 HEADER = ["theme", "tool", "size", "round", "cpu", "peak"]
 Row = tuple[str, str, int, int, float, float]
-Prepare = Callable[[Path, int], list[str]]
 
 
 def strata(folder: Path, count: int) -> list[str]:
@@ -48,23 +45,14 @@ def strata(folder: Path, count: int) -> list[str]:
     return [*SNAKEMAKE, "--", "cells"]
 
 
-def written(name: str, text: str, *words: str) -> Prepare:
-    """How a project of another tool is made: a file with a text, and the command."""
-
-    def prepare(folder: Path, count: int) -> list[str]:
-        folder.mkdir(parents=True)
-        (folder / name).write_text(text.format(count=count))
-        return [*words]
-
-    return prepare
+def snakemake(folder: Path, count: int) -> list[str]:
+    """A workflow of so many of the barest jobs; the command that runs them."""
+    folder.mkdir(parents=True)
+    (folder / "Snakefile").write_text(PLAIN.format(count=count))
+    return [*SNAKEMAKE, "--scheduler", "greedy", "--quiet"]
 
 
-TOOLS: dict[str, Prepare] = {
-    "Strata": strata,
-    "Snakemake": written("Snakefile", PLAIN, *SNAKEMAKE, "--scheduler", "greedy", "--quiet"),
-    "make": written("Makefile", MAKEFILE, "make", "-s"),
-    "shell loop": written("loop.sh", LOOP, "sh", "-eu", "loop.sh"),
-}
+TOOLS: dict[str, Callable[[Path, int], list[str]]] = {"Strata": strata, "Snakemake": snakemake}
 
 
 def run(argv: list[str], folder: Path) -> tuple[float, float]:
@@ -104,9 +92,9 @@ def cells(sizes: list[int], rounds: int, room: Path) -> Iterator[Row]:
 def dry(sizes: list[int], rounds: int, room: Path) -> Iterator[Row]:
     """A dry run of this pipeline and one of Snakemake with the barest rule."""
     for size in sizes:
-        for name in ("Strata", "Snakemake"):
+        for name, prepare in TOOLS.items():
             folder = room / f"dry-{name}-{size}"
-            TOOLS[name](folder, size)
+            prepare(folder, size)
             for number in range(1, rounds + 1):
                 argv = [*SNAKEMAKE, "--dry-run", "--quiet", "rules", "--", "cells" if name == "Strata" else "all"]
                 yield "dry run", name, size, number, *run(argv, folder)

@@ -4,6 +4,7 @@ import hashlib
 import json
 import random
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import projects
@@ -202,6 +203,13 @@ def write_json(path: Path, value: object) -> None:
     path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n")
 
 
+def edit(path: Path, change: Callable[[dict], object]) -> None:
+    """Change what a file of JSON holds."""
+    value = json.loads(path.read_text())
+    change(value)
+    write_json(path, value)
+
+
 def planned() -> dict:
     """The plan of the project in the working directory, whose environments count as available whatever is here."""
     experiment = config.experiment(config.read(), {**capacity.facts(), "cpus": 2})
@@ -218,7 +226,9 @@ def decide(folder: Path, experiment: dict, round: int, more: dict[str, int], res
     write_json(folder / results / f"precision/{round}.json", found)
 
 
-def project(folder: Path, monkeypatch, settings: dict | None = None, slower: dict | None = None, **more) -> Path:
+def project(
+    folder: Path, monkeypatch, settings: dict | None = None, slower: dict | None = None, commit: bool = False, **more
+) -> Path:
     """A project, as the working directory, all cells of which seem to be measured; nothing is made of them yet.
 
     Its environments count as available whatever this machine has.
@@ -227,7 +237,8 @@ def project(folder: Path, monkeypatch, settings: dict | None = None, slower: dic
     projects.make(folder, settings or page(), copy=True)
     for name in ("LICENSE", "CITATION.cff"):
         (folder / name).write_bytes((projects.ROOT / name).read_bytes())
-    projects.track(folder)
+    (folder / ".gitignore").write_text("/results/\n/paper/report.*\n*.zip\n__pycache__/\n")
+    projects.track(folder, commit)
     monkeypatch.chdir(folder)
     experiment = planned()
     plan.write({**experiment, "source": {"revision": None, "changed": None}})

@@ -1,5 +1,6 @@
 """Small projects for tests and benchmarks: the real code on an experiment of their own."""
 
+import contextlib
 import csv
 import json
 import os
@@ -8,7 +9,7 @@ import subprocess
 import sys
 import time
 import venv
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +169,22 @@ def beside(folder: Path, packages: Path | None = None) -> Path:
         pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps"]
         subprocess.run([*pip, "--requirement", str(packages)], check=True)
     return python
+
+
+@contextlib.contextmanager
+def importable(workload: str) -> Iterator[None]:
+    """A workload's programs and the kit's can be imported, as in the image; those of another may have their names."""
+    before, path, writes = dict(sys.modules), list(sys.path), sys.dont_write_bytecode
+    paths = tuple(str(ROOT / "workloads" / name) for name in (workload, "kit/load"))
+    sys.path[:0] = paths
+    sys.dont_write_bytecode = True
+    try:
+        yield
+    finally:
+        sys.path[:], sys.dont_write_bytecode = path, writes
+        for name in set(sys.modules) - set(before):
+            if (getattr(sys.modules[name], "__file__", "") or "").startswith(paths):
+                del sys.modules[name]
 
 
 def command(*words: str) -> list[str]:

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -110,21 +109,6 @@ def served(project: Path, workload: str, commands: str, folder: Path) -> Iterato
             process.kill()
 
 
-@contextlib.contextmanager
-def importable(workload: str) -> Iterator[None]:
-    """The workload's programs can be imported, as in its folder; those of another may have the same names."""
-    paths = tuple(str(projects.ROOT / "workloads" / name) for name in (workload, "kit/load"))
-    sys.path[:0] = paths
-    try:
-        yield
-    finally:
-        for path in paths:
-            sys.path.remove(path)
-        own = [name for name, one in sys.modules.items() if (getattr(one, "__file__", "") or "").startswith(paths)]
-        for name in own:
-            del sys.modules[name]
-
-
 def servers(workload: str, commands: str) -> Callable:
     """A fixture of a test's module: the servers that shell commands bring up from the image of its `project`.
 
@@ -133,7 +117,10 @@ def servers(workload: str, commands: str) -> Callable:
 
     @pytest.fixture(scope="module")
     def up(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-        with importable(workload), served(project, workload, commands, tmp_path_factory.mktemp("served")) as found:
+        with (
+            projects.importable(workload),
+            served(project, workload, commands, tmp_path_factory.mktemp("served")) as found,
+        ):
             yield found
 
     return up

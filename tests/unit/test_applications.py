@@ -17,18 +17,10 @@ KIT = FOLDERS / "kit" / "load"
 
 
 def imported(folder, *names):
-    """A workload's modules and the kit's, as they lie beside one another in the image; then they are forgotten."""
-    before, path, writes = dict(sys.modules), list(sys.path), sys.dont_write_bytecode
-    sys.path[:0] = [str(FOLDERS / folder), str(KIT)]
-    sys.dont_write_bytecode = True
-    try:
+    """A workload's modules and the kit's."""
+    with projects.importable(folder):
         kit = ("said", "visits", "walk", "rows", "drive")
         return types.SimpleNamespace(**{name: importlib.import_module(name) for name in (*kit, *names)})
-    finally:
-        sys.path[:], sys.dont_write_bytecode = path, writes
-        for name in set(sys.modules) - set(before):
-            if str(FOLDERS) in str(getattr(sys.modules[name], "__file__", "")):
-                del sys.modules[name]
 
 
 @pytest.fixture(scope="module")

@@ -191,6 +191,41 @@ def test_what_is_measured_together_is_a_block_and_nothing_else(tmp_path):
     holds_together(naive)
 
 
+@pytest.fixture
+def doubted(tmp_path, monkeypatch):
+    """A plan of which one environment may be unable to do something; who is found so, in which cell, and what else."""
+    monkeypatch.chdir(tmp_path)
+    planned = experiment(repetitions=300, precision=3)
+    planned["environments"]["other"]["doubtful"] = True
+
+    def find(environment, **told):
+        found = told or {"cannot": {"reason": "no such call", "commands": []}}
+        measured.write_json(tmp_path / f"results/raw/{environment}/a/1.json", found)
+
+    return planned, find
+
+
+def test_what_an_environment_cannot_do_is_asked_no_more_after_the_first_round(doubted, tmp_path):
+    planned, find = doubted
+    first = blocks.Order(planned).cells()
+    find("other")
+    assert blocks.Order(planned).cells() == first
+    measured.decide(tmp_path, planned, 3, {"a": 4, "b": 4, "c": 4})
+    order = blocks.Order(planned)
+    assert numbers(order, "other", "a") == [1, 2, 3]
+    assert len(numbers(order, "docker", "a")) == len(numbers(order, "other", "b")) == 7
+    assert sorted(order.next_block("a")) == ["docker", "native", "vm"]
+
+
+def test_of_an_environment_that_has_to_do_everything_nothing_like_that_is_heard(doubted, tmp_path):
+    planned, find = doubted
+    measured.decide(tmp_path, planned, 3, {"a": 4, "b": 4, "c": 4})
+    find("docker")
+    find("other", format=1)
+    order = blocks.Order(planned)
+    assert len(numbers(order, "docker", "a")) == len(numbers(order, "other", "a")) == 7
+
+
 def test_decisions_of_another_course_are_left_alone_and_what_is_no_decision_is_refused(tmp_path):
     planned = experiment(repetitions=40, precision=3)
     decide(tmp_path, planned, 3, a=4)

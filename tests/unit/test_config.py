@@ -30,13 +30,6 @@ def refused(over, *keys):
     return str(caught.value)
 
 
-def test_the_default_page_is_good(checkout):
-    settings = config.read()
-    assert settings["environments"]["native"] == {"label": "Native", "layers": [{"chroot": {}}]}
-    assert set(settings["workloads"]) == {"pxz", "linpack", "stream", "randomaccess"}
-    assert settings["quiet"]["action"] == "retry"
-
-
 def test_what_reads_the_page_needs_what_snakemake_brings_alone():
     code = """import sys
 from strata.experiment import claims, config

@@ -51,14 +51,6 @@ def try_all(log, damaged) -> list[list[str]]:
     return other
 
 
-def check_structure(log, most):
-    damages = list(structural(log.lines)) if len(log.lines) < 1000 else list(structural_of_long(log))
-    chosen = random.Random(2014).sample(damages, min(most, len(damages)))
-    # A start is one line, which holds no end.
-    if log.workload != "startup":
-        assert try_all(log, chosen) == []
-
-
 def structural_of_long(log) -> Iterator[list[str]]:
     """Damages of some lines of a long log."""
     chance = random.Random(2014)
@@ -70,26 +62,26 @@ def structural_of_long(log) -> Iterator[list[str]]:
         yield [*log.lines[:at], '{"done": true}', *log.lines[at:]]
 
 
-def check_edits(log, count):
+# Twenty times as many in the long tests.
+each_number = pytest.mark.parametrize("times", [1, pytest.param(20, marks=pytest.mark.long)])
+
+
+@each_number
+@each_log
+def test_no_line_can_be_missing_doubled_moved_or_foreign(log, times):
+    damages = list(structural(log.lines)) if len(log.lines) < 1000 else list(structural_of_long(log))
+    chosen = random.Random(2014).sample(damages, min(120 * times, len(damages)))
+    # A start is one line, which holds no end.
+    if log.workload != "startup":
+        assert try_all(log, chosen) == []
+
+
+@each_number
+@each_log
+def test_edited_logs_are_refused_or_give_the_same_values_but_for_few(log, times):
+    count = (15 if len(log.lines) > 1000 and times == 1 else 120) * times
     chance = random.Random(2014)
     other = try_all(log, [edited(log.lines, chance) for _ in range(count)])
     # A parser does not prove the arithmetic of a program anew: the record holds the log's digest.  A start is one line
     # with two times that nothing else says.
     assert len(other) <= (0.5 if log.workload == "startup" else 0.06) * count
-
-
-@each_log
-def test_no_line_can_be_missing_doubled_moved_or_foreign(log):
-    check_structure(log, 120)
-
-
-@each_log
-def test_edited_logs_are_refused_or_give_the_same_values_but_for_few(log):
-    check_edits(log, 15 if len(log.lines) > 1000 else 120)
-
-
-@pytest.mark.long
-@each_log
-def test_many_more_damages(log):
-    check_structure(log, 2400)
-    check_edits(log, 2400)

@@ -1,13 +1,14 @@
 """Which blocks come next: widths and costs decide, up to target and budget."""
 
 import contextlib
-import csv
 import json
 import math
 import os
 from collections import Counter
+from pathlib import Path
 
 import measured
+import projects
 import pytest
 
 from strata.base.errors import UserError
@@ -113,11 +114,8 @@ def each(decision, key):
 
 def flag(cell):
     """Mark a cell as one beside which something else used the machine."""
-    with open(f"results/raw/{cell}.json") as file:
-        record = json.load(file)
-    record["quiet"]["flags"] = [{"what": "load", "when": "before", "value": 2, "threshold": 1}]
-    with open(f"results/raw/{cell}.json", "w") as file:
-        json.dump(record, file)
+    told = [{"what": "load", "when": "before", "value": 2, "threshold": 1}]
+    measured.edit(Path(f"results/raw/{cell}.json"), lambda record: record["quiet"].update(flags=told))
 
 
 def measure_on(folder, **more):
@@ -178,8 +176,7 @@ def test_a_block_that_was_measured_again_is_none_of_the_largest_number(made):
     measure_on(folder, noise=0.1)
     # Of stream five were measured and four count; of linpack there are four.
     assert each(decided(5), "more") == {"stream": 0, "linpack": 0}
-    with open("results/plan.csv") as file:
-        counts = Counter(row["workload"] for row in csv.DictReader(file))
+    counts = Counter(row["workload"] for row in projects.table("results/plan.csv"))
     assert counts == {"stream": 2 * 5, "linpack": 2 * 4}
 
 
@@ -212,8 +209,7 @@ def test_further_blocks_hold_native_and_what_is_still_wide(made):
     assert each(found, "environments") == {"stream": ["native", "other"], "linpack": ["native", "other"]}
     assert "more of native, other" in found["reason"]
     measure_on(folder, **noise)
-    with open("results/plan.csv") as file:
-        counts = Counter(row["environment"] for row in csv.DictReader(file))
+    counts = Counter(row["environment"] for row in projects.table("results/plan.csv"))
     assert counts["native"] == counts["other"] > counts["docker"] == 2 * FIRST_STAGE
 
 

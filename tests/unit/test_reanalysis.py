@@ -3,8 +3,6 @@
 import projects
 import pytest
 
-from strata.base.errors import UserError
-from strata.experiment import config
 from strata.reanalysis import logs, mysql, source, tidy
 from strata.reanalysis.reading import Refusal, Value
 
@@ -239,12 +237,3 @@ def test_a_folder_a_checkout_and_a_bare_directory_are_good_and_all_else_is_refus
     projects.git(tmp_path, "init", "--quiet", "--bare", str(tmp_path / "repository"))
     for name in ("nowhere", "file", "empty", "repository"):
         assert str(tmp_path / name) in (source.complaint(str(tmp_path / name)) or "")
-
-
-def test_the_config_names_the_folder_or_says_what_is_missing(checkout, folder):
-    assert config.read({"published_raw": str(folder)})["published_raw"] == str(folder)
-    for wrong in ("/nowhere", 2014):
-        with pytest.raises(UserError, match=r"config\.yaml: published_raw: "):
-            source.named(config.read({"published_raw": wrong}))
-    with pytest.raises(UserError, match="published_raw"):
-        source.named(config.read())

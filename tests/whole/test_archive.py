@@ -11,7 +11,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import types
 import zipfile
 
@@ -23,6 +22,7 @@ import pytest
 import requests
 import requests_cache
 import urllib3
+from measured import edit
 
 from strata.archive import check, container, crate, derive, guide, make, source, sums
 from strata.base.errors import UserError
@@ -43,9 +43,7 @@ def patch():
 @pytest.fixture(scope="module")
 def packed(tmp_path_factory, patch):
     """An archive and its project, of a commit; its papers are only pretended."""
-    folder = measured.project(tmp_path_factory.mktemp("archive") / "project", patch)
-    (folder / ".gitignore").write_text("/results/\n/paper/report.*\n*.zip\n__pycache__/\n")
-    projects.track(folder, commit=True)
+    folder = measured.project(tmp_path_factory.mktemp("archive") / "project", patch, commit=True)
     revision = projects.git(folder, "rev-parse", "HEAD")
     for path in folder.glob("results/raw/*/*/*.json"):
         edit(path, lambda record: record.update(source={"revision": revision, "changed": False}))
@@ -63,12 +61,6 @@ def unpack(archive, folder):
     folder.mkdir()
     container.unpack(str(archive), str(folder))
     return folder
-
-
-def edit(path, change):
-    value = json.loads(path.read_text())
-    change(value)
-    path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n")
 
 
 def sign(folder):
@@ -145,8 +137,7 @@ def test_a_file_that_was_added_or_is_a_link_is_found(unpacked):
 
 def rows(path, change):
     """Change a table's rows."""
-    with open(path, newline="") as file:
-        found = list(csv.DictReader(file))
+    found = projects.table(path)
     change(found)
     with open(path, "w", newline="") as file:
         writer = csv.DictWriter(file, found[0], quoting=csv.QUOTE_NONNUMERIC)
@@ -368,45 +359,12 @@ def test_what_is_private_is_told_with_its_line_and_not_archived_until_it_is_allo
 def paper(tmp_path_factory, patch):
     """A project whose tables and papers are made of logs and records, and its archives, with the source and without."""
     settings = measured.page(quiet={"action": "retry"})
-    folder = measured.project(tmp_path_factory.mktemp("archived") / "project", patch, settings)
-    (folder / ".gitignore").write_text("/results/\n/paper/report.*\n*.zip\n__pycache__/\n")
-    projects.track(folder, commit=True)
+    folder = measured.project(tmp_path_factory.mktemp("archived") / "project", patch, settings, commit=True)
     derive.make_tables(str(folder), [])
     derive.make_papers(str(folder))
     make.make("archive.zip")
     make.make("light.zip", light=True)
     return folder
-
-
-@pytest.mark.long
-def test_the_workflow_makes_an_archive_that_verifies_and_follows_the_source(tmp_path, monkeypatch):
-    """Of cells on the bare host, which can be measured anywhere."""
-    monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
-    argv = ["/bin/sh", "-c", "date +1%N", "{number}"]
-    load = {**projects.NOOP, "run": [{"argv": argv, "timeout": 20}]}
-    environments = {name: {"layers": ["host"]} for name in ("native", "other")}
-    page = projects.on_host(repetitions=3, environments=environments, quiet={"action": "flag"})
-    folder = projects.make(tmp_path / "project", page, {"noop": load}, copy=True)
-    shutil.copy(projects.ROOT / "LICENSE", folder / "LICENSE")
-    projects.track(folder)
-
-    def jobs(*words):
-        done = projects.run(folder, "snakemake", "--cores", "1", *words)
-        assert done.returncode == 0, done.stderr + done.stdout
-        lines = [line.split() for line in (done.stdout + done.stderr).splitlines()]
-        return {line[0] for line in lines if len(line) == 2 and line[1].isdigit()} - {"total"}
-
-    refused = projects.run(folder, "snakemake", "--cores", "1", "--", "archive")
-    assert refused.returncode != 0
-    assert "6 of 6 cells are not measured" in refused.stdout + refused.stderr
-    jobs("all")
-    jobs("archive")
-    assert projects.run(folder, "strata", "verify", "archive.zip").returncode == 0
-    assert jobs("--dry-run", "archive") == set()
-    (folder / "docs.md").write_text("A note.\n")
-    assert jobs("--dry-run", "archive") == set()
-    subprocess.run(["git", "-C", folder, "add", "docs.md"], check=True)
-    assert jobs("--dry-run", "archive") == {"archive"}
 
 
 def test_all_that_was_made_is_archived(paper, tmp_path):

@@ -20,8 +20,7 @@ def host_project(tmp_path, lines=20000):
 
 @mounting
 @pytest.mark.parametrize("place", ["results/raw", "results/tmp", "home"])
-def test_a_full_disk_is_told_and_costs_nothing_that_was_there(tmp_path, monkeypatch, place):
-    monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
+def test_a_full_disk_is_told_and_costs_nothing_that_was_there(tmp_path, place):
     folder = host_project(tmp_path)
     target = tmp_path / "home" if place == "home" else folder / place
     with small_disk(tmp_path, target) as make_room:
@@ -42,8 +41,7 @@ def test_a_full_disk_is_told_and_costs_nothing_that_was_there(tmp_path, monkeypa
 
 
 @mounting
-def test_results_that_cannot_be_written_are_told(tmp_path, monkeypatch):
-    monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
+def test_results_that_cannot_be_written_are_told(tmp_path):
     folder = host_project(tmp_path, 10)
     assert projects.run(folder, "snakemake", "--cores", "1", "results/raw/bare/noop/1.log").returncode == 0
     kept = logs_of(folder)
@@ -65,8 +63,7 @@ def logs_of(folder):
     return {path.name: path.read_bytes() for path in folder.glob("results/raw/bare/noop/*")}
 
 
-def test_a_clock_set_back_under_a_cell_changes_no_duration(tmp_path, monkeypatch):
-    monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
+def test_a_clock_set_back_under_a_cell_changes_no_duration(tmp_path):
     folder = host_project(tmp_path, 10)
     projects.plan(folder)
     # The process of the cell sees a clock that goes back by an hour after its first look at it.
@@ -85,9 +82,8 @@ def test_a_clock_set_back_under_a_cell_changes_no_duration(tmp_path, monkeypatch
     assert moments == sorted(moments)
 
 
-def test_logs_from_the_future_do_not_stop_a_run(tmp_path, monkeypatch):
+def test_logs_from_the_future_do_not_stop_a_run(tmp_path):
     """Where the clock was set back after some cells, the others are measured and nothing is lost."""
-    monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
     folder = host_project(tmp_path, 10)
     assert projects.run(folder, "snakemake", "--cores", "1", "results/raw/bare/noop/1.log").returncode == 0
     later = time.time() + 3600

@@ -50,9 +50,8 @@ def workload(script, title):
 
 
 @pytest.fixture
-def project(tmp_path, monkeypatch):
+def project(tmp_path):
     """Two workloads in a box that can do one of them; more blocks follow after the first three."""
-    monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
     works = {"calls": workload(WORK, "Calls"), "plain": workload('echo "{\\"rate\\": 7}"', "Plain")}
     asked = {"min": 3, "max": 4, "target": "0.1%"}
     config = projects.on_host(repetitions=asked, environments=ENVIRONMENTS, workloads=dict.fromkeys(works))

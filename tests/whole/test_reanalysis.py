@@ -28,7 +28,6 @@ def samples():
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("STRATA_OWNER", raising=False)
     return projects.make(tmp_path / "project", projects.on_host(), {"noop": projects.NOOP})
 

@@ -7,7 +7,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -33,8 +32,8 @@ PAPER = "paper/report.html"
 class Project:
     """A small project, and what Snakemake did in it when it was run last."""
 
-    def __init__(self, folder: Path, snakemake: list[str], page: dict) -> None:
-        self.folder, self.snakemake, self.number = folder, snakemake, len(page["environments"])
+    def __init__(self, folder: Path, page: dict) -> None:
+        self.folder = folder
         load = {**LOAD, "run": [{"argv": ["/bin/bash", str(folder / "run.sh"), "{number}"], "timeout": 20}]}
         projects.make(folder, page, {name: {**load, "title": name} for name in page["workloads"]}, copy=True)
         (folder / "run.sh").write_text("echo $1\n")
@@ -47,21 +46,10 @@ class Project:
             (folder / f"workloads/{name}/parse.py").write_text(parser)
         self.home = folder.parent
 
-    def variables(self) -> dict[str, str]:
-        own = {"STRATA_HOME": str(self.home / "home"), "STRATA_TEST_LOCK": str(self.home / "lock")}
-        return {**{key: text for key, text in os.environ.items() if not key.startswith("STRATA_")}, **own}
-
     def start(self, *words: str) -> subprocess.Popen:
-        return subprocess.Popen(
-            [*self.snakemake, "--cores", "1", *words],
-            cwd=self.folder,
-            env=self.variables(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
+        """Start Snakemake, which finds the project's own code."""
+        own = {"STRATA_HOME": str(self.home / "home"), "STRATA_TEST_LOCK": str(self.home / "lock")}
+        return projects.start(self.folder, "snakemake", "--cores", "1", *words, PYTHONPATH="", **own)
 
     def run(self, *words: str) -> int:
         """Run Snakemake to its end; its status.  `jobs` counts what ran, `measured` names whose record is new."""
@@ -97,7 +85,7 @@ class Project:
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory):
     """A project all cells of which are measured, with its tables; it is copied for each test."""
-    made = Project(tmp_path_factory.mktemp("spine") / "project", [sys.executable, "-m", "snakemake"], PAGE)
+    made = Project(tmp_path_factory.mktemp("spine") / "project", PAGE)
     made.good(TABLES)
     assert made.jobs == {"cell": 18, "tables": 1}
     return made
@@ -426,7 +414,7 @@ def test_what_is_killed_while_something_is_made_is_made_again(project, script):
 @pytest.fixture(scope="module")
 def decided(tmp_path_factory):
     page = {**PAGE, "repetitions": {"min": 3, "max": 6, "target": "2%"}}
-    made = Project(tmp_path_factory.mktemp("decided") / "project", [sys.executable, "-m", "snakemake"], page)
+    made = Project(tmp_path_factory.mktemp("decided") / "project", page)
     made.path("run.sh").write_text("echo $((100 + RANDOM % 50))\n")
     made.good(TABLES)
     return made

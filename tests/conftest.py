@@ -31,3 +31,17 @@ def project(tmp_path, monkeypatch):
     monkeypatch.delenv("STRATA_OWNER", raising=False)
     yield build
     workload.load.cache_clear()
+
+
+@pytest.fixture
+def checkout(monkeypatch):
+    """The checkout itself as the working directory."""
+    import projects
+
+    from strata.experiment import workload
+
+    workload.load.cache_clear()
+    monkeypatch.chdir(projects.ROOT)
+    monkeypatch.delenv("STRATA_OWNER", raising=False)
+    yield projects.ROOT
+    workload.load.cache_clear()

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import projects
 from selenium import webdriver
-from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.chrome.service import Service
-from selenium.webdriver.support.wait import WebDriverWait
 
 # What npm installs for the tests (scripts/setup.sh).
 AXE = projects.ROOT / ".venv/node_modules/axe-core/axe.min.js"
@@ -31,24 +29,6 @@ button.click();
 const up = cells();
 button.click();
 return button.parentNode.getAttribute('aria-sort') === 'descending' && cells()[0] === up.at(-1)"""
-
-
-def patient(driver: webdriver.Chrome, seconds: float = 20) -> WebDriverWait:
-    """Waits for what a page shows, also while another page or row comes into the place of what was found.
-
-    Chromium has several names for that, one of them for errors that it does not know.
-    """
-    return WebDriverWait(driver, seconds, ignored_exceptions=[WebDriverException])
-
-
-def shown(driver: webdriver.Chrome, selector: str, words: str) -> str:
-    """Wait until what a selector finds first says these words; all that it says."""
-
-    def says(it: webdriver.Chrome) -> str:
-        text = it.find_element("css selector", selector).text
-        return text if words in text else ""
-
-    return patient(driver).until(says)
 
 
 @contextmanager

@@ -218,6 +218,13 @@ def run(folder: Path, *words: str, timeout: float = 600, **more: str) -> subproc
     )
 
 
+def good(folder: Path, *words: str, timeout: float = 600, **more: str) -> subprocess.CompletedProcess:
+    """Run it, which ends well."""
+    done = run(folder, *words, timeout=timeout, **more)
+    assert done.returncode == 0, done.stderr + done.stdout
+    return done
+
+
 def start(folder: Path, *words: str, output: Any = subprocess.PIPE, **more: str) -> subprocess.Popen:
     """Start ``python -m WORDS`` in a project, in a session of its own; all that it prints goes into one output."""
     return subprocess.Popen(

@@ -8,7 +8,6 @@ import projects
 import pytest
 
 from strata import layers
-from strata.experiment import workload
 from strata.system import state, testbed
 
 
@@ -58,11 +57,3 @@ def see_image():
                 testbed.take_down()
 
     return see
-
-
-@pytest.fixture
-def checkout(monkeypatch):
-    workload.load.cache_clear()
-    monkeypatch.chdir(projects.ROOT)
-    monkeypatch.delenv("STRATA_OWNER", raising=False)
-    return projects.ROOT

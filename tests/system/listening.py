@@ -5,6 +5,7 @@ import glob
 import os
 import subprocess
 import threading
+from collections.abc import Sequence
 
 from strata.base import places
 from strata.client import namespace
@@ -40,17 +41,17 @@ def read(path: str) -> str:
         return ""
 
 
-def own_addresses(pid: str) -> set[str]:
-    """Addresses of the network namespace of a process, without the loopback's."""
-    shown = subprocess.run(
-        ["nsenter", "-t", pid, "-n", "ip", "-o", "-4", "address"], capture_output=True, text=True, check=False
-    )
-    return _addresses(shown.stdout)
-
-
-def _addresses(text: str) -> set[str]:
-    lines = [line.split() for line in text.splitlines() if " inet " in line]
+def addresses(before: Sequence[str] = (), *more: str) -> set[str]:
+    """Addresses of this machine, or where a command stands before that which shows them, without the loopback's."""
+    argv = [*before, "ip", "-o", "-4", "address", *more]
+    shown = subprocess.run(argv, capture_output=True, text=True, check=False).stdout
+    lines = [line.split() for line in shown.splitlines() if " inet " in line]
     return {words[3].partition("/")[0] for words in lines if words[1] != "lo"}
+
+
+def of_link() -> set[str]:
+    """The host's end of the client's link, where that is up."""
+    return addresses((), "show", "dev", namespace.device())
 
 
 class Watcher(threading.Thread):
@@ -105,7 +106,7 @@ class Watcher(threading.Thread):
 
     def look(self, system: dict) -> None:
         host = {one for one in self._places("/proc/self") if one[1] in self.ports or self._is_ours(one)}
-        self.note(system, "host", host, self._link())
+        self.note(system, "host", host, of_link())
         for path in glob.glob(f"{places.systems()}/*/data/password"):
             self.passwords.add(read(path).strip())
         outside = os.stat("/proc/self/ns/net").st_ino
@@ -125,18 +126,10 @@ class Watcher(threading.Thread):
                         # It serves nobody; the socket from which it sends datagrams is bound as the kernel likes.
                         self.note(system, "client", self._places(f"/proc/{entry}", TABLES[:2]), set())
                     else:
-                        self.note(system, "inside", self._places(f"/proc/{entry}"), own_addresses(entry))
+                        self.note(
+                            system, "inside", self._places(f"/proc/{entry}"), addresses(["nsenter", "-t", entry, "-n"])
+                        )
 
     def _is_ours(self, one: tuple[str, int]) -> bool:
         """Whether a socket that was not there before waits at the client's link."""
-        return one not in self.before and one[0] in self._link()
-
-    def _link(self) -> set[str]:
-        """The host's end of the client's link."""
-        shown = subprocess.run(
-            ["ip", "-o", "-4", "address", "show", "dev", namespace.device()],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        return _addresses(shown.stdout)
+        return one not in self.before and one[0] in of_link()

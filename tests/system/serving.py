@@ -150,9 +150,7 @@ def together(work: Callable, many: Sequence) -> list:
 def measure(project: Path, workload: str, *environments: str) -> list[dict]:
     """Measure a cell in each environment, one after the other, and make the table; their records."""
     logs = [f"results/raw/{name}/{workload}/1.log" for name in environments]
-    done = projects.run(project, "snakemake", "--cores", "1", *logs, timeout=1200)
-    assert done.returncode == 0, done.stderr
+    projects.good(project, "snakemake", "--cores", "1", *logs, timeout=1200)
     table = f"results/tidy/{workload}.csv"
-    done = projects.run(project, "snakemake", "--cores", "1", "--config", "partial=true", "--", table)
-    assert done.returncode == 0, done.stderr
+    projects.good(project, "snakemake", "--cores", "1", "--config", "partial=true", "--", table)
     return [json.loads((project / log.replace(".log", ".json")).read_text()) for log in logs]

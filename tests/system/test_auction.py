@@ -11,6 +11,8 @@ import pytest
 import requests
 import serving
 from projects import until
+from selenium.common.exceptions import WebDriverException
+from selenium.webdriver.support.wait import WebDriverWait
 from serving import together
 
 pytestmark = pytest.mark.long
@@ -303,7 +305,9 @@ def test_the_page_shows_who_logs_in_the_open_auctions(served):
         browser.find_element("css selector", "[name=name]").send_keys("user1")
         browser.find_element("css selector", "[name=password]").send_keys("secret-1")
         browser.find_element("css selector", "#login button").click()
-        pages.patient(browser).until(lambda _: browser.find_elements("css selector", "tbody tr"))
+        # Rows come into the place of others, for which Chromium has several errors.
+        waiting = WebDriverWait(browser, 20, ignored_exceptions=[WebDriverException])
+        waiting.until(lambda _: browser.find_elements("css selector", "tbody tr"))
         assert len(browser.find_elements("css selector", "tbody tr")) == 4
 
 

@@ -31,8 +31,7 @@ def decisions(folder):
 
 def measured(tmp_path, page, *targets):
     folder = projects.make(tmp_path / "project", page)
-    done = projects.run(folder, "snakemake", "--cores", "1", *targets)
-    assert done.returncode == 0, done.stderr + done.stdout
+    projects.good(folder, "snakemake", "--cores", "1", *targets)
     again = projects.run(folder, "snakemake", "--cores", "1", "--dry-run", *targets)
     assert "Nothing to be done" in again.stdout + again.stderr
     return folder

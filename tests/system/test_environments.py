@@ -72,9 +72,12 @@ def inside(top, *argv):
     return subprocess.run(top.command(list(argv)), capture_output=True, text=True, check=True).stdout.strip()
 
 
+NAMESPACES = ["mnt", "net", "pid", "uts", "ipc"]
+
+
 def namespaces(top):
-    names = ["mnt", "net", "pid", "uts", "ipc"]
-    return dict(zip(names, inside(top, "readlink", *(f"/proc/self/ns/{name}" for name in names)).split(), strict=True))
+    paths = [f"/proc/self/ns/{name}" for name in NAMESPACES]
+    return dict(zip(NAMESPACES, inside(top, "readlink", *paths).split(), strict=True))
 
 
 def groups_of_process(pid):
@@ -86,7 +89,7 @@ def groups_of_process(pid):
 
 
 def own_namespaces():
-    return {name: os.readlink(f"/proc/self/ns/{name}") for name in ["mnt", "net", "pid", "uts", "ipc"]}
+    return {name: os.readlink(f"/proc/self/ns/{name}") for name in NAMESPACES}
 
 
 def test_native_is_the_bare_host_with_the_images_files(up, image):
@@ -154,8 +157,8 @@ def test_a_file_goes_in_and_comes_back_byte_for_byte(up, name, tmp_path):
 
 def test_a_process_that_a_native_run_leaves_is_ended_with_the_system(up):
     top = up("native")
-    subprocess.run(top.command(["sh", "-c", "setsid sleep 300 >/dev/null 2>&1 &"]), check=True)
-    there = ["pgrep", "-f", "^sleep 300$"]
+    subprocess.run(top.command(["sh", "-c", "setsid sleep 4327 >/dev/null 2>&1 &"]), check=True)
+    there = ["pgrep", "-f", "^sleep 4327$"]
     projects.until(lambda: subprocess.run(there, capture_output=True, check=False).returncode == 0)
     testbed.take_down()
     assert subprocess.run(there, capture_output=True, check=False).returncode == 1
@@ -203,12 +206,11 @@ def test_a_brake_takes_its_share_of_every_processor_and_nothing_while_frozen(up)
 
 
 def test_a_container_of_somebody_else_is_never_touched(up, image):
-    from strata.layers.common import engine
-
-    argv = ["docker", "run", "--detach", "--rm", "--network", "none", engine.tag(image), "sleep", "300"]
+    # Docker has the image once a container of it is up.
+    up("docker")
+    argv = ["docker", "run", "--detach", "--rm", "--network", "none", image["id"], "sleep", "300"]
     other = subprocess.check_output(argv, text=True).strip()
     try:
-        up("docker")
         testbed.take_down()
         layers_of.kind("docker").sweep()
         state = subprocess.check_output(["docker", "inspect", "-f", "{{.State.Running}}", other], text=True)

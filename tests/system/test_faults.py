@@ -69,8 +69,7 @@ def changed(before, after):
 def finish(folder, cells):
     """A plain run measures what is missing, without a word from anybody."""
     before = logs(folder)
-    done = projects.run(folder, "snakemake", "--cores", "1", TARGET, timeout=600 + 30 * cells)
-    assert done.returncode == 0, done.stderr
+    done = projects.good(folder, "snakemake", "--cores", "1", TARGET, timeout=600 + 30 * cells)
     after = logs(folder)
     assert len(after) == cells
     assert len(changed(before, after)) <= 1
@@ -152,7 +151,7 @@ def test_an_image_deleted_under_a_run_is_told_and_comes_back(image, tmp_path, mo
 
     copy()
     wanted = "results/raw/native/pausing/1.log"
-    assert projects.run(folder, "snakemake", "--cores", "1", wanted).returncode == 0
+    projects.good(folder, "snakemake", "--cores", "1", wanted)
     shutil.rmtree(target)
     # A cell that finds none builds it; here that cannot be done.
     (tmp_path / "bin").mkdir()
@@ -192,7 +191,6 @@ def test_a_full_cache_is_told_and_the_image_is_built_once_there_is_room(
         if not again:
             return
         make_room()
-        done = projects.run(folder, "snakemake", "--cores", "1", wanted, timeout=900)
-        assert done.returncode == 0, done.stderr
+        projects.good(folder, "snakemake", "--cores", "1", wanted, timeout=900)
         assert whole(folder)
         assert len(logs(folder)) == len(list(home.glob("images/*/image.json"))) == 1

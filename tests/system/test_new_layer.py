@@ -39,8 +39,7 @@ def made(image, tmp_path_factory):
     projects.write_yaml(folder / "workloads/politeness/workload.yaml", POLITENESS)
     (folder / "workloads/politeness/parse.py").write_text(PARSER)
     (folder / "strata/layers/toy.py").write_text(LAYER)
-    done = projects.run(folder, "snakemake", "--cores", "1", "paper/report.html", PYTHONPATH=str(folder))
-    assert done.returncode == 0, done.stderr
+    projects.good(folder, "snakemake", "--cores", "1", "paper/report.html", PYTHONPATH=str(folder))
     return folder
 
 

@@ -23,10 +23,6 @@ def config(**more):
     return projects.default(**{"repetitions": 2, "workloads": small, **more})
 
 
-def snakemake(folder, *words, **more):
-    return projects.run(folder, "snakemake", "--cores", "4", *words, **more)
-
-
 def spans(folder):
     """(start, end) of every measured command of a project, in seconds of the day, in order."""
     found = []
@@ -40,41 +36,37 @@ def spans(folder):
 
 @pytest.fixture(scope="module")
 def made(image, tmp_path_factory):
-    """A project whose paper was made with four cores on offer, and what that printed."""
+    """A project whose paper was made with four cores on offer."""
     folder = projects.make(tmp_path_factory.mktemp("made") / "project", config(), copy=True)
-    done = snakemake(folder, "paper/report.pdf", "paper/report.html", timeout=1200)
-    assert done.returncode == 0, done.stderr + done.stdout
-    return folder, done
+    projects.good(folder, "snakemake", "--cores", "4", "paper/report.pdf", "paper/report.html", timeout=1200)
+    return folder
 
 
 def needed(folder, *words):
     """How many jobs of each rule a run would do."""
-    done = projects.run(folder, "snakemake", "--dry-run", "--quiet=rules", *words)
-    assert done.returncode == 0, done.stderr
+    done = projects.good(folder, "snakemake", "--dry-run", "--quiet=rules", *words)
     counts = re.findall(r"^(\w+)\s+(\d+)$", done.stdout + done.stderr, re.MULTILINE)
     return {name: int(count) for name, count in counts if name not in ("total",)}
 
 
 def test_the_paper_is_made_and_nothing_is_left_to_do(made):
-    folder, _ = made
-    assert (folder / "paper/report.pdf").read_bytes().startswith(b"%PDF")
-    assert (folder / "paper/report.html").read_text().startswith("<!DOCTYPE html>")
-    assert needed(folder, "paper/report.pdf", "paper/report.html") == {}
+    assert (made / "paper/report.pdf").read_bytes().startswith(b"%PDF")
+    assert (made / "paper/report.html").read_text().startswith("<!DOCTYPE html>")
+    assert needed(made, "paper/report.pdf", "paper/report.html") == {}
 
 
 def test_cells_were_measured_one_by_one_in_the_planned_order_each_in_a_fresh_system(made):
-    folder, _ = made
-    records = projects.records(folder)
-    assert [projects.cell_of(record) for record in records] == projects.planned(folder)
+    records = projects.records(made)
+    assert [projects.cell_of(record) for record in records] == projects.planned(made)
     assert len({record["system"]["id"] for record in records}) == len(records) == 16
     # Four cores were on offer.
-    found = spans(folder)
+    found = spans(made)
     assert len(found) >= 16
     assert all(earlier[1] <= later[0] + 0.002 for earlier, later in itertools.pairwise(found))
 
 
 def test_every_environment_was_observed_to_run_the_same_image(made):
-    records = projects.records(made[0])
+    records = projects.records(made)
     assert len({record["image"]["id"] for record in records}) == 1
     assert len({json.dumps(record["observed"]["inside"]["versions"]) for record in records}) == 1
     assert {record["observed"]["inside"]["os"] for record in records} == {"Debian GNU/Linux 13 (trixie)"}
@@ -99,15 +91,14 @@ def pxz_values(log):
 
 @pytest.mark.parametrize(("workload", "reader"), [("stream", stream_values), ("pxz", pxz_values)])
 def test_every_number_of_the_summary_is_traced_to_its_raw_logs(made, workload, reader):
-    folder, _ = made
-    rows = [row for row in projects.table(folder / "results/summary.csv") if row["workload"] == workload]
+    rows = [row for row in projects.table(made / "results/summary.csv") if row["workload"] == workload]
     rows = [row for row in rows if row["metric"] != "first"]
     assert {row["environment"] for row in rows} == set(ENVIRONMENTS)
-    runs = [row for row in projects.table(folder / "results/runs.csv") if row["workload"] == workload]
+    runs = [row for row in projects.table(made / "results/runs.csv") if row["workload"] == workload]
     for row in rows:
         logs = [run["log"] for run in runs if run["environment"] == row["environment"]]
         assert len(logs) == int(row["n"]) == 2
-        values = [reader(folder / log)[row["metric"]] for log in logs]
+        values = [reader(made / log)[row["metric"]] for log in logs]
         mean, sd = statistics.mean(values), statistics.stdev(values)
         half = 12.706204736 * sd / math.sqrt(2)  # Student's t, one degree of freedom
         for column, expected in {
@@ -124,16 +115,15 @@ def test_every_number_of_the_summary_is_traced_to_its_raw_logs(made, workload, r
 
 
 def test_every_row_of_tidy_names_the_log_that_holds_its_value(made):
-    folder, _ = made
-    rows = [row for row in projects.table(folder / "results/tidy/stream.csv") if row["metric"] != "first"]
+    rows = [row for row in projects.table(made / "results/tidy/stream.csv") if row["metric"] != "first"]
     assert len(rows) == 4 * 2 * 4
     for row in rows:
-        assert math.isclose(stream_values(folder / row["log"])[row["metric"]], float(row["value"]))
+        assert math.isclose(stream_values(made / row["log"])[row["metric"]], float(row["value"]))
         assert row["check"] == "passed"
 
 
 def test_the_page_is_one_file_that_needs_no_network(made):
-    text = (made[0] / "paper/report.html").read_text()
+    text = (made / "paper/report.html").read_text()
     sources = re.findall(r'\ssrc="([^"]*)"', text)
     assert sources
     assert all(source.startswith("data:") for source in sources)
@@ -141,24 +131,23 @@ def test_the_page_is_one_file_that_needs_no_network(made):
 
 
 def test_a_plan_that_grows_keeps_what_was_measured(made, machine_stays):
-    folder, _ = made
-    before = {path: path.read_bytes() for path in folder.glob("results/raw/*/*/*.json")}
-    page = yaml.safe_load((folder / "config.yaml").read_text())
+    before = {path: path.read_bytes() for path in made.glob("results/raw/*/*/*.json")}
+    page = yaml.safe_load((made / "config.yaml").read_text())
     small = page["environments"]["docker-hostnet"]["layers"][0]["docker"]
     page["environments"]["docker-both"] = {"layers": [{"docker": {**small, "data": "layered"}}]}
-    over = folder / "grown.yaml"
+    over = made / "grown.yaml"
     projects.write_yaml(over, page)
-    done = snakemake(folder, "--configfile", str(over), "--", "results/tidy/stream.csv", "results/tidy/pxz.csv")
-    assert done.returncode == 0, done.stderr + done.stdout
-    after = {path: path.read_bytes() for path in folder.glob("results/raw/*/*/*.json")}
+    grown = ["--configfile", str(over), "--", "results/tidy/stream.csv", "results/tidy/pxz.csv"]
+    projects.good(made, "snakemake", "--cores", "4", *grown)
+    after = {path: path.read_bytes() for path in made.glob("results/raw/*/*/*.json")}
     assert len(after) == len(before) + 4
     assert all(after[path] == content for path, content in before.items())
-    assert {row["environment"] for row in projects.table(folder / "results/tidy/pxz.csv")} == {
+    assert {row["environment"] for row in projects.table(made / "results/tidy/pxz.csv")} == {
         *ENVIRONMENTS,
         "docker-both",
     }
-    assert snakemake(folder, "results/tidy/pxz.csv").returncode == 0
-    assert {row["environment"] for row in projects.table(folder / "results/tidy/pxz.csv")} == set(ENVIRONMENTS)
+    projects.good(made, "snakemake", "--cores", "4", "results/tidy/pxz.csv")
+    assert {row["environment"] for row in projects.table(made / "results/tidy/pxz.csv")} == set(ENVIRONMENTS)
 
 
 def test_two_runs_at_once_in_two_folders_never_overlap(image, tmp_path, machine_stays):
@@ -179,16 +168,14 @@ def test_what_was_really_measured_is_archived_verified_and_rebuilt(image, tmp_pa
     page["environments"] = {"native": page["environments"]["native"]}
     folder = projects.track(projects.make(tmp_path / "project", page, copy=True))
     for target in ("all", "archive"):
-        done = projects.run(folder, "snakemake", "--cores", "1", target)
-        assert done.returncode == 0, done.stderr + done.stdout
+        projects.good(folder, "snakemake", "--cores", "1", target)
     # An archive follows the source that git knows, and no other file.
     (folder / "docs.md").write_text("A note.\n")
     assert needed(folder, "archive") == {}
     projects.git(folder, "add", "docs.md")
     assert needed(folder, "archive") == {"archive": 1}
     for command in ("verify", "rebuild"):
-        done = projects.run(tmp_path, "strata", command, str(folder / "archive.zip"))
-        assert done.returncode == 0, done.stderr + done.stdout
+        projects.good(tmp_path, "strata", command, str(folder / "archive.zip"))
     with zipfile.ZipFile(folder / "archive.zip") as archive:
         for log in folder.glob("results/raw/native/stream/*"):
             assert archive.read(str(log.relative_to(folder))) == log.read_bytes()

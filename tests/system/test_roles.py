@@ -59,8 +59,7 @@ def test_the_web_server_reaches_the_database_wherever_that_is(image, tmp_path, m
     folder = projects.beside_real(tmp_path / "p", config, {"asking": asking(placed)})
     projects.image(folder)
     projects.plan(folder)
-    done = projects.run(folder, "strata", "cell", environment, "asking", "1", timeout=120)
-    assert done.returncode == 0, done.stderr
+    projects.good(folder, "strata", "cell", environment, "asking", "1", timeout=120)
     raw = folder / "results/raw" / environment / "asking"
     assert "web asked database" in (raw / "1.log").read_text().splitlines()
     record = json.loads((raw / "1.json").read_text())

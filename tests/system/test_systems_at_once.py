@@ -83,8 +83,7 @@ def test_one_client_reaches_the_servers_of_all_systems(tmp_path, image, machine_
     folder = projects.beside_real(tmp_path / "p", settings, {"asking": asking()})
     projects.image(folder)
     projects.plan(folder)
-    done = projects.run(folder, "strata", "cell", environment, "asking", "1", timeout=900)
-    assert done.returncode == 0, done.stderr
+    projects.good(folder, "strata", "cell", environment, "asking", "1", timeout=900)
     raw = folder / "results/raw" / environment / "asking"
     # Each has a folder for its data of its own.
     assert (raw / "1.log").read_text().splitlines() == [

@@ -10,8 +10,8 @@ import threading
 
 import projects
 import pytest
+from listening import of_link
 
-from strata.client import namespace
 from strata.host import cgroups
 from strata.system import state
 
@@ -83,20 +83,13 @@ class Watcher(threading.Thread):
     def ask(self, port):
         with contextlib.suppress(OSError):
             if port not in self.open:
-                self.open[port] = socket.create_connection((address(), port), timeout=0.2)
+                self.open[port] = socket.create_connection((min(of_link(), default="127.0.0.1"), port), timeout=0.2)
                 self.open[port].settimeout(0.01)
                 self.open[port].sendall(b"PING\r\n")
             # One question at a time: the server keeps no more than a few answers for who gave no password.
             if b"NOAUTH" in self.open[port].recv(4096):
                 self.answers[port] += 1
                 self.open[port].sendall(b"PING\r\n")
-
-
-def address():
-    shown = subprocess.run(
-        ["ip", "-o", "-4", "address", "show", "dev", namespace.device()], capture_output=True, text=True, check=False
-    )
-    return shown.stdout.split()[3].partition("/")[0] if shown.stdout else "127.0.0.1"
 
 
 def test_servers_take_turns_and_what_is_frozen_uses_nothing_and_loses_no_connection(project):
@@ -107,7 +100,7 @@ def test_servers_take_turns_and_what_is_frozen_uses_nothing_and_loses_no_connect
     watcher.join()
     assert done.returncode == 0, done.stderr
     assert "in turns with docker" in done.stderr
-    assert projects.run(project, "strata", "cell", "docker", "redis", "1").returncode == 0
+    projects.good(project, "strata", "cell", "docker", "redis", "1")
     records = {name: record(project, name) for name in ENVIRONMENTS}
     for name, own in records.items():
         assert own["interleaved"] == [other for other in ENVIRONMENTS if other != name]
@@ -137,8 +130,7 @@ def test_a_kill_amid_turns_leaves_nothing_frozen(project):
     assert measuring.poll() is None
     measuring.kill()
     measuring.wait()
-    done = projects.run(project, "strata", "clean")
-    assert done.returncode == 0, done.stderr
+    projects.good(project, "strata", "clean")
     assert state.all_up() == []
     assert not [path for path in glob.glob("/sys/fs/cgroup/**/strata/**/", recursive=True) if frozen(path)]
     servers = ["pgrep", "-x", "redis-server"]

@@ -1,7 +1,6 @@
 """Real virtual machines: Vagrant and libvirt, under KVM where it runs and under emulation elsewhere."""
 
 import contextlib
-import hashlib
 import json
 import os
 import random
@@ -19,7 +18,6 @@ from strata.experiment import config
 from strata.host import capacity
 from strata.system import testbed
 from strata.vm import acceleration, disk, libvirt
-from strata.vm import settings as machine_settings
 
 VM = [{"vm": {"profile": "default", "fresh": "snapshot"}}]
 VIRSH = ["virsh", "--quiet", "--connect", "qemu:///system"]
@@ -30,10 +28,6 @@ def machine_disk(image):
     """The disk of the image; building the image of the default config has made it."""
     assert acceleration.known()["accelerator"] in ("kvm", "tcg")
     return disk.require(image["recipe"])
-
-
-def snakemake(folder, *targets, timeout=1800):
-    return projects.run(folder, "snakemake", "--cores", "1", *targets, timeout=timeout)
 
 
 def inside(top, *argv, timeout=300):
@@ -113,7 +107,7 @@ MEET = (
 )
 
 
-# What two machines get of the host is in test_vm_kvm.py too, without a boot.
+# What two machines get of the host is in test_vm_kvm.py, without a boot.
 @pytest.mark.long
 def test_two_machines_share_the_host_and_run_at_the_same_time(tmp_path, image, machine_stays):
     number = {"about": "Systems", "schema": {"type": "integer", "minimum": 1, "maximum": 64}, "value": 2}
@@ -134,27 +128,16 @@ def test_two_machines_share_the_host_and_run_at_the_same_time(tmp_path, image, m
         vm={"profiles": {"half": {"memory": "host", "pin": True}}},
     )
     folder = projects.beside_real(tmp_path / "p", settings, {"both": both})
-    done = snakemake(folder, "results/raw/vm/both/1.log")
-    assert done.returncode == 0, done.stderr
+    projects.good(folder, "snakemake", "--cores", "1", "results/raw/vm/both/1.log", timeout=1800)
     (record,) = projects.records(folder)
     machines = [one["vm"] for one in record["system"]["each"]]
     assert record["system"]["vm"] == machines[0]
-    given = machine_settings.spare_memory(capacity.facts()["memory_bytes"])
-    cpus = len(os.sched_getaffinity(0))
-    pins = []
-    for vm in machines:
-        rows = {row["name"]: row for row in vm["settings"]}
-        assert all(row["applied"] for row in rows.values()), rows
-        assert given - 2**22 <= 2 * vm["memory_bytes"] <= given
-        assert vm["vcpus"] == max(1, cpus // 2)
-        pins.append({pair.split("→")[1] for pair in rows["vCPUs pinned one to one"]["seen"].split(", ")})
-    if cpus >= 2:
-        assert pins[0].isdisjoint(pins[1])
+    assert [row for vm in machines for row in vm["settings"] if not row["applied"]] == []
     told = list(logs.split((folder / "results/raw/vm/both/1.log").read_text(), 2).values())[1:]
     first, second = (text.split() for text in told)
     for at in (0, 3):
         assert first[at] != second[at]
-    assert first[1] == second[1] == str(max(1, cpus // 2))
+    assert first[1] == second[1] == str(max(1, len(os.sched_getaffinity(0)) // 2))
     # Kernels lie at random places, and so manage a page more or less.
     assert int(first[2]) == pytest.approx(int(second[2]), rel=0.001)
 
@@ -198,14 +181,11 @@ def there(name):
 
 # Short: the machine of test_vm_workloads.py is a tuned one, and what it got of the host is in test_vm_kvm.py.
 @pytest.mark.long
-def test_a_tuned_machine_shows_what_was_applied(tuned, image, tmp_path):
+def test_a_tuned_machine_shows_what_was_applied(tuned, image):
     facts = tuned.facts["facts"]["vm"]
     rows = {row["name"]: row for row in facts["settings"]}
     assert facts["started"] == "boot"
     assert facts["boot_seconds"] > 0
-    for name in ("vCPUs pinned one to one", "topology of the host", "cache mode of the disks", "disk I/O"):
-        assert rows[name]["applied"], rows[name]
-    assert rows["thread of its own for disk I/O"]["applied"]
     for row in rows.values():
         assert row["applied"] or row["why"]
     if facts["accelerator"] == "tcg":
@@ -222,22 +202,10 @@ def test_a_tuned_machine_shows_what_was_applied(tuned, image, tmp_path):
     versions = inside(tuned.top, "dpkg-query", "--show", "--showformat", "${Package} ${Version}\\n").splitlines()
     assert dict(line.split(" ", 1) for line in versions) == listing["packages"]
 
-    # Files go in and come back, and the data disk is a disk of its own.
-    content = os.urandom(100_000)
-    (tmp_path / "in").write_bytes(content)
-    tuned.top.put(str(tmp_path / "in"), "/data/file")
-    assert inside(tuned.top, "sha256sum", "/data/file").split()[0] == hashlib.sha256(content).hexdigest()
-    tuned.top.get("/data/file", str(tmp_path / "out"))
-    assert (tmp_path / "out").read_bytes() == content
+    # The data disk is a disk of its own.
     assert inside(tuned.top, "stat", "-c", "%d", "/data") != inside(tuned.top, "stat", "-c", "%d", "/")
 
     # It is reached over a bridge of our own.
     address = tuned.top.address()
     found = subprocess.check_output(["ip", "-o", "route", "get", address], text=True)
     assert libvirt.bridge() in found
-
-    # What is not ours stays when ours goes.
-    with somebody_else() as name:
-        testbed.take_down()
-        assert libvirt.domains() == []
-        assert there(name)

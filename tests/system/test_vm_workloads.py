@@ -16,14 +16,12 @@ import pytest
 import yaml
 from test_faults import pausing
 from test_vm import kill_machines, somebody_else, there
-from test_workloads import NOT_REACHED, PORTS, WORKLOADS, record, rows
+from test_workloads import PORTS, WORKLOADS, record, rows, series
 
 from strata.vm import acceleration, disk, libvirt
 
 PAGE = yaml.safe_load((projects.ROOT / "config.yaml").read_text())["environments"]
 ENVIRONMENTS = {name: entry for name, entry in PAGE.items() if any("vm" in layer for layer in entry["layers"])}
-# What containers and guests with emulated processors may lack: percentiles need samples, cycles need counters.
-UNCERTAIN = ("latency_percentile", "memory", "cycles_per_byte")
 # Shorter sweeps than those of the other environments: each point takes its time under emulation.
 MEASURED = {
     **dict.fromkeys(WORKLOADS),
@@ -54,10 +52,6 @@ TUNED = (
 KILLED = "results/raw/vm/pausing/1.log"
 # Every machine boots, some are emulated.
 pytestmark = pytest.mark.timeout(3600)
-
-
-def snakemake(folder, *words):
-    return projects.run(folder, "snakemake", "--cores", "1", *words, timeout=3500)
 
 
 @pytest.fixture(
@@ -118,12 +112,12 @@ def run(image, cells, environments, logs, tmp_path_factory):
         os.unlink(acceleration.path())
     with somebody_else() as name:
         with machine_killed_under(folder, KILLED):
-            done = snakemake(folder, "--keep-going", *logs, KILLED)
+            words = ("snakemake", "--cores", "1", "--keep-going", *logs, KILLED)
+            done = projects.run(folder, *words, timeout=3500)
         assert there(name), "what is not ours should stay when ours goes"
     assert all((folder / log).exists() for log in logs), done.stderr
     tables = {f"results/tidy/{name}.csv" for names in cells.values() for name in names if name in MEASURED}
-    made = snakemake(folder, "--config", "partial=true", "--", *sorted(tables))
-    assert made.returncode == 0, made.stderr
+    projects.good(folder, "snakemake", "--cores", "1", "--config", "partial=true", "--", *sorted(tables))
     return folder, done
 
 
@@ -183,21 +177,11 @@ def test_nothing_of_a_cell_lasts_into_the_next_one(made):
 
 
 def test_every_machine_gives_the_same_series(made, cells):
-    for workload in WORKLOADS:
-        found = {
-            name: [
-                (row["metric"], row["factors"].removesuffix(NOT_REACHED))
-                for row in rows(made, workload, environment=name)
-                if row["metric"] not in UNCERTAIN
-            ]
-            for name in cells
-            if workload in cells[name]
-        }
-        if found:
-            first = next(iter(found.values()))
-            assert first, workload
-            assert all(series == first for series in found.values()), workload
-            assert all(float(row["value"]) > 0 for row in rows(made, workload))
+    for workload in {name for names in cells.values() for name in names if name in WORKLOADS}:
+        found = list(series(made, workload, cells).values())
+        assert found[0], workload
+        assert all(one == found[0] for one in found), workload
+        assert all(float(row["value"]) > 0 for row in rows(made, workload))
 
 
 def test_load_came_to_the_machine_from_outside_of_it(made, cells):

@@ -57,17 +57,6 @@ def daemon(tmp_path):
     return run
 
 
-def test_a_daemon_without_a_configuration_gets_one_and_is_not_started_again(daemon, tmp_path):
-    done, notes = daemon()
-    assert done.returncode == 0, done.stderr
-    assert notes == ["reload docker"]
-    found = json.loads((tmp_path / "daemon.json").read_text())
-    assert set(found) == {"runtimes"}
-    assert "strata-runsc-host" in found["runtimes"]
-    # What is known is not told again.
-    assert daemon()[1] == notes
-
-
 def test_a_configuration_of_the_users_own_is_changed_only_where_that_is_asked_for(daemon, tmp_path):
     path = tmp_path / "daemon.json"
     path.write_text(json.dumps(OWN))
@@ -82,3 +71,5 @@ def test_a_configuration_of_the_users_own_is_changed_only_where_that_is_asked_fo
     found = json.loads(path.read_text())
     assert found["data-root"] == "/big"
     assert {"youki", "strata-runsc-sandbox"} <= set(found["runtimes"])
+    # What is known is not told again.
+    assert daemon()[1] == notes

@@ -108,8 +108,7 @@ def test_a_system_that_is_killed_with_its_cell_is_removed_with_the_others(projec
     measuring.wait()
     for child in children:
         os.killpg(int(child), 9)
-    cleaned = projects.run(folder, "strata", "clean")
-    assert cleaned.returncode == 0, cleaned.stderr
+    projects.good(folder, "strata", "clean")
     assert os.listdir(systems) == []
 
 

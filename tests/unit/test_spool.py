@@ -116,8 +116,7 @@ def test_a_cell_whose_job_was_killed_as_it_ended_is_taken_and_not_measured_again
         mark = plan.fingerprint(planned, *cell[:2])
         put("spool", cell, fingerprint=mark, together=TOGETHER, seconds=1.0)
     for cell in (FIRST, OTHER):
-        done = projects.run(folder, "strata", "cell", *map(str, cell))
-        assert done.returncode == 0, done.stderr
+        projects.good(folder, "strata", "cell", *map(str, cell))
         with open(places.cell_path("raw", *cell, "json")) as file:
             assert json.load(file)["together"] == TOGETHER
         with open(places.cell_path("logs/cells", *cell, "log")) as file:

@@ -26,8 +26,7 @@ def sides(tmp_path_factory):
                 seed=seed,
                 noise=0.003,
             )
-            done = projects.run(folder, "strata", "tidy")
-            assert done.returncode == 0, done.stderr + done.stdout
+            projects.good(folder, "strata", "tidy")
     workload.load.cache_clear()
     return root
 

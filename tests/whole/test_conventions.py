@@ -45,15 +45,14 @@ def test_a_dry_run_counts_what_would_be_made_and_a_summary_tells_of_each_file(pr
     folder = project(
         projects.on_host(workloads={"noop": None, "again": None}), {"noop": projects.NOOP, "again": projects.NOOP}
     )
-    done = projects.run(folder, "snakemake", "--dry-run")
-    assert done.returncode == 0, done.stderr
+    done = projects.good(folder, "snakemake", "--dry-run")
     told = counts(done)
     assert {name: told.get(name) for name in ("cell", "tables", "paper", "image")} == {
         "cell": "4", "tables": "1", "paper": "2", "image": None,
     }  # fmt: skip
     assert [path for path in (folder / "results").rglob("*") if path.is_file()] == []
     # One cell that is gone, and only that.
-    assert projects.run(folder, "snakemake", "--cores", "1", "--", "cells").returncode == 0
+    projects.good(folder, "snakemake", "--cores", "1", "--", "cells")
     (folder / "results/raw/bare/noop/2.log").unlink()
     done = projects.run(folder, "snakemake", "--dry-run", "--", "cells")
     assert counts(done)["cell"] == "1"
@@ -74,8 +73,7 @@ def test_another_folder_is_refused_by_the_words_that_name_the_right_one(project,
     assert f"this is {elsewhere}: add `--directory {folder}`" in done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
     assert not list(elsewhere.glob("results*"))
-    done = projects.run(elsewhere, "snakemake", *snakefile, "--directory", str(folder), "--", "cells")
-    assert done.returncode == 0, done.stderr
+    done = projects.good(elsewhere, "snakemake", *snakefile, "--directory", str(folder), "--", "cells")
     assert counts(done)["cell"] == "2"
 
 
@@ -84,14 +82,12 @@ def test_another_workflow_imports_this_one_and_measures_in_the_planned_order(pro
     here.mkdir()
     (here / "Snakefile").write_text(IMPORTING.format(project=folder, here=here))
     profile = ["--workflow-profile", str(folder / "profiles/default")]
-    done = projects.run(here, "snakemake", "--cores", "1", *profile)
-    assert done.returncode == 0, done.stderr
+    done = projects.good(here, "snakemake", "--cores", "1", *profile)
     assert (here / "count").read_text().strip() == "3"
     assert [projects.cell_of(record) for record in projects.records(folder)] == projects.planned(folder)
     assert json.loads((folder / "results/plan.json").read_text())["repetitions"] == 3
     assert "the importing workflow begins" in done.stdout
     # Its own job again, and no cell.
     (here / "count").unlink()
-    done = projects.run(here, "snakemake", "--cores", "1", *profile)
-    assert done.returncode == 0, done.stderr
+    projects.good(here, "snakemake", "--cores", "1", *profile)
     assert len(projects.records(folder)) == 3

@@ -33,8 +33,7 @@ def test_a_full_disk_is_told_and_costs_nothing_that_was_there(tmp_path, place):
         assert "Traceback" not in done.stderr
         assert list(folder.glob("results/raw/*/*/*.log")) == []
         make_room()
-        again = projects.run(folder, "snakemake", "--cores", "1", "results/raw/bare/noop/1.log")
-        assert again.returncode == 0, again.stderr
+        projects.good(folder, "snakemake", "--cores", "1", "results/raw/bare/noop/1.log")
         assert (folder / "results/raw/bare/noop/1.log").read_text().endswith("\n7\n")
         left = [path.name for path in folder.glob("results/raw/bare/noop/*") if path.suffix not in (".log", ".json")]
         assert left == []
@@ -43,7 +42,7 @@ def test_a_full_disk_is_told_and_costs_nothing_that_was_there(tmp_path, place):
 @mounting
 def test_results_that_cannot_be_written_are_told(tmp_path):
     folder = host_project(tmp_path, 10)
-    assert projects.run(folder, "snakemake", "--cores", "1", "results/raw/bare/noop/1.log").returncode == 0
+    projects.good(folder, "snakemake", "--cores", "1", "results/raw/bare/noop/1.log")
     kept = logs_of(folder)
     subprocess.run(["mount", "--bind", folder / "results", folder / "results"], check=True)
     subprocess.run(["mount", "-o", "remount,bind,ro", folder / "results"], check=True)
@@ -56,7 +55,7 @@ def test_results_that_cannot_be_written_are_told(tmp_path):
     finally:
         subprocess.run(["umount", folder / "results"], check=True)
     assert logs_of(folder) == kept
-    assert projects.run(folder, "snakemake", "--cores", "1", "results/raw/bare/noop/2.log").returncode == 0
+    projects.good(folder, "snakemake", "--cores", "1", "results/raw/bare/noop/2.log")
 
 
 def logs_of(folder):
@@ -85,13 +84,12 @@ def test_a_clock_set_back_under_a_cell_changes_no_duration(tmp_path):
 def test_logs_from_the_future_do_not_stop_a_run(tmp_path):
     """Where the clock was set back after some cells, the others are measured and nothing is lost."""
     folder = host_project(tmp_path, 10)
-    assert projects.run(folder, "snakemake", "--cores", "1", "results/raw/bare/noop/1.log").returncode == 0
+    projects.good(folder, "snakemake", "--cores", "1", "results/raw/bare/noop/1.log")
     later = time.time() + 3600
     for path in folder.glob("results/**/*"):
         os.utime(path, (later, later))
     before = logs_of(folder)
-    done = projects.run(folder, "snakemake", "--cores", "1", "cells")
-    assert done.returncode == 0, done.stderr
+    projects.good(folder, "snakemake", "--cores", "1", "cells")
     after = logs_of(folder)
     assert {name: after[name] for name in before} == before
     assert {"1.log", "2.log"} <= set(after)

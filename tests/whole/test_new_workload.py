@@ -24,14 +24,12 @@ def clone(tmp_path):
 
 
 def test_a_workload_of_each_kind_is_a_folder_and_no_other_file_changes(clone):
-    done = projects.run(clone, "strata", "check", PYTHONPATH=str(clone))
-    assert done.returncode == 0, done.stderr
+    projects.good(clone, "strata", "check", PYTHONPATH=str(clone))
     planned = projects.plan(clone)["workloads"]
     assert [server["name"] for server in planned["page"]["cell"]["servers"]] == ["web"]
     table = "results/summary.csv"
     only = "only={workloads: [sorting]}"
-    done = projects.run(clone, "snakemake", "--cores", "1", "--config", only, "--", table, PYTHONPATH=str(clone))
-    assert done.returncode == 0, done.stderr
+    projects.good(clone, "snakemake", "--cores", "1", "--config", only, "--", table, PYTHONPATH=str(clone))
     [row] = projects.table(clone / table)
     assert float(row["mean"]) > 0
     record = json.loads((clone / "results/raw/bare/sorting/1.json").read_text())

@@ -237,7 +237,7 @@ def project(
     projects.make(folder, settings or page(), copy=True)
     for name in ("LICENSE", "CITATION.cff"):
         (folder / name).write_bytes((projects.ROOT / name).read_bytes())
-    (folder / ".gitignore").write_text("/results/\n/paper/report.*\n*.zip\n__pycache__/\n")
+    (folder / ".gitignore").write_text("/results/\n/paper/report.pdf\n/paper/report.html\n*.zip\n__pycache__/\n")
     projects.track(folder, commit)
     monkeypatch.chdir(folder)
     experiment = planned()

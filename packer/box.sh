@@ -59,7 +59,6 @@ qemu-img convert -O qcow2 "$box/disk.raw" "$box/box.img"
 kernel=$(find "$root/boot" -name 'vmlinuz-*' | sort -V | tail -n 1)
 cp "$kernel" "$box/kernel"
 cp "$root/boot/initrd.img-${kernel##*/vmlinuz-}" "$box/initrd"
-echo "${kernel##*/vmlinuz-}" >"$box/version"
 cp "$here/box.rb" "$box/Vagrantfile"
 echo '{"provider": "libvirt", "format": "qcow2", "virtual_size": 32}' >"$box/metadata.json"
 chown "${SUDO_UID:-0}" "$box/key"

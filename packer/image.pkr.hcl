@@ -17,27 +17,14 @@ variable "home" {
   description = "Mark of the installation that builds, by which what a build left is found."
 }
 
-variable "recipe" {
-  type        = string
-  default     = ""
-  description = "Recipe that is built."
-}
-
 variable "context" {
   type        = string
   description = "Folder with the workloads to compile."
 }
 
-variable "output" {
-  type        = string
-  default     = "output"
-  description = "Folder for the files and the box."
-}
-
-variable "box" {
-  type        = string
-  default     = "yes"
-  description = "Whether a box for Vagrant is made too: yes or no."
+locals {
+  name   = split(":", var.tag)[0]
+  recipe = split(":", var.tag)[1]
 }
 
 source "docker" "container" {
@@ -46,10 +33,10 @@ source "docker" "container" {
   commit = true
   # Without a command of its own the image would keep an entry point that cannot be cleared.
   run_command = [
-    "-d", "-i", "-t", "--network", "none", "--label", "strata.home=${var.home}", "--label", "strata.building=${var.recipe}",
+    "-d", "-i", "-t", "--network", "none", "--label", "strata.home=${var.home}", "--label", "strata.building=${local.recipe}",
     "--", "{{ .Image }}", "/bin/sh",
   ]
-  changes = ["LABEL strata.home= strata.building= strata.image=${var.home} strata.recipe=${var.recipe}"]
+  changes = ["LABEL strata.home= strata.building= strata.image=${var.home} strata.recipe=${local.recipe}"]
 }
 
 build {
@@ -64,14 +51,8 @@ build {
     script = "packer/provision.sh"
   }
 
-  post-processors {
-    post-processor "docker-tag" {
-      repository = split(":", var.tag)[0]
-      tag        = [split(":", var.tag)[1]]
-    }
-    post-processor "shell-local" {
-      environment_vars = ["TAG=${var.tag}", "OUTPUT=${var.output}", "BOX=${var.box}"]
-      script           = "packer/package.sh"
-    }
+  post-processor "docker-tag" {
+    repository = local.name
+    tag        = [local.recipe]
   }
 }

@@ -32,7 +32,7 @@ def _machine() -> None:
     write_json(places.MACHINE, {**capacity.facts(), **found, "circumstances": acceleration.circumstances()})
 
 
-def _image(over: Fields, rebuild: bool, planned: list[str] | None) -> None:
+def _image(over: Fields, planned: list[str] | None) -> None:
     if planned is None:
         settings = config.read(over)
         names, entries, image = list(settings["environments"]), settings["environments"], settings["image"]
@@ -43,7 +43,7 @@ def _image(over: Fields, rebuild: bool, planned: list[str] | None) -> None:
     machines = "disk" in layers.forms(kind for kind in used if not layers.kind(kind).unavailable())
     if machines:
         build.probe(image)
-    built = build.ensure(image, rebuild, machines)
+    built = build.ensure(image, machines)
     if not names:
         build.publish(built)
     if not planned:
@@ -89,7 +89,6 @@ def _parser() -> argparse.ArgumentParser:
     text = "write the plan's digest before the first run, so that the paper can say whether it was kept"
     plan("--seal", action="store_true", help=text)
     image = add("image", _image, "build the image or find it in the cache", True)
-    image("--rebuild", action="store_true", help="build it anew even if it is in the cache")
     text = "build the image of the plan in results/ for these environments; without names, only write its facts"
     image("--planned", nargs="*", metavar="ENVIRONMENT", help=text)
     add("check", _check, "show all mistakes in config.yaml, the workloads and the published claims", True)

@@ -2,7 +2,7 @@
 
 A built image is a folder ``images/RECIPE`` of :func:`strata.base.places.home`: ``tree`` (the files, for
 native runs), ``image.tar`` (for Docker in a machine), ``manifest.json`` and ``image.json``; machines start from a
-box of Vagrant's (:mod:`strata.vm.disk`) with the same files.
+box of Vagrant's (:mod:`strata.vm.disk`) that is made of these.
 """
 
 import contextlib
@@ -11,7 +11,6 @@ import platform
 import shutil
 import time
 from collections.abc import Iterator
-from typing import cast
 
 from strata.base import places
 from strata.base.errors import UserError
@@ -26,7 +25,7 @@ from strata.layers.common import engine
 from strata.vm import acceleration, disk
 
 
-def ensure(config: Fields, rebuild: bool = False, machines: bool = False) -> Image:
+def ensure(config: Fields, machines: bool = False) -> Image:
     """The image for the config's `image`: from the cache, or built now (some minutes); with a box for machines, too."""
     described = recipe.describe(config)
     name, folder = described["recipe"], os.path.join(places.home(), "images")
@@ -34,13 +33,10 @@ def ensure(config: Fields, rebuild: bool = False, machines: bool = False) -> Ima
     os.makedirs(folder, exist_ok=True)
     os.chmod(folder, 0o700)
     with cache.locked():
-        image = None if rebuild else cache.find(name)
-        if image:
-            cache.verify(image)
+        if image := cache.find(name):
             say("image", f"{name[:12]} is in the cache")
         else:
-            remove_tree(cache.folder_of(name))
-            image = _build(config, described, machines)
+            image = _build(config, described)
         if machines and not disk.whole(name):
             _make_box(image)
         cache.used(name)
@@ -65,26 +61,23 @@ def _begun(name: str) -> Iterator[str]:
     remove_tree(work)
     try:
         yield work
-    except BaseException:
+    finally:
         remove_tree(work)
-        raise
 
 
-def _build(config: Fields, described: Described, machines: bool) -> Image:
+def _build(config: Fields, described: Described) -> Image:
     name = described["recipe"]
     docker.start_daemon()
     _remove_builds()
     try:
         with _begun(name[:12]) as work:
             os.makedirs(work)
-            image = _made(config, described, work, machines)
+            _make(config, described, work)
             # What was read while it was built must be what the name stands for.
             if recipe.describe(config)["recipe"] != name:
                 raise UserError(
                     "files that go into the image changed while it was built: run `python3 -m strata image` again"
                 )
-            if machines:
-                disk.put(name, os.path.join(work, "box"))
             os.rename(work, cache.folder_of(name))
     except BaseException:
         ours = [f"--filter=label=strata.{key}" for key in (f"image={places.home_mark()}", f"recipe={name[:12]}")]
@@ -95,26 +88,24 @@ def _build(config: Fields, described: Described, machines: bool) -> Image:
         # An image that was built again lost its name to the new one.
         _remove_builds()
     say("image", f"{name[:12]} is built")
-    return cast(Image, {**image, "folder": cache.folder_of(name)})
+    return cache.require(name)
 
 
-def _made(config: Fields, described: Described, work: str, machines: bool) -> Fields:
-    """Build the image into a folder; returns its facts."""
-    name = described["recipe"]
-    tag, base = engine.tag({"recipe": name}), rootfs.ensure(config, described)
-    told = {"base": base, "tag": tag, "recipe": name[:12], "home": places.home_mark(), "output": work}
-    with step("image", "provisioning and packaging with Packer"):
-        _run_packer(config, {**told, "box": "yes" if machines else "no"})
-    image_id = capture(["docker", "image", "inspect", "--format", "{{.Id}}", tag]).stdout.strip()
-    archive = os.path.join(work, "tree.tar")
+def _make(config: Fields, described: Described, work: str) -> None:
+    """Build the image into a folder."""
+    tag, base = engine.tag(described), rootfs.ensure(config, described)
+    with step("image", "provisioning with Packer"):
+        _run_packer(config, work, {"base": base, "tag": tag, "home": places.home_mark()})
+    with step("image", "taking its files out of Docker"):
+        archive = _take_out(tag, work)
     with step("image", "hashing every file"):
         listing = {"packages": manifest.packages(os.path.join(work, "tree")), "files": manifest.hash_archive(archive)}
     os.unlink(archive)
     write_json(os.path.join(work, "manifest.json"), listing)
     image: Fields = {
-        "recipe": name,
+        "recipe": described["recipe"],
         "format": 1,
-        "id": image_id,
+        "id": capture(["docker", "image", "inspect", "--format", "{{.Id}}", tag]).stdout.strip(),
         "distribution": described["distribution"],
         "release": described["release"],
         "architecture": platform.machine(),
@@ -124,14 +115,28 @@ def _made(config: Fields, described: Described, work: str, machines: bool) -> Fi
         "base": described["base"],
         "built": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
-    cache.note(work)
     write_json(os.path.join(work, "image.json"), image)
-    return image
 
 
-def _run_packer(config: Fields, variables: dict[str, str]) -> None:
+def _take_out(tag: str, work: str) -> str:
+    """Take the container image and its files into a folder: ``image.tar``, ``tree``, and the archive of these files."""
+    tree, archive = os.path.join(work, "tree"), os.path.join(work, "tree.tar")
+    capture(["docker", "save", "--output", os.path.join(work, "image.tar"), tag], timeout=600)
+    container = capture(["docker", "create", tag, "true"]).stdout.strip()
+    try:
+        capture(["docker", "export", "--output", archive, container], timeout=600)
+    finally:
+        capture(["docker", "rm", container])
+    os.mkdir(tree)
+    # By the first systemd would take a machine for a container; the second is Packer's.
+    spare = ["--exclude=.dockerenv", "--exclude=packer-files"]
+    capture(as_root(["tar", "-C", tree, "--numeric-owner", *spare, "-xpf", archive]), timeout=600)
+    return archive
+
+
+def _run_packer(config: Fields, work: str, variables: dict[str, str]) -> None:
     """Run the build with the workloads of the image.  Raises UserError with the end of what Packer said."""
-    context = os.path.join(variables["output"], "context")
+    context = os.path.join(work, "context")
     os.makedirs(context)
     files = [path for path in recipe.files(config) if path.startswith("workloads/")]
     capture(["cp", "--parents", "--preserve=mode", "--", *files, context])
@@ -164,7 +169,7 @@ def sweep() -> list[str]:
 
 
 def _make_box(image: Image) -> None:
-    """Make the box of an image that was built without one, or whose box is not as it was made."""
+    """Make the box of an image."""
     with _begun(f"box-{image['recipe'][:12]}") as work:
         with step("vm", "making the machines' disk from the image's files"):
             parts = [os.path.join(image["folder"], part) for part in ("tree", "image.tar")]

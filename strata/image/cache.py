@@ -1,17 +1,12 @@
-"""Images in the machine's cache.  A cell asks no more than this, and starts without what builds them.
-
-Whether an image is still what was built is asked once for each run, without reading it: no file may have changed since
-by the kernel's own time of that, which nobody sets back.
-"""
+"""Images in the machine's cache.  A cell asks no more than this, and starts without what builds them."""
 
 import os
 import re
 from contextlib import AbstractContextManager
 
-from strata.base import locks, places, run
+from strata.base import locks, places
 from strata.base.errors import UserError
-from strata.base.files import read_json, write_json
-from strata.base.process import as_root, capture
+from strata.base.files import read_json
 from strata.base.shapes import Image
 
 
@@ -55,28 +50,3 @@ def names() -> list[str]:
 def used(name: str) -> None:
     """Note that an image is used now: the last ones that were stay in the cache."""
     os.utime(folder_of(name))
-
-
-def verify(image: Image) -> None:
-    """Raise UserError where the tree is not what was built.  A run asks once."""
-    tree, stamp, owner = os.path.join(image["folder"], "tree"), _stamp(image["folder"]), run.owner()
-    noted = read_json(stamp)
-    if noted and noted.get("owner") == owner:
-        return
-    # Of what was added or removed the folder has changed.
-    look = ["find", tree, "-xdev", "-newercc", stamp, "-print", "-quit"]
-    changed = capture(as_root(look)).stdout.strip() if noted else tree
-    if changed:
-        raise UserError(
-            f"{changed} is not as it was built, so nothing is measured: run `python3 -m strata image --rebuild`"
-        )
-    write_json(stamp, {**noted, "owner": owner})
-
-
-def note(folder: str) -> None:
-    """Note that the files of an image in a folder are as they were built just now."""
-    write_json(_stamp(folder), {"owner": None})
-
-
-def _stamp(folder: str) -> str:
-    return os.path.join(folder, "stamp.json")

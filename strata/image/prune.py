@@ -27,12 +27,11 @@ def prune(keep: int = KEPT) -> list[str]:
             return []
         removed = [f"image {name[:12]}" for name in cache.names()[keep:]]
         for name in cache.names()[keep:]:
+            disk.remove(name)
             remove_tree(cache.folder_of(name))
         for name in sorted(name for name in os.listdir(folder) if name.startswith("building-")):
             clear_tree(os.path.join(folder, name))
             removed.append(name.replace("building-", "unfinished image "))
-        images = {name: cache.find(name) for name in cache.names()}
-        removed += disk.prune(set(images))
-        needed = {engine.tag({"recipe": name}) for name in images}
-        needed |= {engine.base_tag(image["base"]) for image in images.values() if image}
+        images = [image for name in cache.names() if (image := cache.find(name))]
+        needed = {tag for image in images for tag in (engine.tag(image), engine.base_tag(image["base"]))}
         return [*removed, *(words for name in layers.names() for words in layers.kind(name).discard(needed))]

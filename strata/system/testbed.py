@@ -25,7 +25,6 @@ from strata.base.shapes import Fields, Image, Stack
 from strata.experiment import plan
 from strata.host import cgroups, observe
 from strata.host.context import Context
-from strata.image import cache
 from strata.layers import Layer
 from strata.system import state, traces
 
@@ -33,15 +32,10 @@ from strata.system import state, traces
 CLIENT = "(client)"
 
 
-def _begin(environment: str, image: Image | None, tree: bool) -> str:
-    """Write down that something of ours is about to be made; its id.
-
-    tree: whether it runs the image's own files, which are looked at then.
-    """
+def _begin(environment: str, image: Image | None) -> str:
+    """Write down that something of ours is about to be made; its id."""
     if locks.OWN and image is not None:
         raise UserError("STRATA_TEST_LOCK is set, which is only for tests on the bare host: unset it to measure")
-    if image is not None and tree:
-        cache.verify(image)
     id = f"strata-{os.urandom(5).hex()}"
     state.begin(id, environment, identity(os.getpid()))
     return id
@@ -69,7 +63,7 @@ class Link:
     """
 
     def __init__(self, settled: Fields, image: Image | None) -> None:
-        id = _begin(CLIENT, image, tree=True)
+        id = _begin(CLIENT, image)
         context = Context(id, os.path.join(places.systems(), id), image, note=functools.partial(state.note, id))
         stack, self.layer = client_of.make(settled, context)
         _up(stack)
@@ -105,7 +99,7 @@ class System:
         parts: int = 1,
         shift: int = 0,
     ) -> None:
-        id = _begin(environment, image, "tree" in layers.forms(name for entry in stack for name in entry))
+        id = _begin(environment, image)
         self.id, self.environment, self.link, self.shift = id, environment, link, shift
         self.frozen = False
         self._groups: list[str] | None = None

@@ -48,24 +48,16 @@ def whole(name: str) -> bool:
 
 
 def require(name: str) -> Fields:
-    """``{box, folder, host_key, kernel}`` of the box of an image.  Raises UserError without one."""
+    """``{box, folder, host_key}`` of the box of an image.  Raises UserError without one."""
     folder = folder_of(name)
     if not whole(name):
         raise UserError(
             f"the virtual machine's disk of image {name[:12]} is not in {places.home()}: "
             "run `python3 -m strata image` to build it again"
         )
-
-    def words(file_name: str) -> list[str]:
-        with open(os.path.join(folder, file_name), encoding="utf-8") as file:
-            return file.read().split()
-
-    return {
-        "box": box_name(name),
-        "folder": folder,
-        "host_key": " ".join(words("host_key.pub")[:2]),
-        "kernel": words("version")[0],
-    }
+    with open(os.path.join(folder, "host_key.pub"), encoding="utf-8") as file:
+        host_key = " ".join(file.read().split()[:2])
+    return {"box": box_name(name), "folder": folder, "host_key": host_key}
 
 
 def remove(name: str) -> None:
@@ -78,12 +70,3 @@ def remove_volumes(beginning: str) -> None:
     """Remove the files of the pool whose names have this beginning."""
     found = glob.glob(os.path.join(glob.escape(pool_folder()), f"{beginning}*"))
     capture(as_root(["rm", "-f", "--", *found]))
-
-
-def prune(images: set[str]) -> list[str]:
-    """Remove the boxes of all but these images; what it was, in words."""
-    kept = {box_name(name) for name in images}
-    boxes = {os.path.basename(path) for path in glob.glob(os.path.join(vagrant_home(), "boxes", "strata-*"))}
-    for box in sorted(boxes - kept):
-        remove(box.removeprefix("strata-"))
-    return [f"box {box}" for box in sorted(boxes - kept)]

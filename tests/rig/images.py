@@ -32,13 +32,11 @@ shift 4
 while [ $# -gt 0 ]; do mount --bind -o ro "$1" "$tree/$2"; shift 2; done
 mke2fs -q -F -t ext4 -m 0 -L "$label" -E lazy_itable_init=1,root_owner=0:0 -d "$tree" "$disk" "$size"
 """
-# That these files are as they were built is noted, and Docker of the rig's own root gets the image.
+# Docker of the rig's own root gets the image.
 _FINISH = """
 disk=$1 host=$2 work=$3 archive=$4
-shift 4
 mkdir "$work/images" "$work/up"
 mount -o loop "$disk" "$work/images"
-"$@" "$work/images"
 [ -e "$work/images/$archive" ] || exit 0
 mount -t tmpfs tmpfs "$work/up"
 cd "$work/up"
@@ -112,19 +110,7 @@ def _make(folder: Path | None, box: Path | None, work: Path) -> None:
 
 
 def _finish(work: Path, host: Path, name: str) -> None:
-    """Note that the files of the disk are as they were built, and give the image to Docker of the rig."""
+    """Give the image to Docker of the rig."""
     script = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "bash", "-uec", _FINISH, "rig"]
-    note = [sys.executable, "-m", "rig.images"]
     given = [str(work / "disk"), str(host), str(work), f"images/{name}/image.tar"]
-    variables = ["env", f"PYTHONPATH={os.pathsep.join(sys.path)}"]
-    capture([*variables, *script, *given, *note], timeout=1800)
-
-
-def note(mounted: Path) -> None:
-    """Note, in a disk that is mounted, that its images are as they were built."""
-    for path in mounted.glob("images/*/image.json"):
-        cache.note(str(path.parent))
-
-
-if __name__ == "__main__":
-    note(Path(sys.argv[1]))
+    capture([*script, *given], timeout=1800)

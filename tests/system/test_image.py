@@ -165,8 +165,9 @@ def test_a_missing_image_is_told_with_the_command_that_builds_it():
 PACKER = """#!/bin/bash
 set -e
 for word; do
-    case $word in home=* | recipe=* | base=*) declare "${word%%=*}=${word#*=}" ;; esac
+    case $word in home=* | tag=* | base=*) declare "${word%%=*}=${word#*=}" ;; esac
 done
+recipe=${tag#*:}
 labels=(--label "strata.home=$home" --label "strata.building=$recipe")
 container=$(docker run -d --network none "${labels[@]}" "$base" sleep 900)
 docker commit --change "LABEL strata.home= strata.building= strata.image=$home strata.recipe=$recipe" "$container"

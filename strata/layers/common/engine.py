@@ -14,7 +14,7 @@ from strata.base.amounts import numbers, size
 from strata.base.errors import UserError
 from strata.base.process import capture
 from strata.base.progress import once, step
-from strata.base.shapes import Fields, HostFacts
+from strata.base.shapes import Described, Fields, HostFacts, Image
 from strata.host import cgroups, observe
 from strata.host.observe import NOT_AVAILABLE
 from strata.layers.common import gvisor, layer, limits
@@ -29,7 +29,7 @@ NETWORKS = {"bridge": "bridge with NAT", "host": "its host’s"}
 DATA = {"volume": "volume", "layered": "layered file system", "tmpfs": "memory (tmpfs)"}
 
 
-def tag(image: Fields) -> str:
+def tag(image: Image | Described) -> str:
     """The name under which an engine knows the image, by its recipe."""
     return f"strata/image:{image['recipe'][:12]}"
 

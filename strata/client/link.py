@@ -7,7 +7,7 @@ queueing is ever replaced or removed.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from strata.base.errors import UserError
 from strata.base.shapes import Fields
@@ -50,14 +50,3 @@ def bucket(device: str, rate: str) -> list[str]:
 def no_bucket(device: str) -> list[str]:
     """The command that removes the bucket; it fails where the queueing is not ours."""
     return ["tc", "qdisc", "del", "dev", device, "root", "handle", HANDLE]
-
-
-def limit(run: Callable[[list[str]], object], device: str, rate: str) -> None:
-    """Limit what leaves a device; `run` runs a command as root where the device is.  Raises UserError."""
-    try:
-        run(bucket(device, rate))
-    except UserError as error:
-        raise UserError(
-            f"config.yaml: client.rate: the rate of {device} cannot be limited to {rate} ({error}); "
-            "the kernel needs sch_tbf, and no other queueing may be set there"
-        ) from None

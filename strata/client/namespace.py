@@ -7,7 +7,7 @@ from strata.base import places
 from strata.base.errors import UserError
 from strata.base.process import as_root, capture
 from strata.base.shapes import Fields
-from strata.client.link import Link, limit
+from strata.client.link import Link, bucket
 from strata.host import addresses
 from strata.layers.common.layer import Layer
 from strata.vm import card
@@ -29,11 +29,6 @@ def device() -> str:
     return f"stv{places.home_mark()[:8]}"
 
 
-def device_on_card() -> str:
-    """Name of the client's device on a card, until it is in the namespace."""
-    return f"stc{places.home_mark()[:8]}"
-
-
 def _ip(*words: str, check: bool = True) -> str:
     return capture(as_root(["ip", *words]), check=check).stdout
 
@@ -50,9 +45,9 @@ class Namespace(Link):
         self._address(device(), [], addresses.member(subnet, HOST))
         self._address(INSIDE, ["-n", name()], addresses.member(subnet, CLIENT))
         _ip("-n", name(), "link", "set", "lo", "up")
-        if self.options["rate"]:
-            limit(lambda argv: capture(as_root(argv)), device(), self.options["rate"])
-            limit(lambda argv: capture(self.wrap(argv)), INSIDE, self.options["rate"])
+        if rate := self.options["rate"]:
+            capture(as_root(bucket(device(), rate)))
+            capture(self.wrap(bucket(INSIDE, rate)))
         self._host = addresses.member(subnet, HOST)
 
     def address(self) -> str:
@@ -81,9 +76,8 @@ class Namespace(Link):
             )
         self.see_no_rate()
         # It goes with the namespace.
-        made = device_on_card()
-        _ip("link", "add", "link", card.port(device), "name", made, "type", "macvlan", "mode", "bridge")
-        _ip("link", "set", made, "netns", name(), "name", ON_CARD)
+        made = ["name", ON_CARD, "netns", name(), "type", "macvlan", "mode", "bridge"]
+        _ip("link", "add", "link", card.port(device), *made)
         _ip("-n", name(), "address", "add", address, "dev", ON_CARD)
         _ip("-n", name(), "link", "set", ON_CARD, "up")
 
@@ -105,9 +99,8 @@ class Namespace(Link):
 def remove() -> bool:
     """Remove the namespace and the pair; whether there was one.  What ran in it was ended before."""
     found = name() in capture(["ip", "netns", "list"], check=False).stdout.split()
-    for made in (device(), device_on_card()):
-        if os.path.exists(f"/sys/class/net/{made}"):
-            _ip("link", "delete", made, check=False)
+    if os.path.exists(f"/sys/class/net/{device()}"):
+        _ip("link", "delete", device(), check=False)
     if found:
         _ip("netns", "delete", name())
     return found

@@ -1,19 +1,15 @@
 """A client on a second machine, reached by ssh: all that a namespace does, done there."""
 
-import contextlib
 import os
 import shlex
-import sys
 from collections.abc import Sequence
 
 from strata.base.errors import UserError
-from strata.base.files import read_json, write_json
 from strata.base.process import as_root, capture
 from strata.base.shapes import Fields
 from strata.client import ends
-from strata.client.link import Link, limit, no_bucket
+from strata.client.link import Link, bucket, no_bucket
 from strata.host import addresses, firewall, sockets
-from strata.host.context import Context
 from strata.layers.chroot import MOUNT
 from strata.layers.common.layer import Layer
 
@@ -39,45 +35,44 @@ fi
 
 
 class Remote(Link):
-    """The second machine ``options["ssh"]``, whose ssh must ask no question and let in root or one who may sudo.
+    """The second machine ``options["ssh"]``, whose ssh must ask no question and let in root or one who may sudo."""
 
-    What is known of it is kept in the system's folder for whoever removes it.
-    """
+    def _undo(self, *commands: list[str]) -> None:
+        """Note the commands for this host that remove what is made next.
 
-    def __init__(self, below: Layer | None, options: Fields, context: Context) -> None:
-        super().__init__(below, options, context)
-        self._facts_path = os.path.join(context.folder, "remote.json")
-        self._facts: Fields = read_json(self._facts_path) or {}
-        self._folder = f"{CACHE}/systems/{context.id}"
-
-    def _note(self, **facts: object) -> None:
-        self._facts |= facts
-        write_json(self._facts_path, self._facts)
+        They do no harm twice, and no further one is asked: a machine that answers no more keeps what is there.
+        """
+        self.context.note({"kind": "second machine", "id": self.context.id, "find": ["true"], "remove": list(commands)})
 
     def _ssh(self, *words: str) -> list[str]:
         own = ["-F", self.options["ssh_config"]] if self.options["ssh_config"] else []
         settings = [f"{key}={value}" for key, value in sockets.settings(self.context.folder).items()]
         return ["ssh", *own, *(word for one in settings for word in ("-o", one)), *words, self.options["ssh"]]
 
+    @property
+    def _folder(self) -> str:
+        return f"{CACHE}/systems/{self.context.id}"
+
     def _there(self, argv: list[str]) -> list[str]:
         """The command for this host that runs `argv` on the second machine, word for word."""
-        return [*self._ssh(), "--", shlex.join([*self._facts["root"], *argv])]
+        return [*self._ssh(), "--", shlex.join([*self._root, *argv])]
 
     def _do(self, argv: list[str], check: bool = True) -> str:
         return capture(self._there(argv), check=check).stdout
 
     def up(self) -> None:
-        self.context.note(
-            {"kind": "second machine", "id": self.context.id, "settled": self.options, "folder": self.context.folder}
-        )
+        self._undo(self._ssh("-O", "exit"))
         there = ends.there(self._ssh())
-        root = [] if there["root"] == "yes" else ["sudo", "-n", "--"]
-        self._note(host=there["from"], client=there["address"], root=root)
-        self._note(device=ends.here(there["address"])["device"], device_there=there["device"])
-        if self.options["rate"]:
-            limit(lambda argv: capture(as_root(argv)), self._facts["device"], self.options["rate"])
-            limit(self._do, self._facts["device_there"], self.options["rate"])
+        self._root = [] if there["root"] == "yes" else ["sudo", "-n", "--"]
+        # This host and the client, and the devices that lead to the other; the client's is another where a card is.
+        self._host, self._client = there["from"], there["address"]
+        self._device, self._device_there = ends.here(self._client)["device"], there["device"]
+        if rate := self.options["rate"]:
+            self._undo(as_root(no_bucket(self._device)), self._there(no_bucket(self._device_there)))
+            capture(as_root(bucket(self._device, rate)))
+            self._do(bucket(self._device_there, rate))
         tree = self._bring_tree()
+        self._undo(self._there(["sh", "-uc", UNMOUNT, "strata", self._folder]))
         paths = [f"{self._folder}/{part}" for part in ("root", "data", "tmp")]
         # Programs of the client write to its /tmp as whoever they are; nobody else gets as far.
         self._do(["install", "-d", "-m", "0700", self._folder])
@@ -97,16 +92,13 @@ class Remote(Link):
         self._do(["mkdir", "-p", part])
         pack = as_root(["tar", "-C", os.path.join(image["folder"], "tree"), "--numeric-owner", "-cf", "-", "."])
         unpack = self._there(["tar", "-C", part, "--numeric-owner", "-xpf", "-"])
-        try:
-            capture(["bash", "-o", "pipefail", "-c", f"{shlex.join(pack)} | {shlex.join(unpack)}"], timeout=3600)
-        except UserError as error:
-            raise UserError(f"the image's files could not be copied to {self.options['ssh']}: {error}") from None
+        capture(["bash", "-o", "pipefail", "-c", f"{shlex.join(pack)} | {shlex.join(unpack)}"], timeout=3600)
         # It is there as a whole or not at all.
         self._do(["mv", "-T", "--", part, tree])
         return tree
 
     def address(self) -> str:
-        return str(self._facts["host"])
+        return self._host
 
     def join(self, systems: Sequence[Layer]) -> None:
         # All equal systems are in one network.
@@ -121,62 +113,32 @@ class Remote(Link):
 
     def _join_bridge(self, systems: Sequence[Layer], bridge: str, subnet: str) -> None:
         """The machines' network is behind this host: each end learns the way, and nothing is translated."""
-        self._note(subnet=subnet)
-        facts = self._facts
         firewall.let_through(
             self.context,
-            ["-i", facts["device"], "-o", bridge, "-s", facts["client"], "-d", subnet],
-            ["-i", bridge, "-o", facts["device"], "-s", subnet, "-d", facts["client"]],
+            ["-i", self._device, "-o", bridge, "-s", self._client, "-d", subnet],
+            ["-i", bridge, "-o", self._device, "-s", subnet, "-d", self._client],
         )
-        self._do(["ip", "route", "replace", subnet, "via", facts["host"], "dev", facts["device_there"]])
+        self._undo(self._there(["ip", "route", "del", subnet, "via", self._host]))
+        self._do(["ip", "route", "replace", subnet, "via", self._host, "dev", self._device_there])
         gateway = addresses.member(subnet, 1)
         for system in systems:
             machine = system.machine()
             assert machine
-            capture(machine.command_plain(["ip", "route", "replace", f"{facts['client']}/32", "via", gateway]))
-        with open("/proc/sys/net/ipv4/ip_forward", encoding="utf-8") as file:
-            if file.read().strip() != "1":
-                raise UserError("this host does not forward: `sysctl net.ipv4.ip_forward=1` lets the client reach it")
+            capture(machine.command_plain(["ip", "route", "replace", f"{self._client}/32", "via", gateway]))
 
     def _see_own_way(self, address: str) -> None:
-        """Note which card of the second machine is in the network of a machine's own.  Raises UserError."""
+        """See which card of the second machine is in the network of a machine's own.  Raises UserError."""
         shown = self._do(["ip", "-o", "route", "get", address], check=False)
         if " dev " not in shown or " via " in shown:
             raise UserError(
                 f"config.yaml: vm.profiles: {address} is on a card that a machine has for itself, and no card of "
                 f"{self.options['ssh']} is in its network: give one there an address of that network"
             )
-        self._note(device_load=shown.split(" dev ", 1)[1].split()[0])
+        self._device_there = shown.split(" dev ", 1)[1].split()[0]
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
         return self._there(["chroot", f"{self._folder}/root", *argv])
 
     def facts(self) -> Fields:
-        device = self._facts.get("device_load") or self._facts["device_there"]
-        return self.seen("network of a second machine", self._do(["ip", "-o", "link", "show", device], check=False))
-
-    def down(self) -> None:
-        """Remove all that `up` and `join` made, also after an interruption; it may be called twice."""
-        facts = self._facts
-        if self.options["rate"] and "device" in facts:
-            capture(as_root(no_bucket(facts["device"])), check=False)
-        try:
-            if "subnet" in facts:
-                self._do(["ip", "route", "del", facts["subnet"], "via", facts["host"]], check=False)
-            if self.options["rate"] and "device_there" in facts:
-                self._do(no_bucket(facts["device_there"]), check=False)
-            if facts:
-                self._do(["sh", "-uc", UNMOUNT, "strata", self._folder])
-        except UserError as error:
-            print(
-                f"strata: {self.options['ssh']} does not answer ({error}); once it does, see there that nothing is "
-                f"mounted below {self._folder}, and remove it",
-                file=sys.stderr,
-            )
-        with contextlib.suppress(UserError):
-            capture(self._ssh("-O", "exit"), timeout=20, check=False)
-
-
-def remove(settled: Fields, id: str, folder: str) -> None:
-    """Remove what a client of that id made, here and there."""
-    Remote(None, settled, Context(id, folder, None)).down()
+        shown = self._do(["ip", "-o", "link", "show", self._device_there], check=False)
+        return self.seen("network of a second machine", shown)

@@ -44,10 +44,6 @@ def remove(trace: Fields) -> None:
         from strata.client import namespace
 
         namespace.remove()
-    elif kind == "second machine":
-        from strata.client import remote
-
-        remote.remove(trace["settled"], trace["id"], _ours(trace["folder"]))
     else:
         raise UnknownKind(f"{kind} {trace['id']} is of a kind that this version does not know")
 

@@ -13,6 +13,7 @@ from strata.client import ends
 from strata.experiment import config
 from strata.host import capacity, cgroups, observe
 from strata.host.daemons import where
+from strata.vm import acceleration
 
 PROGRAMS = {
     "packer": "provisions the image",
@@ -73,7 +74,9 @@ def main(over: Fields | None = None) -> int:
     groups = f"control groups version {2 if cgroups.unified() else 1}"
     memory = f"{facts['memory_bytes'] / 1e9:.1f} GB of memory"
     print(f"This machine: {facts['cpus']} CPUs, {memory}, last-level cache {cache}, {groups}")
-    of_layers = [row for name in layers.names() if name != "host" for row in layers.kind(name).examine()]
+    of_layers = [layers.kind(name).examine() for name in layers.names() if name != "host"]
+    kvm = acceleration.known()
+    of_layers.append(("KVM", kvm["accelerator"] == "kvm" or None, kvm["accelerator_reason"]))
     good = _print([_root(), *_programs(), _space(), *_seen(), *of_layers])
     try:
         settings = config.read(over or {})

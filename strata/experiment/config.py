@@ -13,8 +13,8 @@ from strata.base.checking import Finding
 from strata.base.errors import UserError
 from strata.base.shapes import Fields, HostFacts, Plan, Quiet, Stack
 from strata.experiment import blocks, plan, recipe, workload
-from strata.vm import card, settings
-from strata.vm.settings import GIB, MIB
+from strata.vm import settings
+from strata.vm.settings import GIB
 
 FILE = "config.yaml"
 
@@ -117,8 +117,6 @@ def _cross_check(data: Fields) -> Iterator[Finding]:
         labels[shown] = name
         if "{vm}" in shown and not any("vm" in layer for layer in entry["layers"]):
             yield f"{where}.label", f"is '{shown}', and no layer is a virtual machine; must be without {{vm}}"
-    for name, profile in data.get("vm", {}).get("profiles", {}).items():
-        yield from ((f"vm.profiles.{name}.{part}", words) for part, words in card.complaints(profile or {}))
     for name, chosen in data["workloads"].items():
         # Mistakes in the workload's own file are reported of that file.
         with contextlib.suppress(UserError):
@@ -141,24 +139,13 @@ def _check_stack(key: str, stack: Stack, data: Fields) -> Iterator[Finding]:
         below = name
 
 
-def _check_memory(config: Fields, machine: HostFacts, workloads: Fields) -> Iterator[Finding]:
-    """Machines with more memory than the host, and workloads that hold more than the layer they run in may."""
+def _check_memory(config: Fields, machine: HostFacts) -> Iterator[Finding]:
+    """Machines with more memory than the host."""
     for name, profile in config["vm"]["profiles"].items():
         memory = settings.complete(profile, config["scale"])["memory"]
         if memory != "host" and size(memory) > machine["memory_bytes"]:
             there = f"this machine has {machine['memory_bytes'] / GIB:.1f} GiB: choose less"
             yield f"vm.profiles.{name}.memory", f"is {memory}; {there}"
-    held = [(load, *one) for load in workloads for one in workload.memory_needed(load, workloads[load]["parameters"])]
-    for name, entry in config["environments"].items():
-        for number, layer in enumerate(entry["layers"]):
-            ((kind, options),) = layer.items()
-            most = layers.kind(kind).memory(options)
-            for load, key, needs in held:
-                if most is not None and needs > 0.9 * most:
-                    value = workloads[load]["parameters"][key]
-                    wants = f"{load} ({key}: {value}) needs {needs / MIB:,.0f} MiB"
-                    where = f"environments.{name}.layers.{number}.{kind}.memory"
-                    yield where, f"is {options['memory']}, and {wants}: give more, or choose less there"
 
 
 def experiment(config: Fields, machine: HostFacts) -> Plan:
@@ -179,7 +166,7 @@ def experiment(config: Fields, machine: HostFacts) -> Plan:
         raise UserError(f"{FILE}: environments: none can be measured on this machine ({reasons})")
     _add_beside(config, machine, environments, workloads)
     turns = 1 if config["order"] == "sequential" else _turns(environments)
-    checking.complain(FILE, [*_check_memory(config, machine, workloads), *plan.wrong_ports(workloads, turns)])
+    checking.complain(FILE, [*_check_memory(config, machine), *plan.wrong_ports(workloads, turns)])
     described = recipe.describe(config["image"])
     # What an experiment that is narrowed down does not have is left out by nobody.
     left_out: Fields = {"not_emulated": [name for name in config.get("not_emulated", []) if name in workloads]}

@@ -48,10 +48,6 @@ class Kind(layer.Kind):
     def labels(self, settled: Fields) -> Fields:
         return NETWORK_AND_DATA
 
-    def examine(self) -> list[tuple[str, bool | None, str]]:
-        # What is there for a study of the method is nothing that a machine could lack.
-        return []
-
 
 class Layer(layer.Layer):
     """The brake is in the system's control group: it is frozen and ends with it, and counts as ours."""

@@ -37,7 +37,7 @@ class Kind(engine.Kind):
         return "no Docker daemon answers and none is installed: start it, or run `make setup`"
 
     def check(self, options: Fields, config: Fields, below: str = "host") -> list[tuple[str, str]]:
-        found = [*gvisor.check(options), *super().check(options, config, below)]
+        found = gvisor.check(options)
         if gvisor.asked(options) and below != "host":
             found.append(("runtime", "gVisor is not in a machine’s image; it runs on the host alone"))
         return found
@@ -61,16 +61,12 @@ class Kind(engine.Kind):
     def doubtful(self, settled: Fields) -> bool:
         return gvisor.asked(settled)
 
-    def examine(self) -> list[tuple[str, bool | None, str]]:
+    def examine(self) -> tuple[str, bool | None, str]:
         if reason := self.unavailable():
-            return [("Docker", False, reason)]
+            return "Docker", False, reason
         # Docker 26 prints nothing, and no error, to a user whom the daemon refuses: the version does.
-        version = capture(["docker", "version", "--format", "{{.Server.Version}}"], check=False)
-        if version.returncode != 0:
-            text = (version.stderr or version.stdout).strip().splitlines() or ["it fails without a word"]
-            hint = "" if answers() else "; `make setup` (or scripts/dockerd.sh) starts it"
-            return [("Docker", False, f"{text[-1]}{hint}")]
-        return [("Docker", True, f"version {version.stdout.strip()}")]
+        version = capture(["docker", "version", "--format", "version {{.Server.Version}}"], check=False)
+        return "Docker", version.returncode == 0, (version.stdout + version.stderr).strip().replace("\n", "; ")
 
 
 class Layer(engine.Layer):

@@ -42,14 +42,6 @@ class Kind(layer.Kind):
         name = options.get("profile", "default")
         return unknown("profile", name, profiles, "profile of vm.profiles") if isinstance(profiles, dict) else []
 
-    def examine(self) -> list[tuple[str, bool | None, str]]:
-        from strata.vm import acceleration
-
-        found = acceleration.known()
-        how = "" if found["accelerator"] else ": `python3 -m strata image` tests it"
-        kvm = ("KVM", True if found["accelerator"] == "kvm" else None, f"{found['accelerator_reason']}{how}")
-        return [*super().examine(), *([] if self.unavailable() else [kvm])]
-
     def settle(self, options: Fields, config: Fields) -> Fields:
         """The options with the profile's own settings and the accelerator, which decide a cell's result."""
         from strata.vm import acceleration, settings

@@ -44,7 +44,10 @@ def known(device: str = DEVICE) -> Fields:
     found: Fields = read_json(path()) or {}
     if found.get("circumstances") == circumstances(device):
         return dict(found["finding"])
-    return {"accelerator": None, "accelerator_reason": f"{device} exists; whether it runs a guest was not tested yet"}
+    return {
+        "accelerator": None,
+        "accelerator_reason": f"{device} exists; whether it runs a guest `python3 -m strata image` tests",
+    }
 
 
 def understand(console: str, ended: bool, limit: float = LIMIT) -> Fields:

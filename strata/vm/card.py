@@ -1,11 +1,9 @@
 """Devices that a guest has for itself, by PCI address (SR-IOV functions above all): whether it can, and its card."""
 
-import contextlib
-import ipaddress
 import os
 
 from strata.base.errors import UserError
-from strata.base.shapes import Fields, WantedMachine
+from strata.base.shapes import WantedMachine
 from strata.vm import ssh
 
 DEVICES = "/sys/bus/pci/devices"
@@ -44,26 +42,6 @@ def complaint(address: str, accelerator: str | None, devices: str = DEVICES) -> 
     if not os.path.exists(os.path.join(place, "iommu_group")):
         return f"device {address} is in no IOMMU group: switch the IOMMU on (firmware, and intel_iommu=on or its like)"
     return None
-
-
-def complaints(profile: Fields) -> list[tuple[str, str]]:
-    """What is wrong with a profile's card, as (key, words)."""
-    card = profile.get("card")
-    if card is None:
-        return []
-    if not profile.get("passthrough"):
-        return [("card", "is an address for a card that is passed through; name that in passthrough")]
-    found, ends = [], {}
-    for key, text in card.items():
-        with contextlib.suppress(ValueError):
-            ends[key] = ipaddress.IPv4Interface(text)
-        if key not in ends or ends[key].with_prefixlen != text:
-            found.append((f"card.{key}", f"is {text}; must be an address with its network's length, as 192.0.2.20/24"))
-    if not found and len(ends) == 2:
-        here, there = ends["address"], ends["client"]
-        if here.network != there.network or here.ip == there.ip:
-            found.append(("card.client", f"is {there}; must be another address of {here.network}"))
-    return found
 
 
 def give(folder: str, wanted: WantedMachine) -> str:

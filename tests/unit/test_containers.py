@@ -146,7 +146,7 @@ def test_without_its_program_it_is_told_what_installs_it(monkeypatch, name):
     monkeypatch.setattr(shutil, "which", lambda program, path=None: None)
     kind = layers.kind(name)
     assert "is not installed" in kind.unavailable()
-    assert kind.examine()[0][1] in (None, False)
+    assert kind.examine()[1] in (None, False)
     # Nothing of it can be there, and nothing is asked.
     assert kind.sweep() == kind.discard([]) == []
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection
 
 from strata.base import places
-from strata.base.amounts import numbers, size
+from strata.base.amounts import numbers
 from strata.base.errors import UserError
 from strata.base.process import capture
 from strata.base.progress import once, step
@@ -69,14 +69,8 @@ class Kind(layer.Kind):
         """Whether the engine is there to be asked, without being started."""
         return self.unavailable() is None
 
-    def check(self, options: Fields, config: Fields, below: str = "host") -> list[tuple[str, str]]:
-        return limits.check(options)
-
     def refusal(self, settled: Fields, below: str, machine: HostFacts) -> str | None:
         return limits.refusal(settled, os.sched_getaffinity(0), machine["memory_bytes"])
-
-    def memory(self, settled: Fields) -> int | None:
-        return size(settled["memory"]) if "memory" in settled else None
 
     def labels(self, settled: Fields) -> Fields:
         return {"network": NETWORKS[settled["network"]], "data": DATA[settled["data"]]}
@@ -163,9 +157,9 @@ class Layer(layer.Layer):
         argv = self.tool(*words, self.image, *WAIT)
         try:
             self.start(argv)
-        except UserError as error:
+        except UserError:
             if not self._bring_image():
-                raise self._explained(error) from None
+                raise
             self.start(argv)
         if limits.asked(self.options):
             printed = self.run_below(self.wrap(limits.LOOK), check=False)
@@ -191,16 +185,6 @@ class Layer(layer.Layer):
         ports = [] if self.options["network"] == "host" else self.context.ports
         forms = [f"{self.below.listen()}:{port}:{port}/{kind}" for port in ports for kind in ("tcp", "udp")]
         return [word for form in forms for word in ("--publish", form)]
-
-    def _explained(self, error: UserError) -> UserError:
-        """Why it did not start: where a port is taken, which."""
-        named = re.findall(r"\d+(?:\.\d+){3}:(\d+)", str(error))
-        if not named or not re.search("already allocated|address already in use", str(error)):
-            return error
-        return UserError(
-            f"port {named[-1]} of {self.below.listen()} is taken by another program: end that, or give the workload "
-            "another port (config.yaml: workloads)"
-        )
 
     def _bring_image(self) -> bool:
         """Bring the image from the cache if it is missing; whether it was."""

@@ -92,14 +92,10 @@ class Kind:
         """Whether it may be unable to run a workload, which is then a result and no failed cell."""
         return False
 
-    def memory(self, settled: Fields) -> int | None:
-        """Bytes to which its options bound memory; None where they do not."""
-        return None
-
-    def examine(self) -> list[tuple[str, bool | None, str]]:
-        """The lines of `make doctor`: (topic, whether it is available, text); None: missing, and no fault."""
+    def examine(self) -> tuple[str, bool | None, str]:
+        """The line of `make doctor`: (topic, whether it is available, text); None: missing, and no fault."""
         reason = self.unavailable()
-        return [(self.title, None if reason else True, reason or "can be made")]
+        return self.title, None if reason else True, reason or "can be made"
 
     def sweep(self) -> list[str]:
         """Remove all systems of this layer on this machine, found by our marks alone; what they were, in words."""

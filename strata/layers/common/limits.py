@@ -7,8 +7,6 @@ from strata.host import observe
 from strata.host.observe import NOT_AVAILABLE
 
 CPUS = r"[0-9]{1,4}(-[0-9]{1,4})?"
-# Docker's own least.
-LEAST_MEMORY = 6 * UNIT["MiB"]
 
 PROPERTIES: dict[str, Fields] = {
     "seccomp": {"enum": ["default", "unconfined"], "description": "default or unconfined"},
@@ -21,16 +19,6 @@ STATUS, MOUNTS = "/proc/self/status", "/proc/mounts"
 BOUNDS = ["/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory.max"]
 LOOK = ["tail", "-v", "-n", "+1", STATUS, MOUNTS, *BOUNDS]
 FILTERS = {"0": "unconfined", "1": "strict", "2": "default"}
-
-
-def check(options: Fields) -> list[tuple[str, str]]:
-    """(key, what is wrong) of options that fit their schema."""
-    found = []
-    if "cpuset-cpus" in options and not numbers(options["cpuset-cpus"]):
-        found.append(("cpuset-cpus", f"{options['cpuset-cpus']} holds no CPU; must be such as 0-1,3"))
-    if "memory" in options and size(options["memory"]) < LEAST_MEMORY:
-        found.append(("memory", f"is {options['memory']}; must be at least {LEAST_MEMORY // UNIT['MiB']}MiB"))
-    return found
 
 
 def refusal(options: Fields, cpus: set[int], memory_bytes: float) -> str | None:

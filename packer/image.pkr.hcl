@@ -33,10 +33,9 @@ source "docker" "container" {
   commit = true
   # Without a command of its own the image would keep an entry point that cannot be cleared.
   run_command = [
-    "-d", "-i", "-t", "--network", "none", "--label", "strata.home=${var.home}", "--label", "strata.building=${local.recipe}",
-    "--", "{{ .Image }}", "/bin/sh",
+    "-d", "-i", "-t", "--network", "none", "--label", "strata.building=${var.home}", "--", "{{ .Image }}", "/bin/sh",
   ]
-  changes = ["LABEL strata.home= strata.building= strata.image=${var.home} strata.recipe=${local.recipe}"]
+  changes = ["LABEL strata.building= strata.image=${var.home} strata.recipe=${local.recipe}"]
 }
 
 build {

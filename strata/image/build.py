@@ -154,7 +154,7 @@ def _run_packer(config: Fields, work: str, variables: dict[str, str]) -> None:
 
 def _remove_builds() -> list[str]:
     """Remove what builds left: containers that were provisioned, and images without a name; the containers' ids."""
-    found = docker.Kind().remove_containers(building=True)
+    found = docker.Kind().remove_containers(engine.BUILDING)
     nameless = ["--filter", f"label=strata.image={places.home_mark()}"]
     capture(["docker", "image", "prune", "--force", *nameless], timeout=600, check=False)
     return found

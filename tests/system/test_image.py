@@ -168,9 +168,8 @@ for word; do
     case $word in home=* | tag=* | base=*) declare "${word%%=*}=${word#*=}" ;; esac
 done
 recipe=${tag#*:}
-labels=(--label "strata.home=$home" --label "strata.building=$recipe")
-container=$(docker run -d --network none "${labels[@]}" "$base" sleep 900)
-docker commit --change "LABEL strata.home= strata.building= strata.image=$home strata.recipe=$recipe" "$container"
+container=$(docker run -d --network none --label "strata.building=$home" "$base" sleep 900)
+docker commit --change "LABEL strata.building= strata.image=$home strata.recipe=$recipe" "$container"
 echo "out of order"
 [ -e "$(dirname "$0")/fail" ] || sleep 900
 exit 1

@@ -19,7 +19,7 @@ from strata.host import cgroups, observe
 from strata.host.observe import NOT_AVAILABLE
 from strata.layers.common import gvisor, layer, limits
 
-# Says whose a container is.  A container in which an image is built has that of the recipe, too.
+# Each says whose a container is: one of a system, or one in which an image is built.
 LABEL, BUILDING = "strata.home", "strata.building"
 # What the first program does.
 WAIT = ["sleep", "infinity"]
@@ -75,13 +75,12 @@ class Kind(layer.Kind):
     def labels(self, settled: Fields) -> Fields:
         return {"network": NETWORKS[settled["network"]], "data": DATA[settled["data"]]}
 
-    def remove_containers(self, building: bool = False) -> list[str]:
-        """Remove our containers, or those in which images are built, where the engine answers; their ids."""
+    def remove_containers(self, label: str = LABEL) -> list[str]:
+        """Remove our containers of this label, where the engine answers; their ids."""
         if not self.answers():
             return []
-        ours = ["--filter", f"label={LABEL}={places.home_mark()}", "--format", "{{.ID}} {{.Labels}}"]
-        listed = capture(self.tool("ps", "--all", *ours)).stdout.splitlines()
-        found = [line.split()[0] for line in listed if bool(re.search(rf"{BUILDING}[=:]\w", line)) == building]
+        ours = f"label={label}={places.home_mark()}"
+        found = capture(self.tool("ps", "--all", "--quiet", "--filter", ours)).stdout.split()
         if found:
             capture(self.tool("rm", "--force", "--volumes", *found))
         return found

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from strata.base.errors import UserError
 from strata.base.shapes import Fields
+from strata.host import addresses
 from strata.layers.common.layer import Layer
 
 HANDLE = "5742:"
@@ -22,16 +23,34 @@ class Link(Layer):
     this host on the link, and its facts are those of the link: ``{kind, mtu, rate}``.
     """
 
-    @abstractmethod
     def join(self, systems: Sequence[Layer]) -> None:
         """Make equal systems that are up reachable at their addresses.  Raises UserError."""
+        from strata.vm import libvirt
 
-    def see_no_rate(self) -> None:
-        """Refuse a rate where the way leads over a machine's own card, which it would not limit.  Raises UserError."""
-        if self.options["rate"]:
-            raise UserError(
-                "config.yaml: client.rate: a card that a machine has for itself is not limited; leave it out"
-            )
+        machines = [machine for system in systems if (machine := system.machine())]
+        if not machines:
+            return
+        # All are in one network.
+        address = machines[0].address()
+        if own := machines[0].card():
+            if self.options["rate"]:
+                raise UserError(
+                    "config.yaml: client.rate: a card that a machine has for itself is not limited; leave it out"
+                )
+            self.join_card(address, *own)
+        else:
+            self.join_bridge(machines, libvirt.bridge(), addresses.member(f"{address}/24", 0) + "/24")
+
+    @abstractmethod
+    def join_bridge(self, machines: Sequence[Layer], bridge: str, subnet: str) -> None:
+        """Join machines' bridge and network."""
+
+    @abstractmethod
+    def join_card(self, address: str, device: str, own: str | None) -> None:
+        """Reach a machine at the address of its own card, a PCI device; `own`: the client's address, if any is said.
+
+        Raises UserError.
+        """
 
     def seen(self, kind: str, shown: str) -> Fields:
         """The facts, from what `ip link` shows of the client's device."""

@@ -53,32 +53,23 @@ class Namespace(Link):
     def address(self) -> str:
         return self._host
 
-    def join(self, systems: Sequence[Layer]) -> None:
-        # All equal systems are in one network.
-        machine = systems[0].machine()
-        if machine is None:
-            return
-        if own := machine.card():
-            self._join_card(*own)
-        elif bridge := machine.bridge():
-            # The client's end of the pair is at the machine's bridge, as another machine's cable would be.
-            _ip("address", "flush", "dev", device())
-            _ip("link", "set", device(), "master", bridge)
-            subnet = addresses.member(systems[0].address() + "/24", 0) + "/24"
-            self._address(INSIDE, ["-n", name()], addresses.member(subnet, CLIENT))
+    def join_bridge(self, machines: Sequence[Layer], bridge: str, subnet: str) -> None:
+        # The client's end of the pair is at the machine's bridge, as another machine's cable would be.
+        _ip("address", "flush", "dev", device())
+        _ip("link", "set", device(), "master", bridge)
+        self._address(INSIDE, ["-n", name()], addresses.member(subnet, CLIENT))
 
-    def _join_card(self, device: str, address: str | None) -> None:
-        """Put the client on the host's side of the card whose function a machine has for itself."""
-        if address is None:
+    def join_card(self, address: str, device: str, own: str | None) -> None:
+        # It is put on the host's side of the card.
+        if own is None:
             raise UserError(
                 "config.yaml: vm.profiles: a card has an address for the machine and none for a client in a namespace; "
                 "give it client, another address of its network"
             )
-        self.see_no_rate()
         # It goes with the namespace.
         made = ["name", ON_CARD, "netns", name(), "type", "macvlan", "mode", "bridge"]
         _ip("link", "add", "link", card.port(device), *made)
-        _ip("-n", name(), "address", "add", address, "dev", ON_CARD)
+        _ip("-n", name(), "address", "add", own, "dev", ON_CARD)
         _ip("-n", name(), "link", "set", ON_CARD, "up")
 
     def _address(self, device: str, where: list[str], address: str) -> None:

@@ -100,19 +100,8 @@ class Remote(Link):
     def address(self) -> str:
         return self._host
 
-    def join(self, systems: Sequence[Layer]) -> None:
-        # All equal systems are in one network.
-        machine = systems[0].machine()
-        if machine is None:
-            return
-        if machine.card():
-            self.see_no_rate()
-            self._see_own_way(machine.address())
-        elif bridge := machine.bridge():
-            self._join_bridge(systems, bridge, addresses.member(f"{machine.address()}/24", 0) + "/24")
-
-    def _join_bridge(self, systems: Sequence[Layer], bridge: str, subnet: str) -> None:
-        """The machines' network is behind this host: each end learns the way, and nothing is translated."""
+    def join_bridge(self, machines: Sequence[Layer], bridge: str, subnet: str) -> None:
+        # The machines' network is behind this host: each end learns the way, and nothing is translated.
         firewall.let_through(
             self.context,
             ["-i", self._device, "-o", bridge, "-s", self._client, "-d", subnet],
@@ -121,13 +110,10 @@ class Remote(Link):
         self._undo(self._there(["ip", "route", "del", subnet, "via", self._host]))
         self._do(["ip", "route", "replace", subnet, "via", self._host, "dev", self._device_there])
         gateway = addresses.member(subnet, 1)
-        for system in systems:
-            machine = system.machine()
-            assert machine
+        for machine in machines:
             capture(machine.command_plain(["ip", "route", "replace", f"{self._client}/32", "via", gateway]))
 
-    def _see_own_way(self, address: str) -> None:
-        """See which card of the second machine is in the network of a machine's own.  Raises UserError."""
+    def join_card(self, address: str, device: str, own: str | None) -> None:
         shown = self._do(["ip", "-o", "route", "get", address], check=False)
         if " dev " not in shown or " via " in shown:
             raise UserError(

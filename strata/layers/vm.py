@@ -103,11 +103,6 @@ class Layer(layer.Layer):
     def listen(self) -> str:
         return self.address()
 
-    def bridge(self) -> str | None:
-        from strata.vm import libvirt
-
-        return None if self.card() else libvirt.bridge()
-
     def card(self) -> tuple[str, str | None] | None:
         wanted = self._machine.wanted
         return (wanted["passthrough"][0], wanted["card"].get("client")) if wanted["card"] else None

@@ -159,10 +159,6 @@ class Layer(ABC):
         """The layer of the stack that is a virtual machine; None where there is none."""
         return self.below.machine()
 
-    def bridge(self) -> str | None:
-        """Of a virtual machine: the bridge of the host to which a client is joined; None where a card leads to it."""
-        return None
-
     def card(self) -> tuple[str, str | None] | None:
         """Of a virtual machine: (PCI address, the client's address) of the card by which it is reached, if any."""
         return None

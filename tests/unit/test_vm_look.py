@@ -3,7 +3,7 @@
 import pytest
 import tuned
 
-from strata.vm import applied, settings
+from strata.vm import look, settings
 
 TOPOLOGY = [{"cpu": cpu, "socket": 0, "core": cpu, "node": 0} for cpu in range(2)]
 DISK = {"cache": "none", "io": "native", "iothread": "1"}
@@ -39,7 +39,7 @@ def seen(**changes):
 
 def rows(accelerator="kvm", refused=None, **changes):
     wanted = settings.resolve(TUNED, TOPOLOGY, 24 * 2**30, accelerator)
-    found = applied.rows(TUNED, wanted, **seen(**changes), refused=refused or {})
+    found = look.rows(TUNED, wanted, **seen(**changes), refused=refused or {})
     return {row["name"]: row for row in found}
 
 
@@ -87,7 +87,7 @@ def test_qemus_process_is_read_from_the_kernel(tmp_path):
     (place / "status").write_text("HugetlbPages:\t 2048 kB\nCpus_allowed_list:\t0-1\n")
     (place / "fd").mkdir()
     (place / "fd/7").symlink_to("/dev/vhost-net")
-    assert applied.process(42, str(tmp_path)) == {
+    assert look.process_of(42, str(tmp_path)) == {
         "huge_mib": 2,
         "vcpus": {"0": "0", "1": "1"},
         "emulator": "0-1",
@@ -95,7 +95,7 @@ def test_qemus_process_is_read_from_the_kernel(tmp_path):
         "bound": {},
     }
     (place / "fd/7").unlink()
-    assert applied.process(42, str(tmp_path))["vhost"] is False
+    assert look.process_of(42, str(tmp_path))["vhost"] is False
 
 
 MAPS = """
@@ -108,5 +108,5 @@ MAPS = """
 
 
 def test_memory_that_is_bound_to_a_node_is_read_from_the_kernel():
-    assert applied.bound(MAPS) == {"0": 1024, "1": 1024}
-    assert applied.bound("") == {}
+    assert look.bound(MAPS) == {"0": 1024, "1": 1024}
+    assert look.bound("") == {}

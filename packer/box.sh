@@ -6,7 +6,6 @@ set -euo pipefail
 
 tree=$1 archive=$2 box=$3
 root=$box/root
-here=$(dirname "$0")
 mkdir -p "$box"
 cp -a "$tree" "$root"
 rm -rf "${root:?}"/dev/*
@@ -59,7 +58,6 @@ qemu-img convert -O qcow2 "$box/disk.raw" "$box/box.img"
 kernel=$(find "$root/boot" -name 'vmlinuz-*' | sort -V | tail -n 1)
 cp "$kernel" "$box/kernel"
 cp "$root/boot/initrd.img-${kernel##*/vmlinuz-}" "$box/initrd"
-cp "$here/box.rb" "$box/Vagrantfile"
 echo '{"provider": "libvirt", "format": "qcow2", "virtual_size": 32}' >"$box/metadata.json"
 chown "${SUDO_UID:-0}" "$box/key"
 rm -rf --one-file-system "$root" "$box/disk.raw"

@@ -218,7 +218,7 @@ def _planned(entry: Fields, config: Fields, machine: HostFacts) -> Fields:
     told: list[Fields] = []
     daemons: list[str] = []
     described: Fields = {}
-    doubtful, below = False, "host"
+    below = "host"
     for given in entry["layers"]:
         ((kind, options),) = given.items()
         layer = layers.kind(kind)
@@ -230,7 +230,6 @@ def _planned(entry: Fields, config: Fields, machine: HostFacts) -> Fields:
         described |= layer.describe(settled)
         told.append({"kind": layer.kind, "title": layer.title, **layer.labels(settled)})
         daemons += layer.daemons
-        doubtful = doubtful or layer.doubtful(settled)
     emulated = described.get("accelerator") == "tcg"
     if emulated and not config["emulation"]:
         reason = reason or "KVM runs no guest here, and emulation is switched off (emulation: false)"
@@ -243,7 +242,6 @@ def _planned(entry: Fields, config: Fields, machine: HostFacts) -> Fields:
         "daemons": daemons,
         **described,
         "emulated": emulated,
-        **({"doubtful": True} if doubtful else {}),
     }
 
 

@@ -58,8 +58,8 @@ class Kind(engine.Kind):
         found = super().labels(settled)
         return found | gvisor.labels(settled, found["network"]) if gvisor.asked(settled) else found
 
-    def doubtful(self, settled: Fields) -> bool:
-        return gvisor.asked(settled)
+    def describe(self, settled: Fields) -> Fields:
+        return {"doubtful": True} if gvisor.asked(settled) else {}
 
     def examine(self) -> tuple[str, bool | None, str]:
         if reason := self.unavailable():

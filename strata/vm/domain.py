@@ -20,9 +20,6 @@ def tune(xml: str, extra: Fields) -> str:
     domain = ElementTree.fromstring(xml)
     if extra["host_caches"]:
         _child(_child(domain, "cpu"), "cache", mode="passthrough")
-    if extra["arguments"]:
-        line = _child(_child(domain, "os"), "cmdline")
-        line.text = f"{line.text or ''} {extra['arguments']}".strip()
     if extra["iothread"]:
         _child(domain, "iothreads").text = "1"
         for disk in domain.findall("devices/disk[@device='disk']"):

@@ -86,7 +86,7 @@ def resolve(
     profile: as :func:`complete` gives it.  topology: of :func:`strata.host.capacity.topology`.
     part, of: this is machine `part` (from 0) of so many equal ones, which share CPUs and memory evenly.
     Returns ``{cpus, memory_mib, driver, cpu, topology, affinity, numa, huge_pages, disk, extra}``; what does not
-    apply is None.  `extra` is what Vagrant cannot say (:func:`strata.vm.domain.tune`).
+    apply is None.  `extra` goes to :func:`strata.vm.domain.tune`.
     """
     share = max(1, len(topology) // of)
     wanted = share if profile["cpus"] == "host" else int(profile["cpus"])
@@ -122,6 +122,7 @@ def resolve(
         "data_disk_bytes": size(profile["data_disk"]),
         "passthrough": list(profile["passthrough"]),
         "card": profile.get("card"),
+        # Beside arguments of the kernel this is what Vagrant cannot say.
         "extra": {
             # Only a processor that is passed through can show the host's caches.
             "host_caches": bool(form and kvm),
@@ -132,7 +133,6 @@ def resolve(
             "queues": queues if queues > 1 else None,
             # The host's node for each of the guest's.
             "memory_nodes": nodes,
-            # To the kernel, beside those of the box.
             "arguments": None if kvm else EMULATED_ARGUMENTS,
         },
     }

@@ -1,6 +1,5 @@
 """One image for every environment: the container's files and the native tree are the same."""
 
-import hashlib
 import json
 import os
 import shutil
@@ -15,9 +14,9 @@ from strata.image import cache, manifest
 from strata.layers.common import engine
 from strata.system import testbed
 
-# Prints what manifest.hash_tree finds, from inside a container: hash or target, and path.
+# Prints of each file below a folder its hash or target, and its path.
 INSIDE = r"""
-cd /
+cd "$1"
 find . -xdev \( -path ./proc -o -path ./sys -o -path ./dev -o -path ./run -o -path ./tmp -o -path ./data \) -prune \
     -o -type f -print0 | sort -z | xargs -0 sha256sum -z | tr '\0' '\n' | sed 's|^\(.*\)  \./|sha256:\1 |'
 find . -xdev \( -path ./proc -o -path ./sys -o -path ./dev -o -path ./run -o -path ./tmp -o -path ./data \) -prune \
@@ -25,38 +24,22 @@ find . -xdev \( -path ./proc -o -path ./sys -o -path ./dev -o -path ./run -o -pa
 """
 
 
-def hash_tree(tree):
-    """What the manifest should say of the tree that native runs use."""
-    found = {}
-    for folder, inner, names in os.walk(tree):
-        inside = os.path.relpath(folder, tree)
-        if inside == ".":
-            inner[:] = [name for name in inner if name not in manifest.NOT_FILES]
-        for name in names + [part for part in inner if os.path.islink(os.path.join(folder, part))]:
-            path, key = os.path.join(folder, name), os.path.normpath(os.path.join(inside, name))
-            if key in manifest.LAID_OVER:
-                continue
-            if os.path.islink(path):
-                found[key] = f"link:{os.readlink(path)}"
-            else:
-                found[key] = f"sha256:{hashlib.sha256(open(path, 'rb').read()).hexdigest()}"
-    return found
+def files_below(*argv):
+    """What the manifest should say of the files below a folder, by a command in front of the shell that looks."""
+    done = subprocess.run([*argv[:-1], "bash", "-c", INSIDE, "look", argv[-1]], capture_output=True, check=True)
+    lines = [line.rsplit(" ", 1) for line in done.stdout.decode().splitlines()]
+    return {path: value for value, path in lines if path not in manifest.LAID_OVER}
 
 
 def test_container_and_tree_are_the_same_files(image, see_image):
     see_image(image)
-    argv = ["docker", "run", "--rm", "--network", "none", "--pull", "never", image["id"], "bash", "-c", INSIDE]
-    printed = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
-    inside = {}
-    for line in printed.splitlines():
-        value, path = line.rsplit(" ", 1)
-        inside[path] = value
-    inside = {path: value for path, value in inside.items() if path not in manifest.LAID_OVER}
     listed = json.loads(open(os.path.join(image["folder"], "manifest.json")).read())["files"]
     assert len(listed) > 5000
     assert "opt/strata/workloads/linpack/linpack" in listed
-    assert inside == {path: value for path, value in listed.items() if " " not in path}
-    assert hash_tree(os.path.join(image["folder"], "tree")) == listed
+    listed = {path: value for path, value in listed.items() if " " not in path}
+    docker = ["docker", "run", "--rm", "--network", "none", "--pull", "never", image["id"]]
+    assert files_below(*docker, "/") == listed
+    assert files_below(os.path.join(image["folder"], "tree")) == listed
 
 
 def test_the_manifest_is_what_the_image_says_it_is(image):

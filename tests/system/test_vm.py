@@ -179,7 +179,7 @@ def there(name):
     ] == [True, True]
 
 
-# Short: the machine of test_vm_workloads.py is a tuned one, and what it got of the host is in test_vm_kvm.py.
+# Short: the machine of test_vm_workloads.py is a tuned one.
 @pytest.mark.long
 def test_a_tuned_machine_shows_what_was_applied(tuned, image):
     facts = tuned.facts["facts"]["vm"]

@@ -5,7 +5,6 @@ it; libvirt translates the tuned domain into QEMU's arguments.  UPDATE_GOLDEN=1 
 """
 
 import json
-import os
 import re
 import xml.etree.ElementTree as ElementTree
 
@@ -15,9 +14,8 @@ import tuned
 from strata import layers
 from strata.base import places
 from strata.experiment import config
-from strata.host import capacity
 from strata.system import testbed
-from strata.vm import acceleration, disk, libvirt, look, settings
+from strata.vm import disk, libvirt, look, settings
 from strata.vm.machine import Machine, define, forget_vagrant
 
 MEMORY = 64 * 2**30
@@ -67,50 +65,9 @@ def defined_by_vagrant(profile, subnet, image, folder):
     given = {**machine.settings(facts), **wanted(profile), "subnet": subnet, "huge_pages": profile == "tuned"}
     given["mac"], given["address"] = libvirt.card_address(subnet, 0)
     (folder / "vm.json").write_text(json.dumps(given))
-    return stopped_before_its_start(given, folder)
-
-
-def stopped_before_its_start(given, folder):
-    """The domain of these settings, which was not started."""
     define(str(folder), given)
     forget_vagrant(str(folder))
     return libvirt.virsh("dumpxml", "--inactive", given["name"])
-
-
-def test_two_machines_share_the_host_without_being_in_each_others_way(network, image, checkout, tmp_path):
-    """Booted and reached they are in test_vm.py, by the long test; here both are defined at the same time."""
-    accelerator = acceleration.known()["accelerator"]
-    half = settings.complete({"memory": "host", "pin": True}, "tiny")
-    options = {"profile": "half", "fresh": "boot", "settings": half, "accelerator": accelerator}
-    found = []
-    for part in (0, 1):
-        folder = tmp_path / str(part)
-        folder.mkdir()
-        context = layers.Context(f"strata-half-{part}", str(folder), image, part=part, of=2, first=str(tmp_path / "0"))
-        given = Machine(options, context).prepare()
-        xml = stopped_before_its_start(given, folder)
-        found.append(
-            {
-                "name": given["name"],
-                "address": given["address"],
-                "card": re.findall(r"<mac address='(.*?)'", xml),
-                "memory": int(re.search(r"<memory unit='KiB'>(\d+)<", xml)[1]) * 1024,
-                "vcpus": int(re.search(r"<vcpu[^>]*>(\d+)<", xml)[1]),
-                "pins": set(re.findall(r"<vcpupin vcpu='\d+' cpuset='(\d+)'", xml)),
-            }
-        )
-    first, second = found
-    assert {first["name"], second["name"]} <= set(libvirt.domains())
-    assert all(first[key] != second[key] for key in ("name", "address", "card"))
-    assert first["memory"] == second["memory"]
-    spare = settings.spare_memory(capacity.facts()["memory_bytes"])
-    assert spare - 2**22 <= 2 * first["memory"] <= spare
-    cpus = len(os.sched_getaffinity(0))
-    assert first["vcpus"] == second["vcpus"] == max(1, cpus // 2) == len(first["pins"])
-    if cpus >= 2:
-        assert first["pins"].isdisjoint(second["pins"])
-    reserved = libvirt.virsh("net-dumpxml", libvirt.prefix())
-    assert all(f"ip='{one['address']}'" in reserved for one in found)
 
 
 @pytest.fixture

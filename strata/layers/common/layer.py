@@ -85,12 +85,11 @@ class Kind:
         return {}
 
     def describe(self, settled: Fields) -> Fields:
-        """What else the plan says of an environment with this layer."""
-        return {}
+        """What else the plan says of an environment with this layer.
 
-    def doubtful(self, settled: Fields) -> bool:
-        """Whether it may be unable to run a workload, which is then a result and no failed cell."""
-        return False
+        With ``doubtful: True`` it may be unable to run a workload, which is then a result and no failed cell.
+        """
+        return {}
 
     def examine(self) -> tuple[str, bool | None, str]:
         """The line of `make doctor`: (topic, whether it is available, text); None: missing, and no fault."""

@@ -130,8 +130,9 @@ def _check_stack(key: str, stack: Stack, data: Fields) -> Iterator[Finding]:
         if name not in layers.names():
             continue
         where, cls = f"{key}.{number}", layers.kind(name)
-        wrong = checking.findings(checking.validator(cls.options_schema), options, f"{where}.{name}")
-        yield from wrong or [(f"{where}.{name}.{at}", words) for at, words in cls.check(options, data, below)]
+        names = data.get("vm", {"profiles": {"default": {}}})
+        wrong = checking.findings(checking.validator(cls.options_schema), options, f"{where}.{name}", names)
+        yield from wrong or [(f"{where}.{name}.{at}", words) for at, words in cls.check(options, below)]
         if name == "host" and number > 0:
             yield where, "'host' is the bottom of a stack; it stands first or is left out"
         elif name != "host" and below not in cls.stands_on:

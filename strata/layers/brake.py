@@ -1,10 +1,8 @@
 """A brake on a native system: it takes a known share of every processor, as a positive control (docs/aa.md)."""
 
 from strata.base.process import as_root, capture
-from strata.base.shapes import Fields
 from strata.host import cgroups
 from strata.layers.common import layer
-from strata.layers.host import NETWORK_AND_DATA
 
 # Arguments: a share.  On every processor, and on all at the same moments, it runs for that share of each 5 ms, before
 # anything that is not of the kernel.  That is less than a trial of STREAM, of which the best counts.
@@ -44,9 +42,6 @@ class Kind(layer.Kind):
     options_schema = layer.takes(
         "share", share={"type": "number", "minimum": 0, "maximum": 0.5, "description": "of the processors' time"}
     )
-
-    def labels(self, settled: Fields) -> Fields:
-        return NETWORK_AND_DATA
 
 
 class Layer(layer.Layer):

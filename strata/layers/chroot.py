@@ -7,7 +7,6 @@ from strata.base.shapes import Fields, HostFacts
 from strata.host import cgroups
 from strata.host.daemons import where
 from strata.layers.common import layer
-from strata.layers.host import NETWORK_AND_DATA
 
 # Arguments: the new root, the image's files, folders for /data and /tmp.
 MOUNT = """
@@ -48,9 +47,6 @@ class Kind(layer.Kind):
         if "numactl" in settled and not where("numactl"):
             return "numactl is not installed: install the distribution's package of that name"
         return None
-
-    def labels(self, settled: Fields) -> Fields:
-        return NETWORK_AND_DATA
 
 
 class Layer(layer.Layer):

@@ -36,11 +36,8 @@ class Kind(engine.Kind):
             return reason
         return "no Docker daemon answers and none is installed: start it, or run `make setup`"
 
-    def check(self, options: Fields, config: Fields, below: str = "host") -> list[tuple[str, str]]:
-        found = gvisor.check(options)
-        if gvisor.asked(options) and below != "host":
-            found.append(("runtime", "gVisor is not in a machine’s image; it runs on the host alone"))
-        return found
+    def check(self, options: Fields, below: str) -> list[tuple[str, str]]:
+        return gvisor.check(options, below)
 
     def settle(self, options: Fields, config: Fields) -> Fields:
         return gvisor.settle(options)

@@ -3,10 +3,7 @@
 import os
 
 from strata.base import places
-from strata.base.shapes import Fields
 from strata.layers.common import layer
-
-NETWORK_AND_DATA = {"network": "the host’s", "data": "the host’s disk"}
 
 
 class Kind(layer.Kind):
@@ -17,9 +14,6 @@ class Kind(layer.Kind):
     stands_on = ()
     forms = ()
     stands_idle = True
-
-    def labels(self, settled: Fields) -> Fields:
-        return NETWORK_AND_DATA
 
     def sweep(self) -> list[str]:
         from strata.base.files import clear_tree

@@ -9,7 +9,6 @@ from strata.base.shapes import Fields
 from strata.host import cgroups
 from strata.layers import chroot
 from strata.layers.common import layer
-from strata.layers.host import NETWORK_AND_DATA
 
 # What the distribution gives to every container: its devices, mounts, capabilities and filter of system calls.
 COMMON = "/usr/share/lxc/config/common.conf"
@@ -29,9 +28,6 @@ class Kind(layer.Kind):
     programs = ("lxc-start",)
     installed_by = "install the distribution's package lxc"
     needs_root = True
-
-    def labels(self, settled: Fields) -> Fields:
-        return NETWORK_AND_DATA
 
 
 class Layer(chroot.Layer):

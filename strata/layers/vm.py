@@ -25,7 +25,7 @@ class Kind(layer.Kind):
     needs_root = True
     daemons = ("libvirtd", "virtlogd", "virtqemud", "virtnetworkd", "virtstoraged", "dnsmasq")
     options_schema = layer.takes(
-        profile={"type": "string", "description": "the name of a profile of vm.profiles"},
+        profile={"type": "string", "known": {"in": "profiles", "what": "profile of vm.profiles"}},
         fresh={"enum": ["boot", "snapshot"], "description": "boot or snapshot"},
     )
 
@@ -34,13 +34,8 @@ class Kind(layer.Kind):
             return f"virtual machines are built for x86_64 only; this host is {machine}"
         return super().unavailable()
 
-    def check(self, options: Fields, config: Fields, below: str = "host") -> list[tuple[str, str]]:
-        from strata.base.checking import unknown
-
-        section = config.get("vm", {"profiles": {"default": {}}})
-        profiles = section.get("profiles") if isinstance(section, dict) else None
-        name = options.get("profile", "default")
-        return unknown("profile", name, profiles, "profile of vm.profiles") if isinstance(profiles, dict) else []
+    def labels(self, settled: Fields) -> Fields:
+        return {}
 
     def settle(self, options: Fields, config: Fields) -> Fields:
         """The options with the profile's own settings and the accelerator, which decide a cell's result."""
@@ -50,7 +45,7 @@ class Kind(layer.Kind):
         return {
             "profile": name,
             "fresh": options.get("fresh", "boot"),
-            "settings": settings.complete(config["vm"]["profiles"][name], config["scale"]),
+            "settings": settings.complete(config["vm"]["profiles"].get(name), config["scale"]),
             "accelerator": acceleration.known()["accelerator"],
         }
 

@@ -24,10 +24,12 @@ def asked(options: Fields) -> bool:
     return options.get("runtime") == PROGRAM
 
 
-def check(options: Fields) -> list[tuple[str, str]]:
+def check(options: Fields, below: str) -> list[tuple[str, str]]:
     """(key, what is wrong) of options that fit their schema."""
     if not asked(options):
         return [("stack", f"is of gVisor alone; set runtime: {PROGRAM} too")] if "stack" in options else []
+    if below != "host":
+        return [("runtime", "gVisor is not in a machine’s image; it runs on the host alone")]
     wrong = options["network"] == "host" and options.get("stack") != "host"
     return [("stack", "the sandbox’s own stack cannot be the host’s network; set stack: host")] if wrong else []
 

@@ -64,8 +64,8 @@ class Kind:
             return f"{self.title} needs root: run as root or install sudo"
         return None
 
-    def check(self, options: Fields, config: Fields, below: str = "host") -> list[tuple[str, str]]:
-        """(key, what is wrong) of options that fit their schema, but not the rest of the config or the layer below."""
+    def check(self, options: Fields, below: str) -> list[tuple[str, str]]:
+        """(key, what is wrong) of options that fit their schema, but not one another or the layer below."""
         return []
 
     def settle(self, options: Fields, config: Fields) -> Fields:
@@ -82,7 +82,7 @@ class Kind:
 
     def labels(self, settled: Fields) -> Fields:
         """What the paper says of it: ``{network, data}``, and ``kind`` and ``title`` where the options change them."""
-        return {}
+        return {"network": "the host’s", "data": "the host’s disk"}
 
     def describe(self, settled: Fields) -> Fields:
         """What else the plan says of an environment with this layer.

@@ -3,6 +3,8 @@
 import os
 
 from strata.base import places
+from strata.base.files import clear_tree
+from strata.host import cgroups
 from strata.layers.common import layer
 
 
@@ -16,9 +18,6 @@ class Kind(layer.Kind):
     stands_idle = True
 
     def sweep(self) -> list[str]:
-        from strata.base.files import clear_tree
-        from strata.host import cgroups
-
         found = sorted(os.listdir(places.systems())) if os.path.isdir(places.systems()) else []
         folders = [os.path.join(places.systems(), name) for name in found]
         for folder in folders:

@@ -6,6 +6,7 @@ from strata.base.process import capture
 from strata.base.shapes import Fields, HostFacts
 from strata.host import cgroups
 from strata.layers.common import layer
+from strata.vm import acceleration, libvirt, machine, settings, snapshot, ssh
 
 # What it takes: of QEMU, libvirt and Vagrant, and to make its disk.
 PROGRAMS = ("qemu-system-x86_64", "qemu-img", "libvirtd", "virsh", "dnsmasq", "vagrant", "mke2fs", "ssh", "ssh-keygen")
@@ -39,8 +40,6 @@ class Kind(layer.Kind):
 
     def settle(self, options: Fields, config: Fields) -> Fields:
         """The options with the profile's own settings and the accelerator, which decide a cell's result."""
-        from strata.vm import acceleration, settings
-
         name = options.get("profile", "default")
         return {
             "profile": name,
@@ -55,13 +54,9 @@ class Kind(layer.Kind):
 
     def describe(self, settled: Fields) -> Fields:
         """What accelerates the machine, why that is known, and the word that stands for {vm} in labels."""
-        from strata.vm import acceleration
-
         return {**acceleration.known(), "shown": acceleration.shown(settled["accelerator"])}
 
     def sweep(self) -> list[str]:
-        from strata.vm import libvirt, snapshot
-
         return [*libvirt.sweep(), *(f"snapshots of run {name}" for name in snapshot.remove())]
 
 
@@ -71,8 +66,6 @@ class Layer(layer.Layer):
     data = "/data"
 
     def up(self) -> None:
-        from strata.vm import machine
-
         self.context.note({"kind": "machine", "id": self.context.folder})
         warmup = {above.name: words for above in self.above if (words := above.warmup())}
         self._machine = machine.Machine(self.options, self.context, warmup)
@@ -82,8 +75,6 @@ class Layer(layer.Layer):
         return {"vm": self._facts}
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
-        from strata.vm import ssh
-
         return ssh.command(self.context.folder, argv)
 
     def left(self) -> list[str]:
@@ -106,7 +97,5 @@ class Layer(layer.Layer):
         return self
 
     def processes(self) -> list[int]:
-        from strata.vm import libvirt
-
         found = libvirt.process(self._machine.wanted["name"])
         return [found] if found else []

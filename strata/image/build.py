@@ -12,9 +12,10 @@ import shutil
 import time
 from collections.abc import Iterator
 
+from strata import layers
 from strata.base import places
 from strata.base.errors import UserError
-from strata.base.files import remove_tree, write_json, write_text
+from strata.base.files import clear_tree, remove_tree, write_json, write_text
 from strata.base.process import as_root, capture
 from strata.base.progress import say, step
 from strata.base.shapes import Described, Fields, Image
@@ -23,6 +24,9 @@ from strata.image import cache, manifest, rootfs
 from strata.layers import docker
 from strata.layers.common import engine
 from strata.vm import acceleration, disk
+
+# So many of the images that were used last stay, with their bases and boxes.
+KEPT = 3
 
 
 def ensure(config: Fields, machines: bool = False) -> Image:
@@ -182,3 +186,27 @@ def publish(image: Image) -> None:
     os.makedirs(os.path.dirname(places.MANIFEST), exist_ok=True)
     shutil.copyfile(os.path.join(image["folder"], "manifest.json"), places.MANIFEST)
     write_json(places.IMAGE, {key: value for key, value in image.items() if key not in ("folder", "base")})
+
+
+def prune(keep: int = KEPT) -> list[str]:
+    """Remove all images but the last used, and what belongs to none; what it was, in words.
+
+    Nothing goes while another process makes something here.  The caller sees that no system is up.
+    """
+    folder = os.path.join(places.home(), "images")
+    if not os.path.isdir(folder):
+        return []
+    with cache.locked(wait=False) as alone:
+        if not alone:
+            say("image", "nothing is removed from the cache, since another process makes an image")
+            return []
+        removed = [f"image {name[:12]}" for name in cache.names()[keep:]]
+        for name in cache.names()[keep:]:
+            disk.remove(name)
+            remove_tree(cache.folder_of(name))
+        for name in sorted(name for name in os.listdir(folder) if name.startswith("building-")):
+            clear_tree(os.path.join(folder, name))
+            removed.append(name.replace("building-", "unfinished image "))
+        images = [image for name in cache.names() if (image := cache.find(name))]
+        needed = {tag for image in images for tag in (engine.tag(image), engine.base_tag(image["base"]))}
+        return [*removed, *(words for name in layers.names() for words in layers.kind(name).discard(needed))]

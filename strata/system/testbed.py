@@ -244,12 +244,12 @@ def sweep() -> list[str]:
 
 def tidy() -> None:
     """Remove images that nobody needs, with what is theirs, and say so; not while somebody may be using one."""
-    from strata.image import prune
+    from strata.image import build
     from strata.vm import snapshot
 
     try:
         with exclusive(wait=False):
-            for words in [] if state.all_up() or snapshot.of() else prune.prune():
+            for words in [] if state.all_up() or snapshot.of() else build.prune():
                 say("image", f"removed {words}: the last images that were used are kept")
     except (UserError, OSError) as trouble:
         # It was not asked for, and breaks nothing.
@@ -262,7 +262,7 @@ def clean(images: bool = False) -> list[str]:
     images: whether also all images go.  Raises UserError while a run is at work.
     """
     from strata.base.files import remove_tree
-    from strata.image import prune
+    from strata.image import build
 
     working = [owner["pid"] for thing in state.all_up() if alive(owner := thing["owner"])]
     if working and working[0] != os.getpid():
@@ -271,4 +271,4 @@ def clean(images: bool = False) -> list[str]:
         raise UserError("a run is active in this folder; wait for its end, or end it")
     removed = [*take_down(), *sweep()]
     remove_tree("results/tmp")
-    return removed + prune.prune(0 if images else prune.KEPT)
+    return removed + build.prune(0 if images else build.KEPT)

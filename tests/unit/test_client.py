@@ -18,7 +18,7 @@ def test_the_client_is_settled_with_every_default():
     assert there["kind"] == "ssh"
     assert there != other
     assert "a@b" not in str(there)
-    assert isinstance(client.make({**there, **client.way({"ssh": "a@b"})}, Context("i", "f", None))[1], remote.Remote)
+    assert isinstance(client.make({**there, "ssh": "a@b"}, Context("i", "f", None))[1], remote.Remote)
 
 
 @pytest.mark.parametrize(

@@ -39,15 +39,15 @@ def test_the_last_three_images_stay_with_what_is_theirs(tmp_path, monkeypatch):
         image_in_cache(name, number + 1, base=f"base{number}")
     os.makedirs(tmp_path / "images/building-x/deep")
     cache.used(names[0])
-    removed = prune.prune()
+    removed = build.prune()
     assert cache.names() == [names[0], names[4], names[3]]
     assert {*removed} == {
         "image 222222222222",
         "image 111111111111",
         "unfinished image x",
     }
-    assert prune.prune() == []
-    prune.prune(0)
+    assert build.prune() == []
+    build.prune(0)
     assert os.listdir(tmp_path / "images") == ["cache.lock"]
 
 

@@ -45,7 +45,8 @@ class Remote(Link):
         self.context.note({"kind": "second machine", "id": self.context.id, "find": ["true"], "remove": list(commands)})
 
     def _ssh(self, *words: str) -> list[str]:
-        own = ["-F", self.options["ssh_config"]] if self.options["ssh_config"] else []
+        # Whoever removes what is here may stand in another folder.
+        own = ["-F", os.path.abspath(self.options["ssh_config"])] if self.options["ssh_config"] else []
         settings = [f"{key}={value}" for key, value in sockets.settings(self.context.folder).items()]
         return ["ssh", *own, *(word for one in settings for word in ("-o", one)), *words, self.options["ssh"]]
 

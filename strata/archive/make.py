@@ -11,7 +11,6 @@ import tempfile
 from strata import __version__
 from strata.archive import check, container, crate, guide, private, source, sums
 from strata.base import places, run
-from strata.base.checking import legible
 from strata.base.errors import UserError
 from strata.base.files import read_json
 from strata.base.shapes import Fields, Plan
@@ -54,7 +53,7 @@ def make(out: str, with_image: bool = False, allowed: list[str] | None = None, l
         _write(folder, guide.FACTS, json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
         _write(folder, guide.README, guide.readme(facts))
         if wrong := _private(folder, experiment, found, allowed or []):
-            lines = [f"{one.place}: {one.what}: {legible(one.text, 80)}" for one in wrong]
+            lines = [f"{one.place}: {one.what}: {one.text[:80]!r}" for one in wrong]
             raise UserError("\n".join(["archive: not written, since this is private:", *_some(lines), _REMEDY]))
         if light:
             shutil.rmtree(os.path.join(folder, "source"))
@@ -168,7 +167,7 @@ def _some(lines: list[str]) -> list[str]:
 
 
 def _report(found: source.Source, notes: list[str], out: str, count: int) -> None:
-    if untracked := [legible(name, 80) for name in found.untracked]:
+    if untracked := found.untracked:
         print(f"archive: not in it, since git does not track them: {', '.join(_some(untracked))}", file=sys.stderr)
     for text in notes:
         print(f"archive: note: {text}", file=sys.stderr)

@@ -14,6 +14,7 @@ from typing import Any
 
 import jsonschema
 import referencing
+from jsonschema.exceptions import best_match
 from referencing.jsonschema import DRAFT202012
 
 from strata.base import places
@@ -21,17 +22,9 @@ from strata.base.errors import UserError
 from strata.base.shapes import Fields
 
 SCHEMAS = os.path.join(places.PROJECT, "schemas")
-# Of these keywords of our own the findings are whole sentences.
-NAMES = ("known", "uniqueBy")
 Finding = tuple[str, str]
 # What is checked, for the keyword `known`: the whole document, and the names that it may use of other files.
 _document: contextvars.ContextVar[Mapping[str, Any]] = contextvars.ContextVar("document")
-
-
-def _matches(validator: Any, pattern: str, value: object, schema: Fields) -> Iterator[jsonschema.ValidationError]:
-    """The keyword `pattern`, in which $ is the end of the text, and not a newline before it."""
-    if isinstance(value, str) and not re.search(re.sub(r"(?<!\\)\$$", r"\\Z", pattern), value):
-        yield jsonschema.ValidationError(f"{value!r} does not match {pattern!r}")
 
 
 def _known(validator: Any, wanted: Fields, value: object, schema: Fields) -> Iterator[jsonschema.ValidationError]:
@@ -49,17 +42,6 @@ def _known(validator: Any, wanted: Fields, value: object, schema: Fields) -> Ite
             yield jsonschema.ValidationError(words)
 
 
-def _unique_by(validator: Any, key: str, items: object, schema: Fields) -> Iterator[jsonschema.ValidationError]:
-    """The keyword `uniqueBy`: no two entries of a list have the same text under a key."""
-    seen: set[str] = set()
-    for number, item in enumerate(items if isinstance(items, list) else []):
-        name = item.get(key) if isinstance(item, dict) else None
-        if isinstance(name, str) and name in seen:
-            words = f"'{name}' is also that of an earlier entry; each needs its own"
-            yield jsonschema.ValidationError(words, path=[number, key])
-        seen |= {name} if isinstance(name, str) else set()
-
-
 def _is_whole(checker: object, value: object) -> bool:
     """Whether a value is written as a whole number: 5.0 would be printed as 5.0."""
     return isinstance(value, int) and not isinstance(value, bool)
@@ -70,23 +52,10 @@ def _is_number(checker: object, value: object) -> bool:
     return _is_whole(checker, value) or (isinstance(value, float) and math.isfinite(value))
 
 
-_FORMATS = jsonschema.FormatChecker(())
-
-
-@_FORMATS.checks("regex", raises=(re.error, OverflowError, RecursionError))
-def _is_expression(value: object) -> bool:
-    return not isinstance(value, str) or bool(re.compile(value))
-
-
-@_FORMATS.checks("regex-of-something", raises=(re.error, OverflowError, RecursionError))
-def _matches_something(value: object) -> bool:
-    return not isinstance(value, str) or not re.search(value, "")
-
-
 _extend: Any = jsonschema.validators.extend
 _Validator = _extend(
     jsonschema.Draft202012Validator,
-    {"pattern": _matches, "known": _known, "uniqueBy": _unique_by},
+    {"known": _known},
     type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine_many(
         {"integer": _is_whole, "number": _is_number}
     ),
@@ -95,7 +64,7 @@ _Validator = _extend(
 
 def validator(schema: Fields, **more: object) -> Any:
     """The validator of a schema that is at hand."""
-    return _Validator(schema, format_checker=_FORMATS, **more)
+    return _Validator(schema, format_checker=jsonschema.FormatChecker(("regex",)), **more)
 
 
 @functools.cache
@@ -125,38 +94,21 @@ def findings(validator: Any, data: object, prefix: str = "", names: Mapping[str,
 
 
 def _sentences(error: Any) -> list[Finding]:
-    """(key, what is wrong and what would be right) for one finding of the schema."""
-    key, limit, value = ".".join(map(str, error.absolute_path)), error.validator_value, error.instance
-    about, declared = error.schema.get("description", ""), error.schema.get("properties", {})
+    """(key, what is wrong) for one finding of the schema, mostly as the validator says it."""
+    error = best_match([error])
+    key, about, declared = ".".join(map(str, error.absolute_path)), "", error.schema.get("properties", {})
     if error.validator == "additionalProperties":
-        extra = [str(name) for name in value if name not in declared]
+        extra = [str(name) for name in error.instance if name not in declared]
         return [(f"{key}.{name}".lstrip("."), f"unknown key; {nearest(name, list(declared))}") for name in extra]
     if error.validator == "required":
-        words = {name: declared.get(name, {}).get("description", "required") for name in limit if name not in value}
-        return [(f"{key}.{name}".lstrip("."), f"missing; it is {word}") for name, word in words.items()]
+        return [
+            (f"{key}.{name}".lstrip("."), "missing") for name in error.validator_value if name not in error.instance
+        ]
     if "propertyNames" in error.absolute_schema_path:
-        key = f"{key}.{value}".lstrip(".")
-    if error.validator in NAMES:
-        return [(key, error.message)]
-    if error.validator == "oneOf" and (inner := _of_choice(error)):
-        return inner
-    if error.validator == "enum":
-        right = f"must be one of {', '.join('empty' if item is None else str(item) for item in limit)}"
-    elif about.startswith("must "):
-        right = about
-    else:
-        # As the validator says it, which names the value first.
-        right = re.sub(f"^{re.escape(repr(value))} ", "it ", error.message) + (f" ({about})" if about else "")
-    return [(key, f"is {describe(value)}; {right}")]
-
-
-def _of_choice(error: Any) -> list[Finding]:
-    """What is wrong inside of a value whose kind fits one of several schemas alone."""
-    meant: dict[Any, list[Any]] = {}
-    for inner in error.context:
-        meant.setdefault(inner.schema_path[0], []).append(inner)
-    of_kind = [errors for errors in meant.values() if all(inner.path and inner.validator for inner in errors)]
-    return [finding for inner in of_kind[0] for finding in _sentences(inner)] if len(of_kind) == 1 else []
+        key = f"{key}.{error.instance}".lstrip(".")
+    if error.validator not in ("known", "enum", "const") and "description" in error.schema:
+        about = f" ({error.schema['description']})"
+    return [(key, (error.message if len(error.message) < 300 else error.message[:300] + "…") + about)]
 
 
 def converted(validator: Any, data: Any) -> Any:
@@ -175,15 +127,6 @@ def converted(validator: Any, data: Any) -> Any:
     return whole[0]
 
 
-def describe(value: object) -> str:
-    """A value as a person would name it."""
-    if isinstance(value, dict | list):
-        kind = "a mapping" if isinstance(value, dict) else "a list"
-        return kind if value else f"{kind} without entries"
-    text = "empty" if value is None else json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= 60 else text[:59] + "…"
-
-
 def nearest(word: str, known: list[str]) -> str:
     """A hint at the known word that was probably meant, or at all of them."""
     close = difflib.get_close_matches(word, known, n=1)
@@ -197,15 +140,9 @@ def unknown(key: str, name: str, known: Iterable[str], kind: str) -> list[Findin
     return [] if name in known else [(key, f"'{name}' is no {kind}; {nearest(str(name), [*known])}")]
 
 
-def legible(text: str, most: int) -> str:
-    """A text on one line of a message, with what cannot be shown written out."""
-    shown = "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
-    return shown if len(shown) <= most else shown[: most - 1] + "…"
-
-
 def complain(source: str, found: list[Finding]) -> None:
     """Raise UserError with a line for each finding, if there are any."""
-    lines = [f"{source}: {legible(key, 120) or 'the whole'}: {legible(words, 400)}" for key, words in found]
+    lines = [f"{source}: {' '.join(key.split())[:120] or 'the whole'}: {words}" for key, words in found]
     if lines:
         raise UserError("\n".join(dict.fromkeys(lines)))
 

@@ -37,7 +37,7 @@ def laid_over(names: Sequence[str], words: Sequence[str]) -> Fields:
     for word in words:
         key, given, text = word.partition("=")
         if not given:
-            raise UserError(f"--config: {checking.describe(word)} is not KEY=VALUE")
+            raise UserError(f"--config: {word[:60]!r} is not KEY=VALUE")
         said.append({key: pages.parse(f"--config {key}", text)})
     return functools.reduce(merge, said, {})
 

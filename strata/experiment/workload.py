@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from strata.base import checking, constants, pages
-from strata.base.checking import Finding, describe, unknown
+from strata.base.checking import Finding, unknown
 from strata.base.errors import UserError
 from strata.base.placeholders import BUILT_IN, placeholder, several
 from strata.base.shapes import Fields, HostFacts, Step
@@ -106,9 +106,9 @@ def check_overrides(name: str, overrides: Fields) -> Iterator[Finding]:
     yield from (found := checking.findings(_of_page(name), values, where))
     for key, value in values.items() if not found else ():
         if any(isinstance(item, dict | list) for item in several(value)):
-            yield f"{where}.{key}", f"is {describe(value)}; must be text, a number, true or false, or a list of these"
+            yield f"{where}.{key}", f"is {value!r}; must be text, a number, true or false, or a list of these"
         elif "file" in load(name)["parameters"][key] and value is not None and not os.path.isfile(value):
-            yield f"{where}.{key}", f"is {describe(value)}; there is no such file"
+            yield f"{where}.{key}", f"is {value!r}; there is no such file"
 
 
 def planned(name: str, overrides: Fields, scale: str, machine: HostFacts) -> Fields:

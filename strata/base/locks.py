@@ -71,28 +71,13 @@ def _open(path: str) -> int:
     return descriptor
 
 
-def held(path: str) -> bool:
-    """Whether another process holds the lock of a file."""
-    if not os.path.exists(path):
-        return False
-    with locked(path, wait=False) as free:
-        return not free
-
-
 def _holder(descriptor: int) -> str:
-    """Who holds the lock of an open file, as the kernel tells: its process, user and folder."""
-    import pwd
-
+    """Who holds the lock of an open file, as the kernel tells."""
     facts = os.fstat(descriptor)
     name = f"{os.major(facts.st_dev):02x}:{os.minor(facts.st_dev):02x}:{facts.st_ino}"
     with open("/proc/locks", encoding="utf-8") as file:
-        # NUMBER: FLOCK ADVISORY WRITE PROCESS DEVICE:INODE …; who waits has an arrow in the second place.
-        rows = [line.split() for line in file]
-    process = next((row[4] for row in rows if row[1:2] == ["FLOCK"] and row[5:6] == [name]), None)
-    if process is None:
-        return "by a process that is not seen from here"
-    words = f"by process {process}"
-    with contextlib.suppress(OSError, KeyError):
-        words += f" of {pwd.getpwuid(os.stat(f'/proc/{process}').st_uid).pw_name}"
-        words += f" in {os.readlink(f'/proc/{process}/cwd')}"
-    return words
+        for words in map(str.split, file):
+            # NUMBER: FLOCK ADVISORY WRITE PROCESS DEVICE:INODE …; who waits has an arrow in the second place.
+            if words[1] == "FLOCK" and words[5] == name:
+                return f"by process {words[4]}"
+    return "by a process that is not seen from here"

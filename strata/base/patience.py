@@ -2,17 +2,12 @@
 
 import os
 
-from strata.base.errors import UserError
-
 NAME = "STRATA_PATIENCE"
 
 
 def factor() -> int:
-    """The value of STRATA_PATIENCE, 1 if unset.  Raises UserError unless it is a whole number."""
-    said = os.environ.get(NAME) or "1"
-    if not said.isdecimal() or said == "0":
-        raise UserError(f"{NAME}: is '{said}'; must be a whole number, times which limits of time hold")
-    return int(said)
+    """The value of STRATA_PATIENCE, a whole number; 1 if unset."""
+    return int(os.environ.get(NAME) or 1)
 
 
 def stretched(seconds: float) -> float:

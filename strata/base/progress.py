@@ -1,6 +1,7 @@
 """Say how far a run is: cells done of all, what runs now, and about how long the rest will take."""
 
 import contextlib
+import glob
 import os
 import sys
 import time
@@ -11,7 +12,6 @@ from strata.base.files import read_json, write_json
 
 # When the run began, and how many cells it found measured as the plan says.
 PATH = "results/tmp/run.json"
-SPOOL = "results/spool/"
 
 # Seconds that this process took so far for what does not recur in the run.
 _once = 0.0
@@ -22,22 +22,12 @@ def begin(done: int) -> None:
     write_json(PATH, {"begun": time.time(), "done": done})
 
 
-def _planned() -> list[str]:
-    """The cells of results/plan.csv, as ENVIRONMENT/WORKLOAD/REPETITION; none where there is no such table."""
-    if not os.path.exists(places.CELLS):
-        return []
-    with open(places.CELLS, encoding="utf-8") as file:
-        return ["/".join(line.rstrip("\n").split(",")[2:]) for line in file][1:]
-
-
-def _new(begun: float) -> set[str]:
-    """The cells with a log of this run, which stays in the spool until its end."""
-    found = set()
-    for folder, _, names in os.walk(SPOOL):
-        for name in names:
-            with contextlib.suppress(OSError):
-                if name.endswith(".log") and os.stat(f"{folder}/{name}").st_mtime >= begun:
-                    found.add(f"{folder}/{name[:-4]}".removeprefix(SPOOL))
+def _new(begun: float) -> int:
+    """How many cells have a log of this run, which stays in the spool until its end."""
+    found = 0
+    for log in glob.glob("results/spool/*/*/*.log"):
+        with contextlib.suppress(FileNotFoundError):
+            found += os.stat(log).st_mtime >= begun
     return found
 
 
@@ -45,11 +35,11 @@ def count() -> tuple[int, int, float | None]:
     """``(done, planned, seconds)``: how many cells are done, how many are planned so far, and about how long the rest
     takes, by the pace since the run began (None where nothing was done since)."""
     known = read_json(PATH) or {"begun": 0.0, "done": 0}
-    cells = _planned()
-    new = len(_new(known["begun"]).intersection(cells))
-    done = min(known["done"] + new, len(cells))
-    pace = (time.time() - known["begun"]) / new if new and known["begun"] else None
-    return done, len(cells), None if pace is None else pace * (len(cells) - done)
+    with open(places.CELLS, encoding="utf-8") as file:
+        planned = len(file.readlines()) - 1
+    new = _new(known["begun"]) if known["begun"] else 0
+    done = min(known["done"] + new, planned)
+    return done, planned, (time.time() - known["begun"]) / new * (planned - done) if new else None
 
 
 @contextlib.contextmanager

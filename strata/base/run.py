@@ -1,7 +1,6 @@
 """The run that this process belongs to: the Snakemake that started it, and how a person started that."""
 
 import os
-import re
 import select
 import signal
 from collections.abc import Sequence
@@ -52,9 +51,7 @@ def begin(words: Sequence[str]) -> None:
 def _named() -> Fields | None:
     """The process that STRATA_OWNER names, as ``ID:START``; None where it names none."""
     pid, _, start = os.environ.get(OWNER, "").partition(":")
-    if not re.fullmatch("[0-9]{1,9}", pid):
-        return None
-    return {"pid": int(pid), "start": start}
+    return {"pid": int(pid), "start": start} if pid else None
 
 
 def owner() -> Fields:

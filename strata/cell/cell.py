@@ -8,7 +8,7 @@ import time
 from hashlib import sha256
 
 from strata import layers
-from strata.base import places, progress
+from strata.base import places
 from strata.base.clock import Watch
 from strata.base.errors import CellFailed, Endless, Unable
 from strata.base.files import read_json
@@ -89,8 +89,7 @@ class Cell:
         number: of the systems that are up before it, whose servers have the ports below.
         """
         log = logs.Log(self.draft, self.systems)
-        with progress.once():
-            data = self._data()
+        data = self._data()
         system = self._fresh(self.entry["layers"], link, number)
         inside, client = testbed.look(system.top), link.seen if link else None
         cpus = self._cpus(system, inside)

@@ -267,8 +267,9 @@ def clean(images: bool = False) -> list[str]:
     working = [owner["pid"] for thing in state.all_up() if alive(owner := thing["owner"])]
     if working and working[0] != os.getpid():
         raise UserError(f"a run is active (process {working[0]}); end it first")
-    if locks.held(places.RUN_LOCK):
-        raise UserError("a run is active in this folder; wait for its end, or end it")
+    with locks.locked(places.RUN_LOCK, wait=False) as free:
+        if not free:
+            raise UserError("a run is active in this folder; wait for its end, or end it")
     removed = [*take_down(), *sweep()]
     remove_tree("results/tmp")
     return removed + build.prune(0 if images else build.KEPT)

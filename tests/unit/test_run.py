@@ -77,8 +77,6 @@ def test_cells_are_counted_that_are_in_their_place_or_wait_and_the_rest_follows_
     assert progress.count() == (2, 4, pytest.approx(200, abs=5))
     put(*CELLS[2:], kind="spool")
     assert progress.count() == (4, 4, 0)
-    os.unlink(places.CELLS)
-    assert progress.count() == (0, 0, None)
 
 
 def test_one_that_was_measured_otherwise_counts_once_it_has_a_new_log(planned):

@@ -43,13 +43,12 @@ def measure(environment: str, workload: str, repetition: int) -> None:
     cell = Cell(experiment, environment, workload, repetition)
     if cell.key not in cell.order.places:
         raise UserError(f"{places.PLAN}: {cell.order.missing(*cell.key)}")
-    left: list[str] = []
     try:
         with testbed.exclusive():
             if not spool.waiting(experiment, cell.key):
                 _provide(experiment, environment)
-                left = _measure(cell)
-            record.tell(cell, spool.take(cell.key), left)
+                _measure(cell)
+            record.tell(cell, spool.take(cell.key))
             if run.owner()["pid"] == os.getpid():
                 # It belongs to no run, at whose end it would be forgotten.
                 spool.forget(cell.key)
@@ -85,8 +84,8 @@ def _provide(experiment: Plan, environment: str) -> None:
             raise CellFailed(f"the image of {environment} could not be made (see above)")
 
 
-def _measure(cell: Cell) -> list[str]:
-    """Measure a cell, in turns with those of its block that are due; command lines of what it left running.
+def _measure(cell: Cell) -> None:
+    """Measure a cell, in turns with those of its block that are due.
 
     Whatever goes wrong, nothing of it stays up and nothing looks complete.
     """
@@ -98,12 +97,12 @@ def _measure(cell: Cell) -> list[str]:
     progress.announce(cell.name + beside)
     try:
         try:
-            return Turns(cell, mates).measure()
+            Turns(cell, mates).measure()
         except Unable:
             if not mates or not cell.entry.get("doubtful"):
                 raise
             # What a system cannot do, it is to show alone.
-            return Turns(cell).measure()
+            Turns(cell).measure()
     except BaseException as error:
         raise record.give_up(cell, error) from error
 
@@ -120,11 +119,10 @@ class Turns:
         self.spent = dict.fromkeys([first, *others], 0.0)
         self.lookout = quiet.Lookout(first.plan["quiet"], plan.daemons(first.plan))
 
-    def measure(self) -> list[str]:
-        """Measure them, and let them wait; command lines of what the first left running.
+    def measure(self) -> None:
+        """Measure them, and let them wait.
 
-        Raises what goes wrong with the first, and CellFailed where one of them was at work beside the others.  With
-        which of the others anything else goes wrong, that one is given up.
+        Raises what goes wrong with the first.  With which of the others anything goes wrong, that one is given up.
         """
         watch = time.monotonic()
         self.lookout.begin()
@@ -142,7 +140,6 @@ class Turns:
         working = [cell.entry["daemons"] for cell in self.spent]
         commands = [cell.known["commands"] for cell in self.spent]
         self.lookout.end({name for daemons in working for name in daemons}, commands)
-        left = self._left()
         self._each(Cell.check)
         try:
             testbed.take_down()
@@ -152,7 +149,6 @@ class Turns:
         # The others count only where the first is.
         for cell in reversed(self.spent):
             record.keep(cell)
-        return left
 
     def _prepare(self) -> None:
         """Take the steps before the run; where the memory does not hold all systems, the first goes on alone."""
@@ -192,17 +188,6 @@ class Turns:
         del self.spent[cell]
         progress.say("cell", f"{cell.name} no longer takes turns and is measured alone: {trouble}")
         testbed.take_down(cell.environment)
-
-    def _left(self) -> list[str]:
-        """What the first left running.  Raises CellFailed where one did so beside others: it disturbed their laps."""
-        for cell in self.spent:
-            left = [] if "cannot" in cell.known else cell.system.left()
-            if left and len(self.spent) > 1:
-                raise CellFailed(
-                    f"{cell.name} left running while others of its block were measured: {', '.join(left)}; set laps to "
-                    "1 for a workload that does not end by itself"
-                )
-        return left
 
     def _complete(self, seconds: float) -> None:
         """Make the records whole; of so many seconds each has its own, and what was done for all is shared."""

@@ -60,15 +60,10 @@ def keep(cell: Cell) -> None:
             os.unlink(places.cell_path("failed", *cell.key, suffix))
 
 
-def tell(cell: Cell, known: Fields, left: list[str]) -> None:
-    """Say that a cell with this record is in its place; `left`: command lines of what it left running."""
+def tell(cell: Cell, known: Fields) -> None:
+    """Say that a cell with this record is in its place."""
     if "cannot" in known:
-        told = f"cannot be done there: {known['cannot']['reason']}"
-    else:
-        told = f"measured in {known['seconds']} s" + (f"; it left running: {', '.join(left)}" if left else "")
-    note(cell, told)
-    if left or "cannot" in known:
-        progress.say("cell", f"{cell.name} {told}")
+        progress.say("cell", f"{cell.name} cannot be done there: {known['cannot']['reason']}")
     progress.done(cell.name, known["seconds"], not cell.order.decided)
 
 
@@ -90,7 +85,11 @@ def give_up(cell: Cell, error: BaseException) -> CellFailed:
             log = f"could not be kept: {trouble}"
         again = run.again(places.cell_path("raw", *cell.key, "log"))
         failure = CellFailed(f"cell failed: {cell.name}: {reason}\n  log:   {log}\n  rerun: {again}")
-    note(cell, str(failure), error)
+    if not isinstance(error, (UserError, OSError, Interrupted)):
+        # Nobody foresaw it.
+        import traceback
+
+        traceback.print_exception(error)
     return failure
 
 
@@ -102,16 +101,3 @@ def _keep_traces(cell: Cell, log: str, reason: str) -> None:
         open(log, "w", encoding="utf-8").close()
     known = {"ended": cell.watch.now(), "seconds": round(cell.watch.passed(), 3)} | cell.known
     write_json(places.cell_path("failed", *cell.key, "json"), {**known, "error": reason})
-
-
-def note(cell: Cell, text: str, error: BaseException | None = None) -> None:
-    """Write down how a cell went; an error that nobody foresaw with its traceback."""
-    path = places.cell_path("logs/cells", *cell.key, "log")
-    if error is not None and not isinstance(error, (UserError, OSError, Interrupted)):
-        import traceback
-
-        text += "\n" + "".join(traceback.format_exception(error))
-    with contextlib.suppress(OSError):
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(f"{cell.watch.now()} {cell.name}: {text}\n")

@@ -125,36 +125,6 @@ def held(name: str) -> list[int]:
 def running(name: str) -> list[str]:
     """The command lines of the processes in the groups of a system."""
     told = observe.read_files([f"/proc/{process}/cmdline" for process in sorted(members(name))])
-    return _lines(told)
-
-
-def but_waiting(lines: list[str], words: Sequence[str]) -> list[str]:
-    """Command lines without those of what waits beside the others, and of what takes in its orphans."""
-    wait = " ".join(words)
-    found = [line for line in lines if not line.endswith(f" -- {wait}")]
-    if wait in found:
-        found.remove(wait)
-    return found
-
-
-def look(folders: list[str]) -> list[str]:
-    """A command that prints the command line of every process in groups, for :func:`command_lines`.
-
-    folders: patterns of the groups' folders.
-    """
-    script = (
-        'set -- $(cat $(printf "%s/cgroup.procs " $*) 2>/dev/null); '
-        'tail -v -n +1 $(printf "/proc/%s/cmdline " "$@") 2>/dev/null; :'
-    )
-    return ["sh", "-c", script, "strata", *folders]
-
-
-def command_lines(printed: str) -> list[str]:
-    """What :func:`look` found, of each process once, without those that have ended."""
-    return _lines(observe.split(printed))
-
-
-def _lines(told: dict[str, str]) -> list[str]:
     return [line for text in told.values() if (line := " ".join(text.replace("\0", " ").split()))]
 
 

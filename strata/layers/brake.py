@@ -59,6 +59,3 @@ class Layer(layer.Layer):
 
     def group(self) -> str | None:
         return self.below.group()
-
-    def left(self) -> list[str]:
-        return [line for line in self.below.left() if "SCHED_FIFO" not in line]

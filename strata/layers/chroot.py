@@ -74,6 +74,3 @@ class Layer(layer.Layer):
 
     def group(self) -> str | None:
         return self.context.id
-
-    def left(self) -> list[str]:
-        return cgroups.but_waiting(cgroups.running(self.context.id), cgroups.HOLDER)

@@ -2,16 +2,12 @@
 
 import os
 
-from strata.base.process import capture
 from strata.base.shapes import Fields, HostFacts
-from strata.host import cgroups
 from strata.layers.common import layer
 from strata.vm import acceleration, libvirt, machine, settings, snapshot, ssh
 
 # What it takes: of QEMU, libvirt and Vagrant, and to make its disk.
 PROGRAMS = ("qemu-system-x86_64", "qemu-img", "libvirtd", "virsh", "dnsmasq", "vagrant", "mke2fs", "ssh", "ssh-keygen")
-# Where a guest keeps what is run in it by ssh.
-SESSIONS = [f"{cgroups.ROOT}/user.slice/user-0.slice/session-*", f"{cgroups.ROOT}/system.slice/ssh*"]
 
 
 class Kind(layer.Kind):
@@ -76,11 +72,6 @@ class Layer(layer.Layer):
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
         return ssh.command(self.context.folder, argv)
-
-    def left(self) -> list[str]:
-        # What sshd started, and nothing of the guest's own; the one that looks is among it.
-        lines = cgroups.command_lines(capture(self.command_plain(cgroups.look(SESSIONS))).stdout)
-        return [line for line in lines if not line.startswith("sshd") and "cgroup.procs" not in line]
 
     def address(self) -> str:
         wanted = self._machine.wanted

@@ -62,18 +62,14 @@ def all_up() -> list[Fields]:
 def _read(file: str) -> Fields | None:
     """What a file says; None where it has gone meanwhile."""
     try:
-        with open(file, "rb") as opened:
+        with open(file, encoding="utf-8") as opened:
             # What was not written to its end was not made.
-            lines = opened.read().split(b"\n")[:-1]
+            made, *traces = [json.loads(line) for line in opened if line.endswith("\n")]
+        return {**made, "traces": traces}
     except FileNotFoundError:
         return None
-    id = os.path.basename(file).removesuffix(".up")
-    try:
-        made, *noted = [json.loads(line) for line in lines]
-        known = {key: made[key] for key in ("environment", "number")}
-        owner = {"pid": made["owner"]["pid"], "start": made["owner"]["start"]}
-        traces = [{**trace, "kind": trace["kind"], "id": trace["id"]} for trace in noted]
-        return {"id": id, **known, "owner": owner, "traces": traces}
-    except (ValueError, LookupError, TypeError):
-        nobody, traces = {"pid": 0, "start": None}, [{"kind": "damaged file", "id": file}]
-        return {"id": id, "environment": "unknown", "number": -1, "owner": nobody, "traces": traces}
+    except ValueError:
+        damaged = {"kind": "damaged file", "id": file}
+        nobody = {"pid": 0, "start": None}
+        id = os.path.basename(file).removesuffix(".up")
+        return {"id": id, "environment": "unknown", "number": -1, "owner": nobody, "traces": [damaged]}

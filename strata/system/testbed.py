@@ -163,50 +163,30 @@ class System:
         cgroups.freeze(self._groups, frozen)
         self.frozen = frozen
 
-    def left(self, patience: float = 1.0) -> list[str]:
-        """Command lines of what a cell's commands left running in it, once that had so many seconds to end."""
-        deadline = time.monotonic() + patience
-        try:
-            while found := sorted({line for top in self.tops for line in top.left()}):
-                if time.monotonic() > deadline:
-                    break
-                time.sleep(0.1)
-        except (UserError, OSError) as trouble:
-            # The cell itself is complete: what cannot be asked is not used again.
-            return [f"unknown, since it cannot be asked ({trouble})"]
-        return found
-
 
 def take_down(environment: str | None = None) -> list[str]:
     """Remove what is up, the last first, by its traces; what it was, in words.
 
     environment: whose system goes alone.
 
-    What nobody knows how to remove, since it was written down by another version or is damaged, is looked for by our
-    marks.  Raises UserError where something could not be removed: all else is, and it stays written down, so that
-    whoever comes next tries again.
+    Raises UserError where something could not be removed: all else is, and it stays written down, so that whoever comes
+    next tries again.
     """
     removed: list[str] = []
     failed: list[Exception] = []
     for thing in reversed(state.all_up()):
         if environment not in (None, thing["environment"]):
             continue
-        unknown: list[str] = []
         troubles: list[Exception] = []
         for trace in reversed(thing["traces"]):
             try:
                 traces.remove(trace)
-            except traces.UnknownKind as trouble:
-                unknown.append(str(trouble))
             except (UserError, OSError) as trouble:
                 troubles.append(trouble)
         failed += troubles
         if troubles:
             continue
         removed.append(f"system {thing['id']} ({thing['environment']})")
-        if unknown:
-            removed += sweep()
-            say("testbed", f"{'; '.join(unknown)}: what is ours was looked for by its marks")
         state.forget(thing["id"])
     if failed:
         raise failed[0]

@@ -29,17 +29,11 @@ MEASURED = {
     "fio": {"jobs": ["sequential-fill", "random-read-16", "mixed-random-rw-32x8"], "laps": 1},
     "redis": {"connections": [1, 4], "requests": 2000, "laps": 1},
 }
-# Does nothing itself but leave a process to the system, in a session of its own.
-LEAVING = {
-    **projects.NOOP,
-    "run": [{"argv": ["/bin/sh", "-c", "setsid sleep 300 >/dev/null 2>&1 & echo 7"], "timeout": 60}],
-}
 SHORT = {
-    "vm": ["fio", "leaving"],
+    "vm": ["fio"],
     "vm-docker": ["redis"],
 }
-LEFT_IN = ("vm-tuned", "vm-docker")
-LONG = {name: [*MEASURED, *(["leaving"] if name in LEFT_IN else [])] for name in ENVIRONMENTS}
+LONG = {name: [*MEASURED] for name in ENVIRONMENTS}
 # What a tuned machine gets wherever it runs.
 TUNED = (
     "vCPUs pinned one to one",
@@ -102,7 +96,7 @@ def machine_killed_under(folder, log):
 def run(image, cells, environments, logs, tmp_path_factory):
     """A project in which they were measured once in the machines, up to the tables; what the run said."""
     folder = tmp_path_factory.mktemp("machines") / "p"
-    extra = {"leaving": LEAVING, "pausing": pausing(40)}
+    extra = {"pausing": pausing(40)}
     # Each port that a workload declares is one more that Docker opens in a machine, which takes it seconds there.
     declared = {name: MEASURED[name] for name in MEASURED if any(name in names for names in cells.values())}
     page = projects.default(environments=environments, workloads=declared | dict.fromkeys(extra), repetitions=1)
@@ -171,9 +165,6 @@ def test_a_machine_is_booted_once_for_each_profile_and_what_stands_on_it(made, c
 
 def test_nothing_of_a_cell_lasts_into_the_next_one(made):
     records = projects.records(made)
-    for one in records:
-        note = (made / f"results/logs/cells/{one['environment']}/{one['workload']}/1.log").read_text()
-        assert ("left running" in note and "sleep 300" in note) == (one["workload"] == "leaving"), note
     assert len({one["system"]["id"] for one in records}) == len(records)
 
 

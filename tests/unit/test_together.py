@@ -12,11 +12,10 @@ import projects
 import pytest
 
 from strata.base import places
-from strata.base.errors import CellFailed, UserError
-from strata.cell import measure as measure_cell
+from strata.base.errors import UserError
 from strata.cell.logs import checks
 from strata.experiment import workload
-from strata.system import state, testbed
+from strata.system import state
 
 LAPS = {
     "parameters": {
@@ -188,18 +187,6 @@ def test_what_is_killed_amid_turns_leaves_systems_that_the_next_removes_and_noth
     # The killed one's own job takes what waits.
     assert measure(folder, "two").returncode == 0
     assert record(folder, "two")["together"] == record(folder, "one")["together"]
-
-
-@pytest.mark.parametrize("who", ["one", "two"])
-def test_a_lap_that_leaves_something_at_work_beside_the_others_fails_its_block(planned, monkeypatch, who):
-    planned()
-    for name in ("heed", "ignore"):
-        monkeypatch.setattr(f"strata.base.signals.{name}", lambda: None)
-    monkeypatch.setattr(testbed.System, "left", lambda self: ["sleep 9"] if self.environment == who else [])
-    with pytest.raises(CellFailed, match=f"{who} · noop · repetition 1 left running while others .*: sleep 9"):
-        measure_cell.measure("one", "noop", 1)
-    assert state.all_up() == []
-    assert not os.path.exists("results/raw/one/noop/1.log")
 
 
 # The log and its checks.

@@ -17,14 +17,12 @@ from strata.base.progress import once, step
 from strata.base.shapes import Described, Fields, HostFacts, Image
 from strata.host import cgroups, observe
 from strata.host.observe import NOT_AVAILABLE
-from strata.layers.common import gvisor, layer, limits
+from strata.layers.common import layer, limits
 
 # Each says whose a container is: one of a system, or one in which an image is built.
 LABEL, BUILDING = "strata.home", "strata.building"
 # What the first program does.
 WAIT = ["sleep", "infinity"]
-# Prints the command line of every process in a container, for :func:`strata.host.cgroups.command_lines`.
-LOOK = ["sh", "-c", "tail -v -n +1 /proc/[0-9]*/cmdline 2>/dev/null; :"]
 NETWORKS = {"bridge": "bridge with NAT", "host": "its host’s"}
 DATA = {"volume": "volume", "layered": "layered file system", "tmpfs": "memory (tmpfs)"}
 
@@ -216,12 +214,3 @@ class Layer(layer.Layer):
     def processes(self) -> list[int]:
         machine = self.machine()
         return machine.processes() if machine else cgroups.held(self.group() or "")
-
-    def left(self) -> list[str]:
-        name = self.group()
-        if name and not gvisor.asked(self.options):
-            lines = cgroups.running(name)
-        else:
-            # Of what runs in a machine or in a sandbox the host does not see the commands.
-            lines = [line for line in cgroups.command_lines(self.run_below(self.wrap(LOOK))) if "/cmdline" not in line]
-        return cgroups.but_waiting(lines, WAIT)

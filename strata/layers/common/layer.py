@@ -174,10 +174,6 @@ class Layer(ABC):
         """The name of the host's control group that holds all that runs in it, to be frozen; None without one."""
         return None
 
-    def left(self) -> list[str]:
-        """Command lines of processes that a cell's commands left running in this layer."""
-        return []
-
     def warmup(self) -> list[list[str]]:
         """Commands that are run once in the machine below, before its snapshot is taken where it has one."""
         return []

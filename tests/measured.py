@@ -12,7 +12,7 @@ import projects
 from strata.archive import derive
 from strata.base import places
 from strata.base.clock import utc
-from strata.cell import logs, parsing
+from strata.cell import parsing
 from strata.cell import record as record_of
 from strata.cell.inputs import expanded, fill
 from strata.cell.logs import checks
@@ -105,7 +105,7 @@ def measure(
         factor *= 1 + chance.gauss(0, (noisier or {}).get(environment, noise))
         log = log if factor == 1 else slow_log(log, factor)
         laps = plan.laps(experiment, environment, load)
-        log = "".join(f"{logs.lap_mark(lap)}\n{log}" for lap in range(1, laps + 1)) if laps > 1 else log
+        log = "".join(f'{{"lap": {lap}}}\n{log}' for lap in range(1, laps + 1)) if laps > 1 else log
         path = folder / places.cell_path("raw", environment, load, repetition, "log")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(log)

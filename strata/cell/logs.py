@@ -13,31 +13,11 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 
-from strata.base.errors import CellFailed
 from strata.base.shapes import Fields
 
-# The largest log, in bytes: far beyond what any tool prints, and small enough to be read at once.
-LARGEST = 64 * 2**20
 # The lines before what a system printed, or what is of none of them, and before what was printed in a lap.
 MARK = re.compile(r'\{"system": (null|[0-9]{1,9})\}')
 LAP = re.compile(r'\{"lap": ([0-9]{1,9})\}')
-_LAP_LINE = re.compile(rf"(?m)^{LAP.pattern}\n")
-
-
-def mark(system: int | None) -> str:
-    """The line before what a system printed, or before what is of none of them."""
-    return json.dumps({"system": system})
-
-
-def lap_mark(lap: int) -> str:
-    """The line before what was printed in a lap."""
-    return json.dumps({"lap": lap})
-
-
-def laps(log: str) -> list[str]:
-    """What each lap printed, behind what was printed before all of them; the whole log where there is but one."""
-    first, *rest = _LAP_LINE.split(log)
-    return [first + lap for lap in rest[1::2]] or [first]
 
 
 def parts(lines: list[str], mark: re.Pattern[str]) -> list[tuple[int | None, list[str]]]:
@@ -67,7 +47,8 @@ def checks(declared: list[Fields], log: str, systems: int = 1) -> list[Fields]:
     Of several systems each must have such a line, unless it is among those that are of none of them; and so must each
     lap, unless it was printed before all of them.
     """
-    each = [split(lap, systems) for lap in laps(log)]
+    (_, before), *laps = parts(log.split("\n"), LAP)
+    each = [split("\n".join(lines), systems) for lines in ([*before, *lap] for _, lap in laps or [(None, [])])]
     shared = [texts.pop(None) for texts in each]
 
     def passed(pattern: str) -> bool:
@@ -92,13 +73,13 @@ class Log:
 
     def begin_lap(self, number: int) -> None:
         """Say that a lap begins."""
-        self.write(lap_mark(number))
+        self.write(json.dumps({"lap": number}))
         self._marked = None
 
     def mark(self, system: int | None) -> None:
         """Say whose the next lines are: those of one of several systems, or of none (the client's, say)."""
         if self._systems > 1 and (system is not None or self._marked is not None):
-            self.write(mark(system))
+            self.write(json.dumps({"system": system}))
         self._marked = system
 
     @contextlib.contextmanager
@@ -133,17 +114,6 @@ class Log:
             shutil.copyfileobj(source, log)
             if size and os.pread(output, 1, size - 1) != b"\n":
                 log.write(b"\n")
-
-    def see_size(self, name: str) -> None:
-        """Refuse a log that nothing could read any more; what is kept of it is its beginning.
-
-        name: of the step that wrote to it last.
-        """
-        size = os.fstat(self.descriptor).st_size
-        if size > LARGEST:
-            os.ftruncate(self.descriptor, LARGEST)
-            most = f"{LARGEST / 2**20:g} MiB"
-            raise CellFailed(f"{name} printed too much: the log has {size / 2**20:.0f} MiB, and {most} is the most")
 
     def whole(self) -> bytes:
         """All of it, which lasts from now on."""

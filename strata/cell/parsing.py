@@ -64,14 +64,9 @@ def load_parser(workload: str, folder: str = places.PROJECT) -> Parser:
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
-    except SyntaxError as error:
-        raise UserError(f"{path}: line {error.lineno}: {error.msg}") from None
+        return guarded(module.parse)
     except Exception as error:  # whatever a parser's own module level raises
         raise UserError(f"{path}: cannot be loaded: {type(error).__name__}: {error}") from error
-    parse = getattr(module, "parse", None)
-    if not callable(parse):
-        raise UserError(f"{path}: does not define parse(lines, parameters)")
-    return guarded(parse)
 
 
 def of_laps(log: bytes, record: Record, metrics: Fields, parse: Parser) -> list[tuple[Value, list[float]]]:

@@ -14,9 +14,9 @@ from strata.system.testbed import System
 
 SERVE = "/opt/strata/bin/serve"
 REACH = "/opt/strata/bin/reach"
-# Seconds between two questions, at the least and at the most.  Within these it is what a question takes: in an emulated
-# machine, where each is a session of its own, servers would else have half of the processors for their start.
-PAUSES = (0.05, 2.0)
+# Seconds between two questions, at the least.  Within these it is what a question takes: in an emulated machine, where
+# each is a session of its own, servers would else have half of the processors for their start.
+PAUSE = 0.05
 KEPT = 4000
 # Where the password of a cell's servers is, in the system and at the client, for them alone to read.
 PASSWORD = "/data/password"
@@ -153,6 +153,5 @@ def start(servers: list[Server]) -> None:
         server.start()
     begun = time.monotonic()
     while servers := [server for server in servers if not server.ask()]:
-        least, most = PAUSES
-        time.sleep(min(max(least, time.monotonic() - begun), most))
+        time.sleep(max(PAUSE, time.monotonic() - begun))
         begun = time.monotonic()

@@ -2,11 +2,8 @@
 
 import os
 
-from strata.base.errors import UserError
 from strata.base.patience import stretched
 
-# A socket's path may have 107 characters, and ssh hangs 17 on it while it makes one.
-LONGEST = 90
 # Seconds: how long a connection may take, how often the other end is asked whether it is there, and how long it may be
 # silent before the connection ends by itself.
 CONNECT, ASK, SILENT = 10, 10, 60
@@ -18,12 +15,7 @@ def path(folder: str) -> str:
 
 
 def settings(folder: str) -> dict[str, str]:
-    """The settings of ssh for a system's connection: it asks no question, and is kept for all commands.
-
-    Raises UserError where the folder lies too deep for a socket.
-    """
-    if len(os.fsencode(path(folder))) > LONGEST:
-        raise UserError(f"{path(folder)} is too long for the socket of ssh: name a shorter folder by STRATA_HOME")
+    """The settings of ssh for a system's connection: it asks no question, and is kept for all commands."""
     return {
         "BatchMode": "yes",
         "LogLevel": "ERROR",

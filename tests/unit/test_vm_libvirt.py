@@ -5,8 +5,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from strata.base.errors import UserError
-from strata.host import addresses, sockets
+from strata.host import addresses
 from strata.vm import libvirt, ssh
 
 
@@ -41,8 +40,3 @@ def test_the_way_in_is_pinned_to_the_machines_own_key(tmp_path):
     assert "StrictHostKeyChecking yes" in text
     assert (folder / "known_hosts").read_text() == "192.168.120.10 ssh-ed25519 AAAA\n"
     assert f"ControlPath {folder}/ssh\n" in text
-
-
-def test_a_folder_that_is_too_deep_for_a_socket_is_told(tmp_path):
-    with pytest.raises(UserError, match="STRATA_HOME"):
-        sockets.settings(str(tmp_path / ("x" * 80)))

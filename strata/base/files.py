@@ -1,7 +1,6 @@
 """Files that are whole or not there, and trees that are removed only when nothing is mounted in them."""
 
 import contextlib
-import errno
 import json
 import os
 import time
@@ -49,26 +48,6 @@ def write_csv(path: str, columns: Sequence[str], rows: Iterable[Sequence[object]
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([columns, *rows])
     write_text(path, text.getvalue())
-
-
-def move(source: str, target: str) -> None:
-    """Put a whole file into place; a reader sees the old or the new one, also across file systems."""
-    try:
-        os.replace(source, target)
-        return
-    except OSError as error:
-        if error.errno != errno.EXDEV:
-            raise
-    import shutil
-
-    sibling = os.path.join(os.path.dirname(target), f".{os.path.basename(target)}.{os.getpid()}.part")
-    try:
-        shutil.copyfile(source, sibling)
-        os.replace(sibling, target)
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(sibling)
-    os.unlink(source)
 
 
 def write_if_changed(path: str, text: str) -> None:

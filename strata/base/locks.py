@@ -12,24 +12,18 @@ from strata.base.errors import UserError
 OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 # Tests of small cells have a machine's lock of their own, so that they neither wait for measurements nor stop them.
 OWN = os.environ.get("STRATA_TEST_LOCK")
-WAITING = "another measurement is under way on this machine"
-
-
-class Taken(UserError):
-    """Another measurement is under way, and nobody wanted to wait for its end."""
 
 
 @contextlib.contextmanager
-def exclusive(wait: bool = True) -> Iterator[None]:
+def exclusive(wait: bool = True) -> Iterator[bool]:
     """Hold this machine: no measurement of any run, user or checkout overlaps with what happens inside.
 
-    Raises Taken where another holds it and this is not to `wait`.
+    Gives whether it is held: not where another holds it and this is not to `wait`.
     """
     folder = OWN or ("/run/lock" if os.path.isdir("/run/lock") else "/tmp")
-    with locked(os.path.join(folder, "strata.lock"), f"testbed: {WAITING}", wait) as taken:
-        if not taken:
-            raise Taken(WAITING)
-        yield
+    waiting = "testbed: another measurement is under way on this machine"
+    with locked(os.path.join(folder, "strata.lock"), waiting, wait) as taken:
+        yield taken
 
 
 @contextlib.contextmanager

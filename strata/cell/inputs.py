@@ -68,15 +68,6 @@ class Inputs:
         """Whether the system with this number has a server's role; every system has those without one."""
         return "role" not in server or server["role"] in self.groups[part % len(self.groups)]
 
-    def ports(self, part: int) -> list[tuple[str, int]]:
-        """(parameter, port) of every port of the system with this number."""
-        names = self.cell.get("ports", [])
-        if "roles" in self.cell:
-            of = self.cell["roles"]["ports"]
-            names = [name for role in self.groups[part % len(self.groups)] for name in of[role]]
-        values = self.of(part, self.values)
-        return [(name, port) for name in names for port in several(values[name])]
-
     def of(self, part: int, values: Fields) -> Fields:
         """The values as they are in the system with this number: its own ports, its address; those of each role."""
         shift = self.system.shift

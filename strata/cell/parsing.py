@@ -74,7 +74,7 @@ def of_laps(log: bytes, record: Record, metrics: Fields, parse: Parser) -> list[
 
     Beside each stand those of its laps in their order, none of a cell without laps.
 
-    log: the content of the file.  record: of the cell; its commands say which laps and systems the log should hold.
+    log: the content of the file.  record: of the cell.
     metrics: of the workload, as in the plan: name to `unit`, and if declared `statistic` and `optional`.
     parse: as from :func:`load_parser`.
 
@@ -85,41 +85,30 @@ def of_laps(log: bytes, record: Record, metrics: Fields, parse: Parser) -> list[
     require(b"\0" not in log, "not a text file: it contains NUL bytes")
     lines = log.decode(errors="surrogateescape").removesuffix("\n").split("\n")
     (_, before), *parts = logs.parts(lines, logs.LAP)
-    ran = list(dict.fromkeys(command["lap"] for command in record["commands"] if command.get("lap") is not None))
-    complete = [lap for lap, _ in parts] == ran
-    require(complete, f"the log should hold {len(ran)} laps in their order, and does not")
     if parts:
-        laps = [_of_lap(lap, before + inner, record, parse) for lap, (_, inner) in zip(ran, parts, strict=True)]
-        values = _condensed(laps, metrics)
+        values = _condensed([_of_lap(lap, before + inner, record, parse) for lap, inner in parts], metrics)
     else:
-        values = [(value, []) for value in _of_systems(lines, record["commands"], record, parse)]
+        values = [(value, []) for value in _of_systems(lines, record, parse)]
     _check([value for value, _ in values], metrics)
     names = list(metrics)
     return sorted(values, key=lambda one: names.index(one[0].metric))
 
 
-def _of_lap(lap: int, lines: list[str], record: Record, parse: Parser) -> list[Value]:
-    commands = [command for command in record["commands"] if command.get("lap") in (None, lap)]
+def _of_lap(lap: int | None, lines: list[str], record: Record, parse: Parser) -> list[Value]:
     try:
-        return _of_systems(lines, commands, record, parse)
+        return _of_systems(lines, record, parse)
     except BrokenLogError as error:
         raise BrokenLogError(f"lap {lap}: {error}") from error
 
 
-def _of_systems(lines: list[str], commands: list[Command], record: Record, parse: Parser) -> list[Value]:
+def _of_systems(lines: list[str], record: Record, parse: Parser) -> list[Value]:
     """The values of all systems that ran a cell at once, whose outputs stand one after the other."""
     parameters, count = record["parameters"], record.get("system", {}).get("parts") or 1
     if count == 1:
         return parse(lines, parameters)
     parts = logs.parts(lines, logs.MARK)
-    ran = [command["system"] for command in commands if command.get("system") is not None]
-    # Where the client does it all, no command ran in a system.
-    complete = not ran or set(ran) == set(range(count))
-    in_order = [mark for mark, _ in parts if mark is not None] == ran
-    wanted = f"the outputs of {len(ran)} commands in {count} systems"
-    require(complete and in_order, f"the log should hold {wanted} in their order, and does not")
     # A load generator at the client reaches all systems.
-    if any(command.get("step") == "run" and command.get("at") == "client" for command in commands):
+    if any(command.get("step") == "run" and command.get("at") == "client" for command in record["commands"]):
         return parse([line for mark, inner in parts if mark is None for line in inner], parameters)
     values = []
     for system in range(count):

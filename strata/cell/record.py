@@ -12,7 +12,7 @@ import sys
 from strata.base import patience, places, progress, run, signals
 from strata.base.clock import Watch
 from strata.base.errors import CellFailed, UserError
-from strata.base.files import move, write_json
+from strata.base.files import write_json
 from strata.base.shapes import Fields
 from strata.base.signals import Interrupted
 from strata.cell import spool
@@ -54,7 +54,7 @@ def keep(cell: Cell) -> None:
     """Let a cell wait until it is asked for: the record first and the log last, so that where the log is, all is."""
     spool.forget(cell.key)
     write_json(places.cell_path("spool", *cell.key, "json"), cell.known)
-    move(cell.draft, places.cell_path("spool", *cell.key, "log"))
+    os.replace(cell.draft, places.cell_path("spool", *cell.key, "log"))
     for suffix in ("log", "json"):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(places.cell_path("failed", *cell.key, suffix))
@@ -96,7 +96,7 @@ def give_up(cell: Cell, error: BaseException) -> CellFailed:
 def _keep_traces(cell: Cell, log: str, reason: str) -> None:
     os.makedirs(os.path.dirname(log), exist_ok=True)
     if os.path.exists(cell.draft):
-        move(cell.draft, log)
+        os.replace(cell.draft, log)
     else:
         open(log, "w", encoding="utf-8").close()
     known = {"ended": cell.watch.now(), "seconds": round(cell.watch.passed(), 3)} | cell.known

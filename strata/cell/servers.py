@@ -13,7 +13,6 @@ from strata.cell.inputs import Inputs
 from strata.system.testbed import System
 
 SERVE = "/opt/strata/bin/serve"
-REACH = "/opt/strata/bin/reach"
 # Seconds between two questions, at the least.  Within these it is what a question takes: in an emulated machine, where
 # each is a session of its own, servers would else have half of the processors for their start.
 PAUSE = 0.05
@@ -117,8 +116,6 @@ class Servers:
         """Start one after the other, each in all systems that have it.  Raises CellFailed."""
         declared = self._inputs.cell.get("servers", [])
         parts = range(self._inputs.parts)
-        for part in parts if declared else ():
-            self._see_ports(part)
         if any(server.get("password") for server in declared):
             bring_password(self._inputs.system)
         for one in declared:
@@ -126,16 +123,6 @@ class Servers:
             self.records += [server.record for server in equal]
             start(equal)
             self.running += equal
-
-    def _see_ports(self, part: int) -> None:
-        """Raise UserError where something answers already at a port of a system's address."""
-        address, client = self._inputs.of(part, self._inputs.values)["address"], self._inputs.place("client")
-        for name, port in self._inputs.ports(part):
-            if capture(client([REACH, address, str(port)]), check=False).returncode == 0:
-                raise UserError(
-                    f"port {port} of {address} is taken by another program: end that, or set another port "
-                    f"(config.yaml: workloads.{self._inputs.workload}.{name})"
-                )
 
     def stop(self) -> None:
         """End them, the last first, and see that they ended well.  Raises CellFailed."""

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from strata.base import places
 from strata.base.errors import UserError
-from strata.base.files import move, read_json
+from strata.base.files import read_json
 from strata.base.shapes import Fields, Plan
 from strata.experiment import blocks, plan
 from strata.host import node
@@ -52,7 +52,7 @@ def take(cell: blocks.Cell) -> Fields:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(sibling)
             os.link(source, sibling)
-            move(sibling, target)
+            os.replace(sibling, target)
         except OSError as error:
             raise UserError(f"{target}: cannot be written: {error.strerror}") from None
     return _record("raw", cell)
@@ -73,7 +73,7 @@ def end(experiment: Plan, cells: Iterable[blocks.Cell], good: bool) -> None:
     for cell in cells:
         if _record("spool", cell) and is_measured(experiment, cell):
             log = places.cell_path("spool", *cell, "log")
-            forget(cell) if good else move(log, log + ASIDE)
+            forget(cell) if good else os.replace(log, log + ASIDE)
 
 
 def begin() -> None:
@@ -81,7 +81,7 @@ def begin() -> None:
     for aside in glob.glob(f"results/spool/*/*/*{ASIDE}"):
         log = aside.removesuffix(ASIDE)
         if os.path.exists(log.replace("/spool/", "/raw/", 1)):
-            move(aside, log)
+            os.replace(aside, log)
         else:
             os.unlink(aside)
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from strata.base.clock import Watch
-from strata.base.errors import CellFailed, Endless, Unable, UserError
+from strata.base.errors import CellFailed, Endless, Unable
 from strata.base.patience import stretched
 from strata.base.process import capture, run_together
 from strata.base.shapes import Fields, Step
@@ -171,9 +171,6 @@ def memory_held(processes: list[int]) -> int | None:
     """Bytes of memory that processes of the host hold, shared pages by their share; None where there is none."""
     total = 0
     for process in processes:
-        try:
-            with open(f"/proc/{process}/smaps_rollup", encoding="utf-8") as file:
-                total += sum(int(line.split()[1]) * 1024 for line in file if line.startswith("Pss:"))
-        except (OSError, ValueError) as error:
-            raise UserError(f"the memory of process {process} cannot be read: {error}") from None
+        with open(f"/proc/{process}/smaps_rollup", encoding="utf-8") as file:
+            total += sum(int(line.split()[1]) * 1024 for line in file if line.startswith("Pss:"))
     return total if processes else None

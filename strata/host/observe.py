@@ -67,11 +67,6 @@ def fields(text: str) -> dict[str, str]:
     return found
 
 
-def _bytes(text: str) -> int:
-    unit = {"K": 1024, "M": 1024**2, "G": 1024**3}.get(text[-1], 0)
-    return int(text[:-1]) * unit if unit else int(text)
-
-
 def understand(files: dict[str, str]) -> Fields:
     """The facts of ``observed.inside`` (docs/files.md); what is not there is "not available"."""
     cpuinfo = files.get("/proc/cpuinfo", "")
@@ -79,7 +74,7 @@ def understand(files: dict[str, str]) -> Fields:
     lines = cpuinfo.splitlines()
     sockets = len({line.rpartition(":")[2].strip() for line in lines if line.startswith("physical id")})
     cores, siblings = cpu.get("cpu cores"), cpu.get("siblings")
-    caches = [_bytes(text) for path, text in files.items() if path.startswith(f"{CPU}/cpu0/cache/") and text]
+    caches = [int(text.rstrip("K")) for path, text in files.items() if path.startswith(f"{CPU}/cpu0/cache/") and text]
     memory = fields(files.get("/proc/meminfo", "")).get("MemTotal")
     version = files.get("/proc/version", "").split()
     flags = cpu.get("flags", "").split()
@@ -95,7 +90,7 @@ def understand(files: dict[str, str]) -> Fields:
         "sockets": sockets or None,
         "cores_per_socket": int(cores) if cores else None,
         "threads_per_core": int(siblings) // int(cores) if cores and siblings else None,
-        "cache_bytes": max(caches) if caches else None,
+        "cache_bytes": max(caches) * 1024 if caches else None,
         "memory_bytes": int(memory.split()[0]) * 1024 if memory else None,
         "huge_pages": pages and pages[1],
         "clocksource": files.get("/sys/devices/system/clocksource/clocksource0/current_clocksource"),

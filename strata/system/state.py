@@ -36,11 +36,8 @@ def begin(id: str, environment: str, owner: Fields) -> None:
 
 def note(id: str, trace: Fields) -> None:
     """Write down the trace of a part of it that is about to be made."""
-    descriptor = os.open(path(id), os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
-    try:
-        os.write(descriptor, json.dumps(trace).encode() + b"\n")
-    finally:
-        os.close(descriptor)
+    with open(path(id), "a", encoding="utf-8") as file:
+        file.write(json.dumps(trace) + "\n")
 
 
 def forget(id: str) -> None:

@@ -201,11 +201,9 @@ def end_run(owner: Fields) -> None:
     from strata.vm import snapshot
 
     if any(not alive(thing["owner"]) for thing in state.all_up()):
-        try:
-            with exclusive(wait=False):
+        with exclusive(wait=False) as free:
+            if free:
                 take_down()
-        except locks.Taken:
-            pass
     snapshot.remove(owner)
 
 
@@ -228,8 +226,8 @@ def tidy() -> None:
     from strata.vm import snapshot
 
     try:
-        with exclusive(wait=False):
-            for words in [] if state.all_up() or snapshot.of() else build.prune():
+        with exclusive(wait=False) as free:
+            for words in [] if not free or state.all_up() or snapshot.of() else build.prune():
                 say("image", f"removed {words}: the last images that were used are kept")
     except (UserError, OSError) as trouble:
         # It was not asked for, and breaks nothing.

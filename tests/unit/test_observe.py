@@ -13,7 +13,7 @@ FILES = {
     "/proc/self/cgroup": "2:cpu:/strata/abc\n1:name=systemd:/strata/abc\n0::/strata/abc",
     "/sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never",
     "/sys/devices/system/cpu/cpu0/cache/index0/size": "32K",
-    "/sys/devices/system/cpu/cpu0/cache/index3/size": "20M",
+    "/sys/devices/system/cpu/cpu0/cache/index3/size": "20480K",
     "/opt/strata/packages": "libc6 2.41-12\nxz-utils 5.8.1-1",
 }
 FACTS = {

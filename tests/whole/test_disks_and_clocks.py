@@ -19,7 +19,7 @@ def host_project(tmp_path, lines=20000):
 
 
 @mounting
-@pytest.mark.parametrize("place", ["results/raw", "results/tmp", "home"])
+@pytest.mark.parametrize("place", ["results", "home"])
 def test_a_full_disk_is_told_and_costs_nothing_that_was_there(tmp_path, place):
     folder = host_project(tmp_path)
     target = tmp_path / "home" if place == "home" else folder / place

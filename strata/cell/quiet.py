@@ -8,7 +8,7 @@ import os
 import re
 import time
 from collections import Counter, namedtuple
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 
 from strata.base import places, run
 from strata.base.shapes import Any, Fields, Quiet
@@ -16,16 +16,6 @@ from strata.host import observe
 from strata.host.cgroups import GROUP, SLICE
 from strata.host.observe import NOT_AVAILABLE
 
-# How a flag says what was judged, and how it shows a value.
-SAYS: dict[str, tuple[str, Callable[[float], str]]] = {
-    "busy": ("other processes used", "{:.1%} of a CPU".format),
-    "steal": ("a hypervisor took", "{:.1%} of the CPU time".format),
-    "swap": ("swapping moved", lambda value: f"{value / 2**20:.1f} MiB"),
-    "temperature": ("the temperature was", "{:.0f} °C".format),
-    "throttled": ("the processor was throttled", "{:.0f} times".format),
-    "stall": ("a lap took, beyond twice the usual,", "{:.1f} s".format),
-    "load": ("the load average over one minute was", "{:.2f}".format),
-}
 # Shares of less CPU time than this say nothing: the kernel counts in hundredths of a second.
 LEAST_SECONDS = 0.05
 _KERNEL_THREAD = 0x00200000
@@ -218,13 +208,11 @@ def _judged(share: Any, seconds: float) -> Any:
 
 
 def cause(flags: list[Fields]) -> str:
-    """In a few words what disturbed a cell most; nothing where nothing did."""
-    for flag in sorted(flags, key=lambda flag: flag["what"] != "busy"):
-        if flag.get("by"):
-            return f"{flag['by'][0]['name']} used {100 * flag['by'][0]['share']:.0f} % of a CPU"
-        says, shown = SAYS[flag["what"]]
-        return f"{says} {shown(flag['value'])}"
-    return ""
+    """In a few words what disturbed a cell, by its flags, most."""
+    busiest = [flag["by"][0] for flag in flags if flag.get("by")]
+    if busiest:
+        return f"{busiest[0]['name']} used {100 * busiest[0]['share']:.0f} % of a CPU"
+    return f"{flags[0]['what']} was {flags[0]['value']:g}, and {flags[0]['threshold']:g} is the most"
 
 
 class Lookout:

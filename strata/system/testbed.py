@@ -242,9 +242,6 @@ def clean(images: bool = False) -> list[str]:
     from strata.base.files import remove_tree
     from strata.image import build
 
-    working = [owner["pid"] for thing in state.all_up() if alive(owner := thing["owner"])]
-    if working and working[0] != os.getpid():
-        raise UserError(f"a run is active (process {working[0]}); end it first")
     with locks.locked(places.RUN_LOCK, wait=False) as free:
         if not free:
             raise UserError("a run is active in this folder; wait for its end, or end it")

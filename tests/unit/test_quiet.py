@@ -61,19 +61,18 @@ def test_nothing_is_judged_that_cannot_be_read_or_has_no_threshold():
     assert flags_of(reading(swapped=0), busy, thresholds=dict.fromkeys(THRESHOLDS)) == []
 
 
-def test_what_is_judged_is_what_the_schemas_say_and_each_is_said_in_words():
+def test_what_is_judged_is_what_the_schemas_say():
     record, planned = (
         json.loads((projects.ROOT / f"schemas/{name}.schema.json").read_text()) for name in ("record", "plan")
     )
     flag = record["properties"]["quiet"]["properties"]["flags"]["items"]["properties"]
     whats = set(THRESHOLDS)
-    assert whats == set(quiet.SAYS) == set(flag["what"]["enum"])
+    assert whats == set(flag["what"]["enum"])
     assert whats == set(planned["$defs"]["thresholds"]["properties"])
     moment = {"load1": 9, "temperature_c": 99, "stalled_seconds": 9}
     seen = {**moment, "steal_share": 1, "others_share": 9, "others": [], "swapped_bytes": 9, "throttled": 9}
     flags = [flag for when in ("before", "during") for flag in quiet.judge(when, 10.0, seen, dict.fromkeys(whats, 0))]
     assert {flag["what"] for flag in flags} == whats
-    assert all(quiet.SAYS[flag["what"]][1](flag["value"]) in quiet.cause([{**flag, "by": []}]) for flag in flags)
 
 
 def test_children_that_were_waited_for_count_from_the_first_reading_on():
@@ -171,4 +170,4 @@ def test_a_lap_that_stood_still_is_a_disturbance():
     assert quiet.stalled(took(2.0, 8.0)) == 0
     early, late = reading(), reading(moment=10.0)
     [flag] = judged(early, late, stalled_seconds=3.8)
-    assert (flag["what"], quiet.cause([flag])) == ("stall", "a lap took, beyond twice the usual, 3.8 s")
+    assert (flag["what"], quiet.cause([flag])) == ("stall", "stall was 3.8, and 1 is the most")

@@ -7,7 +7,6 @@ and what came before all of them at the beginning.
 """
 
 import contextlib
-import fcntl
 import json
 import os
 import re
@@ -94,26 +93,16 @@ class Log:
         import tempfile
 
         with contextlib.ExitStack() as files:
-            outputs = [files.enter_context(tempfile.TemporaryFile()).fileno() for _ in systems]
-            for output in outputs:
-                fcntl.fcntl(output, fcntl.F_SETFL, os.O_APPEND)
+            outputs = [files.enter_context(tempfile.TemporaryFile()) for _ in systems]
             try:
-                yield outputs
+                yield [output.fileno() for output in outputs]
             finally:
                 for system, output in zip(systems, outputs, strict=True):
                     self.mark(system)
-                    self._take(output)
-
-    def _take(self, output: int) -> None:
-        """Put a whole output into the log; what follows begins a line of its own."""
-        import shutil
-
-        size = os.lseek(output, 0, os.SEEK_END)
-        os.lseek(output, 0, os.SEEK_SET)
-        with open(output, "rb", closefd=False) as source, open(self.descriptor, "wb", closefd=False) as log:
-            shutil.copyfileobj(source, log)
-            if size and os.pread(output, 1, size - 1) != b"\n":
-                log.write(b"\n")
+                    output.seek(0)
+                    text = output.read()
+                    # What follows begins a line of its own.
+                    os.write(self.descriptor, text if text[-1:] in (b"", b"\n") else text + b"\n")
 
     def whole(self) -> bytes:
         """All of it, which lasts from now on."""

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from strata.base import signals
 from strata.base.patience import stretched
-from strata.base.process import end, reap, wait_for
+from strata.base.process import end, wait_for
 
 PROGRAM = "sh"
 # Seconds that it may take to end once it is sent nothing more.
@@ -48,29 +48,20 @@ class Shell:
         The code is None where it does not end within `timeout` seconds (as stretched).  Then, and where the shell ends
         under it, whose code it is in that case, the shell is gone.
         """
-        begun = time.monotonic()
+        begun, code = time.monotonic(), None
         try:
             self._send(argv)
             code = self._pass_on(output, begun + stretched(timeout))
-        except BaseException:
-            self._end()
-            raise
-        seconds = time.monotonic() - begun
-        if code is None:
-            self._end()
-        return code, seconds
+        finally:
+            if code is None:
+                end(self._process)
+        return code, time.monotonic() - begun
 
-    def close(self) -> None:
-        """Let it end, which it does once it can be sent nothing more."""
+    def close(self) -> int:
+        """Let it end, which it does once it can be sent nothing more; its exit code, of a signal 128 and its number."""
         self._sent.close()
-        self._end(SECONDS_TO_END)
-
-    def _end(self, seconds: float = 0.0) -> int:
-        """End it, if it does not end by itself in so many seconds; its exit code, of a signal 128 and its number."""
-        if self._process.returncode is None and wait_for(self._process.pid, seconds):
-            reap(self._process)
+        wait_for(self._process.pid, SECONDS_TO_END)
         end(self._process)
-        self._sent.close()
         self._printed.close()
         code: int = self._process.returncode
         return 128 - code if code < 0 else code
@@ -99,7 +90,7 @@ class Shell:
                 return int(told[1])
             if not piece:
                 _write(output, held)
-                return max(1, self._end(SECONDS_TO_END))
+                return max(1, self.close())
             # The beginning of the mark may stand at the end.
             _write(output, held[:-MOST])
             held = held[-MOST:]

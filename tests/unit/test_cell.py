@@ -12,7 +12,6 @@ import projects
 import pytest
 
 from strata.base import places, process
-from strata.base.errors import UserError
 from strata.system import state, testbed
 
 
@@ -219,19 +218,6 @@ def test_what_a_killed_cell_left_is_removed_by_the_next_at_the_end_of_its_run_or
     assert done.returncode == 0, done.stderr
     assert json.loads(raw(folder, "json").read_text())["system"]["id"] != left
     assert not state.all_up()
-
-
-def test_a_machine_is_not_cleaned_while_a_cell_is_at_work(project):
-    folder = project(workloads={"noop": workload_with(run=shell("echo $$ >pid; sleep 60"))})
-    projects.plan(folder)
-    measuring = start(folder, "cell", "bare", "noop", "1")
-    wait_until(lambda: begun(folder))
-    # The machine's lock keeps it waiting; where it did not, the state would say so.
-    with pytest.raises(UserError, match=f"process {measuring.pid}"):
-        testbed.clean()
-    measuring.terminate()
-    measuring.communicate(timeout=20)
-    assert projects.run(folder, "strata", "clean").returncode == 0
 
 
 def test_a_folder_is_not_cleaned_under_a_run_that_has_no_system_up(project):

@@ -140,7 +140,7 @@ def test_a_disturbed_block_is_measured_again_and_counts_in_no_width(made):
     os.unlink("results/precision/3.json")
     flag("docker/stream/2")
     found = decided(3)
-    assert "block 2 again: the load average over one minute was 2.00" in found["reason"]
+    assert "block 2 again: load was 2, and 1 is the most" in found["reason"]
     assert each(found, "again") == {"stream": [2], "linpack": []}
     assert each(found, "more") == {"stream": FIRST_STAGE - 3, "linpack": FIRST_STAGE - 3}
     # Those that are decided are planned, the repeated one and those before among them.

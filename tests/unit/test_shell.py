@@ -13,7 +13,7 @@ from strata.cell.shell import Shell
 def shell():
     found = Shell(["sh"])
     yield found
-    found._end()
+    found.close()
 
 
 @pytest.fixture

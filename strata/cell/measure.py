@@ -200,4 +200,4 @@ class Turns:
                 others = sorted(other.environment for other in self.spent if other is not cell)
                 first = {"first": self.first.environment, "started": self.first.known["started"]}
                 cell.known |= {"interleaved": others, "together": first}
-            record.end(cell, own + shared)
+            cell.known |= {"ended": cell.watch.now(), "seconds": round(own + shared, 3)}

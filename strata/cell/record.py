@@ -45,11 +45,6 @@ def begin(cell: Cell) -> None:
     }
 
 
-def end(cell: Cell, seconds: float) -> None:
-    """Note when it ended, and how long it took."""
-    cell.known |= {"ended": cell.watch.now(), "seconds": round(seconds, 3)}
-
-
 def keep(cell: Cell) -> None:
     """Let a cell wait until it is asked for: the record first and the log last, so that where the log is, all is."""
     spool.forget(cell.key)

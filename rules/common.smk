@@ -51,7 +51,7 @@ def logs():
     return told(experiment.logs, checkpoints)
 
 
-# Names that are unknown are told with the one that was probably meant.
+# Names that are unknown are told.
 wildcard_constraints:
     environment="[^/]+",
     workload="[^/]+",

@@ -36,11 +36,9 @@ class Cell:
 
     steps: Steps
 
-    def __init__(
-        self, experiment: Plan, environment: str, workload: str, repetition: int, order: blocks.Order | None = None
-    ) -> None:
+    def __init__(self, experiment: Plan, environment: str, workload: str, repetition: int, order: blocks.Order) -> None:
         self.plan, self.environment, self.workload, self.repetition = experiment, environment, workload, repetition
-        self.order = order or blocks.Order(experiment)
+        self.order = order
         self.entry = experiment["environments"][environment]
         self.work = plan.of_environment(experiment, environment, workload)
         self.systems, self.laps = plan.systems(self.work), plan.laps(experiment, environment, workload)

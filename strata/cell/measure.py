@@ -21,7 +21,7 @@ from strata.base.shapes import Plan
 from strata.base.signals import Interrupted
 from strata.cell import quiet, record, spool
 from strata.cell.cell import Cell
-from strata.experiment import plan
+from strata.experiment import blocks, plan
 from strata.host import observe
 from strata.image import cache
 from strata.system import testbed
@@ -39,10 +39,10 @@ def measure(environment: str, workload: str, repetition: int) -> None:
     signals.heed()
     run.end_with_it()
     experiment = plan.read()
-    _check_name(experiment, environment, workload)
-    cell = Cell(experiment, environment, workload, repetition)
-    if cell.key not in cell.order.places:
-        raise UserError(f"{places.PLAN}: {cell.order.missing(*cell.key)}")
+    order = blocks.Order(experiment)
+    if (environment, workload, repetition) not in order.places:
+        raise UserError(f"{places.PLAN}: {order.missing(environment, workload, repetition)}")
+    cell = Cell(experiment, environment, workload, repetition, order)
     try:
         with testbed.exclusive():
             if not spool.waiting(experiment, cell.key):
@@ -54,18 +54,6 @@ def measure(environment: str, workload: str, repetition: int) -> None:
                 spool.forget(cell.key)
     except Interrupted as asked:
         raise CellFailed(f"{cell.name} was ended by {asked} before it began") from None
-
-
-def _check_name(experiment: Plan, environment: str, workload: str) -> None:
-    for kind, name, there in (
-        ("environment", environment, [*experiment["environments"]]),
-        ("workload", workload, [*experiment["workloads"]]),
-    ):
-        if name not in there:
-            raise UserError(f"{places.PLAN}: there is no {kind} '{name}'; there are {', '.join(there)}")
-    entry = experiment["environments"][environment]
-    if not entry["available"]:
-        raise UserError(f"environment '{environment}' is not available here: {entry['reason']}")
 
 
 def _provide(experiment: Plan, environment: str) -> None:

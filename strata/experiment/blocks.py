@@ -167,6 +167,8 @@ class Order:
 
     def missing(self, environment: str, workload: str, repetition: int) -> str:
         """Why a cell is none of the plan."""
+        if reason := self.plan["environments"].get(environment, {}).get("reason"):
+            return f"environment '{environment}' is not available here: {reason}"
         so_far = sum(cell[:2] == (environment, workload) for cell in self.places)
         later = "" if self.decided else " so far; more are decided once these are measured"
         return f"there is no repetition {repetition} of {environment} · {workload}: {so_far} are planned{later}"

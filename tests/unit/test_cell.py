@@ -91,12 +91,12 @@ def test_a_cell_that_fails_leaves_nothing_that_looks_complete(run, name):
 @pytest.mark.parametrize(
     ("words", "part"),
     [
-        (["cell", "moon", "noop", "1"], "there is no environment 'moon'; there are bare"),
-        (["cell", "bare", "moon", "1"], "there is no workload 'moon'; there are noop"),
+        (["cell", "moon", "noop", "1"], "there is no repetition 1 of moon · noop: 0 are planned"),
+        (["cell", "bare", "moon", "1"], "there is no repetition 1 of bare · moon: 0 are planned"),
         (["cell", "bare", "noop", "9"], "there is no repetition 9 of bare · noop: 2 are planned"),
         (["cell", "bare", "noop", "-1"], "usage:"),
         (["cell", "bare", "noop"], "usage:"),
-        (["cell", "../../etc", "noop", "1"], "there is no environment"),
+        (["cell", "../../etc", "noop", "1"], "there is no repetition"),
     ],
 )
 def test_a_cell_that_is_not_planned_is_refused(project, words, part):

@@ -14,7 +14,7 @@ from strata.base import clock
 from strata.base.errors import CellFailed, UserError
 from strata.cell import logs, steps
 from strata.cell.inputs import Inputs
-from strata.experiment import config, plan, workload
+from strata.experiment import blocks, config, plan, workload
 from strata.host import capacity
 from strata.system import state
 

@@ -66,12 +66,15 @@ def _open(path: str) -> int:
 
 
 def _holder(descriptor: int) -> str:
-    """Who holds the lock of an open file, as the kernel tells."""
+    """Who holds the lock of an open file, as the kernel tells: its process and folder."""
     facts = os.fstat(descriptor)
     name = f"{os.major(facts.st_dev):02x}:{os.minor(facts.st_dev):02x}:{facts.st_ino}"
     with open("/proc/locks", encoding="utf-8") as file:
         for words in map(str.split, file):
             # NUMBER: FLOCK ADVISORY WRITE PROCESS DEVICE:INODE …; who waits has an arrow in the second place.
             if words[1] == "FLOCK" and words[5] == name:
-                return f"by process {words[4]}"
+                holder = f"by process {words[4]}"
+                with contextlib.suppress(OSError):
+                    holder += f" in {os.readlink(f'/proc/{words[4]}/cwd')}"
+                return holder
     return "by a process that is not seen from here"

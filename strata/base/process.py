@@ -86,12 +86,13 @@ def _signal(group: int, number: signal.Signals) -> None:
 
 
 def run_together(
-    commands: Sequence[Sequence[str]], outputs: Sequence[int], timeout: float
+    commands: Sequence[Sequence[str]], outputs: Sequence[int], timeout: float, needed: Sequence[int] = ()
 ) -> list[tuple[int | None, float]]:
     """Run commands at the same time, standard output and error of each into its descriptor of `outputs`.
 
-    Returns for each its exit code and the seconds it took.  The first that ends with another code than 0, or `timeout`
-    seconds (as stretched), end all others: their code is None.  However they end, their sessions are gone afterwards.
+    Returns for each its exit code and the seconds it took.  The first that ends with another code than 0, the end
+    of a process of `needed`, or `timeout` seconds (as stretched), end all others: their code is None.  However they
+    end, their sessions are gone afterwards.
     """
     processes: list[subprocess.Popen[Any]] = []
     begun: list[float] = []
@@ -100,6 +101,18 @@ def run_together(
     poll = select.poll()
     with contextlib.ExitStack() as opened:
         opened.callback(lambda: end(*processes))
+
+        def watch(pid: int) -> int:
+            descriptor = os.pidfd_open(pid)
+            opened.callback(os.close, descriptor)
+            poll.register(descriptor, select.POLLIN)
+            return descriptor
+
+        try:
+            for pid in needed:
+                watch(pid)
+        except ProcessLookupError:
+            return found
         for command, output in zip(commands, outputs, strict=True):
             begun.append(time.monotonic())
             with signals.undisturbed():
@@ -113,20 +126,18 @@ def run_together(
                     )
                 )
         for number, process in enumerate(processes):
-            descriptor = os.pidfd_open(process.pid)
-            opened.callback(os.close, descriptor)
-            poll.register(descriptor, select.POLLIN)
-            running[descriptor] = number
+            running[watch(process.pid)] = number
         deadline = time.monotonic() + stretched(timeout)
         while running:
-            ended = poll.poll(max(0.0, deadline - time.monotonic()) * 1000)
-            for descriptor, _ in ended:
+            ready = {descriptor for descriptor, _ in poll.poll(max(0.0, deadline - time.monotonic()) * 1000)}
+            ended = ready & running.keys()
+            for descriptor in ended:
                 number = running.pop(descriptor)
                 poll.unregister(descriptor)
                 seconds = time.monotonic() - begun[number]
                 found[number] = (reap(processes[number]), seconds)
-            # The time is over, or one ended badly.
-            if not ended or any(code for code, _ in found):
+            # The time is over, something that was needed has ended, or one ended badly.
+            if not ended or ready > ended or any(code for code, _ in found):
                 break
         for number in running.values():
             found[number] = (None, time.monotonic() - begun[number])

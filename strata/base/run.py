@@ -23,9 +23,13 @@ def again(target: str) -> str:
 
 def command(words: Sequence[str]) -> str:
     """The words by which the same experiment is run again, for the words by which Snakemake was started."""
-    # Cells, which are told it, do without this.
+    # Cells, which are told it, do without these.
     import shlex
+    import shutil
 
+    program = os.path.relpath(words[0])
+    if shutil.which("snakemake") == words[0] or program.startswith("..") or not program.endswith("snakemake"):
+        program = "snakemake"
     kept: list[str] = []
     keeping = False
     for word in words[1:]:
@@ -33,7 +37,7 @@ def command(words: Sequence[str]) -> str:
             keeping = word.partition("=")[0] in _PAGES
         if keeping:
             kept.append(word)
-    return shlex.join(["snakemake", "--cores", "1", *kept, *(["--"] if kept else [])])
+    return shlex.join([program, "--cores", "1", *kept, *(["--"] if kept else [])])
 
 
 def begin(words: Sequence[str]) -> None:

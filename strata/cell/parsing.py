@@ -13,7 +13,7 @@ import sys
 
 from strata.base import places
 from strata.base.errors import UserError
-from strata.base.shapes import Command, Fields, Record
+from strata.base.shapes import Fields, Record
 from strata.cell import logs
 
 # What the parsers share.

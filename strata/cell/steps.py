@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from strata.base.clock import Watch
 from strata.base.errors import CellFailed, Endless, Unable
 from strata.base.patience import stretched
-from strata.base.process import capture, run_together
+from strata.base.process import capture, run_together, wait_for
 from strata.base.shapes import Fields, Step
 from strata.cell.inputs import Inputs, expanded
 from strata.cell.logs import Log
@@ -45,6 +45,7 @@ class Steps:
         self.shell: Shell | None = None
         self.lap: dict[str, int] = {}
         self._waits = waits and inputs.parts == 1
+        self._machines: list[int] | None = None
         # What is open from the first step to the last.
         self._open = contextlib.ExitStack()
         self._counting: list[int] = []
@@ -113,16 +114,19 @@ class Steps:
 
     def _judge(self, name: str, commands: list[Fields], at: str, timeout: float) -> None:
         """Raise CellFailed where commands of a step did not end, or ended badly."""
+        machines = self.machines()
         for command in commands:
             if command["exit"]:
                 how = f"{_in_systems([command])} ended with exit code {command['exit']}"
-                if at == "system" and self.inputs.system.top.machine():
+                if at == "system" and machines:
                     from strata.vm import ssh
 
                     if command["exit"] == ssh.LOST:
-                        raise CellFailed(f"{name}{how}, by which ssh says that it lost the virtual machine")
+                        how += ", by which ssh says that it lost the virtual machine"
                 raise Unable(f"{name}{how}{self.servers.words()}")
         late = [command for command in commands if command["exit"] is None]
+        if late and any(wait_for(pid, 0) for pid in machines):
+            raise CellFailed(f"{name} was ended: its virtual machine ended under it")
         if late:
             limit = f"no end after {stretched(timeout):g} s{_in_systems(late)}"
             raise Endless(f"{name} was ended: {limit}{self.servers.words()}")
@@ -134,11 +138,19 @@ class Steps:
         places = [self.inputs.place(at, part or 0) for part in parts]
         argvs = [place(command["argv"]) for place, command in zip(places, commands, strict=True)]
         with self.log.outputs(parts) as outputs:
-            return run_together(argvs, outputs, timeout)
+            return run_together(argvs, outputs, timeout, self.machines())
+
+    def machines(self) -> list[int]:
+        """The processes of the host that are the system's virtual machines: without them its commands hang."""
+        if self._machines is None:
+            machines = [machine for top in self.inputs.system.tops if (machine := top.machine())]
+            self._machines = [pid for machine in machines for pid in machine.processes()]
+        return self._machines
 
     def _afresh(self, step: Step, values: Fields) -> None:
         """Bring the system up afresh and run the command in it; the time of both is the log's."""
         system = self.inputs.system = self.afresh(values[step["fresh"]])
+        self._machines = None
         argv = self.inputs.fill(step["argv"], self.inputs.of(0, values))
         started = self.watch.now()
         command: Fields = {"step": step["step"], "fresh": step["fresh"], "argv": argv, "exit": None, "started": started}

@@ -167,7 +167,14 @@ class Order:
 
     def missing(self, environment: str, workload: str, repetition: int) -> str:
         """Why a cell is none of the plan."""
-        if reason := self.plan["environments"].get(environment, {}).get("reason"):
+        environments = self.plan["environments"]
+        for kind, name, there in (
+            ("environment", environment, [*environments]),
+            ("workload", workload, [*self.plan["workloads"]]),
+        ):
+            if name not in there:
+                return f"there is no {kind} '{name}'; there are {', '.join(there)}"
+        if reason := environments[environment].get("reason"):
             return f"environment '{environment}' is not available here: {reason}"
         so_far = sum(cell[:2] == (environment, workload) for cell in self.places)
         later = "" if self.decided else " so far; more are decided once these are measured"

@@ -43,26 +43,16 @@ class Machine:
         # A cell without a workflow around it has no later system that a snapshot would serve; and what a device holds
         # cannot be saved.
         keeps = self.options.get("fresh") == "snapshot" and owner["pid"] != os.getpid() and not wanted["passthrough"]
-        booted = restored = None
+        restored = None
         if keeps:
-            # In the name is what must be as it was.
-            held = ["huge"] * wanted["huge_pages"]
-            name = "-".join([wanted["key"], wanted["subnet"].split(".")[2], *held, *sorted(self.warmup)])
             with once():
-                if not snapshot.made(name, owner):
-                    booted = self._boot(wanted)
-                    # A machine that goes on finds its data disk mounted, and what looks at it in the memory.
-                    look.inside(self.folder)
-                    self._warm()
-                    ssh.close(self.folder)
-                    with step("vm", "saving the machine, from which later ones are restored"):
-                        snapshot.save(name, owner, wanted["name"])
+                name, booted = self._see_snapshot(wanted, owner)
             restored = self._restore(name, owner)
         else:
             booted = self._boot(wanted)
-            with once():
-                self._warm()
         with once():
+            if not keeps:
+                self._warm()
             seen = look.at(self.folder, wanted, self.options["settings"], self.refused)
         return {
             "accelerator": self.options["accelerator"],
@@ -138,6 +128,30 @@ class Machine:
             "home": libvirt.prefix(),
         }
         return cast(WantedMachine, made)
+
+    def _see_snapshot(self, wanted: WantedMachine, owner: Fields) -> tuple[str, Fields | None]:
+        """See that a snapshot like this machine is there: its name, and what :meth:`_boot` tells if it took a boot."""
+        # In the name is what must be as it was.
+        plain = "-".join([wanted["key"], wanted["subnet"].split(".")[2], *["huge"] * wanted["huge_pages"]])
+        warm, booted = "-".join([plain, *sorted(self.warmup)]), None
+
+        def save(name: str) -> None:
+            ssh.close(self.folder)
+            with step("vm", "saving the machine, from which later ones are restored"):
+                snapshot.save(name, owner, wanted["name"])
+
+        if snapshot.made(warm, owner):
+            return warm, None
+        if not snapshot.made(plain, owner):
+            booted = self._boot(wanted)
+            # A machine that goes on finds its data disk mounted, and what looks at it in the memory.
+            look.inside(self.folder)
+            save(plain)
+        if self.warmup:
+            self._restore(plain, owner)
+            self._warm()
+            save(warm)
+        return warm, booted
 
     def _warm(self) -> None:
         """Do in the machine what layers above it want done once."""

@@ -91,12 +91,12 @@ def test_a_cell_that_fails_leaves_nothing_that_looks_complete(run, name):
 @pytest.mark.parametrize(
     ("words", "part"),
     [
-        (["cell", "moon", "noop", "1"], "there is no repetition 1 of moon · noop: 0 are planned"),
-        (["cell", "bare", "moon", "1"], "there is no repetition 1 of bare · moon: 0 are planned"),
+        (["cell", "moon", "noop", "1"], "there is no environment 'moon'; there are bare"),
+        (["cell", "bare", "moon", "1"], "there is no workload 'moon'; there are noop"),
         (["cell", "bare", "noop", "9"], "there is no repetition 9 of bare · noop: 2 are planned"),
         (["cell", "bare", "noop", "-1"], "usage:"),
         (["cell", "bare", "noop"], "usage:"),
-        (["cell", "../../etc", "noop", "1"], "there is no repetition"),
+        (["cell", "../../etc", "noop", "1"], "there is no environment"),
     ],
 )
 def test_a_cell_that_is_not_planned_is_refused(project, words, part):
@@ -152,7 +152,7 @@ def test_two_cells_at_once_never_overlap(project):
     errors = [measuring.communicate(timeout=60)[1] for measuring in both]
     assert [measuring.returncode for measuring in both] == [0, 0], errors
     assert any("another measurement is under way on this machine" in text for text in errors)
-    assert any(f"process {one.pid}); waiting" in text for one in both for text in errors)
+    assert any(f"process {one.pid} in " in text for one in both for text in errors)
     spans = sorted([int(line) for line in raw(folder, repetition=r).read_text().split()] for r in (1, 2))
     assert spans[0][1] <= spans[1][0]
 
@@ -177,7 +177,7 @@ def test_a_cell_that_waits_ends_with_its_run_and_never_measures(project, owner):
     named = projects.owner(owner)
     with testbed.exclusive():
         waiting = start(folder, "cell", "bare", "noop", "1", STRATA_OWNER=named)
-        assert f"process {os.getpid()})" in waiting.stderr.readline()
+        assert f"process {os.getpid()} in " in waiting.stderr.readline()
         owner.kill()
         owner.wait()
         _, errors = waiting.communicate(timeout=20)

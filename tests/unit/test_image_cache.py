@@ -6,7 +6,7 @@ import pytest
 
 from strata.base.errors import UserError
 from strata.base.files import write_json
-from strata.image import build, cache, prune
+from strata.image import build, cache
 from strata.vm import disk
 
 

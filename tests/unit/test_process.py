@@ -63,6 +63,18 @@ def test_the_time_limit_ends_those_that_still_run(outputs, monkeypatch):
         assert process.wait_for(int(text(output)), 5)
 
 
+def test_the_end_of_what_commands_need_ends_them(outputs):
+    needed = subprocess.Popen(["sleep", "0.3"])
+    begun = time.monotonic()
+    (first, _), (second, _) = process.run_together(shells("exit 0", "sleep 300"), outputs[:2], 60, [needed.pid])
+    assert (first, second) == (0, None)
+    assert time.monotonic() - begun < 30
+    gone = needed.pid
+    needed.wait()
+    assert process.run_together(shells("echo never"), outputs[2:], 60, [gone]) == [(None, 0.0)]
+    assert text(outputs[2]) == ""
+
+
 def test_a_process_is_named_by_more_than_its_id():
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     name = process.identity(child.pid)

@@ -11,10 +11,10 @@ import pytest
 
 from strata import layers
 from strata.base import clock
-from strata.base.errors import CellFailed, UserError
+from strata.base.errors import UserError
 from strata.cell import logs, steps
 from strata.cell.inputs import Inputs
-from strata.experiment import blocks, config, plan, workload
+from strata.experiment import config, plan, workload
 from strata.host import capacity
 from strata.system import state
 
@@ -123,16 +123,6 @@ def taken(tmp_path, argv, number):
     taking.run()
     taking.finish()
     return path.read_text()
-
-
-def test_a_log_has_a_largest_size_and_what_is_kept_of_a_larger_one_is_its_beginning(tmp_path, monkeypatch):
-    monkeypatch.setattr(logs, "LARGEST", 1000)
-    say = ["/bin/sh", "-c", "head -c $1 /dev/zero | tr '\\0' x", "sh"]
-    assert len(taken(tmp_path, [*say, "1000"], 1)) == 1000
-    for number in (1, 2):
-        with pytest.raises(CellFailed, match="its run step printed too much: the log has 0 MiB"):
-            taken(tmp_path, [*say, "1001"], number)
-        assert (tmp_path / "log").stat().st_size == 1000
 
 
 def test_a_pattern_that_the_client_prints_counts_for_all():

@@ -115,7 +115,7 @@ def test_what_is_told_of_a_machine_is_as_the_schema_of_records_says(
     monkeypatch.setattr(libvirt, "process", lambda name: os.getpid())
     monkeypatch.setattr(acceleration, "known", lambda: {"accelerator_reason": "it was tried"})
     monkeypatch.setattr(machine.Machine, "_boot", lambda self, wanted: {"boot_seconds": 12.5, "attempts": 1})
-    monkeypatch.setattr(machine.snapshot, "made", lambda name, owner: True)
+    monkeypatch.setattr(machine.Machine, "_see_snapshot", lambda self, wanted, owner: ("k", None))
     monkeypatch.setattr(machine.Machine, "_restore", lambda self, name, owner: 2.5)
     monkeypatch.setattr(machine.run, "owner", lambda: {"pid": 1, "start": "1"})
     (one,) = machines(tmp_path, 1, **(tuned.PROFILE if golden == "kvm-tuned" else {}))

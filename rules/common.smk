@@ -51,7 +51,7 @@ def logs():
     return told(experiment.logs, checkpoints)
 
 
-# Names that are unknown are told.
+# Names that are unknown are told with those that are known.
 wildcard_constraints:
     environment="[^/]+",
     workload="[^/]+",

@@ -11,6 +11,8 @@ rule cell:
     output:
         log=update(LOG),
         record=update(LOG.replace(".log", ".json")),
+    log:
+        "results/logs/cells/{environment}/{workload}/{repetition}.log",
     priority: lambda cell: experiment.priority(**cell)
     conda:
         "../envs/strata.yaml"

@@ -18,7 +18,7 @@ PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file
 
 
 def cell_path(kind: str, environment: str, workload: str, repetition: int, suffix: str) -> str:
-    """Path of a cell's file below the project; `kind` is raw, spool, failed or tmp."""
+    """Path of a cell's file below the project; `kind` is raw, spool, failed, tmp or logs/cells."""
     return f"results/{kind}/{environment}/{workload}/{repetition}.{suffix}"
 
 

@@ -57,8 +57,11 @@ def keep(cell: Cell) -> None:
 
 def tell(cell: Cell, known: Fields) -> None:
     """Say that a cell with this record is in its place."""
+    told = f"measured in {known['seconds']} s"
     if "cannot" in known:
-        progress.say("cell", f"{cell.name} cannot be done there: {known['cannot']['reason']}")
+        told = f"cannot be done there: {known['cannot']['reason']}"
+        progress.say("cell", f"{cell.name} {told}")
+    note(cell, told)
     progress.done(cell.name, known["seconds"], not cell.order.decided)
 
 
@@ -80,11 +83,7 @@ def give_up(cell: Cell, error: BaseException) -> CellFailed:
             log = f"could not be kept: {trouble}"
         again = run.again(places.cell_path("raw", *cell.key, "log"))
         failure = CellFailed(f"cell failed: {cell.name}: {reason}\n  log:   {log}\n  rerun: {again}")
-    if not isinstance(error, (UserError, OSError, Interrupted)):
-        # Nobody foresaw it.
-        import traceback
-
-        traceback.print_exception(error)
+    note(cell, str(failure), error)
     return failure
 
 
@@ -96,3 +95,16 @@ def _keep_traces(cell: Cell, log: str, reason: str) -> None:
         open(log, "w", encoding="utf-8").close()
     known = {"ended": cell.watch.now(), "seconds": round(cell.watch.passed(), 3)} | cell.known
     write_json(places.cell_path("failed", *cell.key, "json"), {**known, "error": reason})
+
+
+def note(cell: Cell, text: str, error: BaseException | None = None) -> None:
+    """Write down how a cell went; an error that nobody foresaw with its traceback."""
+    path = places.cell_path("logs/cells", *cell.key, "log")
+    if error is not None and not isinstance(error, (UserError, OSError, Interrupted)):
+        import traceback
+
+        text += "\n" + "".join(traceback.format_exception(error))
+    with contextlib.suppress(OSError):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"{cell.watch.now()} {cell.name}: {text}\n")

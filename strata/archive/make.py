@@ -53,7 +53,7 @@ def make(out: str, with_image: bool = False, allowed: list[str] | None = None, l
         _write(folder, guide.FACTS, json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
         _write(folder, guide.README, guide.readme(facts))
         if wrong := _private(folder, experiment, found, allowed or []):
-            lines = [f"{one.place}: {one.what}: {one.text[:80]!r}" for one in wrong]
+            lines = [f"{one.place}: {one.what}: {one.text[:80]}" for one in wrong]
             raise UserError("\n".join(["archive: not written, since this is private:", *_some(lines), _REMEDY]))
         if light:
             shutil.rmtree(os.path.join(folder, "source"))

@@ -17,8 +17,8 @@ class Kind(host.Kind):
     title = "toy box"
     stands_on = ("host",)
 
-    def doubtful(self, settled):
-        return True
+    def describe(self, settled):
+        return {"doubtful": True}
 
 
 class Layer(layer.Layer):

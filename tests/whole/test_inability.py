@@ -107,7 +107,7 @@ def test_what_may_be_another_trouble_is_a_failed_cell(project, case):
     failed, says = 1, "its run step ended with exit code 3"
     if case == "has to do everything":
         layer = project / "strata/layers/toy.py"
-        layer.write_text(layer.read_text().replace("return True", "return False"))
+        layer.write_text(layer.read_text().replace("True", "False"))
     elif case == "takes too long":
         says = "its run step was ended: no end after 1 s"
         calls_of(project, WORK.replace("exit 3", "exec sleep 60"), 1)

@@ -18,7 +18,7 @@ LABELS = {"kvm": "KVM", "tcg": "VM (TCG emulation)"}
 DEVICE = "/dev/kvm"
 # A kernel that ran has looked for its root file system, of which this guest has none.
 WORD = "Unable to mount root fs"
-LIMIT = 30.0
+LIMIT = 15.0
 
 
 def shown(accelerator: str | None) -> str:

@@ -27,7 +27,7 @@ MEASURED = {
     **dict.fromkeys(WORKLOADS),
     "randomaccess": None,
     "fio": {"jobs": ["sequential-fill", "random-read-16", "mixed-random-rw-32x8"], "laps": 1},
-    "redis": {"connections": [1, 4], "requests": 2000, "laps": 1},
+    "redis": {"connections": [4], "requests": 1000, "laps": 1},
 }
 SHORT = {
     "vm": ["fio"],

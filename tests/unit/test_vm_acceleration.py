@@ -17,7 +17,7 @@ def home(tmp_path, monkeypatch):
     ("console", "accelerator", "reason"),
     [
         (f"x\r\n{acceleration.WORD}\r\n", "kvm", "reported back"),
-        ("Kernel panic", "tcg", "no report within 30 s"),
+        ("Kernel panic", "tcg", "no report within 15 s"),
     ],
 )
 def test_a_report_alone_proves_kvm(console, accelerator, reason):

@@ -18,7 +18,7 @@ from strata.base.shapes import Fields, Plan
 from strata.cell import spool
 from strata.experiment import blocks, config, plan, seal
 from strata.host import capacity
-from strata.image import build
+from strata.image import build, cache
 from strata.reanalysis import source
 from strata.results import products
 from strata.system import testbed
@@ -194,6 +194,8 @@ class Workflow:
             raise UserError(
                 "another run is active in this folder; wait for its end (nothing needs to be unlocked)"
             ) from None
+        if self.image() and (image := cache.find(self.plan["image"]["recipe"])):
+            cache.verify(image)
         spool.begin()
         self._write()
         if shutil.which("Rscript") is None:

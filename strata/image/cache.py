@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from strata.base import locks, places
 from strata.base.errors import UserError
 from strata.base.files import read_json
+from strata.base.process import as_root, capture
 from strata.base.shapes import Image
 
 
@@ -50,3 +51,18 @@ def names() -> list[str]:
 def used(name: str) -> None:
     """Note that an image is used now: the last ones that were stay in the cache."""
     os.utime(folder_of(name))
+
+
+def verify(image: Image) -> None:
+    """Raise UserError where the image's tree is not what was built.
+
+    No file is read: none may have changed since by the kernel's own time of that, which nobody sets back.  Of what was
+    added or removed the folder has changed.
+    """
+    built = os.path.join(image["folder"], "image.json")
+    look = ["find", os.path.join(image["folder"], "tree"), "-xdev", "-newercc", built, "-print", "-quit"]
+    if changed := capture(as_root(look)).stdout.strip():
+        raise UserError(
+            f"{changed} is not as it was built, so nothing is measured: `python3 -m strata clean --images` removes it, "
+            "and the next run builds it again"
+        )

@@ -1,6 +1,7 @@
 """Images, boxes and data in the cache: made once, kept, and gone with what they belong to."""
 
 import os
+import time
 
 import pytest
 
@@ -8,6 +9,43 @@ from strata.base.errors import UserError
 from strata.base.files import write_json
 from strata.image import build, cache
 from strata.vm import disk
+
+
+def flip(path):
+    """Another content of the same size and time, in the same file."""
+    before = path.stat()
+    path.write_text(path.read_text().upper())
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def replace(path):
+    path.with_name("new").write_text("#!/bin/sh\n")
+    path.with_name("new").rename(path)
+
+
+def link(path):
+    path.unlink()
+    path.symlink_to("elsewhere")
+
+
+def add(path):
+    path.with_name("zzz").write_text("new")
+
+
+@pytest.mark.parametrize("change", [flip, replace, link, add, os.unlink])
+def test_a_changed_file_is_an_error_before_it_runs_and_stays_one(tmp_path, change):
+    program = tmp_path / "tree/bin/serve"
+    program.parent.mkdir(parents=True)
+    program.write_text("serve")
+    write_json(str(tmp_path / "image.json"), {})
+    # The kernel's clock of files has ticks.
+    time.sleep(0.05)
+    image = {"folder": str(tmp_path)}
+    cache.verify(image)
+    change(program)
+    for _ in range(2):
+        with pytest.raises(UserError, match="not as it was built"):
+            cache.verify(image)
 
 
 def test_a_box_is_kept_with_its_facts_and_goes_with_its_image(tmp_path, monkeypatch):

@@ -98,7 +98,8 @@ def left_on_machine():
         "cells": processes("^[^ ]*python[^ ]* (-S )?-m strata cell"),
         "tools": lines("pgrep", "-f", "^/opt/strata/workloads/"),
         **left_in_libvirt(),
-        "machines": lines("pgrep", "-f", "^[^ ]*qemu-system"),
+        # Not those that libvirt starts for a moment to see what they can do.
+        "machines": lines("pgrep", "-f", "^[^ ]*qemu-system.* -(name|kernel) "),
         "connections": lines("pgrep", "-f", "^ssh: .*/strata-"),
         "snapshots": set(os.listdir(snapshots)) if os.path.isdir(snapshots) else set(),
         "namespaces": lines("ip", "netns", "list"),

@@ -39,6 +39,12 @@ test_that("the parts of a claim share its error", {
   expect_equal(c(found$low, found$high), c(shown$low, shown$high))
 })
 
+test_that("a claim of performance turns a cost around", {
+  costs <- made_values(native = 10, docker = 9, better = "lower")
+  expect_equal(ask(costs)$ratio, 0.9, tolerance = 0.01)
+  expect_equal(ask(costs, performance = TRUE)$ratio, 1 / 0.9, tolerance = 0.01)
+})
+
 test_that("a tolerance that ends at 1 asks for a difference that matters", {
   same <- made_values(native = 10, docker = 9.99)
   expect_equal(ask(same, tolerance = list(low = 0.9, high = 1))$verdict, "contradicted")

@@ -125,6 +125,14 @@ test_that("summaries have Student's interval, and a median's from six runs on", 
   expect_equal(c(six$mean_low, six$mean_high), as.vector(of_r))
 })
 
+test_that("groups stand in their order behind their keys, without those of which nothing is made", {
+  rows <- data.frame(key = c("b", "b", "a", "c"), of = "x", value = 1:4)
+  made <- by_group(rows, c("key", "of"), function(group) {
+    if (group$key[[1]] != "a") data.frame(sum = sum(group$value))
+  })
+  expect_equal(made, data.frame(key = c("b", "c"), of = "x", sum = 3:4))
+})
+
 test_that("what lies between blocks is told", {
   expect_gt(share_of_blocks(made_values(native = 10, docker = 10))$share, 0.9)
   # Shrout and Fleiss 1979, ICC(3, 1).

@@ -58,6 +58,8 @@ class Project:
         self.said, _ = process.communicate(timeout=300)
         # Snakemake says so only of jobs that ended well.
         self.jobs = Counter(re.findall(r"Finished jobid: \d+ \(Rule: (\w+)\)", self.said))
+        # It only waits for the cells.
+        del self.jobs["measured"]
         after = self.records()
         self.measured = sorted(cell for cell in after if before.get(cell) != after[cell])
         return process.returncode
@@ -460,6 +462,12 @@ def test_another_target_decides_anew(adaptive):
     adaptive.good("--config", "repetitions={target: 500%}", "--", TABLES)
     assert adaptive.jobs["decide"]
     assert not adaptive.measured
+
+
+def test_more_blocks_than_the_tables_hold_are_measured(adaptive):
+    adaptive.good("--config", "repetitions={min: 7, max: 7}", "--", TABLES)
+    assert adaptive.measured == [f"{name}/{workload}/7" for name in ("docker", "native", "other") for workload in ("load", "work")]
+    assert adaptive.jobs["tables"]
 
 
 def test_a_decision_that_was_killed_is_made_by_the_next_run(adaptive):

@@ -9,11 +9,10 @@ from strata.host import observe
 
 def facts() -> HostFacts:
     """``{cpus, memory_bytes, cache_bytes}`` of this host; cache_bytes may be None."""
-    cpus = os.sched_getaffinity(0)
     seen = observe.understand(observe.read_files(observe.FILES))
     cache = seen["cache_bytes"]
     return {
-        "cpus": len(cpus),
+        "cpus": len(os.sched_getaffinity(0)),
         "memory_bytes": seen["memory_bytes"],
         "cache_bytes": None if cache == observe.NOT_AVAILABLE else cache,
     }

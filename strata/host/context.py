@@ -26,7 +26,7 @@ class Context:
     image: the object in the image's image.json (with `folder`), or None where no layer needs one.
     address: the host's address as the client reaches it.  ports: those that servers in the system listen on.
     part, of: the system is number `part` (from 0) of so many equal ones; `first` is the folder of number 0.
-    note: what is called with the trace (:mod:`strata.system.traces`) of each thing on the host before it is made.
+    note: what is called with the trace (:mod:`strata.system.state`) of each thing on the host before it is made.
     """
 
     def __init__(

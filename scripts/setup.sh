@@ -74,14 +74,6 @@ install_packages() {
     fi
 }
 
-# gVisor of Debian 12 knows no Systrap, which is many times as fast as what it has; that of Debian 13 runs there.
-see_newer_gvisor() {
-    if [ "$purpose" != paper ] && type -P runsc >/dev/null && grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release &&
-        ! runsc flags 2>&1 | grep -q systrap; then
-        scripts/other-release.sh runsc trixie || say "gVisor of Debian 13 is not to be had here; that of Debian 12 stays"
-    fi
-}
-
 install_python_packages() {
     local list=requirements.txt name
     [ "$purpose" != test ] || list=requirements-test.txt
@@ -104,14 +96,15 @@ install_python_packages() {
     for name in requirements.txt "$list"; do cat requirements.txt "$name" | sha256sum; done >.venv/strata-stamp
 }
 
-# What looks at the papers' pages, as it is in no package of Python.
-install_axe() {
-    [ ! -e .venv/node_modules/axe-core/axe.min.js ] || return 0
-    npm install --silent --no-save --no-audit --no-fund --prefix .venv axe-core@4.11.4
-}
-
 install_packages
-see_newer_gvisor
+# gVisor of Debian 12 knows no Systrap, which is many times as fast as what it has; that of Debian 13 runs there.
+if [ "$purpose" != paper ] && type -P runsc >/dev/null && grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release &&
+    ! runsc flags 2>&1 | grep -q systrap; then
+    scripts/other-release.sh runsc trixie || say "gVisor of Debian 13 is not to be had here; that of Debian 12 stays"
+fi
 install_python_packages
-[ "$purpose" != test ] || install_axe
+if [ "$purpose" = test ] && [ ! -e .venv/node_modules/axe-core/axe.min.js ]; then
+    # What looks at the papers' pages, as it is in no package of Python.
+    npm install --silent --no-save --no-audit --no-fund --prefix .venv axe-core@4.11.4
+fi
 [ "$purpose" = paper ] || scripts/dockerd.sh

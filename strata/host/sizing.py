@@ -51,7 +51,6 @@ RULES: dict[str, Callable[..., tuple[Any, str | None]]] = {
     "by-cache": by_cache,
 }
 
-
 # The smallest value with which the workload's size rules hold: strata.experiment.sizes.
 SMALLEST = "smallest"
 # cpus: how many the system under test has, of several that share the host's its part.  client-last-cpu: the number

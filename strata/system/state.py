@@ -50,12 +50,6 @@ def note(id: str, trace: Fields) -> None:
         file.write(json.dumps(trace) + "\n")
 
 
-def forget(id: str) -> None:
-    """Forget a thing that was removed."""
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(path(id))
-
-
 def all_up() -> list[Fields]:
     """``{id, environment, owner, number, traces}`` of all that is up, in the order in which it was begun.
 

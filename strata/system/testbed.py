@@ -174,7 +174,7 @@ def take_down(environment: str | None = None) -> list[str]:
                 failed.append(trouble)
         if len(failed) == before:
             removed.append(f"system {thing['id']} ({thing['environment']})")
-            state.forget(thing["id"])
+            os.unlink(state.path(thing["id"]))
     if failed:
         raise failed[0]
     return removed

@@ -69,17 +69,13 @@ install_packages() {
         install "${here[@]}"
     fi
     # From Debian 13 on the client of Docker is a package of its own.
-    if [ "$purpose" != paper ] && ! type -P docker >/dev/null; then
-        install docker-cli
-    fi
+    [ "$purpose" = paper ] || type -P docker >/dev/null || install docker-cli
 }
 
 install_python_packages() {
     local list=requirements.txt name
     [ "$purpose" != test ] || list=requirements-test.txt
-    if grep -qs "$(cat requirements.txt "$list" | sha256sum)" .venv/strata-stamp; then
-        return 0
-    fi
+    grep -qs "$(cat requirements.txt "$list" | sha256sum)" .venv/strata-stamp && return 0
     if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
         say "Python 3.11 or newer is needed; found $(python3 --version 2>&1 || echo none)"
         exit 1

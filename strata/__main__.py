@@ -7,7 +7,7 @@ import re
 import sys
 
 
-def _cell(words: list[str]) -> None:
+def _cell(words: list[str]) -> int:
     # A cell makes little that could be collected, and looking for it costs more than it frees.
     gc.disable()
     from strata.base.errors import UserError
@@ -16,6 +16,7 @@ def _cell(words: list[str]) -> None:
     if len(words) != 3 or not re.fullmatch("[0-9]{1,6}", words[2]):
         raise UserError("usage: python3 -m strata cell ENVIRONMENT WORKLOAD REPETITION")
     measure.measure(words[0], words[1], int(words[2]))
+    return 0
 
 
 def _command(words: list[str]) -> int:
@@ -41,11 +42,8 @@ def main(words: list[str]) -> int:
     from strata.base.signals import Interrupted
 
     try:
-        if words[:1] == ["cell"]:
-            # It starts once for every cell, and skips what the others need to import.
-            _cell(words[1:])
-            return 0
-        return _command(words)
+        # It starts once for every cell, and skips what the others need to import.
+        return _cell(words[1:]) if words[:1] == ["cell"] else _command(words)
     except UserError as error:
         print(f"strata: {error}" if "\n" not in str(error) else str(error), file=sys.stderr)
         return 1

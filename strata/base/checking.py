@@ -42,7 +42,7 @@ def _known(validator: Any, wanted: Fields, value: object, schema: Fields) -> Ite
             yield jsonschema.ValidationError(words)
 
 
-def _is_number(checker: Any, value: object) -> bool:
+def _is_number(checker: jsonschema.TypeChecker, value: object) -> bool:
     """Whether a value is a finite number."""
     return checker.is_type(value, "integer") or (isinstance(value, float) and math.isfinite(value))
 

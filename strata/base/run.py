@@ -40,8 +40,7 @@ def command(words: Sequence[str]) -> str:
 def begin(words: Sequence[str]) -> None:
     """Make this process, started by these words, the run of what it starts, unless it belongs to one itself."""
     if not alive(_named()):
-        own = identity(os.getpid())
-        os.environ[OWNER] = f"{own['pid']}:{own['start']}"
+        os.environ[OWNER] = "{pid}:{start}".format(**identity(os.getpid()))
         os.environ[COMMAND] = command(words)
 
 

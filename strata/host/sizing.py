@@ -60,9 +60,7 @@ OF_THE_CELL = ("cpus", "client-last-cpu")
 
 def at_scale(value: object, scale: str) -> object:
     """The value of a setting that may be given by scale (``{tiny: …, standard: …, paper: …}``)."""
-    if isinstance(value, dict) and scale in value:
-        return value[scale]
-    return value
+    return value[scale] if isinstance(value, dict) and scale in value else value
 
 
 def resolve(value: object, machine: Fields) -> tuple[object, str | None]:

@@ -43,7 +43,11 @@ def ensure(config: Fields, machines: bool = False) -> Image:
         else:
             image = _build(config, described)
         if machines and not disk.whole(name):
-            _make_box(image)
+            making = "making the machines' disk from the image's files"
+            with _begun(f"box-{name[:12]}") as work, step("vm", making):
+                parts = [os.path.join(image["folder"], part) for part in ("tree", "image.tar")]
+                capture(as_root([os.path.abspath("packer/box.sh"), *parts, work]), timeout=1800)
+                disk.put(name, work)
         # The last ones that were used stay.
         os.utime(cache.folder_of(name))
     return image
@@ -193,15 +197,6 @@ def sweep() -> list[str]:
         return []
     with cache.locked(wait=False) as alone:
         return [f"container {id} of an unfinished image" for id in (_remove_builds() if alone else [])]
-
-
-def _make_box(image: Image) -> None:
-    """Make the box of an image."""
-    with _begun(f"box-{image['recipe'][:12]}") as work:
-        with step("vm", "making the machines' disk from the image's files"):
-            parts = [os.path.join(image["folder"], part) for part in ("tree", "image.tar")]
-            capture(as_root([os.path.abspath("packer/box.sh"), *parts, work]), timeout=1800)
-        disk.put(image["recipe"], work)
 
 
 def publish(image: Image) -> None:

@@ -19,9 +19,8 @@ def folder_of(name: str) -> str:
 def find(name: str) -> Image | None:
     """The image of a recipe from the cache, with its `folder`; None if it is not there, whole."""
     folder = folder_of(name)
-    found = read_json(os.path.join(folder, "image.json"))
-    image: Image | None = {**found, "folder": folder} if found else None
-    return image
+    image: Image | None = read_json(os.path.join(folder, "image.json"))
+    return {**image, "folder": folder} if image else None
 
 
 def require(name: str) -> Image:

@@ -89,6 +89,11 @@ def _build(config: Fields, described: Described) -> Image:
                     "files that go into the image changed while it was built: run `python3 -m strata image` again"
                 )
             os.rename(work, cache.folder_of(name))
+    except BaseException:
+        ours = [f"--filter=label=strata.{key}" for key in (f"image={places.home_mark()}", f"recipe={name[:12]}")]
+        if failed := capture(["docker", "image", "ls", "--quiet", *ours], check=False).stdout.split():
+            capture(["docker", "image", "rm", "--force", *failed], check=False)
+        raise
     finally:
         # An image that was built again lost its name to the new one.
         _remove_builds()

@@ -69,25 +69,13 @@ install_packages() {
         install "${here[@]}"
     fi
     # From Debian 13 on the client of Docker is a package of its own.
-    if [ "$purpose" != paper ] && ! type -P docker >/dev/null; then
-        install docker-cli
-    fi
-}
-
-# gVisor of Debian 12 knows no Systrap, which is many times as fast as what it has; that of Debian 13 runs there.
-see_newer_gvisor() {
-    if [ "$purpose" != paper ] && type -P runsc >/dev/null && grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release &&
-        ! runsc flags 2>&1 | grep -q systrap; then
-        scripts/other-release.sh runsc trixie || say "gVisor of Debian 13 is not to be had here; that of Debian 12 stays"
-    fi
+    [ "$purpose" = paper ] || type -P docker >/dev/null || install docker-cli
 }
 
 install_python_packages() {
     local list=requirements.txt name
     [ "$purpose" != test ] || list=requirements-test.txt
-    if grep -qs "$(cat requirements.txt "$list" | sha256sum)" .venv/strata-stamp; then
-        return 0
-    fi
+    grep -qs "$(cat requirements.txt "$list" | sha256sum)" .venv/strata-stamp && return 0
     if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
         say "Python 3.11 or newer is needed; found $(python3 --version 2>&1 || echo none)"
         exit 1
@@ -104,14 +92,15 @@ install_python_packages() {
     for name in requirements.txt "$list"; do cat requirements.txt "$name" | sha256sum; done >.venv/strata-stamp
 }
 
-# What looks at the papers' pages, as it is in no package of Python.
-install_axe() {
-    [ ! -e .venv/node_modules/axe-core/axe.min.js ] || return 0
-    npm install --silent --no-save --no-audit --no-fund --prefix .venv axe-core@4.11.4
-}
-
 install_packages
-see_newer_gvisor
+# gVisor of Debian 12 knows no Systrap, which is many times as fast as what it has; that of Debian 13 runs there.
+if [ "$purpose" != paper ] && type -P runsc >/dev/null && grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release &&
+    ! runsc flags 2>&1 | grep -q systrap; then
+    scripts/other-release.sh runsc trixie || say "gVisor of Debian 13 is not to be had here; that of Debian 12 stays"
+fi
 install_python_packages
-[ "$purpose" != test ] || install_axe
+if [ "$purpose" = test ] && [ ! -e .venv/node_modules/axe-core/axe.min.js ]; then
+    # What looks at the papers' pages, as it is in no package of Python.
+    npm install --silent --no-save --no-audit --no-fund --prefix .venv axe-core@4.11.4
+fi
 [ "$purpose" = paper ] || scripts/dockerd.sh

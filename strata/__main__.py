@@ -7,7 +7,7 @@ import re
 import sys
 
 
-def _cell(words: list[str]) -> None:
+def _cell(words: list[str]) -> int:
     # A cell makes little that could be collected, and looking for it costs more than it frees.
     gc.disable()
     from strata.base.errors import UserError
@@ -16,6 +16,7 @@ def _cell(words: list[str]) -> None:
     if len(words) != 3 or not re.fullmatch("[0-9]{1,6}", words[2]):
         raise UserError("usage: python3 -m strata cell ENVIRONMENT WORKLOAD REPETITION")
     measure.measure(words[0], words[1], int(words[2]))
+    return 0
 
 
 def _command(words: list[str]) -> int:
@@ -29,8 +30,6 @@ def _command(words: list[str]) -> int:
         return commands.main(words)
     except ModuleNotFoundError as missing:
         own = os.path.join(places.PROJECT, ".venv/bin/python")
-        if (missing.name or "").startswith("strata"):
-            raise
         if not os.path.exists(own) or os.path.samefile(sys.prefix, os.path.join(places.PROJECT, ".venv")):
             raise UserError(f"the Python package {missing.name} is not installed: `make setup` installs it") from None
         sys.stdout.flush()
@@ -43,11 +42,8 @@ def main(words: list[str]) -> int:
     from strata.base.signals import Interrupted
 
     try:
-        if words[:1] == ["cell"]:
-            # It starts once for every cell, and skips what the others need to import.
-            _cell(words[1:])
-            return 0
-        return _command(words)
+        # It starts once for every cell, and skips what the others need to import.
+        return _cell(words[1:]) if words[:1] == ["cell"] else _command(words)
     except UserError as error:
         print(f"strata: {error}" if "\n" not in str(error) else str(error), file=sys.stderr)
         return 1
@@ -59,16 +55,12 @@ def main(words: list[str]) -> int:
         return 143
 
 
-def leave(code: int) -> None:
-    """End a cell's process as it is: to take the interpreter apart would cost a cell a tenth of its CPU time."""
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError):
-            stream.flush()
-    os._exit(code)
-
-
 if __name__ == "__main__":
     status = main(sys.argv[1:])
     if sys.argv[1:2] == ["cell"]:
-        leave(status)
+        # As it is: to take the interpreter apart would cost a cell a tenth of its CPU time.
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError):
+                stream.flush()
+        os._exit(status)
     sys.exit(status)

@@ -2,11 +2,9 @@
 
 import os
 import shutil
-import sys
 
 from strata import layers
 from strata.base import places
-from strata.base.errors import UserError
 from strata.base.process import capture
 from strata.base.shapes import Fields
 from strata.client import ends
@@ -23,11 +21,6 @@ PROGRAMS = {
 }
 MARKS = {True: "yes", False: "NO", None: "note"}
 NEEDED_BYTES = 10e9
-
-
-def _programs() -> list[ends.Row]:
-    missing = {name: "" if where(name) else ": run `make setup`" for name in PROGRAMS}
-    return [(name, not missing[name], about + missing[name]) for name, about in PROGRAMS.items()]
 
 
 def _root() -> ends.Row:
@@ -64,7 +57,7 @@ def _print(rows: list[ends.Row]) -> bool:
     return all(there is not False for _, there, _ in rows)
 
 
-def main(over: Fields | None = None) -> int:
+def main(over: Fields) -> int:
     """Print the findings; returns 0 if every configured environment can be measured.
 
     over: values laid over config.yaml.
@@ -77,18 +70,16 @@ def main(over: Fields | None = None) -> int:
     of_layers = [layers.kind(name).examine() for name in layers.names() if name != "host"]
     kvm = acceleration.known()
     of_layers.append(("KVM", kvm["accelerator"] == "kvm" or None, kvm["accelerator_reason"]))
-    good = _print([_root(), *_programs(), _space(), *_seen(), *of_layers])
-    try:
-        settings = config.read(over or {})
-        experiment = config.experiment(settings, facts)
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return 1
-    environments = experiment["environments"]
+    missing = {name: "" if where(name) else ": run `make setup`" for name in PROGRAMS}
+    programs = [(name, not missing[name], about + missing[name]) for name, about in PROGRAMS.items()]
+    good = _print([_root(), *programs, _space(), *_seen(), *of_layers])
+    settings = config.read(over)
+    experiment = config.experiment(settings, facts)
     print("Client and environments of config.yaml:")
-    good &= _print(ends.examine(settings["client"]))
-    _print([(name, entry["available"], entry["reason"] or entry["label"]) for name, entry in environments.items()])
+    environments = experiment["environments"].items()
+    told = [(name, entry["available"], entry["reason"] or entry["label"]) for name, entry in environments]
+    good &= _print([*ends.examine(settings["client"]), *told])
     for name, entry in experiment["workloads"].items():
         for note in entry["notes"]:
             print(f"  {name}: {note}")
-    return int(not good or not all(entry["available"] for entry in environments.values()))
+    return int(not good)

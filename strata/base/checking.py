@@ -42,24 +42,15 @@ def _known(validator: Any, wanted: Fields, value: object, schema: Fields) -> Ite
             yield jsonschema.ValidationError(words)
 
 
-def _is_whole(checker: object, value: object) -> bool:
-    """Whether a value is written as a whole number: 5.0 would be printed as 5.0."""
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_number(checker: object, value: object) -> bool:
+def _is_number(checker: jsonschema.TypeChecker, value: object) -> bool:
     """Whether a value is a finite number."""
-    return _is_whole(checker, value) or (isinstance(value, float) and math.isfinite(value))
+    return checker.is_type(value, "integer") or (isinstance(value, float) and math.isfinite(value))
 
 
 _extend: Any = jsonschema.validators.extend
-_Validator = _extend(
-    jsonschema.Draft202012Validator,
-    {"known": _known},
-    type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine_many(
-        {"integer": _is_whole, "number": _is_number}
-    ),
-)
+# To Draft 4 5.0 is no whole number: it would be printed as 5.0.
+_types = jsonschema.Draft4Validator.TYPE_CHECKER.redefine("number", _is_number)
+_Validator = _extend(jsonschema.Draft202012Validator, {"known": _known}, type_checker=_types)
 
 
 def validator(schema: Fields, **more: object) -> Any:
@@ -88,7 +79,7 @@ def findings(validator: Any, data: object, prefix: str = "", names: Mapping[str,
     before = _document.set({**(names or {}), **(data if isinstance(data, dict) else {})})
     errors = sorted(validator.iter_errors(data), key=lambda error: [str(part) for part in error.absolute_path])
     _document.reset(before)
-    found = [(f"{prefix}.{key}".strip("."), sentence) for error in errors for key, sentence in _sentences(error)]
+    found = [((prefix + key).strip("."), sentence) for error in errors for key, sentence in _sentences(error)]
     # One for each key: a name that may not be is unknown, too.
     return [(key, sentence) for number, (key, sentence) in enumerate(found) if key not in dict(found[:number])]
 
@@ -96,16 +87,14 @@ def findings(validator: Any, data: object, prefix: str = "", names: Mapping[str,
 def _sentences(error: Any) -> list[Finding]:
     """(key, what is wrong) for one finding of the schema, mostly as the validator says it."""
     error = best_match([error])
-    key, about, declared = ".".join(map(str, error.absolute_path)), "", error.schema.get("properties", {})
+    key, about, declared = "".join(f".{part}" for part in error.absolute_path), "", error.schema.get("properties", {})
     if error.validator == "additionalProperties":
         extra = [str(name) for name in error.instance if name not in declared]
-        return [(f"{key}.{name}".lstrip("."), f"unknown key; {nearest(name, list(declared))}") for name in extra]
+        return [(f"{key}.{name}", f"unknown key; {nearest(name, list(declared))}") for name in extra]
     if error.validator == "required":
-        return [
-            (f"{key}.{name}".lstrip("."), "missing") for name in error.validator_value if name not in error.instance
-        ]
+        return [(f"{key}.{name}", "missing") for name in error.validator_value if name not in error.instance]
     if "propertyNames" in error.absolute_schema_path:
-        key = f"{key}.{error.instance}".lstrip(".")
+        key = f"{key}.{error.instance}"
     if error.validator not in ("known", "enum", "const") and "description" in error.schema:
         about = f" ({error.schema['description']})"
     return [(key, (error.message if len(error.message) < 300 else error.message[:300] + "…") + about)]

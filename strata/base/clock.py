@@ -15,10 +15,6 @@ class Watch:
     def __init__(self) -> None:
         self._epoch, self._start = time.time(), time.monotonic()
 
-    def begun(self) -> str:
-        """The moment of the start, as of :func:`utc`."""
-        return utc(self._epoch)
-
     def passed(self) -> float:
         """Seconds since the start."""
         return time.monotonic() - self._start

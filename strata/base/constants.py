@@ -7,13 +7,11 @@ import os
 from strata.base import places
 from strata.base.shapes import Fields
 
-FOLDER = os.path.join(places.PROJECT, "schemas/constants")
-
 
 @functools.cache
 def read(name: str) -> Fields:
     """The data of one theme.  A cell that goes well asks for none."""
-    with open(os.path.join(FOLDER, f"{name}.json"), encoding="utf-8") as file:
+    with open(os.path.join(places.PROJECT, "schemas/constants", f"{name}.json"), encoding="utf-8") as file:
         found: Fields = json.load(file)
     return found
 

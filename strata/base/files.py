@@ -60,13 +60,9 @@ def write_if_changed(path: str, text: str) -> None:
 def mounts_below(folder: str) -> list[str]:
     """Mount points at or below a folder, the deepest first."""
     folder = os.path.realpath(folder)
-    found = []
     with open("/proc/self/mountinfo", encoding="utf-8") as file:
-        for line in file:
-            point = line.split()[4].encode().decode("unicode_escape")
-            if point == folder or point.startswith(folder + "/"):
-                found.append(point)
-    return found[::-1]
+        points = [line.split()[4].encode().decode("unicode_escape") for line in file]
+    return [point for point in reversed(points) if point == folder or point.startswith(folder + "/")]
 
 
 def remove_tree(folder: str) -> None:

@@ -14,37 +14,28 @@ OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 OWN = os.environ.get("STRATA_TEST_LOCK")
 
 
-@contextlib.contextmanager
-def exclusive(wait: bool = True) -> Iterator[bool]:
-    """Hold this machine: no measurement of any run, user or checkout overlaps with what happens inside.
-
-    Gives whether it is held: not where another holds it and this is not to `wait`.
-    """
+def exclusive(wait: bool = True) -> contextlib.AbstractContextManager[bool]:
+    """Hold this machine, as :func:`locked`: no measurement of any run, user or checkout overlaps with what happens."""
     folder = OWN or ("/run/lock" if os.path.isdir("/run/lock") else "/tmp")
     waiting = "testbed: another measurement is under way on this machine"
-    with locked(os.path.join(folder, "strata.lock"), waiting, wait) as taken:
-        yield taken
+    return locked(os.path.join(folder, "strata.lock"), waiting, wait)
 
 
 @contextlib.contextmanager
-def locked(path: str, waiting: str | None = None, wait: bool = True) -> Iterator[bool]:
+def locked(path: str, waiting: str = "", wait: bool = True) -> Iterator[bool]:
     """Hold the lock of a file, which any user may hold who reaches its folder; gives whether it is held.
 
-    That it is not only where another process holds it and nobody is to `wait`; `waiting` is said
-    once on standard error, with who holds it.
-
-    Raises UserError where the file can neither be made nor opened.
+    It is not where another process holds it and nobody is to `wait`; `waiting` is said on standard error, with who
+    holds it.  Raises UserError where the file can neither be made nor opened.
     """
-    taken = True
-    descriptor = _open(path)
+    taken, descriptor = True, _open(path)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             taken = wait
             if wait:
-                if waiting:
-                    print(f"{waiting} ({_holder(descriptor)}); waiting", file=sys.stderr, flush=True)
+                print(f"{waiting} ({_holder(descriptor)}); waiting", file=sys.stderr, flush=True)
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield taken
     finally:

@@ -46,18 +46,14 @@ def parse(source: str, text: str | bytes) -> Any:
 
 def _check(node: yaml.Node) -> None:
     """Refuse keys that stand twice or are no text, of which the one would win and the other be no key of the page."""
-    within: list[yaml.Node] = node.value if isinstance(node, yaml.SequenceNode) else []
-    if isinstance(node, yaml.MappingNode):
-        names = set()
-        for key, value in node.value:
-            problem = ""
+    names: list[object] = []
+    for inner in node.value if isinstance(node, yaml.CollectionNode) else []:
+        if isinstance(node, yaml.MappingNode):
+            key, inner = inner
+            problem = f"the key {key.value} stands twice: keep one" if key.value in names else None
             if key.tag not in (_TAG + "str", _TAG + "merge"):
                 problem = "a key that is not text (in YAML 1.1, no and on are not): put it in quotes"
-            elif key.value in names:
-                problem = f"the key {key.value} stands twice: keep one"
             if problem:
                 raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
-            names.add(key.value)
-            within.append(value)
-    for inner in within:
+            names.append(key.value)
         _check(inner)

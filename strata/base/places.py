@@ -27,13 +27,9 @@ def home() -> str:
 
     ``STRATA_HOME`` names another one.  Root's lies where every service user may traverse.
     """
-    chosen = os.environ.get("STRATA_HOME")
-    if chosen:
-        return os.path.abspath(chosen)
-    if os.geteuid() == 0:
-        return "/var/cache/strata"
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return os.path.join(base, "strata")
+    own = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    usual = os.path.join("/var/cache" if os.geteuid() == 0 else own, "strata")
+    return os.path.abspath(os.environ.get("STRATA_HOME") or usual)
 
 
 def systems() -> str:

@@ -31,12 +31,10 @@ def identity(pid: int) -> Fields:
 
 def alive(process: Fields | None) -> bool:
     """Whether the process of :func:`identity` still runs."""
-    if process is None or process["start"] is None:
-        return False
-    return bool(start_time(process["pid"]) == process["start"])
+    return bool(process and process["start"] and start_time(process["pid"]) == process["start"])
 
 
-def wait_for(pid: int, timeout: float | None) -> bool:
+def wait_for(pid: int, timeout: float | None = None) -> bool:
     """Sleep until process `pid` ends or `timeout` seconds are over; whether it ended."""
     try:
         descriptor = os.pidfd_open(pid)
@@ -54,14 +52,13 @@ def end(*processes: subprocess.Popen[Any], patience: float = 5.0) -> None:
     """End children that still run, and the sessions that they lead: all are first asked, then forced."""
     with signals.undisturbed():
         running = [process for process in processes if process.returncode is None]
-        for number, wait in ((signal.SIGTERM, patience), (signal.SIGKILL, None)):
-            left = [process for process in running if not wait_for(process.pid, 0)]
-            for process in left:
-                _signal(process.pid, number)
-            deadline = None if wait is None else time.monotonic() + wait
-            for process in left:
-                wait_for(process.pid, None if deadline is None else deadline - time.monotonic())
         for process in running:
+            if not wait_for(process.pid, 0):
+                _signal(process.pid, signal.SIGTERM)
+        deadline = time.monotonic() + patience
+        for process in running:
+            if not wait_for(process.pid, deadline - time.monotonic()):
+                _signal(process.pid, signal.SIGKILL)
             reap(process)
 
 

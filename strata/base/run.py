@@ -1,12 +1,11 @@
 """The run that this process belongs to: the Snakemake that started it, and how a person started that."""
 
 import os
-import select
 import signal
 from collections.abc import Sequence
 
 from strata.base.errors import UserError
-from strata.base.process import alive, identity
+from strata.base.process import alive, identity, wait_for
 from strata.base.shapes import Fields
 
 # The process of the run, as ID:START, and the words by which it is started again.
@@ -33,18 +32,15 @@ def command(words: Sequence[str]) -> str:
     kept: list[str] = []
     keeping = False
     for word in words[1:]:
-        if word.startswith("-"):
-            keeping = word.partition("=")[0] in _PAGES
-        if keeping:
-            kept.append(word)
+        keeping = word.partition("=")[0] in _PAGES if word.startswith("-") else keeping
+        kept += [word] * keeping
     return shlex.join([program, "--cores", "1", *kept, *(["--"] if kept else [])])
 
 
 def begin(words: Sequence[str]) -> None:
     """Make this process, started by these words, the run of what it starts, unless it belongs to one itself."""
     if not alive(_named()):
-        own = identity(os.getpid())
-        os.environ[OWNER] = f"{own['pid']}:{own['start']}"
+        os.environ[OWNER] = "{pid}:{start}".format(**identity(os.getpid()))
         os.environ[COMMAND] = command(words)
 
 
@@ -71,17 +67,10 @@ def end_with_it() -> None:
         return
     import _thread
 
-    try:
-        descriptor = os.pidfd_open(process["pid"])
-    finally:
-        # Whoever had the same id in between is not the one.
-        owner()
-    _thread.start_new_thread(_watch, (descriptor, _thread.get_ident()))
+    _thread.start_new_thread(_watch, (process["pid"], _thread.get_ident()))
 
 
-def _watch(descriptor: int, thread: int) -> None:
-    poll = select.poll()
-    poll.register(descriptor, select.POLLIN)
-    poll.poll()
+def _watch(pid: int, thread: int) -> None:
+    wait_for(pid)
     # That very thread: it may delay signals now, and sleep once it no longer does.
     signal.pthread_kill(thread, signal.SIGTERM)

@@ -21,7 +21,6 @@ else:
     # Mappings of a few keys, which are said where they are made.
     Source = Fields
     Quiet = Fields
-    Command = Fields
     Chosen = Fields
     Described = Fields
 
@@ -132,7 +131,7 @@ else:
         scale: str
         source: Source
         parameters: Fields
-        commands: list[Command]
+        commands: list[Fields]
         checks: list[Fields]
         image: Fields
         system: Fields

@@ -30,26 +30,21 @@ def ignore() -> None:
 def _on_signal(number: int, frame: object) -> None:
     global _asked
     ignore()
-    _asked = Interrupted(signal.Signals(number).name)
+    error = Interrupted(signal.Signals(number).name)
     if not _starting:
-        _raise()
-
-
-def _raise() -> None:
-    global _asked
-    if _asked is not None:
-        error, _asked = _asked, None
         raise error
+    _asked = error
 
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
     """A signal that comes inside is heard at the end: what starts there is known to who must end it."""
-    global _starting
+    global _starting, _asked
     _starting += 1
     try:
         yield
     finally:
         _starting -= 1
-        if not _starting:
-            _raise()
+        if _asked and not _starting:
+            error, _asked = _asked, None
+            raise error

@@ -38,7 +38,7 @@ def begin(cell: Cell) -> None:
         "round": cell.order.places[cell.key][1],
         "fingerprint": plan.fingerprint(cell.plan, cell.environment, cell.workload),
         "node": node.facts(),
-        "started": cell.watch.begun(),
+        "started": cell.watch.now(),
         "scale": plan.scale(cell.plan, cell.environment),
         **({"patience": patience.factor()} if patience.factor() > 1 else {}),
         "source": cell.plan["source"],

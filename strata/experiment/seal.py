@@ -29,7 +29,7 @@ def seal(plan: Plan, source: Source) -> Fields:
         raise UserError("results/raw: runs are there, and a plan is sealed before the first: measure in a fresh folder")
     if any(entry.get("accelerator", "") is None for entry in plan["environments"].values()):
         raise UserError("it is not known yet whether KVM runs a guest here: run `python -m strata image` first")
-    found = {"sha256": digest(plan), "at": Watch().begun(), **source}
+    found = {"sha256": digest(plan), "at": Watch().now(), **source}
     write_json(FILE, found)
     return found
 

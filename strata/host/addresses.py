@@ -1,5 +1,6 @@
 """Private addresses on this host that nothing else uses."""
 
+import contextlib
 import ipaddress
 import json
 
@@ -19,14 +20,11 @@ def free_subnet(routes: str, first: int = 120) -> str:
     """
     taken = []
     for word in routes.replace(",", " ").split():
-        try:
+        with contextlib.suppress(ValueError):
             taken.append(ipaddress.ip_network(word, strict=False))
-        except ValueError:
-            continue
-    real = [net for net in taken if net.prefixlen > 0]
     for number in [*range(first, 250), *range(120, first)]:
         candidate = ipaddress.ip_network(f"192.168.{number}.0/24")
-        if not any(candidate.overlaps(net) for net in real):
+        if not any(net.prefixlen and candidate.overlaps(net) for net in taken):
             return str(candidate)
     raise UserError("no network of 192.168.120.0/24 … 192.168.249.0/24 is free on this host")
 

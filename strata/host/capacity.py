@@ -9,11 +9,10 @@ from strata.host import observe
 
 def facts() -> HostFacts:
     """``{cpus, memory_bytes, cache_bytes}`` of this host; cache_bytes may be None."""
-    cpus = os.sched_getaffinity(0)
     seen = observe.understand(observe.read_files(observe.FILES))
     cache = seen["cache_bytes"]
     return {
-        "cpus": len(cpus),
+        "cpus": len(os.sched_getaffinity(0)),
         "memory_bytes": seen["memory_bytes"],
         "cache_bytes": None if cache == observe.NOT_AVAILABLE else cache,
     }
@@ -28,9 +27,9 @@ def neighbours(printed: str, allowed: set[int]) -> list[Fields]:
     """The topology of those CPUs that are allowed, as lscpu printed it."""
     rows = [line.split(",") for line in printed.splitlines() if not line.startswith("#")]
     # Where the kernel does not say, every CPU is a core of one socket.
-    every = [
+    found = [
         {"cpu": int(cpu), "socket": int(socket or 0), "core": int(core or cpu), "node": int(node or 0)}
         for cpu, socket, core, node in rows
+        if int(cpu) in allowed
     ]
-    found = [entry for entry in every if entry["cpu"] in allowed]
     return sorted(found, key=lambda entry: (entry["node"], entry["socket"], entry["core"], entry["cpu"]))

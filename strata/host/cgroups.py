@@ -128,21 +128,21 @@ def running(name: str) -> list[str]:
     return [line for text in told.values() if (line := " ".join(text.replace("\0", " ").split()))]
 
 
-def remove(name: str, patience: float = 10.0, notice: float = 1.0) -> None:
+def remove(name: str) -> None:
     """End every process in the groups of a system and remove them.  Raises UserError if one cannot be ended.
 
-    name: as of :func:`groups_named`, or the path of a file that holds it.  notice: seconds within which systemd
-    removes its own; what is left then somebody else made, such as LXC.
+    name: as of :func:`groups_named`, or the path of a file that holds it.
     """
     if os.path.isabs(name):
         name = observe.read_files([name]).get(name, "")
     # What is frozen does not end.
     freeze(freezers(name), False)
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + 10
     while (processes := members(name)) and time.monotonic() < deadline:
         capture(as_root(["kill", "-KILL", *map(str, processes)]), check=False)
         time.sleep(0.02)
-    systemd, noticed = managed_by_systemd(), time.monotonic() + notice
+    # systemd removes its own within a second; what is left then somebody else made, such as LXC.
+    systemd, noticed = managed_by_systemd(), time.monotonic() + 1
     while systemd and _folders(name) and time.monotonic() < noticed:
         time.sleep(0.02)
     if groups := _folders(name):
@@ -161,12 +161,12 @@ def freezers(name: str) -> list[str]:
 def freeze(folders: Sequence[str], frozen: bool = True, patience: float = 10.0) -> None:
     """Freeze what runs in groups, or thaw it, and sleep until that is so.  Raises UserError where it is not in time."""
     for folder in folders:
+        old = os.path.exists(f"{folder}/{OLD}")
+        word = ("FROZEN" if frozen else "THAWED") if old else str(int(frozen))
         deadline = time.monotonic() + patience
         while not _is(folder, frozen):
             if time.monotonic() > deadline:
                 raise UserError(f"{folder}: what runs there could not be {'frozen' if frozen else 'thawed'}")
-            old = os.path.exists(f"{folder}/{OLD}")
-            word = ("FROZEN" if frozen else "THAWED") if old else str(int(frozen))
             _write(f"{folder}/{OLD if old else NEW}", word)
             # It takes its time where something is within a call of the kernel.
             waiting = time.monotonic() + 0.05

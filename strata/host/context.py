@@ -23,10 +23,11 @@ class Context:
 
     id: names everything that belongs to the system (container, cgroup, folder).
     folder: the system's own folder on the host.
+    data: the host's folder for the data of a system that keeps them outside of itself.
     image: the object in the image's image.json (with `folder`), or None where no layer needs one.
     address: the host's address as the client reaches it.  ports: those that servers in the system listen on.
     part, of: the system is number `part` (from 0) of so many equal ones; `first` is the folder of number 0.
-    note: what is called with the trace (:mod:`strata.system.traces`) of each thing on the host before it is made.
+    note: what is called with the trace (:mod:`strata.system.state`) of each thing on the host before it is made.
     """
 
     def __init__(
@@ -43,9 +44,4 @@ class Context:
     ) -> None:
         self.id, self.folder, self.image, self.address, self.ports = id, folder, image, address, ports
         self.part, self.of, self.first = part, of, first or folder
-        self.note = note
-
-    @property
-    def data(self) -> str:
-        """The host's folder for the data of a system that keeps them outside of itself."""
-        return os.path.join(self.folder, "data")
+        self.data, self.note = os.path.join(folder, "data"), note

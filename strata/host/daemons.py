@@ -1,10 +1,12 @@
 """Programs and daemons that the layers need: whether they are there, and a start where no service manager does it."""
 
+import errno
 import os
 from collections.abc import Callable
 
 from strata.base import places
 from strata.base.errors import UserError
+from strata.base.process import capture
 
 
 def where(*programs: str) -> str | None:
@@ -20,13 +22,7 @@ def listens(path: str) -> bool:
     import socket
 
     with socket.socket(socket.AF_UNIX) as probe:
-        try:
-            probe.connect(path)
-        except PermissionError:
-            return True
-        except OSError:
-            return False
-    return True
+        return probe.connect_ex(path) in (0, errno.EACCES)
 
 
 def start(complaint: str, script: str, answers: Callable[[], bool]) -> None:
@@ -34,8 +30,6 @@ def start(complaint: str, script: str, answers: Callable[[], bool]) -> None:
 
     complaint: what is said where it answers to neither.
     """
-    from strata.base.process import capture
-
     if answers():
         return
     capture([os.path.join(places.PROJECT, "scripts", script)], timeout=90)

@@ -11,12 +11,8 @@ DEFAULT_RELEASE = {"debian": "trixie", "ubuntu": "noble"}
 COMPONENTS = {"debian": "main", "ubuntu": "main universe"}
 
 
-def os_release() -> dict[str, str]:
-    """The fields of the host's os-release file; an empty mapping where there is none."""
-    try:
-        return platform.freedesktop_os_release()
-    except OSError:
-        return {}
+# The fields of the host's os-release file.
+os_release = platform.freedesktop_os_release
 
 
 def choose(image: Fields, host: dict[str, str]) -> Chosen:
@@ -25,32 +21,23 @@ def choose(image: Fields, host: dict[str, str]) -> Chosen:
     ``host`` gives Debian 13 on Debian and the host's own release on Ubuntu.
     """
     named = image.get("distribution", "host")
-    own = host.get("ID", "")
+    own = host["ID"]
     distribution = own if named == "host" else named
     if distribution not in DEFAULT_RELEASE:
         raise UserError(
-            f"config.yaml: image.distribution: is 'host', which is {own or 'unknown'} here; "
-            "name debian or ubuntu, and a mirror"
+            f"config.yaml: image.distribution: is 'host', which is {own} here; name debian or ubuntu, and a mirror"
         )
     if distribution != own and "mirror" not in image:
         raise UserError(
-            f"config.yaml: image.mirror: missing; this host is {own or 'unknown'} and has no package "
-            f"sources for {distribution}: give the address of an archive"
+            f"config.yaml: image.mirror: missing; this host is {own} and has no package sources for {distribution}: "
+            "give the address of an archive"
         )
-    release = image.get("release")
-    if release is None and distribution == "ubuntu" == own:
-        release = host.get("VERSION_CODENAME")
-    return {"distribution": distribution, "release": release or DEFAULT_RELEASE[distribution]}
+    usual = host["VERSION_CODENAME"] if distribution == own == "ubuntu" else DEFAULT_RELEASE[distribution]
+    return {"distribution": distribution, "release": image.get("release", usual)}
 
 
-def host_sources() -> list[tuple[str, str]]:
-    """(address, suite) of every binary package source of the host, as apt has read them."""
-    told = capture(["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)", "Created-By: Packages"]).stdout
-    return [(address, suite) for address, _, suite in (line.partition(" ") for line in told.splitlines())]
-
-
-def sources(chosen: Chosen, mirror: str | None, host: dict[str, str], own: list[tuple[str, str]] | None = None) -> str:
-    """Text of a sources.list for the chosen release, from the mirror or the host's `own` sources.
+def sources(chosen: Chosen, mirror: str | None, host: dict[str, str]) -> str:
+    """Text of a sources.list for the chosen release, from the mirror or the host's own sources, as apt has read them.
 
     The host's suites (its release, -updates and -security) are replaced by those of the chosen one.
     """
@@ -60,8 +47,10 @@ def sources(chosen: Chosen, mirror: str | None, host: dict[str, str], own: list[
     if mirror:
         return f"deb {option}{mirror} {release} {COMPONENTS[distribution]}\n"
     codename = host.get("VERSION_CODENAME", "")
+    told = capture(["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)", "Created-By: Packages"]).stdout
     lines = []
-    for address, suite in host_sources() if own is None else own:
+    for line in told.splitlines():
+        address, _, suite = line.partition(" ")
         base, dash, pocket = suite.partition("-")
         if base == codename and pocket in ("", "updates", "security"):
             lines.append(f"deb {option}{address} {release}{dash}{pocket} {COMPONENTS[distribution]}")

@@ -26,5 +26,4 @@ def facts() -> Fields:
 
 def of_record(record: Mapping[str, Any] | None) -> str | None:
     """The node that a cell's record tells of; None where it tells of none."""
-    told = (record or {}).get("node")
-    return told.get("name") if isinstance(told, dict) else None
+    return ((record or {}).get("node") or {}).get("name")

@@ -4,6 +4,8 @@ The same text is read on the host (by opening the files) and inside a system und
 ``tail`` that prints them), and understood by the same functions.
 """
 
+import contextlib
+import glob
 import os
 import re
 
@@ -23,14 +25,11 @@ FILES = [
     *(f"{CPU}/cpu0/cache/index{number}/size" for number in range(5)),
     "/opt/strata/packages",
 ]
-HOST_FILES = [
-    f"{CPU}/cpu0/cpufreq/scaling_governor",
-    f"{CPU}/intel_pstate/no_turbo",
-    f"{CPU}/cpufreq/boost",
-]
+GOVERNOR = f"{CPU}/cpu0/cpufreq/scaling_governor"
+# The files that tell of turbo, the first that is there alone, and what they mean.
+TURBO = {f"{CPU}/intel_pstate/no_turbo": {"0": "on", "1": "off"}, f"{CPU}/cpufreq/boost": {"1": "on", "0": "off"}}
 TEMPERATURE = "/sys/class/thermal/thermal_zone0/temp"
 FREQUENCY = f"{CPU}/cpu0/cpufreq/scaling_cur_freq"
-VULNERABILITIES = f"{CPU}/vulnerabilities"
 
 
 def command() -> list[str]:
@@ -48,31 +47,22 @@ def read_files(paths: list[str]) -> dict[str, str]:
     """Path → content of those files that can be read."""
     found = {}
     for path in paths:
-        try:
-            with open(path, encoding="utf-8", errors="replace") as file:
-                found[path] = file.read().strip("\n")
-        except OSError:
-            continue
+        with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
+            found[path] = file.read().strip("\n")
     return found
 
 
 def fields(text: str) -> dict[str, str]:
     """The first value of each name that is not empty, from lines `name: value` or `name=value`."""
-    found: dict[str, str] = {}
-    for line in text.splitlines():
-        at = min((place for place in (line.find(":"), line.find("=")) if place >= 0), default=-1)
-        value = line[at + 1 :].strip().strip('"')
-        if at >= 0 and value:
-            found.setdefault(line[:at].strip(), value)
-    return found
+    pairs = re.findall("^([^:=\n]*)[:=](.*)$", text, re.MULTILINE)
+    return {name.strip(): told for name, value in reversed(pairs) if (told := value.strip().strip('"'))}
 
 
 def understand(files: dict[str, str]) -> Fields:
     """The facts of ``observed.inside`` (docs/files.md); what is not there is "not available"."""
     cpuinfo = files.get("/proc/cpuinfo", "")
     cpu = fields(cpuinfo.split("\n\n", 1)[0])
-    lines = cpuinfo.splitlines()
-    sockets = len({line.rpartition(":")[2].strip() for line in lines if line.startswith("physical id")})
+    sockets = {*re.findall("^physical id.*", cpuinfo, re.MULTILINE)}
     cores, siblings = cpu.get("cpu cores"), cpu.get("siblings")
     caches = [int(text.rstrip("K")) for path, text in files.items() if path.startswith(f"{CPU}/cpu0/cache/") and text]
     memory = fields(files.get("/proc/meminfo", "")).get("MemTotal")
@@ -86,8 +76,8 @@ def understand(files: dict[str, str]) -> Fields:
         "kernel": version[2] if len(version) > 2 else None,
         "os": fields(files.get("/etc/os-release", "")).get("PRETTY_NAME"),
         "cpu_model": cpu.get("model name"),
-        "cpus": sum(line.partition(":")[0].strip() == "processor" for line in lines) or None,
-        "sockets": sockets or None,
+        "cpus": len(re.findall(r"^processor\s*:", cpuinfo, re.MULTILINE)) or None,
+        "sockets": len(sockets) or None,
         "cores_per_socket": int(cores) if cores else None,
         "threads_per_core": int(siblings) // int(cores) if cores and siblings else None,
         "cache_bytes": max(caches) * 1024 if caches else None,
@@ -105,20 +95,12 @@ def understand(files: dict[str, str]) -> Fields:
 
 def host() -> Fields:
     """The unchanging facts of the host."""
-    files = read_files(FILES)
-    facts = understand(files)
+    facts = understand(read_files(FILES))
     facts.pop("versions")
-    policy = read_files(HOST_FILES)
-    turbo = policy.get(f"{CPU}/cpufreq/boost")
-    if f"{CPU}/intel_pstate/no_turbo" in policy:
-        turbo = {"0": "1", "1": "0"}.get(policy[f"{CPU}/intel_pstate/no_turbo"])
-    facts["governor"] = policy.get(f"{CPU}/cpu0/cpufreq/scaling_governor", NOT_AVAILABLE)
-    facts["turbo"] = {"1": "on", "0": "off"}.get(turbo or "", NOT_AVAILABLE)
-    try:
-        names = sorted(os.listdir(VULNERABILITIES))
-    except OSError:
-        names = []
-    known = read_files([f"{VULNERABILITIES}/{name}" for name in names])
+    policy = read_files([GOVERNOR, *TURBO])
+    facts["governor"] = policy.pop(GOVERNOR, NOT_AVAILABLE)
+    facts["turbo"] = next((TURBO[path].get(text, NOT_AVAILABLE) for path, text in policy.items()), NOT_AVAILABLE)
+    known = read_files(sorted(glob.glob(f"{CPU}/vulnerabilities/*")))
     facts["vulnerabilities"] = {os.path.basename(path): text for path, text in known.items()} or NOT_AVAILABLE
     return facts
 
@@ -155,13 +137,11 @@ def shares(before: tuple[int, ...], after: tuple[int, ...]) -> Fields:
 def moment() -> Fields:
     """What changes on the host: load, swap in use (bytes), temperature (°C) and frequency (MHz) of the first CPU."""
     files = read_files(["/proc/loadavg", "/proc/meminfo", TEMPERATURE, FREQUENCY])
-    memory = fields(files.get("/proc/meminfo", ""))
-    total, free = memory.get("SwapTotal"), memory.get("SwapFree")
-    temperature = files.get(TEMPERATURE)
-    frequency = files.get(FREQUENCY)
+    memory = fields(files["/proc/meminfo"])
+    total, free = (int(memory[key].split()[0]) for key in ("SwapTotal", "SwapFree"))
     return {
-        "load1": float(files["/proc/loadavg"].split()[0]) if "/proc/loadavg" in files else NOT_AVAILABLE,
-        "swap_used_bytes": (int(total.split()[0]) - int(free.split()[0])) * 1024 if total and free else NOT_AVAILABLE,
-        "temperature_c": int(temperature) / 1000 if temperature else NOT_AVAILABLE,
-        "frequency_mhz": int(frequency) / 1000 if frequency else NOT_AVAILABLE,
+        "load1": float(files["/proc/loadavg"].split()[0]),
+        "swap_used_bytes": (total - free) * 1024,
+        "temperature_c": int(files[TEMPERATURE]) / 1000 if files.get(TEMPERATURE) else NOT_AVAILABLE,
+        "frequency_mhz": int(files[FREQUENCY]) / 1000 if files.get(FREQUENCY) else NOT_AVAILABLE,
     }

@@ -51,7 +51,6 @@ RULES: dict[str, Callable[..., tuple[Any, str | None]]] = {
     "by-cache": by_cache,
 }
 
-
 # The smallest value with which the workload's size rules hold: strata.experiment.sizes.
 SMALLEST = "smallest"
 # cpus: how many the system under test has, of several that share the host's its part.  client-last-cpu: the number
@@ -61,9 +60,7 @@ OF_THE_CELL = ("cpus", "client-last-cpu")
 
 def at_scale(value: object, scale: str) -> object:
     """The value of a setting that may be given by scale (``{tiny: …, standard: …, paper: …}``)."""
-    if isinstance(value, dict) and scale in value:
-        return value[scale]
-    return value
+    return value[scale] if isinstance(value, dict) and scale in value else value
 
 
 def resolve(value: object, machine: Fields) -> tuple[object, str | None]:

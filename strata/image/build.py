@@ -20,7 +20,8 @@ from strata.base.process import as_root, capture
 from strata.base.progress import say, step
 from strata.base.shapes import Described, Fields, Image
 from strata.experiment import recipe
-from strata.image import cache, manifest, rootfs
+from strata.host import distribution
+from strata.image import cache, manifest
 from strata.layers import docker
 from strata.layers.common import engine
 from strata.vm import acceleration, disk
@@ -42,8 +43,13 @@ def ensure(config: Fields, machines: bool = False) -> Image:
         else:
             image = _build(config, described)
         if machines and not disk.whole(name):
-            _make_box(image)
-        cache.used(name)
+            making = "making the machines' disk from the image's files"
+            with _begun(f"box-{name[:12]}") as work, step("vm", making):
+                parts = [os.path.join(image["folder"], part) for part in ("tree", "image.tar")]
+                capture(as_root([os.path.abspath("packer/box.sh"), *parts, work]), timeout=1800)
+                disk.put(name, work)
+        # The last ones that were used stay.
+        os.utime(cache.folder_of(name))
     return image
 
 
@@ -97,7 +103,7 @@ def _build(config: Fields, described: Described) -> Image:
 
 def _make(config: Fields, described: Described, work: str) -> None:
     """Build the image into a folder."""
-    tag, base = engine.tag(described), rootfs.ensure(config, described)
+    tag, base = engine.tag(described), _base(config, described)
     with step("image", "provisioning with Packer"):
         _run_packer(config, work, {"base": base, "tag": tag, "home": places.home_mark()})
     with step("image", "taking its files out of Docker"):
@@ -120,6 +126,32 @@ def _make(config: Fields, described: Described, work: str) -> None:
         "built": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
     write_json(os.path.join(work, "image.json"), image)
+
+
+def _base(config: Fields, described: Described) -> str:
+    """See that Docker has the base: the distribution's packages, bootstrapped now (about a minute); its name there."""
+    tag, release = engine.base_tag(described["base"]), described["release"]
+    if capture(["docker", "image", "inspect", tag], check=False).returncode == 0:
+        say("image", "the base root filesystem is in the cache")
+        return tag
+    configuration = capture(["apt-config", "dump"]).stdout.splitlines()
+    options = [f"--aptopt={line}" for line in configuration if line.startswith("Acquire::") and '"";' not in line]
+    settle = [
+        f"--customize-hook=copy-in '{os.path.abspath(recipe.BASE_SCRIPT)}' /tmp",
+        '--customize-hook=chroot "$1" sh /tmp/base.sh',
+        '--customize-hook=rm "$1/tmp/base.sh"',
+    ]
+    names = ",".join(recipe.base_packages(config, described))
+    with _begun("base") as work:
+        listing, archive = os.path.join(work, "sources.list"), os.path.join(work, "base.tar")
+        write_text(listing, distribution.sources(described, config.get("mirror"), distribution.os_release()))
+        with step("image", f"bootstrapping {described['distribution']} {release} with mmdebstrap"):
+            command = ["mmdebstrap", "--variant=minbase", f"--include={names}", *options, *settle]
+            capture([*command, release, archive, listing], timeout=3600)
+        with step("image", "importing the base root filesystem into Docker"):
+            whose = f"LABEL strata.image={places.home_mark()}"
+            capture(["docker", "import", "--change", whose, archive, tag], timeout=600)
+    return tag
 
 
 def _take_out(tag: str, work: str) -> str:
@@ -172,20 +204,10 @@ def sweep() -> list[str]:
         return [f"container {id} of an unfinished image" for id in (_remove_builds() if alone else [])]
 
 
-def _make_box(image: Image) -> None:
-    """Make the box of an image."""
-    with _begun(f"box-{image['recipe'][:12]}") as work:
-        with step("vm", "making the machines' disk from the image's files"):
-            parts = [os.path.join(image["folder"], part) for part in ("tree", "image.tar")]
-            capture(as_root([os.path.abspath("packer/box.sh"), *parts, work]), timeout=1800)
-        disk.put(image["recipe"], work)
-
-
 def publish(image: Image) -> None:
     """Write what the image is into the results."""
-    os.makedirs(os.path.dirname(places.MANIFEST), exist_ok=True)
-    shutil.copyfile(os.path.join(image["folder"], "manifest.json"), places.MANIFEST)
     write_json(places.IMAGE, {key: value for key, value in image.items() if key not in ("folder", "base")})
+    shutil.copyfile(os.path.join(image["folder"], "manifest.json"), places.MANIFEST)
 
 
 def prune(keep: int = KEPT) -> list[str]:
@@ -194,8 +216,6 @@ def prune(keep: int = KEPT) -> list[str]:
     Nothing goes while another process makes something here.  The caller sees that no system is up.
     """
     folder = os.path.join(places.home(), "images")
-    if not os.path.isdir(folder):
-        return []
     with cache.locked(wait=False) as alone:
         if not alone:
             say("image", "nothing is removed from the cache, since another process makes an image")

@@ -20,9 +20,7 @@ def find(name: str) -> Image | None:
     """The image of a recipe from the cache, with its `folder`; None if it is not there, whole."""
     folder = folder_of(name)
     image: Image | None = read_json(os.path.join(folder, "image.json"))
-    if image:
-        image["folder"] = folder
-    return image or None
+    return {**image, "folder": folder} if image else None
 
 
 def require(name: str) -> Image:
@@ -44,13 +42,8 @@ def locked(wait: bool = True) -> AbstractContextManager[bool]:
 def names() -> list[str]:
     """The recipes of the images in the cache, whole or not, the last used first."""
     there = os.path.join(places.home(), "images")
-    found = [name for name in os.listdir(there) if re.fullmatch("[0-9a-f]{64}", name)] if os.path.isdir(there) else []
+    found = [name for name in os.listdir(there) if re.fullmatch("[0-9a-f]{64}", name)]
     return sorted(found, key=lambda name: os.path.getmtime(folder_of(name)), reverse=True)
-
-
-def used(name: str) -> None:
-    """Note that an image is used now: the last ones that were stay in the cache."""
-    os.utime(folder_of(name))
 
 
 def verify(image: Image) -> None:

@@ -1,25 +1,35 @@
 """What is up: of each thing a file that says how it is removed, a line for each part of it before that is made.
 
-The first line is the thing itself, ``{id, environment, owner, number}``, each further one a trace
-(:mod:`strata.system.traces`).  The files lie in a folder that only its user may enter; what is removed has none.
+The first line is the thing itself, ``{id, environment, owner, number}``, each further one the trace of a part: how that
+is found and removed, without the code that made it.  The files lie in a folder that only its user may enter; what is
+removed has none.
+
+A layer or a client notes a trace with :attr:`strata.host.context.Context.note` before it makes something of the host's.
+``{kind, id, find, remove}`` says it by commands: `find` prints something while the thing is there, those of `remove`
+remove it; with ``root: true`` all have the rights of root, and ``start`` names the project's script that starts the
+daemon which `find` asks.  Kinds of the host's own and of machines are removed by functions, and need but kind and id.
 """
 
 import contextlib
 import json
 import os
+import subprocess
 import time
 
 from strata.base import places
-from strata.base.files import write_json
+from strata.base.errors import UserError
+from strata.base.files import clear_tree, write_json
+from strata.base.process import as_root, capture
+from strata.base.progress import say
 from strata.base.shapes import Fields
+from strata.host import cgroups
 
 
 def folder() -> str:
     """The folder for what is known of this machine, made where it is not there."""
     path = os.path.join(places.home(), "state")
-    if not os.path.isdir(path):
-        os.makedirs(places.home(), 0o755, exist_ok=True)
-        os.makedirs(path, 0o700, exist_ok=True)
+    os.makedirs(places.home(), 0o755, exist_ok=True)
+    os.makedirs(path, 0o700, exist_ok=True)
     return path
 
 
@@ -40,33 +50,65 @@ def note(id: str, trace: Fields) -> None:
         file.write(json.dumps(trace) + "\n")
 
 
-def forget(id: str) -> None:
-    """Forget a thing that was removed."""
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(path(id))
-
-
 def all_up() -> list[Fields]:
     """``{id, environment, owner, number, traces}`` of all that is up, in the order in which it was begun.
 
     What was written down and makes no sense is a trace of which nobody knows how it is removed.
     """
-    own = folder()
-    found = [_read(os.path.join(own, name)) for name in os.listdir(own) if name.endswith(".up")]
-    return sorted((one for one in found if one is not None), key=lambda one: one["number"])
+    found = []
+    for id in (name[:-3] for name in os.listdir(folder()) if name.endswith(".up")):
+        # It may have gone meanwhile.
+        with contextlib.suppress(FileNotFoundError), open(path(id), encoding="utf-8") as file:
+            try:
+                # What was not written to its end was not made.
+                made, *traces = [json.loads(line) for line in file if line.endswith("\n")]
+            except ValueError:
+                made = {"id": id, "environment": "unknown", "number": -1, "owner": {"pid": 0, "start": None}}
+                traces = [{"kind": "damaged file", "id": path(id)}]
+            found.append({**made, "traces": traces})
+    return sorted(found, key=lambda one: one["number"])
 
 
-def _read(file: str) -> Fields | None:
-    """What a file says; None where it has gone meanwhile."""
-    try:
-        with open(file, encoding="utf-8") as opened:
-            # What was not written to its end was not made.
-            made, *traces = [json.loads(line) for line in opened if line.endswith("\n")]
-        return {**made, "traces": traces}
-    except FileNotFoundError:
-        return None
-    except ValueError:
-        damaged = {"kind": "damaged file", "id": file}
-        nobody = {"pid": 0, "start": None}
-        id = os.path.basename(file).removesuffix(".up")
-        return {"id": id, "environment": "unknown", "number": -1, "owner": nobody, "traces": [damaged]}
+def remove(trace: Fields) -> None:
+    """Remove what a trace is of, if it is there; it may be called twice.  Raises UserError."""
+    kind, id = trace["kind"], trace["id"]
+    if "remove" in trace:
+        _by_commands(trace)
+    elif kind == "folder":
+        clear_tree(id)
+    elif kind == "group":
+        cgroups.remove(id)
+    elif kind == "frozen":
+        # What is frozen does not end, whoever asks it to.
+        cgroups.freeze(cgroups.freezers(id), False)
+    elif kind == "machine":
+        from strata.vm import machine
+
+        machine.remove(id)
+    elif kind == "namespace":
+        from strata.client import namespace
+
+        namespace.remove()
+    else:
+        words = "another version made it; `python3 -m strata clean` looks for what is ours"
+        say("testbed", f"{kind} {id}: {words}")
+
+
+def _by_commands(trace: Fields) -> None:
+    def run(argv: list[str], check: bool = False) -> subprocess.CompletedProcess[str]:
+        return capture(as_root(argv) if trace.get("root") else argv, check=check)
+
+    def removed() -> bool:
+        codes = [run(argv).returncode for argv in trace["remove"]]
+        return not any(codes)
+
+    def there() -> bool:
+        return bool(run(trace["find"], check=True).stdout.strip())
+
+    # It is mostly there, and removing what is not there does no harm: then nothing has to be asked.
+    if removed():
+        return
+    if "start" in trace and run(trace["find"]).returncode:
+        capture([os.path.join(places.PROJECT, trace["start"])], timeout=90)
+    if there() and not removed() and there():
+        raise UserError(f"{trace['kind']} {trace['id']} could not be removed")

@@ -3,9 +3,9 @@
 A system may have several equal parts, for workloads that ask for as many at the same time: each is a stack of its own,
 and they come and go together.  The client that reaches them is brought up before and taken down after them.
 
-What is up is written down (:mod:`strata.system.state`) before it is made, with how each thing is removed
-(:mod:`strata.system.traces`), so that whoever comes next (another cell, of whichever checkout, the end of the run,
-``strata clean``) can remove it, also after a kill.  All of it is done under the machine's lock.
+What is up is written down (:mod:`strata.system.state`) before it is made, with how each thing is removed, so that
+whoever comes next (another cell, of whichever checkout, the end of the run, ``strata clean``) can remove it, also after
+a kill.  All of it is done under the machine's lock.
 """
 
 import functools
@@ -18,15 +18,13 @@ from strata import layers
 from strata.base import locks, places
 from strata.base.errors import UserError
 from strata.base.locks import exclusive as exclusive
-from strata.base.placeholders import several
 from strata.base.process import alive, capture, identity
 from strata.base.progress import say, seconds_once
 from strata.base.shapes import Fields, Image, Stack
-from strata.experiment import plan
 from strata.host import cgroups, observe
 from strata.host.context import Context
 from strata.layers import Layer
-from strata.system import state, traces
+from strata.system import state
 
 # For whom the client is up.
 CLIENT = "(client)"
@@ -101,17 +99,26 @@ class System:
     ) -> None:
         id = _begin(environment, image)
         self.id, self.environment, self.link, self.shift = id, environment, link, shift
+        # The client that reaches it; None where no workload has a part there.
+        self.client = link.client if link else None
         self.frozen = False
         self._groups: list[str] | None = None
         started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        stacks = self._stacks(stack, image, list(ports), parts)
+        names = [id] if parts == 1 else [f"{id}-{part}" for part in range(parts)]
+        folders = [os.path.join(places.systems(), name) for name in names]
+        address, note = link.address if link else "127.0.0.1", functools.partial(state.note, id)
+        stacks = []
+        for part, (name, folder) in enumerate(zip(names, folders, strict=True)):
+            own = [port + shift + part for port in ports]
+            context = Context(name, folder, image, address, own, part, parts, folders[0], note)
+            stacks.append(layers.build(stack, context))
         self.tops = [built[-1] for built in stacks]
         self.top = self.tops[0]
         begun, before = time.monotonic(), seconds_once()
         facts = [_up(built) for built in stacks]
         # An image that was brought into a store of containers does not recur.
         seconds = round(time.monotonic() - begun - (seconds_once() - before), 3)
-        each = [{"id": top.context.id, **own} for top, own in zip(self.tops, facts, strict=True)]
+        each = [{"id": name, **told} for name, told in zip(names, facts, strict=True)]
         self.facts: Fields = {
             "id": id,
             "image": image["id"] if image else None,
@@ -123,24 +130,6 @@ class System:
         if link is not None:
             link.layer.join(self.tops)
         self._listens = [top.listen() for top in self.tops] if link else []
-
-    def _stacks(self, stack: Stack, image: Image | None, ports: list[int], parts: int) -> list[list[Layer]]:
-        """The stack of each part, which is not up; what a layer makes is noted as the system's."""
-        names = [self.id] if parts == 1 else [f"{self.id}-{part}" for part in range(parts)]
-        folders = [os.path.join(places.systems(), name) for name in names]
-        address = self.link.address if self.link else "127.0.0.1"
-        note = functools.partial(state.note, self.id)
-        found = []
-        for part, (name, folder) in enumerate(zip(names, folders, strict=True)):
-            own = several(plan.shifted(ports, self.shift + part))
-            context = Context(name, folder, image, address, own, part, parts, folders[0], note)
-            found.append(layers.build(stack, context))
-        return found
-
-    @property
-    def client(self) -> Layer | None:
-        """The client that reaches it; None where no workload has a part there."""
-        return self.link.client if self.link else None
 
     def listen(self, part: int) -> str:
         """The address at which servers in the system with this number listen: where its client's words arrive."""
@@ -177,17 +166,15 @@ def take_down(environment: str | None = None) -> list[str]:
     for thing in reversed(state.all_up()):
         if environment not in (None, thing["environment"]):
             continue
-        troubles: list[Exception] = []
+        before = len(failed)
         for trace in reversed(thing["traces"]):
             try:
-                traces.remove(trace)
+                state.remove(trace)
             except (UserError, OSError) as trouble:
-                troubles.append(trouble)
-        failed += troubles
-        if troubles:
-            continue
-        removed.append(f"system {thing['id']} ({thing['environment']})")
-        state.forget(thing["id"])
+                failed.append(trouble)
+        if len(failed) == before:
+            removed.append(f"system {thing['id']} ({thing['environment']})")
+            os.unlink(state.path(thing["id"]))
     if failed:
         raise failed[0]
     return removed

@@ -1,3 +1,5 @@
+import types
+
 import pytest
 
 from strata.base.errors import UserError
@@ -6,11 +8,11 @@ from strata.host import distribution
 DEBIAN = {"ID": "debian", "VERSION_CODENAME": "bookworm"}
 UBUNTU = {"ID": "ubuntu", "VERSION_CODENAME": "noble"}
 HOST = [
-    ("http://mirror.example/debian", "bookworm"),
-    ("http://mirror.example/debian", "bookworm-updates"),
-    ("http://mirror.example/debian", "bookworm-backports"),
-    ("http://mirror.example/debian-security", "bookworm-security"),
-    ("http://elsewhere.example/tools", "nodistro"),
+    "http://mirror.example/debian bookworm",
+    "http://mirror.example/debian bookworm-updates",
+    "http://mirror.example/debian bookworm-backports",
+    "http://mirror.example/debian-security bookworm-security",
+    "http://elsewhere.example/tools nodistro",
 ]
 TRIXIE = {"distribution": "debian", "release": "trixie"}
 
@@ -34,14 +36,17 @@ def test_the_host_decides_unless_the_config_does(image, host, chosen):
             distribution.choose(image, host)
 
 
-def test_the_hosts_own_suites_are_replaced_and_no_other():
-    lines = distribution.sources(TRIXIE, None, DEBIAN, HOST).splitlines()
+def test_the_hosts_own_suites_are_replaced_and_no_other(monkeypatch):
+    told = types.SimpleNamespace(stdout="\n".join(HOST))
+    monkeypatch.setattr(distribution, "capture", lambda argv: told)
+    lines = distribution.sources(TRIXIE, None, DEBIAN).splitlines()
     assert [line.split()[-3:] for line in lines] == [
         ["http://mirror.example/debian", "trixie", "main"],
         ["http://mirror.example/debian", "trixie-updates", "main"],
         ["http://mirror.example/debian-security", "trixie-security", "main"],
     ]
+    told.stdout = HOST[4]
     with pytest.raises(UserError, match=r"name image\.mirror"):
-        distribution.sources(TRIXIE, None, DEBIAN, HOST[4:])
-    [named] = distribution.sources(TRIXIE, "http://m.example/u", DEBIAN, HOST).splitlines()
+        distribution.sources(TRIXIE, None, DEBIAN)
+    [named] = distribution.sources(TRIXIE, "http://m.example/u", DEBIAN).splitlines()
     assert named.endswith("http://m.example/u trixie main")

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from strata.host.context import Context
-from strata.system import traces
+from strata.system import state
 from strata.vm import hugepages
 
 
@@ -29,7 +29,7 @@ def host(tmp_path, monkeypatch):
             (tmp_path / place / "free_hugepages").write_text(f"{max(0, given - used)}\n")
         return type("Done", (), {"returncode": 0, "stdout": ""})
 
-    for module in (hugepages, traces):
+    for module in (hugepages, state):
         monkeypatch.setattr(module, "capture", run)
         monkeypatch.setattr(module, "as_root", list)
     return lambda: {name: hugepages._read(str(place), "nr") for name, place in places.items()}
@@ -49,14 +49,14 @@ def test_pages_are_reserved_on_the_host_and_given_back(host, context, noted):
     assert hugepages.reserve(1024, context) is None
     assert host() == {"host": 512, "0": 1, "1": 2}
     for _ in range(2):
-        traces.remove(noted[0])
+        state.remove(noted[0])
         assert host() == {"host": 0, "0": 1, "1": 2}
 
 
 def test_pages_are_reserved_on_the_nodes_that_are_asked_for(host, context, noted):
     assert hugepages.reserve(1024, context, {"0": 768, "1": 256}) is None
     assert host() == {"host": 0, "0": 385, "1": 130}
-    traces.remove(noted[0])
+    state.remove(noted[0])
     assert host() == {"host": 0, "0": 1, "1": 2}
 
 

@@ -127,7 +127,7 @@ class Layer(ABC):
         """Bring the layer up, fresh.  Raises UserError.
 
         Before it makes something of the host's it notes how that is found and removed (``self.context.note``, see
-        :mod:`strata.system.traces`): there is no `down`.
+        :mod:`strata.system.state`): there is no `down`.
         """
 
     @abstractmethod

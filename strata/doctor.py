@@ -4,17 +4,18 @@ import os
 import shutil
 import sys
 
-from strata import layers
+from strata import client, layers
 from strata.base import places
 from strata.base.errors import UserError
 from strata.base.process import capture
 from strata.base.shapes import Fields
-from strata.client import ends
 from strata.experiment import config
 from strata.host import capacity, cgroups, observe
 from strata.host.daemons import where
 from strata.vm import acceleration
 
+# A line: its subject, whether it is available (None: neither needed nor an error), and the details.
+Row = tuple[str, bool | None, str]
 PROGRAMS = {
     "packer": "provisions the image",
     "mmdebstrap": "makes the base of the image",
@@ -25,12 +26,12 @@ MARKS = {True: "yes", False: "NO", None: "note"}
 NEEDED_BYTES = 10e9
 
 
-def _programs() -> list[ends.Row]:
+def _programs() -> list[Row]:
     missing = {name: "" if where(name) else ": run `make setup`" for name in PROGRAMS}
     return [(name, not missing[name], about + missing[name]) for name, about in PROGRAMS.items()]
 
 
-def _root() -> ends.Row:
+def _root() -> Row:
     if os.geteuid() == 0:
         return "root rights", True, "this user is root"
     if where("sudo") and capture(["sudo", "-n", "true"], check=False).returncode == 0:
@@ -38,7 +39,7 @@ def _root() -> ends.Row:
     return "root rights", False, "native and the image need root: run as root, or allow sudo without a password"
 
 
-def _space() -> ends.Row:
+def _space() -> Row:
     folder = places.home()
     while not os.path.isdir(folder):
         folder = os.path.dirname(folder)
@@ -47,7 +48,7 @@ def _space() -> ends.Row:
     return "disk space", not short, f"{free / 1e9:.0f} GB free for {places.home()}{short}"
 
 
-def _seen() -> list[ends.Row]:
+def _seen() -> list[Row]:
     """What of the host decides results, and may be out of sight."""
     host, mark = observe.host(), observe.mark()
     governor, pages_of = host["governor"], host["huge_pages"]
@@ -58,7 +59,7 @@ def _seen() -> list[ends.Row]:
     ]
 
 
-def _print(rows: list[ends.Row]) -> bool:
+def _print(rows: list[Row]) -> bool:
     for name, there, words in rows:
         print(f"  {name:18} {MARKS[there]:9} {words}")
     return all(there is not False for _, there, _ in rows)
@@ -86,7 +87,7 @@ def main(over: Fields | None = None) -> int:
         return 1
     environments = experiment["environments"]
     print("Client and environments of config.yaml:")
-    good &= _print(ends.examine(settings["client"]))
+    good &= _print([client.examine(settings["client"])])
     _print([(name, entry["available"], entry["reason"] or entry["label"]) for name, entry in environments.items()])
     for name, entry in experiment["workloads"].items():
         for note in entry["notes"]:

@@ -35,13 +35,19 @@ def write_way(chosen: str | Fields) -> None:
 def examine(chosen: str | Fields) -> tuple[str, bool | None, str]:
     """The line of `make doctor`, as of :meth:`strata.layers.common.layer.Kind.examine`, for the config's ``client``."""
     given = {} if isinstance(chosen, str) else chosen
-    if "ssh" in given:
-        from strata.client import remote
+    rate = f"; limited to {given['rate']}" if given.get("rate") else ""
+    if "ssh" not in given:
+        return "client", True, f"a network namespace of this host, joined by a veth pair{rate}"
+    from strata.client.remote import look
 
-        there, words = remote.examine(given)
-    else:
-        there, words = True, "a network namespace of this host, joined by a veth pair"
-    return "client", there, words + (f"; limited to {given['rate']}" if given.get("rate") else "")
+    own = ["-F", given["ssh_config"]] if given.get("ssh_config") else []
+    try:
+        here, there = look(["ssh", *own, "-oBatchMode=yes", "-oConnectTimeout=10", "-oLogLevel=ERROR", given["ssh"]])
+    except UserError as error:
+        return "client", False, str(error)
+    # Where the ends differ, packets may be lost.
+    words = f"{given['ssh']} at {there['address']}, MTU {here['mtu']} here, {there['mtu']} there{rate}"
+    return "client", here["mtu"] == there["mtu"] or None, words
 
 
 def make(settled: Fields, context: Context) -> tuple[list[Layer], Link]:

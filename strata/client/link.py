@@ -17,6 +17,7 @@ from strata.host.observe import NOT_AVAILABLE
 from strata.layers.common.layer import Layer
 
 HANDLE = "5742:"
+# Bits per second.
 UNITS = {"kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
 
 
@@ -83,7 +84,6 @@ class Link(Layer):
 
 def bucket(device: str, rate: str) -> list[str]:
     """The command that sets the bucket: 4 ms of traffic, at least two packets of 64 KiB, may pass at once."""
-    bits_per_second = int(rate[:-4]) * UNITS[rate[-4:]]
-    burst = max(bits_per_second // 8 // 250, 131072)
+    burst = max(int(rate[:-4]) * UNITS[rate[-4:]] // 8 // 250, 131072)
     words = ["rate", rate, "burst", str(burst), "latency", "50ms"]
     return ["tc", "qdisc", "add", "dev", device, "root", "handle", HANDLE, "tbf", *words]

@@ -64,17 +64,6 @@ def look(ssh: list[str]) -> tuple[Fields, Fields]:
     return dict(re.findall(SAID, here.stdout)), there
 
 
-def examine(way: Fields) -> tuple[bool | None, str]:
-    """For `make doctor`, of the config's ``client``: whether it can be that (None: packets may be lost), in words."""
-    own = ["-F", way["ssh_config"]] if way.get("ssh_config") else []
-    try:
-        here, there = look(["ssh", *own, "-oBatchMode=yes", "-oConnectTimeout=10", "-oLogLevel=ERROR", way["ssh"]])
-    except UserError as error:
-        return False, str(error)
-    mtus = f"MTU {here['mtu']} here, {there['mtu']} there"
-    return here["mtu"] == there["mtu"] or None, f"{way['ssh']} at {there['address']}, {mtus}"
-
-
 class Remote(Link):
     """The second machine ``options["ssh"]``, whose ssh must ask no question and let in root or one who may sudo."""
 

@@ -93,11 +93,10 @@ class Kind(engine.Kind):
     def settle(self, options: Fields, config: Fields) -> Fields:
         if not sandboxed(options):
             return options
-        rest = {**options}
-        stack = rest.pop("stack", "sandbox")
+        rest = {key: value for key, value in options.items() if key != "stack"}
         # What it can do depends on the version: with another one its cells are measured again.
-        platform, version = of_runsc(*PLATFORM), of_runsc(*VERSION)
-        return {**rest, "sandbox": {"platform": platform, "stack": stack, "version": version}}
+        told = {"platform": of_runsc(*PLATFORM), "version": of_runsc(*VERSION)}
+        return {**rest, "sandbox": {**told, "stack": options.get("stack", "sandbox")}}
 
     def refusal(self, settled: Fields, below: str, machine: HostFacts) -> str | None:
         if below != "host":

@@ -60,8 +60,8 @@ class Layer(chroot.Layer):
         log = os.path.join(own, "log")
         start = self._command("lxc-start", "--daemon", f"--logfile={log}", "--logpriority=ERROR")
         if capture(start, check=False).returncode != 0:
-            said = capture(as_root(["cat", "--", log]), check=False).stdout
-            raise UserError(f"LXC did not start a container:\n{said or 'it said nothing'}")
+            said = capture(as_root(["cat", "--", log]), check=False).stdout or "it said nothing"
+            raise UserError(f"LXC did not start a container:\n{said}")
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
         return self._command("lxc-attach", "--clear-env", "--", *argv)

@@ -1,6 +1,7 @@
 """A Podman container of the image, as root: by no daemon, but by programs that come and go."""
 
 import os
+import resource
 
 from strata.base import places
 from strata.base.process import as_root
@@ -72,9 +73,13 @@ class Layer(engine.Layer):
             firewall.let_through(self.context, ours)
         words = ["--init-path", where(*INITS) or INITS[0], "--cgroups", "no-conmon", "--replace"]
         words += ["--cgroup-parent", cgroups.parent_for(cgroups.driver())]
-        # Where nobody may raise limits they stay as they are.
         rights = observe.fields(observe.read_files([STATUS])[STATUS])["CapBnd"]
-        return words if int(rights, 16) >> SYS_RESOURCE & 1 else [*words, "--ulimit", "host"]
+        if not int(rights, 16) >> SYS_RESOURCE & 1:
+            # They stay as they are.  Podman holds itself, and so what it starts, to so many processes.
+            files, processes = (resource.getrlimit(kind) for kind in (resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC))
+            soft, hard = (min(limit, 32768) if limit >= 0 else 32768 for limit in processes)
+            words += ["--ulimit", f"nofile={files[0]}:{files[1]}", "--ulimit", f"nproc={soft}:{hard}"]
+        return words
 
     def complete(self, argv: list[str]) -> list[str]:
         # Nobody knows what Podman does by half, and one waits for the end of another that was left alone.

@@ -19,8 +19,6 @@ from strata.layers.common import layer, limits
 
 # Each says whose a container is: one of a system, or one in which an image is built.
 LABEL, BUILDING = "strata.home", "strata.building"
-# What the first program does.
-WAIT = ["sleep", "infinity"]
 NETWORKS = {"bridge": "bridge with NAT", "host": "its host’s"}
 DATA = {"volume": "volume", "layered": "layered file system", "tmpfs": "memory (tmpfs)"}
 
@@ -146,7 +144,7 @@ class Layer(layer.Layer):
         # By its id, which is that of its content: a name would have to be looked up before.
         assert self.context.image
         image = self.context.image["id"].removeprefix("sha256:")
-        argv = self.complete(self.tool(*words, image, *WAIT))
+        argv = self.complete(self.tool(*words, image, "sleep", "infinity"))
         try:
             self.run_below(argv)
         except UserError:

@@ -109,6 +109,7 @@ class Layer(ABC):
     `name` is that of its file.  below: the layer it stands on; the host, which is given none, stands on itself.
     """
 
+    # The layer that stands on it, if any.
     above: Layer | None
     # Commands that are run once in the machine below, before its snapshot is taken where it has one.
     warmup: Sequence[list[str]] = ()
@@ -116,7 +117,6 @@ class Layer(ABC):
     def __init__(self, below: Layer | None, options: Fields, context: Context) -> None:
         self.name = type(self).__module__.rpartition(".")[2]
         self.below, self.options, self.context = below or self, options, context
-        # The one that stands on it, if any.
         self.below.above, self.above = self, None
 
     @abstractmethod

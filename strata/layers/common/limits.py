@@ -57,12 +57,11 @@ def seen(options: Fields, printed: str) -> list[Fields]:
     """
     files = observe.split(printed)
     status = observe.fields(files.get(STATUS, ""))
-    mounts = [line.split() for line in files.get(MOUNTS, "").splitlines()]
     values = {
         "seccomp": FILTERS.get(status.get("Seccomp", "")),
         "cpuset-cpus": status.get("Cpus_allowed_list"),
         "memory": next((files[path] for path in BOUNDS if path in files), None),
-        "data": next((fields[2] for fields in mounts if fields[1:2] == ["/data"]), None),
+        "data": next((line.split()[2] for line in files.get(MOUNTS, "").splitlines() if " /data " in line), None),
     }
     found = []
     for name, wanted in asked(options).items():

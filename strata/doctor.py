@@ -3,16 +3,17 @@
 import os
 import shutil
 
-from strata import layers
+from strata import client, layers
 from strata.base import places
 from strata.base.process import capture
 from strata.base.shapes import Fields
-from strata.client import ends
 from strata.experiment import config
 from strata.host import capacity, cgroups, observe
 from strata.host.daemons import where
 from strata.vm import acceleration
 
+# A line: its subject, whether it is available (None: neither needed nor an error), and the details.
+Row = tuple[str, bool | None, str]
 PROGRAMS = {
     "packer": "provisions the image",
     "mmdebstrap": "makes the base of the image",
@@ -23,7 +24,7 @@ MARKS = {True: "yes", False: "NO", None: "note"}
 NEEDED_BYTES = 10e9
 
 
-def _root() -> ends.Row:
+def _root() -> Row:
     if os.geteuid() == 0:
         return "root rights", True, "this user is root"
     if where("sudo") and capture(["sudo", "-n", "true"], check=False).returncode == 0:
@@ -31,7 +32,7 @@ def _root() -> ends.Row:
     return "root rights", False, "native and the image need root: run as root, or allow sudo without a password"
 
 
-def _space() -> ends.Row:
+def _space() -> Row:
     folder = places.home()
     while not os.path.isdir(folder):
         folder = os.path.dirname(folder)
@@ -40,7 +41,7 @@ def _space() -> ends.Row:
     return "disk space", not short, f"{free / 1e9:.0f} GB free for {places.home()}{short}"
 
 
-def _seen() -> list[ends.Row]:
+def _seen() -> list[Row]:
     """What of the host decides results, and may be out of sight."""
     host, mark = observe.host(), observe.mark()
     governor, pages_of = host["governor"], host["huge_pages"]
@@ -51,7 +52,7 @@ def _seen() -> list[ends.Row]:
     ]
 
 
-def _print(rows: list[ends.Row]) -> bool:
+def _print(rows: list[Row]) -> bool:
     for name, there, words in rows:
         print(f"  {name:18} {MARKS[there]:9} {words}")
     return all(there is not False for _, there, _ in rows)
@@ -78,7 +79,7 @@ def main(over: Fields) -> int:
     print("Client and environments of config.yaml:")
     environments = experiment["environments"].items()
     told = [(name, entry["available"], entry["reason"] or entry["label"]) for name, entry in environments]
-    good &= _print([*ends.examine(settings["client"]), *told])
+    good &= _print([client.examine(settings["client"]), *told])
     for name, entry in experiment["workloads"].items():
         for note in entry["notes"]:
             print(f"  {name}: {note}")

@@ -13,12 +13,11 @@ from strata.base import patience, places, progress, run, signals
 from strata.base.clock import Watch
 from strata.base.errors import CellFailed, UserError
 from strata.base.files import write_json
-from strata.base.shapes import Fields
+from strata.base.shapes import TYPE_CHECKING, Fields
 from strata.base.signals import Interrupted
 from strata.cell import spool
 from strata.experiment import plan
 from strata.host import node
-from strata.layers.common.layer import TYPE_CHECKING
 from strata.system import testbed
 
 if TYPE_CHECKING:

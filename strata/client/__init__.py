@@ -32,6 +32,24 @@ def write_way(chosen: str | Fields) -> None:
         write_json(places.CLIENT, {"ssh": chosen["ssh"], "ssh_config": chosen.get("ssh_config")})
 
 
+def examine(chosen: str | Fields) -> tuple[str, bool | None, str]:
+    """The line of `make doctor`, as of :meth:`strata.layers.common.layer.Kind.examine`, for the config's ``client``."""
+    given = {} if isinstance(chosen, str) else chosen
+    rate = f"; limited to {given['rate']}" if given.get("rate") else ""
+    if "ssh" not in given:
+        return "client", True, f"a network namespace of this host, joined by a veth pair{rate}"
+    from strata.client.remote import look
+
+    own = ["-F", given["ssh_config"]] if given.get("ssh_config") else []
+    try:
+        here, there = look(["ssh", *own, "-oBatchMode=yes", "-oConnectTimeout=10", "-oLogLevel=ERROR", given["ssh"]])
+    except UserError as error:
+        return "client", False, str(error)
+    # Where the ends differ, packets may be lost.
+    words = f"{given['ssh']} at {there['address']}, MTU {here['mtu']} here, {there['mtu']} there{rate}"
+    return "client", here["mtu"] == there["mtu"] or None, words
+
+
 def make(settled: Fields, context: Context) -> tuple[list[Layer], Link]:
     """The stack of a client (the host, the link, what runs commands on top), and the link by itself.
 
@@ -45,10 +63,8 @@ def make(settled: Fields, context: Context) -> tuple[list[Layer], Link]:
         return [bottom, link, chroot.Layer(link, {}, context)], link
     from strata.client.remote import Remote
 
-    if "ssh" not in settled:
-        told = read_json(places.CLIENT)
-        if told is None:
-            raise UserError(f"{places.CLIENT}: missing, which says the way to the client: run snakemake")
-        settled = {**settled, **told}
-    remote = Remote(bottom, settled, context)
+    way = read_json(places.CLIENT)
+    if way is None:
+        raise UserError(f"{places.CLIENT}: missing, which says the way to the client: run snakemake")
+    remote = Remote(bottom, {**settled, **way}, context)
     return [bottom, remote], remote

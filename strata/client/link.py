@@ -10,18 +10,47 @@ from abc import abstractmethod
 from collections.abc import Sequence
 
 from strata.base.errors import UserError
+from strata.base.process import as_root, capture
 from strata.base.shapes import Fields
 from strata.host import addresses
+from strata.host.observe import NOT_AVAILABLE
 from strata.layers.common.layer import Layer
 
 HANDLE = "5742:"
+# Bits per second.
 UNITS = {"kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
 
 
 class Link(Layer):
-    """A layer of the client's stack.  Its options are those of :func:`strata.client.settle`; its address is that of
-    this host on the link, and its facts are those of the link: ``{kind, mtu, rate}``.
+    """A layer of the client's stack.  Its options are those of :func:`strata.client.settle`.
+
+    Of one that is up: this host's address on it, its device on this host and on the client, and how records call it.
     """
+
+    host: str
+    near: str
+    far: str
+    kind: str
+
+    @abstractmethod
+    def there(self, argv: list[str]) -> list[str]:
+        """The command for this host that runs `argv` where the client's device is, with programs of that machine."""
+
+    def address(self) -> str:
+        """The address of this host on the link."""
+        return self.host
+
+    def facts(self) -> Fields:
+        """What is known of the link: ``{kind, mtu, rate}``."""
+        shown = capture(self.there(["ip", "-o", "link", "show", self.far]), check=False).stdout
+        mtu = int(shown.split(" mtu ", 1)[1].split()[0]) if " mtu " in shown else NOT_AVAILABLE
+        return {"kind": self.kind, "mtu": mtu, "rate": self.options["rate"] or "not limited"}
+
+    def limit(self) -> None:
+        """Set the rate, if there is one, on both devices."""
+        if rate := self.options["rate"]:
+            capture(as_root(bucket(self.near, rate)))
+            capture(self.there(bucket(self.far, rate)))
 
     def join(self, systems: Sequence[Layer]) -> None:
         """Make equal systems that are up reachable at their addresses.  Raises UserError."""
@@ -31,41 +60,30 @@ class Link(Layer):
         if not machines:
             return
         # All are in one network.
-        address = machines[0].address()
-        if own := machines[0].card():
-            if self.options["rate"]:
-                raise UserError(
-                    "config.yaml: client.rate: a card that a machine has for itself is not limited; leave it out"
-                )
-            self.join_card(address, *own)
-        else:
+        address, card = machines[0].address(), machines[0].card()
+        if card is None:
             self.join_bridge(machines, libvirt.bridge(), addresses.member(f"{address}/24", 0) + "/24")
+        elif self.options["rate"]:
+            raise UserError(
+                "config.yaml: client.rate: a card that a machine has for itself is not limited; leave it out"
+            )
+        else:
+            self.join_card(address, *card)
 
     @abstractmethod
     def join_bridge(self, machines: Sequence[Layer], bridge: str, subnet: str) -> None:
         """Join machines' bridge and network."""
 
     @abstractmethod
-    def join_card(self, address: str, device: str, own: str | None) -> None:
+    def join_card(self, address: str, card: str, own: str | None) -> None:
         """Reach a machine at the address of its own card, a PCI device; `own`: the client's address, if any is said.
 
         Raises UserError.
         """
 
-    def seen(self, kind: str, shown: str) -> Fields:
-        """The facts, from what `ip link` shows of the client's device."""
-        mtu = int(shown.split(" mtu ", 1)[1].split()[0]) if " mtu " in shown else "not available"
-        return {"kind": kind, "mtu": mtu, "rate": self.options["rate"] or "not limited"}
-
 
 def bucket(device: str, rate: str) -> list[str]:
     """The command that sets the bucket: 4 ms of traffic, at least two packets of 64 KiB, may pass at once."""
-    bits_per_second = int(rate[:-4]) * UNITS[rate[-4:]]
-    burst = max(bits_per_second // 8 // 250, 131072)
+    burst = max(int(rate[:-4]) * UNITS[rate[-4:]] // 8 // 250, 131072)
     words = ["rate", rate, "burst", str(burst), "latency", "50ms"]
     return ["tc", "qdisc", "add", "dev", device, "root", "handle", HANDLE, "tbf", *words]
-
-
-def no_bucket(device: str) -> list[str]:
-    """The command that removes the bucket; it fails where the queueing is not ours."""
-    return ["tc", "qdisc", "del", "dev", device, "root", "handle", HANDLE]

@@ -1,14 +1,14 @@
 """A client on a second machine, reached by ssh: all that a namespace does, done there."""
 
 import os
+import re
 import shlex
 from collections.abc import Sequence
 
 from strata.base.errors import UserError
 from strata.base.process import as_root, capture
 from strata.base.shapes import Fields
-from strata.client import ends
-from strata.client.link import Link, bucket, no_bucket
+from strata.client.link import HANDLE, Link
 from strata.host import addresses, firewall, sockets
 from strata.layers.chroot import MOUNT
 from strata.layers.common.layer import Layer
@@ -16,26 +16,58 @@ from strata.layers.common.layer import Layer
 # Where the second machine keeps the image's files, one folder for each recipe, and what a run needs beside them.
 CACHE = "/var/cache/strata-client"
 
+# The ends of the connection by ssh, the client's device for it and that one's MTU, whose rights ssh gives, what lacks.
+LOOK = r"""
+exec 2>/dev/null
+PATH=$PATH:/usr/sbin:/sbin
+set -- $SSH_CONNECTION
+device=$(ip -o route get "$1" | sed -n 's/.* dev \([^ ]*\).*/\1/p')
+printf '%s\n' "from $1" "address $3" "device $device" "mtu $(cat "/sys/class/net/$device/mtu" || echo unknown)"
+if [ "$(id -u)" = 0 ]; then echo "root yes"; elif sudo -n true; then echo "root sudo"; fi
+lacks=$(for tool in tar mount chroot ip tc; do command -v "$tool" >/dev/null || echo "$tool"; done)
+[ -z "$lacks" ] || echo "lacks" $lacks
+"""
+# A line of it; seconds for it.
+SAID, PATIENCE = r"(?m)^(\w+) (\S.*)$", 30.0
+
 # End what runs in the root, then take it apart.
 UNMOUNT = """
 root=$1/root
 for process in /proc/[0-9]*; do
-    if [ "$(readlink "$process/root")" = "$root" ]; then
-        kill -KILL "${process#/proc/}" || true
-    fi
+    [ "$(readlink "$process/root")" != "$root" ] || kill -KILL "${process#/proc/}"
 done
 for attempt in 1 2 3 4 5 6 7 8 9 10; do
     grep -q " $root" /proc/mounts || break
     umount -R "$root" || sleep 0.2
 done
-if ! grep -q " $1/" /proc/mounts; then
-    rm -rf --one-file-system -- "$1"
-fi
+grep -q " $1/" /proc/mounts || rm -rf --one-file-system -- "$1"
 """
+
+
+def look(ssh: list[str]) -> tuple[Fields, Fields]:
+    """What this host and the machine at the end of an ssh command say of themselves, as of LOOK.
+
+    Raises UserError where that one cannot be the client.
+    """
+    name, key = ssh[-1], "config.yaml: client.ssh"
+    done = capture([*ssh, "--", shlex.join(["sh", "-c", LOOK])], PATIENCE, check=False)
+    there = dict(re.findall(SAID, done.stdout))
+    if done.returncode != 0 or "address" not in there:
+        words = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        raise UserError(f"{key}: no way into {name} ({words}); `ssh {name} true` must work without a question")
+    if "root" not in there:
+        raise UserError(f"{key}: {name} lets in one who is not root and may not `sudo -n`")
+    if "lacks" in there:
+        raise UserError(f"{key}: {name} lacks {', '.join(there['lacks'].split())}")
+    # To this host that one is the other end.
+    here = capture(["env", f"SSH_CONNECTION={there['address']}", "sh", "-c", LOOK])
+    return dict(re.findall(SAID, here.stdout)), there
 
 
 class Remote(Link):
     """The second machine ``options["ssh"]``, whose ssh must ask no question and let in root or one who may sudo."""
+
+    kind = "network of a second machine"
 
     def _undo(self, *commands: list[str]) -> None:
         """Note the commands for this host that remove what is made next.
@@ -47,85 +79,74 @@ class Remote(Link):
     def _ssh(self, *words: str) -> list[str]:
         # Whoever removes what is here may stand in another folder.
         own = ["-F", os.path.abspath(self.options["ssh_config"])] if self.options["ssh_config"] else []
-        settings = [f"{key}={value}" for key, value in sockets.settings(self.context.folder).items()]
-        return ["ssh", *own, *(word for one in settings for word in ("-o", one)), *words, self.options["ssh"]]
+        settings = [f"-o{key}={value}" for key, value in sockets.settings(self.context.folder).items()]
+        return ["ssh", *own, *settings, *words, self.options["ssh"]]
 
-    @property
-    def _folder(self) -> str:
-        return f"{CACHE}/systems/{self.context.id}"
-
-    def _there(self, argv: list[str]) -> list[str]:
-        """The command for this host that runs `argv` on the second machine, word for word."""
+    def there(self, argv: list[str]) -> list[str]:
         return [*self._ssh(), "--", shlex.join([*self._root, *argv])]
 
     def _do(self, argv: list[str], check: bool = True) -> str:
-        return capture(self._there(argv), check=check).stdout
+        return capture(self.there(argv), check=check).stdout
 
     def up(self) -> None:
         self._undo(self._ssh("-O", "exit"))
-        there = ends.there(self._ssh())
+        here, there = look(self._ssh())
         self._root = [] if there["root"] == "yes" else ["sudo", "-n", "--"]
-        # This host and the client, and the devices that lead to the other; the client's is another where a card is.
-        self._host, self._client = there["from"], there["address"]
-        self._device, self._device_there = ends.here(self._client)["device"], there["device"]
-        if rate := self.options["rate"]:
-            self._undo(as_root(no_bucket(self._device)), self._there(no_bucket(self._device_there)))
-            capture(as_root(bucket(self._device, rate)))
-            self._do(bucket(self._device_there, rate))
+        self.host, self._client = there["from"], there["address"]
+        self.near, self.far = here["device"], there["device"]
+        if self.options["rate"]:
+            # It fails where the queueing is not ours.
+            near, far = (["tc", "qdisc", "del", "dev", one, "root", "handle", HANDLE] for one in (self.near, self.far))
+            self._undo(as_root(near), self.there(far))
+            self.limit()
         tree = self._bring_tree()
-        self._undo(self._there(["sh", "-uc", UNMOUNT, "strata", self._folder]))
-        paths = [f"{self._folder}/{part}" for part in ("root", "data", "tmp")]
+        self._folder = f"{CACHE}/systems/{self.context.id}"
+        self._undo(self.there(["sh", "-uc", UNMOUNT, "strata", self._folder]))
+        root, data, tmp = (f"{self._folder}/{part}" for part in ("root", "data", "tmp"))
         # Programs of the client write to its /tmp as whoever they are; nobody else gets as far.
-        self._do(["install", "-d", "-m", "0700", self._folder])
-        self._do(["mkdir", "-p", *paths])
-        self._do(["chmod", "1777", paths[2]])
-        self._do(["sh", "-euc", MOUNT, "strata", paths[0], tree, *paths[1:]])
+        self._do(["mkdir", "-p", "-m", "0700", self._folder])
+        self._do(["mkdir", root, data])
+        self._do(["mkdir", "-m", "1777", tmp])
+        self._do(["sh", "-euc", MOUNT, "strata", root, tree, data, tmp])
 
     def _bring_tree(self) -> str:
         """Path of the image's files on the second machine, copied there once for each recipe."""
         image = self.context.image
         assert image
         tree = f"{CACHE}/images/{image['recipe'][:12]}-{image['manifest_sha256'][:12]}"
-        if capture(self._there(["test", "-d", tree]), check=False).returncode == 0:
+        if capture(self.there(["test", "-d", tree]), check=False).returncode == 0:
             return tree
         part = f"{tree}.part"
         self._do(["rm", "-rf", "--one-file-system", "--", part])
         self._do(["mkdir", "-p", part])
         pack = as_root(["tar", "-C", os.path.join(image["folder"], "tree"), "--numeric-owner", "-cf", "-", "."])
-        unpack = self._there(["tar", "-C", part, "--numeric-owner", "-xpf", "-"])
+        unpack = self.there(["tar", "-C", part, "--numeric-owner", "-xpf", "-"])
         capture(["bash", "-o", "pipefail", "-c", f"{shlex.join(pack)} | {shlex.join(unpack)}"], timeout=3600)
         # It is there as a whole or not at all.
         self._do(["mv", "-T", "--", part, tree])
         return tree
 
-    def address(self) -> str:
-        return self._host
-
     def join_bridge(self, machines: Sequence[Layer], bridge: str, subnet: str) -> None:
         # The machines' network is behind this host: each end learns the way, and nothing is translated.
         firewall.let_through(
             self.context,
-            ["-i", self._device, "-o", bridge, "-s", self._client, "-d", subnet],
-            ["-i", bridge, "-o", self._device, "-s", subnet, "-d", self._client],
+            ["-i", self.near, "-o", bridge, "-s", self._client, "-d", subnet],
+            ["-i", bridge, "-o", self.near, "-s", subnet, "-d", self._client],
         )
-        self._undo(self._there(["ip", "route", "del", subnet, "via", self._host]))
-        self._do(["ip", "route", "replace", subnet, "via", self._host, "dev", self._device_there])
+        self._undo(self.there(["ip", "route", "del", subnet, "via", self.host]))
+        self._do(["ip", "route", "replace", subnet, "via", self.host, "dev", self.far])
         gateway = addresses.member(subnet, 1)
         for machine in machines:
             capture(machine.command_plain(["ip", "route", "replace", f"{self._client}/32", "via", gateway]))
 
-    def join_card(self, address: str, device: str, own: str | None) -> None:
+    def join_card(self, address: str, card: str, own: str | None) -> None:
         shown = self._do(["ip", "-o", "route", "get", address], check=False)
         if " dev " not in shown or " via " in shown:
             raise UserError(
                 f"config.yaml: vm.profiles: {address} is on a card that a machine has for itself, and no card of "
                 f"{self.options['ssh']} is in its network: give one there an address of that network"
             )
-        self._device_there = shown.split(" dev ", 1)[1].split()[0]
+        self.far = shown.split(" dev ", 1)[1].split()[0]
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
-        return self._there(["chroot", f"{self._folder}/root", *argv])
-
-    def facts(self) -> Fields:
-        shown = self._do(["ip", "-o", "link", "show", self._device_there], check=False)
-        return self.seen("network of a second machine", shown)
+        return self.there(["chroot", f"{self._folder}/root", *argv])

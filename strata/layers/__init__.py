@@ -41,17 +41,10 @@ def build(layers: list[Fields], context: Context) -> list[Layer]:
         if name != "host" or not stack:
             below = stack[-1] if stack else None
             stack.append(importlib.import_module(f"{__name__}.{name}").Layer(below, options, context))
-    for number, layer in enumerate(stack):
-        layer.above = stack[number + 1 :]
     return stack
 
 
 def started(stack: Stack, way: str) -> list[Fields]:
     """The stack with its machines started in one way: ``booted``, or ``restored`` for what each declares."""
-    if way == "restored":
-        return stack
-    return [
-        {name: {**options, "fresh": "boot"} if "fresh" in options else options}
-        for entry in stack
-        for name, options in entry.items()
-    ]
+    boot = {} if way == "restored" else {"fresh": "boot"}
+    return [{name: options | boot if "fresh" in options else options} for one in stack for name, options in one.items()]

@@ -51,11 +51,7 @@ class Layer(layer.Layer):
         # In a group of its own the scheduler gives no time of a fixed priority.
         groups = [one for one in cgroups.groups_of(self.context.id) if "cpu" not in one.split("/")[4].split(",")]
         take = ["python3", "-S", "-c", TAKE, str(self.options["share"])]
-        joined = ["sh", "-euc", cgroups.JOIN, "strata", *groups, "--", *take]
-        capture(as_root(["sh", "-euc", BESIDE, "strata", *joined]))
+        capture(as_root(["sh", "-euc", BESIDE, "strata", "sh", "-euc", cgroups.JOIN, "strata", *groups, "--", *take]))
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
         return argv
-
-    def group(self) -> str | None:
-        return self.below.group()

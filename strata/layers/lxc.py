@@ -10,8 +10,6 @@ from strata.host import cgroups
 from strata.layers import chroot
 from strata.layers.common import layer
 
-# What the distribution gives to every container: its devices, mounts, capabilities and filter of system calls.
-COMMON = "/usr/share/lxc/config/common.conf"
 MOUNT = """
 tree=$1 written=$2 root=$3
 mkdir -p "$written/upper" "$written/work" "$root"
@@ -36,20 +34,6 @@ class Layer(chroot.Layer):
     def _command(self, name: str, *words: str) -> list[str]:
         return as_root([name, f"--name={self.context.id}", f"--lxcpath={self.context.folder}", *words])
 
-    def _settings(self, monitor: str) -> dict[str, str]:
-        """What LXC is asked for; monitor: the group of the process that holds the container."""
-        data = self.context.data.replace(" ", "\\040")
-        return {
-            "lxc.include": COMMON,
-            "lxc.uts.name": "strata",
-            "lxc.rootfs.path": f"dir:{self.root}",
-            "lxc.mount.entry": f"{data} data none bind 0 0",
-            "lxc.net.0.type": "none",
-            "lxc.cgroup.dir.container": cgroups.path_of(self.context.id),
-            "lxc.cgroup.dir.monitor": cgroups.path_of(monitor),
-            "lxc.init.cmd": " ".join(cgroups.HOLDER),
-        }
-
     def up(self) -> None:
         assert self.context.image
         # What is noted last is removed first: what holds the container must not tidy up beside us.
@@ -59,16 +43,25 @@ class Layer(chroot.Layer):
         written, own = (os.path.join(self.context.folder, name) for name in ("written", self.context.id))
         tree = os.path.join(self.context.image["folder"], "tree")
         capture(as_root(["sh", "-euc", MOUNT, "strata", tree, written, self.root]))
+        data = self.context.data.replace(" ", "\\040")
+        settings = [
+            # What the distribution gives to every container: devices, mounts, capabilities, filter of system calls.
+            "lxc.include = /usr/share/lxc/config/common.conf",
+            "lxc.uts.name = strata",
+            f"lxc.rootfs.path = dir:{self.root}",
+            f"lxc.mount.entry = {data} data none bind 0 0",
+            "lxc.net.0.type = none",
+            f"lxc.cgroup.dir.container = {cgroups.path_of(self.context.id)}",
+            f"lxc.cgroup.dir.monitor = {cgroups.path_of(monitor)}",
+            f"lxc.init.cmd = {' '.join(cgroups.HOLDER)}",
+        ]
         os.mkdir(own)
-        write_text(
-            os.path.join(own, "config"), "".join(f"{key} = {value}\n" for key, value in self._settings(monitor).items())
-        )
+        write_text(os.path.join(own, "config"), "\n".join([*settings, ""]))
         log = os.path.join(own, "log")
         start = self._command("lxc-start", "--daemon", f"--logfile={log}", "--logpriority=ERROR")
         if capture(start, check=False).returncode != 0:
-            said = capture(as_root(["cat", "--", log]), check=False).stdout
-            words = " / ".join(line.rpartition(" - ")[2] for line in said.splitlines())
-            raise UserError(f"LXC did not start a container: {words or 'it said nothing'}")
+            said = capture(as_root(["cat", "--", log]), check=False).stdout or "it said nothing"
+            raise UserError(f"LXC did not start a container:\n{said}")
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
         return self._command("lxc-attach", "--clear-env", "--", *argv)

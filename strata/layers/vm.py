@@ -63,7 +63,7 @@ class Layer(layer.Layer):
 
     def up(self) -> None:
         self.context.note({"kind": "machine", "id": self.context.folder})
-        warmup = {above.name: words for above in self.above if (words := above.warmup())}
+        warmup = {self.above.name: [*self.above.warmup]} if self.above and self.above.warmup else {}
         self._machine = machine.Machine(self.options, self.context, warmup)
         self._facts = self._machine.up()
 

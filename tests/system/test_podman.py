@@ -24,8 +24,15 @@ from strata.system import testbed
 
 APPLETS = ["cat", "chmod", "cut", "echo", "env", "id", "ls", "readlink", "setsid", "sh", "sleep", "tail", "wc"]
 KIND = podman.Kind()
-RUNTIMES = [name for name in podman.RUNTIMES if KIND.unavailable() is None and podman.unfit(name) is None]
 BRIDGE = {"network": "bridge", "data": "volume"}
+
+
+def makes(runtime):
+    settled = KIND.settle({**BRIDGE, "network": "host", "runtime": runtime}, {})
+    return not (KIND.unavailable() or KIND.refusal(settled, "host", capacity.facts()))
+
+
+RUNTIMES = list(filter(makes, podman.RUNTIMES))
 
 pytestmark = pytest.mark.skipif(not (RUNTIMES and shutil.which("busybox")), reason="no Podman or no busybox is here")
 

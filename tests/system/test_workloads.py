@@ -10,15 +10,18 @@ import listening
 import projects
 import pytest
 
+from strata.host import capacity
 from strata.layers import podman
 
 WORKLOADS = ["fio", "mysql", "netperf", "nuttcp", "redis", "startup"]
 SHORT = dict.fromkeys(["native", "docker"], WORKLOADS)
+KIND = podman.Kind()
 # Podman by the first of its runtimes that works here.
 PODMANS = [
-    {"label": "Podman", "layers": [{"podman": {"network": "bridge", "data": "volume", "runtime": name}}]}
+    {"label": "Podman", "layers": [{"podman": options}]}
     for name in podman.RUNTIMES
-    if podman.Kind().unavailable() is None and podman.unfit(name) is None
+    for options in [{"network": "bridge", "data": "volume", "runtime": name}]
+    if not (KIND.unavailable() or KIND.refusal(options, "host", capacity.facts()))
 ][:1]
 LONG = dict.fromkeys([*SHORT, "docker-hostnet", "docker-layered", *["podman"] * len(PODMANS)], WORKLOADS)
 # What the short test leaves out of sweeps, and of laps but Redis's.

@@ -5,20 +5,24 @@ import pytest
 
 from strata import client
 from strata.base.errors import UserError
-from strata.client import ends, link, remote
+from strata.client import link, remote
 from strata.experiment import config
 from strata.host import addresses
 from strata.host.context import Context
 
 
-def test_the_client_is_settled_with_every_default():
+def test_the_client_is_settled_with_every_default(project):
     assert client.settle("namespace") == {"kind": "namespace", "rate": None}
     assert client.settle({"rate": "1gbit"}) == {"kind": "namespace", "rate": "1gbit"}
     there, other = client.settle({"ssh": "a@b"}), client.settle({"ssh": "c@d"})
     assert there["kind"] == "ssh"
     assert there != other
     assert "a@b" not in str(there)
-    assert isinstance(client.make({**there, "ssh": "a@b"}, Context("i", "f", None))[1], remote.Remote)
+    project()
+    with pytest.raises(UserError, match="missing, which says the way to the client"):
+        client.make(there, Context("i", "f", None))
+    client.write_way({"ssh": "a@b"})
+    assert isinstance(client.make(there, Context("i", "f", None))[1], remote.Remote)
 
 
 @pytest.mark.parametrize(
@@ -72,19 +76,28 @@ def ssh(tmp_path, monkeypatch):
         program.write_text(f"#!/bin/sh\n{script}\n")
         program.chmod(0o755)
         monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-        return ends.examine(SSH)
+        return client.examine(SSH)
 
     return means
 
 
 def test_a_real_device_is_asked_at_both_ends(ssh):
-    rows = ssh('export SSH_CONNECTION="127.0.0.1 50000 127.0.0.1 22"; for last; do :; done; exec sh -c "$last"')
-    if rows[0][1]:
+    _, there, words = ssh(
+        'export SSH_CONNECTION="127.0.0.1 50000 127.0.0.1 22"; for last; do :; done; exec sh -c "$last"'
+    )
+    if there:
         with open("/sys/class/net/lo/mtu") as file:
             mtu = file.read().strip()
-        assert rows[1] == ("link", True, f"MTU {mtu} here, {mtu} there")
+        assert words == f"root@lab-2 at 127.0.0.1, MTU {mtu} here, {mtu} there; limited to 1gbit"
     else:
-        assert "lacks" in rows[0][2] or "sudo" in rows[0][2]
+        assert "lacks" in words or "sudo" in words
+
+
+def test_ends_of_unlike_packets_are_told(ssh):
+    said = "address 127.0.0.1\\nroot yes\\ndevice eth0\\nmtu 1400\\n"
+    _, there, words = ssh(f"printf '{said}'")
+    assert there is None
+    assert ", 1400 there" in words
 
 
 @pytest.mark.parametrize(
@@ -98,7 +111,7 @@ def test_a_real_device_is_asked_at_both_ends(ssh):
     ],
 )
 def test_a_machine_that_is_no_client_is_named_with_the_reason(ssh, monkeypatch, script, says):
-    monkeypatch.setattr(ends, "PATIENCE", 0.3 if "sleep" in script else 30)
-    ((topic, there, words),) = ssh(script)
+    monkeypatch.setattr(remote, "PATIENCE", 0.3 if "sleep" in script else 30)
+    topic, there, words = ssh(script)
     assert (topic, there) == ("client", False)
     assert says in words

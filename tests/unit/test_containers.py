@@ -16,7 +16,7 @@ from strata.experiment import config
 from strata.host import cgroups
 from strata.host.context import Context
 from strata.layers import docker, podman
-from strata.layers.common import gvisor, limits
+from strata.layers.common import limits
 
 MACHINE = {"cpus": 2, "memory_bytes": 4 * 2**30, "cache_bytes": 2**20, "arithmetic": None}
 PLAIN = {"network": "bridge", "data": "volume"}
@@ -85,9 +85,9 @@ FLAGS_2024 = '  -platform string\n    \tplatform to use: systrap (default), ptra
 
 @pytest.mark.parametrize(("flags", "platform"), [(FLAGS_2022, "ptrace"), (FLAGS_2024, "systrap"), ("", None)])
 def test_a_sandbox_says_how_its_program_catches_system_calls(monkeypatch, flags, platform):
-    monkeypatch.setattr(gvisor, "where", lambda name: f"/usr/bin/{name}")
-    monkeypatch.setattr(gvisor, "capture", lambda argv, check: SimpleNamespace(stdout="", stderr=flags))
-    assert gvisor.platform.__wrapped__() == platform
+    monkeypatch.setattr(docker, "where", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(docker, "capture", lambda argv, check: SimpleNamespace(stdout="", stderr=flags))
+    assert docker.of_runsc.__wrapped__(*docker.PLATFORM) == platform
 
 
 @pytest.mark.parametrize(
@@ -101,18 +101,21 @@ def test_a_sandbox_says_how_its_program_catches_system_calls(monkeypatch, flags,
 )
 def test_what_this_machine_cannot_provide_is_a_reason(monkeypatch, name, entry, reason):
     monkeypatch.setattr(podman, "MAKES_BRIDGES", ("/",))
-    monkeypatch.setattr(podman, "unfit", lambda runtime: None)
+    monkeypatch.setattr(cgroups, "ROOT", "/")
     monkeypatch.setattr(podman, "where", lambda *names: f"/usr/bin/{names[0]}")
-    monkeypatch.setattr(gvisor, "version", lambda: None)
-    monkeypatch.setattr(docker, "answers", lambda: False)
+    monkeypatch.setattr(docker, "of_runsc", lambda word, form: None)
     kind = layers.kind(name)
     assert reason in kind.refusal(kind.settle({**PLAIN, **entry}, {}), "host", MACHINE)
 
 
-def test_a_daemon_that_does_not_know_the_sandbox_is_told():
-    settled = {"sandbox": {"stack": "host"}}
+def test_a_daemon_that_does_not_know_the_sandbox_is_told(monkeypatch):
+    kind = layers.kind("docker")
+    monkeypatch.setattr(type(kind), "answers", lambda self: True)
+    settled = {**PLAIN, "runtime": "runsc", "sandbox": {"platform": "ptrace", "stack": "host", "version": "1"}}
     for known, refused in (('{"runc": {}, "strata-runsc-sandbox": {}}', True), ('{"strata-runsc-host": {}}', False)):
-        assert ("`scripts/dockerd.sh runtimes` adds them" in (gvisor.refusal(settled, known) or "")) is refused
+        monkeypatch.setattr(docker, "capture", lambda argv, check, known=known: SimpleNamespace(stdout=known))
+        reason = kind.refusal(settled, "host", MACHINE)
+        assert ("`scripts/dockerd.sh runtimes` adds them" in (reason or "")) is refused
 
 
 def test_what_podman_lacks_on_this_machine_is_named(monkeypatch, tmp_path):

@@ -3,10 +3,8 @@
 A container stays up for its cell, or for those that share it; its first program waits, and commands are run beside it.
 """
 
-import contextlib
 import functools
 import os
-import re
 from collections.abc import Collection
 
 from strata.base import places
@@ -21,8 +19,6 @@ from strata.layers.common import layer, limits
 
 # Each says whose a container is: one of a system, or one in which an image is built.
 LABEL, BUILDING = "strata.home", "strata.building"
-# What the first program does.
-WAIT = ["sleep", "infinity"]
 NETWORKS = {"bridge": "bridge with NAT", "host": "its host’s"}
 DATA = {"volume": "volume", "layered": "layered file system", "tmpfs": "memory (tmpfs)"}
 
@@ -90,14 +86,16 @@ class Kind(layer.Kind):
         if not self.answers():
             return []
         ours = ["--filter", f"label=strata.image={places.home_mark()}", "--format", "{{.Repository}}:{{.Tag}}"]
-        listed = set(capture(self.tool("image", "ls", *ours), check=False).stdout.split())
-        # Podman puts a registry's name before it.
-        spare = [
-            name for name in sorted(listed) if (own := re.search("strata/(image|base):.*", name)) and own[0] not in kept
-        ]
-        # One of which a container is there stays.
-        gone = [name for name in spare if capture(self.tool("image", "rm", name), 600, check=False).returncode == 0]
-        return [f"the image {name} of {self.title.split()[0]}" for name in gone]
+        gone = []
+        for name in sorted(set(capture(self.tool("image", "ls", *ours), check=False).stdout.split())):
+            # Podman puts a registry's name before it.
+            own = "/".join(name.split("/")[-2:])
+            if not own.startswith("strata/") or own in kept:
+                continue
+            # One of which a container is there stays.
+            if capture(self.tool("image", "rm", name), 600, check=False).returncode == 0:
+                gone.append(f"the image {name} of {self.title.split()[0]}")
+        return gone
 
 
 class Layer(layer.Layer):
@@ -112,8 +110,7 @@ class Layer(layer.Layer):
 
     def ask(self) -> Fields:
         """What the engine says of itself, for the records.  Raises UserError."""
-        argv = self.tool("info", "--format", "|".join(self.told.values()))
-        said = _printed(*argv) if self.below.name == "host" else self.run_below(argv)
+        said = _printed(*self.below.command_plain(self.tool("info", "--format", "|".join(self.told.values()))))
         lines = [value.strip().partition("\n")[0] for value in said.split("|")]
         return {name: line or NOT_AVAILABLE for name, line in zip(self.told, lines, strict=True)}
 
@@ -126,12 +123,6 @@ class Layer(layer.Layer):
         """The file in which the engine writes down the container's id."""
         return os.path.join(self.context.folder, "container")
 
-    @property
-    def image(self) -> str:
-        """The image's id as the engine writes it."""
-        assert self.context.image
-        return str(self.context.image["id"])
-
     def up(self) -> None:
         self._info = self.ask()
         place = []
@@ -142,22 +133,28 @@ class Layer(layer.Layer):
             # It may do what a volume may.
             place = ["--tmpfs", "/data:rw,exec,suid,dev,mode=0755"]
         own = self.prepare()
-        own += ["--cidfile", self.id_file] * (self.machine() is None)
         if self.machine() is None:
             # One in a machine goes with it.
+            own += ["--cidfile", self.id_file]
             self.context.note(self.trace())
         words = ["run", "--detach", "--init", "--pull", "never", "--name", self.context.id]
         words += ["--hostname", "strata"] * (self.options["network"] != "host")
         words += ["--label", f"{LABEL}={places.home_mark()}", "--network", self.options["network"]]
         words += [*own, *place, *self.published(), *limits.words(self.options)]
         # By its id, which is that of its content: a name would have to be looked up before.
-        argv = self.tool(*words, self.image, *WAIT)
+        assert self.context.image
+        image = self.context.image["id"].removeprefix("sha256:")
+        argv = self.complete(self.tool(*words, image, "sleep", "infinity"))
         try:
-            self.start(argv)
+            self.run_below(argv)
         except UserError:
-            if not self._bring_image():
+            if self.run_below(self.tool("image", "inspect", "--format", "{{.Id}}", image), check=False).strip():
                 raise
-            self.start(argv)
+            archive = os.path.join(self.context.image["folder"], "image.tar")
+            with once(), step(self.name, "loading the image"):
+                load = self.below.command_plain(self.tool("load", "--quiet"), fed=True)
+                capture(["sh", "-euc", layer.FEED, "strata", archive, *load], layer.COPYING)
+            self.run_below(argv)
         if limits.asked(self.options):
             printed = self.run_below(self.wrap(limits.LOOK), check=False)
             self._info["settings"] = limits.seen(self.options, printed)
@@ -168,32 +165,18 @@ class Layer(layer.Layer):
             "kind": "container",
             "id": self.context.id,
             "find": self.tool("ps", "--all", "--quiet", "--filter", f"name=^/?{self.context.id}$"),
-            "remove": [self.tool("rm", "--force", "--volumes", self.context.id)],
+            "remove": [self.complete(self.tool("rm", "--force", "--volumes", self.context.id))],
         }
 
-    def start(self, argv: list[str]) -> None:
-        """Start the container.  Raises UserError."""
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(self.id_file)
-        self.run_below(argv)
+    def complete(self, argv: list[str]) -> list[str]:
+        """A command of the engine that comes to its end, whatever ends the wait for it."""
+        return argv
 
     def published(self) -> list[str]:
         """The words that lead the servers' ports, at the address that a client uses, to those of the container."""
         ports = [] if self.options["network"] == "host" else self.context.ports
         forms = [f"{self.below.listen()}:{port}:{port}/{kind}" for port in ports for kind in ("tcp", "udp")]
         return [word for form in forms for word in ("--publish", form)]
-
-    def _bring_image(self) -> bool:
-        """Bring the image from the cache if it is missing; whether it was."""
-        assert self.context.image
-        asked = self.tool("image", "inspect", "--format", "{{.Id}}", self.image)
-        if self.run_below(asked, check=False).strip() == self.image:
-            return False
-        archive = os.path.join(self.context.image["folder"], "image.tar")
-        with once(), step(self.name, "loading the image"):
-            load = self.below.command_plain(self.tool("load", "--quiet"), fed=True)
-            capture(["sh", "-euc", layer.FEED, "strata", archive, *load], layer.COPYING)
-        return True
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
         return self.tool("exec", *["--interactive"] * fed, self.context.id, *argv)

@@ -12,8 +12,6 @@ from strata.base.shapes import Fields, HostFacts
 from strata.host.context import Context, with_variables
 from strata.host.daemons import where
 
-TYPE_CHECKING = False  # typing's own takes milliseconds to import, in every cell
-
 # A file goes in and out as what a command in the layer reads and prints.
 FEED = 'here=$1; shift; exec "$@" <"$here"'
 KEEP = 'here=$1; shift; exec "$@" >"$here"'
@@ -108,19 +106,18 @@ class Kind:
 class Layer(ABC):
     """One layer of a stack that is up or comes up.
 
-    `name` is that of its file.  below: the layer it stands on, None for the host.  `above` are those on it.
+    `name` is that of its file.  below: the layer it stands on; the host, which is given none, stands on itself.
     """
+
+    # The layer that stands on it, if any.
+    above: Layer | None
+    # Commands that are run once in the machine below, before its snapshot is taken where it has one.
+    warmup: Sequence[list[str]] = ()
 
     def __init__(self, below: Layer | None, options: Fields, context: Context) -> None:
         self.name = type(self).__module__.rpartition(".")[2]
-        self.under, self.options, self.context = below, options, context
-        self.above: Sequence[Layer] = ()
-
-    @property
-    def below(self) -> Layer:
-        """The layer that it stands on."""
-        assert self.under is not None
-        return self.under
+        self.below, self.options, self.context = below or self, options, context
+        self.below.above, self.above = self, None
 
     @abstractmethod
     def up(self) -> None:
@@ -172,11 +169,7 @@ class Layer(ABC):
 
     def group(self) -> str | None:
         """The name of the host's control group that holds all that runs in it, to be frozen; None without one."""
-        return None
-
-    def warmup(self) -> list[list[str]]:
-        """Commands that are run once in the machine below, before its snapshot is taken where it has one."""
-        return []
+        return None if self.below is self else self.below.group()
 
     def put(self, source: str, target: str) -> None:
         """Copy a file of the host, with its rights, to `target` in this layer.  Raises UserError."""
@@ -197,12 +190,8 @@ class Layer(ABC):
 
         fed: whether `argv` reads standard input.
         """
-        wrapped = list(argv)
-        layer: Layer | None = self
-        while layer is not None:
-            wrapped = layer.wrap(wrapped, fed)
-            layer = layer.under
-        return wrapped
+        wrapped = self.wrap(argv, fed)
+        return wrapped if self.below is self else self.below.command_plain(wrapped, fed)
 
     def run_below(self, argv: list[str], check: bool = True) -> str:
         """What a command of the machinery prints on the layer below.  Raises UserError."""

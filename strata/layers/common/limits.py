@@ -57,27 +57,22 @@ def seen(options: Fields, printed: str) -> list[Fields]:
     """
     files = observe.split(printed)
     status = observe.fields(files.get(STATUS, ""))
-    mounts = [line.split() for line in files.get(MOUNTS, "").splitlines()]
     values = {
         "seccomp": FILTERS.get(status.get("Seccomp", "")),
         "cpuset-cpus": status.get("Cpus_allowed_list"),
         "memory": next((files[path] for path in BOUNDS if path in files), None),
-        "data": next((fields[2] for fields in mounts if fields[1:2] == ["/data"]), None),
+        "data": next((line.split()[2] for line in files.get(MOUNTS, "").splitlines() if " /data " in line), None),
     }
-    found = [
-        {"name": name, "asked": wanted, "seen": values[name] or NOT_AVAILABLE}
-        for name, wanted in asked(options).items()
-    ]
-    for name, wanted, inside in (one.values() for one in found):
-        if inside != NOT_AVAILABLE and not _applied(name, wanted, inside):
+    found = []
+    for name, wanted in asked(options).items():
+        inside = values[name] or NOT_AVAILABLE
+        found.append({"name": name, "asked": wanted, "seen": inside})
+        alike = inside in (wanted, NOT_AVAILABLE)
+        if name == "cpuset-cpus" and not alike:
+            alike = set(numbers(inside)) == set(numbers(wanted))
+        if name == "memory" and inside.isdecimal():
+            # The kernel counts in pages.
+            alike = 0 <= size(wanted) - int(inside) < 65536
+        if not alike:
             raise UserError(f"{name} was not applied: {wanted} was asked for, and the container has {inside}")
     return found
-
-
-def _applied(name: str, wanted: str, inside: str) -> bool:
-    if name == "cpuset-cpus":
-        return set(numbers(inside)) == set(numbers(wanted))
-    if name == "memory":
-        # The kernel counts in pages.
-        return inside.isdecimal() and 0 <= size(wanted) - int(inside) < 65536
-    return inside == wanted

@@ -39,7 +39,7 @@ class Link(Layer):
                 )
             self.join_card(address, *own)
         else:
-            self.join_bridge(machines, libvirt.bridge(), addresses.member(f"{address}/24", 0) + "/24")
+            self.join_bridge(machines, libvirt.prefix(), addresses.member(f"{address}/24", 0) + "/24")
 
     @abstractmethod
     def join_bridge(self, machines: Sequence[Layer], bridge: str, subnet: str) -> None:

@@ -96,8 +96,7 @@ def remove_domains(only: str | None = None) -> list[str]:
             wait_for(pid, 10)
         virsh("destroy", name, check=False)
         virsh("undefine", name, "--managed-save", "--snapshots-metadata", "--nvram", check=False)
-    left = [name for name in domains() if name in found]
-    if left:
+    if left := [name for name in domains() if name in found]:
         raise UserError(f"libvirt did not remove the domain {left[0]}: see `virsh list --all`")
     disk.remove_volumes(only or f"{prefix()}-")
     return found

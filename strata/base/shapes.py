@@ -164,34 +164,29 @@ else:
         built: str
         folder: str
 
-    class MachineSettings(TypedDict):
-        """Every setting of a virtual machine that follows from its profile and the host."""
+    class WantedMachine(TypedDict, total=False):
+        """All that is said to Vagrant or to libvirt of a machine: what follows from its profile and the host, and from
+        `name` on what is known once it is prepared."""
 
         cpus: int
         memory_mib: int
         driver: str
         cpu: Fields
         topology: dict[str, int] | None
-        affinity: dict[str, str] | None
+        affinity: dict[str, str]
         numa: list[Fields] | None
         huge_pages: bool
-        disk: dict[str, str | None]
+        disk: dict[str, str]
         data_disk_bytes: int
         passthrough: list[str]
         card: dict[str, str] | None
         extra: Fields
-
-    class WantedMachine(MachineSettings):
-        """All that is said to Vagrant or to libvirt of a machine; the last keys once what it stands on is made."""
-
-        key: str
         name: str
-        memory_by_node: dict[str, int] | None
         box: str
         data_disk: str
         console: str
         home: str
-        subnet: NotRequired[str]
-        huge_pages_refused: NotRequired[str | None]
-        mac: NotRequired[str]
-        address: NotRequired[str]
+        subnet: str
+        huge_pages_refused: str | None
+        mac: str
+        address: str

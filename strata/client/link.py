@@ -62,7 +62,7 @@ class Link(Layer):
         # All are in one network.
         address, card = machines[0].address(), machines[0].card()
         if card is None:
-            self.join_bridge(machines, libvirt.bridge(), addresses.member(f"{address}/24", 0) + "/24")
+            self.join_bridge(machines, libvirt.prefix(), addresses.member(f"{address}/24", 0) + "/24")
         elif self.options["rate"]:
             raise UserError(
                 "config.yaml: client.rate: a card that a machine has for itself is not limited; leave it out"

@@ -60,7 +60,7 @@ def probe(config: Fields) -> Fields:
         box = disk.require(ensure(config, machines=True)["recipe"])
         with step("vm", "testing whether KVM runs a guest"):
             found = acceleration.attempt(os.path.join(box["folder"], "kernel"))
-        say("vm", f"{acceleration.shown(found['accelerator'])}: {found['accelerator_reason']}")
+        say("vm", f"{acceleration.CALLED[found['accelerator']]}: {found['accelerator_reason']}")
     return found
 
 

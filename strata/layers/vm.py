@@ -50,7 +50,7 @@ class Kind(layer.Kind):
 
     def describe(self, settled: Fields) -> Fields:
         """What accelerates the machine, why that is known, and the word that stands for {vm} in labels."""
-        return {**acceleration.known(), "shown": acceleration.shown(settled["accelerator"])}
+        return {**acceleration.known(), "shown": acceleration.CALLED[settled["accelerator"]]}
 
     def sweep(self) -> list[str]:
         return [*libvirt.sweep(), *(f"snapshots of run {name}" for name in snapshot.remove())]

@@ -12,7 +12,7 @@ from strata.base.errors import UserError
 from strata.base.shapes import Plan, Record
 from strata.experiment import plan
 from strata.experiment.blocks import Cell
-from strata.vm.acceleration import shown
+from strata.vm.acceleration import CALLED
 
 # A message names so many files.
 SHOWN = 20
@@ -107,8 +107,8 @@ def _of_plan(experiment: Plan, cell: Cell, record: Record) -> Iterator[str]:
     # Emulation and hardware never share a name.
     machine, planned = record["system"]["vm"], place.get("accelerator")
     if planned is not None and (machine or {}).get("accelerator") != planned:
-        told = shown(machine["accelerator"]) if machine else "no virtual machine"
-        yield f"it was measured with {told}, and the plan says {shown(planned)}"
+        told = CALLED[machine["accelerator"]] if machine else "no virtual machine"
+        yield f"it was measured with {told}, and the plan says {CALLED[planned]}"
     if "cannot" in record and not place.get("doubtful"):
         yield "it says that its environment cannot do the workload, and that one has to"
 

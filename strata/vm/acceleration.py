@@ -13,17 +13,12 @@ from strata.base.patience import stretched
 from strata.base.process import as_root, capture
 from strata.base.shapes import Fields
 
-# What machines are called, by what accelerates them.
-LABELS = {"kvm": "KVM", "tcg": "VM (TCG emulation)"}
+# What machines are called, by what accelerates them; None: by what is not known yet.
+CALLED = {"kvm": "KVM", "tcg": "VM (TCG emulation)", None: "VM"}
 DEVICE = "/dev/kvm"
 # A kernel that ran has looked for its root file system, of which this guest has none.
 WORD = "Unable to mount root fs"
 LIMIT = 15.0
-
-
-def shown(accelerator: str | None) -> str:
-    """What a machine with this accelerator is called; None: with one that is not known yet."""
-    return LABELS[accelerator] if accelerator else "VM"
 
 
 def path() -> str:
@@ -31,31 +26,21 @@ def path() -> str:
     return os.path.join(places.home(), "acceleration.json")
 
 
-def circumstances(device: str = DEVICE) -> Fields:
+def circumstances() -> Fields:
     """What the finding holds for: this boot of the host; the device may appear later."""
     with open("/proc/sys/kernel/random/boot_id") as file:
-        return {"boot": file.read().strip(), "device": os.path.exists(device)}
+        return {"boot": file.read().strip(), "device": os.path.exists(DEVICE)}
 
 
-def known(device: str = DEVICE) -> Fields:
+def known() -> Fields:
     """``{accelerator, accelerator_reason}`` as far as it is known: kvm, tcg, or None where it was not tried yet."""
-    if not os.path.exists(device):
-        return {"accelerator": "tcg", "accelerator_reason": f"there is no {device}: the machine offers no KVM"}
+    if not os.path.exists(DEVICE):
+        return {"accelerator": "tcg", "accelerator_reason": f"there is no {DEVICE}: the machine offers no KVM"}
     found: Fields = read_json(path()) or {}
-    if found.get("circumstances") == circumstances(device):
+    if found.get("circumstances") == circumstances():
         return dict(found["finding"])
-    return {
-        "accelerator": None,
-        "accelerator_reason": f"{device} exists; whether it runs a guest `python3 -m strata image` tests",
-    }
-
-
-def understand(console: str) -> Fields:
-    """The finding, from what the guest printed."""
-    if WORD in console:
-        return {"accelerator": "kvm", "accelerator_reason": "a short guest booted under KVM and reported back"}
-    reason = f"{DEVICE} exists, but a short guest under KVM gave no report within {LIMIT:g} s"
-    return {"accelerator": "tcg", "accelerator_reason": reason}
+    reason = f"{DEVICE} exists; whether it runs a guest `python3 -m strata image` tests"
+    return {"accelerator": None, "accelerator_reason": reason}
 
 
 def attempt(kernel: str) -> Fields:
@@ -65,7 +50,10 @@ def attempt(kernel: str) -> Fields:
     guest += ["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", "stdio"]
     guest += ["-kernel", kernel, "-append", "console=ttyS0 panic=-1 quiet"]
     done = capture(as_root(["timeout", "--signal=KILL", f"{limit:g}", *guest]), timeout=limit + 10, check=False)
-    finding = understand(done.stdout)
+    finding = {"accelerator": "kvm", "accelerator_reason": "a short guest booted under KVM and reported back"}
+    if WORD not in done.stdout:
+        reason = f"{DEVICE} exists, but a short guest under KVM gave no report within {LIMIT:g} s"
+        finding = {"accelerator": "tcg", "accelerator_reason": reason}
     write_text(f"{path()[:-5]}.log", f"QEMU's words:\n{done.stderr}\nthe guest's console:\n{done.stdout}\n")
     write_json(path(), {"circumstances": circumstances(), "finding": finding})
     return finding

@@ -1,5 +1,6 @@
 """Devices that a guest has for itself, by PCI address (SR-IOV functions above all): whether it can, and its card."""
 
+import glob
 import os
 
 from strata.base.errors import UserError
@@ -9,15 +10,16 @@ from strata.vm import ssh
 DEVICES = "/sys/bus/pci/devices"
 # Seconds until a card that got an address shows it: its driver waits for the link.
 PATIENCE = 60
-# "$1": the hardware address of the machine's other card; "$2": the address for this one.  Prints the card's name, and
-# its address once it has that.
+# "$1": the hardware address of the machine's other card; "$2": the address for this one.  Prints the names of all
+# others, and where it is one a line with its address once it has that.
 _GIVE = f"""
 for device in /sys/class/net/*/device; do
     place=${{device%/device}}
     [ "$(cat "$place/address")" = "$1" ] || cards="$cards ${{place##*/}}"
 done
+echo $cards
 set -- "$2" $cards
-[ $# = 2 ] || {{ echo "$(($# - 1)) cards:$cards"; exit 0; }}
+[ $# = 2 ] || exit 0
 mkdir -p /run/systemd/network
 # The link goes down and up whenever the host changes something on its side.
 printf '[Match]\\nName=%s\\n[Network]\\nAddress=%s\\nLinkLocalAddressing=no\\nIgnoreCarrierLoss=yes\\n' "$2" "$1" \\
@@ -28,13 +30,13 @@ for _ in $(seq {PATIENCE}); do
     ip -4 -o address show dev "$2" | grep -q -F " $1 " && ip -o link show dev "$2" | grep -q LOWER_UP && break
     sleep 1
 done
-echo "$2 $(ip -4 -o address show dev "$2" | sed -n 's/.* inet \\([^ ]*\\) .*/\\1/p')"
+ip -4 -o address show dev "$2" | sed -n 's/.* inet \\([^ ]*\\) .*/\\1/p'
 """
 
 
-def complaint(address: str, accelerator: str | None, devices: str = DEVICES) -> str | None:
+def complaint(address: str, accelerator: str | None) -> str | None:
     """Why the device cannot be handed to a guest here, with what would change that; None if it can."""
-    place = os.path.join(devices, address)
+    place = os.path.join(DEVICES, address)
     if not os.path.isdir(place):
         return f"there is no PCI device {address}: `lspci -D` lists those of this host"
     if accelerator != "kvm":
@@ -47,31 +49,25 @@ def complaint(address: str, accelerator: str | None, devices: str = DEVICES) -> 
 def give(folder: str, wanted: WantedMachine) -> str:
     """Give the card in the guest its address; the address that is then seen there.
 
-    wanted: the machine's settings.  Raises UserError where the guest has no such card, or several, or it has no link.
+    Raises UserError where the guest has no such card, or several, or it has no link.
     """
     own = (wanted["card"] or {})["address"]
-    said = ssh.run(folder, ["sh", "-c", _GIVE, "strata", wanted["mac"], own], timeout=180).strip()
-    if "cards:" in said:
+    cards, *seen = ssh.run(folder, ["sh", "-c", _GIVE, "strata", wanted["mac"], own], timeout=180).splitlines()
+    if not seen:
         raise UserError(
-            f"of {', '.join(wanted['passthrough'])} the guest has {said.replace(':', ' that it has a driver for:')}; "
-            "there must be one (image.kernel: hardware has the drivers of all cards)"
+            f"the guest has no card with {own}: of {', '.join(wanted['passthrough'])} it has drivers for "
+            f"{cards or 'none'}; there must be one (image.kernel: hardware has the drivers of all), whose link is up "
+            f"within {PATIENCE} s: see that it is plugged in, and up on the host's side"
         )
-    name, _, address = said.partition(" ")
-    if not address:
-        raise UserError(
-            f"the guest's card {name} has no address {PATIENCE} s after it was given {own}: is "
-            "the host's side of it up, and is it plugged in?"
-        )
-    return address
+    return seen[0]
 
 
-def port(address: str, devices: str = DEVICES) -> str:
+def port(address: str) -> str:
     """The network device of this host whose virtual function a device is.  Raises UserError where it is none's."""
-    place = os.path.join(devices, address, "physfn", "net")
-    names = sorted(os.listdir(place)) if os.path.isdir(place) else []
+    names = sorted(glob.glob(f"{DEVICES}/{address}/physfn/net/*"))
     if not names:
         raise UserError(
             f"device {address} is no virtual function of a network card that this host has: a client of this host "
             "does not reach the machine over it; a second machine may (client: {ssh: …})"
         )
-    return names[0]
+    return os.path.basename(names[0])

@@ -47,10 +47,8 @@ def read(xml: str) -> Fields:
     drivers = domain.findall("devices/disk[@device='disk']/driver")
     return {
         "disks": [{key: driver.get(key) for key in ("cache", "io", "iothread")} for driver in drivers],
-        "devices": [_address(source) for source in domain.findall("devices/hostdev/source/address")],
+        "devices": [
+            "{domain}:{bus}:{slot}.{function}".format(**address.attrib).replace("0x", "")
+            for address in domain.findall("devices/hostdev/source/address")
+        ],
     }
-
-
-def _address(address: Element) -> str:
-    parts = [address.get(name, "0").removeprefix("0x") for name in ("domain", "bus", "slot", "function")]
-    return "{:0>4}:{:0>2}:{:0>2}.{}".format(*parts)

@@ -1,6 +1,7 @@
 """Huge pages of the host for a machine: reserved before it starts, given back when it is gone."""
 
 from strata.base.process import as_root, capture
+from strata.base.shapes import WantedMachine
 from strata.host.context import Context
 
 # Those of the whole host, and those of one of its memory nodes.
@@ -17,13 +18,18 @@ def _setting(place: str, count: int) -> list[str]:
     return ["sh", "-c", 'echo "$1" >"$2"', "strata", str(count), f"{place}/nr_hugepages"]
 
 
-def reserve(memory_mib: int, context: Context, nodes: dict[str, int] | None = None) -> str | None:
-    """Reserve pages of 2 MiB for machines of that size; why the host cannot give them, or None.
+def reserve(machines: list[WantedMachine], context: Context) -> str | None:
+    """Reserve pages of 2 MiB for machines, on memory nodes if all are bound to some; why there are none, or None.
 
-    nodes: how many MiB of it on each of the host's memory nodes, where that is asked for.
     It is noted before (context) how they are given back: those that are still in use then go with their machine.
     """
-    wanted = {NODE.format(node=node): mib // 2 for node, mib in nodes.items()} if nodes else {HOST: memory_mib // 2}
+    wanted = {HOST: sum(machine["memory_mib"] // 2 for machine in machines)}
+    if bound := all(machine["extra"]["memory_nodes"] for machine in machines):
+        wanted = {}
+        for machine in machines:
+            for cell, node in zip(machine["numa"] or [], machine["extra"]["memory_nodes"], strict=True):
+                place = NODE.format(node=node)
+                wanted[place] = wanted.get(place, 0) + cell["memory"] // 2
     try:
         before = {place: _read(place, "nr") for place in wanted}
     except OSError:
@@ -33,10 +39,10 @@ def reserve(memory_mib: int, context: Context, nodes: dict[str, int] | None = No
     more = [_setting(place, before[place] + max(0, needed - _read(place, "free"))) for place, needed in wanted.items()]
     for command in (["sh", "-c", "echo 1 >/proc/sys/vm/compact_memory"], *more):
         capture(as_root(command), check=False)
-    there = {place: min(_read(place, "free"), needed) for place, needed in wanted.items()}
-    if there == wanted:
+    there, needed = sum(min(_read(place, "free"), count) for place, count in wanted.items()), sum(wanted.values())
+    if there == needed:
         return None
     for command in back:
         capture(as_root(command), check=False)
-    on = " on the memory nodes of its CPUs" if nodes else ""
-    return f"the host could reserve {sum(there.values())} of {sum(wanted.values())} huge pages of 2 MiB{on}"
+    on = " on the memory nodes of its CPUs" if bound else ""
+    return f"the host could reserve {there} of {needed} huge pages of 2 MiB{on}"

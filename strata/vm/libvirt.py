@@ -1,7 +1,6 @@
 """libvirt's objects of ours: the network, the storage pool, domains and volumes, each told by its name.
 
-Every name is :func:`prefix`, which is of this user's installation alone, or begins with it: nothing else is ever
-touched.
+Every name is :func:`prefix`, which is of this user's installation alone, or begins with it: no other is touched.
 """
 
 import ipaddress
@@ -21,20 +20,11 @@ PROCESSES = "/run/libvirt/qemu"
 # A client's link has the first that is free, and gives it up once it is joined to the machines' network.  Where theirs
 # began there too, a machine brought up afresh would get another than before, which its snapshot does not fit.
 FIRST_SUBNET = 185
-# For the kernel to take a process that was killed, and its memory, away.
-SECONDS_TO_END = 10
-# What there is one of, by virsh's word for it.
-SHARED = {"net": "network", "pool": "storage pool"}
 
 
 def prefix() -> str:
-    """The name of our network and of our storage pool, with which those of our domains begin."""
+    """The name of our network, its bridge (15 characters at most) and our storage pool; our domains' begin with it."""
     return f"strata-{places.home_mark()[:8]}"
-
-
-def bridge() -> str:
-    """Name of the network's bridge on the host (15 characters at most)."""
-    return f"strata{places.home_mark()[:7]}"
 
 
 def answers() -> bool:
@@ -61,7 +51,7 @@ def card_address(subnet: str, number: int) -> tuple[str, str]:
     """(hardware address, IP address) of the machine with this number (from 0) in a network."""
     digest = sha256(f"{places.home_mark()}/{number}".encode()).digest()
     address = ipaddress.ip_network(subnet).network_address + 10 + number
-    return "52:54:00:" + ":".join(f"{byte:02x}" for byte in digest[:3]), str(address)
+    return f"52:54:00:{digest[:3].hex(':')}", str(address)
 
 
 def network_xml(subnet: str, machines: int = 1) -> str:
@@ -70,41 +60,21 @@ def network_xml(subnet: str, machines: int = 1) -> str:
     hosts = [card_address(subnet, number) for number in range(machines)]
     reserved = "".join(f"<host mac='{mac}' ip='{address}'/>" for mac, address in hosts)
     return (
-        f"<network><name>{prefix()}</name><bridge name='{bridge()}' stp='off' delay='0'/>"
+        f"<network><name>{prefix()}</name><bridge name='{prefix()}' stp='off' delay='0'/>"
         f"<dns enable='no'/><ip address='{net.network_address + 1}' netmask='{net.netmask}'>"
         f"<dhcp><range start='{hosts[0][1]}' end='{hosts[-1][1]}'/>{reserved}</dhcp></ip></network>"
     )
 
 
-def bring_up_network(machines: int = 1) -> str:
-    """Make the network afresh and return its subnet."""
-    take_down("net")
+def bring_up(machines: int = 1) -> str:
+    """Make the network afresh, see that libvirt knows the storage pool, and return the network's subnet."""
+    virsh("net-destroy", prefix(), check=False)
     subnet = addresses.free_subnet(addresses.host_routes(), FIRST_SUBNET)
     create("net-create", network_xml(subnet, machines))
+    os.makedirs(disk.place("pool"), exist_ok=True)
+    if prefix() not in virsh("pool-list", "--name").split():
+        virsh("pool-create-as", prefix(), "dir", "--target", disk.place("pool"))
     return subnet
-
-
-def bring_up_pool() -> None:
-    """See that libvirt knows the storage pool."""
-    folder = disk.pool_folder()
-    os.makedirs(folder, exist_ok=True)
-    if not _there("pool"):
-        virsh("pool-create-as", prefix(), "dir", "--target", folder)
-
-
-def _there(kind: str) -> bool:
-    return prefix() in virsh(f"{kind}-list", "--name").split()
-
-
-def take_down(kind: str) -> list[str]:
-    """Remove our network or storage pool (of SHARED), if it is there; what it was, in words.
-
-    Files of the pool stay.
-    """
-    if not _there(kind):
-        return []
-    virsh(f"{kind}-destroy", prefix(), check=False)
-    return [f"{SHARED[kind]} {prefix()}"]
 
 
 def create(command: str, xml: str) -> None:
@@ -122,11 +92,11 @@ def remove_domains(only: str | None = None) -> list[str]:
         # Asked to end, it would first write its disks, which are thrown away.
         if pid := process(name):
             capture(as_root(["kill", "-KILL", "--", str(pid)]), check=False)
-            wait_for(pid, SECONDS_TO_END)
+            # The kernel takes its time to take its memory away.
+            wait_for(pid, 10)
         virsh("destroy", name, check=False)
         virsh("undefine", name, "--managed-save", "--snapshots-metadata", "--nvram", check=False)
-    left = [name for name in domains() if name in found]
-    if left:
+    if left := [name for name in domains() if name in found]:
         raise UserError(f"libvirt did not remove the domain {left[0]}: see `virsh list --all`")
     disk.remove_volumes(only or f"{prefix()}-")
     return found
@@ -141,7 +111,12 @@ def process(name: str) -> int | None:
 
 
 def sweep() -> list[str]:
-    """Remove everything of ours from libvirt; returns what it was, in words.  Nothing where libvirt is not up."""
+    """Remove everything of ours from libvirt, if it is up, but the pool's folder; returns what it was, in words."""
     if not answers():
         return []
-    return [*(f"domain {name}" for name in remove_domains()), *take_down("net"), *take_down("pool")]
+    removed = [f"domain {name}" for name in remove_domains()]
+    for kind, words in (("net", "network"), ("pool", "storage pool")):
+        if prefix() in virsh(f"{kind}-list", "--name").split():
+            virsh(f"{kind}-destroy", prefix(), check=False)
+            removed.append(f"{words} {prefix()}")
+    return removed

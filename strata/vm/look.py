@@ -3,8 +3,11 @@
 Nothing is taken from a configuration but where neither shows it: then libvirt's domain is asked.
 """
 
+import contextlib
+import glob
 import os
 import re
+from collections import Counter
 from collections.abc import Mapping
 
 from strata.base.amounts import numbers
@@ -15,8 +18,6 @@ from strata.host.observe import NOT_AVAILABLE
 from strata.vm import card, domain, libvirt, ssh
 
 DATA_LABEL = "strata-data"
-# Why something was not applied, where nothing else is known of it.
-NOT_SHOWN = "the machine does not show it"
 # A line for each cache of the first CPU: its level, type and size.
 _CACHES = """
 for cache in /sys/devices/system/cpu/cpu0/cache/index*/; do
@@ -44,21 +45,16 @@ def inside(folder: str) -> list[str]:
 def at(folder: str, wanted: WantedMachine, profile: Fields, refused: dict[str, str]) -> Fields:
     """See that the data disk is mounted, and look: those facts of ``system.vm`` that are seen (docs/files.md).
 
-    wanted: the machine's settings, as of :meth:`strata.vm.machine.Machine.settings`.  profile: complete.
-    refused: key → why it was left out.
+    profile: complete.  refused: key → why it was left out.
     """
     queues, nodes, *caches = inside(folder)
     known = observe.understand(observe.split(ssh.run(folder, observe.command(), check=False)))
-    process = process_of(libvirt.process(wanted["name"]))
-    live = domain.read(libvirt.virsh("dumpxml", wanted["name"]))
-    guest = {
+    seen = {
+        **domain.read(libvirt.virsh("dumpxml", wanted["name"])),
+        **process_of(libvirt.process(wanted["name"])),
         "cpus": known["cpus"],
-        "memory_bytes": known["memory_bytes"] if isinstance(known["memory_bytes"], int) else None,
-        "shape": {
-            "sockets": known["sockets"],
-            "cores": known["cores_per_socket"],
-            "threads": known["threads_per_core"],
-        },
+        "memory_bytes": known["memory_bytes"],
+        "shape": [known[key] for key in ("sockets", "cores_per_socket", "threads_per_core")],
         "queues": int(queues),
         "nodes": max(1, int(nodes)),
         "caches": ", ".join(caches),
@@ -68,17 +64,15 @@ def at(folder: str, wanted: WantedMachine, profile: Fields, refused: dict[str, s
     return {
         "vcpus": known["cpus"],
         "memory_bytes": wanted["memory_mib"] * 2**20,
-        "settings": rows(profile, wanted, live, process, guest, refused),
+        "settings": rows(profile, wanted, seen, refused),
         "versions": versions(),
     }
 
 
 def versions() -> dict[str, str]:
     """Versions of what runs the machine; "not available" where nobody says."""
-    said = libvirt.virsh("version", check=False)
-    patterns = {"libvirt": r"library: libvirt ([\d.]+)", "qemu": r"hypervisor: QEMU ([\d.]+)"}
-    found = {name: re.search(pattern, said) for name, pattern in patterns.items()}
-    return {name: match[1] if match else NOT_AVAILABLE for name, match in found.items()}
+    said = dict(re.findall(r"(library|hypervisor): \w+ ([\d.]+)", libvirt.virsh("version", check=False)))
+    return {name: said.get(key, NOT_AVAILABLE) for name, key in (("libvirt", "library"), ("qemu", "hypervisor"))}
 
 
 def process_of(pid: int | None, proc: str = "/proc") -> Fields:
@@ -88,117 +82,101 @@ def process_of(pid: int | None, proc: str = "/proc") -> Fields:
     whether it has that open, None where its open files cannot be read; `bound` is of :func:`bound`.
     """
     folder = f"{proc}/{pid}"
-    status = _read(f"{folder}/status")
-    facts: Fields = {"emulator": _cpus(status), "vcpus": {}, "bound": bound(_read(f"{folder}/numa_maps"))}
-    huge = re.search(r"^HugetlbPages:\s+(\d+) kB", status, re.MULTILINE)
-    facts["huge_mib"] = int(huge[1]) // 1024 if huge else None
-    for task in sorted(os.listdir(f"{folder}/task")) if os.path.isdir(f"{folder}/task") else []:
-        name = re.fullmatch(r"CPU (\d+)/(KVM|TCG)", _read(f"{folder}/task/{task}/comm").strip())
-        if name:
-            facts["vcpus"][name[1]] = _cpus(_read(f"{folder}/task/{task}/status"))
-    try:
-        files = [os.readlink(f"{folder}/fd/{name}") for name in os.listdir(f"{folder}/fd")]
-        facts["vhost"] = "/dev/vhost-net" in files
-    except OSError:
-        facts["vhost"] = None
+    files = observe.read_files([f"{folder}/status", f"{folder}/numa_maps", *glob.glob(f"{folder}/task/*/status")])
+    main = observe.fields(files.pop(f"{folder}/status", ""))
+    facts: Fields = {
+        "huge_mib": int(main["HugetlbPages"].split()[0]) // 1024 if "HugetlbPages" in main else None,
+        "vcpus": {},
+        "emulator": main.get("Cpus_allowed_list"),
+        "vhost": None,
+        "bound": bound(files.pop(f"{folder}/numa_maps", "")),
+    }
+    for task in map(observe.fields, files.values()):
+        if name := re.fullmatch(r"CPU (\d+)/(KVM|TCG)", task.get("Name", "")):
+            facts["vcpus"][name[1]] = task["Cpus_allowed_list"]
+    with contextlib.suppress(OSError):
+        facts["vhost"] = "/dev/vhost-net" in [os.readlink(f"{folder}/fd/{name}") for name in os.listdir(f"{folder}/fd")]
     return facts
 
 
 def bound(maps: str) -> dict[str, int]:
     """MiB in use by the memory node to which they are bound, from a process' numa_maps."""
-    found: dict[str, int] = {}
-    for line in maps.splitlines():
-        policy = re.match(r"\S+ bind(?:=\w+)?:(\d+) ", line)
-        size = re.search(r"kernelpagesize_kB=(\d+)", line)
-        if policy and size:
-            pages = sum(int(count) for count in re.findall(rf" N{policy[1]}=(\d+)", line))
-            found[policy[1]] = found.get(policy[1], 0) + pages * int(size[1])
-    return {node: kib // 1024 for node, kib in sorted(found.items()) if kib >= 1024}
+    kib: Counter[str] = Counter()
+    used = r"^\S+ bind(?:=\w+)?:(\d+) .*\bN\1=(\d+) .*kernelpagesize_kB=(\d+)"
+    for node, pages, size in re.findall(used, maps, re.MULTILINE):
+        kib[node] += int(pages) * int(size)
+    return {node: count // 1024 for node, count in kib.items() if count >= 1024}
 
 
-def _read(path: str) -> str:
-    return observe.read_files([path]).get(path, "")
+def _listed(form: str, pairs: Mapping[str, object]) -> str | None:
+    """Pairs of a number and something in words, by number; None if there are none."""
+    return ", ".join(form.format(*pair) for pair in sorted(pairs.items(), key=lambda pair: int(pair[0]))) or None
 
 
-def _cpus(status: str) -> str | None:
-    match = re.search(r"^Cpus_allowed_list:\s+(\S+)", status, re.MULTILINE)
-    return match[1] if match else None
+def _shape(*counts: int) -> str:
+    names = ("sockets", "cores", "threads")
+    return " × ".join(f"{count} {name if count > 1 else name[:-1]}" for count, name in zip(counts, names, strict=True))
 
 
-def _pairs(pairs: Mapping[str, str | None]) -> str:
-    return ", ".join(f"{vcpu}→{cpus}" for vcpu, cpus in sorted(pairs.items(), key=lambda pair: int(pair[0]))) or "none"
-
-
-def _on_nodes(shares: Mapping[str, int]) -> str:
-    return ", ".join(f"{mib} MiB on node {node}" for node, mib in shares.items())
-
-
-def _shape(shape: Fields | None) -> str | None:
-    if shape is None or not all(isinstance(value, int) for value in shape.values()):
-        return None
-    return " × ".join(f"{count} {name if count > 1 else name[:-1]}" for name, count in shape.items())
-
-
-def rows(
-    profile: Fields, settings: WantedMachine, live: Fields, process: Fields, guest: Fields, refused: dict[str, str]
-) -> list[Fields]:
+def rows(profile: Fields, settings: WantedMachine, seen: Fields, refused: dict[str, str]) -> list[Fields]:
     """``[{name, asked, seen, applied, why}, …]``, one for each thing that the profile asks for.
 
-    profile: complete.  settings: of :func:`strata.vm.settings.resolve`.  live: of :func:`strata.vm.domain.read`.
-    process: of :func:`process_of`.  guest: ``{cpus, memory_bytes, shape: {sockets, cores, threads}, caches, queues}``.
-    refused: key of the profile → why it was left out before the start.
+    profile: complete.  settings: of :func:`strata.vm.settings.resolve`.  seen: of :func:`strata.vm.domain.read`, of
+    :func:`process_of`, and of the guest ``{cpus, memory_bytes, shape: [sockets, cores of each, threads of each],
+    queues, nodes, caches, host_caches, card}``.  refused: key of the profile → why it was left out before the start.
     """
-    extra, mib, disks = settings["extra"], settings["memory_mib"], live["disks"]
-    without_kvm = "emulation does not offer it" if settings["driver"] == "qemu" else NOT_SHOWN
+    extra, mib, disks = settings["extra"], settings["memory_mib"], seen["disks"]
+    without_kvm = "emulation does not offer it" if settings["driver"] == "qemu" else ""
     found: list[Fields] = []
 
-    def row(
-        key: str, name: str, asked: object, seen: object, applied: bool | None = None, why: str = NOT_SHOWN
-    ) -> None:
+    def row(key: str, name: str, asked: object, shown: object, applied: bool | None = None, why: str = "") -> None:
         """A row for what a key of the profile asks for; applied: whether it is, if that is not that both are equal."""
-        good = seen == asked if applied is None else applied
-        shown = NOT_AVAILABLE if seen is None else str(seen)
-        why_not = None if good else refused.get(key, why)
-        found.append({"name": name, "asked": str(asked), "seen": shown, "applied": good, "why": why_not})
+        good = shown == asked if applied is None else applied
+        reason = None if good else refused.get(key) or why or "the machine does not show it"
+        shown = NOT_AVAILABLE if shown is None else str(shown)
+        found.append({"name": name, "asked": str(asked), "seen": shown, "applied": good, "why": reason})
 
-    row("cpus", "vCPUs", settings["cpus"], guest["cpus"])
-    size = (guest["memory_bytes"] or 0) // 2**20
-    seen = f"{size} MiB that the guest's kernel manages" if size else None
-    row("memory", "memory", f"{mib} MiB", seen, 0.85 < size / mib <= 1)
+    row("cpus", "vCPUs", settings["cpus"], seen["cpus"])
+    size = 0 if seen["memory_bytes"] == NOT_AVAILABLE else seen["memory_bytes"] // 2**20
+    managed = f"{size} MiB that the guest's kernel manages" if size else None
+    row("memory", "memory", f"{mib} MiB", managed, 0.85 < size / mib <= 1)
     if profile["pin"]:
-        row("pin", "vCPUs pinned one to one", _pairs(settings["affinity"] or {}), _pairs(process["vcpus"]))
+        row("pin", "vCPUs pinned one to one", _listed("{}→{}", settings["affinity"]), _listed("{}→{}", seen["vcpus"]))
     if profile["topology"] == "host":
-        shape, parts = _shape(settings["topology"]), [cell["memory"] for cell in settings["numa"] or [{"memory": mib}]]
-        why = NOT_SHOWN if shape else "the host's is uneven, or there are more vCPUs than CPUs"
-        row("topology", "topology of the host", shape or "the host's", _shape(guest["shape"]), why=why)
-        row("topology", "memory nodes", len(parts), guest["nodes"])
+        form, parts = settings["topology"], [cell["memory"] for cell in settings["numa"] or [{"memory": mib}]]
+        why = "" if form else "the host's is uneven, or there are more vCPUs than CPUs"
+        asked = _shape(*form.values()) if form else "the host's"
+        shown = None if NOT_AVAILABLE in seen["shape"] else _shape(*seen["shape"])
+        row("topology", "topology of the host", asked, shown, why=why)
+        row("topology", "memory nodes", len(parts), seen["nodes"])
         if nodes := extra["memory_nodes"]:
             shares = {str(node): part for node, part in zip(nodes, parts, strict=True)}
-            bound, same = _on_nodes(process["bound"]) or None, set(process["bound"]) == set(shares)
-            row("topology", "memory beside its vCPUs", _on_nodes(shares), bound, same)
-        caches = guest["host_caches"] or NOT_AVAILABLE
-        row("topology", "caches of the host", caches, guest["caches"] or None, why=without_kvm)
+            places, bound = (_listed("{1} MiB on node {0}", mibs) for mibs in (shares, seen["bound"]))
+            row("topology", "memory beside its vCPUs", places, bound, shares.keys() == seen["bound"].keys())
+        caches = seen["host_caches"] or NOT_AVAILABLE
+        row("topology", "caches of the host", caches, seen["caches"] or None, why=without_kvm)
     if profile["huge_pages"]:
-        held = process["huge_mib"]
-        words = None if held is None else f"{held} MiB in use"
-        row("huge_pages", "memory in huge pages", f"{mib} MiB", words, bool(held))
-    for key, name in (("cache", "cache mode of the disks"), ("io", "disk I/O")):
-        if (asked := profile[f"disk_{key}"]) != "default":
-            row(f"disk_{key}", name, asked, ", ".join(sorted({disk[key] or "default" for disk in disks})))
+        held = seen["huge_mib"]
+        shown = None if held is None else f"{held} MiB in use"
+        row("huge_pages", "memory in huge pages", f"{mib} MiB", shown, bool(held))
+    for key, name in (("disk_cache", "cache mode of the disks"), ("disk_io", "disk I/O")):
+        if profile[key] != "default":
+            modes = {disk[key.removeprefix("disk_")] or "default" for disk in disks}
+            row(key, name, profile[key], ", ".join(sorted(modes)))
     if profile["iothread"]:
-        asked, seen = (f"for {count} disks" for count in (len(disks), sum(bool(disk["iothread"]) for disk in disks)))
-        row("iothread", "thread of its own for disk I/O", asked, seen)
+        own = sum(bool(disk["iothread"]) for disk in disks)
+        row("iothread", "thread of its own for disk I/O", f"for {len(disks)} disks", f"for {own} disks")
     if profile["pin_emulator"]:
-        asked, seen = extra["emulator"], process["emulator"]
-        row("pin_emulator", "QEMU's other threads", asked, seen, numbers(seen or "") == numbers(asked))
+        asked, cpus = extra["emulator"], seen["emulator"]
+        row("pin_emulator", "QEMU's other threads", asked, cpus, numbers(cpus or "") == numbers(asked))
     if profile["vhost"]:
-        vhost = {True: "open", False: "not open", None: None}[process["vhost"]]
+        vhost = {True: "open", False: "not open", None: None}[seen["vhost"]]
         row("vhost", "vhost-net", "open", vhost, why=without_kvm)
     if profile["queues"] != 1:
-        row("queues", "queues of the network card", extra["queues"] or 1, guest["queues"])
+        row("queues", "queues of the network card", extra["queues"] or 1, seen["queues"])
     for address in profile["passthrough"]:
-        seen = "in the domain" if address in live["devices"] else "missing"
-        row("passthrough", f"device {address}", "in the domain", seen)
-    if own := profile.get("card"):
-        row("card", "address of its card", own["address"], guest.get("card"))
+        there = "in the domain" if address in seen["devices"] else "missing"
+        row("passthrough", f"device {address}", "in the domain", there)
+    if profile.get("card"):
+        row("card", "address of its card", profile["card"]["address"], seen["card"])
     return found

@@ -5,13 +5,12 @@ import os
 import socket
 import time
 from hashlib import sha256
-from typing import cast
 
 from strata.base import places, run
 from strata.base.errors import UserError
 from strata.base.files import read_json, write_json
 from strata.base.patience import stretched
-from strata.base.process import as_root, capture
+from strata.base.process import as_root, capture, wait_for
 from strata.base.progress import once, say, step
 from strata.base.shapes import Fields, WantedMachine
 from strata.host import capacity
@@ -34,6 +33,7 @@ class Machine:
         self.folder = context.folder
         # What of its profile the machine cannot have here: key → why.
         self.refused: dict[str, str] = {}
+        self.booted: Fields = {"attempts": None, "boot_seconds": None}
 
     def up(self) -> Fields:
         """Bring the machine up, fresh; returns the facts of ``system.vm`` (docs/files.md).  Raises UserError."""
@@ -46,10 +46,10 @@ class Machine:
         restored = None
         if keeps:
             with once():
-                name, booted = self._see_snapshot(wanted, owner)
+                name = self._see_snapshot(wanted, owner)
             restored = self._restore(name, owner)
         else:
-            booted = self._boot(wanted)
+            self._boot(wanted)
         with once():
             if not keeps:
                 self._warm()
@@ -59,7 +59,7 @@ class Machine:
             "accelerator_reason": acceleration.known()["accelerator_reason"],
             "profile": self.options["profile"],
             "started": "snapshot" if keeps else "boot",
-            **(booted or {"attempts": None, "boot_seconds": None}),
+            **self.booted,
             "restore_seconds": restored,
             **seen,
         }
@@ -68,36 +68,47 @@ class Machine:
         """Make what the machine stands on: network, storage pool, huge pages, the way in.
 
         What several equal machines share is made with the first of them, for all.
-        Returns the machine's settings.
+        Returns the machine's settings, which Vagrant reads in its folder.
         """
         if self.options["accelerator"] is None:
             raise UserError("whether KVM runs a guest was not tested yet: run `python3 -m strata image`")
         assert self.context.image
-        facts = disk.require(self.context.image["recipe"])
-        wanted = self.settings(facts)
+        box, part, of = disk.require(self.context.image["recipe"]), self.context.part, self.context.of
+        every = self._resolved()
+        decides = json.dumps([self.options, every[part], part, of, box["box"], box["host_key"]], sort_keys=True)
+        name = f"{libvirt.prefix()}-{sha256(decides.encode()).hexdigest()[:8]}"
         libvirt.start_daemon()
-        if self.context.part == 0:
+        if part == 0:
             libvirt.remove_domains()
-            wanted["subnet"] = libvirt.bring_up_network(self.context.of)
-            libvirt.bring_up_pool()
-            memory, complaint = self.context.of * wanted["memory_mib"], None
-            if wanted["huge_pages"]:
-                complaint = hugepages.reserve(memory, self.context, wanted["memory_by_node"])
-            wanted["huge_pages_refused"] = complaint
+            subnet = libvirt.bring_up(of)
+            complaint = hugepages.reserve(every, self.context) if every[0]["huge_pages"] else None
         else:
             first: WantedMachine = read_json(os.path.join(self.context.first, "vm.json"))
-            wanted["subnet"], wanted["huge_pages_refused"] = first["subnet"], first["huge_pages_refused"]
-        if complaint := wanted["huge_pages_refused"]:
-            wanted["huge_pages"], self.refused["huge_pages"] = False, complaint
-        wanted["mac"], wanted["address"] = libvirt.card_address(wanted["subnet"], self.context.part)
-        ssh.write(self.folder, wanted["address"], os.path.join(facts["folder"], "key"), facts["host_key"])
+            subnet, complaint = first["subnet"], first["huge_pages_refused"]
+        if complaint:
+            self.refused["huge_pages"] = complaint
+        mac, address = libvirt.card_address(subnet, part)
+        wanted: WantedMachine = {
+            **every[part],
+            "huge_pages": every[part]["huge_pages"] and not complaint,
+            "huge_pages_refused": complaint,
+            "name": name,
+            "box": box["box"],
+            "data_disk": f"{name}-data.img",
+            # The same for the domain that was saved and the restored one.
+            "console": disk.place("consoles", f"{name}.log"),
+            "home": libvirt.prefix(),
+            "subnet": subnet,
+            "mac": mac,
+            "address": address,
+        }
+        ssh.write(self.folder, address, os.path.join(box["folder"], "key"), box["host_key"])
         write_json(os.path.join(self.folder, "vm.json"), wanted)
         return wanted
 
-    def settings(self, facts: Fields) -> WantedMachine:
-        """Everything that is said to Vagrant or to libvirt and that follows from the profile; fills `refused`."""
-        part, of, accelerator = self.context.part, self.context.of, self.options["accelerator"]
-        profile = dict(self.options["settings"])
+    def _resolved(self) -> list[WantedMachine]:
+        """What follows for each of the equal machines from the profile and the host; fills `refused`."""
+        of, accelerator, profile = self.context.of, self.options["accelerator"], dict(self.options["settings"])
         complaints = [found for device in profile["passthrough"] if (found := card.complaint(device, accelerator))]
         if profile["passthrough"] and of > 1:
             complaints = ["a device can be in one machine only"]
@@ -105,53 +116,36 @@ class Machine:
             self.refused |= dict.fromkeys(("passthrough", "card"), "; ".join(complaints))
             profile |= {"passthrough": [], "card": None}
         memory, topology = capacity.facts()["memory_bytes"], capacity.topology()
-        every = [settings.resolve(profile, topology, memory, accelerator, number, of) for number in range(of)]
-        wanted = every[part]
-        if of > 1 and of * wanted["memory_mib"] * settings.MIB > memory:
-            raise UserError(
-                f"config.yaml: vm.profiles.{self.options['profile']}.memory: {of} machines of {wanted['memory_mib']} "
-                f"MiB do not fit in {memory // settings.MIB} MiB; give each less, or say host"
-            )
-        which = [part, of] if of > 1 else []
-        decides = json.dumps([self.options, wanted, facts["box"], facts["host_key"], *which], sort_keys=True)
-        key = sha256(decides.encode()).hexdigest()[:8]
-        name = f"{libvirt.prefix()}-{key}"
-        made = {
-            **wanted,
-            "key": key,
-            "name": name,
-            "memory_by_node": settings.memory_by_node(every),
-            "box": facts["box"],
-            "data_disk": f"{name}-data.img",
-            # The same for the domain that was saved and the restored one.
-            "console": os.path.join(places.home(), "vm", "consoles", f"{name}.log"),
-            "home": libvirt.prefix(),
-        }
-        return cast(WantedMachine, made)
+        every = [settings.resolve(profile, topology, memory, accelerator, part, of) for part in range(of)]
+        each, there = every[0]["memory_mib"], memory // settings.MIB
+        if of > 1 and of * each > there:
+            key = f"vm.profiles.{self.options['profile']}.memory"
+            much = f"{of} machines of {each} MiB do not fit in {there} MiB"
+            raise UserError(f"config.yaml: {key}: {much}; give each less, or say host")
+        return every
 
-    def _see_snapshot(self, wanted: WantedMachine, owner: Fields) -> tuple[str, Fields | None]:
-        """See that a snapshot like this machine is there: its name, and what :meth:`_boot` tells if it took a boot."""
+    def _see_snapshot(self, wanted: WantedMachine, owner: Fields) -> str:
+        """See that a snapshot like this machine is there, be it by a boot; its name."""
         # In the name is what must be as it was.
-        plain = "-".join([wanted["key"], wanted["subnet"].split(".")[2], *["huge"] * wanted["huge_pages"]])
-        warm, booted = "-".join([plain, *sorted(self.warmup)]), None
+        plain = "-".join([wanted["name"], wanted["subnet"].split(".")[2], *["huge"] * wanted["huge_pages"]])
+        warm = "-".join([plain, *sorted(self.warmup)])
 
         def save(name: str) -> None:
             ssh.close(self.folder)
             with step("vm", "saving the machine, from which later ones are restored"):
                 snapshot.save(name, owner, wanted["name"])
 
-        if snapshot.made(warm, owner):
-            return warm, None
-        if not snapshot.made(plain, owner):
-            booted = self._boot(wanted)
-            # A machine that goes on finds its data disk mounted, and what looks at it in the memory.
-            look.inside(self.folder)
-            save(plain)
-        if self.warmup:
-            self._restore(plain, owner)
-            self._warm()
-            save(warm)
-        return warm, booted
+        if not snapshot.made(warm, owner):
+            if not snapshot.made(plain, owner):
+                self._boot(wanted)
+                # A machine that goes on finds its data disk mounted, and what looks at it in the memory.
+                look.inside(self.folder)
+                save(plain)
+            if self.warmup:
+                self._restore(plain, owner)
+                self._warm()
+                save(warm)
+        return warm
 
     def _warm(self) -> None:
         """Do in the machine what layers above it want done once."""
@@ -167,12 +161,11 @@ class Machine:
         ssh.run(self.folder, ["date", "--utc", "--set", f"@{time.time():.3f}"], timeout=120)
         return round(time.monotonic() - begun, 3)
 
-    def _boot(self, wanted: WantedMachine) -> Fields:
+    def _boot(self, wanted: WantedMachine) -> None:
         """Make the machine and boot it; one that hangs or fails is removed and made again.
 
-        ``{attempts, boot_seconds}``: the seconds are from the domain's start to the end of the first command.
+        Sets `booted`; its seconds are from the domain's start to the end of the first command.
         """
-        trouble = ""
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 with once(), step("vm", "making the machine with Vagrant"):
@@ -182,33 +175,30 @@ class Machine:
                     libvirt.virsh("start", wanted["name"])
                     self._wait(wanted)
                     ssh.run(self.folder, ["true"], timeout=60)
-                return {"attempts": attempt, "boot_seconds": round(time.monotonic() - begun, 3)}
+                self.booted = {"attempts": attempt, "boot_seconds": round(time.monotonic() - begun, 3)}
+                return
             except UserError as error:
-                trouble = str(error)
-                words = f"attempt {attempt} of {ATTEMPTS} to boot failed: {trouble}; its console: {wanted['console']}"
-                say("vm", words)
+                trouble = f"attempt {attempt} of {ATTEMPTS} to boot failed: {error}; its console: {wanted['console']}"
+                say("vm", trouble)
                 ssh.close(self.folder)
                 libvirt.remove_domains(wanted["name"])
                 forget_vagrant(self.folder)
-        raise UserError(f"the virtual machine did not boot in {ATTEMPTS} attempts: {trouble}")
+        raise UserError(f"the virtual machine did not boot: {trouble}")
 
     def _wait(self, wanted: WantedMachine) -> None:
         """Wait until ssh answers.  Raises UserError where it will not."""
         patience = stretched(PATIENCE[self.options["accelerator"]])
-        begun = looked = time.monotonic()
+        deadline = time.monotonic() + patience
+        process = libvirt.process(wanted["name"])
         while not answers(wanted["address"]):
-            now = time.monotonic()
-            if now - begun > patience:
+            if process is None or wait_for(process, 0.05):
+                raise UserError("QEMU ended")
+            # Emulated processors lose a race now and then when the kernel patches itself.
+            with open(wanted["console"], errors="replace") as file:
+                if "Kernel panic" in file.read():
+                    raise UserError("the guest's kernel panicked")
+            if time.monotonic() > deadline:
                 raise UserError(f"no ssh answered within {patience:g} s")
-            if now - looked > 2:
-                looked = now
-                # Emulated processors lose a race now and then when the kernel patches itself.
-                with open(wanted["console"], errors="replace") as file:
-                    if "Kernel panic" in file.read():
-                        raise UserError("the guest's kernel panicked")
-                if libvirt.process(wanted["name"]) is None:
-                    raise UserError("QEMU ended")
-            time.sleep(0.05)
 
 
 def define(folder: str, wanted: WantedMachine) -> None:
@@ -216,11 +206,14 @@ def define(folder: str, wanted: WantedMachine) -> None:
     os.makedirs(os.path.dirname(wanted["console"]), exist_ok=True)
     # What writes it is root's, and leaves it to whom it belongs.
     capture(as_root(["install", "-m", "0644", "-o", str(os.getuid()), "/dev/null", wanted["console"]]))
-    _make_data_disk(wanted)
-    project = os.path.dirname(os.path.realpath(os.path.join(places.PROJECT, "strata")))
+    # Sparse, with its file system made here, so that nothing is left to do in the guest.
+    data = ["mke2fs", "-q", "-F", "-t", "ext4", "-L", look.DATA_LABEL, "-m", "0"]
+    data += ["-E", "lazy_itable_init=0,lazy_journal_init=0", disk.place("pool", wanted["data_disk"])]
+    capture(as_root([*data, f"{wanted['data_disk_bytes'] // 1024}k"]), timeout=300)
+    libvirt.virsh("pool-refresh", libvirt.prefix())
     variables = {
-        "VAGRANT_HOME": disk.vagrant_home(),
-        "VAGRANT_CWD": os.path.join(project, "vagrant"),
+        "VAGRANT_HOME": disk.place("vagrant"),
+        "VAGRANT_CWD": os.path.join(places.PROJECT, "vagrant"),
         "VAGRANT_DOTFILE_PATH": os.path.join(folder, "vagrant"),
         "VAGRANT_CHECKPOINT_DISABLE": "1",
         "STRATA_VM": os.path.join(folder, "vm.json"),
@@ -232,15 +225,6 @@ def define(folder: str, wanted: WantedMachine) -> None:
     capture(as_root(command), timeout=600)
     defined = libvirt.virsh("dumpxml", "--inactive", wanted["name"])
     libvirt.create("define", domain.tune(defined, wanted["extra"]))
-
-
-def _make_data_disk(wanted: WantedMachine) -> None:
-    """The disk for data: sparse, with its file system made here, so that nothing is left to do in the guest."""
-    path = os.path.join(disk.pool_folder(), wanted["data_disk"])
-    make = ["mke2fs", "-q", "-F", "-t", "ext4", "-L", look.DATA_LABEL, "-m", "0"]
-    make += ["-E", "lazy_itable_init=0,lazy_journal_init=0", path, f"{wanted['data_disk_bytes'] // 1024}k"]
-    capture(as_root(make), timeout=300)
-    libvirt.virsh("pool-refresh", libvirt.prefix())
 
 
 def answers(address: str) -> bool:
@@ -263,5 +247,5 @@ def remove(folder: str) -> None:
 
 def forget_vagrant(folder: str) -> None:
     """Vagrant lists every machine in an index; ours are gone before it could look."""
-    for path in (os.path.join(folder, "vagrant"), os.path.join(disk.vagrant_home(), "data", "machine-index")):
-        capture(as_root(["rm", "-rf", "--", path]), check=False)
+    index = disk.place("vagrant", "data", "machine-index")
+    capture(as_root(["rm", "-rf", "--", os.path.join(folder, "vagrant"), index]), check=False)

@@ -8,18 +8,14 @@ from collections import Counter
 from typing import Any
 
 from strata.base.amounts import size
-from strata.base.shapes import Fields, MachineSettings
+from strata.base.shapes import Fields, WantedMachine
 from strata.host.sizing import at_scale
 
 GIB = 1024**3
 MIB = 1024**2
 # Without cx16: QEMU 7.2 corrupts flags when it emulates cmpxchg16b, and Linux 6.12 panics.
 # A model without AVX, which is emulated slowly.
-EMULATED_CPU: dict[str, Any] = {
-    "mode": "custom",
-    "model": "Nehalem",
-    "features": [{"name": "cx16", "policy": "disable"}],
-}
+EMULATED_CPU = {"mode": "custom", "model": "Nehalem", "features": [{"name": "cx16", "policy": "disable"}]}
 # The clock of an emulated machine would otherwise be mistrusted, and a busy host be taken for a stuck CPU.
 EMULATED_ARGUMENTS = "tsc=reliable no_timer_check nowatchdog rcupdate.rcu_cpu_stall_suppress=1"
 DEFAULTS: dict[str, Any] = {
@@ -41,8 +37,7 @@ DEFAULTS: dict[str, Any] = {
 
 def complete(profile: Fields | None, scale: str) -> Fields:
     """A profile with every key that it leaves out, and of those that differ by scale the one of this scale."""
-    chosen = {**DEFAULTS, **(profile or {})}
-    return {key: at_scale(value, scale) for key, value in chosen.items()}
+    return {key: at_scale(value, scale) for key, value in (DEFAULTS | (profile or {})).items()}
 
 
 def spare_memory(total: int) -> int:
@@ -65,28 +60,26 @@ def shape(found: list[Fields]) -> Fields | None:
 
 def _cells(chosen: list[Fields], memory_mib: int) -> list[Fields]:
     """Nodes of the guest: vCPUs beside each other on a node, the memory shared among them by their number."""
-    nodes: dict[int, list[int]] = {}
-    for vcpu, entry in enumerate(chosen):
-        nodes.setdefault(entry["node"], []).append(vcpu)
-    left = memory_mib
-    cells = []
-    for number, vcpus in enumerate(nodes.values()):
+    cells: list[Fields] = []
+    first = 0
+    for count in Counter(entry["node"] for entry in chosen).values():
         # Whole huge pages.
-        share = left if number == len(nodes) - 1 else memory_mib * len(vcpus) // len(chosen) // 2 * 2
-        left -= share
-        cells.append({"cpus": f"{vcpus[0]}-{vcpus[-1]}", "memory": share})
+        share = memory_mib * count // len(chosen) // 2 * 2
+        cells.append({"cpus": f"{first}-{first + count - 1}", "memory": share})
+        first += count
+    cells[-1]["memory"] += memory_mib - sum(cell["memory"] for cell in cells)
     return cells
 
 
 def resolve(
     profile: Fields, topology: list[Fields], memory_bytes: int, accelerator: str, part: int = 0, of: int = 1
-) -> MachineSettings:
+) -> WantedMachine:
     """Every setting of a machine that follows from its profile and the host.
 
     profile: as :func:`complete` gives it.  topology: of :func:`strata.host.capacity.topology`.
     part, of: this is machine `part` (from 0) of so many equal ones, which share CPUs and memory evenly.
     Returns ``{cpus, memory_mib, driver, cpu, topology, affinity, numa, huge_pages, disk, extra}``; what does not
-    apply is None.  `extra` goes to :func:`strata.vm.domain.tune`.
+    apply is None or empty.  `extra` goes to :func:`strata.vm.domain.tune`.
     """
     share = max(1, len(topology) // of)
     wanted = share if profile["cpus"] == "host" else int(profile["cpus"])
@@ -99,10 +92,8 @@ def resolve(
     chosen = cpus_of(part)
     memory = spare_memory(memory_bytes) // of if profile["memory"] == "host" else size(profile["memory"])
     memory_mib = memory // MIB // 2 * 2
-    hosts = profile["topology"] == "host"
+    kvm, hosts = accelerator == "kvm", profile["topology"] == "host"
     form = shape(chosen) if hosts and wanted <= len(topology) else None
-    kvm = accelerator == "kvm"
-    of_host: Fields = {"mode": "host-passthrough" if hosts else "host-model", "model": None, "features": []}
     taken = {entry["cpu"] for machine in range(of) for entry in cpus_of(machine)}
     others = sorted({entry["cpu"] for entry in topology} - taken)
     queues = wanted if profile["queues"] == "cpus" else int(profile["queues"])
@@ -113,14 +104,14 @@ def resolve(
         "cpus": wanted,
         "memory_mib": memory_mib,
         "driver": "kvm" if kvm else "qemu",
-        "cpu": of_host if kvm else EMULATED_CPU,
+        "cpu": {"mode": "host-passthrough" if hosts else "host-model", "features": []} if kvm else EMULATED_CPU,
         "topology": form,
-        "affinity": {str(vcpu): str(entry["cpu"]) for vcpu, entry in enumerate(chosen)} if profile["pin"] else None,
+        "affinity": {str(vcpu): str(entry["cpu"]) for vcpu, entry in enumerate(chosen) if profile["pin"]},
         "numa": _cells(chosen, memory_mib) if form else None,
         "huge_pages": profile["huge_pages"],
-        "disk": {key: None if (said := profile[f"disk_{key}"]) == "default" else said for key in ("cache", "io")},
+        "disk": {key: said for key in ("cache", "io") if (said := profile[f"disk_{key}"]) != "default"},
         "data_disk_bytes": size(profile["data_disk"]),
-        "passthrough": list(profile["passthrough"]),
+        "passthrough": profile["passthrough"],
         "card": profile.get("card"),
         # Beside arguments of the kernel this is what Vagrant cannot say.
         "extra": {
@@ -136,14 +127,3 @@ def resolve(
             "arguments": None if kvm else EMULATED_ARGUMENTS,
         },
     }
-
-
-def memory_by_node(machines: list[MachineSettings]) -> dict[str, int] | None:
-    """MiB on each of the host's nodes to which the memory of these machines is bound; None where it is not."""
-    found: dict[str, int] = {}
-    for machine in machines:
-        if machine["extra"]["memory_nodes"] is None:
-            return None
-        for cell, node in zip(machine["numa"] or [], machine["extra"]["memory_nodes"], strict=True):
-            found[str(node)] = found.get(str(node), 0) + cell["memory"]
-    return found

@@ -5,19 +5,14 @@ Those of a run lie in a folder that has the name of its process.
 
 import os
 
-from strata.base import places
 from strata.base.files import remove_tree
 from strata.base.process import alive, as_root, capture
 from strata.base.shapes import Fields
 from strata.vm import disk, libvirt
 
 
-def _place(*parts: str) -> str:
-    return os.path.join(places.home(), "vm", "snapshots", *parts)
-
-
-def _run(owner: Fields) -> str:
-    return f"{owner['pid']}-{owner['start']}"
+def _place(owner: Fields, *name: str) -> str:
+    return disk.place("snapshots", f"{owner['pid']}-{owner['start']}", *name)
 
 
 def made(name: str, owner: Fields) -> bool:
@@ -25,45 +20,44 @@ def made(name: str, owner: Fields) -> bool:
     for run in of():
         pid, _, start = run.partition("-")
         if not alive({"pid": int(pid), "start": start}):
-            remove_tree(_place(run))
-    return os.path.isdir(_place(_run(owner), name))
+            remove_tree(disk.place("snapshots", run))
+    return os.path.isdir(_place(owner, name))
 
 
 def save(name: str, owner: Fields, domain: str) -> None:
     """Save the running domain, which stops, with its disks."""
-    place = _place(_run(owner), name)
+    place = _place(owner, name)
     remove_tree(f"{place}.part")
     # The memory of a machine is in it.
     os.makedirs(f"{place}.part", 0o700)
-    libvirt.virsh("save", domain, os.path.join(f"{place}.part", "memory"), timeout=600)
-    for file in os.listdir(disk.pool_folder()):
-        if file.startswith(domain):
-            _copy(os.path.join(disk.pool_folder(), file), os.path.join(f"{place}.part", file))
+    libvirt.virsh("save", domain, f"{place}.part/memory", timeout=600)
+    _copy(disk.place("pool"), domain, f"{place}.part")
     os.rename(f"{place}.part", place)
 
 
 def restore(name: str, owner: Fields) -> None:
     """Put the disks back and let the domain go on."""
-    place = _place(_run(owner), name)
-    for file in os.listdir(place):
-        if file.endswith(".img"):
-            _copy(os.path.join(place, file), os.path.join(disk.pool_folder(), file))
+    place = _place(owner, name)
+    _copy(place, libvirt.prefix(), disk.place("pool"))
     libvirt.virsh("pool-refresh", libvirt.prefix())
-    libvirt.virsh("restore", os.path.join(place, "memory"), timeout=600)
+    libvirt.virsh("restore", f"{place}/memory", timeout=600)
 
 
-def _copy(source: str, target: str) -> None:
-    capture(as_root(["cp", "--sparse=always", "--reflink=auto", "--", source, target]), timeout=1200)
+def _copy(source: str, beginning: str, target: str) -> None:
+    """Copy the disks in a folder whose names have this beginning."""
+    found = [os.path.join(source, name) for name in os.listdir(source) if name.startswith(beginning)]
+    capture(as_root(["cp", "--sparse=always", "--reflink=auto", "--", *found, target]), timeout=1200)
 
 
 def of() -> list[str]:
     """The runs that have snapshots."""
-    return sorted(os.listdir(_place())) if os.path.isdir(_place()) else []
+    folder = disk.place("snapshots")
+    return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
 
 
 def remove(owner: Fields | None = None) -> list[str]:
     """Remove the snapshots of a run (owner), or all of them; returns whose they were."""
-    names = [name for name in of() if owner is None or name == _run(owner)]
-    for name in names:
-        remove_tree(_place(name))
-    return names
+    runs = [run for run in of() if owner is None or disk.place("snapshots", run) == _place(owner)]
+    for run in runs:
+        remove_tree(disk.place("snapshots", run))
+    return runs

@@ -46,5 +46,4 @@ def run(folder: str, argv: list[str], timeout: float = 120, check: bool = True) 
 
 def close(folder: str) -> None:
     """End the kept connection, if there is one."""
-    if os.path.exists(sockets.path(folder)):
-        capture(["ssh", "-F", _configuration(folder), "-O", "exit", HOST], timeout=20, check=False)
+    capture(["ssh", "-F", _configuration(folder), "-O", "exit", HOST], timeout=20, check=False)

@@ -208,4 +208,4 @@ def test_a_tuned_machine_shows_what_was_applied(tuned, image):
     # It is reached over a bridge of our own.
     address = tuned.top.address()
     found = subprocess.check_output(["ip", "-o", "route", "get", address], text=True)
-    assert libvirt.bridge() in found
+    assert libvirt.prefix() in found

@@ -15,7 +15,7 @@ from strata import layers
 from strata.base import places
 from strata.experiment import config
 from strata.system import testbed
-from strata.vm import disk, libvirt, look, settings
+from strata.vm import libvirt, look, settings
 from strata.vm.machine import Machine, define, forget_vagrant
 
 MEMORY = 64 * 2**30
@@ -33,7 +33,7 @@ def compare(name, text):
     text = re.sub(r"strata-[0-9a-f]{12}\b", "BOX", text)
     text = re.sub(r"strata-[0-9a-f]{8}(-[0-9a-f]{1,8})?", "NAME", text)
     text = re.sub(r"pc-q35-[0-9.]+", "pc-q35-VERSION", text)
-    text = text.replace(places.home(), "HOME").replace(libvirt.bridge(), "BRIDGE")
+    text = text.replace(places.home(), "HOME")
     tuned.compare(name, "\n".join(line.rstrip() for line in text.splitlines() if line.strip()) + "\n")
 
 
@@ -44,26 +44,22 @@ def wanted(profile):
 
 @pytest.fixture
 def network(image, machine_stays):
-    """What a machine stands on, under the machine's lock; gone afterwards."""
+    """The machine's lock; the network and all that a machine stands on is gone afterwards."""
     libvirt.start_daemon()
     with testbed.exclusive():
         testbed.take_down()
         try:
-            subnet = libvirt.bring_up_network()
-            libvirt.bring_up_pool()
-            yield subnet
+            yield
         finally:
             libvirt.sweep()
 
 
-def defined_by_vagrant(profile, subnet, image, folder):
+def defined_by_vagrant(profile, image, folder):
     """The domain that Vagrant and virsh define for a profile."""
     options = {"profile": profile, "fresh": "boot", "settings": {}, "accelerator": "kvm"}
     context = layers.Context("strata-golden", str(folder), image)
-    facts = disk.require(image["recipe"])
     machine = Machine({**options, "settings": settings.complete({}, "paper")}, context)
-    given = {**machine.settings(facts), **wanted(profile), "subnet": subnet, "huge_pages": profile == "tuned"}
-    given["mac"], given["address"] = libvirt.card_address(subnet, 0)
+    given = {**machine.prepare(), **wanted(profile), "huge_pages": profile == "tuned"}
     (folder / "vm.json").write_text(json.dumps(given))
     define(str(folder), given)
     forget_vagrant(str(folder))
@@ -83,7 +79,7 @@ def same_libvirt():
 
 @pytest.mark.parametrize("profile", ["default", "tuned"])
 def test_domain_and_arguments(profile, same_libvirt, network, image, checkout, tmp_path):
-    xml = ElementTree.fromstring(defined_by_vagrant(profile, network, image, tmp_path))
+    xml = ElementTree.fromstring(defined_by_vagrant(profile, image, tmp_path))
     ElementTree.indent(xml)
     tuned = ElementTree.tostring(xml, encoding="unicode")
     compare(f"kvm-{profile}.xml", tuned)

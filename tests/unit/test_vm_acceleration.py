@@ -1,5 +1,7 @@
 """Whether KVM runs a guest: what the short guest and QEMU say decides, and nothing else."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from strata.vm import acceleration
@@ -10,7 +12,8 @@ def home(tmp_path, monkeypatch):
     monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
     device = tmp_path / "kvm"
     device.touch()
-    return str(device)
+    monkeypatch.setattr(acceleration, "DEVICE", str(device))
+    return device
 
 
 @pytest.mark.parametrize(
@@ -20,23 +23,26 @@ def home(tmp_path, monkeypatch):
         ("Kernel panic", "tcg", "no report within 15 s"),
     ],
 )
-def test_a_report_alone_proves_kvm(console, accelerator, reason):
-    found = acceleration.understand(console)
+def test_a_report_alone_proves_kvm(home, monkeypatch, console, accelerator, reason):
+    monkeypatch.setattr(acceleration, "capture", lambda *words, **more: SimpleNamespace(stdout=console, stderr=""))
+    found = acceleration.attempt("kernel")
     assert found["accelerator"] == accelerator
     assert reason in found["accelerator_reason"]
+    assert acceleration.known() == found
 
 
-def test_without_the_device_there_is_nothing_to_try(tmp_path, home):
-    found = acceleration.known(str(tmp_path / "missing"))
+def test_without_the_device_there_is_nothing_to_try(home):
+    home.unlink()
+    found = acceleration.known()
     assert found["accelerator"] == "tcg"
     assert "there is no" in found["accelerator_reason"]
 
 
 def test_a_finding_holds_until_its_circumstances_change(home):
     finding = {"accelerator": "kvm", "accelerator_reason": "it reported"}
-    kept = {"circumstances": acceleration.circumstances(home), "finding": finding}
+    kept = {"circumstances": acceleration.circumstances(), "finding": finding}
     path = acceleration.path()
     acceleration.write_json(path, kept)
-    assert acceleration.known(home) == finding
+    assert acceleration.known() == finding
     acceleration.write_json(path, {**kept, "circumstances": {**kept["circumstances"], "boot": "another"}})
-    assert acceleration.known(home)["accelerator"] is None
+    assert acceleration.known()["accelerator"] is None

@@ -35,6 +35,11 @@ def host(tmp_path, monkeypatch):
     return lambda: {name: hugepages._read(str(place), "nr") for name, place in places.items()}
 
 
+def machine(*cells, nodes=None):
+    """What is read of a machine's settings: the MiB of its nodes, and the host's nodes to which these are bound."""
+    return {"memory_mib": sum(cells), "numa": [{"memory": mib} for mib in cells], "extra": {"memory_nodes": nodes}}
+
+
 @pytest.fixture
 def noted():
     return []
@@ -46,7 +51,7 @@ def context(tmp_path, noted):
 
 
 def test_pages_are_reserved_on_the_host_and_given_back(host, context, noted):
-    assert hugepages.reserve(1024, context) is None
+    assert hugepages.reserve([machine(512), machine(512)], context) is None
     assert host() == {"host": 512, "0": 1, "1": 2}
     for _ in range(2):
         state.remove(noted[0])
@@ -54,15 +59,15 @@ def test_pages_are_reserved_on_the_host_and_given_back(host, context, noted):
 
 
 def test_pages_are_reserved_on_the_nodes_that_are_asked_for(host, context, noted):
-    assert hugepages.reserve(1024, context, {"0": 768, "1": 256}) is None
+    assert hugepages.reserve([machine(512, 256, nodes=[0, 1]), machine(256, nodes=[0])], context) is None
     assert host() == {"host": 0, "0": 385, "1": 130}
     state.remove(noted[0])
     assert host() == {"host": 0, "0": 1, "1": 2}
 
 
 def test_what_the_host_cannot_give_is_said_and_given_back(host, context, monkeypatch, tmp_path):
-    assert "600 of 1024 huge pages" in hugepages.reserve(2048, context)
-    assert "memory nodes" in hugepages.reserve(2048, context, {"0": 2048})
+    assert "600 of 1024 huge pages" in hugepages.reserve([machine(2048)], context)
+    assert "memory nodes" in hugepages.reserve([machine(2048, nodes=[0])], context)
     assert host() == {"host": 0, "0": 1, "1": 2}
     monkeypatch.setattr(hugepages, "HOST", str(tmp_path / "none"))
-    assert "no huge pages" in hugepages.reserve(2, context)
+    assert "no huge pages" in hugepages.reserve([machine(2)], context)

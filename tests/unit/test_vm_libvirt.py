@@ -13,10 +13,10 @@ def test_a_client_that_gives_up_its_network_leaves_the_machines_theirs(monkeypat
     monkeypatch.setenv("STRATA_HOME", str(tmp_path))
     monkeypatch.setattr(libvirt, "virsh", lambda *words, **more: "")
     monkeypatch.setattr(addresses, "host_routes", lambda: "10.0.0.0/24 dev eth0")
-    alone = libvirt.bring_up_network()
+    alone = libvirt.bring_up()
     link = addresses.free_subnet(addresses.host_routes())
     monkeypatch.setattr(addresses, "host_routes", lambda: f"{link} dev veth0")
-    assert libvirt.bring_up_network() == alone != link
+    assert libvirt.bring_up() == alone != link
 
 
 @pytest.mark.parametrize("machines", [1, 8])

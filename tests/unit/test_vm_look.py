@@ -10,36 +10,28 @@ DISK = {"cache": "none", "io": "native", "iothread": "1"}
 TUNED = settings.complete(tuned.PROFILE, "tiny")
 
 
-def seen(**changes):
-    """What a tuned machine shows when everything was applied."""
-    found = {
-        "live": {"disks": [DISK, DISK], "devices": ["0000:03:10.0"]},
-        "process": {
-            "huge_mib": 4096,
-            "vcpus": {"0": "0", "1": "1"},
-            "emulator": "0",
-            "vhost": True,
-            "bound": {},
-        },
-        "guest": {
-            "cpus": 2,
-            "memory_bytes": 4 * 2**30 - 10**8,
-            "shape": {"sockets": 1, "cores": 2, "threads": 1},
-            "queues": 2,
-            "nodes": 1,
-            "caches": "L3 32768K",
-            "host_caches": "L3 32768K",
-        },
-    }
-    for path, value in changes.items():
-        part, key = path.split("__")
-        found[part][key] = value
-    return found
+# What a tuned machine shows when everything was applied.
+SEEN = {
+    "disks": [DISK, DISK],
+    "devices": ["0000:03:10.0"],
+    "huge_mib": 4096,
+    "vcpus": {"0": "0", "1": "1"},
+    "emulator": "0",
+    "vhost": True,
+    "bound": {},
+    "cpus": 2,
+    "memory_bytes": 4 * 2**30 - 10**8,
+    "shape": [1, 2, 1],
+    "queues": 2,
+    "nodes": 1,
+    "caches": "L3 32768K",
+    "host_caches": "L3 32768K",
+}
 
 
 def rows(accelerator="kvm", refused=None, **changes):
     wanted = settings.resolve(TUNED, TOPOLOGY, 24 * 2**30, accelerator)
-    found = look.rows(TUNED, wanted, **seen(**changes), refused=refused or {})
+    found = look.rows(TUNED, wanted, SEEN | changes, refused or {})
     return {row["name"]: row for row in found}
 
 
@@ -52,20 +44,20 @@ def test_all_that_is_seen_is_applied():
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        ("vCPUs", {"guest__cpus": 1}),
-        ("memory", {"guest__memory_bytes": 2**30}),
-        ("vCPUs pinned one to one", {"process__vcpus": {"0": "0-1", "1": "0-1"}}),
-        ("topology of the host", {"guest__shape": {"sockets": 2, "cores": 1, "threads": 1}}),
-        ("memory nodes", {"guest__nodes": 2}),
-        ("caches of the host", {"guest__caches": "L3 16384K"}),
-        ("memory in huge pages", {"process__huge_mib": 0}),
-        ("cache mode of the disks", {"live__disks": [DISK, {**DISK, "cache": None}]}),
-        ("disk I/O", {"live__disks": [DISK, {**DISK, "io": "threads"}]}),
-        ("thread of its own for disk I/O", {"live__disks": [DISK, {**DISK, "iothread": None}]}),
-        ("QEMU's other threads", {"process__emulator": "0-1"}),
-        ("vhost-net", {"process__vhost": None}),
-        ("queues of the network card", {"guest__queues": 1}),
-        ("device 0000:03:10.0", {"live__devices": []}),
+        ("vCPUs", {"cpus": 1}),
+        ("memory", {"memory_bytes": 2**30}),
+        ("vCPUs pinned one to one", {"vcpus": {"0": "0-1", "1": "0-1"}}),
+        ("topology of the host", {"shape": [2, 1, 1]}),
+        ("memory nodes", {"nodes": 2}),
+        ("caches of the host", {"caches": "L3 16384K"}),
+        ("memory in huge pages", {"huge_mib": 0}),
+        ("cache mode of the disks", {"disks": [DISK, {**DISK, "cache": None}]}),
+        ("disk I/O", {"disks": [DISK, {**DISK, "io": "threads"}]}),
+        ("thread of its own for disk I/O", {"disks": [DISK, {**DISK, "iothread": None}]}),
+        ("QEMU's other threads", {"emulator": "0-1"}),
+        ("vhost-net", {"vhost": None}),
+        ("queues of the network card", {"queues": 1}),
+        ("device 0000:03:10.0", {"devices": []}),
     ],
 )
 def test_what_is_not_seen_is_not_applied_and_says_why(name, change):
@@ -74,7 +66,7 @@ def test_what_is_not_seen_is_not_applied_and_says_why(name, change):
 
 
 def test_what_was_left_out_before_the_start_says_why():
-    found = rows(process__huge_mib=0, refused={"huge_pages": "the host could reserve 3 of 2048 huge pages"})
+    found = rows(huge_mib=0, refused={"huge_pages": "the host could reserve 3 of 2048 huge pages"})
     assert found["memory in huge pages"]["why"].startswith("the host could reserve 3")
 
 
@@ -82,8 +74,7 @@ def test_qemus_process_is_read_from_the_kernel(tmp_path):
     place = tmp_path / "42"
     for task, name, cpus in (("42", "qemu-system-x86", "0-1"), ("43", "CPU 0/KVM", "0"), ("44", "CPU 1/KVM", "1")):
         (place / "task" / task).mkdir(parents=True)
-        (place / "task" / task / "comm").write_text(name + "\n")
-        (place / "task" / task / "status").write_text(f"Name:\tx\nCpus_allowed_list:\t{cpus}\n")
+        (place / "task" / task / "status").write_text(f"Name:\t{name}\nCpus_allowed_list:\t{cpus}\n")
     (place / "status").write_text("HugetlbPages:\t 2048 kB\nCpus_allowed_list:\t0-1\n")
     (place / "fd").mkdir()
     (place / "fd/7").symlink_to("/dev/vhost-net")

@@ -30,7 +30,7 @@ def done(monkeypatch, tmp_path):
 
         return call
 
-    for name, answer in (("remove_domains", []), ("bring_up_network", "192.168.130.0/24"), ("bring_up_pool", None)):
+    for name, answer in (("remove_domains", []), ("bring_up", "192.168.130.0/24")):
         monkeypatch.setattr(libvirt, name, note(name, answer))
     monkeypatch.setattr(libvirt, "start_daemon", lambda: None)
     monkeypatch.setattr(hugepages, "reserve", note("reserve"))
@@ -65,13 +65,12 @@ def test_the_first_makes_what_all_share_and_none_removes_another(tmp_path, done)
     found = [one.prepare() for one in equal]
     assert done == [
         ("remove_domains",),
-        ("bring_up_network", 3),
-        ("bring_up_pool",),
-        ("reserve", 3 * found[0]["memory_mib"], equal[0].context, None),
+        ("bring_up", 3),
+        ("reserve", equal[0]._resolved(), equal[0].context),
     ]
     assert [one["address"] for one in found] == ["192.168.130.10", "192.168.130.11", "192.168.130.12"]
     assert [one["huge_pages"] for one in found] == [True] * 3
-    for key in ("name", "key", "mac", "data_disk", "console"):
+    for key in ("name", "mac", "data_disk", "console"):
         assert len({one[key] for one in found}) == 3
     assert len({one["subnet"] for one in found}) == 1
     assert sorted(cpu for one in found for cpu in one["affinity"].values()) == ["0", "1", "2", "3", "4", "5"]
@@ -114,8 +113,9 @@ def test_what_is_told_of_a_machine_is_as_the_schema_of_records_says(
     monkeypatch.setattr(libvirt, "virsh", lambda *words, **more: xml if words[0] == "dumpxml" else "")
     monkeypatch.setattr(libvirt, "process", lambda name: os.getpid())
     monkeypatch.setattr(acceleration, "known", lambda: {"accelerator_reason": "it was tried"})
-    monkeypatch.setattr(machine.Machine, "_boot", lambda self, wanted: {"boot_seconds": 12.5, "attempts": 1})
-    monkeypatch.setattr(machine.Machine, "_see_snapshot", lambda self, wanted, owner: ("k", None))
+    booted = {"boot_seconds": 12.5, "attempts": 1}
+    monkeypatch.setattr(machine.Machine, "_boot", lambda self, wanted: setattr(self, "booted", booted))
+    monkeypatch.setattr(machine.Machine, "_see_snapshot", lambda self, wanted, owner: "k")
     monkeypatch.setattr(machine.Machine, "_restore", lambda self, name, owner: 2.5)
     monkeypatch.setattr(machine.run, "owner", lambda: {"pid": 1, "start": "1"})
     (one,) = machines(tmp_path, 1, **(tuned.PROFILE if golden == "kvm-tuned" else {}))

@@ -35,8 +35,6 @@ def test_memory_is_bound_to_nodes_where_vcpus_stay_on_them():
     assert nodes(two, topology="flat") is None
     each = [resolve(TUNED, two, part=part, of=2) for part in range(2)]
     assert [one["extra"]["memory_nodes"] for one in each] == [[0], [1]]
-    assert settings.memory_by_node(each) == {"0": each[0]["memory_mib"], "1": each[1]["memory_mib"]}
-    assert settings.memory_by_node([resolve({}, two)]) is None
 
 
 def test_emulation_never_asks_for_what_only_hardware_has():

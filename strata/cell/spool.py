@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from strata.base import places
 from strata.base.errors import UserError
-from strata.base.files import read_json
+from strata.base.files import read_json, write_json
 from strata.base.shapes import Fields, Plan
 from strata.experiment import blocks, plan
 from strata.host import node
@@ -41,6 +41,14 @@ def waiting(experiment: Plan, cell: blocks.Cell) -> bool:
     return there and _fits(experiment, cell, found) and node.of_record(found) in (None, node.facts()["name"])
 
 
+def put(cell: blocks.Cell, log: str, record: Fields) -> None:
+    """Let a cell wait: the record first and the log last, so that where the log is, all is.  What failed is gone."""
+    forget(cell)
+    write_json(places.cell_path("spool", *cell, "json"), record)
+    os.replace(log, places.cell_path("spool", *cell, "log"))
+    forget(cell, "failed")
+
+
 def take(cell: blocks.Cell) -> Fields:
     """Put a cell that waits in its place, the log last; its record.  Raises UserError."""
     for suffix in ("json", "log"):
@@ -58,11 +66,11 @@ def take(cell: blocks.Cell) -> Fields:
     return _record("raw", cell)
 
 
-def forget(cell: blocks.Cell) -> None:
-    """Remove what was taken."""
+def forget(cell: blocks.Cell, kind: str = "spool") -> None:
+    """Remove what was taken, or of another kind (:func:`strata.base.places.cell_path`)."""
     for suffix in ("log", f"log{ASIDE}", "json"):
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(places.cell_path("spool", *cell, suffix))
+            os.unlink(places.cell_path(kind, *cell, suffix))
 
 
 def end(experiment: Plan, cells: Iterable[blocks.Cell], good: bool) -> None:

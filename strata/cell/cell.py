@@ -82,14 +82,13 @@ class Cell:
             "source": self.plan["source"],
         }
 
-    def bring_up(self, link: testbed.Link | None, number: int = 0) -> None:
+    def bring_up(self, link: testbed.Link | None, number: int) -> None:
         """Bring its system up, look at it, and put what it needs into it.
 
         number: of the systems that are up before it, whose servers have the ports below.
         """
         log = logs.Log(self.draft, self.systems)
-        seed = plan.cell_seed(self.plan, self.workload, 0)
-        data = prepared.ensure(self.workload, self.work, seed, self.image)
+        data = prepared.ensure(self.workload, self.work, plan.cell_seed(self.plan, self.workload, 0), self.image)
         system = self._fresh(self.entry["layers"], link, number)
         inside, client = testbed.look(system.top), link.seen if link else None
         cpus = self._cpus(system, inside)
@@ -127,27 +126,23 @@ class Cell:
         testbed.take_down(self.environment)
         return self._fresh(layers.started(self.entry["layers"], way), self.system.link, 0)
 
-    def prepare(self, aside: bool = False) -> None:
-        """Take the steps before its run.  aside: it then makes room for others, here as after each lap."""
+    def prepare(self) -> None:
+        """Take the steps before its run."""
         self.steps.prepare()
-        if aside:
-            self._stand_aside()
 
-    def run(self, lap: int, aside: bool = False) -> None:
+    def run(self, lap: int) -> None:
         """Take the steps of its run, in the lap with this number."""
         if self.system.frozen:
             self.system.freeze(False)
             time.sleep(THAWING if "servers" in self.work["cell"] else 0)
         self.steps.run(lap if self.laps > 1 else None)
-        if aside:
-            self._stand_aside()
 
     def finish(self) -> None:
         """End what waits and serves in its system."""
         self.system.freeze(False)
         self.steps.finish()
 
-    def _stand_aside(self) -> None:
+    def stand_aside(self) -> None:
         """Stand idle while others run: what it wrote is on the disk, and all of its system is frozen.
 
         A server would answer timers, and a sandbox's kernel does, though nobody asks it anything.

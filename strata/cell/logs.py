@@ -104,17 +104,17 @@ class Log:
             return
         import tempfile
 
-        with contextlib.ExitStack() as files:
-            outputs = [files.enter_context(tempfile.TemporaryFile()) for _ in systems]
-            try:
-                yield [output.fileno() for output in outputs]
-            finally:
-                for system, output in zip(systems, outputs, strict=True):
-                    self.mark(system)
+        outputs = [tempfile.TemporaryFile() for _ in systems]
+        try:
+            yield [output.fileno() for output in outputs]
+        finally:
+            for system, output in zip(systems, outputs, strict=True):
+                self.mark(system)
+                with output:
                     output.seek(0)
                     text = output.read()
-                    # What follows begins a line of its own.
-                    os.write(self.descriptor, text if text[-1:] in (b"", b"\n") else text + b"\n")
+                # What follows begins a line of its own.
+                os.write(self.descriptor, text if text[-1:] in (b"", b"\n") else text + b"\n")
 
     def whole(self) -> bytes:
         """All of it, which lasts from now on."""

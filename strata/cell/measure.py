@@ -167,16 +167,16 @@ class Turns:
         Raises what goes wrong with the first.  With which of the others anything goes wrong, that one is given up.
         """
         begun, first = time.monotonic(), self.first
-        lookout = quiet.Lookout(first.plan["quiet"], plan.daemons(first.plan))
+        lookout = quiet.Lookout(first.plan["quiet"])
         testbed.take_down()
         self._each(Cell.begin)
         link = testbed.Link(first.plan["client"], first.image) if plan.uses_client(first.work["cell"]) else None
         for number, cell in enumerate(list(self.spent)):
             self._each(Cell.bring_up, link, number, order=[cell])
         self._prepare()
-        lookout.ready()
+        lookout.ready(plan.daemons(first.plan))
         for lap in range(1, first.laps + 1):
-            self._each(Cell.run, lap, len(self.spent) > 1, order=self._shuffled(lap))
+            self._each(Cell.run, lap, order=self._shuffled(lap))
         self._each(Cell.finish)
         daemons = {name for cell in self.spent for name in cell.entry["daemons"]}
         lookout.end(daemons, [cell.known["commands"] for cell in self.spent])
@@ -191,14 +191,14 @@ class Turns:
         """Take the steps before the run; where the memory does not hold all systems, the first goes on alone."""
         first, *others = self.spent
         before = observe.memory()
-        self._each(Cell.prepare, bool(others), order=[first])
+        self._each(Cell.prepare, order=[first])
         needed = max(0, before - observe.memory()) * len(others)
         if others and needed > observe.memory() - MEMORY_KEPT * before:
             for cell in others:
                 self._dismiss(cell, CellFailed(f"the memory does not hold {len(self.spent)} such systems"))
             first.known["alone"] = "memory"
         else:
-            self._each(Cell.prepare, True, order=others)
+            self._each(Cell.prepare, order=others)
 
     def _shuffled(self, lap: int) -> list[Cell]:
         order = sorted(self.spent, key=lambda cell: cell.environment)
@@ -206,13 +206,18 @@ class Turns:
         return order
 
     def _each(self, part: Callable[..., None], *words: object, order: Sequence[Cell] | None = None) -> None:
-        """Let each do a part, in this order.  Raises what goes wrong with the first; any other is given up then."""
+        """Let each do a part, in this order, and then stand aside where it is for others to use the machine.
+
+        Raises what goes wrong with the first; any other is given up then.
+        """
         for cell in list(self.spent) if order is None else order:
             if "cannot" in cell.known:
                 continue
             begun = time.monotonic()
             try:
                 part(cell, *words)
+                if part in (Cell.prepare, Cell.run) and len(self.spent) > 1:
+                    cell.stand_aside()
             except (CellFailed, UserError, OSError) as trouble:
                 if cell is not self.first:
                     self._dismiss(cell, trouble)

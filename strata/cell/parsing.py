@@ -46,8 +46,8 @@ def load_parser(workload: str, folder: str = places.PROJECT) -> Parser:
     if workloads not in sys.path:
         sys.path.append(workloads)
     spec = importlib.util.spec_from_file_location(f"strata_parser_of_{workload}", path)
-    assert spec is not None
-    assert spec.loader is not None
+    assert spec
+    assert spec.loader
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     try:

@@ -196,20 +196,17 @@ class Lookout:
     """The readings around the cells that are measured at the same time.
 
     `report` is what their records say under `quiet`, and `host` what they say of the host; both grow with the readings.
-
-    daemons: those that work for any environment of the experiment.
     """
 
-    def __init__(self, settings: Quiet, daemons: Collection[str]) -> None:
+    def __init__(self, settings: Quiet) -> None:
         """Begin to watch, at the cell's start."""
-        self._daemons = daemons
         self._reading = take()
         self.report: Fields = {**settings, "flags": []}
         self.host: Fields = {"static": None, "before": observe.moment()}
 
-    def ready(self) -> None:
-        """Look before the first command of the run."""
-        self.host["before"] |= self._since("before", self.host["before"], self._daemons)
+    def ready(self, daemons: Collection[str]) -> None:
+        """Look before the first command of the run; daemons: those that work for any environment of the experiment."""
+        self.host["before"] |= self._since("before", self.host["before"], daemons)
 
     def end(self, daemons: Collection[str], commands: Sequence[list[Fields]]) -> None:
         """Look after the last command, in systems that these daemons work for; then `host` is whole.

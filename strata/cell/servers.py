@@ -1,6 +1,5 @@
 """Servers of a workload: started in the system under test, waited for by asking, ended, and their end looked at."""
 
-import os
 import re
 import time
 from itertools import groupby
@@ -94,15 +93,15 @@ class Server:
 
 def bring_password(system: System) -> None:
     """Put the password where the servers and their client read it.  It is in no command, log or record."""
+    import tempfile
+
     assert system.link
-    path = os.path.join(system.top.context.folder, "password")
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+    # Nobody else can read it there either.
+    with tempfile.NamedTemporaryFile("w", dir=system.top.context.folder) as file:
         file.write(system.link.password + "\n")
-    try:
+        file.flush()
         for place in [*system.tops, system.link.client]:
-            place.put(path, PASSWORD)
-    finally:
-        os.unlink(path)
+            place.put(file.name, PASSWORD)
 
 
 def of(inputs: Inputs) -> list[Server]:

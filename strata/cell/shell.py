@@ -59,14 +59,12 @@ class Shell:
                 end(self._process)
         return code, time.monotonic() - begun
 
-    def close(self) -> int:
-        """Let it end, which it does once it can be sent nothing more; its exit code, of a signal 128 and its number."""
+    def close(self) -> None:
+        """Let it end, which it does once it can be sent nothing more."""
         self._sent.close()
         wait_for(self._process.pid, SECONDS_TO_END)
         end(self._process)
         self._printed.close()
-        code: int = self._process.returncode
-        return 128 - code if code < 0 else code
 
     def _pass_on(self, output: int, deadline: float) -> int | None:
         """Write what is printed to a descriptor until the command has ended; its exit code, None at the deadline."""
@@ -83,7 +81,10 @@ class Shell:
                 return int(told[1])
             if not piece:
                 _write(output, held)
-                return max(1, self.close())
+                self.close()
+                # Of a signal 128 and its number, as shells tell it.
+                code: int = self._process.returncode
+                return 128 - code if code < 0 else max(1, code)
             # The beginning of the mark may stand at the end.
             _write(output, held[:-MOST])
             held = held[-MOST:]

@@ -28,7 +28,7 @@ def due(experiment: Plan, cell: blocks.Cell) -> bool:
 
 def is_measured(experiment: Plan, cell: blocks.Cell) -> bool:
     """Whether a cell has a log in its place, of what the plan says."""
-    return _fits(experiment, cell, _record("raw", cell))
+    return _record("raw", cell).get("fingerprint") == plan.fingerprint(experiment, *cell[:2])
 
 
 def waiting(experiment: Plan, cell: blocks.Cell) -> bool:
@@ -38,7 +38,8 @@ def waiting(experiment: Plan, cell: blocks.Cell) -> bool:
     together = found.get("together")
     first = (together["first"], *cell[1:]) if together else cell
     there = any(_record(kind, first).get("together") == together for kind in ("raw", "spool"))
-    return there and _fits(experiment, cell, found) and node.of_record(found) in (None, node.facts()["name"])
+    fits = found.get("fingerprint") == plan.fingerprint(experiment, *cell[:2])
+    return there and fits and node.of_record(found) in (None, node.facts()["name"])
 
 
 def put(cell: blocks.Cell, log: str, record: Fields) -> None:
@@ -98,7 +99,3 @@ def _record(kind: str, cell: blocks.Cell) -> Fields:
     """The record of a cell whose log is there; else nothing."""
     there = os.path.exists(places.cell_path(kind, *cell, "log"))
     return (read_json(places.cell_path(kind, *cell, "json")) if there else None) or {}
-
-
-def _fits(experiment: Plan, cell: blocks.Cell, record: Fields) -> bool:
-    return bool(record) and record.get("fingerprint") == plan.fingerprint(experiment, *cell[:2])

@@ -19,7 +19,6 @@ from strata.cell.shell import PROGRAM, Shell
 from strata.host.context import with_variables
 from strata.system.testbed import System
 
-Ended = tuple[int | None, float]
 # Within which a shell answers that was started in a system.
 SECONDS_TO_BEGIN = 60.0
 
@@ -128,7 +127,7 @@ class Steps:
             limit = f"no end after {stretched(step['timeout']):g} s{_in_systems(late)}"
             raise Endless(f"{name} was ended: {limit}{self._words()}")
 
-    def _ran(self, parts: list[int | None], argvs: list[list[str]], timeout: float) -> list[Ended]:
+    def _ran(self, parts: list[int | None], argvs: list[list[str]], timeout: float) -> list[tuple[int | None, float]]:
         """Run a command in each of these systems; for each its exit code, None where it was ended, and its seconds."""
         if self.shell is not None and parts != [None]:
             return [self.shell.run(with_variables(argvs[0]), self.log.descriptor, timeout)]

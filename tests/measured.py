@@ -13,7 +13,7 @@ from strata.archive import derive
 from strata.base import places
 from strata.base.clock import utc
 from strata.cell import parsing
-from strata.cell import record as record_of
+from strata.cell.cell import FORMAT
 from strata.cell.inputs import expanded, fill
 from strata.cell.logs import checks
 from strata.experiment import blocks, config, plan, workload
@@ -137,7 +137,7 @@ def record(
     share |= {"others_share": 0.0, "others": []}
     moment = {"load1": 0.5, "swap_used_bytes": 0, "temperature_c": "not available", "frequency_mhz": "not available"}
     return {
-        "format": record_of.FORMAT,
+        "format": FORMAT,
         "environment": environment,
         "workload": load,
         "repetition": repetition,
@@ -154,7 +154,7 @@ def record(
             {
                 "step": step["step"],
                 **lap,
-                "argv": fill(step["argv"], values, f"/opt/strata/workloads/{load}"),
+                "argv": fill(step["argv"], values, load),
                 "exit": 0,
                 "started": utc(begun + 1),
                 "seconds": 6.0,

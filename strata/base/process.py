@@ -1,12 +1,11 @@
 """Run commands without being busy, end what was started, and nothing else."""
 
-import contextlib
 import os
 import select
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from strata.base import signals
 from strata.base.errors import UserError
@@ -36,16 +35,25 @@ def alive(process: Fields | None) -> bool:
 
 def wait_for(pid: int, timeout: float | None = None) -> bool:
     """Sleep until process `pid` ends or `timeout` seconds are over; whether it ended."""
+    return bool(wait_for_any([pid], timeout))
+
+
+def wait_for_any(pids: Iterable[int], timeout: float | None) -> set[int]:
+    """Sleep until one of some processes ends or `timeout` seconds are over; those that ended."""
+    watched: dict[int, int] = {}
+    poll = select.poll()
     try:
-        descriptor = os.pidfd_open(pid)
+        for pid in pids:
+            descriptor = os.pidfd_open(pid)
+            watched[descriptor] = pid
+            poll.register(descriptor, select.POLLIN)
+        ready = poll.poll(None if timeout is None else max(0, timeout) * 1000)
+        return {watched[descriptor] for descriptor, _ in ready}
     except ProcessLookupError:
-        return True
-    try:
-        poll = select.poll()
-        poll.register(descriptor, select.POLLIN)
-        return bool(poll.poll(None if timeout is None else max(0, timeout) * 1000))
+        return {pid}
     finally:
-        os.close(descriptor)
+        for descriptor in watched:
+            os.close(descriptor)
 
 
 def end(*processes: subprocess.Popen[Any], patience: float = 5.0) -> None:
@@ -91,54 +99,37 @@ def run_together(
     of a process of `needed`, or `timeout` seconds (as stretched), end all others: their code is None.  However they
     end, their sessions are gone afterwards.
     """
+    found: list[tuple[int | None, float]] = [(None, 0.0)] * len(commands)
+    if wait_for_any(needed, 0):
+        return found
     processes: list[subprocess.Popen[Any]] = []
     begun: list[float] = []
-    found: list[tuple[int | None, float]] = [(None, 0.0)] * len(commands)
-    running: dict[int, int] = {}
-    poll = select.poll()
-    with contextlib.ExitStack() as opened:
-        opened.callback(lambda: end(*processes))
-
-        def watch(pid: int) -> int:
-            descriptor = os.pidfd_open(pid)
-            opened.callback(os.close, descriptor)
-            poll.register(descriptor, select.POLLIN)
-            return descriptor
-
-        try:
-            for pid in needed:
-                watch(pid)
-        except ProcessLookupError:
-            return found
+    try:
         for command, output in zip(commands, outputs, strict=True):
             begun.append(time.monotonic())
             with signals.undisturbed():
                 processes.append(
                     subprocess.Popen(
-                        command,
-                        stdin=subprocess.DEVNULL,
-                        stdout=output,
-                        stderr=subprocess.STDOUT,
+                        command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
                         start_new_session=True,
                     )
-                )
-        for number, process in enumerate(processes):
-            running[watch(process.pid)] = number
+                )  # fmt: skip
+        running = {process.pid: number for number, process in enumerate(processes)}
         deadline = time.monotonic() + stretched(timeout)
         while running:
-            ready = {descriptor for descriptor, _ in poll.poll(max(0.0, deadline - time.monotonic()) * 1000)}
-            ended = ready & running.keys()
-            for descriptor in ended:
-                number = running.pop(descriptor)
-                poll.unregister(descriptor)
+            ended = wait_for_any([*running, *needed], deadline - time.monotonic())
+            for pid in ended & running.keys():
+                number = running.pop(pid)
                 seconds = time.monotonic() - begun[number]
                 found[number] = (reap(processes[number]), seconds)
             # The time is over, something that was needed has ended, or one ended badly.
-            if not ended or ready > ended or any(code for code, _ in found):
+            if not ended or ended.intersection(needed) or any(code for code, _ in found):
                 break
         for number in running.values():
             found[number] = (None, time.monotonic() - begun[number])
         return found
+    finally:
+        end(*processes)
 
 
 def capture(argv: Sequence[str], timeout: float = 120, check: bool = True) -> subprocess.CompletedProcess[str]:

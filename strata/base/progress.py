@@ -22,22 +22,17 @@ def begin(done: int) -> None:
     write_json(PATH, {"begun": time.time(), "done": done})
 
 
-def _new(begun: float) -> int:
-    """How many cells have a log of this run, which stays in the spool until its end."""
-    found = 0
-    for log in glob.glob("results/spool/*/*/*.log"):
-        with contextlib.suppress(FileNotFoundError):
-            found += os.stat(log).st_mtime >= begun
-    return found
-
-
 def count() -> tuple[int, int, float | None]:
     """``(done, planned, seconds)``: how many cells are done, how many are planned so far, and about how long the rest
     takes, by the pace since the run began (None where nothing was done since)."""
-    known = read_json(PATH) or {"begun": 0.0, "done": 0}
+    known = read_json(PATH) or {"begun": time.time(), "done": 0}
     with open(places.CELLS, encoding="utf-8") as file:
         planned = len(file.readlines()) - 1
-    new = _new(known["begun"]) if known["begun"] else 0
+    new = 0
+    # Those of this run stay in the spool until its end.
+    for log in glob.glob("results/spool/*/*/*.log"):
+        with contextlib.suppress(FileNotFoundError):
+            new += os.stat(log).st_mtime >= known["begun"]
     done = min(known["done"] + new, planned)
     return done, planned, (time.time() - known["begun"]) / new * (planned - done) if new else None
 

@@ -8,7 +8,7 @@ import time
 from hashlib import sha256
 
 from strata import layers
-from strata.base import places
+from strata.base import patience, places
 from strata.base.clock import Watch
 from strata.base.errors import CellFailed, Endless, Unable
 from strata.base.files import read_json
@@ -18,11 +18,12 @@ from strata.cell import logs, parsing, prepared
 from strata.cell.inputs import Inputs
 from strata.cell.steps import Steps
 from strata.experiment import blocks, plan, sizes
+from strata.host import node
 from strata.image import cache
 from strata.system import testbed
 
-# Lines of a log that tell why a system could not do what was asked of it.
-LAST_WORDS = 3
+# Of the record.
+FORMAT = 5
 # Seconds after a thaw that belong to no lap: a server is then as quick as before it was frozen (docs/method.md).
 THAWING = 0.2
 
@@ -30,64 +31,64 @@ THAWING = 0.2
 class Cell:
     """One cell on its way from the plan to its log and record; `known` are the parts of the record so far.
 
-    `entry` and `work` are what the plan says of its environment and its workload there; it takes its run `laps` times,
-    in so many `systems` at the same time.
+    `key` names it in the plan, `name` for a person; its log grows in `draft`.  `entry` and `work` are what the plan
+    says of its environment and its workload there; it takes its run `laps` times, in so many `systems` at the same
+    time, each a stack of these `layers`.
     """
 
     steps: Steps
 
-    def __init__(self, experiment: Plan, environment: str, workload: str, repetition: int, order: blocks.Order) -> None:
-        self.plan, self.environment, self.workload, self.repetition = experiment, environment, workload, repetition
-        self.order = order
-        self.entry = experiment["environments"][environment]
-        self.work = plan.of_environment(experiment, environment, workload)
-        self.systems, self.laps = plan.systems(self.work), plan.laps(experiment, environment, workload)
+    def __init__(self, experiment: Plan, key: blocks.Cell, order: blocks.Order) -> None:
+        self.plan, self.key, self.order = experiment, key, order
+        self.environment, self.workload, self.repetition = key
+        self.name = f"{self.environment} · {self.workload} · repetition {self.repetition}"
+        self.draft = places.cell_path("tmp", *key, "log")
+        self.entry = experiment["environments"][self.environment]
+        self.layers = [name for layer in self.entry["layers"] for name in layer]
+        self.work = plan.of_environment(experiment, self.environment, self.workload)
+        self.systems, self.laps = plan.systems(self.work), plan.laps(experiment, self.environment, self.workload)
         self.watch = Watch()
         self.known: Fields = {}
-
-    @property
-    def key(self) -> blocks.Cell:
-        """What names it in the plan."""
-        return (self.environment, self.workload, self.repetition)
-
-    @property
-    def name(self) -> str:
-        """Its name for a person."""
-        return f"{self.environment} · {self.workload} · repetition {self.repetition}"
-
-    @property
-    def draft(self) -> str:
-        """Where its log grows."""
-        return places.cell_path("tmp", *self.key, "log")
-
-    @property
-    def client(self) -> Fields | None:
-        """The client beside its system, as the plan says; None where the workload has no part there."""
-        return dict(self.plan["client"]) if plan.uses_client(self.work["cell"]) else None
 
     @functools.cached_property
     def image(self) -> Image | None:
         """The image that its system is made of; None where that is of none."""
-        forms = layers.forms(name for layer in self.entry["layers"] for name in layer)
-        return cache.require(self.plan["image"]["recipe"]) if forms else None
+        return cache.require(self.plan["image"]["recipe"]) if layers.forms(self.layers) else None
 
     @property
-    def stands_idle(self) -> bool:
-        """Whether its system uses nothing of the host while no command runs in it."""
-        return all(layers.kind(name).stands_idle for layer in self.entry["layers"] for name in layer)
+    def takes_turns(self) -> bool:
+        """Whether it has laps, and its system uses nothing of the host while no command runs in it."""
+        return self.laps > 1 and all(layers.kind(name).stands_idle for name in self.layers)
 
     @property
     def system(self) -> testbed.System:
         """Its system, which is up."""
         return self.steps.inputs.system
 
-    def bring_up(self, link: testbed.Link | None, number: int = 0) -> None:
+    def begin(self) -> None:
+        """Begin its record, and to count its time."""
+        self.watch = Watch()
+        self.known = {
+            "format": FORMAT,
+            "environment": self.environment,
+            "workload": self.workload,
+            "repetition": self.repetition,
+            "round": self.order.places[self.key][1],
+            "fingerprint": plan.fingerprint(self.plan, self.environment, self.workload),
+            "node": node.facts(),
+            "started": self.watch.begun(),
+            "scale": plan.scale(self.plan, self.environment),
+            **({"patience": patience.factor()} if patience.factor() > 1 else {}),
+            "source": self.plan["source"],
+        }
+
+    def bring_up(self, link: testbed.Link | None, number: int) -> None:
         """Bring its system up, look at it, and put what it needs into it.
 
         number: of the systems that are up before it, whose servers have the ports below.
         """
         log = logs.Log(self.draft, self.systems)
-        data = self._data()
+        data = prepared.ensure(self.workload, self.work, plan.cell_seed(self.plan, self.workload, 0), self.image)
         system = self._fresh(self.entry["layers"], link, number)
         inside, client = testbed.look(system.top), link.seen if link else None
         cpus = self._cpus(system, inside)
@@ -107,13 +108,13 @@ class Cell:
                 "vm": None,
                 **system.facts["facts"],
             },
-            "observed": {"inside": inside, "client": client},
+            "observed": {"inside": inside, "host": None, "client": client},
         }
         inputs = Inputs(self.workload, self.work["cell"], system, self._bring_files(system, values, data))
-        self.steps = Steps(inputs, log, self.watch, self._afresh, self.laps > 1 and self.stands_idle)
+        self.steps = Steps(inputs, log, self.watch, self._afresh, self.takes_turns)
         self.known["commands"] = self.steps.commands
         if "servers" in self.work["cell"]:
-            self.known["servers"] = self.steps.servers.records
+            self.known["servers"] = [server.record for server in self.steps.servers]
 
     def _fresh(self, stack: Stack, link: testbed.Link | None, number: int) -> testbed.System:
         ports = sorted({port for _, port in plan.ports_of(self.work)})
@@ -125,27 +126,23 @@ class Cell:
         testbed.take_down(self.environment)
         return self._fresh(layers.started(self.entry["layers"], way), self.system.link, 0)
 
-    def prepare(self, aside: bool = False) -> None:
-        """Take the steps before its run.  aside: it then makes room for others, here as after each lap."""
+    def prepare(self) -> None:
+        """Take the steps before its run."""
         self.steps.prepare()
-        if aside:
-            self._stand_aside()
 
-    def run(self, lap: int, aside: bool = False) -> None:
+    def run(self, lap: int) -> None:
         """Take the steps of its run, in the lap with this number."""
         if self.system.frozen:
             self.system.freeze(False)
             time.sleep(THAWING if "servers" in self.work["cell"] else 0)
         self.steps.run(lap if self.laps > 1 else None)
-        if aside:
-            self._stand_aside()
 
     def finish(self) -> None:
         """End what waits and serves in its system."""
         self.system.freeze(False)
         self.steps.finish()
 
-    def _stand_aside(self) -> None:
+    def stand_aside(self) -> None:
         """Stand idle while others run: what it wrote is on the disk, and all of its system is frozen.
 
         A server would answer timers, and a sandbox's kernel does, though nobody asks it anything.
@@ -183,21 +180,17 @@ class Cell:
         It does not where another repetition of the same cell was measured, and what came to no end does only where
         another repetition said that it failed.
         """
-        import glob
-
         if not self.entry.get("doubtful"):
             return False
-        folder = os.path.dirname(places.cell_path("raw", *self.key, "log"))
-        mark = self.known["fingerprint"]
-        found = [read_json(path) or {} for path in glob.glob(os.path.join(glob.escape(folder), "*.json"))]
-        others = [other for other in found if other.get("fingerprint") == mark]
+        cells = [key for key in self.order.places if key[:2] == self.key[:2]]
+        found = [read_json(places.cell_path("raw", *key, "json")) or {} for key in cells]
+        others = [other for other in found if other.get("fingerprint") == self.known["fingerprint"]]
         return all("cannot" in other for other in others) and (bool(others) or not isinstance(failure, Endless))
 
     def note_that_it_cannot(self, failure: CellFailed) -> None:
         """Make a result of a failure in a system that may be unable to do what was asked of it."""
-        content = self._see_log()
-        words = [line.strip() for line in content.decode(errors="replace").splitlines() if line.strip()][-LAST_WORDS:]
-        said = "; it said last: " + " / ".join(word[:200] for word in words) if words else ""
+        words = logs.last_words(self._see_log().decode(errors="replace"))
+        said = f"; it said last: {words}" if words else ""
         commands = self.known.get("commands", [])
         failed = [command for command in commands if command["exit"] != 0]
         self.known["cannot"] = {"reason": " ".join(f"{failure}{said}".split()), "commands": failed}
@@ -205,15 +198,6 @@ class Cell:
         ended = [server for server in self.known.pop("servers", []) if server["exit"] is not None]
         self.known |= {"servers": ended} if ended else {}
         self.known["checks"] = []
-
-    def _data(self) -> str | None:
-        """The file that the workload's data were made into, made now if this is the first cell that asks."""
-        declared, image = self.work["cell"].get("data"), self.image
-        if declared is None:
-            return None
-        assert image
-        values = {**self.work["parameters"], "seed": plan.cell_seed(self.plan, self.workload, 0)}
-        return prepared.ensure(self.workload, declared, values, image)
 
     def _cpus(self, system: testbed.System, inside: Fields) -> int | None:
         """How many CPUs one system has for itself; None where it does not say how many it sees.
@@ -245,13 +229,9 @@ class Cell:
 
         The values of those parameters become their places there.
         """
-        inside = dict(values)
-        files = {} if data is None else {prepared.INSIDE: data}
-        for key in self.work["cell"]["files"]:
-            if values[key] is not None:
-                inside[key] = f"/data/given-{key}"
-                files[inside[key]] = values[key]
+        given = {key: values[key] for key in self.work["cell"]["files"] if values[key] is not None}
+        files = {f"/data/given-{key}": path for key, path in given.items()} | ({prepared.INSIDE: data} if data else {})
         for top in system.tops:
             for target, source in files.items():
                 top.put(source, target)
-        return inside
+        return values | {key: f"/data/given-{key}" for key in given}

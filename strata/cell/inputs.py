@@ -1,19 +1,20 @@
 """What the commands of a cell are given: parameters, ports and addresses, as each system and the client see them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from strata.base.placeholders import placeholder, several
-from strata.base.shapes import Any, CellWork, Fields, Step
+from strata.base.shapes import CellWork, Fields, Step
 from strata.experiment import plan
+from strata.layers import Layer
 from strata.system.testbed import System
 
 PROGRAMS = "/opt/strata/workloads"
 
 
-def fill(argv: list[str], values: Fields, folder: str) -> list[str]:
+def fill(argv: list[str], values: Fields, workload: str) -> list[str]:
     """A declared command with its parameters; lists become ``a,b``, empty values the empty word.
 
-    A program without a slash is one of the workload's own, in `folder`.
+    A program without a slash is one of the workload's own.
     """
     words = []
     for word in argv:
@@ -22,7 +23,7 @@ def fill(argv: list[str], values: Fields, folder: str) -> list[str]:
             word = ",".join("" if item is None else str(item) for item in several(values[name]))
         words.append(word)
     if "/" not in words[0]:
-        words[0] = f"{folder}/{words[0]}"
+        words[0] = f"{PROGRAMS}/{workload}/{words[0]}"
     return words
 
 
@@ -46,27 +47,13 @@ class Inputs:
     def __init__(self, workload: str, cell: CellWork, system: System, values: Fields) -> None:
         self.workload, self.cell, self.system, self.values = workload, cell, system, values
         self.groups = plan.groups(cell, values)
+        self.parts = len(system.tops)
 
-    @property
-    def parts(self) -> int:
-        """How many equal systems there are."""
-        return len(self.system.tops)
-
-    def fill(self, argv: list[str], values: Fields) -> list[str]:
-        """A declared command with these values."""
-        return fill(argv, values, f"{PROGRAMS}/{self.workload}")
-
-    def place(self, at: str, part: int = 0) -> Callable[[list[str]], list[str]]:
-        """What makes the host's command of one for the client, or for the system with this number."""
-        if at == "client":
-            assert self.system.client is not None
-            command: Callable[[list[str]], list[str]] = self.system.client.command
-            return command
-        return self.system.tops[part].command
-
-    def is_of(self, server: Fields, part: int) -> bool:
-        """Whether the system with this number has a server's role; every system has those without one."""
-        return "role" not in server or server["role"] in self.groups[part % len(self.groups)]
+    def place(self, part: int | None) -> Layer:
+        """Where the commands of the system with this number run; of None those of the client."""
+        place = self.system.client if part is None else self.system.tops[part]
+        assert place
+        return place
 
     def of(self, part: int, values: Fields) -> Fields:
         """The values as they are in the system with this number: its own ports, its address; those of each role."""
@@ -86,8 +73,8 @@ class Inputs:
         """
         each = [self.of(part, values) for part in range(self.parts)]
         firsts = each[:: len(self.groups)]
-        found = {name: _flat([own[name] for own in each]) for name in ("address", "listen", "part")}
-        found |= {name: _flat([own[name] for own in firsts]) for name in self.cell.get("ports", [])}
+        found = {name: [own[name] for own in each] for name in ("address", "listen", "part")}
+        found |= {name: [port for own in firsts for port in several(own[name])] for name in self.cell.get("ports", [])}
         for role in self.cell.get("roles", {}).get("ports", {}):
             parts = [self._part_of(role, own["part"]) for own in firsts]
             found[f"address.{role}"] = [each[part]["address"] for part in parts]
@@ -97,8 +84,3 @@ class Inputs:
         """The number of the system with a role, among those that work together with the one of this number."""
         number = next(number for number, roles in enumerate(self.groups) if role in roles)
         return part - part % len(self.groups) + number
-
-
-def _flat(values: list[Any]) -> list[Any]:
-    """Values and those of lists among them, in one list."""
-    return [item for value in values for item in several(value)]

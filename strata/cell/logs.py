@@ -17,11 +17,14 @@ from strata.base.shapes import Fields
 # The lines before what a system printed, or what is of none of them, and before what was printed in a lap.
 MARK = re.compile(r'\{"system": (null|[0-9]{1,9})\}')
 LAP = re.compile(r'\{"lap": ([0-9]{1,9})\}')
+# How a line begins that tells what was observed of the host.
+OBSERVED = '{"observed":'
+Parts = list[tuple[int | None, list[str]]]
 
 
-def parts(lines: list[str], mark: re.Pattern[str]) -> list[tuple[int | None, list[str]]]:
+def parts(lines: list[str], mark: re.Pattern[str]) -> Parts:
     """The lines before the first mark, and those after each one with the number in it; None: none is in it."""
-    found: list[tuple[int | None, list[str]]] = [(None, [])]
+    found: Parts = [(None, [])]
     for line in lines:
         if match := mark.fullmatch(line):
             found.append((None if match[1] == "null" else int(match[1]), []))
@@ -30,14 +33,24 @@ def parts(lines: list[str], mark: re.Pattern[str]) -> list[tuple[int | None, lis
     return found
 
 
-def split(log: str, systems: int) -> dict[int | None, str]:
-    """The lines of each system (from 0), and at None those of none of them; of one system all are its own."""
-    if systems == 1:
-        return {None: "", 0: log}
-    found: dict[int | None, list[str]] = {None: [], **{number: [] for number in range(systems)}}
-    for number, lines in parts(log.split("\n"), MARK):
-        found.setdefault(number, []).extend(lines)
-    return {number: "\n".join(lines) for number, lines in found.items()}
+def laps(lines: list[str]) -> dict[int | None, list[str]]:
+    """The lines of each lap, behind those before all of them; without laps all of them, at None."""
+    (_, before), *found = parts(lines, LAP)
+    return {lap: [*before, *inner] for lap, inner in found} or {None: before}
+
+
+def of_system(found: Parts, system: int | None) -> list[str]:
+    """The lines of a system (from 0) among :func:`parts`, and what was observed of the host, which belongs to each.
+
+    At None those that are of none of them.
+    """
+    kept = {None: OBSERVED, system: ""}
+    return [line for mark, inner in found if mark in kept for line in inner if line.startswith(kept[mark])]
+
+
+def last_words(text: str) -> str:
+    """The last three lines of an output that are not empty, in one, of each the first 200 characters."""
+    return " / ".join([line.strip()[:200] for line in text.splitlines() if line.strip()][-3:])
 
 
 def checks(declared: list[Fields], log: str, systems: int = 1) -> list[Fields]:
@@ -46,13 +59,12 @@ def checks(declared: list[Fields], log: str, systems: int = 1) -> list[Fields]:
     Of several systems each must have such a line, unless it is among those that are of none of them; and so must each
     lap, unless it was printed before all of them.
     """
-    (_, before), *laps = parts(log.split("\n"), LAP)
-    each = [split("\n".join(lines), systems) for lines in ([*before, *lap] for _, lap in laps or [(None, [])])]
-    shared = [texts.pop(None) for texts in each]
+    each = [parts(lines, MARK) for lines in laps(log.split("\n")).values()]
+    texts = [["\n".join(of_system(found, system)) for system in (None, *range(systems))] for found in each]
 
     def passed(pattern: str) -> bool:
         find = re.compile(pattern, re.MULTILINE).search
-        return all(find(rest) or all(map(find, texts.values())) for rest, texts in zip(shared, each, strict=True))
+        return all(find(shared) or all(map(find, own)) for shared, *own in texts)
 
     return [{"name": check["name"], "passed": passed(check["pattern"])} for check in declared]
 
@@ -63,7 +75,7 @@ class Log:
     def __init__(self, path: str, systems: int = 1) -> None:
         self._systems = systems
         self._marked: int | None = None
-        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
         self.descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC)
 
     def write(self, line: str) -> None:
@@ -92,17 +104,17 @@ class Log:
             return
         import tempfile
 
-        with contextlib.ExitStack() as files:
-            outputs = [files.enter_context(tempfile.TemporaryFile()) for _ in systems]
-            try:
-                yield [output.fileno() for output in outputs]
-            finally:
-                for system, output in zip(systems, outputs, strict=True):
-                    self.mark(system)
+        outputs = [tempfile.TemporaryFile() for _ in systems]
+        try:
+            yield [output.fileno() for output in outputs]
+        finally:
+            for system, output in zip(systems, outputs, strict=True):
+                self.mark(system)
+                with output:
                     output.seek(0)
                     text = output.read()
-                    # What follows begins a line of its own.
-                    os.write(self.descriptor, text if text[-1:] in (b"", b"\n") else text + b"\n")
+                # What follows begins a line of its own.
+                os.write(self.descriptor, text if text[-1:] in (b"", b"\n") else text + b"\n")
 
     def whole(self) -> bytes:
         """All of it, which lasts from now on."""

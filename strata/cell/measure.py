@@ -7,6 +7,7 @@ What is measured waits in results/spool until it is asked for (:mod:`strata.cell
 one that was asked for is given up, and measured by itself once it is asked for.
 """
 
+import contextlib
 import os
 import random
 import subprocess
@@ -17,9 +18,10 @@ from collections.abc import Callable, Sequence
 from strata import layers
 from strata.base import places, progress, run, signals
 from strata.base.errors import CellFailed, Unable, UserError
-from strata.base.shapes import Plan
+from strata.base.files import write_json, write_text
+from strata.base.shapes import Fields
 from strata.base.signals import Interrupted
-from strata.cell import quiet, record, spool
+from strata.cell import quiet, spool
 from strata.cell.cell import Cell
 from strata.experiment import blocks, plan
 from strata.host import observe
@@ -39,27 +41,26 @@ def measure(environment: str, workload: str, repetition: int) -> None:
     signals.heed()
     run.end_with_it()
     experiment = plan.read()
-    order = blocks.Order(experiment)
-    if (environment, workload, repetition) not in order.places:
-        raise UserError(f"{places.PLAN}: {order.missing(environment, workload, repetition)}")
-    cell = Cell(experiment, environment, workload, repetition, order)
+    order, key = blocks.Order(experiment), (environment, workload, repetition)
+    if key not in order.places:
+        raise UserError(f"{places.PLAN}: {order.missing(*key)}")
+    cell = Cell(experiment, key, order)
     try:
         with testbed.exclusive():
-            if not spool.waiting(experiment, cell.key):
-                _provide(experiment, environment)
+            if not spool.waiting(experiment, key):
+                _provide(cell)
                 _measure(cell)
-            record.tell(cell, spool.take(cell.key))
+            _tell(cell, spool.take(key))
             if run.owner()["pid"] == os.getpid():
                 # It belongs to no run, at whose end it would be forgotten.
-                spool.forget(cell.key)
+                spool.forget(key)
     except Interrupted as asked:
         raise CellFailed(f"{cell.name} was ended by {asked} before it began") from None
 
 
-def _provide(experiment: Plan, environment: str) -> None:
+def _provide(cell: Cell) -> None:
     """See that the image is there, and the disk of the environment's machine: in the cache, or built now."""
-    forms = layers.forms(name for layer in experiment["environments"][environment]["layers"] for name in layer)
-    recipe = experiment["image"]["recipe"]
+    forms, recipe = layers.forms(cell.layers), cell.plan["image"]["recipe"]
     missing = bool(forms) and cache.find(recipe) is None
     if "disk" in forms and not missing:
         from strata.vm import disk
@@ -67,9 +68,9 @@ def _provide(experiment: Plan, environment: str) -> None:
         missing = not disk.whole(recipe)
     if missing:
         # With the packages that a cell does without.
-        done = subprocess.run([sys.executable, "-m", "strata", "image", "--planned", environment], check=False)
+        done = subprocess.run([sys.executable, "-m", "strata", "image", "--planned", cell.environment], check=False)
         if done.returncode:
-            raise CellFailed(f"the image of {environment} could not be made (see above)")
+            raise CellFailed(f"the image of {cell.environment} could not be made (see above)")
 
 
 def _measure(cell: Cell) -> None:
@@ -78,9 +79,9 @@ def _measure(cell: Cell) -> None:
     Whatever goes wrong, nothing of it stays up and nothing looks complete.
     """
     mates: list[Cell] = []
-    if cell.laps > 1 and cell.stands_idle:
+    if cell.takes_turns:
         due = [key for key in cell.order.block(*cell.key) if key != cell.key and spool.due(cell.plan, key)]
-        mates = [mate for mate in (Cell(cell.plan, *key, cell.order) for key in due) if mate.stands_idle]
+        mates = [mate for mate in (Cell(cell.plan, key, cell.order) for key in due) if mate.takes_turns]
     beside = f", in turns with {', '.join(mate.environment for mate in mates)}" if mates else ""
     progress.announce(cell.name + beside)
     try:
@@ -92,7 +93,61 @@ def _measure(cell: Cell) -> None:
             # What a system cannot do, it is to show alone.
             Turns(cell).measure()
     except BaseException as error:
-        raise record.give_up(cell, error) from error
+        raise _give_up(cell, error) from error
+
+
+def _give_up(cell: Cell, error: BaseException) -> CellFailed:
+    """Take what is up down, keep what was printed for the person who looks, and say what to do."""
+    signals.ignore()
+    _take_down()
+    if isinstance(error, Interrupted):
+        failure = CellFailed(f"{cell.name} was ended by {error}; nothing of it is kept")
+        _note(cell, str(failure))
+        return failure
+    foreseen = isinstance(error, (UserError, OSError))
+    reason = str(error) if foreseen else f"{type(error).__name__}: {error}"
+    log = places.cell_path("failed", *cell.key, "log")
+    known = {"ended": cell.watch.now(), "seconds": round(cell.watch.passed(), 3)} | cell.known
+    try:
+        write_json(places.cell_path("failed", *cell.key, "json"), {**known, "error": reason})
+        # It may have failed before it had a log.
+        write_text(log, "")
+        with contextlib.suppress(FileNotFoundError):
+            os.replace(cell.draft, log)
+    except (OSError, UserError) as trouble:
+        log = f"could not be kept: {trouble}"
+    again = run.again(places.cell_path("raw", *cell.key, "log"))
+    failure = CellFailed(f"cell failed: {cell.name}: {reason}\n  log:   {log}\n  rerun: {again}")
+    _note(cell, str(failure), None if foreseen else error)
+    return failure
+
+
+def _take_down() -> None:
+    """Take down what is up, as far as that can be done now."""
+    try:
+        testbed.take_down()
+    except (UserError, OSError) as trouble:
+        progress.say("testbed", f"{trouble}; whoever measures next tries again, and so does `python3 -m strata clean`")
+
+
+def _tell(cell: Cell, known: Fields) -> None:
+    """Say that a cell with this record is in its place."""
+    told = f"measured in {known['seconds']} s"
+    if "cannot" in known:
+        told = f"cannot be done there: {known['cannot']['reason']}"
+        progress.say("cell", f"{cell.name} {told}")
+    _note(cell, told)
+    progress.done(cell.name, known["seconds"], not cell.order.decided)
+
+
+def _note(cell: Cell, text: str, error: BaseException | None = None) -> None:
+    """Write down how a cell went; an error that nobody foresaw with its traceback."""
+    if error is not None:
+        import traceback
+
+        text += "\n" + "".join(traceback.format_exception(error))
+    with contextlib.suppress(UserError):
+        write_text(places.cell_path("logs/cells", *cell.key, "log"), f"{cell.watch.now()} {cell.name}: {text}\n")
 
 
 class Turns:
@@ -105,50 +160,45 @@ class Turns:
     def __init__(self, first: Cell, others: Sequence[Cell] = ()) -> None:
         self.first = first
         self.spent = dict.fromkeys([first, *others], 0.0)
-        self.lookout = quiet.Lookout(first.plan["quiet"], plan.daemons(first.plan))
 
     def measure(self) -> None:
         """Measure them, and let them wait.
 
         Raises what goes wrong with the first.  With which of the others anything goes wrong, that one is given up.
         """
-        watch = time.monotonic()
-        self.lookout.begin()
+        begun, first = time.monotonic(), self.first
+        lookout = quiet.Lookout(first.plan["quiet"])
         testbed.take_down()
-        self._each(record.begin)
-        wanted = self.first.client
-        link = testbed.Link(wanted, self.first.image) if wanted else None
+        self._each(Cell.begin)
+        link = testbed.Link(first.plan["client"], first.image) if plan.uses_client(first.work["cell"]) else None
         for number, cell in enumerate(list(self.spent)):
             self._each(Cell.bring_up, link, number, order=[cell])
         self._prepare()
-        self.lookout.ready()
-        for lap in range(1, self.first.laps + 1):
-            self._each(Cell.run, lap, len(self.spent) > 1, order=self._shuffled(lap))
+        lookout.ready(plan.daemons(first.plan))
+        for lap in range(1, first.laps + 1):
+            self._each(Cell.run, lap, order=self._shuffled(lap))
         self._each(Cell.finish)
-        working = [cell.entry["daemons"] for cell in self.spent]
-        commands = [cell.known["commands"] for cell in self.spent]
-        self.lookout.end({name for daemons in working for name in daemons}, commands)
+        daemons = {name for cell in self.spent for name in cell.entry["daemons"]}
+        lookout.end(daemons, [cell.known["commands"] for cell in self.spent])
         self._each(Cell.check)
-        try:
-            testbed.take_down()
-        except (UserError, OSError) as trouble:
-            progress.say("testbed", f"{trouble}; whoever measures next tries again")
-        self._complete(time.monotonic() - watch)
+        _take_down()
+        self._complete(time.monotonic() - begun, lookout)
         # The others count only where the first is.
         for cell in reversed(self.spent):
-            record.keep(cell)
+            spool.put(cell.key, cell.draft, cell.known)
 
     def _prepare(self) -> None:
         """Take the steps before the run; where the memory does not hold all systems, the first goes on alone."""
-        aside = len(self.spent) > 1
+        first, *others = self.spent
         before = observe.memory()
-        self._each(Cell.prepare, aside, order=[self.first])
-        needed = max(0, before - observe.memory()) * (len(self.spent) - 1)
-        if aside and needed > observe.memory() - MEMORY_KEPT * before:
-            for cell in [cell for cell in self.spent if cell is not self.first]:
-                self._give_up(cell, CellFailed(f"the memory does not hold {len(self.spent)} such systems"))
-            self.first.known["alone"] = "memory"
-        self._each(Cell.prepare, aside, order=[cell for cell in self.spent if cell is not self.first])
+        self._each(Cell.prepare, order=[first])
+        needed = max(0, before - observe.memory()) * len(others)
+        if others and needed > observe.memory() - MEMORY_KEPT * before:
+            for cell in others:
+                self._dismiss(cell, CellFailed(f"the memory does not hold {len(self.spent)} such systems"))
+            first.known["alone"] = "memory"
+        else:
+            self._each(Cell.prepare, order=others)
 
     def _shuffled(self, lap: int) -> list[Cell]:
         order = sorted(self.spent, key=lambda cell: cell.environment)
@@ -156,34 +206,38 @@ class Turns:
         return order
 
     def _each(self, part: Callable[..., None], *words: object, order: Sequence[Cell] | None = None) -> None:
-        """Let each do a part, in this order.  Raises what goes wrong with the first; any other is given up then."""
+        """Let each do a part, in this order, and then stand aside where it is for others to use the machine.
+
+        Raises what goes wrong with the first; any other is given up then.
+        """
         for cell in list(self.spent) if order is None else order:
             if "cannot" in cell.known:
                 continue
             begun = time.monotonic()
             try:
                 part(cell, *words)
+                if part in (Cell.prepare, Cell.run) and len(self.spent) > 1:
+                    cell.stand_aside()
             except (CellFailed, UserError, OSError) as trouble:
                 if cell is not self.first:
-                    self._give_up(cell, trouble)
+                    self._dismiss(cell, trouble)
                     continue
                 if len(self.spent) > 1 or not isinstance(trouble, Unable) or not cell.shows_inability(trouble):
                     raise
                 cell.note_that_it_cannot(trouble)
             self.spent[cell] += time.monotonic() - begun
 
-    def _give_up(self, cell: Cell, trouble: Exception) -> None:
+    def _dismiss(self, cell: Cell, trouble: Exception) -> None:
         del self.spent[cell]
         progress.say("cell", f"{cell.name} no longer takes turns and is measured alone: {trouble}")
         testbed.take_down(cell.environment)
 
-    def _complete(self, seconds: float) -> None:
+    def _complete(self, seconds: float, lookout: quiet.Lookout) -> None:
         """Make the records whole; of so many seconds each has its own, and what was done for all is shared."""
         shared = (seconds - sum(self.spent.values())) / len(self.spent)
         for cell, own in self.spent.items():
-            seen = cell.known["observed"]
-            cell.known["observed"] = {"inside": seen["inside"], "host": self.lookout.host, "client": seen["client"]}
-            cell.known["quiet"] = self.lookout.report
+            cell.known["observed"]["host"] = lookout.host
+            cell.known["quiet"] = lookout.report
             if len(self.spent) > 1:
                 others = sorted(other.environment for other in self.spent if other is not cell)
                 first = {"first": self.first.environment, "started": self.first.known["started"]}

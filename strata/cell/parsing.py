@@ -23,25 +23,15 @@ from kit.logs import Parser, Value, guarded
 
 __all__ = ["BrokenLogError", "Parser", "Value", "load_parser", "of_laps"]
 
-_OBSERVED = '{"observed":'
-
 
 def program(log: bytes) -> Fields:
     """``{program: …}``: what the first program said of itself, the object with the key `tool`; with the largest
     `huge_page_bytes` that any printed.  Empty where none did."""
-    objects = (_object(line) for line in log.splitlines() if line.startswith(b"{"))
-    found = next((one for one in objects if "tool" in one), {})
+    told = re.search(rb'^\{.*"tool":.*\}$', log, re.MULTILINE)
+    found: Fields = json.loads(told[0]) if told else {}
     pages = [int(size) for size in re.findall(rb'"huge_page_bytes": ([0-9]+)', log)]
     found |= {"huge_page_bytes": max(pages)} if pages else {}
     return {"program": found} if found else {}
-
-
-def _object(line: bytes) -> Fields:
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 @functools.cache
@@ -49,17 +39,15 @@ def load_parser(workload: str, folder: str = places.PROJECT) -> Parser:
     """The parser of a workload: `parse` of workloads/NAME/parse.py below the project's folder, an absolute path.
 
     It takes the lines of a log and the parameters of the cell's record, and raises BrokenLogError alone.  Raises
-    UserError that names the file if there is none, or if it cannot be loaded or defines no `parse`.
+    UserError that names the file if it cannot be loaded or defines no `parse`.
     """
     workloads = os.path.join(folder, "workloads")
     path = os.path.join(workloads, workload, "parse.py")
-    if not os.path.isfile(path):
-        raise UserError(f"{path}: missing; every workload needs a parser, which defines parse(lines, parameters)")
     if workloads not in sys.path:
         sys.path.append(workloads)
     spec = importlib.util.spec_from_file_location(f"strata_parser_of_{workload}", path)
-    assert spec is not None
-    assert spec.loader is not None
+    assert spec
+    assert spec.loader
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     try:
@@ -84,21 +72,16 @@ def of_laps(log: bytes, record: Record, metrics: Fields, parse: Parser) -> list[
     """
     require(b"\0" not in log, "not a text file: it contains NUL bytes")
     lines = log.decode(errors="surrogateescape").removesuffix("\n").split("\n")
-    (_, before), *parts = logs.parts(lines, logs.LAP)
-    if parts:
-        values = _condensed([_of_lap(lap, before + inner, record, parse) for lap, inner in parts], metrics)
-    else:
-        values = [(value, []) for value in _of_systems(lines, record, parse)]
-    _check([value for value, _ in values], metrics)
+    laps = []
+    for lap, own in logs.laps(lines).items():
+        try:
+            laps.append(_of_systems(own, record, parse))
+            _check(laps[-1], metrics)
+        except BrokenLogError as error:
+            raise BrokenLogError(f"lap {lap}: {error}" if lap else str(error)) from error
+    values = _condensed(laps, metrics) if lap else [(value, []) for value in laps[0]]
     names = list(metrics)
     return sorted(values, key=lambda one: names.index(one[0].metric))
-
-
-def _of_lap(lap: int | None, lines: list[str], record: Record, parse: Parser) -> list[Value]:
-    try:
-        return _of_systems(lines, record, parse)
-    except BrokenLogError as error:
-        raise BrokenLogError(f"lap {lap}: {error}") from error
 
 
 def _of_systems(lines: list[str], record: Record, parse: Parser) -> list[Value]:
@@ -109,14 +92,11 @@ def _of_systems(lines: list[str], record: Record, parse: Parser) -> list[Value]:
     parts = logs.parts(lines, logs.MARK)
     # A load generator at the client reaches all systems.
     if any(command.get("step") == "run" and command.get("at") == "client" for command in record["commands"]):
-        return parse([line for mark, inner in parts if mark is None for line in inner], parameters)
+        return parse(logs.of_system(parts, None), parameters)
     values = []
     for system in range(count):
-        # What was observed of the host belongs to each of them.
-        kept = {None: _OBSERVED, system: ""}
-        own = [line for mark, inner in parts if mark in kept for line in inner if line.startswith(kept[mark])]
         try:
-            found = parse(own, parameters)
+            found = parse(logs.of_system(parts, system), parameters)
         except BrokenLogError as error:
             raise BrokenLogError(f"system {system}: {error}") from error
         values += [one._replace(factors=";".join(filter(None, [one.factors, f"system={system}"]))) for one in found]
@@ -128,38 +108,26 @@ def _condensed(laps: list[list[Value]], metrics: Fields) -> list[tuple[Value, li
 
     A percentile that some lap has too few samples for is left out.
     """
-    held = [{one._replace(value=0) for one in lap} for lap in laps]
-    everywhere = held[0].intersection(*held)
-    few = {one for lap in held for one in lap - everywhere if _is_percentile(one, metrics)}
-    laps = [[one for one in lap if one._replace(value=0) not in few] for lap in laps]
-    first = [one._replace(value=0) for one in laps[0]]
-    for number, lap in enumerate(laps, 1):
-        same = [one._replace(value=0) for one in lap] == first
-        require(same, f"lap {number} has other metrics than lap 1")
-        _check(lap, metrics)
+    held = [{one._replace(value=0): one.value for one in lap} for lap in laps]
     values = []
-    for each in zip(*laps, strict=True):
-        measured = [one.value for one in each]
+    for one in dict.fromkeys(one for lap in held for one in lap):
+        statistic = metrics[one.metric].get("statistic")
+        measured = [lap[one] for lap in held if one in lap]
+        if len(measured) < len(laps):
+            require(statistic == "percentile", f"not every lap has the same values of {one.metric}")
+            continue
         # The rate of all work over all time: J. E. Smith, Characterizing computer performance with a single number,
         # Communications of the ACM 31, 1988.
-        if metrics[each[0].metric].get("statistic") == "harmonic":
+        if statistic == "harmonic":
             found = len(laps) / sum(1 / x for x in measured)
-        elif _is_percentile(each[0], metrics):
-            # There is no mean of percentiles: that of a lap as there are as many below as above.
-            found = _median(measured)
+        elif statistic == "percentile":
+            # There is no mean of percentiles: that of a lap (the median) as there are as many below as above.
+            ordered, half = sorted(measured), len(laps) // 2
+            found = (ordered[half] + ordered[~half]) / 2
         else:
             found = sum(measured) / len(laps)
-        values.append((each[0]._replace(value=found), measured))
+        values.append((one._replace(value=found), measured))
     return values
-
-
-def _is_percentile(one: Value, metrics: Fields) -> bool:
-    return bool(metrics.get(one.metric, {}).get("statistic") == "percentile")
-
-
-def _median(values: list[float]) -> float:
-    ordered, half = sorted(values), len(values) // 2
-    return ordered[half] if len(values) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
 def _check(values: list[Value], metrics: Fields) -> None:

@@ -10,17 +10,25 @@ from hashlib import sha256
 from strata.base.errors import CellFailed
 from strata.base.process import capture
 from strata.base.progress import step
-from strata.base.shapes import Fields, Image
-from strata.cell.inputs import PROGRAMS, fill
+from strata.base.shapes import Image, PlannedWorkload
+from strata.cell.inputs import fill
+from strata.cell.logs import last_words
 from strata.system import testbed
 
 # Where the command leaves the file, and where every cell finds it.
 INSIDE = "/data/prepared"
 
 
-def ensure(workload: str, declared: Fields, values: Fields, image: Image) -> str:
-    """Path of the file, made now if it is not kept.  Raises CellFailed with the command's own words."""
-    argv = fill(declared["argv"], values, f"{PROGRAMS}/{workload}")
+def ensure(workload: str, work: PlannedWorkload, seed: int, image: Image | None) -> str | None:
+    """Path of the file, made now if it is not kept; None where the workload has no such data.
+
+    Raises CellFailed with the command's own words.
+    """
+    declared = work["cell"].get("data")
+    if declared is None:
+        return None
+    assert image
+    argv = fill(declared["argv"], {**work["parameters"], "seed": seed}, workload)
     mark = sha256(json.dumps([image["manifest_sha256"], argv]).encode()).hexdigest()[:12]
     path = os.path.join(image["folder"], "prepared", f"{workload}-{mark}")
     if os.path.exists(path):
@@ -31,8 +39,8 @@ def ensure(workload: str, declared: Fields, values: Fields, image: Image) -> str
     with step(workload, "making its data, once for this image"):
         done = capture(system.top.command(argv), timeout=declared["timeout"], check=False)
     if done.returncode != 0:
-        words = (done.stderr or done.stdout).strip().splitlines()[-3:]
-        raise CellFailed(f"its data could not be made (exit code {done.returncode}): {' / '.join(words)}")
+        words = last_words(done.stderr or done.stdout)
+        raise CellFailed(f"its data could not be made (exit code {done.returncode}): {words}")
     system.top.get(INSIDE, f"{path}.part")
     os.replace(f"{path}.part", path)
     testbed.take_down(name)

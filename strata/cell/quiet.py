@@ -7,11 +7,11 @@ the two times between them by the thresholds of the config (docs/method.md).
 import os
 import re
 import time
-from collections import Counter, namedtuple
+from collections import defaultdict, namedtuple
 from collections.abc import Collection, Sequence
 
 from strata.base import places, run
-from strata.base.shapes import Any, Fields, Quiet
+from strata.base.shapes import Fields, Quiet
 from strata.host import observe
 from strata.host.cgroups import GROUP, SLICE
 from strata.host.observe import NOT_AVAILABLE
@@ -26,8 +26,6 @@ _TICK = os.sysconf("SC_CLK_TCK")
 Usage = namedtuple("Usage", ["name", "parent", "own", "waited"])
 # The counters of a moment, in seconds, ticks, and bytes; what cannot be read is None.  processes: (id, start) → Usage.
 Reading = namedtuple("Reading", ["moment", "ticks", "processes", "throttled", "swapped"])
-# Seconds of processes, by their id and start.
-Spent = dict[tuple[int, str], float]
 
 
 def take() -> Reading:
@@ -71,7 +69,7 @@ def _swapped() -> int:
     return (int(counts["pswpin"]) + int(counts["pswpout"])) * os.sysconf("SC_PAGE_SIZE")
 
 
-def used(early: Reading, late: Reading) -> Spent | None:
+def used(early: Reading, late: Reading) -> dict[tuple[int, str], float] | None:
     """Seconds of CPU time that each process used between two readings, with the children that it waited for.
 
     One that was there at the first reading and has ended counts from then on.  No more is found than all processors
@@ -99,11 +97,10 @@ def used(early: Reading, late: Reading) -> Spent | None:
 
 def is_ours(pid: int, processes: dict[int, Usage], roots: set[int], daemons: Collection[str]) -> bool:
     """Whether a process belongs to this run: below one of `roots`, of a system of ours, or a daemon that serves it."""
-    above, seen = pid, set()
-    while above in processes and above not in seen:
+    above = pid
+    while above in processes:
         if above in roots:
             return True
-        seen.add(above)
         above = processes[above].parent
     # The kernel cuts names after 15 characters; what some daemons call their threads follows a hyphen.
     if any(processes[pid].name.startswith(name[:15]) for name in daemons):
@@ -127,11 +124,10 @@ def others(early: Reading, late: Reading, daemons: Collection[str], measuring: b
     elapsed = max(late.moment - early.moment, 1e-3)
     roots = {os.getpid()} if measuring else {os.getpid(), run.owner()["pid"]}
     known = {pid: usage for (pid, _), usage in late.processes.items()}
-    total: dict[str, float] = {}
-    for (pid, start), seconds in spent.items():
+    total: dict[str, float] = defaultdict(float)
+    for (pid, _), seconds in spent.items():
         if seconds > 0 and not is_ours(pid, known, roots, daemons):
-            name = "".join(letter if letter.isprintable() else "?" for letter in late.processes[pid, start].name)
-            total[name] = total.get(name, 0.0) + seconds
+            total["".join(letter if letter.isprintable() else "?" for letter in known[pid].name)] += seconds
     busiest = sorted(total.items(), key=lambda item: -item[1])
     return [{"name": name, "share": round(seconds / elapsed, 4)} for name, seconds in busiest]
 
@@ -139,18 +135,13 @@ def others(early: Reading, late: Reading, daemons: Collection[str], measuring: b
 def facts(early: Reading, late: Reading, daemons: Collection[str], measuring: bool = False) -> Fields:
     """What the record says of the time between two readings: shares of CPU time, swapping and throttling."""
     found = others(early, late, daemons, measuring)
-    told = {
-        "others_share": None if found is None else round(sum(entry["share"] for entry in found), 4),
-        "others": None if found is None else found[:5],
-        "swapped_bytes": _more(early.swapped, late.swapped),
-        "throttled": _more(early.throttled, late.throttled),
+    return {
+        **observe.shares(early.ticks, late.ticks),
+        "others_share": NOT_AVAILABLE if found is None else round(sum(entry["share"] for entry in found), 4),
+        "others": NOT_AVAILABLE if found is None else found[:5],
+        "swapped_bytes": late.swapped - early.swapped,
+        "throttled": NOT_AVAILABLE if early.throttled is None else late.throttled - early.throttled,
     }
-    told = {key: NOT_AVAILABLE if value is None else value for key, value in told.items()}
-    return observe.shares(early.ticks, late.ticks) | told
-
-
-def _more(before: int | None, after: int | None) -> int | None:
-    return None if before is None or after is None else after - before
 
 
 def stalled(commands: list[Fields]) -> float:
@@ -158,15 +149,13 @@ def stalled(commands: list[Fields]) -> float:
 
     Half of a lap's time may be noise; a command that waits for a machine that stands still takes any.
     """
-    took: dict[tuple[object, int], list[float]] = {}
-    before: Counter[tuple[object, object]] = Counter()
+    laps: dict[int, list[float]] = {}
     for command in commands:
-        if command.get("lap") is not None and command["exit"] is not None:
-            system = command.get("system")
-            # The same command in all laps: each has as many before it.
-            took.setdefault((system, before[command["lap"], system]), []).append(command["seconds"])
-            before[command["lap"], system] += 1
-    return max((max(each) - 2 * sorted(each)[len(each) // 2] for each in took.values() if len(each) > 2), default=0.0)
+        if "lap" in command and command["exit"] is not None:
+            laps.setdefault(command["lap"], []).append(command["seconds"])
+    # Each lap has the same commands in the same order, but the last of a cell that cannot go on.
+    took = zip(*laps.values(), strict=False) if len(laps) > 2 else []
+    return max((max(each) - 2 * sorted(each)[len(each) // 2] for each in took), default=0.0)
 
 
 def judge(when: str, seconds: float, seen: Fields, thresholds: Fields) -> list[Fields]:
@@ -177,24 +166,22 @@ def judge(when: str, seconds: float, seen: Fields, thresholds: Fields) -> list[F
     # The load of a cell itself is its own, and a lap that stood still is of one.
     values = {
         "load": seen["load1"] if when == "before" else NOT_AVAILABLE,
-        "steal": _judged(seen["steal_share"], seconds * (os.cpu_count() or 1)),
-        "busy": _judged(seen["others_share"], seconds),
+        "steal": seen["steal_share"],
+        "busy": seen["others_share"],
         "swap": seen["swapped_bytes"],
         "temperature": seen["temperature_c"],
         "throttled": seen["throttled"],
         "stall": seen.get("stalled_seconds", NOT_AVAILABLE),
     }
+    # A share of less CPU time than can be told is none.
+    least = {"steal": LEAST_SECONDS / (os.cpu_count() or 1), "busy": LEAST_SECONDS}
     flags = []
     for what, value in values.items():
         limit = thresholds.get(what)
-        if limit is not None and value != NOT_AVAILABLE and value > limit:
+        if limit is not None and value != NOT_AVAILABLE and value > limit and value * seconds >= least.get(what, 0):
             by = {"by": seen["others"]} if what == "busy" else {}
             flags.append({"what": what, "when": when, "value": value, "threshold": limit, **by})
     return flags
-
-
-def _judged(share: Any, seconds: float) -> Any:
-    return 0.0 if share != NOT_AVAILABLE and share * seconds < LEAST_SECONDS else share
 
 
 def cause(flags: list[Fields]) -> str:
@@ -209,40 +196,32 @@ class Lookout:
     """The readings around the cells that are measured at the same time.
 
     `report` is what their records say under `quiet`, and `host` what they say of the host; both grow with the readings.
-
-    daemons: those that work for any environment of the experiment.
     """
 
-    reading: Reading
-
-    def __init__(self, settings: Quiet, daemons: Collection[str] = ()) -> None:
-        self.report: Fields = {**settings, "flags": []}
-        self._daemons = daemons
-        self.host: Fields = {}
-
-    def begin(self) -> None:
+    def __init__(self, settings: Quiet) -> None:
         """Begin to watch, at the cell's start."""
-        self.reading = take()
-        self.host = {"static": None, "before": observe.moment()}
+        self._reading = take()
+        self.report: Fields = {**settings, "flags": []}
+        self.host: Fields = {"static": None, "before": observe.moment()}
 
-    def ready(self) -> None:
-        """Look before the first command of the run."""
-        self.host["before"] |= self._since("before", self.host["before"], self._daemons)
+    def ready(self, daemons: Collection[str]) -> None:
+        """Look before the first command of the run; daemons: those that work for any environment of the experiment."""
+        self.host["before"] |= self._since("before", self.host["before"], daemons)
 
-    def end(self, daemons: Collection[str], commands: Sequence[list[Fields]] = ()) -> None:
+    def end(self, daemons: Collection[str], commands: Sequence[list[Fields]]) -> None:
         """Look after the last command, in systems that these daemons work for; then `host` is whole.
 
         commands: those of each cell that was measured meanwhile.
         """
         after = observe.moment()
-        longest = max([0.0, *map(stalled, commands)])
+        longest = max(0.0, *map(stalled, commands))
         during = self._since("during", after, daemons, stalled_seconds=round(longest, 3))
         self.host |= {"static": observe.host(), "after": after, "during": during}
 
     def _since(self, when: str, moment: Fields, daemons: Collection[str], **more: float) -> Fields:
         """What was seen since the last reading; what of it, and of the moment, crossed its threshold is flagged."""
-        early, self.reading = self.reading, take()
-        seen = facts(early, self.reading, daemons, measuring=when == "during") | more
-        seconds = max(self.reading.moment - early.moment, 1e-3)
+        early, self._reading = self._reading, take()
+        seen = facts(early, self._reading, daemons, measuring=when == "during") | more
+        seconds = max(self._reading.moment - early.moment, 1e-3)
         self.report["flags"] += judge(when, seconds, moment | seen, self.report["thresholds"])
         return seen

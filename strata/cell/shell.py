@@ -29,14 +29,10 @@ class Shell:
     def __init__(self, argv: Sequence[str]) -> None:
         # What stands, behind a line's end of its own, before the exit code of a command that has ended.
         self._mark = os.urandom(12).hex()
+        pipe = subprocess.PIPE
         with signals.undisturbed():
             self._process = subprocess.Popen(
-                argv,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                bufsize=0,
+                argv, stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT, start_new_session=True, bufsize=0
             )
         assert self._process.stdin
         assert self._process.stdout
@@ -48,32 +44,27 @@ class Shell:
         The code is None where it does not end within `timeout` seconds (as stretched).  Then, and where the shell ends
         under it, whose code it is in that case, the shell is gone.
         """
+        # Not where a cell without laps would pay for it.
+        import shlex
+
         begun, code = time.monotonic(), None
         try:
-            self._send(argv)
+            # That it has ended is seen where it is read.
+            with contextlib.suppress(BrokenPipeError):
+                line = f"{shlex.join(argv)} </dev/null 2>&1\nprintf '\\n%s %d\\n' {self._mark} $?\n"
+                self._sent.write(line.encode())
             code = self._pass_on(output, begun + stretched(timeout))
         finally:
             if code is None:
                 end(self._process)
         return code, time.monotonic() - begun
 
-    def close(self) -> int:
-        """Let it end, which it does once it can be sent nothing more; its exit code, of a signal 128 and its number."""
+    def close(self) -> None:
+        """Let it end, which it does once it can be sent nothing more."""
         self._sent.close()
         wait_for(self._process.pid, SECONDS_TO_END)
         end(self._process)
         self._printed.close()
-        code: int = self._process.returncode
-        return 128 - code if code < 0 else code
-
-    def _send(self, argv: Sequence[str]) -> None:
-        # Not where a cell without laps would pay for it.
-        import shlex
-
-        lines = f"{shlex.join(argv)} </dev/null 2>&1\nprintf '\\n%s %d\\n' {self._mark} $?\n".encode()
-        # That it has ended is seen where it is read.
-        with contextlib.suppress(BrokenPipeError):
-            _write(self._sent.fileno(), lines)
 
     def _pass_on(self, output: int, deadline: float) -> int | None:
         """Write what is printed to a descriptor until the command has ended; its exit code, None at the deadline."""
@@ -90,7 +81,10 @@ class Shell:
                 return int(told[1])
             if not piece:
                 _write(output, held)
-                return max(1, self.close())
+                self.close()
+                # Of a signal 128 and its number, as shells tell it.
+                code: int = self._process.returncode
+                return 128 - code if code < 0 else max(1, code)
             # The beginning of the mark may stand at the end.
             _write(output, held[:-MOST])
             held = held[-MOST:]

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from strata.base import places
 from strata.base.errors import UserError
-from strata.base.files import read_json
+from strata.base.files import read_json, write_json
 from strata.base.shapes import Fields, Plan
 from strata.experiment import blocks, plan
 from strata.host import node
@@ -28,7 +28,7 @@ def due(experiment: Plan, cell: blocks.Cell) -> bool:
 
 def is_measured(experiment: Plan, cell: blocks.Cell) -> bool:
     """Whether a cell has a log in its place, of what the plan says."""
-    return _fits(experiment, cell, _record("raw", cell))
+    return _record("raw", cell).get("fingerprint") == plan.fingerprint(experiment, *cell[:2])
 
 
 def waiting(experiment: Plan, cell: blocks.Cell) -> bool:
@@ -38,7 +38,16 @@ def waiting(experiment: Plan, cell: blocks.Cell) -> bool:
     together = found.get("together")
     first = (together["first"], *cell[1:]) if together else cell
     there = any(_record(kind, first).get("together") == together for kind in ("raw", "spool"))
-    return there and _fits(experiment, cell, found) and node.of_record(found) in (None, node.facts()["name"])
+    fits = found.get("fingerprint") == plan.fingerprint(experiment, *cell[:2])
+    return there and fits and node.of_record(found) in (None, node.facts()["name"])
+
+
+def put(cell: blocks.Cell, log: str, record: Fields) -> None:
+    """Let a cell wait: the record first and the log last, so that where the log is, all is.  What failed is gone."""
+    forget(cell)
+    write_json(places.cell_path("spool", *cell, "json"), record)
+    os.replace(log, places.cell_path("spool", *cell, "log"))
+    forget(cell, "failed")
 
 
 def take(cell: blocks.Cell) -> Fields:
@@ -58,11 +67,11 @@ def take(cell: blocks.Cell) -> Fields:
     return _record("raw", cell)
 
 
-def forget(cell: blocks.Cell) -> None:
-    """Remove what was taken."""
+def forget(cell: blocks.Cell, kind: str = "spool") -> None:
+    """Remove what was taken, or of another kind (:func:`strata.base.places.cell_path`)."""
     for suffix in ("log", f"log{ASIDE}", "json"):
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(places.cell_path("spool", *cell, suffix))
+            os.unlink(places.cell_path(kind, *cell, suffix))
 
 
 def end(experiment: Plan, cells: Iterable[blocks.Cell], good: bool) -> None:
@@ -90,7 +99,3 @@ def _record(kind: str, cell: blocks.Cell) -> Fields:
     """The record of a cell whose log is there; else nothing."""
     there = os.path.exists(places.cell_path(kind, *cell, "log"))
     return (read_json(places.cell_path(kind, *cell, "json")) if there else None) or {}
-
-
-def _fits(experiment: Plan, cell: blocks.Cell, record: Fields) -> bool:
-    return bool(record) and record.get("fingerprint") == plan.fingerprint(experiment, *cell[:2])

@@ -5,21 +5,20 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from strata.base.clock import Watch
 from strata.base.errors import CellFailed, Endless, Unable
 from strata.base.patience import stretched
-from strata.base.process import capture, run_together, wait_for
+from strata.base.process import capture, run_together, wait_for_any
 from strata.base.shapes import Fields, Step
-from strata.cell.inputs import Inputs, expanded
+from strata.cell import servers
+from strata.cell.inputs import Inputs, expanded, fill
 from strata.cell.logs import Log
-from strata.cell.servers import Servers
 from strata.cell.shell import PROGRAM, Shell
 from strata.host.context import with_variables
 from strata.system.testbed import System
 
-Ended = tuple[int | None, float]
 # Within which a shell answers that was started in a system.
 SECONDS_TO_BEGIN = 60.0
 
@@ -40,12 +39,12 @@ class Steps:
         self, inputs: Inputs, log: Log, watch: Watch, afresh: Callable[[str], System], waits: bool = False
     ) -> None:
         self.inputs, self.log, self.watch, self.afresh = inputs, log, watch, afresh
-        self.servers = Servers(inputs)
+        self.servers = servers.of(inputs)
         self.commands: list[Fields] = []
         self.shell: Shell | None = None
         self.lap: dict[str, int] = {}
         self._waits = waits and inputs.parts == 1
-        self._machines: list[int] | None = None
+        self._machines = _machines(inputs.system)
         # What is open from the first step to the last.
         self._open = contextlib.ExitStack()
         self._counting: list[int] = []
@@ -58,7 +57,7 @@ class Steps:
 
             self._counting = self._open.enter_context(counters.cycles())
         self._all("prepare")
-        self.servers.start()
+        servers.start(self.servers, self.inputs.system)
         self._all("warmup")
         if self._waits:
             self.shell = Shell(self.inputs.system.top.command_plain([PROGRAM], fed=True))
@@ -76,8 +75,8 @@ class Steps:
         """End what waits and serves, and see that it ended well."""
         if self.shell is not None:
             self.shell.close()
-            self.shell = None
-        self.servers.stop()
+        for server in reversed(self.servers):
+            server.stop()
         self._open.close()
 
     def _all(self, section: str) -> None:
@@ -95,63 +94,56 @@ class Steps:
 
     def _command(self, step: Step, values: Fields) -> None:
         """Run a command at the client, or in all systems at the same time."""
-        at = step.get("at", "system")
         values = {"lap": 0, **self.lap, **values}
-        parts: list[int | None] = [None] if at == "client" else list(range(self.inputs.parts))
+        parts: list[int | None] = [None] if step.get("at") == "client" else [*range(self.inputs.parts)]
         commands: list[Fields] = []
         for part in parts:
             own = self.inputs.of_all(values) if part is None else self.inputs.of(part, values)
-            where = self.lap | ({"at": at} if "at" in step else {})
+            where = self.lap | ({"at": step["at"]} if "at" in step else {})
             where |= {"system": part} if self.inputs.parts > 1 and part is not None else {}
-            argv = self.inputs.fill(step["argv"], own)
+            argv = fill(step["argv"], own, self.inputs.workload)
             commands.append({"step": step["step"], **where, "argv": argv, "exit": None, "started": self.watch.now()})
         self.commands += commands
-        for command, (code, seconds) in zip(commands, self._ran(at, parts, commands, step["timeout"]), strict=True):
+        ended = self._ran(parts, [command["argv"] for command in commands], step["timeout"])
+        for command, (code, seconds) in zip(commands, ended, strict=True):
             if code is not None:
                 command |= {"exit": code, "seconds": round(seconds, 4), "timeout": step["timeout"]}
-        name = f"its {step['step']} step"
-        self._judge(name, commands, at, step["timeout"])
+        self._judge(step, commands)
 
-    def _judge(self, name: str, commands: list[Fields], at: str, timeout: float) -> None:
+    def _judge(self, step: Step, commands: list[Fields]) -> None:
         """Raise CellFailed where commands of a step did not end, or ended badly."""
-        machines = self.machines()
+        name = f"its {step['step']} step"
         for command in commands:
             if command["exit"]:
+                from strata.vm import ssh
+
                 how = f"{_in_systems([command])} ended with exit code {command['exit']}"
-                if at == "system" and machines:
-                    from strata.vm import ssh
+                if command["exit"] == ssh.LOST and self._machines and step.get("at") != "client":
+                    how += ", by which ssh says that it lost the virtual machine"
+                raise Unable(f"{name}{how}{self._words()}")
+        if late := [command for command in commands if command["exit"] is None]:
+            if wait_for_any(self._machines, 0):
+                raise CellFailed(f"{name} was ended: its virtual machine ended under it")
+            limit = f"no end after {stretched(step['timeout']):g} s{_in_systems(late)}"
+            raise Endless(f"{name} was ended: {limit}{self._words()}")
 
-                    if command["exit"] == ssh.LOST:
-                        how += ", by which ssh says that it lost the virtual machine"
-                raise Unable(f"{name}{how}{self.servers.words()}")
-        late = [command for command in commands if command["exit"] is None]
-        if late and any(wait_for(pid, 0) for pid in machines):
-            raise CellFailed(f"{name} was ended: its virtual machine ended under it")
-        if late:
-            limit = f"no end after {stretched(timeout):g} s{_in_systems(late)}"
-            raise Endless(f"{name} was ended: {limit}{self.servers.words()}")
-
-    def _ran(self, at: str, parts: list[int | None], commands: list[Fields], timeout: float) -> list[Ended]:
-        """Run commands at their place; for each its exit code, None where it was ended, and its seconds."""
-        if self.shell is not None and at == "system":
-            return [self.shell.run(with_variables(commands[0]["argv"]), self.log.descriptor, timeout)]
-        places = [self.inputs.place(at, part or 0) for part in parts]
-        argvs = [place(command["argv"]) for place, command in zip(places, commands, strict=True)]
+    def _ran(self, parts: list[int | None], argvs: list[list[str]], timeout: float) -> list[tuple[int | None, float]]:
+        """Run a command in each of these systems; for each its exit code, None where it was ended, and its seconds."""
+        if self.shell is not None and parts != [None]:
+            return [self.shell.run(with_variables(argvs[0]), self.log.descriptor, timeout)]
+        commands = [self.inputs.place(part).command(argv) for part, argv in zip(parts, argvs, strict=True)]
         with self.log.outputs(parts) as outputs:
-            return run_together(argvs, outputs, timeout, self.machines())
+            return run_together(commands, outputs, timeout, self._machines)
 
-    def machines(self) -> list[int]:
-        """The processes of the host that are the system's virtual machines: without them its commands hang."""
-        if self._machines is None:
-            machines = [machine for top in self.inputs.system.tops if (machine := top.machine())]
-            self._machines = [pid for machine in machines for pid in machine.processes()]
-        return self._machines
+    def _words(self) -> str:
+        """What its servers said last, for the message about a step that failed."""
+        ready = [server for server in self.servers if server.record["ready_seconds"] is not None]
+        return "".join(f"; {server.shown} said last: {server.last_words()}" for server in ready)
 
     def _afresh(self, step: Step, values: Fields) -> None:
         """Bring the system up afresh and run the command in it; the time of both is the log's."""
         system = self.inputs.system = self.afresh(values[step["fresh"]])
-        self._machines = None
-        argv = self.inputs.fill(step["argv"], self.inputs.of(0, values))
+        argv = fill(step["argv"], self.inputs.of(0, values), self.inputs.workload)
         started = self.watch.now()
         command: Fields = {"step": step["step"], "fresh": step["fresh"], "argv": argv, "exit": None, "started": started}
         self.commands.append(command)
@@ -171,9 +163,15 @@ class Steps:
             "memory_bytes": memory_held(system.top.processes()),
         }
         self.log.write(json.dumps(line))
+        self._machines = _machines(system)
 
 
-def _in_systems(commands: Iterable[Fields]) -> str:
+def _machines(system: System) -> list[int]:
+    """The processes of the host that are a system's virtual machines: without them its commands hang."""
+    return [pid for top in system.tops if (machine := top.machine()) for pid in machine.processes()]
+
+
+def _in_systems(commands: list[Fields]) -> str:
     """Words that say in which of several systems commands ran; none where there is but one."""
     numbers = [str(command["system"]) for command in commands if "system" in command]
     return f" in system{'s' * (len(numbers) > 1)} {', '.join(numbers)}" if numbers else ""

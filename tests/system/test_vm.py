@@ -133,8 +133,8 @@ def test_two_machines_share_the_host_and_run_at_the_same_time(tmp_path, image, m
     machines = [one["vm"] for one in record["system"]["each"]]
     assert record["system"]["vm"] == machines[0]
     assert [row for vm in machines for row in vm["settings"] if not row["applied"]] == []
-    told = list(logs.split((folder / "results/raw/vm/both/1.log").read_text(), 2).values())[1:]
-    first, second = (text.split() for text in told)
+    told = logs.parts((folder / "results/raw/vm/both/1.log").read_text().splitlines(), logs.MARK)
+    first, second = (" ".join(logs.of_system(told, system)).split() for system in (0, 1))
     for at in (0, 3):
         assert first[at] != second[at]
     assert first[1] == second[1] == str(max(1, len(os.sched_getaffinity(0)) // 2))

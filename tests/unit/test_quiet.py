@@ -17,7 +17,7 @@ CALM = {"load1": 0.1, "temperature_c": "not available"}
 SPIN = [sys.executable, "-c", "while True: pass"]
 
 
-def reading(moment=0.0, steal=0, idle=0, processes=None, throttled=None, swapped=None):
+def reading(moment=0.0, steal=0, idle=0, processes=None, throttled=None, swapped=0):
     found = {(1, "1"): quiet.Usage("init", 0, 0.0, 0.0), **(processes or {})}
     return quiet.Reading(moment, (0, 0, 0, idle, 0, 0, 0, steal, 0, 0), found, throttled, swapped)
 
@@ -52,9 +52,9 @@ def test_what_crosses_its_threshold_is_flagged(late, flag):
 
 
 def test_nothing_is_judged_that_cannot_be_read_or_has_no_threshold():
-    nothing = quiet.Reading(0, (0,) * 10, None, None, None)
+    nothing = quiet.Reading(0, (0,) * 10, None, None, 0)
     seen = quiet.facts(nothing, nothing, ())
-    assert set(seen.values()) == {"not available"}
+    assert set(seen.values()) == {"not available", 0}
     moment = {"load1": "not available", "temperature_c": "not available"}
     assert quiet.judge("before", 0.0, {**moment, **seen}, {**THRESHOLDS, "load": 0}) == []
     busy = reading(10, steal=500, processes={(50, "7"): usage(9.0)}, swapped=2**40)

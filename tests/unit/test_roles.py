@@ -6,6 +6,7 @@ import projects
 import pytest
 
 from strata.base.errors import UserError
+from strata.cell import servers
 from strata.cell.inputs import Inputs, fill
 from strata.experiment import plan, workload
 
@@ -74,14 +75,16 @@ def command(found, values, part):
     return fill(with_roles()["servers"][0]["argv"], found.of(part, values), "x")[1:]
 
 
-def names(found, part):
-    return [server["name"] for server in found.cell["servers"] if found.is_of(server, part)]
+def names(found):
+    """The servers of each system."""
+    told = [server.record for server in servers.of(found)]
+    return [[one["name"] for one in told if one["system"] == part] for part in range(found.parts)]
 
 
 def test_apart_each_has_its_servers_and_reaches_the_other(project):
     found, values = taken(project, ["web", "database"])
     assert found.parts == 2
-    assert [names(found, part) for part in range(2)] == [["web"], ["database"]]
+    assert names(found) == [["web"], ["database"]]
     # The ports of the second system are the next ones, whoever asks for them.
     assert command(found, values, 0) == ["172.17.0.0", "7000", "172.17.0.1", "7101"]
     assert command(found, values, 1) == ["172.17.0.1", "7000", "172.17.0.1", "7101"]
@@ -93,7 +96,7 @@ def test_apart_each_has_its_servers_and_reaches_the_other(project):
 def test_of_several_each_web_has_its_own_database(project):
     found, values = taken(project, ["database", "web"], units=3, machine="a machine")
     assert found.parts == 6
-    assert [names(found, part) for part in range(6)] == [["database"], ["web"]] * 3
+    assert names(found) == [["database"], ["web"]] * 3
     assert command(found, values, 3) == ["172.17.0.3", "7003", "10.0.0.2", "7102"]
     at_client = found.of_all(values)
     assert at_client["web_port"] == [7001, 7003, 7005]

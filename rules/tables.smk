@@ -9,9 +9,13 @@ rule measured:
         FOLDERS,
     output:
         temp("results/tmp/measured"),
+    log:
+        "results/logs/measured.log",
     localrule: True
+    conda:
+        "../envs/analysis.yaml"
     shell:
-        "touch {output}"
+        "touch {output} 2>{log}"
 
 
 rule tables:

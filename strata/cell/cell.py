@@ -31,24 +31,35 @@ THAWING = 0.2
 class Cell:
     """One cell on its way from the plan to its log and record; `known` are the parts of the record so far.
 
-    `key` names it in the plan, `name` for a person; its log grows in `draft`.  `entry` and `work` are what the plan
-    says of its environment and its workload there; it takes its run `laps` times, in so many `systems` at the same
-    time, each a stack of these `layers`.
+    `key` names it in the plan.  `entry` and `work` are what that says of its environment and its workload there; it
+    takes its run `laps` times, in so many `systems` at the same time.
     """
 
     steps: Steps
 
     def __init__(self, experiment: Plan, key: blocks.Cell, order: blocks.Order) -> None:
         self.plan, self.key, self.order = experiment, key, order
-        self.environment, self.workload, self.repetition = key
-        self.name = f"{self.environment} · {self.workload} · repetition {self.repetition}"
-        self.draft = places.cell_path("tmp", *key, "log")
+        self.environment, self.workload, _ = key
         self.entry = experiment["environments"][self.environment]
-        self.layers = [name for layer in self.entry["layers"] for name in layer]
         self.work = plan.of_environment(experiment, self.environment, self.workload)
         self.systems, self.laps = plan.systems(self.work), plan.laps(experiment, self.environment, self.workload)
         self.watch = Watch()
         self.known: Fields = {}
+
+    @property
+    def name(self) -> str:
+        """Its name for a person."""
+        return "{} · {} · repetition {}".format(*self.key)
+
+    @property
+    def draft(self) -> str:
+        """Where its log grows."""
+        return places.cell_path("tmp", *self.key, "log")
+
+    @property
+    def layers(self) -> list[str]:
+        """The names of the layers of its system."""
+        return [name for layer in self.entry["layers"] for name in layer]
 
     @functools.cached_property
     def image(self) -> Image | None:
@@ -72,11 +83,11 @@ class Cell:
             "format": FORMAT,
             "environment": self.environment,
             "workload": self.workload,
-            "repetition": self.repetition,
+            "repetition": self.key[2],
             "round": self.order.places[self.key][1],
             "fingerprint": plan.fingerprint(self.plan, self.environment, self.workload),
             "node": node.facts(),
-            "started": self.watch.begun(),
+            "started": self.watch.now(),
             "scale": plan.scale(self.plan, self.environment),
             **({"patience": patience.factor()} if patience.factor() > 1 else {}),
             "source": self.plan["source"],
@@ -221,7 +232,7 @@ class Cell:
                     where = "client" if of_client else "system under test"
                     raise CellFailed(f"the {where} does not say how many CPUs it has; set {key}")
                 values[key] = found - of_client
-        values["seed"] = plan.cell_seed(self.plan, self.workload, self.repetition)
+        values["seed"] = plan.cell_seed(self.plan, self.workload, self.key[2])
         return values
 
     def _bring_files(self, system: testbed.System, values: Fields, data: str | None) -> Fields:

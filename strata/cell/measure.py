@@ -202,7 +202,8 @@ class Turns:
 
     def _shuffled(self, lap: int) -> list[Cell]:
         order = sorted(self.spent, key=lambda cell: cell.environment)
-        random.Random(f"{self.first.plan['seed']}/{self.first.workload}/{self.first.repetition}/{lap}").shuffle(order)
+        _, workload, repetition = self.first.key
+        random.Random(f"{self.first.plan['seed']}/{workload}/{repetition}/{lap}").shuffle(order)
         return order
 
     def _each(self, part: Callable[..., None], *words: object, order: Sequence[Cell] | None = None) -> None:

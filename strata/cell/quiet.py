@@ -97,10 +97,12 @@ def used(early: Reading, late: Reading) -> dict[tuple[int, str], float] | None:
 
 def is_ours(pid: int, processes: dict[int, Usage], roots: set[int], daemons: Collection[str]) -> bool:
     """Whether a process belongs to this run: below one of `roots`, of a system of ours, or a daemon that serves it."""
-    above = pid
-    while above in processes:
+    above, seen = pid, set()
+    # What was read one after the other may name a parent whose id is that of its own child by now.
+    while above in processes and above not in seen:
         if above in roots:
             return True
+        seen.add(above)
         above = processes[above].parent
     # The kernel cuts names after 15 characters; what some daemons call their threads follows a hyphen.
     if any(processes[pid].name.startswith(name[:15]) for name in daemons):

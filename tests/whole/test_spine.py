@@ -466,7 +466,9 @@ def test_another_target_decides_anew(adaptive):
 
 def test_more_blocks_than_the_tables_hold_are_measured(adaptive):
     adaptive.good("--config", "repetitions={min: 7, max: 7}", "--", TABLES)
-    assert adaptive.measured == [f"{name}/{workload}/7" for name in ("docker", "native", "other") for workload in ("load", "work")]
+    assert adaptive.measured == [
+        f"{name}/{workload}/7" for name in ("docker", "native", "other") for workload in ("load", "work")
+    ]
     assert adaptive.jobs["tables"]
 
 

@@ -22,7 +22,8 @@ exec 2>/dev/null
 PATH=$PATH:/usr/sbin:/sbin
 set -- $SSH_CONNECTION
 device=$(ip -o route get "$1" | sed -n 's/.* dev \([^ ]*\).*/\1/p')
-printf '%s\n' "from $1" "address $3" "device $device" "mtu $(cat "/sys/class/net/$device/mtu" || echo unknown)"
+mtu=$(ip -o link show dev "$device" | sed -n 's/.* mtu \([0-9]*\).*/\1/p')
+printf '%s\n' "from $1" "address $3" "device $device" "mtu ${mtu:-unknown}"
 if [ "$(id -u)" = 0 ]; then echo "root yes"; elif sudo -n true; then echo "root sudo"; fi
 lacks=$(for tool in tar mount chroot ip tc; do command -v "$tool" >/dev/null || echo "$tool"; done)
 [ -z "$lacks" ] || echo "lacks" $lacks

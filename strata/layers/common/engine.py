@@ -156,8 +156,7 @@ class Layer(layer.Layer):
                 capture(["sh", "-euc", layer.FEED, "strata", archive, *load], layer.COPYING)
             self.run_below(argv)
         if limits.asked(self.options):
-            printed = self.run_below(self.wrap(limits.LOOK), check=False)
-            self._info["settings"] = limits.seen(self.options, printed)
+            self._info["settings"] = limits.seen(self.options, self.run_below(self.wrap(limits.LOOK), check=False))
 
     def trace(self) -> Fields:
         """How the container is found and removed."""

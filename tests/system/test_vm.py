@@ -55,12 +55,12 @@ def kill_machines():
 def test_a_machine_killed_at_any_moment_costs_its_cell_alone(tmp_path, image, machine_stays):
     times = 10
     chance = random.Random(2014)
+    # Emulated machines are measured once.
+    names = [f"pausing{number}" for number in range(2 * times)]
     page = projects.default(
-        environments={"vm": {"label": "{vm}", "layers": VM}},
-        workloads={"pausing": None},
-        repetitions=2 * times,
+        environments={"vm": {"label": "{vm}", "layers": VM}}, workloads=dict.fromkeys(names), repetitions=1
     )
-    folder = projects.beside_real(tmp_path / "p", page, {"pausing": faults.pausing(2)})
+    folder = projects.beside_real(tmp_path / "p", page, dict.fromkeys(names, faults.pausing(2)))
     errors = tmp_path / "errors"
     with open(errors, "w") as file:
         run = projects.start(folder, "snakemake", "--cores", "1", "--keep-going", faults.TARGET, output=file)
@@ -82,11 +82,11 @@ def test_a_machine_killed_at_any_moment_costs_its_cell_alone(tmp_path, image, ma
     assert libvirt.domains() == []
     assert faults.whole(folder)
     assert "its run step was ended: its virtual machine ended under it" in said
-    failed = list(folder.glob("results/failed/vm/pausing/*.json"))
-    for path in failed:
-        assert f"cell failed: vm · pausing · repetition {path.stem}" in said
-        assert f"snakemake --cores 1 results/raw/vm/pausing/{path.stem}.log" in said
-        assert not (folder / f"results/raw/vm/pausing/{path.stem}.log").exists()
+    failed = [path.parent.name for path in folder.glob("results/failed/vm/*/1.json")]
+    for name in failed:
+        assert f"cell failed: vm · {name} · repetition 1" in said
+        assert f"snakemake --cores 1 results/raw/vm/{name}/1.log" in said
+        assert not (folder / f"results/raw/vm/{name}/1.log").exists()
     assert len(faults.logs(folder)) + len(failed) == 2 * times
     assert run.returncode == (1 if failed else 0)
     assert failed

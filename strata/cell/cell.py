@@ -173,11 +173,12 @@ class Cell:
             parse = parsing.load_parser(self.workload, os.getcwd())
             known: Any = self.known
             found = parsing.of_laps(content, known, self.work["metrics"], parse)
+            program = parsing.program(content)
         except parsing.BrokenLogError as broken:
             raise CellFailed(f"its parser refuses the log: {broken}") from None
         metrics = [(one.metric, one.value) for one, _ in found]
         self.known["sizes"] = sizes.of_cell(self.plan, self.workload, self.known["parameters"], metrics)
-        self.known |= parsing.program(content)
+        self.known |= program
 
     def _see_log(self) -> bytes:
         """What was printed, whose size and digest are now known."""

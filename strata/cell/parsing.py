@@ -26,9 +26,12 @@ __all__ = ["BrokenLogError", "Parser", "Value", "load_parser", "of_laps"]
 
 def program(log: bytes) -> Fields:
     """``{program: …}``: what the first program said of itself, the object with the key `tool`; with the largest
-    `huge_page_bytes` that any printed.  Empty where none did."""
+    `huge_page_bytes` that any printed.  Empty where none did.  Raises BrokenLogError where it is no JSON."""
     told = re.search(rb'^\{.*"tool":.*\}$', log, re.MULTILINE)
-    found: Fields = json.loads(told[0]) if told else {}
+    try:
+        found: Fields = json.loads(told[0]) if told else {}
+    except ValueError as error:
+        raise BrokenLogError(f"what its program says of itself is no JSON: {error}") from error
     pages = [int(size) for size in re.findall(rb'"huge_page_bytes": ([0-9]+)', log)]
     found |= {"huge_page_bytes": max(pages)} if pages else {}
     return {"program": found} if found else {}

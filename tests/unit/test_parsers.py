@@ -510,3 +510,11 @@ def test_parsers_need_the_standard_library_alone():
     code = "from strata.cell import parsing as values; import sys; [values.load_parser(name) for name in sys.argv[1:]]"
     names = sorted({log.workload for log in captured.LOGS})
     subprocess.run([sys.executable, "-S", "-c", code, *names], cwd=projects.ROOT, check=True)
+
+
+def test_what_a_program_says_of_itself_is_found_or_refused():
+    said = b'begun\n{"tool": "xz"}\n{"tool": "other"}\n{"huge_page_bytes": 7}\n{"huge_page_bytes": 9}\n'
+    assert values.program(said) == {"program": {"tool": "xz", "huge_page_bytes": 9}}
+    assert values.program(b'begun\n{"rate": 1}\n') == {}
+    with pytest.raises(BrokenLogError, match="no JSON"):
+        values.program(b'{"tool": "xz", broken}\n')

@@ -33,10 +33,10 @@ def parts(lines: list[str], mark: re.Pattern[str]) -> Parts:
     return found
 
 
-def laps(lines: list[str]) -> dict[int | None, list[str]]:
+def laps(lines: list[str]) -> Parts:
     """The lines of each lap, behind those before all of them; without laps all of them, at None."""
     (_, before), *found = parts(lines, LAP)
-    return {lap: [*before, *inner] for lap, inner in found} or {None: before}
+    return [(lap, [*before, *inner]) for lap, inner in found] or [(None, before)]
 
 
 def of_system(found: Parts, system: int | None) -> list[str]:
@@ -59,7 +59,7 @@ def checks(declared: list[Fields], log: str, systems: int = 1) -> list[Fields]:
     Of several systems each must have such a line, unless it is among those that are of none of them; and so must each
     lap, unless it was printed before all of them.
     """
-    each = [parts(lines, MARK) for lines in laps(log.split("\n")).values()]
+    each = [parts(lines, MARK) for _, lines in laps(log.split("\n"))]
     texts = [["\n".join(of_system(found, system)) for system in (None, *range(systems))] for found in each]
 
     def passed(pattern: str) -> bool:

@@ -76,13 +76,15 @@ def of_laps(log: bytes, record: Record, metrics: Fields, parse: Parser) -> list[
     require(b"\0" not in log, "not a text file: it contains NUL bytes")
     lines = log.decode(errors="surrogateescape").removesuffix("\n").split("\n")
     laps = []
-    for lap, own in logs.laps(lines).items():
+    for lap, own in logs.laps(lines):
         try:
             laps.append(_of_systems(own, record, parse))
             _check(laps[-1], metrics)
         except BrokenLogError as error:
-            raise BrokenLogError(f"lap {lap}: {error}" if lap else str(error)) from error
-    values = _condensed(laps, metrics) if lap else [(value, []) for value in laps[0]]
+            raise BrokenLogError(str(error) if lap is None else f"lap {lap}: {error}") from error
+    values = [(value, []) for value in laps[0]] if lap is None else _condensed(laps, metrics)
+    # A percentile that not all laps have was left out.
+    _check([value for value, _ in values], metrics)
     names = list(metrics)
     return sorted(values, key=lambda one: names.index(one[0].metric))
 

@@ -11,8 +11,12 @@ DEFAULT_RELEASE = {"debian": "trixie", "ubuntu": "noble"}
 COMPONENTS = {"debian": "main", "ubuntu": "main universe"}
 
 
-# The fields of the host's os-release file.
-os_release = platform.freedesktop_os_release
+def os_release() -> dict[str, str]:
+    """The fields of the host's os-release file; where there is none, a distribution that is unknown."""
+    try:
+        return platform.freedesktop_os_release()
+    except OSError:
+        return {"ID": "unknown"}
 
 
 def choose(image: Fields, host: dict[str, str]) -> Chosen:
@@ -32,7 +36,9 @@ def choose(image: Fields, host: dict[str, str]) -> Chosen:
             f"config.yaml: image.mirror: missing; this host is {own} and has no package sources for {distribution}: "
             "give the address of an archive"
         )
-    usual = host["VERSION_CODENAME"] if distribution == own == "ubuntu" else DEFAULT_RELEASE[distribution]
+    usual = DEFAULT_RELEASE[distribution]
+    if distribution == own == "ubuntu":
+        usual = host.get("VERSION_CODENAME", usual)
     return {"distribution": distribution, "release": image.get("release", usual)}
 
 

@@ -416,6 +416,8 @@ LAPS = [{"step": "prepare"}, {"step": "run", "lap": 1}, {"step": "run", "lap": 2
 def test_laps_are_condensed_to_their_means():
     text = '{"lap": 1}\nrate 1/s 1\ntime s 1\n{"lap": 2}\nrate 1/s 3\ntime s 3\n'
     assert of(text, LAPS) == [Value("rate", "1/s", 1.5), Value("time", "s", 2)]
+    # Each counts, whatever its number.
+    assert of(text.replace("2}", "1}"), LAPS) == of(text, LAPS)
     # What was printed before the laps belongs to each of them.
     assert of('time s 4\n{"lap": 1}\nrate 1/s 1\n{"lap": 2}\nrate 1/s 1\n', LAPS)[1] == Value("time", "s", 4)
 
@@ -428,6 +430,9 @@ def test_of_a_percentile_the_median_of_the_laps_counts():
     assert found == [Value("p99", "ms", 4)]
     # One that a lap has too few samples for is left out.
     assert of(text + "p99 ms 9 at=2\n", laps, metrics=metrics) == [Value("p99", "ms", 4)]
+    # But one that has to be there is.
+    with pytest.raises(BrokenLogError, match="no value of p99"):
+        of(text.replace("p99 ms 90", "p99 ms 90 at=2"), laps, metrics=metrics)
 
 
 ALL_LAPS = 'rate 1/s 1\ntime s 1\n{"lap": 1}\n{"lap": 2}\n'

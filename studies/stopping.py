@@ -24,6 +24,7 @@ WORKLOADS = {"short": (0.08, 0.6), "long": (0.07, 3.4), "even": (0.03, 1.5)}
 RULES = {
     "target 2 %, budget 25 min": (3, ["short", "long", "even"], 0.02, 1500.0, 10),
     "target 2 %, budget 12 min": (3, ["short", "long", "even"], 0.02, 720.0, 10),
+    "target 2 %, budget 2 min, which ends the first stage": (3, ["short", "long", "even"], 0.02, 120.0, 10),
     "target 2 %, no budget": (3, ["short", "long", "even"], 0.02, None, 10),
     "one ratio, target 1.4 %": (1, ["even"], 0.014, None, 10),
     "one ratio, target 2 %, first stage of 20": (1, ["even"], 0.02, None, 20),
@@ -105,7 +106,7 @@ def experiment(chance: random.Random, rule: tuple, machine: tuple) -> tuple[floa
         counts = {name: len(load.found[0]) for name, load in loads.items()}
         left = math.inf if budget is None else budget - sum(counts[name] * cost[name] for name in names)
         states = {
-            name: precision.State(counts[name], 0, MOST - counts[name], load.width(), cost[name])
+            name: precision.State(counts[name], 0, MOST - counts[name], load.width(), cost[name], others)
             for name, load in loads.items()
         }
         new = precision.further(states, target, budget, left)

@@ -1,6 +1,6 @@
 """How many further blocks each workload gets: widths of intervals and costs alone decide, never a difference.
 
-First all get as many as the first stage has (Stein 1945), those first that take the least time.  Then blocks go one
+First all get as many as the first stage has (Stein 1945), first where a ratio takes the least time.  Then blocks go one
 by one to where the distance to the target is largest for its cost, many in each of few decisions (Hall 1981).  Then
 published claims get those that decide them.
 """
@@ -27,14 +27,15 @@ LEVEL = 0.95
 
 class State(NamedTuple):
     """What is known of a workload, or of a published claim on it: blocks that count, blocks measured again, room for
-    more blocks, widest relative half-width (infinite where there is none), and the seconds of one more block; of a
-    claim also the half-width that decides it, the environments of its blocks, and its name."""
+    more blocks, widest relative half-width (infinite where there is none), the seconds of one more block, and how many
+    ratios it tells; of a claim also the half-width that decides it, the environments of its blocks, and its name."""
 
     counted: int
     again: int
     room: int
     half_width: float
     seconds: float
+    ratios: int = 1
     target: float = 0.0
     environments: Sequence[str] = ()
     claim: str = ""
@@ -66,7 +67,8 @@ def further(states: dict[str, State], target: float, budget: float | None, left:
     # Of what could not be measured there is nothing more to hope for.
     measured = {load: one for load, one in states.items() if one.kept}
     asking: list[tuple[float, str]] = [
-        (number * one.seconds, load)
+        # A half-width shrinks by a share of 1/(2 n) with the next block.
+        (number * one.seconds / one.ratios, load)
         for load, one in measured.items()
         for number in range(one.kept, min(FIRST_STAGE, one.kept + one.room))
     ]

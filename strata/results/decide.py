@@ -79,7 +79,7 @@ def _decision(experiment: Plan, order: blocks.Order, found: tidy.Values) -> Fiel
         counted = min((row["n"] for row in rows), default=0)
         width = max((row["half_width"] for row in rows), default=math.inf)
         decides = precision.deciding(rows[0]["low"], rows[0]["high"]) if claim else 0.0
-        return State(counted, repeated, room, width, takes(load, names), decides, names, claim)
+        return State(counted, repeated, room, width, takes(load, names), max(len(rows), 1), decides, names, claim)
 
     states = {load: state(load) for load in experiment["workloads"]}
     more, of_claims = dict.fromkeys(states, 0), {}

@@ -25,11 +25,16 @@ GIVEN = [
         {},
         {"narrow": FIRST_STAGE - 3, "wide": FIRST_STAGE - 4},
     ),
-    # Where the budget ends it, what takes the least time comes first.
+    # Where the budget ends it, a ratio that takes the least time comes first.
     (
         {"cheap": (3, 0, 300, 0.1, 10), "dear": (3, 0, 300, 0.1, 100)},
         {"budget": 900, "left": 250},
         {"cheap": 7, "dear": 1},
+    ),
+    (
+        {"one": (3, 0, 300, 0.1, 10, 1), "many": (3, 0, 300, 0.1, 20, 12)},
+        {"budget": 900, "left": 150},
+        {"one": 1, "many": 7},
     ),
     # The widest for its cost comes first, and the budget ends it.
     (
@@ -54,7 +59,7 @@ def test_blocks_go_to_where_the_target_is_farthest_for_its_cost(states, more, wa
 
 
 def claim(load="a", name="one", counted=20, again=0, room=300, width=0.02, target=0.018, seconds=1):
-    return load, State(counted, again, room, width, seconds, target, ["docker", "native"], name)
+    return load, State(counted, again, room, width, seconds, 1, target, ["docker", "native"], name)
 
 
 def test_the_width_that_decides_a_claim_is_that_of_its_tolerance():

@@ -41,7 +41,7 @@ def by_cache(machine: Fields, most: int, least: int, mib: int) -> tuple[int, str
     """Laps: `most`, and in proportion fewer where the last-level cache (and so a run) is above so many MiB."""
     there = (machine["cache_bytes"] or 0) / 1024**2
     laps = min(most, max(least, int(most * mib / max(there, 1))))
-    words = f"{laps} laps and not {most}, for a last-level cache of {there:,.0f} MiB makes each run long."
+    words = f"Laps: {laps} and not {most}, for a last-level cache of {there:,.0f} MiB makes each run long."
     return laps, words if laps < most else None
 
 

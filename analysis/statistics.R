@@ -200,7 +200,7 @@ of_blocks <- function(pairs) {
 }
 
 #' The median of the geometric means of all pairs of values, each of a value and itself among them: of normal
-#' noise as good as the mean of as many, and nearly a third of the values may be wild
+#' noise nearly as good as the mean, and nearly a third of the values may be wild
 pseudomedian <- function(x) {
   means <- outer(log(x), log(x), `+`) / 2
   exp(stats::median(means[upper.tri(means, diag = TRUE)]))

@@ -37,10 +37,10 @@ def fitting(
     return fits, f"Left out for want of memory ({machine['memory_bytes'] / 1e9:.1f} GB {here}): {needs}."
 
 
-def by_cache(machine: Fields, most: int, least: int, mib: int) -> tuple[int, str | None]:
+def by_cache(machine: Fields, most: int, mib: int) -> tuple[int, str | None]:
     """Laps: `most`, and in proportion fewer where the last-level cache (and so a run) is above so many MiB."""
     there = (machine["cache_bytes"] or 0) / 1024**2
-    laps = min(most, max(least, int(most * mib / max(there, 1))))
+    laps = min(most, max(1, int(most * mib / max(there, 1))))
     words = f"Laps: {laps} and not {most}, for a last-level cache of {there:,.0f} MiB makes each run long."
     return laps, words if laps < most else None
 

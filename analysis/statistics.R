@@ -194,9 +194,16 @@ pair_rows <- function(rows, reference) {
   data.frame(repetition = rep(one$repetition, lengths(ratios)), ratio = as.numeric(unlist(ratios)))
 }
 
-#' The ratio of each block: of laps the median of their pairs
+#' The ratio of each block: of laps the pseudomedian of their pairs (Hodges and Lehmann 1963)
 of_blocks <- function(pairs) {
-  as.vector(tapply(pairs$ratio, pairs$repetition, stats::median))
+  as.vector(tapply(pairs$ratio, pairs$repetition, pseudomedian))
+}
+
+#' The median of the geometric means of all pairs of values, each of a value and itself among them: of normal
+#' noise nearly as good as the mean, and nearly a third of the values may be wild
+pseudomedian <- function(x) {
+  means <- outer(log(x), log(x), `+`) / 2
+  exp(stats::median(means[upper.tri(means, diag = TRUE)]))
 }
 
 #' One environment against another, every series

@@ -75,7 +75,7 @@ def smallest(declared: Fields, name: str, values: Fields, machine: Fields, at_le
     known, size = _known(declared, values, machine), at_least
     for rule in declared.get("sizes", []):
         if rule.get("value") == name:
-            least = _product(known, several(rule.get("of", [])), rule.get("prefer", rule["at_least"]))
+            least = _product(known, several(rule.get("of", [])), rule["at_least"])
             if least is not None:
                 factor, shape = rule.get("bytes", "1*n").split("*", 1)
                 size = max(size, SHAPES[shape][1](least / int(factor)))

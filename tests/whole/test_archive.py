@@ -456,6 +456,10 @@ def test_a_rebuild_says_which_file_is_another_and_makes_all_others_the_same(pape
     assert [said.split(":")[0] for said in found] == ["paper/report.html"]
 
 
+def test_the_small_archive_follows_from_its_logs():
+    projects.good(projects.ROOT, "strata", "verify", "docs/small.zip")
+
+
 def test_the_small_archive_is_rebuilt_by_the_commit_that_it_names(tmp_path):
     small = projects.ROOT / "docs/small.zip"
     if not small.exists():

@@ -24,12 +24,15 @@ from strata.base.signals import Interrupted
 from strata.cell import quiet, spool
 from strata.cell.cell import Cell
 from strata.experiment import blocks, plan
+from strata.experiment.workload import memory_needed
 from strata.host import observe
 from strata.image import cache
 from strata.system import testbed
 
 # How much of the memory stays free beside systems that are up together.
 MEMORY_KEPT = 0.1
+# Bytes that a workload may free before the next one with no effect on that.
+SETTLED = 2**30
 
 
 def measure(environment: str, workload: str, repetition: int) -> None:
@@ -150,6 +153,16 @@ def _note(cell: Cell, text: str, error: BaseException | None = None) -> None:
         write_text(places.cell_path("logs/cells", *cell.key, "log"), f"{cell.watch.now()} {cell.name}: {text}\n")
 
 
+def _freed_before(cell: Cell) -> int:
+    """How many bytes of memory the cell before this one has freed, where it is of another workload."""
+    cells = cell.order.cells()
+    environment, name, _ = cells[max(0, cells.index(cell.key) - 1)]
+    if name == cell.workload:
+        return 0
+    parameters = plan.of_environment(cell.plan, environment, name)["parameters"]
+    return sum(needed for _, needed in memory_needed(name, parameters))
+
+
 class Turns:
     """Cells that are measured at the same time, mostly one alone: each takes its run once in every lap.
 
@@ -174,6 +187,8 @@ class Turns:
         for number, cell in enumerate(list(self.spent)):
             self._each(Cell.bring_up, link, number, order=[cell])
         self._prepare()
+        if _freed_before(first) > SETTLED:
+            quiet.settle(first.plan["quiet"]["thresholds"]["steal"])
         lookout.ready(plan.daemons(first.plan))
         for lap in range(1, first.laps + 1):
             self._each(Cell.run, lap, order=self._shuffled(lap))

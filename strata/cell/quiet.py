@@ -4,10 +4,12 @@ A :class:`Lookout` takes a reading at the cell's start, one before its first com
 the two times between them by the thresholds of the config (docs/method.md).
 """
 
+import contextlib
 import os
 import re
+import subprocess
 import time
-from collections import defaultdict, namedtuple
+from collections import defaultdict, deque, namedtuple
 from collections.abc import Collection, Sequence
 
 from strata.base import places, run
@@ -18,6 +20,8 @@ from strata.host.observe import NOT_AVAILABLE
 
 # Shares of less CPU time than this say nothing: the kernel counts in hundredths of a second.
 LEAST_SECONDS = 0.05
+# A hypervisor takes memory back in bursts that are two to three seconds apart, for some GB a minute.
+LOOKS, LOOK_SECONDS, LONGEST_SECONDS = 7, 0.5, 20.0
 _KERNEL_THREAD = 0x00200000
 _TICK = os.sysconf("SC_CLK_TCK")
 
@@ -192,6 +196,27 @@ def cause(flags: list[Fields]) -> str:
     if busiest:
         return f"{busiest[0]['name']} used {100 * busiest[0]['share']:.0f} % of a CPU"
     return f"{flags[0]['what']} was {flags[0]['value']:g}, and {flags[0]['threshold']:g} is the most"
+
+
+def settle(limit: float | None) -> None:
+    """Wait until a hypervisor has taken back what memory was freed, or for 20 s.
+
+    Meanwhile it takes time from processors that are busy, and shows in nothing else: so they are kept busy, until for
+    some seconds it took no more than a share of `limit`.  A machine whose processors never lost time is not kept.
+    """
+    first = observe.cpu_times()
+    if limit is None or first[7] == 0:
+        return
+    begun, seen = time.monotonic(), deque([1.0], LOOKS)
+    with contextlib.ExitStack() as busy:
+        for _ in range(os.cpu_count() or 1):
+            spinning = ["setpriv", "--pdeathsig", "KILL", "sh", "-c", "while :; do :; done"]
+            busy.callback(busy.enter_context(subprocess.Popen(spinning)).terminate)
+        while max(seen) > limit and time.monotonic() - begun < LONGEST_SECONDS:
+            time.sleep(LOOK_SECONDS)
+            early, first = first, observe.cpu_times()
+            share = observe.shares(early, first)["steal_share"]
+            seen.append(0.0 if share == NOT_AVAILABLE else share)
 
 
 class Lookout:

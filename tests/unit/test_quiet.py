@@ -171,3 +171,27 @@ def test_a_lap_that_stood_still_is_a_disturbance():
     early, late = reading(), reading(moment=10.0)
     [flag] = judged(early, late, stalled_seconds=3.8)
     assert (flag["what"], quiet.cause([flag])) == ("stall", "stall was 3.8, and 1 is the most")
+
+
+@pytest.mark.parametrize(
+    ("stolen", "looks"),
+    [
+        ([0], 0),  # no hypervisor ever took anything
+        ([9, 1], 7),  # less than matters
+        ([9, 10, 0, 0, 12], 11),  # seven calm looks after the last burst
+        ([9] + [10] * 2000, 40),  # for ever
+    ],
+)
+def test_a_cell_waits_until_the_hypervisor_takes_nothing_any_more(monkeypatch, stolen, looks):
+    seen = []
+
+    def times():
+        seen.append(stolen[len(seen)] if len(seen) < len(stolen) else 0)
+        return 100 * len(seen) - sum(seen), 0, 0, 0, 0, 0, 0, sum(seen)
+
+    clock = [0.0]
+    monkeypatch.setattr(quiet.observe, "cpu_times", times)
+    monkeypatch.setattr(quiet.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(quiet.time, "sleep", lambda seconds: clock.__setitem__(0, clock[0] + seconds))
+    quiet.settle(0.02)
+    assert len(seen) - 1 == looks

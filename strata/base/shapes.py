@@ -87,6 +87,7 @@ else:
         notes: list[str]
         warmup: str
         cell: CellWork
+        memory_bytes: NotRequired[int]
         small: NotRequired[Fields]
         question: NotRequired[str]
         figures: NotRequired[list[Fields]]

@@ -24,7 +24,6 @@ from strata.base.signals import Interrupted
 from strata.cell import quiet, spool
 from strata.cell.cell import Cell
 from strata.experiment import blocks, plan
-from strata.experiment.workload import memory_needed
 from strata.host import observe
 from strata.image import cache
 from strata.system import testbed
@@ -159,8 +158,7 @@ def _freed_before(cell: Cell) -> int:
     environment, name, _ = cells[max(0, cells.index(cell.key) - 1)]
     if name == cell.workload:
         return 0
-    parameters = plan.of_environment(cell.plan, environment, name)["parameters"]
-    return sum(needed for _, needed in memory_needed(name, parameters))
+    return plan.of_environment(cell.plan, environment, name).get("memory_bytes", 0)
 
 
 class Turns:

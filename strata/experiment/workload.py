@@ -125,6 +125,7 @@ def planned(name: str, overrides: Fields, scale: str, machine: HostFacts) -> Fie
         "notes": notes,
         "warmup": declared["warmup"]["about"],
         "cell": cell(name, scale),
+        **_held(name, parameters),
         # What a workload does not declare is no key, so that the analysis takes its own choice.
         **{key: declared[key] for key in ("question", "figures", "headline", "storage") if key in declared},
     }
@@ -137,7 +138,14 @@ def small(name: str, overrides: Fields, machine: HostFacts) -> Fields:
     """
     declared = load(name)["parameters"]
     kept = {key: value for key, value in overrides.items() if "value" in declared[key]}
-    return {"parameters": resolve(name, kept, blocks.SMALL, machine)[0], "cell": cell(name, blocks.SMALL)}
+    parameters = resolve(name, kept, blocks.SMALL, machine)[0]
+    return {"parameters": parameters, "cell": cell(name, blocks.SMALL), **_held(name, parameters)}
+
+
+def _held(name: str, parameters: Fields) -> Fields:
+    """`memory_bytes` of a workload with these parameters, in each of its systems, where it says so."""
+    needed = memory_needed(name, parameters)
+    return {"memory_bytes": sum(each for _, each in needed)} if needed else {}
 
 
 def resolve(name: str, overrides: Fields, scale: str, machine: HostFacts) -> tuple[Fields, list[str]]:

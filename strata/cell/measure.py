@@ -178,6 +178,8 @@ class Turns:
         Raises what goes wrong with the first.  With which of the others anything goes wrong, that one is given up.
         """
         begun, first = time.monotonic(), self.first
+        if _freed_before(first) > SETTLED:
+            quiet.settle(first.plan["quiet"]["thresholds"]["steal"])
         lookout = quiet.Lookout(first.plan["quiet"])
         testbed.take_down()
         self._each(Cell.begin)
@@ -185,8 +187,6 @@ class Turns:
         for number, cell in enumerate(list(self.spent)):
             self._each(Cell.bring_up, link, number, order=[cell])
         self._prepare()
-        if _freed_before(first) > SETTLED:
-            quiet.settle(first.plan["quiet"]["thresholds"]["steal"])
         lookout.ready(plan.daemons(first.plan))
         for lap in range(1, first.laps + 1):
             self._each(Cell.run, lap, order=self._shuffled(lap))

@@ -30,7 +30,7 @@ from strata.system import testbed
 
 # How much of the memory stays free beside systems that are up together.
 MEMORY_KEPT = 0.1
-# Bytes that a workload may free before the next one with no effect on that.
+# Bytes of freed memory that a hypervisor takes back at once, so that the next workload need not wait.
 SETTLED = 2**30
 
 
@@ -158,7 +158,8 @@ def _freed_before(cell: Cell) -> int:
     environment, name, _ = cells[max(0, cells.index(cell.key) - 1)]
     if name == cell.workload:
         return 0
-    return plan.of_environment(cell.plan, environment, name).get("memory_bytes", 0)
+    freed = plan.of_environment(cell.plan, environment, name)
+    return freed.get("memory_bytes", 0) * plan.systems(freed)
 
 
 class Turns:

@@ -20,7 +20,7 @@ from strata.host.observe import NOT_AVAILABLE
 
 # Shares of less CPU time than this say nothing: the kernel counts in hundredths of a second.
 LEAST_SECONDS = 0.05
-# A hypervisor takes memory back in bursts that are two to three seconds apart, for some GB a minute.
+# A hypervisor takes memory back in bursts of about 1 GB that are two to three seconds apart.
 LOOKS, LOOK_SECONDS, LONGEST_SECONDS = 7, 0.5, 20.0
 _KERNEL_THREAD = 0x00200000
 _TICK = os.sysconf("SC_CLK_TCK")

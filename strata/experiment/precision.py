@@ -1,8 +1,8 @@
 """How many further blocks each workload gets: widths of intervals and costs alone decide, never a difference.
 
-First all get as many as the first stage has (Stein 1945), first where a ratio takes the least time.  Then blocks go one
-by one to where the distance to the target is largest for its cost, many in each of few decisions (Hall 1981).  Then
-published claims get those that decide them.
+All get as many as the first stage has, whatever their widths are (Stein 1945); then the wide ones get more, many in
+each of few decisions (Hall 1981).  Those come first that make widths shrink most for their time.  Then published claims
+get those that decide them.
 """
 
 import math
@@ -66,22 +66,22 @@ def further(states: dict[str, State], target: float, budget: float | None, left:
     """
     # Of what could not be measured there is nothing more to hope for.
     measured = {load: one for load, one in states.items() if one.kept}
-    asking: list[tuple[float, str]] = [
-        # A half-width shrinks by a share of 1/(2 n) with the next block.
-        (number * one.seconds / one.ratios, load)
-        for load, one in measured.items()
-        for number in range(one.kept, min(FIRST_STAGE, one.kept + one.room))
-    ]
-    if not asking:
-        for load, one in measured.items():
-            most = min(GROWTH * one.kept, one.kept + one.room) if one.half_width > target else 0
-            for number in range(one.kept, most):
-                beyond = one.width * math.sqrt(max(one.counted, 1) / number) / target - AIM
-                asking += [(-beyond / one.seconds, load)] if beyond > 0 else []
-        # Half of what is left; all of it below a tenth of the budget, or two blocks of all that ask.
-        of_each = sum(states[load].seconds for load in {load for _, load in asking})
-        if budget is not None and left >= max(budget / 10, 2 * of_each):
-            left /= 2
+    asking: list[tuple[float, str]] = []
+    for load, one in measured.items():
+        for number in range(one.kept, one.kept + one.room):
+            foreseen = one.width * math.sqrt(max(one.counted, 1) / number) / target
+            if number < FIRST_STAGE:
+                foreseen = 1.0
+            elif one.half_width <= target or foreseen <= AIM or number >= GROWTH * one.kept:
+                break
+            # A half-width shrinks by a share of 1/(2 n) with the next block.
+            asking.append((number * one.seconds / (one.ratios * foreseen), load))
+    # Once all have the first stage, half of what is left; all of it below a tenth of the budget, or two blocks of all
+    # that ask.
+    first = any(one.kept < FIRST_STAGE and one.room for one in measured.values())
+    of_each = sum(states[load].seconds for load in {load for _, load in asking})
+    if budget is not None and not first and left >= max(budget / 10, 2 * of_each):
+        left /= 2
     given, dear = dict.fromkeys(states, 0), set()
     for _, load in sorted(asking, key=lambda each: each[0]):
         if load not in dear and states[load].seconds <= left:

@@ -42,6 +42,12 @@ GIVEN = [
         {"budget": 3600, "left": 50},
         {"near": 0, "far": 5, "dear": 0},
     ),
+    # So it does where others still lack blocks of the first stage that are dearer.
+    (
+        {"wide": (10, 0, 300, 0.3, 4, 3), "narrow": (10, 0, 300, 0.01, 4, 3), "dear": (3, 0, 300, 0.3, 200, 4)},
+        {"budget": 5000, "left": 240},
+        {"wide": 10, "narrow": 0, "dear": 1},
+    ),
     # Half of what is left of a budget at a time.
     ({"far": (20, 0, 300, 0.2, 10)}, {"budget": 300, "left": 200}, {"far": 10}),
     # Nothing within the target, and nothing of what could not be measured.

@@ -59,7 +59,7 @@ def slow_log(text: str, factor: float) -> str:
         )
         told = json.loads(line)
         if "first" in told:
-            key = "gflops" if "gflops" in told else "first"
+            key = "gb_per_second" if "gb_per_second" in told else "first"
             return re.sub(rf'"{key}": [0-9.e+-]+', f'"{key}": {told[key] / factor:.6g}', line)
         if "kernel" in told:
             work, seconds = _BYTES[told["kernel"]] * elements, told["best_seconds"]

@@ -10,10 +10,10 @@ import projects
 import pytest
 
 # The first that takes functions as priorities; "" is the newest.
-VERSIONS = ["==9.17.3", ""]
+OLDEST, NEWEST = "==9.17.3", ""
 
 
-@pytest.fixture(scope="module", params=VERSIONS, ids=["oldest", "newest"])
+@pytest.fixture(scope="module", params=[OLDEST, NEWEST], ids=["oldest", "newest"])
 def typed(request, tmp_path_factory):
     """What runs a line as a person types it, in a clone whose page is small."""
     room = tmp_path_factory.mktemp("stock")
@@ -65,6 +65,11 @@ def test_one_missing_cell_is_measured_and_nothing_else(typed):
     assert {path: path.read_bytes() for path in others} == others
 
 
+@pytest.mark.parametrize(
+    "typed",
+    [pytest.param(OLDEST, marks=pytest.mark.long, id="oldest"), pytest.param(NEWEST, id="newest")],
+    indirect=True,
+)
 def test_archive_and_report_are_made_of_what_is_there(typed):
     clone, run = typed
     log = clone / "results/raw/docker/stream/2.log"

@@ -1,11 +1,11 @@
-"""Linpack: the rate over all solutions of each size."""
+"""Linpack: the rate over all solutions of each size, and that of the matrix' first write."""
 
 from kit.checks import number, numbers, require, require_asked, require_close, require_counted, require_equal
 from kit.logs import Object, Value, read, value
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """The rates, in GFLOPS, by `order` of the matrix."""
+    """The rates, in GFLOPS, and those of the first write, in GB/s, by `order` of the matrix."""
     log = read(lines, " tool( first( n)+)+")
     header = log.objects["tool"][0]
     require_equal("the program", header["tool"], "strata-linpack")
@@ -21,9 +21,12 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     require_equal("the sizes", [each["n"] for each in sizes], parameters["sizes"])
     require(not trials, "the last size has no result")
     firsts = log.objects["first"]
-    require_equal("the sizes of the first solutions", [each["first"] for each in firsts], parameters["sizes"])
+    require_equal("the sizes that were written first", [each["first"] for each in firsts], parameters["sizes"])
+    for each in firsts:
+        rate, seconds = number(each, "gb_per_second"), number(each, "seconds")
+        require_close("rate × time of the first write", rate * seconds, 8e-9 * number(each, "first") ** 2)
     rates = [value("gflops", "GFLOPS", each["gflops_of_all"], order=each["n"]) for each in sizes]
-    return [*rates, *(value("first", "GFLOPS", number(each, "gflops"), order=each["first"]) for each in firsts)]
+    return [*rates, *(value("first", "GB/s", each["gb_per_second"], order=each["first"]) for each in firsts)]
 
 
 def check_size(size: Object, trials: list[Object], parameters: Object) -> None:

@@ -72,6 +72,7 @@ def test_one_missing_cell_is_measured_and_nothing_else(typed):
 )
 def test_archive_and_report_are_made_of_what_is_there(typed):
     clone, run = typed
+    run("snakemake --cores 1 paper/report.pdf")
     log = clone / "results/raw/docker/stream/2.log"
     kept = log.read_bytes()
     log.unlink()

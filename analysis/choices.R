@@ -52,7 +52,7 @@ notices <- function(touches, entry) {
   client <- function(one) identical(one$at, "client")
   if (any_step(entry$cell$steps, function(one) !is.null(one$fresh))) return(TRUE)
   switch(touches, data = !identical(entry$storage, FALSE),
-         network = length(c(entry$cell$ports, entry$cell$servers)) > 0 || any_step(entry$cell$steps, client),
+         network = length(entry$cell$ports) > 0 || any_step(entry$cell$steps, client),
          TRUE)
 }
 

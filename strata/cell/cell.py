@@ -24,7 +24,8 @@ from strata.system import testbed
 
 # Of the record.
 FORMAT = 5
-# Seconds after a thaw that belong to no lap: a server is then as quick as before it was frozen (docs/method.md).
+# Seconds after a thaw that belong to no lap: a server of a network is then as quick as before it was frozen
+# (docs/method.md).
 THAWING = 0.2
 
 
@@ -145,7 +146,7 @@ class Cell:
         """Take the steps of its run, in the lap with this number."""
         if self.system.frozen:
             self.system.freeze(False)
-            time.sleep(THAWING if "servers" in self.work["cell"] else 0)
+            time.sleep(THAWING if "ports" in self.work["cell"] else 0)
         self.steps.run(lap if self.laps > 1 else None)
 
     def finish(self) -> None:

@@ -70,6 +70,7 @@ else:
         files: list[str]
         systems: NotRequired[str]
         laps: NotRequired[str]
+        turn: NotRequired[float]
         ports: NotRequired[list[str]]
         roles: NotRequired[Fields]
         sizes: NotRequired[list[Fields]]

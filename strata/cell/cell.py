@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import json
 import os
 import time
 from hashlib import sha256
@@ -22,6 +24,11 @@ from strata.host import node
 from strata.image import cache
 from strata.system import testbed
 
+# What takes a cell's time to import, and only its types need.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
 # Of the record.
 FORMAT = 5
 # Seconds after a thaw that belong to no lap: a server of a network is then as quick as before it was frozen
@@ -33,7 +40,8 @@ class Cell:
     """One cell on its way from the plan to its log and record; `known` are the parts of the record so far.
 
     `key` names it in the plan.  `entry` and `work` are what that says of its environment and its workload there; it
-    takes its run `laps` times, in so many `systems` at the same time.
+    takes its run `laps` times, in so many `systems` at the same time.  `turn` is for how many seconds its run goes on
+    while those of others are frozen; None where it does so to its end.
     """
 
     steps: Steps
@@ -44,8 +52,11 @@ class Cell:
         self.entry = experiment["environments"][self.environment]
         self.work = plan.of_environment(experiment, self.environment, self.workload)
         self.systems, self.laps = plan.systems(self.work), plan.laps(experiment, self.environment, self.workload)
+        self.turn = self.work["cell"].get("turn") if self.systems == 1 else None
         self.watch = Watch()
         self.known: Fields = {}
+        self.running: Future[None] | None = None
+        self.turns: list[list[int]] = []
 
     @property
     def name(self) -> str:
@@ -69,8 +80,9 @@ class Cell:
 
     @property
     def takes_turns(self) -> bool:
-        """Whether it has laps, and its system uses nothing of the host while no command runs in it."""
-        return self.laps > 1 and all(layers.kind(name).stands_idle for name in self.layers)
+        """Whether it has laps or turns, and its system uses nothing of the host while no command runs in it."""
+        turns = self.laps > 1 or (self.turn is not None and not blocks.is_apart(self.entry))
+        return turns and all(layers.kind(name).stands_idle for name in self.layers)
 
     @property
     def system(self) -> testbed.System:
@@ -148,6 +160,25 @@ class Cell:
             self.system.freeze(False)
             time.sleep(THAWING if "ports" in self.work["cell"] else 0)
         self.steps.run(lap if self.laps > 1 else None)
+
+    def begin_run(self, lap: int, threads: ThreadPoolExecutor) -> None:
+        """Begin the run of a lap in a system that is frozen: it goes on when :meth:`go_on` says so."""
+        self.running = threads.submit(self.steps.run, lap if self.laps > 1 else None, self.turn)
+        self.turns = []
+
+    def go_on(self, seconds: float) -> None:
+        """Let its run go on for so many seconds or to its end, after which the log says when it did."""
+        assert self.running
+        begun = time.time_ns()
+        self.system.freeze(False)
+        with contextlib.suppress(TimeoutError):
+            self.running.exception(seconds)
+        self.system.freeze()
+        self.turns.append([begun // 1000, time.time_ns() // 1000])
+        if self.running.done():
+            ended, self.running = self.running, None
+            ended.result()
+            self.steps.log.write(json.dumps({"turns": self.turns}))
 
     def finish(self) -> None:
         """End what waits and serves in its system."""

@@ -190,7 +190,10 @@ class Turns:
         self._prepare()
         lookout.ready(plan.daemons(first.plan))
         for lap in range(1, first.laps + 1):
-            self._each(Cell.run, lap, order=self._shuffled(lap))
+            if first.turn and len(self.spent) > 1:
+                self._run_at_once(lap, first.turn)
+            else:
+                self._each(Cell.run, lap, order=self._shuffled(lap))
         self._each(Cell.finish)
         daemons = {name for cell in self.spent for name in cell.entry["daemons"]}
         lookout.end(daemons, [cell.known["commands"] for cell in self.spent])
@@ -207,6 +210,9 @@ class Turns:
         before = observe.memory()
         self._each(Cell.prepare, order=[first])
         needed = max(0, before - observe.memory()) * len(others)
+        if first.turn:
+            # Runs that go on together hold it at the same time.
+            needed += first.work.get("memory_bytes", 0) * first.systems * len(self.spent)
         if others and needed > observe.memory() - MEMORY_KEPT * before:
             for cell in others:
                 self._dismiss(cell, CellFailed(f"the memory does not hold {len(self.spent)} such systems"))
@@ -214,10 +220,24 @@ class Turns:
         else:
             self._each(Cell.prepare, order=others)
 
-    def _shuffled(self, lap: int) -> list[Cell]:
+    def _run_at_once(self, lap: int, seconds: float) -> None:
+        """Let the runs of a lap go on together: one of them for so many seconds, while the others are frozen.
+
+        Those that have not ended have a turn each, in an order drawn anew, until all have.
+        """
+        from concurrent.futures import ThreadPoolExecutor
+
+        threads, turn = ThreadPoolExecutor(len(self.spent)), 0
+        self._each(Cell.begin_run, lap, threads)
+        threads.shutdown(wait=False)
+        while left := [cell for cell in self._shuffled(lap, turn) if cell.running]:
+            self._each(Cell.go_on, seconds, order=left)
+            turn += 1
+
+    def _shuffled(self, *numbers: int) -> list[Cell]:
         order = sorted(self.spent, key=lambda cell: cell.environment)
         _, workload, repetition = self.first.key
-        random.Random(f"{self.first.plan['seed']}/{workload}/{repetition}/{lap}").shuffle(order)
+        random.Random("/".join(map(str, [self.first.plan["seed"], workload, repetition, *numbers]))).shuffle(order)
         return order
 
     def _each(self, part: Callable[..., None], *words: object, order: Sequence[Cell] | None = None) -> None:

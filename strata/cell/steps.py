@@ -64,11 +64,13 @@ class Steps:
             # It is there from now on: nothing comes into a system that is frozen.
             self.shell.run(["true"], self.log.descriptor, SECONDS_TO_BEGIN)
 
-    def run(self, lap: int | None = None) -> None:
-        """Take those of the run: of a cell with laps, in the one with this number."""
+    def run(self, lap: int | None = None, turn: float | None = None) -> None:
+        """Take those of the run: of a cell with laps, in the one with this number, in turns of so many seconds."""
         if lap is not None:
             self.lap = {"lap": lap}
             self.log.begin_lap(lap)
+        if turn is not None:
+            self.log.write(json.dumps({"turn": turn}))
         self._all("run")
 
     def finish(self) -> None:

@@ -15,6 +15,8 @@ from strata.host import sizing
 
 FOLDER = "workloads"
 SCALES = ("value", "tiny", "standard", "paper")
+# What a plan's cell has as it is declared, where it is.
+AS_DECLARED = ("systems", "laps", "turn", "ports", "roles", "sizes", "facts")
 
 
 def known() -> list[str]:
@@ -201,7 +203,7 @@ def cell(name: str, scale: str) -> Fields:
 
     `files` names the parameters whose values are files of the host, `ports` those that hold ports, `systems` the
     one that says in how many equal systems it is done at the same time, `laps` the one that says how many times its run
-    is taken.
+    is taken, and `turn` is for how many seconds a run goes on while those beside it are frozen.
     """
     declared = load(name)
 
@@ -220,7 +222,7 @@ def cell(name: str, scale: str) -> Fields:
         "steps": [planned(section, step) for section, steps in sections(declared) for step in steps],
         "checks": declared["checks"],
         "files": [key for key, parameter in declared["parameters"].items() if "file" in parameter],
-        **{key: declared[key] for key in ("systems", "laps", "ports", "roles", "sizes", "facts") if key in declared},
+        **{key: declared[key] for key in AS_DECLARED if key in declared},
         **({"servers": servers} if servers else {}),
         **({"data": timed(declared["data"])} if "data" in declared else {}),
     }

@@ -11,7 +11,7 @@ TABLES = ["results/summary.csv"]
 
 WORKLOADS = {
     "stream": {"elements": 1_000_000, "trials": 3, "laps": 2},
-    "randomaccess": {"log2": 12, "min_seconds": 0, "laps": 2},
+    "randomaccess": {"log2": 12, "passes": 1, "laps": 2},
 }
 
 
@@ -70,6 +70,23 @@ def test_blocks_are_added_until_one_of_the_bounds_is_reached(image, tmp_path, ma
         assert {row["n"] for row in projects.table(folder / TABLES[0]) if row["workload"] == load} == {str(number)}
     systems = [record["system"]["id"] for record in projects.records(folder)]
     assert all(one != other for one, other in pairwise(systems))
+
+
+@pytest.mark.parametrize("laps", [1, 2])
+def test_runs_go_on_in_turns_that_never_overlap(image, tmp_path, machine_stays, laps):
+    page = config(1, ["randomaccess"])
+    page["workloads"] = {"randomaccess": {"log2": 22, "passes": 60, "laps": laps}}
+    folder = measured(tmp_path, page, *TABLES)
+    turns = []
+    for environment in page["environments"]:
+        lines = (folder / f"results/raw/{environment}/randomaccess/1.log").read_text().splitlines()
+        told = [json.loads(line)["turns"] for line in lines if line.startswith('{"turns"')]
+        assert len(told) == laps
+        turns += [(*moments, environment) for lap in told for moments in lap]
+    turns.sort()
+    assert all(to <= since for (_, to, _), (since, _, _) in pairwise(turns))
+    # They take turns until one has ended, mostly.
+    assert sum(one[2] != other[2] for one, other in pairwise(turns)) >= len(turns) // 3 > 2 * laps
 
 
 def test_what_was_disturbed_is_measured_again_twice_and_all_of_it_is_kept(image, tmp_path, machine_stays):

@@ -50,7 +50,7 @@ def test_what_is_not_known_is_not_broken_and_has_its_floor():
 @pytest.mark.parametrize(("mib", "share"), [(None, 1), (32, 1), (64, 1), (96, 2 / 3), (128, 1 / 2), (480, 2 / 15)])
 def test_a_large_cache_makes_fewer_laps_of_long_runs_and_says_so(mib, share):
     machine = {"cpus": 2, "cache_bytes": mib and mib * 2**20, "memory_bytes": 2**42}
-    for name, most in (("stream", 8), ("randomaccess", 24), ("linpack", 2)):
+    for name, most in (("stream", 8), ("randomaccess", 3), ("linpack", 2)):
         values, notes = workload.resolve(name, {}, "standard", machine)
         own = max(int(most * share), 1)
         assert values["laps"] == own

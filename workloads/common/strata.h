@@ -20,6 +20,19 @@ static inline double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Seconds since the epoch, by the clock that all systems of a host share. */
+static inline double moment(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static inline long long microseconds(double moment)
+{
+    return (long long)(moment * 1e6 + 0.5);
+}
+
 static inline const char *json_bool(int value)
 {
     return value ? "true" : "false";

@@ -13,12 +13,13 @@ A parser needs no checks of types: where it raises KeyError, TypeError or the li
 """
 
 import functools
+import itertools
 import json
 import re
 from collections import namedtuple
 from collections.abc import Callable
 
-from kit.checks import BrokenLogError, number, plain, require, require_equal, require_lasted
+from kit.checks import BrokenLogError, number, numbers, plain, require, require_close, require_equal, require_lasted
 from kit.checks import Object as Object
 
 
@@ -77,14 +78,18 @@ def read(lines: list[str], order: str) -> Log:
     """A log whose objects are complete and in the expected order.
 
     order: regular expression for the first keys of all objects, each after a space, without the last one, "done".
-    A point goes from an object "point" to the object "end" of the same name.
+    A point goes from an object "point" to the object "end" of the same name.  A run that went on in
+    turns (:func:`worked`) begins with "turn", where the order allows that, and has "turns" behind "done".
     """
     marked = [at for at, line in enumerate(lines) if line.startswith("{") and line.rstrip() != "{"]
     found = [(at, decoded(lines[at], f"line {at + 1}")) for at in marked]
-    require(found and found[-1][1] == {"done": True}, 'the log does not end with {"done": true}')
     keys = [next(iter(each), "") for _, each in found]
+    closing = found[-2:-1] if keys[-1:] == ["turns"] else found[-1:]
+    require(closing and closing[0][1] == {"done": True}, 'the log does not end with {"done": true}')
     present = "".join(f" {key}" for key in keys)
-    require(re.fullmatch(f"{order} done", present), f"the log should hold{order} done, and holds{present}"[:600])
+    fits = re.fullmatch(f"{order} done( turns)?", present)
+    require(fits, f"the log should hold{order} done, and holds{present}"[:600])
+    require(("turn" in keys) == ("turns" in keys), "of a run in turns the log should tell when each was")
     objects: dict[str, list[Object]] = {}
     for key, (_, each) in zip(keys, found, strict=True):
         objects.setdefault(key, []).append(each)
@@ -95,6 +100,27 @@ def read(lines: list[str], order: str) -> Log:
         require(head["point"] == tail["end"], f"the point of line {start + 1} does not end in line {end + 1}")
         points.append(Point(head, [each for _, each in found[first + 1 : last]], lines[start + 1 : end]))
     return Log(objects, points)
+
+
+def worked(log: Log, runs: list[Object], seconds: float) -> float:
+    """How many of the seconds of runs they went on; all of them, unless they were frozen between turns.
+
+    runs: each with its `seconds`, all of which make `seconds`, and the moment when it `ended`, in microseconds since
+    the epoch.
+    """
+    require_close("seconds", seconds, sum(numbers(runs, "seconds")))
+    if "turns" not in log.objects:
+        return seconds
+    turns = log.objects["turns"][0]["turns"]
+    moments = [moment for turn in turns for moment in turn]
+    require(moments == sorted(moments) and {len(turn) for turn in turns} == {2}, "turns follow one another")
+    spans = [(run["ended"] - 1e6 * run["seconds"], run["ended"]) for run in runs]
+    # Moments are in whole microseconds.
+    apart = all(to <= begun + 2 for (_, to), (begun, _) in itertools.pairwise(spans))
+    within = all(any(begun - 2 <= x <= ended for begun, ended in turns) for span in spans for x in span)
+    require(apart and within, "a run begins and ends in turns, after the one before it")
+    went_on: float = sum(max(0, min(to, ended) - max(since, begun)) for begun, ended in spans for since, to in turns)
+    return 1e-6 * went_on
 
 
 def settings(lines: list[str]) -> Object:

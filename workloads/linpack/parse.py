@@ -1,21 +1,23 @@
 """Linpack: the rate over all solutions of each size, and that of the matrix' first write."""
 
 from kit.checks import number, numbers, require, require_asked, require_close, require_counted, require_equal
-from kit.logs import Object, Value, read, value
+from kit.logs import Log, Object, Value, read, value, worked
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
     """The rates, in GFLOPS, and those of the first write, in GB/s, by `order` of the matrix."""
-    log = read(lines, " tool( first( n)+)+")
+    log = read(lines, "( turn)? tool( first( n)+)+")
     header = log.objects["tool"][0]
     require_equal("the program", header["tool"], "strata-linpack")
     require_asked(header, parameters, "threads")
     sizes: list[Object] = []
     trials: list[Object] = []
+    rates: list[Value] = []
     for each in log.objects["n"]:
         trials.append(each)
         if "trials" in each:
             check_size(each, trials[:-1], parameters)
+            rates.append(rate("gflops", "GFLOPS", each["gflops_of_all"], log, trials[:-1], each["seconds"], each["n"]))
             sizes.append(each)
             trials = []
     require_equal("the sizes", [each["n"] for each in sizes], parameters["sizes"])
@@ -23,10 +25,15 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     firsts = log.objects["first"]
     require_equal("the sizes that were written first", [each["first"] for each in firsts], parameters["sizes"])
     for each in firsts:
-        rate, seconds = number(each, "gb_per_second"), number(each, "seconds")
-        require_close("rate × time of the first write", rate * seconds, 8e-9 * number(each, "first") ** 2)
-    rates = [value("gflops", "GFLOPS", each["gflops_of_all"], order=each["n"]) for each in sizes]
-    return [*rates, *(value("first", "GB/s", each["gb_per_second"], order=each["first"]) for each in firsts)]
+        seconds, written = number(each, "seconds"), 8e-9 * number(each, "first") ** 2
+        require_close("rate × time of the first write", number(each, "gb_per_second") * seconds, written)
+        rates.append(rate("first", "GB/s", each["gb_per_second"], log, [each], seconds, each["first"]))
+    return rates
+
+
+def rate(metric: str, unit: str, printed: float, log: Log, runs: list[Object], seconds: float, order: int) -> Value:
+    """A rate of runs that took so many seconds, by the time for which they went on."""
+    return value(metric, unit, printed * seconds / worked(log, runs, seconds), order=order)
 
 
 def check_size(size: Object, trials: list[Object], parameters: Object) -> None:

@@ -31,7 +31,7 @@ while [ "$pass" -eq 0 ] || [ "$total" -lt "$limit" ]; do
     "${compress[@]}" >/dev/null
     end=${EPOCHREALTIME/[.,]/}
     pass=$((pass + 1)) total=$((total + end - start))
-    printf '{"pass": %d, "microseconds": %d}\n' "$pass" $((end - start))
+    printf '{"pass": %d, "microseconds": %d, "ended": %d}\n' "$pass" $((end - start)) "$end"
 done
 printf '{"passes": %d, "bytes_of_all": %d, "microseconds_of_all": %d}\n{"done": true}\n' \
     "$pass" $((bytes * pass)) "$total"

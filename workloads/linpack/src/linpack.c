@@ -92,23 +92,25 @@ static int measure(long n, long min_trials, double min_seconds, uint64_t seed)
     double total = 0, worst = 0;
     long trial = 0;
 
-    double begun = now();
+    double begun = moment();
     fill(a, b, n, seed);
-    double first = now() - begun;
-    printf("{\"first\": %ld, \"gb_per_second\": %.6g, \"seconds\": %.9g}\n", n,
-           1e-9 * (double)n * (double)n * sizeof *a / first, first);
+    double ended = moment(), first = ended - begun;
+    printf("{\"first\": %ld, \"gb_per_second\": %.6g, \"seconds\": %.9g, \"ended\": %lld}\n", n,
+           1e-9 * (double)n * (double)n * sizeof *a / first, first, microseconds(ended));
     solve(a, b, pivot, n < WARMUP_ORDER ? n : WARMUP_ORDER);
     while (trial < min_trials || total < min_seconds) {
         uint64_t trial_seed = seed + (uint64_t)++trial;
         fill(a, b, n, trial_seed);
-        double start = now();
+        begun = moment();
         solve(a, b, pivot, n);
-        double seconds = now() - start;
+        ended = moment();
+        double seconds = ended - begun;
         double scaled = residual(b, n, trial_seed);
         total += seconds;
         worst = fmax(worst, scaled);
-        printf("{\"n\": %ld, \"trial\": %ld, \"gflops\": %.6g, \"seconds\": %.9g, \"residual\": %.4g}\n",
-               n, trial, 1e-9 * operations / seconds, seconds, scaled);
+        printf("{\"n\": %ld, \"trial\": %ld, \"gflops\": %.6g, \"seconds\": %.9g, \"ended\": %lld, "
+               "\"residual\": %.4g}\n",
+               n, trial, 1e-9 * operations / seconds, seconds, microseconds(ended), scaled);
     }
     int passed = worst < RESIDUAL_LIMIT;
     printf("{\"n\": %ld, \"trials\": %ld, \"gflops_of_all\": %.6g, \"seconds\": %.9g, "

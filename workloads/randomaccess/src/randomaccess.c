@@ -7,15 +7,13 @@
  * polynomial x^64 + x^2 + x + 1; at most 1 % of the words may be wrong in the
  * end, since threads may race for a word.  The code is written anew.
  *
- * The process stays and works when asked, so that runs beside it can take turns with
- * its own at short intervals.  First asked, it writes the table, which touches all
- * memory, and takes a pass, printed apart and verified by a second one without races.
- * Asked again, it takes a lap: passes in pairs for at least MIN-SECONDS.  Every pass makes
- * the same updates, and two of them undo each other, so the table is then as before.
+ * A first pass over the table, which was written before, is printed apart; PASSES more
+ * make the rate.  Each makes the same updates, and two of them undo each other: so
+ * they are verified in groups of an odd number of passes, at most nine, by one more
+ * without races, and the share of wrong words is that of the worst group.
  *
- * Usage:  randomaccess --threads N --log2 K --updates-per-word M --min-seconds S --listen PATH
- *         randomaccess --ask PATH
- * Output of the latter: one JSON object a line; a lap's last one is {"done": true}.
+ * Usage:  randomaccess --threads N --log2 K --updates-per-word M --passes P
+ * Output: one JSON object a line; the last one is {"done": true}.
  */
 #define _GNU_SOURCE
 #include <omp.h>
@@ -23,9 +21,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "asked.h"
 #include "strata.h"
 
+#define GROUP 9
 #define POLYNOMIAL 7u
 #define PERIOD INT64_C(1317624576693539401)
 
@@ -98,19 +96,21 @@ static void reset(uint64_t *table, int64_t words)
         table[i] = (uint64_t)i;
 }
 
-/* Seconds that all updates took once. */
-static double run_pass(uint64_t *table, int64_t words, int64_t updates)
+static void run_pass(uint64_t *table, int64_t words, int64_t updates)
 {
-    double start = now();
 #pragma omp parallel
     apply_share(table, (uint64_t)words - 1, updates, 0);
-    return now() - start;
 }
 
-/* Words that are not as at first.  They are mended, so that no lap pays for another's. */
-static int64_t wrong_words(uint64_t *table, int64_t words)
+/*
+ * Words that an odd number of passes left wrong: one more, now without races, must
+ * restore table[i] = i.  They are mended.
+ */
+static int64_t wrong_words(uint64_t *table, int64_t words, int64_t updates)
 {
     int64_t bad = 0;
+#pragma omp parallel
+    apply_share(table, (uint64_t)words - 1, updates, 1);
 #pragma omp parallel for schedule(static) reduction(+ : bad)
     for (int64_t i = 0; i < words; i++)
         if (table[i] != (uint64_t)i) {
@@ -120,72 +120,56 @@ static int64_t wrong_words(uint64_t *table, int64_t words)
     return bad;
 }
 
-static const char *verified(int64_t wrong, int64_t words)
+int main(int argc, char **argv)
 {
-    return json_bool(wrong * 100 <= words);
-}
-
-/* The table, written and updated once, and once more without races: twice must restore it. */
-static void begin(FILE *out, uint64_t *table, int64_t words, int64_t updates)
-{
+    long threads = option_long(argc, argv, "--threads", 1, 4096);
+    long log2 = option_long(argc, argv, "--log2", 10, 44);
+    double per_word = option_double(argc, argv, "--updates-per-word", 1e-3, 64);
+    long passes = option_long(argc, argv, "--passes", 1, 1000000);
+    int64_t words = INT64_C(1) << log2, updates = (int64_t)((double)words * per_word);
+    uint64_t *table = huge_alloc((size_t)words * sizeof *table);
     int team = 0;
+
+    omp_set_dynamic(0);
+    omp_set_num_threads((int)threads);
 #pragma omp parallel
     {
 #pragma omp single
         team = omp_get_num_threads();
     }
     reset(table, words);
-    double first = run_pass(table, words, updates);
-#pragma omp parallel
-    apply_share(table, (uint64_t)words - 1, updates, 1);
-    int64_t wrong = wrong_words(table, words);
-    fprintf(out,
-            "{\"tool\": \"strata-randomaccess\", \"threads\": %d, \"table_bytes\": %lld, "
-            "\"updates_per_pass\": %lld, \"huge_page_bytes\": %lld}\n",
-            team, (long long)(words * 8), (long long)updates, huge_page_bytes());
-    fprintf(out, "{\"first\": %.6g, \"seconds\": %.9g, \"verified\": %s, \"wrong_words\": %lld}\n",
-            1e-9 * (double)updates / first, first, verified(wrong, words), (long long)wrong);
-}
-
-static void lap(FILE *out, uint64_t *table, int64_t words, int64_t updates, double min_seconds)
-{
+    printf("{\"tool\": \"strata-randomaccess\", \"threads\": %d, \"table_bytes\": %lld, "
+           "\"updates_per_pass\": %lld, \"huge_page_bytes\": %lld}\n",
+           team, (long long)(words * 8), (long long)updates, huge_page_bytes());
     double total = 0;
-    long passes = 0;
-    while (passes == 0 || passes % 2 == 1 || total < min_seconds) {
-        double seconds = run_pass(table, words, updates);
-        total += seconds;
-        fprintf(out, "{\"pass\": %ld, \"gups\": %.6g, \"seconds\": %.9g}\n", ++passes,
-                1e-9 * (double)updates / seconds, seconds);
-    }
-    int64_t wrong = wrong_words(table, words);
-    fprintf(out,
-            "{\"passes\": %ld, \"gups_of_all\": %.6g, \"seconds\": %.9g, \"verified\": %s, "
-            "\"wrong_words\": %lld, \"wrong_share\": %.3g, \"limit\": 0.01}\n{\"done\": true}\n",
-            passes, 1e-9 * (double)updates * (double)passes / total, total, verified(wrong, words),
-            (long long)wrong, (double)wrong / (double)words);
-}
-
-int main(int argc, char **argv)
-{
-    if (argc > 1 && strcmp(argv[1], "--ask") == 0)
-        return ask(option_text(argc, argv, "--ask"));
-    long threads = option_long(argc, argv, "--threads", 1, 4096);
-    long log2 = option_long(argc, argv, "--log2", 10, 44);
-    double per_word = option_double(argc, argv, "--updates-per-word", 1e-3, 64);
-    double min_seconds = option_double(argc, argv, "--min-seconds", 0, 86400);
-    const char *path = option_text(argc, argv, "--listen");
-    int64_t words = INT64_C(1) << log2, updates = (int64_t)((double)words * per_word);
-    uint64_t *table = huge_alloc((size_t)words * sizeof *table);
-
-    omp_set_dynamic(0);
-    omp_set_num_threads((int)threads);
-    int at = listen_at(path);
-    for (long asked = 0;; asked++) {
-        FILE *answer = next_asked(at, path);
-        if (asked == 0)
-            begin(answer, table, words, updates);
+    long since = 0;
+    int64_t wrong = 0, worst = 0;
+    for (long pass = 0; pass <= passes; pass++) {
+        double begun = moment();
+        run_pass(table, words, updates);
+        double ended = moment(), seconds = ended - begun, gups = 1e-9 * (double)updates / seconds;
+        if (pass == 0)
+            printf("{\"first\": %.6g, \"seconds\": %.9g, \"ended\": %lld}\n", gups, seconds,
+                   microseconds(ended));
         else
-            lap(answer, table, words, updates, min_seconds);
-        fclose(answer);
+            printf("{\"pass\": %ld, \"gups\": %.6g, \"seconds\": %.9g, \"ended\": %lld}\n", pass, gups, seconds,
+                   microseconds(ended));
+        total += pass ? seconds : 0;
+        since++;
+        /* Towards the end, groups as large as leave no even number of passes. */
+        if (since == GROUP || (since % 2 == 1 && passes - pass <= 1)) {
+            int64_t bad = wrong_words(table, words, updates);
+            wrong += bad;
+            worst = bad > worst ? bad : worst;
+            since = 0;
+        }
     }
+    int passed = worst * 100 <= words;
+    printf("{\"passes\": %ld, \"gups_of_all\": %.6g, \"seconds\": %.9g, \"verified\": %s, "
+           "\"wrong_words\": %lld, \"wrong_share\": %.3g, \"limit\": 0.01}\n",
+           passes, 1e-9 * (double)updates * (double)passes / total, total, json_bool(passed),
+           (long long)wrong, (double)worst / (double)words);
+    if (passed)
+        puts("{\"done\": true}");
+    return passed ? 0 : 1;
 }

@@ -72,10 +72,10 @@ def test_blocks_are_added_until_one_of_the_bounds_is_reached(image, tmp_path, ma
     assert all(one != other for one, other in pairwise(systems))
 
 
-@pytest.mark.parametrize("laps", [1, 2])
+@pytest.mark.parametrize("laps", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_runs_go_on_in_turns_that_never_overlap(image, tmp_path, machine_stays, laps):
     page = config(1, ["randomaccess"])
-    page["workloads"] = {"randomaccess": {"log2": 22, "passes": 60, "laps": laps}}
+    page["workloads"] = {"randomaccess": {"log2": 22, "passes": 30, "laps": laps}}
     folder = measured(tmp_path, page, *TABLES)
     turns = []
     for environment in page["environments"]:

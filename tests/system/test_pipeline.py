@@ -23,11 +23,25 @@ def config(**more):
     return projects.default(**{"repetitions": 2, "workloads": small, **more})
 
 
+def turns(log):
+    """Those of each lap of a log, in microseconds since the epoch."""
+    return [json.loads(line)["turns"] for line in log.read_text().splitlines() if line.startswith('{"turns"')]
+
+
 def spans(folder):
-    """(start, end) of every measured command of a project, in seconds of the day, in order."""
+    """(start, end) of every measured command of a project, or of its turns, in seconds of the day, in order."""
     found = []
     for record in projects.records(folder):
+        cell = "{}/{}/{}.log".format(*projects.cell_of(record))
+        cut = [
+            tuple(moment / 1e6 % 86400 for moment in turn)
+            for lap in turns(folder / "results/raw" / cell)
+            for turn in lap
+        ]
+        found += cut
         for command in record["commands"]:
+            if cut and command["step"] == "run":
+                continue
             clock = command["started"][11:-1].split(":")
             begun = int(clock[0]) * 3600 + int(clock[1]) * 60 + float(clock[2])
             found.append((begun, begun + command["seconds"]))
@@ -84,9 +98,14 @@ def stream_values(log):
 
 
 def pxz_values(log):
-    totals = [json.loads(line) for line in log.read_text().splitlines() if "bytes_of_all" in line]
-    assert len(totals) == LAPS
-    return {"throughput": statistics.mean(total["bytes_of_all"] / total["microseconds_of_all"] for total in totals)}
+    passes = [json.loads(line) for line in log.read_text().splitlines() if line.startswith('{"pass"')]
+    laps = turns(log)
+    assert len(laps) == len(passes) == LAPS
+    rates = []
+    for one, lap in zip(passes, laps, strict=True):
+        begun, ended = one["ended"] - one["microseconds"], one["ended"]
+        rates.append(4_000_000 / sum(max(0, min(to, ended) - max(since, begun)) for since, to in lap))
+    return {"throughput": statistics.mean(rates)}
 
 
 @pytest.mark.parametrize(("workload", "reader"), [("stream", stream_values), ("pxz", pxz_values)])

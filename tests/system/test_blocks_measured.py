@@ -48,7 +48,7 @@ def blocks_of(folder):
     ("asked", "reason", "workloads"),
     [
         ({"max": 5, "target": "0.0001%"}, "largest number", WORKLOADS),
-        ({"max": 300, "target": "0.0001%", "budget": "12s"}, "budget", ["stream"]),
+        ({"max": 300, "target": "0.0001%", "budget": "6s"}, "budget", ["stream"]),
         pytest.param({"max": 40, "target": "1000%"}, "target", WORKLOADS, marks=pytest.mark.long, id="a first stage"),
     ],
 )

@@ -61,6 +61,7 @@ def test_a_second_checkout_finds_it_in_the_cache(image, tmp_path):
     assert projects.image(folder)["id"] == image["id"]
 
 
+@pytest.mark.long
 def test_a_changed_recipe_builds_another_image_and_a_comment_does_not(image, tmp_path, machine_stays):
     folder = projects.make(tmp_path / "changed", projects.default(), copy=True)
     program = folder / "workloads/stream/src/stream.c"

@@ -154,7 +154,10 @@ def test_a_taken_port_is_named(measure, environment):
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         other.bind(("0.0.0.0", PORT))
         other.listen()
-        _, done = measure(asking(), environment)
+        workload = asking()
+        # What listens there answers nobody, and whoever asks waits for it.
+        workload["run"][0]["steps"][1]["timeout"] = 3
+        _, done = measure(workload, environment)
     assert done.returncode == 1
     assert ("in use" if environment == "native" else str(PORT)) in done.stderr
     # Once the port is free the same cell is measured.

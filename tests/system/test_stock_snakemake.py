@@ -18,7 +18,7 @@ def typed(request, tmp_path_factory):
     """What runs a line as a person types it, in a clone whose page is small."""
     room = tmp_path_factory.mktemp("stock")
     venv.create(room / "venv", symlinks=True)
-    pip = [sys.executable, "-m", "pip", "--python", str(room / "venv/bin/python"), "install", "--quiet"]
+    pip = [sys.executable, "-m", "pip", "--python", str(room / "venv/bin/python"), "install", "--quiet", "--no-compile"]
     subprocess.run([*pip, f"snakemake{request.param}", "pygments"], check=True)
     clone = room / "clone"
     subprocess.run(["git", "clone", "--quiet", str(projects.ROOT), str(clone)], check=True)
@@ -47,6 +47,14 @@ def test_a_fresh_clone_is_read_and_linted(typed):
     run("snakemake --lint")
 
 
+most_by_the_newest = pytest.mark.parametrize(
+    "typed",
+    [pytest.param(OLDEST, marks=pytest.mark.long, id="oldest"), pytest.param(NEWEST, id="newest")],
+    indirect=True,
+)
+
+
+@most_by_the_newest
 def test_the_readmes_command_makes_a_paper(typed):
     clone, run = typed
     said = run("snakemake --cores 1 paper/report.pdf")
@@ -55,6 +63,7 @@ def test_the_readmes_command_makes_a_paper(typed):
     assert "Nothing to be done" in run("snakemake --cores 1 paper/report.pdf")
 
 
+@most_by_the_newest
 def test_one_missing_cell_is_measured_and_nothing_else(typed):
     clone, run = typed
     log = clone / "results/raw/docker/stream/3.log"
@@ -65,11 +74,7 @@ def test_one_missing_cell_is_measured_and_nothing_else(typed):
     assert {path: path.read_bytes() for path in others} == others
 
 
-@pytest.mark.parametrize(
-    "typed",
-    [pytest.param(OLDEST, marks=pytest.mark.long, id="oldest"), pytest.param(NEWEST, id="newest")],
-    indirect=True,
-)
+@most_by_the_newest
 def test_archive_and_report_are_made_of_what_is_there(typed):
     clone, run = typed
     run("snakemake --cores 1 paper/report.pdf")

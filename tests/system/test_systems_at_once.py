@@ -27,7 +27,7 @@ def running(program):
     return done.stdout.split()
 
 
-@pytest.mark.parametrize("environment", ["native", "docker"])
+@pytest.mark.parametrize("environment", [pytest.param("native", marks=pytest.mark.long), "docker"])
 def test_two_systems_run_stream_at_the_same_time(tmp_path, image, see_image, machine_stays, environment):
     see_image(image)
     environments = {environment: projects.default()["environments"][environment]}

@@ -24,7 +24,7 @@ ENVIRONMENTS = {
 
 @pytest.fixture
 def project(image, tmp_path, machine_stays):
-    load = {"laps": LAPS, "connections": [1, 20], "pipelines": [1], "requests": 4000}
+    load = {"laps": LAPS, "connections": [1, 20], "pipelines": [1], "requests": 2000}
     page = projects.default(repetitions=1, environments=ENVIRONMENTS, workloads={"redis": load})
     folder = projects.make(tmp_path / "project", page)
     projects.plan(folder)

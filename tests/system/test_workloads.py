@@ -29,7 +29,7 @@ SHORTER = {
     "fio": {"jobs": ["sequential-fill", "random-read-16", "mixed-random-rw-32x8"], "laps": 1},
     "mysql": {"threads": [2], "laps": 1},
     "netperf": {"laps": 1},
-    "nuttcp": {"laps": 1},
+    "nuttcp": {"laps": 1, "warmup_seconds": 0.1},
 }
 
 # What a busy machine adds to the factors of a cost: it has not reached the rate that was asked for.

@@ -102,7 +102,7 @@ gallery:                ## the small run of docs/gallery.md anew, from the last 
 aa: setup             ## the A/A test: one environment under two names
 	$(PYTHON) scripts/aa.py $(AA)
 
-sizes: setup           ## level, ratio and scatter by size, into docs/sizes.md (half an hour)
+sizes: setup           ## level, ratio and scatter by size, into docs/sizes.md (20 minutes and more)
 	PYTHONPATH=. $(PYTHON) scripts/sizes.py
 
 bench: setup-paper            ## measure the machinery itself, beside plain Snakemake (docs/architecture.md)

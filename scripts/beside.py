@@ -13,13 +13,13 @@ OWN = {"config.yaml", "results", "paper"}
 
 
 def measure(folder: Path, config: dict, workloads: list[str]) -> None:
-    """Measure what is missing of these workloads in a project with this page, which is made unless it is there."""
+    """Measure what is missing of these workloads with this page, in a project that is made unless it is there."""
     if not folder.exists():
         folder.mkdir(parents=True)
         for path in ROOT.iterdir():
             if path.name not in OWN and not path.name.startswith("."):
                 (folder / path.name).symlink_to(path)
-        (folder / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
+    (folder / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
     command = [sys.executable, "-m", "snakemake", "--cores", "1", "--directory", str(folder)]
     variables = {**os.environ, "PYTHONPATH": str(ROOT)}
     variables.pop("STRATA_OWNER", None)

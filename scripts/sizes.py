@@ -1,15 +1,19 @@
 """What sizes change: level, ratio and scatter of each workload of config.yaml from tiny to four times standard.
 
 Makes a project below results/sizes for each size, with the ordinary cells of native and Docker, and writes
-docs/sizes.md.  Usage: PYTHONPATH=. sizes.py
+docs/sizes.md.  A block of every size is measured before the next block of any, so that sizes are compared as
+environments are.  Usage: PYTHONPATH=. sizes.py
 """
 
 import csv
 import json
 import math
 import os
+import random
+import statistics
 import sys
 import time
+from pathlib import Path
 
 from beside import ROOT, measure
 
@@ -20,6 +24,8 @@ from strata.host import capacity, observe
 BASE = ROOT / "results/sizes"
 ENVIRONMENTS = ("native", "docker")
 BLOCKS = 4
+# Student's t of their number: what so many standard errors hold in 95 of 100.
+STUDENT = 3.182
 # Times the bytes of the standard size.
 FACTORS = {"tiny": 0.0, "half": 0.5, "standard": 1.0, "double": 2.0, "four times": 4.0}
 PAGE = ROOT / "docs/sizes.md"
@@ -41,12 +47,12 @@ def size_of(name: str, factor: float) -> dict:
     return found
 
 
-def page_of(size: str) -> dict:
-    """The page of an experiment of this size."""
+def page_of(size: str, blocks: int) -> dict:
+    """The page of an experiment of this size, of so many blocks."""
     page = pages.read("config.yaml")
     return {
         "scale": "tiny" if size == "tiny" else "standard",
-        "repetitions": BLOCKS,
+        "repetitions": blocks,
         "seed": page["seed"],
         "image": page["image"],
         "environments": {name: page["environments"][name] for name in ENVIRONMENTS},
@@ -54,27 +60,56 @@ def page_of(size: str) -> dict:
     }
 
 
+def folder_of(size: str) -> Path:
+    """Where a size is measured."""
+    return BASE / size.replace(" ", "-")
+
+
+def read(path: Path) -> list[dict]:
+    """A table's rows."""
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def told(size: str, name: str, table: str, environment: str) -> list[dict]:
+    """The rows of a workload's headline series in a table."""
+    rows = [row for row in read(folder_of(size) / f"results/{table}.csv") if row["headline"] == "yes"]
+    return [row for row in rows if (row["workload"], row["environment"]) == (name, environment)]
+
+
+def by_block(size: str, name: str, metric: str) -> dict[str, float]:
+    """Native's value of a headline series in each block."""
+    (series,) = (row for row in told(size, name, "summary", ENVIRONMENTS[0]) if row["metric"] == metric)
+    rows = read(folder_of(size) / f"results/tidy/{name}.csv")
+    same = {key: series[key] for key in ("environment", "metric", "factors")} | {"counts": "yes"}
+    return {row["repetition"]: float(row["value"]) for row in rows if {key: row[key] for key in same} == same}
+
+
+def of_standard(size: str, name: str, metric: str) -> str:
+    """Native's level as a share of that at the standard size: the mean of the blocks' logarithms, in per cent."""
+    if FACTORS[size] == 1:
+        return "100 %"
+    here, standard = by_block(size, name, metric), by_block("standard", name, metric)
+    shares = [math.log(here[block] / standard[block]) for block in sorted(here.keys() & standard.keys())]
+    mean, half = statistics.mean(shares), STUDENT * statistics.stdev(shares) / math.sqrt(len(shares))
+    return f"{100 * math.exp(mean):.1f} ± {100 * math.exp(mean) * math.sinh(half):.1f} %"
+
+
 def rows_of(size: str, name: str) -> list[str]:
     """A row for each headline series of a workload: its level in native, the ratio of Docker to it, and its scatter."""
-    results = BASE / size.replace(" ", "-") / "results"
-    plan = json.loads((results / "plan.json").read_text())
+    plan = json.loads((folder_of(size) / "results/plan.json").read_text())
     parameters = plan["workloads"][name]["parameters"]
     rules = "broken" if sizes.broken(sizes.of_cell(plan, name, parameters)) else "kept"
     values = ", ".join(plain(parameters[key]) for key in size_of(name, 1))
 
-    def told(table: str, environment: str) -> list[dict]:
-        with open(results / f"{table}.csv", newline="", encoding="utf-8") as file:
-            rows = [row for row in csv.DictReader(file) if row["headline"] == "yes" and row["workload"] == name]
-        return [row for row in rows if row["environment"] == environment]
-
-    levels = {row["series"]: float(row["level"]) for row in told("summary", ENVIRONMENTS[0])}
+    levels = {row["series"]: float(row["level"]) for row in told(size, name, "summary", ENVIRONMENTS[0])}
     found = []
-    for row in told("comparisons", ENVIRONMENTS[1]):
+    for row in told(size, name, "comparisons", ENVIRONMENTS[1]):
         ratio, low, high, scatter = (float(row[key] or "nan") for key in ("ratio", "low", "high", "scatter"))
         found.append(
             f"| {row['title']}, {row['metric_label']} | {size}: {values} | {rules} | "
-            f"{levels[row['series']]:.3g} {row['unit']} | {100 * ratio:.1f} ± {50 * (high - low) / ratio:.1f} % | "
-            f"{100 * scatter:.1f} % |"
+            f"{levels[row['series']]:.3g} {row['unit']} | {of_standard(size, name, row['metric'])} | "
+            f"{100 * ratio:.1f} ± {50 * (high - low) / ratio:.1f} % | {100 * scatter:.1f} % |"
         )
     return found
 
@@ -88,19 +123,20 @@ def main() -> None:
     """Measure what is missing of all sizes, and write the page."""
     os.chdir(ROOT)
     names = list(pages.read("config.yaml")["workloads"])
-    for size in FACTORS:
-        print(f"sizes: {size}", file=sys.stderr, flush=True)
-        measure(BASE / size.replace(" ", "-"), page_of(size), names)
+    for blocks in range(1, BLOCKS + 1):
+        for size in random.Random(blocks).sample([*FACTORS], len(FACTORS)):
+            print(f"sizes: block {blocks} of {BLOCKS}, {size}", file=sys.stderr, flush=True)
+            measure(folder_of(size), page_of(size, blocks), names)
     host, machine = observe.understand(observe.read_files(observe.FILES)), capacity.facts()
     lines = [
         PAGE.read_text().split(MARK)[0] + MARK,
         f"Measured on {host.get('cpu_model')} with {machine['cpus']} processors and "
         f"{(machine['cache_bytes'] or 0) / 2**20:.0f} MiB of last-level cache, {time.strftime('%Y-%m-%d')}: "
-        "native's level, Docker's ratio to it with the half-width of its interval, and the standard deviation of a "
-        "block's ratio.",
+        f"native's level, its share of that at the standard size in the same block, Docker's ratio to it "
+        f"(n = {BLOCKS}, with half-widths of 95 % intervals), and the standard deviation of a block's ratio.",
         "",
-        "| workload | size | its rules | level | ratio | scatter |",
-        "|---|---|---|---:|---:|---:|",
+        "| workload | size | its rules | level | of standard | ratio | scatter |",
+        "|---|---|---|---:|---:|---:|---:|",
         *(row for name in names for size in FACTORS for row in rows_of(size, name)),
     ]
     PAGE.write_text("\n".join(lines) + "\n")

@@ -24,8 +24,8 @@ from strata.host import capacity, observe
 BASE = ROOT / "results/sizes"
 ENVIRONMENTS = ("native", "docker")
 BLOCKS = 4
-# Student's t of their number: what so many standard errors hold in 95 of 100.
-STUDENT = 3.182
+# By the number of blocks: how many standard errors to either side hold a mean in 95 of 100 (Student's t).
+STUDENT = {2: 12.706, 3: 4.303, 4: 3.182}
 # Times the bytes of the standard size.
 FACTORS = {"tiny": 0.0, "half": 0.5, "standard": 1.0, "double": 2.0, "four times": 4.0}
 PAGE = ROOT / "docs/sizes.md"
@@ -91,8 +91,15 @@ def of_standard(size: str, name: str, metric: str) -> str:
         return "100 %"
     here, standard = by_block(size, name, metric), by_block("standard", name, metric)
     shares = [math.log(here[block] / standard[block]) for block in sorted(here.keys() & standard.keys())]
-    mean, half = statistics.mean(shares), STUDENT * statistics.stdev(shares) / math.sqrt(len(shares))
-    return f"{100 * math.exp(mean):.1f} ± {100 * math.exp(mean) * math.sinh(half):.1f} %"
+    if len(shares) < min(STUDENT):
+        return f"not available{of_blocks(len(shares))}"
+    mean, half = statistics.mean(shares), STUDENT[len(shares)] * statistics.stdev(shares) / math.sqrt(len(shares))
+    return f"{100 * math.exp(mean):.1f} ± {100 * math.exp(mean) * math.sinh(half):.1f} %{of_blocks(len(shares))}"
+
+
+def of_blocks(number: int) -> str:
+    """The number of blocks, where some did not count."""
+    return "" if number == BLOCKS else f" (n = {number})"
 
 
 def rows_of(size: str, name: str) -> list[str]:
@@ -109,7 +116,8 @@ def rows_of(size: str, name: str) -> list[str]:
         found.append(
             f"| {row['title']}, {row['metric_label']} | {size}: {values} | {rules} | "
             f"{levels[row['series']]:.3g} {row['unit']} | {of_standard(size, name, row['metric'])} | "
-            f"{100 * ratio:.1f} ± {50 * (high - low) / ratio:.1f} % | {100 * scatter:.1f} % |"
+            f"{100 * ratio:.1f} ± {50 * (high - low) / ratio:.1f} %{of_blocks(int(row['n']))} | "
+            f"{100 * scatter:.1f} % |"
         )
     return found
 
@@ -132,7 +140,7 @@ def main() -> None:
         PAGE.read_text().split(MARK)[0] + MARK,
         f"Measured on {host.get('cpu_model')} with {machine['cpus']} processors and "
         f"{(machine['cache_bytes'] or 0) / 2**20:.0f} MiB of last-level cache, {time.strftime('%Y-%m-%d')}: "
-        f"native's level, its share of that at the standard size in the same block, Docker's ratio to it "
+        "native's level, its share of that at the standard size in the same block, Docker's ratio to it "
         f"(n = {BLOCKS}, with half-widths of 95 % intervals), and the standard deviation of a block's ratio.",
         "",
         "| workload | size | its rules | level | of standard | ratio | scatter |",
